@@ -1,0 +1,33 @@
+/* The journal, OUTPUT.journal: the one source of truth of a sweep that may be killed at any moment.
+ *
+ * JSON lines, {"xxh3":"<16 hex digits>","kind":"session|device|record","entry":{...}}, each appended
+ * with one write and made durable with fdatasync before journal_append returns. The checksum (XXH3,
+ * 64 bit) is of the line's bytes behind `"kind":` up to the end without the final brace. A torn last
+ * line is what a kill leaves: it is dropped with a warning, and cut off before appending. */
+#ifndef ROOFSWEEP_JOURNAL_H
+#define ROOFSWEEP_JOURNAL_H
+
+#include <stdbool.h>
+
+#include "results.h"
+#include "status.h"
+
+struct journal; /* open for appending, locked against a second job */
+
+/* JOURNAL_CREATE refuses a file that exists; JOURNAL_RESUME refuses one that does not, and cuts off a
+ * torn last line. STATUS_USAGE: exists / does not exist / is in use by another job. */
+enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME };
+enum status journal_open(const char *path, enum journal_mode mode, struct journal **journal,
+                         struct error *error);
+
+/* Steals the reference to `entry`. */
+enum status journal_append(struct journal *journal, const char *kind, json_t *entry,
+                           struct error *error);
+void journal_close(struct journal *journal); /* takes NULL */
+
+/* Reads all of it. *torn is set if a last incomplete line was left out. A bad checksum or a line that is
+ * no journal line is STATUS_SYSTEM and named by its number. The caller owns *results. */
+enum status journal_read(const char *path, struct results **results, bool *torn,
+                         struct error *error);
+
+#endif

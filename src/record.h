@@ -1,0 +1,131 @@
+/* What a sweep produces: one record for each configuration and device, and one description of each
+ * device. Plain structs in SI units, described by const field tables (field.h), which are at once
+ * their JSON form and their NetCDF variables. */
+#ifndef ROOFSWEEP_RECORD_H
+#define ROOFSWEEP_RECORD_H
+
+#include <stdint.h>
+
+#include "field.h"
+#include "workload.h"
+
+enum record_status { RECORD_MEASURED, RECORD_SKIPPED, RECORD_FAILED };
+
+/* Which unit of the device the roof is taken from. */
+enum record_unit { UNIT_VECTOR, UNIT_TENSOR };
+
+enum { RECORD_SAMPLES_MAX = 1000, KERNEL_NAME_MAX = 1024 };
+
+/* One distinct kernel of a record: same name, grid, block and resources. On a CPU, one OpenMP region. */
+struct kernel {
+    char name[KERNEL_NAME_MAX]; /* demangled, cut at the end if longer */
+    int64_t count;              /* launches in one iteration */
+    double time;                /* s, all launches of one iteration together, from the trace run */
+    int64_t grid_x, grid_y, grid_z, block_x, block_y, block_z;
+    int64_t registers;                     /* per thread */
+    int64_t static_shared, dynamic_shared; /* byte, per block */
+};
+
+struct record {
+    /* identity */
+    char configuration[WORKLOAD_TEXT]; /* canonical text, see config_format */
+    char config_hash[CONFIG_HASH_TEXT];
+    char label[256];      /* labels of all sections that ask for it, separated by a space */
+    char device_key[128]; /* struct device.key of the device that it was measured on */
+    /* outcome */
+    int64_t status; /* enum record_status */
+    char error[2048];
+    int64_t attempts;
+    double start_time; /* s since 1970-01-01T00:00:00Z */
+    double wall_time;  /* s, everything done for this configuration */
+    char job_id[64];
+    /* what ran */
+    char implementation[32]; /* resolved: never "auto" */
+    char algorithm[64];      /* as the library calls it */
+    char math[32];           /* library's math mode, e.g. tensor-op */
+    int64_t unit;            /* enum record_unit */
+    double workspace;        /* byte */
+    /* timing run */
+    double time_median, time_mean, time_stdev, time_min, time_max; /* s, one iteration */
+    int64_t samples;      /* iterations that the statistics are of */
+    int64_t converged;    /* of the adaptive rule: 1 yes, 0 max_time came first; missing without it */
+    /* trace run */
+    int64_t launches;     /* kernels in one iteration */
+    double busy_time;     /* s, sum of the kernels' times in one iteration */
+    /* cost */
+    double flops_model, bytes_model; /* struct cost of one iteration */
+    double footprint;                /* byte, struct cost.memory */
+    double flops_counted;            /* hardware counters; missing where there are none */
+    double bytes_counted[LEVEL_COUNT];
+    /* conditions, seen during the timing run */
+    double sm_clock, memory_clock; /* s-1 */
+    double power;                  /* W */
+    double temperature;            /* K */
+    double energy;                 /* J, over the timing run */
+    int64_t throttle_reasons;      /* NVML's bit mask */
+    /* verification */
+    double verify_error;      /* ||out - ref|| / ||ref|| over the compared elements */
+    double verify_tolerance;  /* largest error taken as right */
+    int64_t verify_elements;  /* compared; missing with verify = no */
+
+    /* Ragged and per-sample parts; owned, freed by record_clear. */
+    double *sample;       /* [sample_count] s, the first RECORD_SAMPLES_MAX at most */
+    size_t sample_count;
+    struct kernel *kernels;
+    size_t kernel_count;
+};
+
+/* One device as one job saw it. Roofs are the best of several repetitions, measured on this device. */
+struct device {
+    char key[128]; /* unique in a file: session and rank */
+    char kind[16]; /* "cuda" or "cpu" */
+    char hostname[128];
+    char uuid[96];   /* CPU: the host and the cores, "cpu-HOST-0-7" */
+    char pci_id[32]; /* 00000000:3B:00.0; CPU: empty */
+    int64_t index;   /* as the job's processes see it */
+    char model[96];
+    char compute_capability[16]; /* "9.0" */
+    int64_t multiprocessors;     /* SMs, or cores */
+    double memory;               /* byte */
+    double cache[LEVEL_COUNT];   /* byte, capacity on the whole device; dram missing */
+    double clock_max, memory_clock_max; /* s-1 */
+    double power_limit;                 /* W */
+    int64_t ecc;                        /* 1 on, 0 off */
+    int64_t mig;                        /* 1 on, 0 off */
+    int64_t cores_shared;               /* 1: another rank ran on the same cores */
+    char driver_version[32], runtime_version[32], library_version[64];
+    /* measured roofs */
+    double bandwidth_read[LEVEL_COUNT], bandwidth_write[LEVEL_COUNT]; /* byte s-1 */
+    double bandwidth_copy[LEVEL_COUNT], bandwidth_triad[LEVEL_COUNT]; /* read + written bytes */
+    double peak_bandwidth[LEVEL_COUNT];                               /* best of the four */
+    double peak_vector[PRECISION_COUNT], peak_tensor[PRECISION_COUNT]; /* FLOP/s */
+    double launch_overhead; /* s, from one kernel (or OpenMP region) to the next */
+    char roof_settings[1024]; /* what won, "dram=triad; fp32=..." */
+    /* theory, from attributes and clocks; missing where not known */
+    double theory_bandwidth[LEVEL_COUNT];
+    double theory_vector[PRECISION_COUNT], theory_tensor[PRECISION_COUNT];
+};
+
+extern const struct field record_fields[]; /* members up to verify_elements */
+extern const struct field kernel_fields[];
+extern const struct field device_fields[];
+extern const char *const record_status_name[]; /* "measured", "skipped", "failed", NULL */
+extern const char *const record_unit_name[];   /* "vector", "tensor", NULL */
+
+/* Sets everything to missing, with no samples and kernels. */
+void record_init(struct record *record);
+/* Frees what the record owns and sets it to missing. */
+void record_clear(struct record *record);
+/* Gives the record a copy of these kernels, replacing what it had. STATUS_SYSTEM without memory. */
+enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
+                               struct error *error);
+void device_init(struct device *device);
+
+/* JSON: the fields, "samples": [s, ...] and "kernels": [{...}, ...]. The caller owns the result.
+ * Decoding needs a record that was initialised; on failure it is cleared. */
+json_t *record_encode(const struct record *record);
+enum status record_decode(const json_t *object, struct record *record, struct error *error);
+json_t *device_encode(const struct device *device);
+enum status device_decode(const json_t *object, struct device *device, struct error *error);
+
+#endif

@@ -1,0 +1,49 @@
+/* The time-based Roofline (Wang, Yang, Farrell, Zhang, Williams 2020): pure functions, no state.
+ *
+ * For F FLOPs, B bytes at one memory level, run time T and n kernel launches, on a device of peak
+ * performance P (same precision and unit), bandwidth W of that level and launch overhead L:
+ *   AI = F / B,  machine balance M = P / W,  roof(AI) = min(P, AI * W, F / (n * L))
+ *   AI >= M: compute time = T,          bandwidth time = T * M / AI
+ *   AI <  M: compute time = T * AI / M, bandwidth time = T
+ *   overhead time = n * L; overhead-bound if compute and bandwidth time are both below it.
+ * A quantity that is missing (NaN) makes missing only what depends on it. */
+#ifndef ROOFSWEEP_ROOFLINE_H
+#define ROOFSWEEP_ROOFLINE_H
+
+struct roofline_work {
+    double flops;    /* F, in one iteration */
+    double bytes;    /* B, byte */
+    double time;     /* T, s */
+    double launches; /* n */
+};
+
+struct roofline_roofs {
+    double peak;            /* P, s-1 */
+    double bandwidth;       /* W, byte s-1 */
+    double launch_overhead; /* L, s */
+};
+
+enum roofline_bound { BOUND_COMPUTE, BOUND_BANDWIDTH, BOUND_OVERHEAD, BOUND_UNKNOWN };
+
+struct roofline {
+    double intensity;      /* AI, FLOP per byte; infinite without bytes */
+    double performance;    /* F / T, s-1 */
+    double balance;        /* M, FLOP per byte */
+    double roof;           /* roof(AI), s-1 */
+    double fraction;       /* performance / roof; of pure data movement (F = 0), B / T / W */
+    double compute_time, bandwidth_time, overhead_time; /* s */
+    enum roofline_bound bound;
+};
+
+extern const char *const roofline_bound_name[]; /* "compute", "bandwidth", "overhead", "unknown", NULL */
+
+struct roofline roofline_evaluate(const struct roofline_work *work,
+                                  const struct roofline_roofs *roofs);
+
+/* M of a device: 107479 / 828.8 = 129.68 for the paper's V100. */
+double roofline_balance(double peak, double bandwidth);
+
+/* Peak of one precision: multiprocessors * fused multiply-adds per clock and multiprocessor * clock * 2. */
+double roofline_peak(double multiprocessors, double fma_per_clock, double clock);
+
+#endif

@@ -1,0 +1,32 @@
+/* The error convention of the whole project.
+ *
+ * A function that can fail returns enum status. On anything but STATUS_OK it has written one line of
+ * text, without a newline, into the caller's struct error, and has changed none of its outputs.
+ * Whoever first knows that it is an error words it, once, with the place and the way out; a caller may
+ * only put its own place in front (error_prefix). struct error is plain storage: nothing to free. */
+#ifndef ROOFSWEEP_STATUS_H
+#define ROOFSWEEP_STATUS_H
+
+enum status {
+    STATUS_OK = 0,
+    STATUS_SYSTEM,      /* a file, a system call or a library failed */
+    STATUS_USAGE,       /* the command line or the manifest is wrong */
+    STATUS_FAILED,      /* this configuration could not be measured; the next one may */
+    STATUS_UNSUPPORTED, /* the device or library does not offer this configuration: it is skipped */
+    STATUS_DEVICE,      /* the device is unusable, or was lost in mid-run (a "sticky" error) */
+    STATUS_INTERRUPTED  /* a signal asked for the end */
+};
+
+struct error {
+    char text[1024];
+};
+
+/* Writes the text and returns `status`, so that a failing function ends in one line. */
+enum status error_set(struct error *error, enum status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts "PREFIX: " in front of the text that is there. */
+void error_prefix(struct error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif
