@@ -39,7 +39,7 @@ extern const struct memory_kernel memory_kernels[]; /* ends with name NULL */
 /* fma.cu: independent chains of fused multiply-adds that stay in registers. */
 struct fma_kernel {
     enum precision precision;
-    /* Does blocks * threads * fma_kernel_flops(iterations) FLOPs. out: one element per thread. */
+    /* Does blocks * threads * iterations * flops_per_iteration FLOPs. out: one element per thread. */
     cudaError_t (*launch)(void *out, int64_t iterations, int blocks, int threads,
                           cudaStream_t stream);
     int64_t flops_per_iteration; /* and thread */

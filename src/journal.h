@@ -12,7 +12,7 @@
 #include "results.h"
 #include "status.h"
 
-struct journal; /* open for appending, locked against a second job */
+struct journal; /* open for appending, locked against a second job (where the filesystem has locks) */
 
 /* JOURNAL_CREATE refuses a file that exists; JOURNAL_RESUME refuses one that does not, and cuts off a
  * torn last line. STATUS_USAGE: exists / does not exist / is in use by another job. */
@@ -20,7 +20,7 @@ enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME };
 enum status journal_open(const char *path, enum journal_mode mode, struct journal **journal,
                          struct error *error);
 
-/* Steals the reference to `entry`. */
+/* Steals the reference to `entry`. A line that cannot be written whole is cut off again. */
 enum status journal_append(struct journal *journal, const char *kind, json_t *entry,
                            struct error *error);
 void journal_close(struct journal *journal); /* takes NULL */

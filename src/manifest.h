@@ -1,7 +1,8 @@
 /* The manifest: what to run, how to run and measure it, as written in sweep.ini.
  *
  * Life cycle: manifest_read (a file) or manifest_parse (a text), read the const fields,
- * manifest_destroy. Every error is STATUS_USAGE and says "FILE:LINE: what was found; what is allowed". */
+ * manifest_destroy. Every error in it is STATUS_USAGE and says "FILE:LINE: what was found; what is
+ * allowed"; STATUS_SYSTEM is want of memory. */
 #ifndef ROOFSWEEP_MANIFEST_H
 #define ROOFSWEEP_MANIFEST_H
 
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #include "status.h"
+#include "record.h"
 #include "workload.h"
 
 enum device_choice { DEVICE_AUTO, DEVICE_CUDA, DEVICE_CPU };
@@ -18,7 +20,7 @@ enum vary { VARY_PRODUCT, VARY_ZIP, VARY_ONE_AT_A_TIME };
 
 struct sweep_settings {
     char *title;  /* "" if not given */
-    char *output; /* as written; the manifest's name with .nc if not given; relative to the working folder */
+    char *output; /* relative to the working folder; if not given, the manifest's name with .nc */
     enum device_choice device;
     bool replicate;        /* distribute = replicate */
     bool overwrite;
@@ -32,23 +34,18 @@ struct sweep_settings {
 struct measure_settings {
     int warmup;
     int iterations;    /* 0: the adaptive rule below */
-    double stop;       /* fraction: half-width of the 95 % confidence interval of the mean over the mean */
-    double min_time, max_time; /* s, of the adaptive rule */
+    double stop;       /* fraction: half-width of the 95 % confidence interval of the mean over the
+                          mean; 0 with a fixed number of iterations */
+    double min_time, max_time; /* s, of the adaptive rule; 0 without it */
     enum counters_choice counters;
     bool verify;
 };
 
-struct peak_settings {
-    bool memory[LEVEL_COUNT];
-    bool compute[PRECISION_COUNT]; /* auto sets all; a worker measures what its device has */
-    bool launch;
-};
-
 /* One parameter's list of values. */
 struct axis {
-    struct value *values; /* count of them; count is 0 where the section does not name the parameter */
-    size_t count;
-    int line;
+    struct value *values;
+    size_t count; /* 0 where the section does not name the parameter */
+    int line; /* INT_MAX: it comes from [measure], behind all that the section names */
 };
 
 enum comparison { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };
@@ -63,7 +60,7 @@ struct section {
     struct axis axes[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */
     struct exclusion *exclusions;              /* any of them holds: excluded */
     size_t exclusion_count;
-    int line;
+    int line, vary_line, exclude_line; /* 0: not in the section */
 };
 
 struct manifest {
@@ -71,12 +68,13 @@ struct manifest {
     char *text; /* the whole file; goes into journal and NetCDF */
     struct sweep_settings sweep;
     struct measure_settings measure;
-    struct peak_settings peaks;
+    struct roof_request peaks;
     struct section *sections;
     size_t section_count;
 };
 
-/* Sets *manifest, owned by the caller, on success only. `path` "-" reads standard input. */
+/* Sets *manifest, owned by the caller, on success only. `path` "-" reads
+ * standard input, which goes by the name "stdin". */
 enum status manifest_read(const char *path, struct manifest **manifest, struct error *error);
 enum status manifest_parse(const char *path, const char *text, size_t length,
                            struct manifest **manifest, struct error *error);

@@ -1,7 +1,9 @@
 /* The plan: every configuration of a manifest, each once, in the manifest's order.
  *
- * A pure function of the manifest. Configurations that two sections share are one item that carries
- * both labels. Immutable after plan_create. */
+ * A pure function of the manifest. The order: sections as they stand; within a section its shape
+ * parameters as they stand, the first varying slowest, and within each shape the series likewise.
+ * Configurations that two sections share are one item, at its first place, with both labels.
+ * Immutable after plan_create. */
 #ifndef ROOFSWEEP_PLAN_H
 #define ROOFSWEEP_PLAN_H
 
@@ -12,8 +14,8 @@
 struct plan_item {
     struct config config;
     char hash[CONFIG_HASH_TEXT];
-    char *label;       /* labels of the sections that ask for it, separated by a space; owned by the plan */
-    struct cost cost;
+    char *label;      /* of all sections that ask for it, separated by a space; owned by the plan */
+    struct cost cost; /* 0 where the configuration cannot exist */
 };
 
 struct plan {

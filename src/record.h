@@ -4,6 +4,7 @@
 #ifndef ROOFSWEEP_RECORD_H
 #define ROOFSWEEP_RECORD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "field.h"
@@ -30,7 +31,7 @@ struct record {
     /* identity */
     char configuration[WORKLOAD_TEXT]; /* canonical text, see config_format */
     char config_hash[CONFIG_HASH_TEXT];
-    char label[256];      /* labels of all sections that ask for it, separated by a space */
+    char label[1024];     /* labels of all sections that ask for it, separated by a space */
     char device_key[128]; /* struct device.key of the device that it was measured on */
     /* outcome */
     int64_t status; /* enum record_status */
@@ -106,6 +107,13 @@ struct device {
     double theory_vector[PRECISION_COUNT], theory_tensor[PRECISION_COUNT];
 };
 
+/* Which roofs to measure; a device measures those of them that it has. */
+struct roof_request {
+    bool memory[LEVEL_COUNT];
+    bool compute[PRECISION_COUNT];
+    bool launch;
+};
+
 extern const struct field record_fields[]; /* members up to verify_elements */
 extern const struct field kernel_fields[];
 extern const struct field device_fields[];
@@ -116,12 +124,14 @@ extern const char *const record_unit_name[];   /* "vector", "tensor", NULL */
 void record_init(struct record *record);
 /* Frees what the record owns and sets it to missing. */
 void record_clear(struct record *record);
+/* Sets what follows from the configuration alone: its text, its hash and its modelled cost. */
+void record_set_config(struct record *record, const struct config *config);
 /* Gives the record a copy of these kernels, replacing what it had. STATUS_SYSTEM without memory. */
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error);
 void device_init(struct device *device);
 
-/* JSON: the fields, "samples": [s, ...] and "kernels": [{...}, ...]. The caller owns the result.
+/* JSON: the fields, "sample": [s, ...] and "kernels": [{...}, ...]. The caller owns the result.
  * Decoding needs a record that was initialised; on failure it is cleared. */
 json_t *record_encode(const struct record *record);
 enum status record_decode(const json_t *object, struct record *record, struct error *error);

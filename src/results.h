@@ -47,6 +47,10 @@ enum status results_add_record(struct results *results, struct record *record, s
 /* Index into devices, or -1. */
 int64_t results_device(const struct results *results, const char *key);
 
+/* All records in the order in which people read them, whoever finished first: by label, configuration
+ * (numbers in it as numbers) and device. The caller frees the array; NULL without memory. */
+const struct record **results_order(const struct results *results);
+
 json_t *session_encode(const struct session *session);
 enum status session_decode(const json_t *object, struct session *session, struct error *error);
 void session_clear(struct session *session);
@@ -56,8 +60,9 @@ enum source { SOURCE_COUNTED, SOURCE_MODELLED, SOURCE_NONE };
 extern const char *const source_name[]; /* "counted", "modelled", "none", NULL */
 
 /* A record on its device's roofs. Counted values are used where they exist. Modelled bytes are
- * compulsory traffic, so they are set against the level that they must come from: device memory with a
- * flushed cache, otherwise the nearest level that holds the whole footprint and has a measured roof. */
+ * compulsory traffic, so they are set against the level that they must come from: with a hot cache the
+ * last-level cache if it holds the whole footprint and its roof was measured, otherwise device memory.
+ * (Nearer caches are private to a core, so none of them holds the whole.) */
 struct derived {
     struct roofline roofline;
     enum memory_level level;            /* of roofline's bytes and bandwidth */

@@ -20,5 +20,6 @@ void error_prefix(struct error *error, const char *format, ...)
     int length = vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
     if (length >= 0 && (size_t)length < sizeof error->text)
-        snprintf(error->text + length, sizeof error->text - (size_t)length, ": %s", inner.text);
+        snprintf(error->text + length, sizeof error->text - (size_t)length, ": %.*s",
+                 (int)(sizeof error->text - (size_t)length), inner.text);
 }

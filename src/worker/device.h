@@ -1,10 +1,10 @@
 /* What a kind of device must be able to do, as a table of functions. worker.c knows nothing else of
  * a device; src/worker/cuda and src/worker/cpu each define one table.
  *
- * Single-threaded. Order: count, open, then any of measure_roofs and { prepare, time, trace, run, read,
- * release }, then close. One piece of work exists at a time. STATUS_UNSUPPORTED: the device does not
- * offer this; STATUS_FAILED: this configuration went wrong, the device is fine; STATUS_DEVICE: the
- * device is lost, the process must end. */
+ * Single-threaded. Order: count, open, then any of measure_roofs and { prepare, time, trace, run,
+ * read, release }, then close. One piece of work exists at a time. STATUS_UNSUPPORTED: the device
+ * does not offer this; STATUS_FAILED: this configuration went wrong, the device is fine;
+ * STATUS_DEVICE: the device is lost, the process must end. */
 #ifndef ROOFSWEEP_DEVICE_H
 #define ROOFSWEEP_DEVICE_H
 
@@ -17,12 +17,6 @@
 
 struct device_state; /* the table's own */
 struct work;         /* the table's own: one configuration, allocated and ready to run */
-
-struct roof_request {
-    bool memory[LEVEL_COUNT];
-    bool compute[PRECISION_COUNT];
-    bool launch;
-};
 
 struct device_ops {
     const char *kind;
@@ -45,9 +39,9 @@ struct device_ops {
     enum status (*prepare)(struct device_state *state, const struct config *config, uint64_t seed,
                            struct work **work, struct record *record, struct error *error);
 
-    /* Runs `iterations` of them and writes the time of each to seconds[]. `cold` flushes the last-level
-     * cache before each, outside of its time. Conditions (clocks, power, ...) go to *record, which may
-     * be NULL during warm-up. */
+    /* Runs `iterations` of them and writes the time of each to seconds[]. `cold` flushes the
+     * last-level cache before each, outside of its time. Conditions (clocks, power, ...) go to
+     * *record, which may be NULL during warm-up. */
     enum status (*time)(struct device_state *state, struct work *work, bool cold, int iterations,
                         double *seconds, struct record *record, struct error *error);
 
@@ -55,16 +49,16 @@ struct device_ops {
     enum status (*trace)(struct device_state *state, struct work *work, struct record *record,
                          struct error *error);
 
-    /* One complete, synchronous evaluation for the comparison: outputs are first filled with NaN. For an
-     * LSTM's backward pass the output gradient of all batch samples from `samples` on is set to zero, so
-     * that the reference needs to compute only that many; otherwise `samples` is not used. */
+    /* One complete, synchronous evaluation for the comparison: outputs are first filled with NaN.
+     * For an LSTM's backward pass the output gradient of all batch samples from `samples` on is set
+     * to zero, so that the reference needs to compute only that many; otherwise `samples` is not
+     * used. */
     enum status (*run)(struct device_state *state, struct work *work, int64_t samples,
                        struct error *error);
 
     /* Elements of a result tensor, by offset in the layout that workload.h defines, as doubles. */
     enum status (*read)(struct device_state *state, struct work *work, enum tensor tensor,
-                        const int64_t *offsets, int64_t count, double *values,
-                        struct error *error);
+                        const int64_t *offsets, int64_t count, double *values, struct error *error);
 
     void (*release)(struct device_state *state, struct work *work); /* takes NULL work */
 };

@@ -1,7 +1,8 @@
-/* Inputs that both sides can compute: element `index` of a tensor is a pure function of the seed, so
- * the reference needs no copy of what lies on the device. Values are k * 2^(exponent - significand + 1)
- * with a uniform integer k of `significand` bits and sign: exact in the precision under test, with full
- * mantissas, because zeros and round numbers draw less power and so run faster than real data. */
+/* Inputs that both sides can compute: element `index` of a tensor is a pure function of the seed,
+ * so the reference needs no copy of what lies on the device. Values are k * 2^(exponent -
+ * significand + 1) with a uniform integer k of `significand` bits and sign: exact in the precision
+ * under test, with full mantissas, because zeros and round numbers draw less power and so run
+ * faster than real data. */
 #ifndef ROOFSWEEP_FILL_H
 #define ROOFSWEEP_FILL_H
 
@@ -31,7 +32,8 @@ FILL_FUNCTION uint64_t fill_mix(uint64_t z)
 }
 
 /* Values are uniform in [-2^exponent, 2^exponent). */
-FILL_FUNCTION struct fill fill_make(uint64_t seed, enum tensor tensor, int significand, int exponent)
+FILL_FUNCTION struct fill fill_make(uint64_t seed, enum tensor tensor, int significand,
+                                    int exponent)
 {
     struct fill fill;
     fill.key = fill_mix(seed * 0x9e3779b97f4a7c15u + (uint64_t)tensor + 1);

@@ -13,12 +13,14 @@
 void reference_conv2d(const struct config *config, uint64_t seed, const int64_t *offsets,
                       int64_t count, double *values);
 
-/* Multiply-adds behind one element of the pass's result; what bounds the number of elements compared. */
+/* Multiply-adds behind one element of the pass's result; what bounds the number of elements
+ * compared. */
 double reference_conv2d_cost(const struct config *config);
 
-/* Results of the whole LSTM for the first `samples` of the batch. y, dx: [sequence][samples][width],
- * dw: the whole of w, from these samples' output gradient alone. forward sets y; backward sets y, dx and
- * dw. The caller owns the arrays (NULL: not wanted). STATUS_SYSTEM without memory. */
+/* Results of the whole LSTM for the first `samples` of the batch. y, dx:
+ * [sequence][samples][width], dw: the whole of w, from these samples' output gradient alone.
+ * forward sets y; backward sets y, dx and dw. The caller owns the arrays (NULL: not wanted).
+ * STATUS_SYSTEM without memory. */
 enum status reference_lstm(const struct config *config, uint64_t seed, int64_t samples, double *y,
                            double *dx, double *dw, struct error *error);
 

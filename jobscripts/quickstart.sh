@@ -1,0 +1,17 @@
+#!/bin/sh
+# From a fresh clone to a first result: installs what is missing (or names it, without root), builds
+# into build/, and runs sweeps/quickstart.ini on two ranks into quickstart.nc and a table.
+set -eu
+cd "$(dirname "$0")/.."
+
+jobscripts/install-dependencies.sh
+cmake --preset release
+cmake --build build --parallel "$(nproc)"
+
+# Two ranks also where there is one core, and in containers that run as root.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# One GPU is for one rank: two are only started where there are none, or at least two.
+ranks=2
+gpus=$( (nvidia-smi -L 2>/dev/null || true) | grep -c '^GPU' || true)
+[ "$gpus" = 1 ] && ranks=1
+mpirun -n "$ranks" --oversubscribe --bind-to none build/bin/roofsweep --overwrite sweeps/quickstart.ini

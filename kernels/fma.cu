@@ -1,0 +1,141 @@
+#include "kernels.h"
+
+#include <limits.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+/* Each chain iterates x = x * x + c, which for c near -1.9 is chaotic and stays within [c, c * c +
+ * c]: full, ever-changing mantissas draw the power of real data, and nothing can be folded at
+ * compile time. c is an immediate, so that an instruction reads one register and no register bank
+ * limits the rate. 16 chains cover the latency with one warp a scheduler; 512 instructions a loop
+ * keep its three of overhead below 1 %. */
+static const int chains = 16, unroll = 32;
+
+template <typename T> struct unit; /* one instruction of the type */
+
+template <> struct unit<double> {
+    static const int lanes = 1;
+    typedef double element;
+    static __device__ double start(float x)
+    {
+        return (double)x;
+    }
+    static __device__ double step(double x)
+    {
+        return __fma_rn(x, x, -1.875);
+    }
+    static __device__ double join(double a, double b)
+    {
+        return a + b;
+    }
+    static __device__ element value(double x)
+    {
+        return x;
+    }
+};
+
+template <> struct unit<float> {
+    static const int lanes = 1;
+    typedef float element;
+    static __device__ float start(float x)
+    {
+        return x;
+    }
+    static __device__ float step(float x)
+    {
+        return __fmaf_rn(x, x, -1.9f);
+    }
+    static __device__ float join(float a, float b)
+    {
+        return a + b;
+    }
+    static __device__ element value(float x)
+    {
+        return x;
+    }
+};
+
+template <> struct unit<__half2> {
+    static const int lanes = 2;
+    typedef __half element;
+    static __device__ __half2 start(float x)
+    {
+        return __floats2half2_rn(x, -x * 0.75f);
+    }
+    static __device__ __half2 step(__half2 x)
+    {
+        return __hfma2(x, x, __float2half2_rn(-1.9f));
+    }
+    static __device__ __half2 join(__half2 a, __half2 b)
+    {
+        return __hadd2(a, b);
+    }
+    static __device__ element value(__half2 x)
+    {
+        return __hadd(__low2half(x), __high2half(x));
+    }
+};
+
+template <> struct unit<__nv_bfloat162> {
+    static const int lanes = 2;
+    typedef __nv_bfloat16 element;
+    static __device__ __nv_bfloat162 start(float x)
+    {
+        return __floats2bfloat162_rn(x, -x * 0.75f);
+    }
+    static __device__ __nv_bfloat162 step(__nv_bfloat162 x)
+    {
+        return __hfma2(x, x, __float2bfloat162_rn(-1.9f));
+    }
+    static __device__ __nv_bfloat162 join(__nv_bfloat162 a, __nv_bfloat162 b)
+    {
+        return __hadd2(a, b);
+    }
+    static __device__ element value(__nv_bfloat162 x)
+    {
+        return __hadd(__low2bfloat16(x), __high2bfloat16(x));
+    }
+};
+
+template <typename T>
+__global__ void __launch_bounds__(1024) fma_chains(typename unit<T>::element *out, int iterations)
+{
+    T x[chains];
+    int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < chains; ++i)
+        x[i] = unit<T>::start(0.001f * (float)(1 + (thread * chains + i) % 997));
+#pragma unroll 1
+    for (int n = 0; n < iterations; ++n) {
+#pragma unroll
+        for (int u = 0; u < unroll; ++u)
+#pragma unroll
+            for (int i = 0; i < chains; ++i)
+                x[i] = unit<T>::step(x[i]);
+    }
+    T sum = x[0];
+#pragma unroll
+    for (int i = 1; i < chains; ++i)
+        sum = unit<T>::join(sum, x[i]);
+    out[thread] = unit<T>::value(sum);
+}
+
+template <typename T>
+static cudaError_t launch(void *out, int64_t iterations, int blocks, int threads,
+                          cudaStream_t stream)
+{
+    if (iterations < 0 || iterations > INT_MAX)
+        return cudaErrorInvalidValue;
+    fma_chains<T>
+        <<<blocks, threads, 0, stream>>>((typename unit<T>::element *)out, (int)iterations);
+    return cudaGetLastError();
+}
+
+#define ROW(precision, type)                                                                       \
+    {                                                                                              \
+        precision, launch<type>, 2 * chains *unroll *unit<type>::lanes                             \
+    }
+const struct fma_kernel fma_kernels[] = {
+    ROW(PRECISION_FP64, double),         ROW(PRECISION_FP32, float), ROW(PRECISION_FP16, __half2),
+    ROW(PRECISION_BF16, __nv_bfloat162), {PRECISION_COUNT, NULL, 0},
+};

@@ -1,0 +1,18 @@
+/* Arrays that grow by one: the capacity is the smallest power of two that holds `count`. */
+#ifndef ROOFSWEEP_ARRAY_H
+#define ROOFSWEEP_ARRAY_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+/* Room for one item behind the `count` that are there. Returns the array, moved or not; NULL
+ * without memory, and then `items` is as it was. */
+static inline void *array_grow(void *items, size_t count, size_t size)
+{
+    if (count & (count - 1))
+        return items;
+    size_t capacity = count ? 2 * count : 1;
+    return capacity > SIZE_MAX / size ? NULL : realloc(items, capacity * size);
+}
+
+#endif

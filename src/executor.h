@@ -1,0 +1,53 @@
+/* A rank's half of a sweep: one device, one worker process, one configuration at a time.
+ *
+ * Life cycle: executor_create, executor_open (blocks until the device is open), executor_start, then
+ * executor_poll / executor_handle / executor_step in the rank's loop until executor_stopped. A worker
+ * that crashes, hangs or loses its device is replaced and the configuration tried again, as often as
+ * `retries` says; after that its record is a failed one. If no new worker can open the device, the
+ * rank is lost and says so to rank 0, and its configuration goes to another rank. */
+#ifndef ROOFSWEEP_EXECUTOR_H
+#define ROOFSWEEP_EXECUTOR_H
+
+#include <stdbool.h>
+
+#include "binding.h"
+#include "log.h"
+#include "mailbox.h"
+#include "manifest.h"
+#include "record.h"
+#include "worker_client.h"
+
+struct executor_settings {
+    const char *worker_folder;   /* where roofsweep-worker-cuda and roofsweep-worker-cpu are */
+    enum device_choice device;
+    struct binding binding;
+    double timeout;              /* s, one configuration */
+    int retries;
+    struct roof_request peaks;
+    const char *device_key;      /* struct device.key of this rank in this session */
+};
+
+struct executor;
+
+/* Settings are copied, their strings are not; mailbox and log stay the caller's. NULL without memory. */
+struct executor *executor_create(const struct executor_settings *settings, struct mailbox *mailbox,
+                                 const struct log *log);
+/* Kills the worker. Takes NULL. */
+void executor_destroy(struct executor *executor);
+
+/* Chooses a device and opens it. STATUS_DEVICE with the reason and the way out. */
+enum status executor_open(struct executor *executor, struct error *error);
+/* What was opened, without roofs; and why it is this one, for people. */
+const struct device *executor_device(const struct executor *executor);
+const char *executor_choice(const struct executor *executor);
+
+/* Begins to measure the roofs; LETTER_DEVICE follows when they are there. */
+void executor_start(struct executor *executor);
+
+void executor_poll(const struct executor *executor, struct pollfd descriptors[2], nfds_t *count);
+/* LETTER_WORK or LETTER_STOP. */
+void executor_handle(struct executor *executor, const struct letter *letter);
+void executor_step(struct executor *executor);
+bool executor_stopped(const struct executor *executor);
+
+#endif

@@ -1,0 +1,195 @@
+#include "options.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workload.h"
+
+enum {
+    OPTION_DRY_RUN = 256,
+    OPTION_LIST,
+    OPTION_RESUME,
+    OPTION_OVERWRITE,
+    OPTION_GATHER,
+    OPTION_VERSION
+};
+
+static const struct option long_options[] = {
+    {"device", required_argument, NULL, 'd'},
+    {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+    {"gather", required_argument, NULL, OPTION_GATHER},
+    {"help", no_argument, NULL, 'h'},
+    {"list", no_argument, NULL, OPTION_LIST},
+    {"output", required_argument, NULL, 'o'},
+    {"overwrite", no_argument, NULL, OPTION_OVERWRITE},
+    {"quiet", no_argument, NULL, 'q'},
+    {"resume", no_argument, NULL, OPTION_RESUME},
+    {"verbose", no_argument, NULL, 'v'},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {0},
+};
+
+static const char help_text[] =
+    "Usage: roofsweep [options] SWEEP.ini\n"
+    "       srun -n 8 roofsweep SWEEP.ini\n"
+    "       mpirun -n 8 roofsweep SWEEP.ini\n"
+    "\n"
+    "Measures every conv2d and LSTM configuration of a manifest, one rank per GPU (or per set of CPU\n"
+    "cores), against the measured roofs of its device, into one NetCDF file.\n"
+    "\n"
+    "  -o, --output FILE     where to write, instead of the manifest's output\n"
+    "  -d, --device KIND     auto, cuda or cpu, instead of the manifest's device\n"
+    "      --dry-run         print the plan and stop; needs no MPI, no GPU, writes nothing\n"
+    "      --list            print workloads, their parameters, defaults and implementations\n"
+    "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
+    "      --overwrite       replace FILE and its journal\n"
+    "      --gather JOURNAL  rebuild the NetCDF file from a journal, on any machine\n"
+    "  -q, --quiet           only warnings and the final table\n"
+    "  -v, --verbose         also a line for each configuration, and what workers print\n"
+    "  -h, --help            this text\n"
+    "      --version         version and revision\n"
+    "\n"
+    "Exit status: 0 all configurations measured (or skipped with a reason); 1 a file, a library or MPI\n"
+    "failed; 2 command line or manifest wrong, nothing ran; 3 some configurations failed; 4 no usable\n"
+    "device; 5 interrupted, go on with --resume.\n";
+
+enum exit_code exit_code_of(enum status status)
+{
+    static const enum exit_code codes[] = {
+        [STATUS_OK] = EXIT_MEASURED,          [STATUS_SYSTEM] = EXIT_SYSTEM,
+        [STATUS_USAGE] = EXIT_USAGE,          [STATUS_FAILED] = EXIT_SOME_FAILED,
+        [STATUS_UNSUPPORTED] = EXIT_NO_DEVICE, [STATUS_DEVICE] = EXIT_NO_DEVICE,
+        [STATUS_INTERRUPTED] = EXIT_INTERRUPTED,
+    };
+    return codes[status];
+}
+
+static enum status parse_device(const char *text, struct options *options, struct error *error)
+{
+    static const char *const names[] = {"auto", "cuda", "cpu"}; /* enum device_choice */
+    for (int i = 0; i < 3; ++i)
+        if (strcmp(names[i], text) == 0) {
+            options->has_device = true;
+            options->device = (enum device_choice)i;
+            return STATUS_OK;
+        }
+    return error_set(error, STATUS_USAGE, "--device '%s' is unknown; allowed: auto, cuda, cpu", text);
+}
+
+static enum status parse_option(int option, char **argv, struct options *options,
+                                struct error *error)
+{
+    switch (option) {
+    case 'd':
+        return parse_device(optarg, options, error);
+    case 'o':
+        options->output = optarg;
+        return *optarg ? STATUS_OK : error_set(error, STATUS_USAGE, "--output needs a file name");
+    case 'q':
+        options->level = LOG_WARNING;
+        return STATUS_OK;
+    case 'v':
+        options->level = LOG_DEBUG;
+        return STATUS_OK;
+    case 'h':
+        options->action = ACTION_HELP;
+        return STATUS_OK;
+    case OPTION_VERSION:
+        options->action = ACTION_VERSION;
+        return STATUS_OK;
+    case OPTION_LIST:
+        options->action = ACTION_LIST;
+        return STATUS_OK;
+    case OPTION_DRY_RUN:
+        options->action = ACTION_DRY_RUN;
+        return STATUS_OK;
+    case OPTION_GATHER:
+        options->action = ACTION_GATHER;
+        options->journal = optarg;
+        return STATUS_OK;
+    case OPTION_RESUME:
+        options->resume = true;
+        return STATUS_OK;
+    case OPTION_OVERWRITE:
+        options->overwrite = true;
+        return STATUS_OK;
+    default:
+        return error_set(error, STATUS_USAGE, "%s '%s'; see roofsweep --help",
+                         option == ':' ? "a value is missing behind" : "unknown option",
+                         argv[optind - 1]);
+    }
+}
+
+static bool needs_manifest(enum action action)
+{
+    return action == ACTION_SWEEP || action == ACTION_DRY_RUN;
+}
+
+enum status options_parse(int argc, char **argv, struct options *options, struct error *error)
+{
+    struct options parsed = {.action = ACTION_SWEEP, .level = LOG_INFO};
+    optind = 1;
+    for (int option; (option = getopt_long(argc, argv, ":d:ho:qv", long_options, NULL)) != -1;) {
+        enum status status = parse_option(option, argv, &parsed, error);
+        if (status)
+            return status;
+    }
+    int operands = argc - optind;
+    if (needs_manifest(parsed.action) && operands == 0)
+        return error_set(error, STATUS_USAGE,
+                         "no manifest; usage: roofsweep [options] SWEEP.ini, see roofsweep --help");
+    if (operands > needs_manifest(parsed.action))
+        return error_set(error, STATUS_USAGE, "unexpected '%s'; one manifest at a time",
+                         argv[optind + needs_manifest(parsed.action)]);
+    if (parsed.resume && parsed.overwrite)
+        return error_set(error, STATUS_USAGE, "--resume and --overwrite exclude each other");
+    if (needs_manifest(parsed.action))
+        parsed.manifest = argv[optind];
+    *options = parsed;
+    return STATUS_OK;
+}
+
+void options_help(FILE *stream)
+{
+    fputs(help_text, stream);
+}
+
+static void list_parameter(const struct parameter *parameter, FILE *stream)
+{
+    fprintf(stream, "  %-15s %-10s", parameter->name, parameter->initial);
+    if (parameter->words)
+        for (size_t i = 0; parameter->words[i]; ++i)
+            fprintf(stream, "%s%s", i ? ", " : " ", parameter->words[i]);
+    else
+        fprintf(stream, " %s%lld to %lld",
+                parameter->kind == PARAMETER_PADDING ? "same, valid or " : "",
+                (long long)parameter->minimum, (long long)parameter->maximum);
+    fprintf(stream, "\n  %26s %s\n", "", parameter->help);
+}
+
+void options_list(FILE *stream)
+{
+    for (size_t i = 0; workloads[i]; ++i) {
+        const struct workload *workload = workloads[i];
+        fprintf(stream, "%s[%s LABEL]\n  %-15s %-10s allowed\n", i ? "\n" : "", workload->name,
+                "parameter", "default");
+        for (size_t j = 0; j < workload->count; ++j)
+            list_parameter(&workload->parameters[j], stream);
+        fprintf(stream, "  implementations\n");
+        for (size_t j = 0; workload->implementations[j]; ++j)
+            fprintf(stream, "    %s\n", workload->implementations[j]);
+    }
+}
+
+int options_launched_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        const char *value = getenv(names[i]);
+        if (value)
+            return atoi(value);
+    }
+    return 0;
+}

@@ -1,0 +1,45 @@
+/* The command line. */
+#ifndef ROOFSWEEP_OPTIONS_H
+#define ROOFSWEEP_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "log.h"
+#include "manifest.h"
+#include "status.h"
+
+/* What the process tells its caller; --help documents them. */
+enum exit_code {
+    EXIT_MEASURED = 0,    /* all configurations measured, or skipped with a reason */
+    EXIT_SYSTEM = 1,      /* a file, a library or MPI failed */
+    EXIT_USAGE = 2,       /* the command line or the manifest is wrong; nothing ran */
+    EXIT_SOME_FAILED = 3, /* complete, but some configurations failed */
+    EXIT_NO_DEVICE = 4,   /* no usable device */
+    EXIT_INTERRUPTED = 5  /* ended by a signal; --resume goes on */
+};
+enum exit_code exit_code_of(enum status status);
+
+enum action { ACTION_SWEEP, ACTION_DRY_RUN, ACTION_LIST, ACTION_GATHER, ACTION_HELP, ACTION_VERSION };
+
+/* Strings point into argv. */
+struct options {
+    enum action action;
+    const char *manifest; /* NULL with --gather, --list, --help, --version */
+    const char *journal;  /* --gather */
+    const char *output;   /* NULL: as the manifest says */
+    bool has_device;
+    enum device_choice device; /* if has_device */
+    bool resume, overwrite;
+    enum log_level level;
+};
+
+enum status options_parse(int argc, char **argv, struct options *options, struct error *error);
+void options_help(FILE *stream);
+void options_list(FILE *stream); /* workloads, their parameters, defaults and implementations */
+
+/* The rank that a launcher gave this process, from the environment; 0 if there is none. It tells which
+ * of several processes prints where MPI is not started. */
+int options_launched_rank(void);
+
+#endif

@@ -1,0 +1,57 @@
+/* What a rank and its worker say to each other: one JSON object per line, in both directions.
+ *
+ * Requests (a worker can be run by hand: echo '{"op":"describe"}' | roofsweep-worker-cpu):
+ *   {"op":"devices"}                                  -> {"reply":"devices","count":8}
+ *   {"op":"describe","index":0}     opens the device  -> {"reply":"device","device":{...}}
+ *   {"op":"roofs","memory":["dram"],"compute":["fp32"],"launch":true}
+ *                                                     -> {"reply":"device","device":{... with roofs}}
+ *   {"op":"measure","configuration":"conv2d batch=16 ...","seed":1,"warmup":5,"iterations":20,
+ *    "stop":0.005,"min_time":0.5,"max_time":15,"verify":true}
+ *                                                     -> {"reply":"record","record":{...}}
+ * Whatever is left out has its default; the device opens by itself. A request that fails is answered with
+ *   {"reply":"error","status":"device","text":"..."};
+ * after the status "device" the worker ends, because its device is lost. End of input ends it too. */
+#ifndef ROOFSWEEP_PROTOCOL_H
+#define ROOFSWEEP_PROTOCOL_H
+
+#include "manifest.h"
+#include "record.h"
+
+enum request_op { REQUEST_DEVICES, REQUEST_DESCRIBE, REQUEST_ROOFS, REQUEST_MEASURE };
+
+struct request {
+    enum request_op op;
+    int64_t index;                     /* describe */
+    struct roof_request peaks;        /* roofs */
+    char configuration[WORKLOAD_TEXT]; /* measure */
+    struct measure_settings measure;
+    uint64_t seed;
+};
+
+enum reply_kind { REPLY_DEVICES, REPLY_DEVICE, REPLY_RECORD, REPLY_ERROR };
+
+struct reply {
+    enum reply_kind kind;
+    int64_t count;
+    struct device device;
+    struct record record; /* owned: reply_clear */
+    enum status status;   /* of REPLY_ERROR */
+    struct error error;
+};
+
+/* What a worker assumes where a request says nothing: 5 + 20 iterations, verified, all roofs. */
+struct request request_default(enum request_op op);
+
+/* One line without its newline; the caller frees it. NULL without memory. */
+char *request_encode(const struct request *request);
+enum status request_decode(const char *line, struct request *request, struct error *error);
+
+char *reply_encode(const struct reply *reply);
+enum status reply_decode(const char *line, struct reply *reply, struct error *error);
+void reply_init(struct reply *reply);
+void reply_clear(struct reply *reply);
+
+/* The word of a status in the protocol, "device"; and back, STATUS_SYSTEM if unknown. */
+const char *status_word(enum status status);
+
+#endif

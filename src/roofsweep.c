@@ -1,0 +1,101 @@
+/* roofsweep: sweep.ini -> manifest -> plan -> ranks and workers -> journal -> NetCDF file and table. */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "log.h"
+#include "options.h"
+#include "plan.h"
+#include "sweep.h"
+#include "version.h"
+
+static enum status dry_run(const struct options *options, struct error *error)
+{
+    struct manifest *manifest = NULL;
+    struct plan *plan = NULL;
+    enum status status = manifest_read(options->manifest, &manifest, error);
+    if (status == STATUS_OK)
+        status = plan_create(manifest, &plan, error);
+    if (status == STATUS_OK)
+        plan_print(plan, stdout);
+    plan_destroy(plan);
+    manifest_destroy(manifest);
+    return status;
+}
+
+/* JOURNAL without its ".journal" is where the NetCDF file belongs. */
+static enum status gather(const struct options *options, const struct log *log,
+                          struct error *error)
+{
+    static const char suffix[] = ".journal";
+    char netcdf[4096];
+    size_t length = strlen(options->journal), cut = sizeof suffix - 1;
+    bool has_suffix = length > cut && strcmp(options->journal + length - cut, suffix) == 0;
+    if (!options->output && (!has_suffix || length >= sizeof netcdf))
+        return error_set(error, STATUS_USAGE, "'%s' does not end in %s; say --output FILE",
+                         options->journal, suffix);
+    if (!options->output)
+        snprintf(netcdf, sizeof netcdf, "%.*s", (int)(length - cut), options->journal);
+    return sweep_gather(options->journal, options->output ? options->output : netcdf, log, error);
+}
+
+/* What needs neither MPI nor a device. Under a launcher, one of the processes does it. */
+static enum status run_locally(const struct options *options, const struct log *log,
+                               struct error *error)
+{
+    if (options_launched_rank() != 0)
+        return STATUS_OK;
+    if (options->action == ACTION_DRY_RUN)
+        return dry_run(options, error);
+    if (options->action == ACTION_GATHER)
+        return gather(options, log, error);
+    if (options->action == ACTION_LIST)
+        options_list(stdout);
+    else if (options->action == ACTION_HELP)
+        options_help(stdout);
+    else
+        puts("roofsweep " ROOFSWEEP_VERSION);
+    return STATUS_OK;
+}
+
+static enum status run_sweep(MPI_Comm comm, const struct options *options, const struct log *log,
+                             int argc, char **argv, struct error *error)
+{
+    struct sweep *sweep;
+    enum status status = sweep_load(comm, options, log, &sweep, error);
+    if (status == STATUS_OK && !sweep_complete(sweep))
+        status = sweep_open_devices(sweep, error);
+    bool opened = status == STATUS_OK;
+    if (opened && !sweep_complete(sweep))
+        status = sweep_measure(sweep, argc, argv, error);
+    /* What was measured is published, whatever ended the sweep; the first trouble is what is reported. */
+    struct error publishing;
+    enum status published = opened ? sweep_publish(sweep, &publishing) : STATUS_OK;
+    if (status == STATUS_OK && published) {
+        status = published;
+        *error = publishing;
+    }
+    sweep_destroy(sweep);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct error error;
+    struct log log = log_create(stderr, LOG_INFO, options_launched_rank());
+    enum status status = options_parse(argc, argv, &options, &error);
+    if (status == STATUS_OK)
+        log.level = options.level;
+    if (status == STATUS_OK && options.action == ACTION_SWEEP) {
+        MPI_Init(&argc, &argv);
+        MPI_Comm_rank(MPI_COMM_WORLD, &log.rank);
+        status = run_sweep(MPI_COMM_WORLD, &options, &log, argc, argv, &error);
+        MPI_Finalize();
+    } else if (status == STATUS_OK) {
+        status = run_locally(&options, &log, &error);
+    }
+    if (status && log.rank == 0)
+        log_error(&log, &error);
+    return exit_code_of(status);
+}

@@ -1,0 +1,30 @@
+/* The sections [sweep], [measure] and [peaks]: one const table of keys, defaults, and what excludes
+ * what. */
+#ifndef ROOFSWEEP_SETTINGS_H
+#define ROOFSWEEP_SETTINGS_H
+
+#include "ini_lines.h"
+#include "manifest.h"
+
+enum cache_choice { CACHE_HOT, CACHE_COLD, CACHE_BOTH };
+
+enum { SETTINGS_MAX = 32 };
+struct settings {
+    struct sweep_settings sweep;
+    struct measure_settings measure;
+    struct roof_request peaks;
+    enum cache_choice cache; /* the axis of sections that do not name one */
+    int lines[SETTINGS_MAX]; /* where each key stands, 0: nowhere */
+};
+
+extern const char *const settings_groups[]; /* "sweep", "measure", "peaks", NULL */
+
+/* Everything at its default; title and output NULL, and the caller's to free. */
+struct settings settings_default(void);
+/* Sets one key; `group` is an index into settings_groups. */
+enum status settings_take(struct settings *settings, int group, const struct ini_line *line,
+                          struct error *error);
+/* After the last line: what goes together. "PATH:LINE: " is in front of the error. */
+enum status settings_finish(struct settings *settings, const char *path, struct error *error);
+
+#endif

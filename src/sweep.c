@@ -1,0 +1,359 @@
+#include "sweep.h"
+
+#include <libgen.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agreement.h"
+#include "coordinator.h"
+#include "executor.h"
+#include "outputs.h"
+#include "report.h"
+#include "results_nc.h"
+#include "session.h"
+
+struct sweep {
+    MPI_Comm comm;
+    int rank, ranks;
+    const struct log *log;
+    struct manifest *manifest;
+    bool complete;
+    struct mailbox *mailbox;
+    struct executor *executor;
+    char worker_folder[4096];
+    char device_key[128];
+    /* rank 0 alone */
+    struct plan *plan;
+    struct outputs outputs;
+    struct results *earlier;
+    struct device *devices; /* of each rank, as opened */
+    struct journal *journal;
+};
+
+/* The only thing that a signal handler can reach. */
+static volatile sig_atomic_t signalled;
+
+static void note_signal(int number)
+{
+    signalled = number;
+}
+
+/* A second signal of the same kind ends the process at once. */
+static void catch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1};
+    struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
+        sigaction(numbers[i], &action, NULL);
+}
+
+static enum status load_manifest(struct sweep *sweep, const struct options *options,
+                                 struct error *error)
+{
+    enum status status = manifest_read(options->manifest, &sweep->manifest, error);
+    if (status == STATUS_OK)
+        status = plan_create(sweep->manifest, &sweep->plan, error);
+    return status;
+}
+
+static enum status look_at_outputs(struct sweep *sweep, const struct options *options,
+                                   struct error *error)
+{
+    char settings[256];
+    const struct sweep_settings *manifest = &sweep->manifest->sweep;
+    enum status status =
+        outputs_check(options->output ? options->output : manifest->output, options->resume,
+                      options->overwrite || (manifest->overwrite && !options->resume),
+                      &sweep->outputs, error);
+    if (status)
+        return status;
+    manifest_settings_text(sweep->manifest, settings);
+    status = outputs_earlier(&sweep->outputs, settings, sweep->log, &sweep->earlier, error);
+    if (status)
+        return status;
+    /* With replicate, which devices there are is not known yet. */
+    sweep->complete = !manifest->replicate && sweep->earlier->record_count > 0 &&
+                      coordinator_missing(sweep->plan, sweep->earlier) == 0;
+    return STATUS_OK;
+}
+
+/* The other ranks parse what rank 0 has read: their working folder may be another one. */
+static enum status share_manifest(struct sweep *sweep, const struct options *options,
+                                  struct error *error)
+{
+    int complete = sweep->complete;
+    char *text = agreement_share_text(sweep->comm, sweep->rank == 0 ? sweep->manifest->text : NULL);
+    MPI_Bcast(&complete, 1, MPI_INT, 0, sweep->comm);
+    enum status status = STATUS_OK;
+    if (sweep->rank != 0) {
+        sweep->complete = complete;
+        status = manifest_parse(options->manifest, text, strlen(text), &sweep->manifest, error);
+    }
+    free(text);
+    return agreement_reach(sweep->comm, status, error);
+}
+
+enum status sweep_load(MPI_Comm comm, const struct options *options, const struct log *log,
+                       struct sweep **sweep, struct error *error)
+{
+    struct sweep *created = calloc(1, sizeof *created);
+    if (!created)
+        MPI_Abort(comm, 1);
+    created->comm = comm;
+    created->log = log;
+    MPI_Comm_rank(comm, &created->rank);
+    MPI_Comm_size(comm, &created->ranks);
+    *sweep = created;
+    enum status status = STATUS_OK;
+    if (created->rank == 0) {
+        status = load_manifest(created, options, error);
+        if (status == STATUS_OK)
+            status = look_at_outputs(created, options, error);
+    }
+    status = agreement_reach(comm, status, error);
+    if (status == STATUS_OK)
+        status = share_manifest(created, options, error);
+    if (status == STATUS_OK && options->has_device)
+        created->manifest->sweep.device = options->device;
+    return status;
+}
+
+bool sweep_complete(const struct sweep *sweep)
+{
+    return sweep->complete;
+}
+
+static enum status find_worker_folder(struct sweep *sweep, struct error *error)
+{
+    char path[sizeof sweep->worker_folder];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length < 0)
+        return error_set(error, STATUS_SYSTEM, "cannot read /proc/self/exe to find the workers");
+    path[length] = '\0';
+    strcpy(sweep->worker_folder, dirname(path));
+    return STATUS_OK;
+}
+
+static enum status open_executor(struct sweep *sweep, const struct binding *binding,
+                                 struct error *error)
+{
+    const struct manifest *manifest = sweep->manifest;
+    enum status status = find_worker_folder(sweep, error);
+    if (status)
+        return status;
+    struct executor_settings settings = {
+        .worker_folder = sweep->worker_folder,
+        .device = manifest->sweep.device,
+        .binding = *binding,
+        .timeout = manifest->sweep.timeout,
+        .retries = manifest->sweep.retries,
+        .peaks = manifest->peaks,
+        .device_key = sweep->device_key,
+    };
+    sweep->mailbox = mailbox_create(sweep->comm);
+    sweep->executor = executor_create(&settings, sweep->mailbox, sweep->log);
+    if (!sweep->mailbox || !sweep->executor)
+        return error_set(error, STATUS_SYSTEM, "no memory");
+    return executor_open(sweep->executor, error);
+}
+
+/* One line for each host, device model and reason, with the ranks counted. */
+static void log_devices(const struct sweep *sweep, const char *choices, size_t choice_size)
+{
+    for (int i = 0; i < sweep->ranks; ++i) {
+        const struct device *device = &sweep->devices[i];
+        int count = 0, earlier = 0;
+        for (int j = 0; j < sweep->ranks; ++j) {
+            const struct device *other = &sweep->devices[j];
+            bool same = strcmp(device->hostname, other->hostname) == 0 &&
+                        strcmp(device->model, other->model) == 0 &&
+                        strcmp(choices + (size_t)i * choice_size,
+                               choices + (size_t)j * choice_size) == 0;
+            count += same;
+            earlier += same && j < i;
+        }
+        if (earlier == 0)
+            log_print(sweep->log, LOG_INFO, "%s: %d rank%s on %s (%s)", device->hostname, count,
+                      count == 1 ? "" : "s", device->model, choices + (size_t)i * choice_size);
+        if (device->cores_shared == 1 && strcmp(device->kind, "cpu") == 0 && earlier == 0)
+            log_print(sweep->log, LOG_WARNING,
+                      "%s: more ranks than cores; times and roofs disturb one another (variable "
+                      "device_cores_shared)",
+                      device->hostname);
+    }
+}
+
+static enum status compare_devices(struct sweep *sweep, struct error *error)
+{
+    enum { CHOICE = 1200 };
+    char choice[CHOICE], *choices = NULL;
+    const struct device *own = executor_device(sweep->executor);
+    enum status status = STATUS_OK;
+    snprintf(choice, sizeof choice, "%s", executor_choice(sweep->executor));
+    if (sweep->rank == 0) {
+        choices = malloc((size_t)sweep->ranks * CHOICE);
+        sweep->devices = malloc((size_t)sweep->ranks * sizeof *sweep->devices);
+        if (!choices || !sweep->devices)
+            MPI_Abort(sweep->comm, 1);
+    }
+    MPI_Gather(own, sizeof *own, MPI_BYTE, sweep->devices, sizeof *own, MPI_BYTE, 0, sweep->comm);
+    MPI_Gather(choice, CHOICE, MPI_CHAR, choices, CHOICE, MPI_CHAR, 0, sweep->comm);
+    if (sweep->rank == 0) {
+        status = agreement_check_devices(sweep->devices, sweep->ranks, error);
+        if (status == STATUS_OK)
+            log_devices(sweep, choices, CHOICE);
+    }
+    free(choices);
+    return agreement_reach(sweep->comm, status, error);
+}
+
+enum status sweep_open_devices(struct sweep *sweep, struct error *error)
+{
+    struct binding binding = binding_create(sweep->comm);
+    enum status status = open_executor(sweep, &binding, error);
+    status = agreement_reach(sweep->comm, status, error);
+    return status ? status : compare_devices(sweep, error);
+}
+
+/* Rank 0 opens the journal and writes who works on it; every rank learns its device's key. */
+static enum status begin_session(struct sweep *sweep, int argc, char **argv, struct error *error)
+{
+    struct session session = {0};
+    enum status status = STATUS_OK;
+    if (sweep->rank == 0) {
+        status = outputs_open(&sweep->outputs, &sweep->journal, error);
+        if (status == STATUS_OK)
+            status = session_begin(sweep->manifest, sweep->comm, argc, argv, &session, error);
+        if (status == STATUS_OK)
+            status = journal_append(sweep->journal, "session", session_encode(&session), error);
+    }
+    status = agreement_reach(sweep->comm, status, error);
+    char *id = agreement_share_text(sweep->comm, session.id);
+    snprintf(sweep->device_key, sizeof sweep->device_key, "%s/%d", id, sweep->rank);
+    free(id);
+    session_clear(&session);
+    return status;
+}
+
+static void deliver(const struct letter *letter, struct executor *executor,
+                    struct coordinator *coordinator)
+{
+    if (letter->kind == LETTER_WORK || letter->kind == LETTER_STOP)
+        executor_handle(executor, letter);
+    else
+        coordinator_handle(coordinator, letter);
+}
+
+static void pass_signal_on(struct sweep *sweep, struct coordinator *coordinator)
+{
+    struct error error;
+    signalled = 0;
+    if (coordinator)
+        coordinator_interrupt(coordinator);
+    else if (mailbox_send(sweep->mailbox, 0, LETTER_INTERRUPT, "", &error))
+        log_print(sweep->log, LOG_WARNING, "%s", error.text);
+}
+
+/* MPI has no descriptor to wait for, so letters are looked for every 2 ms: that costs well under one per
+ * cent of a core, and at most 2 ms of a configuration. */
+static void run_loop(struct sweep *sweep, struct coordinator *coordinator)
+{
+    struct pollfd descriptors[2];
+    nfds_t count;
+    struct letter letter;
+    while (!executor_stopped(sweep->executor) ||
+           (coordinator && !coordinator_finished(coordinator))) {
+        executor_poll(sweep->executor, descriptors, &count);
+        poll(descriptors, count, 2);
+        if (signalled)
+            pass_signal_on(sweep, coordinator);
+        executor_step(sweep->executor);
+        while (mailbox_receive(sweep->mailbox, &letter)) {
+            deliver(&letter, sweep->executor, coordinator);
+            free(letter.text);
+        }
+    }
+}
+
+enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct error *error)
+{
+    struct coordinator *coordinator = NULL;
+    enum status status = begin_session(sweep, argc, argv, error);
+    if (status)
+        return status;
+    if (sweep->rank == 0) {
+        struct coordinator_settings settings = {
+            .manifest = sweep->manifest,
+            .plan = sweep->plan,
+            .earlier = sweep->earlier,
+            .devices = sweep->devices,
+            .ranks = sweep->ranks,
+        };
+        coordinator = coordinator_create(&settings, sweep->journal, sweep->mailbox, sweep->log);
+        if (!coordinator)
+            MPI_Abort(sweep->comm, 1);
+    }
+    catch_signals();
+    executor_start(sweep->executor);
+    run_loop(sweep, coordinator);
+    if (coordinator)
+        status = coordinator_status(coordinator, error);
+    coordinator_destroy(coordinator);
+    return agreement_reach(sweep->comm, status, error);
+}
+
+static bool has_failures(const struct results *results)
+{
+    for (size_t i = 0; i < results->record_count; ++i)
+        if (results->records[i].status == RECORD_FAILED)
+            return true;
+    return false;
+}
+
+enum status sweep_gather(const char *journal, const char *netcdf, const struct log *log,
+                         struct error *error)
+{
+    struct results *results;
+    bool torn;
+    enum status status = journal_read(journal, &results, &torn, error);
+    if (status)
+        return status;
+    if (torn)
+        log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", journal);
+    if (results->record_count == 0)
+        status = error_set(error, STATUS_SYSTEM, "%s holds no records yet", journal);
+    else
+        status = results_nc_write(results, netcdf, error);
+    if (status == STATUS_OK) {
+        report_print(results, stdout);
+        log_print(log, LOG_INFO, "%zu rows in %s", results->record_count, netcdf);
+        if (has_failures(results))
+            status = error_set(error, STATUS_FAILED, "some configurations failed, see above");
+    }
+    results_destroy(results);
+    return status;
+}
+
+enum status sweep_publish(const struct sweep *sweep, struct error *error)
+{
+    bool begun = sweep->complete || sweep->journal;
+    if (sweep->rank != 0 || !begun)
+        return STATUS_OK;
+    return sweep_gather(sweep->outputs.journal, sweep->outputs.netcdf, sweep->log, error);
+}
+
+void sweep_destroy(struct sweep *sweep)
+{
+    if (!sweep)
+        return;
+    executor_destroy(sweep->executor);
+    mailbox_destroy(sweep->mailbox);
+    journal_close(sweep->journal);
+    results_destroy(sweep->earlier);
+    plan_destroy(sweep->plan);
+    manifest_destroy(sweep->manifest);
+    free(sweep->devices);
+    free(sweep);
+}

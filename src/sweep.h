@@ -1,0 +1,37 @@
+/* One job's share of a sweep, the collective part: all ranks call these in the same order. Each ends in
+ * an agreement, so that all ranks return the same status; rank 0 has the text of an error. */
+#ifndef ROOFSWEEP_SWEEP_H
+#define ROOFSWEEP_SWEEP_H
+
+#include <mpi.h>
+
+#include "log.h"
+#include "options.h"
+
+struct sweep;
+
+/* Rank 0 reads the manifest, makes the plan and looks at the outputs; every rank then knows the
+ * manifest. *sweep is set, and to be destroyed, whatever the status. */
+enum status sweep_load(MPI_Comm comm, const struct options *options, const struct log *log,
+                       struct sweep **sweep, struct error *error);
+
+/* Nothing is left to measure: a resumed sweep that was complete. */
+bool sweep_complete(const struct sweep *sweep);
+
+/* Every rank opens its device, and no two ranks the same GPU. */
+enum status sweep_open_devices(struct sweep *sweep, struct error *error);
+
+/* Roofs, then configurations, until all is journaled. argv is for the record. */
+enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct error *error);
+
+/* Rank 0 writes the NetCDF file from the journal and prints the table; the others do nothing.
+ * STATUS_FAILED if configurations have failed. */
+enum status sweep_publish(const struct sweep *sweep, struct error *error);
+
+void sweep_destroy(struct sweep *sweep); /* takes NULL */
+
+/* What --gather does, and sweep_publish: journal to NetCDF file and table. */
+enum status sweep_gather(const char *journal, const char *netcdf, const struct log *log,
+                         struct error *error);
+
+#endif

@@ -1,0 +1,264 @@
+/* conv2d on the CPU, two ways.
+ *
+ * im2col: for a tile of output pixels the input under the kernel is gathered into a column matrix
+ * that stays in a core's own L2, and multiplied with the filters: forward          y tile = column
+ * * w            tasks: tiles backward-filter  dw += dy tile * column         tasks: slices of
+ * filters x parts of the tiles backward-data    column = dy tile * w, scattered back into dx tasks:
+ * bands of dx's rows A task writes what no other task writes: bands recompute the output rows that
+ * they share. All BLAS calls are single-threaded and made by the threads of one OpenMP region, so
+ * that a BLAS with threads of its own never puts a second set of them on the cores.
+ *
+ * direct: the definition, element by element; conv2d_element.h. */
+#include <cblas.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "../conv2d_geometry.h"
+#include "cpu.h"
+
+struct tile {
+    int64_t begin, end; /* output pixels */
+};
+struct band {
+    int64_t begin, end; /* rows of an image */
+};
+struct task {
+    int64_t image, group;
+    struct tile tile;
+};
+
+static struct task task_find(const struct conv2d_plan *plan, int64_t index)
+{
+    int64_t tile = index % plan->tiles;
+    return (struct task){
+        .image = index / plan->tiles / plan->shape.groups,
+        .group = index / plan->tiles % plan->shape.groups,
+        .tile = {share_begin(plan->pixels, tile, plan->tiles),
+                 share_begin(plan->pixels, tile + 1, plan->tiles)},
+    };
+}
+
+/* The rows of outputs that reach into a band of the input. */
+static struct band band_outputs(const struct conv2d *s, struct band band)
+{
+    struct band outputs;
+    int64_t other;
+    conv2d_outputs(s->stride, (s->kernel_height - 1) * s->dilation - s->pad_height, band.begin,
+                   band.end, s->out_height, &outputs.begin, &other);
+    conv2d_outputs(s->stride, -s->pad_height, band.begin, band.end, s->out_height, &other,
+                   &outputs.end);
+    return outputs;
+}
+
+/* Pixels of one output row, as one tap of the kernel sees them: `count` of them, those from `begin`
+ * to `end` inside of the image, the first of which is element `first` of the plane. */
+struct run {
+    int64_t count, begin, end, first;
+};
+
+static struct run run_find(const struct conv2d *s, int64_t tap, int64_t pixel, struct tile tile,
+                           struct band band)
+{
+    int64_t out_h = pixel / s->out_width, out_w = pixel % s->out_width;
+    int64_t h = out_h * s->stride + tap / s->kernel_width * s->dilation - s->pad_height;
+    int64_t offset = out_w * s->stride + tap % s->kernel_width * s->dilation - s->pad_width;
+    struct run run = {.count = s->out_width - out_w};
+    if (run.count > tile.end - pixel)
+        run.count = tile.end - pixel;
+    if (h >= band.begin && h < band.end)
+        conv2d_outputs(s->stride, offset, 0, s->width, run.count, &run.begin, &run.end);
+    run.first = h * s->width + offset + run.begin * s->stride;
+    return run;
+}
+
+#define ELEMENT              element_fp32
+#define REAL                 float
+#define SOURCE               const float *
+#define LOAD(source, offset) (source)[offset]
+#include "../conv2d_element.h"
+#define ELEMENT              element_fp64
+#define REAL                 double
+#define SOURCE               const double *
+#define LOAD(source, offset) (source)[offset]
+#include "../conv2d_element.h"
+
+#define REAL_BITS 32
+#include "conv2d_im2col.h"
+#undef REAL_BITS
+#define REAL_BITS 64
+#include "conv2d_im2col.h"
+#undef REAL_BITS
+
+static int64_t ceil_divide(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* Half of a core's L2 for the column matrix, the rest for filters and outputs; but enough pixels to
+ * make the packing of the filters worth it, and no fewer tiles than threads if the image is large
+ * enough. */
+static void plan_tiles(struct conv2d_plan *plan, double l2, size_t element)
+{
+    const int64_t worthwhile = 64, least = 16;
+    int64_t fit = (int64_t)(l2 / 2.0 / (double)element / (double)plan->elements);
+    int64_t even = ceil_divide(plan->images * plan->shape.groups * plan->pixels, plan->threads);
+    int64_t tile = clamp(fit, worthwhile, even > least ? even : least);
+    plan->tiles = ceil_divide(plan->pixels, clamp(tile, 1, plan->pixels));
+    plan->tile = ceil_divide(plan->pixels, plan->tiles);
+}
+
+/* The number of bands for which the thread with the most work has the least, halos included. */
+static int64_t plan_bands(const struct conv2d_plan *plan)
+{
+    const struct conv2d *s = &plan->shape;
+    int64_t halo = ((s->kernel_height - 1) * s->dilation + s->stride - 1) / s->stride;
+    int64_t best = 1, least = INT64_MAX;
+    for (int64_t bands = 1; bands <= plan->threads && bands <= s->height; ++bands) {
+        int64_t rounds = ceil_divide(s->batch * s->groups * bands, plan->threads);
+        int64_t rows = ceil_divide(s->out_height, bands) + (bands > 1 ? halo : 0);
+        if (rounds * rows < least) {
+            least = rounds * rows;
+            best = bands;
+        }
+    }
+    return best;
+}
+
+/* Slices cost a repeated gather, parts a repeated dw: slices first, as long as they have filters
+ * enough to hide the gather; then as many parts as make the tasks a multiple of the threads. */
+static void plan_slices(struct conv2d_plan *plan)
+{
+    const int64_t worthwhile = 64;
+    int64_t filters = plan->shape.filters / plan->shape.groups;
+    plan->slices = 1;
+    for (int64_t slices = 2; slices <= filters / worthwhile; ++slices)
+        if (plan->threads % slices == 0)
+            plan->slices = slices;
+    int64_t a = plan->shape.groups * plan->slices, b = plan->threads;
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    plan->parts = clamp(plan->threads / a, 1, plan->images * plan->tiles);
+}
+
+static void plan_conv2d(struct work *work, const struct conv2d *s)
+{
+    work->size[TENSOR_INPUT] = conv2d_x_size(s);
+    work->size[TENSOR_WEIGHT] = conv2d_w_size(s);
+    work->size[TENSOR_OUTPUT] = conv2d_y_size(s);
+    const enum tensor result[] = {[CONV2D_FORWARD] = TENSOR_OUTPUT,
+                                  [CONV2D_BACKWARD_DATA] = TENSOR_INPUT,
+                                  [CONV2D_BACKWARD_FILTER] = TENSOR_WEIGHT};
+    for (int tensor = 0; tensor < TENSOR_COUNT; ++tensor) {
+        work->writes[tensor] = tensor == (int)result[s->pass];
+        work->reads[tensor] = !work->writes[tensor];
+    }
+}
+
+static enum status im2col_plan(struct work *work, const struct device_state *state,
+                               struct error *error)
+{
+    struct conv2d_plan *plan = &work->plan.conv2d;
+    struct conv2d s = conv2d_from(&work->config);
+    bool merged = s.layout == LAYOUT_NHWC && s.pass != CONV2D_BACKWARD_DATA;
+    int64_t pixels = s.out_height * s.out_width;
+    *plan = (struct conv2d_plan){
+        .shape = s,
+        .threads = state->topology.cores,
+        .in_place = s.kernel_height == 1 && s.kernel_width == 1 && s.stride == 1 &&
+                    s.pad_height == 0 && s.pad_width == 0,
+        .elements = s.kernel_height * s.kernel_width * (s.channels / s.groups),
+        .images = merged ? 1 : s.batch,
+        .pixels = merged ? s.batch * pixels : pixels,
+    };
+    const int64_t extents[] = {plan->elements, s.channels, s.filters, pixels};
+    enum status status = blas_check(extents, sizeof extents / sizeof *extents, error);
+    if (status)
+        return status;
+    plan_conv2d(work, &s);
+    double l2 = state->topology.cache[LEVEL_L2] / state->topology.cores;
+    plan_tiles(plan, isfinite(l2) ? l2 : 1 << 20, work->element);
+    plan->bands = plan_bands(plan);
+    plan_slices(plan);
+    size_t page = 4096 / work->element;
+    if (!plan->in_place)
+        plan->column = ((size_t)(plan->tile * plan->elements) + page - 1) / page * page;
+    size_t sums = s.pass == CONV2D_BACKWARD_FILTER
+                      ? (size_t)(plan->parts - 1) * (size_t)conv2d_w_size(&s)
+                      : 0;
+    work->scratch_size = ((size_t)plan->threads * plan->column + sums) * work->element;
+    return STATUS_OK;
+}
+
+static void im2col_run(struct work *work, struct trace *trace)
+{
+    static const char *const names[] = {[CONV2D_FORWARD] = "conv2d_im2col_forward",
+                                        [CONV2D_BACKWARD_DATA] = "conv2d_im2col_backward_data",
+                                        [CONV2D_BACKWARD_FILTER] = "conv2d_im2col_backward_filter"};
+    double begin = trace_begin(trace);
+    (work->precision == PRECISION_FP64 ? im2col_fp64 : im2col_fp32)(work);
+    trace_end(trace, names[work->plan.conv2d.shape.pass], begin);
+}
+
+const struct routine conv2d_im2col = {
+    .workload = "conv2d",
+    .implementation = "im2col",
+    .algorithm = "im2col+gemm",
+    .plan = im2col_plan,
+    .run = im2col_run,
+};
+
+static enum status direct_plan(struct work *work, const struct device_state *state,
+                               struct error *error)
+{
+    (void)state;
+    (void)error;
+    work->plan.conv2d = (struct conv2d_plan){.shape = conv2d_from(&work->config)};
+    plan_conv2d(work, &work->plan.conv2d.shape);
+    return STATUS_OK;
+}
+
+static void direct_run(struct work *work, struct trace *trace)
+{
+    static const char *const names[] = {[CONV2D_FORWARD] = "conv2d_direct_forward",
+                                        [CONV2D_BACKWARD_DATA] = "conv2d_direct_backward_data",
+                                        [CONV2D_BACKWARD_FILTER] = "conv2d_direct_backward_filter"};
+    const struct conv2d *s = &work->plan.conv2d.shape;
+    const void *inputs[2];
+    void *result = NULL;
+    int64_t size = 0;
+    for (int tensor = 0, input = 0; tensor < TENSOR_COUNT; ++tensor)
+        if (work->reads[tensor]) {
+            inputs[input++] = work->input[tensor];
+        } else {
+            result = work->result[tensor];
+            size = work->size[tensor];
+        }
+    double begin = trace_begin(trace);
+    if (work->precision == PRECISION_FP64) {
+#pragma omp parallel for schedule(static)
+        for (int64_t i = 0; i < size; ++i)
+            ((double *)result)[i] = element_fp64(s, inputs[0], inputs[1], i);
+    } else {
+#pragma omp parallel for schedule(static)
+        for (int64_t i = 0; i < size; ++i)
+            ((float *)result)[i] = element_fp32(s, inputs[0], inputs[1], i);
+    }
+    trace_end(trace, names[s->pass], begin);
+}
+
+const struct routine conv2d_direct = {
+    .workload = "conv2d",
+    .implementation = "direct",
+    .algorithm = "direct",
+    .plan = direct_plan,
+    .run = direct_run,
+};

@@ -1,0 +1,354 @@
+/* The CPU as a device: the cores of this process's affinity mask, through OpenMP and CBLAS. */
+#include <cblas.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "cpu.h"
+#include "memory.h"
+
+/* The first of a workload is its "auto". */
+static const struct routine *const routines[] = {&conv2d_im2col, &conv2d_direct, &lstm_cblas, NULL};
+
+static enum status cpu_count(int *count, struct error *error)
+{
+    (void)error;
+    *count = 1;
+    return STATUS_OK;
+}
+
+static enum status team_bind(const struct topology *topology, struct error *error)
+{
+    int threads = 0, failure = 0;
+    openblas_set_num_threads(
+        1); /* first: an OpenBLAS on OpenMP sets the number of OpenMP's threads */
+    omp_set_dynamic(0);
+    omp_set_num_threads(topology->cores);
+#pragma omp parallel reduction(max : failure)
+    {
+        int thread = omp_get_thread_num();
+#pragma omp single
+        threads = omp_get_num_threads();
+        if (thread < topology->cores) {
+            size_t cpu = (size_t)topology->cpus[thread], size = CPU_ALLOC_SIZE(cpu + 1);
+            cpu_set_t *own = CPU_ALLOC(cpu + 1);
+            if (own) {
+                CPU_ZERO_S(size, own);
+                CPU_SET_S(cpu, size, own);
+            }
+            if (!own || sched_setaffinity(0, size, own) != 0)
+                failure = errno;
+            CPU_FREE(own);
+        }
+    }
+    if (threads != topology->cores)
+        return error_set(error, STATUS_DEVICE,
+                         "OpenMP gives %d threads for %d cores; is OMP_THREAD_LIMIT set?", threads,
+                         topology->cores);
+    if (failure != 0)
+        return error_set(error, STATUS_DEVICE, "a thread cannot be bound to its core: %s",
+                         strerror(failure));
+    return STATUS_OK;
+}
+
+static void team_unbind(const struct topology *topology)
+{
+#pragma omp parallel
+    sched_setaffinity(0, topology->mask_size, topology->mask);
+}
+
+static void cpu_describe(const struct topology *topology, struct device *device)
+{
+    struct utsname system;
+    snprintf(device->kind, sizeof device->kind, "cpu");
+    if (gethostname(device->hostname, sizeof device->hostname) != 0)
+        device->hostname[0] = '\0';
+    device->hostname[sizeof device->hostname - 1] = '\0';
+    snprintf(device->uuid, sizeof device->uuid, "cpu-%.42s-%s", device->hostname, topology->list);
+    device->index = 0;
+    snprintf(device->model, sizeof device->model, "%s", topology->model);
+    snprintf(device->compute_capability, sizeof device->compute_capability, "%s", simd_name());
+    device->multiprocessors = topology->cores;
+    device->memory = topology->memory;
+    memcpy(device->cache, topology->cache, sizeof device->cache);
+    device->clock_max = topology->clock_max;
+    if (uname(&system) == 0)
+        snprintf(device->driver_version, sizeof device->driver_version, "%.31s", system.release);
+    /* "OpenBLAS 0.3.21 ..." and the core that its kernels are for, which may be an older one than
+     * this: often the reason for a GEMM far below the roof. */
+    char version[32] = "";
+    sscanf(openblas_get_config(), "%*s %31s", version);
+    snprintf(device->library_version, sizeof device->library_version, "OpenBLAS %s %s", version,
+             openblas_get_corename());
+    snprintf(device->runtime_version, sizeof device->runtime_version, "OpenMP %d", _OPENMP);
+}
+
+static void cpu_close(struct device_state *state)
+{
+    if (!state)
+        return;
+    team_unbind(&state->topology);
+    memory_destroy(state->flush, state->flush_size);
+    topology_clear(&state->topology);
+    free(state);
+}
+
+static enum status cpu_open(int index, struct device_state **state, struct device *device,
+                            struct error *error)
+{
+    if (index != 0)
+        return error_set(error, STATUS_DEVICE, "there is no CPU device %d: all cores are device 0",
+                         index);
+    struct device_state *opened = calloc(1, sizeof *opened);
+    if (!opened)
+        return error_set(error, STATUS_DEVICE, "no memory to open the CPU");
+    enum status status = topology_init(&opened->topology, error);
+    if (status) {
+        free(opened);
+        return status;
+    }
+    status = team_bind(&opened->topology, error);
+    if (status) {
+        cpu_close(opened);
+        return status;
+    }
+    cpu_describe(&opened->topology, device);
+    *state = opened;
+    return STATUS_OK;
+}
+
+enum status blas_check(const int64_t *extents, size_t count, struct error *error)
+{
+    for (size_t i = 0; i < count; ++i)
+        if (extents[i] > INT_MAX)
+            return error_set(error, STATUS_UNSUPPORTED,
+                             "a matrix of extent %lld is beyond the integers of CBLAS",
+                             (long long)extents[i]);
+    return STATUS_OK;
+}
+
+static enum status routine_find(const struct config *config, const struct routine **found,
+                                struct error *error)
+{
+    const char *workload = config->workload->name;
+    const char *wanted = config_word(config, "implementation");
+    char offered[128] = "";
+    for (size_t i = 0; routines[i]; ++i) {
+        if (strcmp(routines[i]->workload, workload) != 0)
+            continue;
+        if (strcmp(wanted, "auto") == 0 || strcmp(wanted, routines[i]->implementation) == 0) {
+            *found = routines[i];
+            return STATUS_OK;
+        }
+        size_t used = strlen(offered);
+        snprintf(offered + used, sizeof offered - used, "%s%s", used ? ", " : "",
+                 routines[i]->implementation);
+    }
+    return error_set(error, STATUS_UNSUPPORTED,
+                     "implementation %s of %s does not run on a CPU, which has: %s", wanted,
+                     workload, offered[0] ? offered : "none");
+}
+
+static enum status config_supported(const struct config *config, struct error *error)
+{
+    enum precision precision = config_precision(config);
+    const char *algorithm = config_word(config, "algorithm");
+    if (precision != PRECISION_FP32 && precision != PRECISION_FP64)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "a CPU has no %s unit here; its precisions are fp32 and fp64",
+                         precision_info[precision].name);
+    if (strcmp(algorithm, "auto") != 0)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "algorithm %s is a GPU library's; on a CPU the implementation says it all",
+                         algorithm);
+    return STATUS_OK;
+}
+
+static size_t tensor_bytes(const struct work *work, int tensor)
+{
+    return (size_t)work->size[tensor] * work->element;
+}
+
+static bool owns_result(const struct work *work, int tensor)
+{
+    return work->writes[tensor] && !work->bound[tensor];
+}
+
+static enum status memory_check(double bytes, struct error *error)
+{
+    double available = memory_available();
+    if (bytes <= available)
+        return STATUS_OK;
+    return error_set(error, STATUS_UNSUPPORTED,
+                     "it needs %.4g bytes of memory with its workspace, and %.4g are available",
+                     bytes, available);
+}
+
+static double work_bytes(const struct work *work)
+{
+    double bytes = (double)work->scratch_size;
+    for (int i = 0; i < TENSOR_COUNT; ++i)
+        bytes += (double)tensor_bytes(work, i) * (work->reads[i] + owns_result(work, i));
+    return bytes;
+}
+
+static bool work_allocate(struct work *work)
+{
+    bool complete = true;
+    for (int i = 0; i < TENSOR_COUNT; ++i) {
+        if (work->reads[i])
+            complete &= (work->input[i] = memory_create(tensor_bytes(work, i))) != NULL;
+        if (owns_result(work, i))
+            complete &= (work->result[i] = memory_create(tensor_bytes(work, i))) != NULL;
+    }
+    complete &= (work->scratch = memory_create(work->scratch_size)) != NULL;
+    return complete;
+}
+
+static void store(const struct work *work, void *data, int64_t index, double value)
+{
+    if (work->precision == PRECISION_FP64)
+        ((double *)data)[index] = value;
+    else
+        ((float *)data)[index] = (float)value;
+}
+
+/* Elements are touched first by the thread whose static share they are, as in the work itself.
+ * Those of a gradient that belong to samples of the batch from `samples` on are zero. */
+static void tensor_fill(struct work *work, enum tensor tensor, int64_t sample, int64_t batch,
+                        int64_t samples)
+{
+    struct fill fill = device_fill(&work->config, work->seed, tensor);
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < work->size[tensor]; ++i)
+        store(work, work->input[tensor], i,
+              i / sample % batch < samples ? fill_value(fill, (uint64_t)i) : 0.0);
+}
+
+static void cpu_release(struct device_state *state, struct work *work)
+{
+    (void)state;
+    if (!work)
+        return;
+    for (int i = 0; i < TENSOR_COUNT; ++i) {
+        memory_destroy(work->input[i], tensor_bytes(work, i));
+        if (owns_result(work, i))
+            memory_destroy(work->result[i], tensor_bytes(work, i));
+    }
+    memory_destroy(work->scratch, work->scratch_size);
+    free(work);
+}
+
+static void work_describe(const struct work *work, struct record *record)
+{
+    snprintf(record->implementation, sizeof record->implementation, "%s",
+             work->routine->implementation);
+    snprintf(record->algorithm, sizeof record->algorithm, "%s", work->routine->algorithm);
+    snprintf(record->math, sizeof record->math, "fma");
+    record->unit = UNIT_VECTOR;
+    record->workspace = (double)work->scratch_size;
+}
+
+static enum status cpu_prepare(struct device_state *state, const struct config *config,
+                               uint64_t seed, struct work **work, struct record *record,
+                               struct error *error)
+{
+    const struct routine *routine = NULL;
+    enum status status = config_supported(config, error);
+    if (status == STATUS_OK)
+        status = routine_find(config, &routine, error);
+    if (status == STATUS_OK)
+        status = memory_check(config_cost(config).memory, error);
+    if (status)
+        return status;
+    struct work *prepared = calloc(1, sizeof *prepared);
+    if (!prepared)
+        return error_set(error, STATUS_FAILED, "no memory for the configuration");
+    prepared->routine = routine;
+    prepared->config = *config;
+    prepared->seed = seed;
+    prepared->precision = config_precision(config);
+    prepared->element = precision_info[prepared->precision].bytes;
+    status = routine->plan(prepared, state, error);
+    if (status == STATUS_OK)
+        status = memory_check(work_bytes(prepared), error);
+    if (status == STATUS_OK && !work_allocate(prepared))
+        status = error_set(error, STATUS_UNSUPPORTED, "the system refuses %.4g bytes of memory",
+                           work_bytes(prepared));
+    if (status) {
+        cpu_release(state, prepared);
+        return status;
+    }
+    char *scratch = prepared->scratch;
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < prepared->scratch_size; ++i)
+        scratch[i] = 0;
+    for (int i = 0; i < TENSOR_COUNT; ++i)
+        if (prepared->reads[i])
+            tensor_fill(prepared, (enum tensor)i, 1, 1, 1);
+    if (routine->bind)
+        routine->bind(prepared);
+    if (routine->before)
+        routine->before(prepared);
+    work_describe(prepared, record);
+    *work = prepared;
+    return STATUS_OK;
+}
+
+static enum status cpu_run(struct device_state *state, struct work *work, int64_t samples,
+                           struct error *error)
+{
+    (void)state;
+    (void)error;
+    for (int tensor = 0; tensor < TENSOR_COUNT; ++tensor)
+        if (work->writes[tensor]) {
+#pragma omp parallel for schedule(static)
+            for (int64_t i = 0; i < work->size[tensor]; ++i)
+                store(work, work->result[tensor], i, NAN);
+        }
+    bool partial = work->routine == &lstm_cblas && work->reads[TENSOR_OUTPUT];
+    const struct lstm *s = &work->plan.lstm.shape;
+    if (partial)
+        tensor_fill(work, TENSOR_OUTPUT, s->hidden * s->directions, s->batch, samples);
+    if (work->routine->before)
+        work->routine->before(work);
+    work->routine->run(work, NULL);
+    if (partial)
+        tensor_fill(work, TENSOR_OUTPUT, 1, 1, 1);
+    return STATUS_OK;
+}
+
+static enum status cpu_read(struct device_state *state, struct work *work, enum tensor tensor,
+                            const int64_t *offsets, int64_t count, double *values,
+                            struct error *error)
+{
+    (void)state;
+    if (!work->writes[tensor])
+        return error_set(error, STATUS_FAILED, "this pass has no such result");
+    const void *data = work->result[tensor];
+    for (int64_t i = 0; i < count; ++i)
+        values[i] = work->precision == PRECISION_FP64 ? ((const double *)data)[offsets[i]]
+                                                      : ((const float *)data)[offsets[i]];
+    return STATUS_OK;
+}
+
+const struct device_ops device_ops = {
+    .kind = "cpu",
+    .description = "measures on the CPU cores of its affinity mask (OpenMP, CBLAS)",
+    .count = cpu_count,
+    .open = cpu_open,
+    .close = cpu_close,
+    .measure_roofs = roofs_measure,
+    .prepare = cpu_prepare,
+    .time = timing_time,
+    .trace = timing_trace,
+    .run = cpu_run,
+    .read = cpu_read,
+    .release = cpu_release,
+};

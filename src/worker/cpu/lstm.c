@@ -1,0 +1,167 @@
+/* An LSTM on the CPU, in products of single-threaded CBLAS made by the threads of OpenMP regions.
+ *
+ * forward, for each layer: one region multiplies the input of all time steps by the input matrices;
+ * then one region for each step adds the recurrent product and applies the gates. backward: a
+ * region for each step, from the last to the first, then one region of products over all steps for
+ * the weights and for the input. Within a step, a thread keeps its own units, and so its own part
+ * of the recurrent matrix, in its cache; where there are too few units the samples are divided as
+ * well. The two directions run side by side. */
+#include <cblas.h>
+#include <omp.h>
+#include <string.h>
+
+#include "cpu.h"
+
+/* What one task of a time step does: some samples and units of one direction. */
+struct step {
+    int64_t direction;
+    int64_t t, before, after; /* the step, and its neighbours in the direction's own order */
+    int64_t row_begin, row_end, unit_begin, unit_end;
+};
+
+static int64_t step_count(const struct lstm_plan *plan)
+{
+    return plan->shape.directions * plan->row_parts * plan->unit_parts;
+}
+
+/* `order` counts the steps in the direction's own order. */
+static struct step step_find(const struct lstm_plan *plan, int64_t order, int64_t index)
+{
+    const struct lstm *s = &plan->shape;
+    int64_t unit = index % plan->unit_parts, row = index / plan->unit_parts % plan->row_parts;
+    int64_t direction = index / plan->unit_parts / plan->row_parts, ahead = direction ? -1 : 1;
+    int64_t t = direction ? s->sequence - 1 - order : order;
+    return (struct step){
+        .direction = direction,
+        .t = t,
+        .before = t - ahead,
+        .after = t + ahead,
+        .row_begin = share_begin(s->batch, row, plan->row_parts),
+        .row_end = share_begin(s->batch, row + 1, plan->row_parts),
+        .unit_begin = share_begin(s->hidden, unit, plan->unit_parts),
+        .unit_end = share_begin(s->hidden, unit + 1, plan->unit_parts),
+    };
+}
+
+/* Into how many parts to cut the rows of an m x n product, a divisor of the threads, so that the
+ * parts have the least edge and so the least traffic. */
+static int64_t product_rows(int64_t m, int64_t n, int threads)
+{
+    int64_t best = 1;
+    double least = 0.0;
+    for (int64_t parts = 1; parts <= threads; ++parts) {
+        double edge = (double)m / (double)parts + (double)n * (double)parts / threads;
+        if (threads % parts == 0 && (parts == 1 || edge < least)) {
+            least = edge;
+            best = parts;
+        }
+    }
+    return best;
+}
+
+#define REAL_BITS 32
+#include "lstm_cblas.h"
+#undef REAL_BITS
+#define REAL_BITS 64
+#include "lstm_cblas.h"
+#undef REAL_BITS
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* Takes `count` elements of the scratch memory, from a new page on. */
+static size_t scratch_take(struct work *work, int64_t count)
+{
+    const size_t page = 4096;
+    size_t offset = work->scratch_size / work->element;
+    work->scratch_size += ((size_t)count * work->element + page - 1) / page * page;
+    return offset;
+}
+
+static void plan_scratch(struct work *work)
+{
+    struct lstm_plan *plan = &work->plan.lstm;
+    const struct lstm *s = &plan->shape;
+    int64_t row = s->batch * s->hidden * s->directions, rows = s->sequence + 2;
+    int64_t kept = plan->keep ? s->layers : 1;
+    work->scratch_size = 0;
+    plan->hidden = scratch_take(work, s->layers * rows * row);
+    plan->cell = scratch_take(work, plan->keep ? s->layers * rows * row : row);
+    plan->gates = scratch_take(work, kept * s->sequence * row * 4);
+    if (!plan->keep)
+        return;
+    plan->dgates = scratch_take(work, rows * row * 4);
+    plan->dhidden = scratch_take(work, row);
+    plan->dcell = scratch_take(work, row);
+    for (int i = 0; i < 2; ++i)
+        plan->dinput[i] = scratch_take(work, s->layers > 1 ? s->sequence * row : 0);
+}
+
+static enum status cblas_plan(struct work *work, const struct device_state *state,
+                              struct error *error)
+{
+    const int64_t units_worthwhile = 32, rows_worthwhile = 4;
+    struct lstm_plan *plan = &work->plan.lstm;
+    struct lstm s = lstm_from(&work->config);
+    const int64_t extents[] = {4 * s.hidden, s.features, s.sequence * s.batch};
+    enum status status = blas_check(extents, sizeof extents / sizeof *extents, error);
+    if (status)
+        return status;
+    int64_t threads = clamp(state->topology.cores / s.directions, 1, INT64_MAX);
+    *plan = (struct lstm_plan){
+        .shape = s,
+        .threads = state->topology.cores,
+        .keep = s.pass == LSTM_BACKWARD,
+        .unit_parts = clamp(s.hidden / units_worthwhile, 1, threads),
+    };
+    plan->row_parts = clamp(s.batch / rows_worthwhile, 1, threads / plan->unit_parts);
+    work->size[TENSOR_INPUT] = lstm_x_size(&s);
+    work->size[TENSOR_WEIGHT] = lstm_w_size(&s);
+    work->size[TENSOR_OUTPUT] = lstm_y_size(&s);
+    work->reads[TENSOR_INPUT] = work->reads[TENSOR_WEIGHT] = true;
+    work->writes[TENSOR_INPUT] = work->writes[TENSOR_WEIGHT] = plan->keep;
+    work->reads[TENSOR_OUTPUT] = plan->keep;
+    work->writes[TENSOR_OUTPUT] = work->bound[TENSOR_OUTPUT] = true;
+    plan_scratch(work);
+    return STATUS_OK;
+}
+
+static void cblas_bind(struct work *work)
+{
+    const struct lstm_plan *plan = &work->plan.lstm;
+    const struct lstm *s = &plan->shape;
+    int64_t row = s->batch * s->hidden * s->directions;
+    int64_t offset = (int64_t)plan->hidden + ((s->layers - 1) * (s->sequence + 2) + 1) * row;
+    work->result[TENSOR_OUTPUT] = (char *)work->scratch + (size_t)offset * work->element;
+}
+
+static void cblas_forward(struct work *work, struct trace *trace)
+{
+    (work->precision == PRECISION_FP64 ? lstm_forward_fp64 : lstm_forward_fp32)(work, trace);
+}
+
+static void cblas_before(struct work *work)
+{
+    if (work->plan.lstm.keep)
+        cblas_forward(work, NULL);
+}
+
+static void cblas_run(struct work *work, struct trace *trace)
+{
+    if (!work->plan.lstm.keep)
+        cblas_forward(work, trace);
+    else
+        (work->precision == PRECISION_FP64 ? lstm_backward_fp64 : lstm_backward_fp32)(work, trace);
+}
+
+const struct routine lstm_cblas = {
+    .workload = "lstm",
+    .implementation = "cblas",
+    .algorithm = "gemm",
+    .plan = cblas_plan,
+    .bind = cblas_bind,
+    .before = cblas_before,
+    .run = cblas_run,
+};

@@ -1,0 +1,377 @@
+/* An LSTM in one precision: a template, see real.h. Written for lstm.c, which explains it. */
+#include "real.h"
+
+/* c[m][n] = a * b + beta * c; a transposed is stored [k][m], b transposed [n][k]. */
+struct NAME(product) {
+    CBLAS_TRANSPOSE a_order, b_order;
+    int64_t m, n, k;
+    const REAL *a, *b;
+    REAL *c;
+    int64_t a_leading, b_leading, c_leading;
+    REAL beta;
+};
+
+static void NAME(multiply_part)(const struct NAME(product) * p, int64_t m_begin, int64_t m_end,
+                                int64_t n_begin, int64_t n_end)
+{
+    if (m_begin == m_end || n_begin == n_end)
+        return;
+    REAL_GEMM(CblasRowMajor, p->a_order, p->b_order, (int)(m_end - m_begin), (int)(n_end - n_begin),
+              (int)p->k, 1, p->a + m_begin * (p->a_order == CblasNoTrans ? p->a_leading : 1),
+              (int)p->a_leading, p->b + n_begin * (p->b_order == CblasNoTrans ? 1 : p->b_leading),
+              (int)p->b_leading, p->beta, p->c + m_begin * p->c_leading + n_begin,
+              (int)p->c_leading);
+}
+
+/* For the whole team in a region: each thread takes one part, the same one whenever the shape is
+ * the same. So two products into the same c need no barrier between them, and there is none at the
+ * end. */
+static void NAME(multiply)(const struct NAME(product) * p, int threads)
+{
+    int64_t m_parts = product_rows(p->m, p->n, threads), n_parts = threads / m_parts;
+#pragma omp for collapse(2) schedule(static) nowait
+    for (int64_t i = 0; i < m_parts; ++i)
+        for (int64_t j = 0; j < n_parts; ++j)
+            NAME(multiply_part)
+    (p, share_begin(p->m, i, m_parts), share_begin(p->m, i + 1, m_parts),
+     share_begin(p->n, j, n_parts), share_begin(p->n, j + 1, n_parts));
+}
+
+/* exp(x) for |x| <= 80, beyond which a sigmoid no longer changes; without a call or a branch, so
+ * that loops over it become vector code. x = n ln 2 + r, then Taylor's series of r, then 2^n by the
+ * exponent bits; adding 1.5 * 2^mantissa rounds to the integer n. Within 2 units in the last place.
+ */
+static inline REAL NAME(exponential)(REAL x)
+{
+    const REAL ln2_high = (REAL)0.693145751953125, ln2_low = (REAL)1.42860682030941723e-6;
+    const REAL round = (REAL)1.5 * (REAL)((REAL_INTEGER)1 << REAL_MANTISSA);
+    const int degree = REAL_MANTISSA == 23 ? 7 : 13;
+    x = x < -80 ? -80 : x;
+    x = x > 80 ? 80 : x;
+    REAL shifted = x * (REAL)1.44269504088896341 + round, sum = 1, power;
+    REAL n = shifted - round;
+    REAL r = x - n * ln2_high - n * ln2_low;
+#pragma GCC unroll 16
+    for (int k = degree; k > 0; --k)
+        sum = 1 + sum * r * ((REAL)1 / (REAL)k);
+    REAL_INTEGER bits, exponent;
+    memcpy(&bits, &sum, sizeof bits);
+    memcpy(&exponent, &shifted, sizeof exponent);
+    bits += exponent << REAL_MANTISSA;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+static inline REAL NAME(sigmoid)(REAL x)
+{
+    return 1 / (1 + NAME(exponential)(-x));
+}
+
+static inline REAL NAME(hyperbolic_tangent)(REAL x)
+{
+    return 1 - 2 / (1 + NAME(exponential)(2 * x));
+}
+
+/* `count` units of one sample: gates holds the matrix products and takes the gates, unit after
+ * unit, the next gate `hidden` further on. */
+static void NAME(activate)(int64_t count, int64_t hidden, const REAL *restrict bias,
+                           REAL *restrict gates, const REAL *c_before, REAL *c, REAL *restrict h)
+{
+#pragma omp simd
+    for (int64_t u = 0; u < count; ++u) {
+        REAL i = NAME(sigmoid)(gates[u] + bias[u]);
+        REAL f = NAME(sigmoid)(gates[hidden + u] + bias[hidden + u]);
+        REAL g = NAME(hyperbolic_tangent)(gates[2 * hidden + u] + bias[2 * hidden + u]);
+        REAL o = NAME(sigmoid)(gates[3 * hidden + u] + bias[3 * hidden + u]);
+        REAL now = f * c_before[u] + i * g;
+        c[u] = now;
+        h[u] = o * NAME(hyperbolic_tangent)(now);
+        gates[u] = i;
+        gates[hidden + u] = f;
+        gates[2 * hidden + u] = g;
+        gates[3 * hidden + u] = o;
+    }
+}
+
+/* The way back: dh is what came from the later step, dy what came from above. */
+static void NAME(differentiate)(int64_t count, int64_t hidden, const REAL *gates,
+                                const REAL *c_before, const REAL *c, const REAL *dy, const REAL *dh,
+                                REAL *restrict dc, REAL *restrict dgates)
+{
+#pragma omp simd
+    for (int64_t u = 0; u < count; ++u) {
+        REAL i = gates[u], f = gates[hidden + u], g = gates[2 * hidden + u];
+        REAL o = gates[3 * hidden + u];
+        REAL t = NAME(hyperbolic_tangent)(c[u]), d = dh[u] + dy[u];
+        REAL dc_now = dc[u] + d * o * (1 - t * t);
+        dc[u] = dc_now * f;
+        dgates[u] = dc_now * g * i * (1 - i);
+        dgates[hidden + u] = dc_now * c_before[u] * f * (1 - f);
+        dgates[2 * hidden + u] = dc_now * i * (1 - g * g);
+        dgates[3 * hidden + u] = d * t * o * (1 - o);
+    }
+}
+
+/* The arrays of one layer. A step t of those with a margin is row t + 1: a zero row stands for the
+ * state before the first step, on either end. */
+struct NAME(layer) {
+    const REAL *input;  /* [T][N][width] */
+    REAL *hidden;       /* [T + 2][N][D * H], with margin */
+    REAL *cell, *gates; /* per direction: [T + 2][N][H], with margin; [T][N][4][H] */
+    int64_t cell_step;  /* elements from one step's cells to the next; 0: they are overwritten */
+    int64_t cell_direction;   /* from one direction's to the other's */
+    int64_t width;            /* of the input */
+    const REAL *matrix[2][3]; /* by direction and enum lstm_part */
+};
+
+static struct NAME(layer) NAME(layer_find)(const struct work *work, int64_t index)
+{
+    const struct lstm_plan *plan = &work->plan.lstm;
+    const struct lstm *s = &plan->shape;
+    REAL *scratch = work->scratch;
+    int64_t row = s->batch * s->hidden * s->directions, rows = s->sequence + 2;
+    int64_t kept = plan->keep ? index : 0;
+    struct NAME(layer) layer = {
+        .hidden = scratch + plan->hidden + index * rows * row,
+        .cell_step = plan->keep ? s->batch * s->hidden : 0,
+        .cell_direction = plan->keep ? rows * s->batch * s->hidden : s->batch * s->hidden,
+        .gates = scratch + plan->gates + kept * s->sequence * row * 4,
+        .width = lstm_input_width(s, index),
+    };
+    layer.cell = scratch + plan->cell + kept * s->directions * layer.cell_direction;
+    layer.input =
+        index == 0 ? (const REAL *)work->input[TENSOR_INPUT] : layer.hidden - rows * row + row;
+    for (int64_t direction = 0; direction < s->directions; ++direction)
+        for (int part = 0; part < 3; ++part)
+            layer.matrix[direction][part] = (const REAL *)work->input[TENSOR_WEIGHT] +
+                                            lstm_w_at(s, index, direction, (enum lstm_part)part);
+    return layer;
+}
+
+/* The cells of direction and step t; t may be -1 or T. */
+static REAL *NAME(cell_at)(const struct NAME(layer) * layer, int64_t direction, int64_t t)
+{
+    return layer->cell + direction * layer->cell_direction + (t + 1) * layer->cell_step;
+}
+
+static void NAME(step_forward)(const struct lstm *s, const struct NAME(layer) * layer,
+                               struct step step)
+{
+    int64_t hidden = s->hidden, row = hidden * s->directions;
+    int64_t rows = step.row_end - step.row_begin, units = step.unit_end - step.unit_begin;
+    REAL *gates = layer->gates + ((step.direction * s->sequence + step.t) * s->batch) * 4 * hidden;
+    const REAL *recurrent = layer->matrix[step.direction][LSTM_RECURRENT_MATRIX];
+    const REAL *bias = layer->matrix[step.direction][LSTM_BIAS];
+    struct NAME(product) product = {
+        .a_order = CblasNoTrans,
+        .b_order = CblasTrans,
+        .m = s->batch,
+        .n = 4 * hidden,
+        .k = hidden,
+        .a = layer->hidden + (step.before + 1) * s->batch * row + step.direction * hidden,
+        .a_leading = row,
+        .b = recurrent,
+        .b_leading = hidden,
+        .c = gates,
+        .c_leading = 4 * hidden,
+        .beta = 1,
+    };
+    if (rows > 0 && units == hidden)
+        NAME(multiply_part)(&product, step.row_begin, step.row_end, 0, 4 * hidden);
+    else
+        for (int64_t gate = 0; gate < 4; ++gate)
+            NAME(multiply_part)
+    (&product, step.row_begin, step.row_end, gate * hidden + step.unit_begin,
+     gate * hidden + step.unit_end);
+    for (int64_t n = step.row_begin; n < step.row_end; ++n)
+        NAME(activate)
+    (units, hidden, bias + step.unit_begin, gates + n * 4 * hidden + step.unit_begin,
+     NAME(cell_at)(layer, step.direction, step.before) + n * hidden + step.unit_begin,
+     NAME(cell_at)(layer, step.direction, step.t) + n * hidden + step.unit_begin,
+     layer->hidden + ((step.t + 1) * s->batch + n) * row + step.direction * hidden +
+         step.unit_begin);
+}
+
+static void NAME(layer_forward)(const struct work *work, int64_t index, struct trace *trace)
+{
+    const struct lstm_plan *plan = &work->plan.lstm;
+    const struct lstm *s = &plan->shape;
+    struct NAME(layer) layer = NAME(layer_find)(work, index);
+    double begin = trace_begin(trace);
+#pragma omp parallel
+    for (int64_t direction = 0; direction < s->directions; ++direction) {
+        struct NAME(product) product = {
+            .a_order = CblasNoTrans,
+            .b_order = CblasTrans,
+            .m = s->sequence * s->batch,
+            .n = 4 * s->hidden,
+            .k = layer.width,
+            .a = layer.input,
+            .a_leading = layer.width,
+            .b = layer.matrix[direction][LSTM_INPUT_MATRIX],
+            .b_leading = layer.width,
+            .c = layer.gates + direction * s->sequence * s->batch * 4 * s->hidden,
+            .c_leading = 4 * s->hidden,
+        };
+        NAME(multiply)(&product, plan->threads);
+    }
+    trace_end(trace, "lstm_input_product", begin);
+    if (!plan->keep)
+        memset(layer.cell, 0, (size_t)(s->directions * layer.cell_direction) * sizeof *layer.cell);
+    for (int64_t t = 0; t < s->sequence; ++t) {
+        begin = trace_begin(trace);
+#pragma omp parallel for schedule(static)
+        for (int64_t i = 0; i < step_count(plan); ++i)
+            NAME(step_forward)(s, &layer, step_find(plan, t, i));
+        trace_end(trace, "lstm_step_forward", begin);
+    }
+}
+
+static void NAME(lstm_forward)(const struct work *work, struct trace *trace)
+{
+    for (int64_t layer = 0; layer < work->plan.lstm.shape.layers; ++layer)
+        NAME(layer_forward)(work, layer, trace);
+}
+
+/* The gradients on their way down, of one layer. */
+struct NAME(gradient) {
+    const REAL *dy; /* [T][N][D * H] */
+    REAL *dgates, *dhidden,
+        *dcell;        /* per direction: [T + 2][N][4][H] with margin, [N][H], [N][H] */
+    REAL *dinput, *dw; /* [T][N][width]; the whole of w's gradient */
+};
+
+static REAL *NAME(dgates_at)(const struct lstm *s, const struct NAME(gradient) * gradient,
+                             int64_t direction, int64_t t)
+{
+    return gradient->dgates + (direction * (s->sequence + 2) + t + 1) * s->batch * 4 * s->hidden;
+}
+
+static void NAME(step_backward)(const struct lstm *s, const struct NAME(layer) * layer,
+                                const struct NAME(gradient) * gradient, struct step step)
+{
+    int64_t hidden = s->hidden, row = hidden * s->directions,
+            at = step.direction * s->batch * hidden;
+    struct NAME(product) product = {
+        .a_order = CblasNoTrans,
+        .b_order = CblasNoTrans,
+        .m = s->batch,
+        .n = hidden,
+        .k = 4 * hidden,
+        .a = NAME(dgates_at)(s, gradient, step.direction, step.after),
+        .a_leading = 4 * hidden,
+        .b = layer->matrix[step.direction][LSTM_RECURRENT_MATRIX],
+        .b_leading = hidden,
+        .c = gradient->dhidden + at,
+        .c_leading = hidden,
+    };
+    NAME(multiply_part)(&product, step.row_begin, step.row_end, step.unit_begin, step.unit_end);
+    const REAL *gates =
+        layer->gates + ((step.direction * s->sequence + step.t) * s->batch) * 4 * hidden;
+    for (int64_t n = step.row_begin; n < step.row_end; ++n) {
+        int64_t first = n * hidden + step.unit_begin, first_gate = n * 4 * hidden + step.unit_begin;
+        NAME(differentiate)
+        (step.unit_end - step.unit_begin, hidden, gates + first_gate,
+         NAME(cell_at)(layer, step.direction, step.before) + first,
+         NAME(cell_at)(layer, step.direction, step.t) + first,
+         gradient->dy + (step.t * s->batch + n) * row + step.direction * hidden + step.unit_begin,
+         gradient->dhidden + at + first, gradient->dcell + at + first,
+         NAME(dgates_at)(s, gradient, step.direction, step.t) + first_gate);
+    }
+}
+
+/* Within a region: the column sums of the gates' gradients. */
+static void NAME(sum_bias)(const struct lstm *s, const REAL *dgates, REAL *dbias)
+{
+    int64_t columns = 4 * s->hidden, block = 16, blocks = (columns + block - 1) / block;
+#pragma omp for schedule(static) nowait
+    for (int64_t i = 0; i < blocks; ++i) {
+        int64_t first = i * block, count = columns - first < block ? columns - first : block;
+        REAL sums[16] = {0};
+        for (int64_t at = 0; at < s->sequence * s->batch; ++at)
+            for (int64_t j = 0; j < count; ++j)
+                sums[j] += dgates[at * columns + first + j];
+        for (int64_t j = 0; j < count; ++j)
+            dbias[first + j] = sums[j];
+    }
+}
+
+/* Within a region: what one direction contributes to dw and to the input's gradient. */
+static void NAME(direction_backward)(const struct lstm_plan *plan, const struct NAME(layer) * layer,
+                                     const struct NAME(gradient) * gradient, int64_t index,
+                                     int64_t direction)
+{
+    const struct lstm *s = &plan->shape;
+    int64_t hidden = s->hidden, row = hidden * s->directions;
+    const REAL *dgates = NAME(dgates_at)(s, gradient, direction, 0);
+    struct NAME(product) weights = {
+        .a_order = CblasTrans,
+        .b_order = CblasNoTrans,
+        .m = 4 * hidden,
+        .n = layer->width,
+        .k = s->sequence * s->batch,
+        .a = dgates,
+        .a_leading = 4 * hidden,
+        .b = layer->input,
+        .b_leading = layer->width,
+        .c = gradient->dw + lstm_w_at(s, index, direction, LSTM_INPUT_MATRIX),
+        .c_leading = layer->width,
+    };
+    NAME(multiply)(&weights, plan->threads);
+    weights.n = hidden;
+    weights.b = layer->hidden + direction * (2 * s->batch * row + hidden); /* of the step before */
+    weights.b_leading = row;
+    weights.c = gradient->dw + lstm_w_at(s, index, direction, LSTM_RECURRENT_MATRIX);
+    weights.c_leading = hidden;
+    NAME(multiply)(&weights, plan->threads);
+    NAME(sum_bias)(s, dgates, gradient->dw + lstm_w_at(s, index, direction, LSTM_BIAS));
+    struct NAME(product) data = {
+        .a_order = CblasNoTrans,
+        .b_order = CblasNoTrans,
+        .m = s->sequence * s->batch,
+        .n = layer->width,
+        .k = 4 * hidden,
+        .a = dgates,
+        .a_leading = 4 * hidden,
+        .b = layer->matrix[direction][LSTM_INPUT_MATRIX],
+        .b_leading = layer->width,
+        .c = gradient->dinput,
+        .c_leading = layer->width,
+        .beta = direction > 0,
+    };
+    NAME(multiply)(&data, plan->threads);
+}
+
+static void NAME(lstm_backward)(const struct work *work, struct trace *trace)
+{
+    const struct lstm_plan *plan = &work->plan.lstm;
+    const struct lstm *s = &plan->shape;
+    REAL *scratch = work->scratch;
+    struct NAME(gradient) gradient = {
+        .dy = work->input[TENSOR_OUTPUT],
+        .dgates = scratch + plan->dgates,
+        .dhidden = scratch + plan->dhidden,
+        .dcell = scratch + plan->dcell,
+        .dw = work->result[TENSOR_WEIGHT],
+    };
+    for (int64_t index = s->layers - 1; index >= 0; --index) {
+        struct NAME(layer) layer = NAME(layer_find)(work, index);
+        gradient.dinput =
+            index == 0 ? work->result[TENSOR_INPUT] : scratch + plan->dinput[index % 2];
+        memset(gradient.dcell, 0,
+               (size_t)(s->directions * s->batch * s->hidden) * sizeof *gradient.dcell);
+        for (int64_t t = s->sequence - 1; t >= 0; --t) {
+            double begin = trace_begin(trace);
+#pragma omp parallel for schedule(static)
+            for (int64_t i = 0; i < step_count(plan); ++i)
+                NAME(step_backward)(s, &layer, &gradient, step_find(plan, t, i));
+            trace_end(trace, "lstm_step_backward", begin);
+        }
+        double begin = trace_begin(trace);
+#pragma omp parallel
+        for (int64_t direction = 0; direction < s->directions; ++direction)
+            NAME(direction_backward)(plan, &layer, &gradient, index, direction);
+        trace_end(trace, "lstm_gradient_products", begin);
+        gradient.dy = gradient.dinput;
+    }
+}

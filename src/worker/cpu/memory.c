@@ -1,0 +1,115 @@
+#include "memory.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* A number from a file: the first one, or the one that follows `key` on its line. NaN without it,
+ * which is also what "max" (no limit) gives. */
+static double number_read(const char *path, const char *key)
+{
+    char line[256];
+    double number = NAN;
+    FILE *file = fopen(path, "r");
+    size_t skip = strlen(key);
+    while (file && isnan(number) && fgets(line, sizeof line, file))
+        if (strncmp(line, key, skip) == 0 && sscanf(line + skip, "%lf", &number) != 1)
+            break;
+    if (file)
+        fclose(file);
+    return number;
+}
+
+/* Where a version of control groups keeps its figures. */
+struct control_group {
+    const char *controller; /* field of /proc/self/cgroup */
+    const char *mount, *limit, *usage, *inactive;
+};
+static const struct control_group control_groups[] = {
+    {"", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "},
+    {"memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+     "total_inactive_file "},
+};
+
+static double group_file(const struct control_group *group, const char *path, const char *name,
+                         const char *key)
+{
+    char file[PATH_MAX + 512];
+    snprintf(file, sizeof file, "%s%s/%s", group->mount, path, name);
+    return number_read(file, key);
+}
+
+/* The least that is free in the group and its parents; a limit may stand on any of them. Cached
+ * file pages count as usage, but give way. */
+static double group_available(const struct control_group *group, char *path)
+{
+    double least = INFINITY;
+    for (;;) {
+        double limit = group_file(group, path, group->limit, "");
+        double usage = group_file(group, path, group->usage, "");
+        double cached = group_file(group, path, "memory.stat", group->inactive);
+        least = fmin(least, limit - usage + fmax(cached, 0.0));
+        char *slash = strrchr(path, '/');
+        if (!slash)
+            return least;
+        *slash = '\0';
+    }
+}
+
+static double groups_available(void)
+{
+    double least = INFINITY;
+    char line[PATH_MAX + 256];
+    FILE *file = fopen("/proc/self/cgroup", "r");
+    while (file && fgets(line, sizeof line, file)) { /* "9:memory:/path", "0::/path" */
+        line[strcspn(line, "\n")] = '\0';
+        char *controller = strchr(line, ':');
+        char *path = controller ? strchr(controller + 1, ':') : NULL;
+        if (!path)
+            continue;
+        *path = '\0';
+        for (size_t i = 0; i < sizeof control_groups / sizeof *control_groups; ++i)
+            if (strcmp(controller + 1, control_groups[i].controller) == 0)
+                least = fmin(least, group_available(&control_groups[i], path + 1));
+    }
+    if (file)
+        fclose(file);
+    return least;
+}
+
+double memory_available(void)
+{
+    double machine = number_read("/proc/meminfo", "MemAvailable:") * 1024.0;
+    return fmax(fmin(machine, groups_available()), 0.0);
+}
+
+enum { LARGE_PAGE = 2 << 20 };
+
+static size_t mapped_size(size_t bytes)
+{
+    return (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+}
+
+void *memory_create(size_t bytes)
+{
+    size_t size = mapped_size(bytes > 0 ? bytes : 1);
+    char *mapped =
+        mmap(NULL, size + LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED)
+        return NULL;
+    size_t before = (size_t)(-(uintptr_t)mapped % LARGE_PAGE);
+    if (before > 0)
+        munmap(mapped, before);
+    munmap(mapped + before + size, LARGE_PAGE - before);
+    madvise(mapped + before, size, MADV_HUGEPAGE);
+    return mapped + before;
+}
+
+void memory_destroy(void *memory, size_t bytes)
+{
+    if (memory)
+        munmap(memory, mapped_size(bytes > 0 ? bytes : 1));
+}

@@ -1,0 +1,17 @@
+/* Memory for tensors and working sets: aligned, zero, and never more than the machine has to give.
+ */
+#ifndef ROOFSWEEP_CPU_MEMORY_H
+#define ROOFSWEEP_CPU_MEMORY_H
+
+#include <stddef.h>
+
+/* Byte that can still be allocated before the system or this process's control group (a Slurm job,
+ * a container) would have to kill somebody. */
+double memory_available(void);
+
+/* Aligned to 2 MiB, with large pages where the system gives them. The pages are not touched here:
+ * they come zeroed, on the NUMA node of the thread that touches them first. NULL without memory. */
+void *memory_create(size_t bytes);
+void memory_destroy(void *memory, size_t bytes); /* takes NULL */
+
+#endif

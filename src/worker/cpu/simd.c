@@ -1,0 +1,77 @@
+#include "simd.h"
+
+#define SIMD_PASTE(name, suffix) name##_##suffix
+
+#if defined __x86_64__
+#include <immintrin.h>
+
+#define SIMD_NAME(name)         SIMD_PASTE(name, avx512)
+#define SIMD_TEXT               "avx512"
+#define SIMD_TARGET             __attribute__((target("avx512f")))
+#define SIMD_BYTES              64
+#define SIMD_CHAINS             24
+#define SIMD_FMA_FLOAT          _mm512_fmadd_ps
+#define SIMD_FMA_DOUBLE         _mm512_fmadd_pd
+#define SIMD_STREAM(pointer, v) _mm512_stream_pd((double *)(pointer), v)
+#define SIMD_FENCE()            _mm_sfence()
+#include "simd_kernels.h"
+
+#define SIMD_NAME(name)         SIMD_PASTE(name, avx2)
+#define SIMD_TEXT               "avx2"
+#define SIMD_TARGET             __attribute__((target("avx2,fma")))
+#define SIMD_BYTES              32
+#define SIMD_CHAINS             12
+#define SIMD_FMA_FLOAT          _mm256_fmadd_ps
+#define SIMD_FMA_DOUBLE         _mm256_fmadd_pd
+#define SIMD_STREAM(pointer, v) _mm256_stream_pd((double *)(pointer), v)
+#define SIMD_FENCE()            _mm_sfence()
+#include "simd_kernels.h"
+
+#define SIMD_NAME(name) SIMD_PASTE(name, sse2)
+#define SIMD_TEXT       "sse2"
+#define SIMD_TARGET
+#define SIMD_BYTES               16
+#define SIMD_CHAINS              12
+#define SIMD_FMA_FLOAT(a, b, c)  ((a) * (b) + (c))
+#define SIMD_FMA_DOUBLE(a, b, c) ((a) * (b) + (c))
+#define SIMD_STREAM(pointer, v)  _mm_stream_pd((double *)(pointer), v)
+#define SIMD_FENCE()             _mm_sfence()
+#include "simd_kernels.h"
+
+const struct simd *simd_best(void)
+{
+    if (__builtin_cpu_supports("avx512f"))
+        return &simd_avx512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return &simd_avx2;
+    return &simd_sse2;
+}
+
+#else
+
+/* 16-byte vectors are what every other 64-bit processor has; on aarch64 the FMA is asked for by
+ * name, elsewhere the compiler decides. */
+#if defined __aarch64__
+#include <arm_neon.h>
+#define SIMD_TEXT                "neon"
+#define SIMD_FMA_FLOAT(a, b, c)  vfmaq_f32(c, a, b)
+#define SIMD_FMA_DOUBLE(a, b, c) vfmaq_f64(c, a, b)
+#else
+#define SIMD_TEXT                "generic"
+#define SIMD_FMA_FLOAT(a, b, c)  ((a) * (b) + (c))
+#define SIMD_FMA_DOUBLE(a, b, c) ((a) * (b) + (c))
+#endif
+#define SIMD_NAME(name) SIMD_PASTE(name, base)
+#define SIMD_TARGET
+#define SIMD_BYTES              16
+#define SIMD_CHAINS             24
+#define SIMD_STREAM(pointer, v) (*(pointer) = (v))
+#define SIMD_FENCE()            ((void)0)
+#include "simd_kernels.h"
+
+const struct simd *simd_best(void)
+{
+    return &simd_base;
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* Loops that move data or multiply and add as fast as this CPU's vectors can, in one thread. The
+ * program holds them for all kinds of vectors and asks the CPU at run time, so it needs no special
+ * build. */
+#ifndef ROOFSWEEP_CPU_SIMD_H
+#define ROOFSWEEP_CPU_SIMD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../workload.h"
+
+struct simd_arrays {
+    void *a;           /* read: the source; else the destination */
+    const void *b, *c; /* sources: copy reads b, triad b + scale * c */
+    double scale;
+    double *result; /* takes something of the sum that read makes */
+};
+
+/* `repeat` passes over arrays of `bytes` each, a multiple of SIMD_BLOCK, aligned to 64. */
+typedef void simd_sweep(const struct simd_arrays *arrays, size_t bytes, int64_t repeat);
+enum { SIMD_BLOCK = 512, SIMD_PATTERNS = 4 };
+
+struct simd_pattern {
+    const char *name; /* "read", "write", "copy", "triad" */
+    int arrays;       /* used, and read or written: bytes moved by a pass are arrays * bytes */
+    simd_sweep *plain, *stream; /* stream: stores past the caches; NULL: there is no such thing */
+};
+
+struct simd {
+    const char *name; /* "avx512", ... */
+    struct simd_pattern patterns[SIMD_PATTERNS];
+    void (*fma[PRECISION_COUNT])(double seed, int64_t iterations, double *result); /* NULL: none */
+    int chains;
+    double flops[PRECISION_COUNT]; /* of one iteration */
+};
+
+const struct simd *simd_best(void);
+
+#endif

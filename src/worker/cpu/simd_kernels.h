@@ -1,0 +1,95 @@
+/* The loops behind the roofs for one kind of vectors: a template. simd.c defines, and this
+ * undefines, SIMD_NAME(x)                 x with the kind's suffix SIMD_TARGET attribute that lets
+ * one function use the instructions SIMD_BYTES                   of a vector SIMD_CHAINS
+ * accumulators of the FMA loop: enough to cover latency x units, and few enough for the registers
+ *   SIMD_FMA_FLOAT(a, b, c), SIMD_FMA_DOUBLE(a, b, c)   a * b + c on vectors
+ *   SIMD_STREAM(pointer, vector) store past the caches; SIMD_FENCE() after them */
+
+typedef double SIMD_NAME(doubles) __attribute__((vector_size(SIMD_BYTES), may_alias));
+typedef float SIMD_NAME(floats) __attribute__((vector_size(SIMD_BYTES), may_alias));
+
+/* Eight vectors a turn. The barrier keeps the compiler from making a library call of a copy loop,
+ * or from hoisting anything out of the repetitions. */
+#define SIMD_SWEEP(name, statement)                                                                \
+    SIMD_TARGET static void SIMD_NAME(name)(const struct simd_arrays *arrays, size_t bytes,        \
+                                            int64_t repeat)                                        \
+    {                                                                                              \
+        typedef SIMD_NAME(doubles) vector;                                                         \
+        vector *a = arrays->a;                                                                     \
+        const vector *b = arrays->b, *c = arrays->c;                                               \
+        vector s = arrays->scale - (vector){0};                                                    \
+        (void)b, (void)c, (void)s;                                                                 \
+        for (int64_t pass = 0; pass < repeat; ++pass)                                              \
+            for (size_t i = 0; i < bytes / sizeof(vector); i += 8) {                               \
+                _Pragma("GCC unroll 8") for (size_t j = i; j < i + 8; ++j) statement;              \
+                __asm__ volatile("" : : : "memory");                                               \
+            }                                                                                      \
+        SIMD_FENCE();                                                                              \
+    }
+SIMD_SWEEP(write, a[j] = s)
+SIMD_SWEEP(copy, a[j] = b[j])
+SIMD_SWEEP(triad, a[j] = SIMD_FMA_DOUBLE(s, c[j], b[j]))
+SIMD_SWEEP(write_stream, SIMD_STREAM(a + j, s))
+SIMD_SWEEP(copy_stream, SIMD_STREAM(a + j, b[j]))
+SIMD_SWEEP(triad_stream, SIMD_STREAM(a + j, SIMD_FMA_DOUBLE(s, c[j], b[j])))
+#undef SIMD_SWEEP
+
+SIMD_TARGET static void SIMD_NAME(read)(const struct simd_arrays *arrays, size_t bytes,
+                                        int64_t repeat)
+{
+    typedef SIMD_NAME(doubles) vector;
+    const vector *a = arrays->a;
+    vector sum[8] = {{0}}, total = {0};
+    for (int64_t pass = 0; pass < repeat; ++pass)
+        for (size_t i = 0; i < bytes / sizeof(vector); i += 8)
+#pragma GCC unroll 8
+            for (size_t j = 0; j < 8; ++j)
+                sum[j] += a[i + j];
+#pragma GCC unroll 8
+    for (size_t j = 0; j < 8; ++j)
+        total += sum[j];
+    *arrays->result = total[0];
+}
+
+/* x = x * m + a with 0 < m < 1 stays finite and away from denormals. Every chain has its own x. */
+#define SIMD_FMA(name, type, fma)                                                                  \
+    SIMD_TARGET static void SIMD_NAME(name)(double seed, int64_t iterations, double *result)       \
+    {                                                                                              \
+        typedef SIMD_NAME(type) vector;                                                            \
+        vector x[SIMD_CHAINS], total = {0}, m, a;                                                  \
+        m = (__typeof__(m[0]))(0.5 + 1e-3 * seed) - total;                                         \
+        a = (__typeof__(a[0]))(1.0 + 1e-3 * seed) - total;                                         \
+        _Pragma("GCC unroll 32") for (int j = 0; j < SIMD_CHAINS; ++j) x[j] = (float)(j + 1) * a;  \
+        for (int64_t i = 0; i < iterations; ++i)                                                   \
+            _Pragma("GCC unroll 32") for (int j = 0; j < SIMD_CHAINS; ++j) x[j] = fma(x[j], m, a); \
+        _Pragma("GCC unroll 32") for (int j = 0; j < SIMD_CHAINS; ++j) total += x[j];              \
+        *result = (double)total[0];                                                                \
+    }
+SIMD_FMA(fma_fp64, doubles, SIMD_FMA_DOUBLE)
+SIMD_FMA(fma_fp32, floats, SIMD_FMA_FLOAT)
+#undef SIMD_FMA
+
+static const struct simd SIMD_NAME(simd) = {
+    .name = SIMD_TEXT,
+    .patterns =
+        {
+            {"read", 1, SIMD_NAME(read), NULL},
+            {"write", 1, SIMD_NAME(write), SIMD_NAME(write_stream)},
+            {"copy", 2, SIMD_NAME(copy), SIMD_NAME(copy_stream)},
+            {"triad", 3, SIMD_NAME(triad), SIMD_NAME(triad_stream)},
+        },
+    .fma = {[PRECISION_FP64] = SIMD_NAME(fma_fp64), [PRECISION_FP32] = SIMD_NAME(fma_fp32)},
+    .chains = SIMD_CHAINS,
+    .flops = {[PRECISION_FP64] = 2.0 * SIMD_CHAINS * (SIMD_BYTES / sizeof(double)),
+              [PRECISION_FP32] = 2.0 * SIMD_CHAINS * (SIMD_BYTES / sizeof(float))},
+};
+
+#undef SIMD_NAME
+#undef SIMD_TEXT
+#undef SIMD_TARGET
+#undef SIMD_BYTES
+#undef SIMD_CHAINS
+#undef SIMD_FMA_FLOAT
+#undef SIMD_FMA_DOUBLE
+#undef SIMD_STREAM
+#undef SIMD_FENCE

@@ -1,0 +1,110 @@
+#include <math.h>
+#include <time.h>
+#include <string.h>
+
+#include "cpu.h"
+#include "memory.h"
+
+double clock_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double trace_begin(const struct trace *trace)
+{
+    return trace ? clock_now() : 0.0;
+}
+
+void trace_end(struct trace *trace, const char *name, double begin)
+{
+    if (!trace)
+        return;
+    size_t i = 0;
+    while (i < trace->count && strcmp(trace->regions[i].name, name) != 0)
+        ++i;
+    if (i == trace->count) {
+        trace->regions[i].name = name;
+        trace->count++;
+    }
+    trace->regions[i].count++;
+    trace->regions[i].time += clock_now() - begin;
+}
+
+/* Twice the last-level cache, which each core's share of pushes everything else out of its own
+ * part; at most 1 GiB. */
+static enum status flush_create(struct device_state *state, struct error *error)
+{
+    const double least = 64.0 * 1024 * 1024, most = 1024.0 * 1024 * 1024;
+    if (state->flush)
+        return STATUS_OK;
+    double size = fmin(fmax(2.0 * state->topology.cache[LEVEL_L3], least), most);
+    if (size > memory_available())
+        return error_set(error, STATUS_FAILED, "no memory for the %.4g bytes that flush the caches",
+                         size);
+    char *flush = memory_create((size_t)size);
+    if (!flush)
+        return error_set(error, STATUS_FAILED, "no memory for the %.4g bytes that flush the caches",
+                         size);
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < (size_t)size; ++i)
+        flush[i] = 1; /* a page that was never written would be the one zero page */
+    state->flush = flush;
+    state->flush_size = (size_t)size;
+    return STATUS_OK;
+}
+
+/* Reads, and so leaves no modified lines that the timed work would have to write back. */
+static void flush_caches(const struct device_state *state)
+{
+    const uint64_t *data = state->flush;
+    uint64_t sum = 0;
+#pragma omp parallel for simd schedule(static) reduction(+ : sum)
+    for (size_t i = 0; i < state->flush_size / sizeof *data; ++i)
+        sum += data[i];
+    __asm__ volatile("" : : "r"(sum));
+}
+
+enum status timing_time(struct device_state *state, struct work *work, bool cold, int iterations,
+                        double *seconds, struct record *record, struct error *error)
+{
+    enum status status = cold ? flush_create(state, error) : STATUS_OK;
+    if (status)
+        return status;
+    for (int i = 0; i < iterations; ++i) {
+        if (cold)
+            flush_caches(state);
+        double begin = clock_now();
+        work->routine->run(work, NULL);
+        seconds[i] = clock_now() - begin;
+    }
+    if (record)
+        record->sm_clock = topology_clock(&state->topology);
+    return STATUS_OK;
+}
+
+enum status timing_trace(struct device_state *state, struct work *work, struct record *record,
+                         struct error *error)
+{
+    (void)state;
+    struct trace trace = {.count = 0};
+    work->routine->run(work, &trace);
+    struct kernel kernels[sizeof trace.regions / sizeof *trace.regions];
+    int64_t launches = 0;
+    double busy = 0.0;
+    for (size_t i = 0; i < trace.count; ++i) {
+        fields_clear(kernel_fields, &kernels[i]);
+        strcpy(kernels[i].name, trace.regions[i].name);
+        kernels[i].count = trace.regions[i].count;
+        kernels[i].time = trace.regions[i].time;
+        launches += trace.regions[i].count;
+        busy += trace.regions[i].time;
+    }
+    enum status status = record_set_kernels(record, kernels, trace.count, error);
+    if (status)
+        return status;
+    record->launches = launches;
+    record->busy_time = busy;
+    return STATUS_OK;
+}

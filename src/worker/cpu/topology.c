@@ -1,0 +1,188 @@
+#include "topology.h"
+
+#include <errno.h>
+#include <hwloc.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The process's affinity mask in the size that the kernel needs; more than 1024 CPUs are possible.
+ */
+static enum status mask_read(struct topology *topology, struct error *error)
+{
+    for (int cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
+        cpu_set_t *mask = CPU_ALLOC(cpus);
+        if (!mask)
+            break;
+        topology->mask_size = CPU_ALLOC_SIZE(cpus);
+        CPU_ZERO_S(topology->mask_size, mask);
+        if (sched_getaffinity(0, topology->mask_size, mask) == 0) {
+            topology->mask = mask;
+            return STATUS_OK;
+        }
+        CPU_FREE(mask);
+        if (errno != EINVAL)
+            break;
+    }
+    return error_set(error, STATUS_DEVICE, "the CPU affinity mask cannot be read: %s",
+                     strerror(errno));
+}
+
+/* Without core objects (some virtual machines have none) each hardware thread counts as a core. */
+static enum status cores_find(struct topology *topology, hwloc_topology_t tree,
+                              hwloc_bitmap_t chosen, struct error *error)
+{
+    int objects = hwloc_get_nbobjs_by_type(tree, HWLOC_OBJ_CORE);
+    hwloc_obj_type_t type = objects > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+    if (objects <= 0)
+        objects = hwloc_get_nbobjs_by_type(tree, type);
+    topology->cpus = calloc((size_t)(objects > 0 ? objects : 1), sizeof *topology->cpus);
+    if (!topology->cpus)
+        return error_set(error, STATUS_DEVICE, "no memory for the list of cores");
+    for (int i = 0; i < objects; ++i) {
+        hwloc_obj_t core = hwloc_get_obj_by_type(tree, type, (unsigned)i);
+        for (int cpu = hwloc_bitmap_first(core->cpuset); cpu >= 0;
+             cpu = hwloc_bitmap_next(core->cpuset, cpu))
+            if (CPU_ISSET_S((size_t)cpu, topology->mask_size, topology->mask)) {
+                topology->cpus[topology->cores++] = cpu;
+                hwloc_bitmap_set(chosen, (unsigned)cpu);
+                break;
+            }
+    }
+    if (topology->cores > 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_DEVICE, "no core of the affinity mask is in the topology");
+}
+
+static const struct {
+    enum memory_level level;
+    hwloc_obj_type_t type;
+    int size_name; /* of sysconf */
+    bool shared;   /* one for all cores, as far as sysconf tells */
+} caches[] = {
+    {LEVEL_L1, HWLOC_OBJ_L1CACHE, _SC_LEVEL1_DCACHE_SIZE, false},
+    {LEVEL_L2, HWLOC_OBJ_L2CACHE, _SC_LEVEL2_CACHE_SIZE, false},
+    {LEVEL_L3, HWLOC_OBJ_L3CACHE, _SC_LEVEL3_CACHE_SIZE, true},
+};
+
+static void caches_find(struct topology *topology, hwloc_topology_t tree, hwloc_bitmap_t chosen)
+{
+    topology->cache[LEVEL_DRAM] = NAN;
+    for (size_t i = 0; i < sizeof caches / sizeof *caches; ++i) {
+        double bytes = 0.0;
+        for (hwloc_obj_t cache = NULL;
+             (cache = hwloc_get_next_obj_by_type(tree, caches[i].type, cache));)
+            if (hwloc_bitmap_intersects(cache->cpuset, chosen))
+                bytes += (double)cache->attr->cache.size;
+        long size = sysconf(caches[i].size_name);
+        if (bytes <= 0.0 && size > 0)
+            bytes = (double)size * (caches[i].shared ? 1 : topology->cores);
+        topology->cache[caches[i].level] = bytes > 0.0 ? bytes : NAN;
+    }
+}
+
+static void memory_find(struct topology *topology, hwloc_topology_t tree, hwloc_bitmap_t chosen)
+{
+    for (hwloc_obj_t node = NULL;
+         (node = hwloc_get_next_obj_by_type(tree, HWLOC_OBJ_NUMANODE, node));)
+        if (hwloc_bitmap_intersects(node->cpuset, chosen))
+            topology->memory += (double)node->attr->numanode.local_memory;
+    if (topology->memory <= 0.0)
+        topology->memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* Value of "name : value" in /proc/cpuinfo; "" without it. */
+static void cpuinfo_find(const char *name, char *text, size_t size)
+{
+    char line[512];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    text[0] = '\0';
+    while (file && text[0] == '\0' && fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (colon && strncmp(line, name, strlen(name)) == 0) {
+            line[strcspn(line, "\n")] = '\0';
+            snprintf(text, size, "%s", colon + 1 + strspn(colon + 1, " \t"));
+        }
+    }
+    if (file)
+        fclose(file);
+}
+
+static void model_find(struct topology *topology, hwloc_topology_t tree)
+{
+    hwloc_obj_t package = hwloc_get_obj_by_type(tree, HWLOC_OBJ_PACKAGE, 0);
+    const char *model = package ? hwloc_obj_get_info_by_name(package, "CPUModel") : NULL;
+    if (model)
+        snprintf(topology->model, sizeof topology->model, "%s", model);
+    else
+        cpuinfo_find("model name", topology->model, sizeof topology->model);
+}
+
+/* A list that is too long for its place keeps its ends and its count. */
+static void list_format(struct topology *topology, hwloc_bitmap_t chosen)
+{
+    int length = hwloc_bitmap_list_snprintf(topology->list, sizeof topology->list, chosen);
+    if (length < 0 || (size_t)length >= sizeof topology->list)
+        snprintf(topology->list, sizeof topology->list, "%d..%d(%d)", hwloc_bitmap_first(chosen),
+                 hwloc_bitmap_last(chosen), topology->cores);
+}
+
+/* A clock from cpufreq, which counts in kHz. */
+static double clock_read(int cpu, const char *name)
+{
+    char path[96];
+    double kilohertz = NAN;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/%s", cpu, name);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return NAN;
+    if (fscanf(file, "%lf", &kilohertz) != 1)
+        kilohertz = NAN;
+    fclose(file);
+    return kilohertz * 1e3;
+}
+
+enum status topology_init(struct topology *topology, struct error *error)
+{
+    struct topology found = {.cores = 0};
+    hwloc_topology_t tree = NULL;
+    hwloc_bitmap_t chosen = hwloc_bitmap_alloc();
+    enum status status = STATUS_OK;
+    if (!chosen || hwloc_topology_init(&tree) != 0 || hwloc_topology_load(tree) != 0)
+        status = error_set(error, STATUS_DEVICE, "hwloc cannot read the topology of this machine");
+    if (status == STATUS_OK)
+        status = mask_read(&found, error);
+    if (status == STATUS_OK)
+        status = cores_find(&found, tree, chosen, error);
+    if (status == STATUS_OK) {
+        caches_find(&found, tree, chosen);
+        memory_find(&found, tree, chosen);
+        model_find(&found, tree);
+        list_format(&found, chosen);
+        found.clock_max = clock_read(found.cpus[0], "cpuinfo_max_freq");
+        *topology = found;
+    } else {
+        topology_clear(&found);
+    }
+    if (tree)
+        hwloc_topology_destroy(tree);
+    hwloc_bitmap_free(chosen);
+    return status;
+}
+
+void topology_clear(struct topology *topology)
+{
+    free(topology->cpus);
+    CPU_FREE(topology->mask);
+    *topology = (struct topology){.cores = 0};
+}
+
+double topology_clock(const struct topology *topology)
+{
+    double sum = 0.0;
+    for (int i = 0; i < topology->cores; ++i)
+        sum += clock_read(topology->cpus[i], "scaling_cur_freq");
+    return sum / topology->cores;
+}

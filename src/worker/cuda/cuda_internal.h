@@ -1,0 +1,133 @@
+/* Shared by the CUDA worker's own units; nobody else includes it.
+ *
+ * Every call into CUDA, cuDNN, cuBLASLt or CUPTI goes through a check that turns its failure into
+ * the error convention, with the call's name. One stream carries all work. */
+#ifndef ROOFSWEEP_CUDA_INTERNAL_H
+#define ROOFSWEEP_CUDA_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+#include "../device.h"
+
+/* ---- check.c: failures ---- */
+
+/* `call` is the text of the call; only what stands before its parenthesis is printed.
+ * Memory exhausted or something not offered: STATUS_UNSUPPORTED. An error that stays after it has
+ * been cleared is sticky, the context is lost: STATUS_DEVICE. Anything else: STATUS_FAILED. */
+enum status cuda_check(cudaError_t code, const char *call, struct error *error);
+enum status cudnn_check(cudnnStatus_t code, const char *call, struct error *error);
+
+/* For functions that return enum status and have a `struct error *error`. */
+#define CUDA(call)  cuda_check((call), #call, error)
+#define CUDNN(call) cudnn_check((call), #call, error)
+#define TRY(expression)                                                                            \
+    do {                                                                                           \
+        enum status try_status = (expression);                                                     \
+        if (try_status)                                                                            \
+            return try_status;                                                                     \
+    } while (0)
+
+/* Device memory, freed with cudaFree; `what` names it in the message "NEEDS of WHAT, FREE are
+ * free". No bytes: NULL. */
+enum status memory_allocate(double bytes, const char *what, void **memory, struct error *error);
+/* STATUS_UNSUPPORTED if so much is not free now. */
+enum status memory_check(double bytes, const char *what, struct error *error);
+
+/* ---- nvml.c: conditions and what CUDA does not tell ---- */
+
+struct nvml; /* NULL wherever NVML cannot be used: the values stay missing */
+
+struct nvml *nvml_open(const char *pci_id);
+void nvml_close(struct nvml *nvml); /* takes NULL */
+/* Driver version, clocks, power limit, ECC, MIG. */
+void nvml_describe(struct nvml *nvml, struct device *device);
+/* Clocks and temperature; and, if the event `last` was still to come when they had been read, power
+ * and throttle reasons: those of a device that has already finished say nothing about the work. */
+void nvml_sample(struct nvml *nvml, cudaEvent_t last, struct record *record);
+double nvml_energy(struct nvml *nvml); /* J since the driver was loaded; NaN if not offered */
+
+/* ---- device.c: the open device ---- */
+
+struct device_state {
+    cudaStream_t stream;
+    cudnnHandle_t cudnn;
+    struct nvml *nvml;
+    int capability; /* 90 */
+    int multiprocessors;
+    size_t l2_bytes;
+    /* timing.c */
+    cudaEvent_t *events;
+    int event_count;
+    void *flush; /* flush_bytes, allocated by the first cold timing */
+    size_t flush_bytes;
+    /* trace.c */
+    bool trace_refused; /* CUPTI cannot be attached; the reason has been printed */
+};
+
+/* One configuration. The workloads' own structs begin with it. */
+struct work_ops {
+    /* Enqueues what stands before every iteration and is not timed; NULL: nothing. */
+    enum status (*reset)(struct device_state *state, struct work *work, struct error *error);
+    /* Enqueues one iteration. */
+    enum status (*iterate)(struct device_state *state, struct work *work, struct error *error);
+    /* As device_ops.run, but only enqueued. */
+    enum status (*run)(struct device_state *state, struct work *work, int64_t samples,
+                       struct error *error);
+    /* Device address of the result in this role, and where an element of the canonical layout lies
+     * in it; `element` is NULL if the layouts are the same. */
+    const void *(*result)(const struct work *work, enum tensor tensor);
+    int64_t (*element)(const struct work *work, enum tensor tensor, int64_t offset);
+    void (*release)(struct work *work); /* frees the struct as well */
+};
+
+struct work {
+    const struct work_ops *ops;
+    enum precision precision;
+    /* timing.c: the energy counter when a record last got a value (NaN: not begun), and when that
+     * began */
+    double energy_given, energy_start_time; /* J, s */
+};
+
+/* conv2d.c, lstm.c: the row of one workload. On failure *work stays NULL. */
+enum status conv2d_prepare(struct device_state *state, const struct config *config, uint64_t seed,
+                           struct work **work, struct record *record, struct error *error);
+enum status lstm_prepare(struct device_state *state, const struct config *config, uint64_t seed,
+                         struct work **work, struct record *record, struct error *error);
+
+extern const char *const cudnn_math_name[]; /* by cudnnMathType_t */
+
+/* ---- timing.c ---- */
+
+enum status timing_run(struct device_state *state, struct work *work, bool cold, int iterations,
+                       double *seconds, struct record *record, struct error *error);
+void timing_close(struct device_state *state);
+
+/* Binds `work` to each candidate in turn, times those that the library takes, and leaves it bound
+ * to the fastest. If it takes none, the first one's refusal is the error. */
+enum status work_choose(struct device_state *state, struct work *work, int candidates,
+                        enum status (*bind)(struct device_state *state, struct work *work,
+                                            int candidate, struct error *error),
+                        int *fastest, struct error *error);
+
+/* ---- trace.c, roofs.c ---- */
+
+enum status trace_run(struct device_state *state, struct work *work, struct record *record,
+                      struct error *error);
+
+enum status roofs_measure(struct device_state *state, const struct roof_request *request,
+                          struct device *device, struct error *error);
+
+/* ---- chip.c: what is known of a compute capability ---- */
+
+/* Fused multiply-adds per clock and SM; 0: there are no such units, NaN: not known here. */
+struct chip {
+    int capability;
+    double l1_bytes; /* per SM, shared memory included */
+    double vector[PRECISION_COUNT], tensor[PRECISION_COUNT];
+};
+const struct chip *chip_find(int capability); /* a chip of unknowns if there is no row */
+
+#endif

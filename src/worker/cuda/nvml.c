@@ -1,0 +1,170 @@
+#include "cuda_internal.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The part of NVML's stable interface that is used here; nvml.h is often not installed, and the
+ * library belongs to the driver, so both are met at run time only. All functions return 0 on
+ * success. */
+typedef struct nvml_device *nvml_device;
+enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEMPERATURE_GPU = 0 };
+enum { NVML_FIELD_POWER_INSTANT = 186, NVML_VALUE_UNSIGNED_INT = 1 };
+struct nvml_field_value { /* nvmlFieldValue_t */
+    unsigned field, scope;
+    long long timestamp, latency;
+    int type, result;
+    union {
+        double d;
+        unsigned u;
+        unsigned long ul;
+        unsigned long long ull;
+    } value;
+};
+
+struct nvml {
+    void *library;
+    nvml_device device;
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*by_pci)(const char *pci_id, nvml_device *device);
+    int (*driver)(char *text, unsigned size);
+    int (*clock)(nvml_device device, int domain, unsigned *mhz);
+    int (*clock_max)(nvml_device device, int domain, unsigned *mhz);
+    int (*power)(nvml_device device, unsigned *milliwatt);
+    int (*power_limit)(nvml_device device, unsigned *milliwatt);
+    int (*temperature)(nvml_device device, int sensor, unsigned *celsius);
+    int (*throttle)(nvml_device device, unsigned long long *reasons);
+    int (*energy)(nvml_device device, unsigned long long *millijoule);
+    int (*ecc)(nvml_device device, int *current, int *pending);
+    int (*mig)(nvml_device device, unsigned *current, unsigned *pending);
+    int (*fields)(nvml_device device, int count, struct nvml_field_value *values);
+};
+
+/* Entry points; those that a driver may lack are NULL then. */
+static const struct {
+    const char *name;
+    size_t member;
+    bool required;
+} entries[] = {
+    {"nvmlInit_v2", offsetof(struct nvml, init), true},
+    {"nvmlShutdown", offsetof(struct nvml, shutdown), true},
+    {"nvmlDeviceGetHandleByPciBusId_v2", offsetof(struct nvml, by_pci), true},
+    {"nvmlSystemGetDriverVersion", offsetof(struct nvml, driver), true},
+    {"nvmlDeviceGetClockInfo", offsetof(struct nvml, clock), true},
+    {"nvmlDeviceGetMaxClockInfo", offsetof(struct nvml, clock_max), true},
+    {"nvmlDeviceGetPowerUsage", offsetof(struct nvml, power), true},
+    {"nvmlDeviceGetEnforcedPowerLimit", offsetof(struct nvml, power_limit), true},
+    {"nvmlDeviceGetTemperature", offsetof(struct nvml, temperature), true},
+    {"nvmlDeviceGetCurrentClocksThrottleReasons", offsetof(struct nvml, throttle), false},
+    {"nvmlDeviceGetTotalEnergyConsumption", offsetof(struct nvml, energy), false},
+    {"nvmlDeviceGetEccMode", offsetof(struct nvml, ecc), true},
+    {"nvmlDeviceGetMigMode", offsetof(struct nvml, mig), false},
+    {"nvmlDeviceGetFieldValues", offsetof(struct nvml, fields), false},
+};
+
+static bool nvml_bind(struct nvml *nvml)
+{
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; ++i) {
+        void *symbol = dlsym(nvml->library, entries[i].name);
+        if (!symbol && entries[i].required)
+            return false;
+        memcpy((char *)nvml + entries[i].member, &symbol, sizeof symbol);
+    }
+    return true;
+}
+
+struct nvml *nvml_open(const char *pci_id)
+{
+    struct nvml *nvml = calloc(1, sizeof *nvml);
+    if (!nvml)
+        return NULL;
+    nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!nvml->library)
+        goto free_nvml;
+    if (!nvml_bind(nvml) || nvml->init() != 0)
+        goto close_library;
+    if (nvml->by_pci(pci_id, &nvml->device) != 0)
+        goto shut_down;
+    return nvml;
+
+shut_down:
+    nvml->shutdown();
+close_library:
+    dlclose(nvml->library);
+free_nvml:
+    free(nvml);
+    return NULL;
+}
+
+void nvml_close(struct nvml *nvml)
+{
+    if (!nvml)
+        return;
+    nvml->shutdown();
+    dlclose(nvml->library);
+    free(nvml);
+}
+
+void nvml_describe(struct nvml *nvml, struct device *device)
+{
+    if (!nvml)
+        return;
+    unsigned value, pending;
+    int current, later;
+    char driver[sizeof device->driver_version];
+    if (nvml->driver(driver, sizeof driver) == 0)
+        memcpy(device->driver_version, driver, sizeof driver);
+    if (nvml->clock_max(nvml->device, NVML_CLOCK_SM, &value) == 0)
+        device->clock_max = 1e6 * value;
+    if (nvml->clock_max(nvml->device, NVML_CLOCK_MEMORY, &value) == 0)
+        device->memory_clock_max = 1e6 * value;
+    if (nvml->power_limit(nvml->device, &value) == 0)
+        device->power_limit = 1e-3 * value;
+    if (nvml->ecc(nvml->device, &current, &later) == 0)
+        device->ecc = current;
+    if (nvml->mig && nvml->mig(nvml->device, &value, &pending) == 0)
+        device->mig = value != 0;
+}
+
+/* The instantaneous reading where there is one: the other is a mean over the last second on newer
+ * chips. */
+static int power_now(struct nvml *nvml, unsigned *milliwatt)
+{
+    struct nvml_field_value field = {.field = NVML_FIELD_POWER_INSTANT};
+    if (nvml->fields && nvml->fields(nvml->device, 1, &field) == 0 && field.result == 0 &&
+        field.type == NVML_VALUE_UNSIGNED_INT) {
+        *milliwatt = field.value.u;
+        return 0;
+    }
+    return nvml->power(nvml->device, milliwatt);
+}
+
+void nvml_sample(struct nvml *nvml, cudaEvent_t last, struct record *record)
+{
+    if (!nvml)
+        return;
+    const double celsius_zero = 273.15;
+    unsigned value;
+    unsigned long long reasons;
+    if (nvml->clock(nvml->device, NVML_CLOCK_SM, &value) == 0)
+        record->sm_clock = 1e6 * value;
+    if (nvml->throttle && nvml->throttle(nvml->device, &reasons) == 0 &&
+        cudaEventQuery(last) == cudaErrorNotReady)
+        record->throttle_reasons = (int64_t)reasons;
+    if (power_now(nvml, &value) == 0 && cudaEventQuery(last) == cudaErrorNotReady)
+        record->power = 1e-3 * value;
+    if (nvml->clock(nvml->device, NVML_CLOCK_MEMORY, &value) == 0)
+        record->memory_clock = 1e6 * value;
+    if (nvml->temperature(nvml->device, NVML_TEMPERATURE_GPU, &value) == 0)
+        record->temperature = celsius_zero + value;
+}
+
+double nvml_energy(struct nvml *nvml)
+{
+    unsigned long long millijoule;
+    bool known = nvml && nvml->energy && nvml->energy(nvml->device, &millijoule) == 0;
+    return known ? 1e-3 * (double)millijoule : NAN;
+}

@@ -1,0 +1,153 @@
+#include "cuda_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "../../stats.h"
+
+/* NVML's energy counter advances in steps of up to 0.1 s: below this it says little. */
+static const double energy_span_least = 1.0; /* s */
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static enum status events_reserve(struct device_state *state, int count, struct error *error)
+{
+    if (count <= state->event_count)
+        return STATUS_OK;
+    cudaEvent_t *events = realloc(state->events, (size_t)count * sizeof *events);
+    if (!events)
+        return error_set(error, STATUS_FAILED, "no memory for %d events", count);
+    state->events = events;
+    while (state->event_count < count) {
+        TRY(CUDA(cudaEventCreate(&state->events[state->event_count])));
+        ++state->event_count;
+    }
+    return STATUS_OK;
+}
+
+static enum status flush_reserve(struct device_state *state, struct error *error)
+{
+    if (state->flush)
+        return STATUS_OK;
+    TRY(memory_allocate(2.0 * (double)state->l2_bytes, "flushing the cache", &state->flush, error));
+    state->flush_bytes = 2 * state->l2_bytes;
+    return STATUS_OK;
+}
+
+void timing_close(struct device_state *state)
+{
+    for (int i = 0; i < state->event_count; ++i)
+        cudaEventDestroy(state->events[i]);
+    free(state->events);
+    cudaFree(state->flush);
+}
+
+/* Iteration i lies between the events i * stride and i * stride + 1. Where something must happen
+ * before each, they have a pair each; else one event ends an iteration and begins the next. */
+static enum status enqueue(struct device_state *state, struct work *work, bool cold, int iterations,
+                           int stride, struct error *error)
+{
+    for (int i = 0; i < iterations; ++i) {
+        cudaEvent_t *begin = &state->events[i * stride];
+        if (work->ops->reset)
+            TRY(work->ops->reset(state, work, error));
+        if (cold)
+            TRY(CUDA(cudaMemsetAsync(state->flush, i, state->flush_bytes, state->stream)));
+        if (stride == 2 || i == 0)
+            TRY(CUDA(cudaEventRecord(begin[0], state->stream)));
+        TRY(work->ops->iterate(state, work, error));
+        TRY(CUDA(cudaEventRecord(begin[1], state->stream)));
+    }
+    return STATUS_OK;
+}
+
+/* What has been used since the last value given, so that the caller can add up; missing until the
+ * span is long enough for the counter. */
+static void energy_record(struct work *work, double energy, struct record *record)
+{
+    bool enough = now() - work->energy_start_time >= energy_span_least;
+    record->energy = enough ? energy - work->energy_given : NAN;
+    if (enough)
+        work->energy_given = energy;
+}
+
+enum status timing_run(struct device_state *state, struct work *work, bool cold, int iterations,
+                       double *seconds, struct record *record, struct error *error)
+{
+    int stride = cold || work->ops->reset ? 2 : 1;
+    TRY(events_reserve(state, iterations * stride + 1, error));
+    if (cold)
+        TRY(flush_reserve(state, error));
+    if (record && isnan(work->energy_given)) {
+        work->energy_given = nvml_energy(state->nvml);
+        work->energy_start_time = now();
+    }
+    TRY(enqueue(state, work, cold, iterations, stride, error));
+    if (record)
+        nvml_sample(state->nvml, state->events[(iterations - 1) * stride + 1], record);
+    TRY(CUDA(cudaStreamSynchronize(state->stream)));
+    if (record)
+        energy_record(work, nvml_energy(state->nvml), record);
+    for (int i = 0; i < iterations; ++i) {
+        float milliseconds;
+        cudaEvent_t *begin = &state->events[i * stride];
+        TRY(CUDA(cudaEventElapsedTime(&milliseconds, begin[0], begin[1])));
+        seconds[i] = 1e-3 * (double)milliseconds;
+    }
+    return STATUS_OK;
+}
+
+static enum status candidate_time(struct device_state *state, struct work *work, double *time,
+                                  struct error *error)
+{
+    enum { WARMUP = 2, ITERATIONS = 7 };
+    double seconds[ITERATIONS];
+    struct stats stats;
+    TRY(timing_run(state, work, false, WARMUP, seconds, NULL, error));
+    TRY(timing_run(state, work, false, ITERATIONS, seconds, NULL, error));
+    TRY(stats_compute(seconds, ITERATIONS, &stats, error));
+    *time = stats.median;
+    return STATUS_OK;
+}
+
+enum status work_choose(struct device_state *state, struct work *work, int candidates,
+                        enum status (*bind)(struct device_state *state, struct work *work,
+                                            int candidate, struct error *error),
+                        int *fastest, struct error *error)
+{
+    int best = -1;
+    double best_time = INFINITY;
+    enum status refusal = STATUS_OK;
+    struct error reason, attempt;
+    for (int i = 0; i < candidates; ++i) {
+        double time;
+        enum status status = bind(state, work, i, &attempt);
+        if (status == STATUS_OK)
+            status = candidate_time(state, work, &time, &attempt);
+        if (status == STATUS_OK && time < best_time) {
+            best = i;
+            best_time = time;
+        }
+        if (status && !refusal) {
+            refusal = status;
+            reason = attempt;
+        }
+        if (status == STATUS_DEVICE) {
+            *error = attempt;
+            return status;
+        }
+    }
+    if (best < 0) {
+        *error = reason;
+        return refusal;
+    }
+    TRY(bind(state, work, best, error));
+    *fastest = best;
+    return STATUS_OK;
+}

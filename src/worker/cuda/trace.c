@@ -1,0 +1,202 @@
+#include "cuda_internal.h"
+
+#include <cupti.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if CUPTI_API_VERSION >= 130000
+typedef CUpti_ActivityKernel10 activity_kernel;
+#else
+typedef CUpti_ActivityKernel9 activity_kernel; /* CUDA 12.8, 12.9 */
+#endif
+
+enum { BUFFER_BYTES = 1 << 20, BUFFER_ALIGNMENT = 8 };
+
+/* Distinct kernels of one iteration. */
+struct trace {
+    struct kernel *kernels; /* owned */
+    size_t count, capacity;
+    int64_t launches;
+    double busy_time;   /* s */
+    const char *broken; /* why the trace is not complete; NULL: it is */
+};
+
+/* CUPTI's buffer callbacks have no user argument, and CUPTI may call them on a thread of its own:
+ * this is where they find the trace that is being taken. */
+static pthread_mutex_t active_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct trace *active;
+
+/* From the C++ runtime library; the Itanium ABI fixes its C signature. */
+char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
+
+static void name_write(const char *mangled, char name[KERNEL_NAME_MAX])
+{
+    int failed = 1;
+    char *demangled = __cxa_demangle(mangled, NULL, NULL, &failed);
+    snprintf(name, KERNEL_NAME_MAX, "%s", failed ? mangled : demangled);
+    free(demangled);
+}
+
+static struct kernel kernel_from(const activity_kernel *activity)
+{
+    struct kernel kernel = {
+        .grid_x = activity->gridX,
+        .grid_y = activity->gridY,
+        .grid_z = activity->gridZ,
+        .block_x = activity->blockX,
+        .block_y = activity->blockY,
+        .block_z = activity->blockZ,
+        .registers = activity->registersPerThread,
+        .static_shared = activity->staticSharedMemory,
+        .dynamic_shared = activity->dynamicSharedMemory,
+    };
+    name_write(activity->name ? activity->name : "unknown", kernel.name);
+    return kernel;
+}
+
+static bool kernel_same(const struct kernel *a, const struct kernel *b)
+{
+    return a->grid_x == b->grid_x && a->grid_y == b->grid_y && a->grid_z == b->grid_z &&
+           a->block_x == b->block_x && a->block_y == b->block_y && a->block_z == b->block_z &&
+           a->registers == b->registers && a->static_shared == b->static_shared &&
+           a->dynamic_shared == b->dynamic_shared && strcmp(a->name, b->name) == 0;
+}
+
+/* The row of this kernel, which is added if it is new; NULL without memory. */
+static struct kernel *trace_row(struct trace *trace, const struct kernel *kernel)
+{
+    for (size_t i = 0; i < trace->count; ++i)
+        if (kernel_same(&trace->kernels[i], kernel))
+            return &trace->kernels[i];
+    if (trace->count == trace->capacity) {
+        size_t capacity = 2 * trace->capacity + 16;
+        struct kernel *kernels = realloc(trace->kernels, capacity * sizeof *kernels);
+        if (!kernels)
+            return NULL;
+        trace->kernels = kernels;
+        trace->capacity = capacity;
+    }
+    trace->kernels[trace->count] = *kernel;
+    return &trace->kernels[trace->count++];
+}
+
+static void trace_add(struct trace *trace, const activity_kernel *activity)
+{
+    const double nanosecond = 1e-9;
+    double time = nanosecond * (double)(activity->end - activity->start);
+    struct kernel kernel = kernel_from(activity);
+    struct kernel *row = trace_row(trace, &kernel);
+    if (!row || activity->end <= activity->start) {
+        trace->broken = row ? "a kernel without timestamps" : "no memory";
+        return;
+    }
+    ++row->count;
+    row->time += time;
+    ++trace->launches;
+    trace->busy_time += time;
+}
+
+static void CUPTIAPI buffer_requested(uint8_t **buffer, size_t *size, size_t *records)
+{
+    *buffer = aligned_alloc(BUFFER_ALIGNMENT, BUFFER_BYTES);
+    *size = *buffer ? BUFFER_BYTES : 0;
+    *records = 0;
+}
+
+static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer,
+                                      size_t size, size_t valid)
+{
+    (void)size;
+    CUpti_Activity *activity = NULL;
+    size_t dropped = 0;
+    pthread_mutex_lock(&active_lock);
+    while (active && cuptiActivityGetNextRecord(buffer, valid, &activity) == CUPTI_SUCCESS)
+        if (activity->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+            trace_add(active, (const activity_kernel *)activity);
+    if (active && cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS &&
+        dropped > 0)
+        active->broken = "CUPTI dropped records";
+    pthread_mutex_unlock(&active_lock);
+    free(buffer);
+}
+
+static void trace_activate(struct trace *trace)
+{
+    pthread_mutex_lock(&active_lock);
+    active = trace;
+    pthread_mutex_unlock(&active_lock);
+}
+
+/* A message, or NULL on success. */
+static const char *cupti_error(CUptiResult result)
+{
+    const char *text = "unknown CUPTI error";
+    if (result == CUPTI_SUCCESS)
+        return NULL;
+    cuptiGetErrorMessage(result, &text);
+    return text;
+}
+
+static const char *tracer_attach(void)
+{
+    CUptiResult result = cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed);
+    if (result == CUPTI_SUCCESS)
+        result = cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    return cupti_error(result);
+}
+
+/* An attached CUPTI slows every later API call, so it leaves the process altogether, which is safe
+ * where nothing is running and all buffers have been handed over. The next attach starts it anew.
+ */
+static void tracer_detach(void)
+{
+    cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    cuptiFinalize();
+}
+
+/* One iteration between attach and detach; a CUPTI failure goes to trace->broken. */
+static enum status trace_iteration(struct device_state *state, struct work *work,
+                                   struct trace *trace, struct error *error)
+{
+    if (work->ops->reset)
+        TRY(work->ops->reset(state, work, error));
+    TRY(CUDA(cudaStreamSynchronize(state->stream)));
+    trace_activate(trace);
+    trace->broken = tracer_attach();
+    state->trace_refused = trace->broken != NULL;
+    enum status status = STATUS_OK;
+    if (!trace->broken) {
+        status = work->ops->iterate(state, work, error);
+        if (status == STATUS_OK)
+            status = CUDA(cudaStreamSynchronize(state->stream));
+        const char *flush = cupti_error(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+        trace->broken = trace->broken ? trace->broken : flush;
+    }
+    tracer_detach();
+    trace_activate(NULL);
+    if (!trace->broken && trace->launches == 0)
+        trace->broken = "it saw no kernels";
+    return status;
+}
+
+enum status trace_run(struct device_state *state, struct work *work, struct record *record,
+                      struct error *error)
+{
+    if (state->trace_refused)
+        return STATUS_OK;
+    struct trace trace = {0};
+    enum status status = trace_iteration(state, work, &trace, error);
+    if (status == STATUS_OK && !trace.broken)
+        status = record_set_kernels(record, trace.kernels, trace.count, error);
+    if (status == STATUS_OK && !trace.broken) {
+        record->launches = trace.launches;
+        record->busy_time = trace.busy_time;
+    }
+    if (trace.broken)
+        fprintf(stderr, "no kernel trace: CUPTI: %s%s\n", trace.broken,
+                state->trace_refused ? "; there will be none from this worker" : "");
+    free(trace.kernels);
+    return status;
+}

@@ -1,0 +1,180 @@
+#include "measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../stats.h"
+#include "verify.h"
+
+/* What every step needs; none of it is owned. */
+struct run {
+    const struct device_ops *device;
+    struct device_state *state;
+    const struct request *request;
+    struct config config;
+    struct work *work;
+    bool cold;
+};
+
+static double clock_seconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Timed iterations so far, growable; owned. */
+struct samples {
+    double *values;
+    size_t count, capacity;
+    double total;
+};
+
+static enum status samples_reserve(struct samples *samples, size_t more, struct error *error)
+{
+    if (samples->count + more <= samples->capacity)
+        return STATUS_OK;
+    size_t capacity = 2 * samples->capacity + more;
+    double *values = realloc(samples->values, capacity * sizeof *values);
+    if (!values)
+        return error_set(error, STATUS_FAILED, "no memory for %zu samples", capacity);
+    samples->values = values;
+    samples->capacity = capacity;
+    return STATUS_OK;
+}
+
+/* Energy is a sum over the batches; the other conditions are those of the last one. */
+static enum status time_batch(const struct run *run, int iterations, struct samples *samples,
+                              struct record *record, struct error *error)
+{
+    double energy = record->energy;
+    enum status status = samples_reserve(samples, (size_t)iterations, error);
+    if (status == STATUS_OK)
+        status = run->device->time(run->state, run->work, run->cold, iterations,
+                                   samples->values + samples->count, record, error);
+    if (status)
+        return status;
+    if (isfinite(energy))
+        record->energy += energy;
+    for (int i = 0; i < iterations; ++i)
+        samples->total += samples->values[samples->count++];
+    return STATUS_OK;
+}
+
+/* Until the confidence interval is narrow enough and min_time has passed, or max_time has. Batches take
+ * about a tenth of min_time, so that the rule is looked at often and its cost does not show. */
+static enum status time_adaptively(const struct run *run, struct samples *samples,
+                                   struct record *record, struct error *error)
+{
+    const struct measure_settings *rule = &run->request->measure;
+    const int least = 10, most = 10000;
+    int batch = least;
+    for (;;) {
+        enum status status = time_batch(run, batch, samples, record, error);
+        if (status)
+            return status;
+        bool converged = stats_uncertainty(samples->values, samples->count) <= rule->stop;
+        bool done = converged && samples->total >= rule->min_time;
+        if (done || samples->total >= rule->max_time) {
+            record->converged = done;
+            return STATUS_OK;
+        }
+        double mean = samples->total / (double)samples->count;
+        batch = (int)fmin(fmax(0.1 * rule->min_time / mean, least), most);
+    }
+}
+
+static enum status keep_samples(const struct samples *samples, struct record *record,
+                                struct error *error)
+{
+    struct stats stats;
+    enum status status = stats_compute(samples->values, samples->count, &stats, error);
+    if (status)
+        return status;
+    record->time_median = stats.median;
+    record->time_mean = stats.mean;
+    record->time_stdev = stats.stdev;
+    record->time_min = stats.min;
+    record->time_max = stats.max;
+    record->samples = (int64_t)samples->count;
+    record->sample_count = samples->count < RECORD_SAMPLES_MAX ? samples->count : RECORD_SAMPLES_MAX;
+    record->sample = malloc(record->sample_count * sizeof *record->sample);
+    if (!record->sample)
+        return error_set(error, STATUS_FAILED, "no memory for the samples");
+    memcpy(record->sample, samples->values, record->sample_count * sizeof *record->sample);
+    return STATUS_OK;
+}
+
+static enum status time_work(const struct run *run, struct record *record, struct error *error)
+{
+    const struct measure_settings *measure = &run->request->measure;
+    struct samples warmup = {0}, samples = {0};
+    enum status status = samples_reserve(&warmup, (size_t)measure->warmup, error);
+    if (status == STATUS_OK && measure->warmup > 0)
+        status = run->device->time(run->state, run->work, run->cold, measure->warmup,
+                                   warmup.values, NULL, error);
+    if (status == STATUS_OK)
+        status = measure->iterations > 0
+                     ? time_batch(run, measure->iterations, &samples, record, error)
+                     : time_adaptively(run, &samples, record, error);
+    if (status == STATUS_OK)
+        status = keep_samples(&samples, record, error);
+    free(warmup.values);
+    free(samples.values);
+    return status;
+}
+
+static enum status measure_prepared(const struct run *run, struct record *record,
+                                    struct error *error)
+{
+    enum status status = time_work(run, record, error);
+    if (status == STATUS_OK)
+        status = run->device->trace(run->state, run->work, record, error);
+    if (status == STATUS_OK && run->request->measure.verify)
+        status = verify_work(run->device, run->state, run->work, &run->config, run->request->seed,
+                             record, error);
+    return status;
+}
+
+/* A failed run leaves no figures behind: its times are those of something else. */
+static void fail(struct record *record, const struct error *error)
+{
+    free(record->sample);
+    record->sample = NULL;
+    record->sample_count = 0;
+    record->time_median = record->time_mean = record->time_stdev = NAN;
+    record->time_min = record->time_max = record->busy_time = NAN;
+    memcpy(record->error, error->text, sizeof error->text);
+}
+
+enum status measure_config(const struct device_ops *device, struct device_state *state,
+                           const struct request *request, struct record *record,
+                           struct error *error)
+{
+    struct run run = {.device = device, .state = state, .request = request};
+    double start = clock_seconds(CLOCK_MONOTONIC);
+    record->start_time = clock_seconds(CLOCK_REALTIME);
+    enum status status = config_parse(request->configuration, &run.config, error);
+    if (status)
+        return status;
+    record_set_config(record, &run.config);
+    status = config_check(&run.config, error);
+    if (status == STATUS_OK) {
+        run.cold = strcmp(config_word(&run.config, "cache"), "cold") == 0;
+        status = device->prepare(state, &run.config, request->seed, &run.work, record, error);
+    }
+    if (status == STATUS_OK)
+        status = measure_prepared(&run, record, error);
+    if (status == STATUS_DEVICE)
+        return status; /* nothing can be released there any more */
+    device->release(state, run.work);
+    record->wall_time = clock_seconds(CLOCK_MONOTONIC) - start;
+    record->status = status == STATUS_OK            ? RECORD_MEASURED
+                     : status == STATUS_UNSUPPORTED ? RECORD_SKIPPED
+                                                    : RECORD_FAILED;
+    if (status)
+        fail(record, error);
+    return STATUS_OK;
+}

@@ -1,0 +1,18 @@
+/* Everything that is done for one configuration, in this order: prepare, warm up, time, trace,
+ * verify.
+ *
+ * Timing and trace are separate runs of the same work, because a tracer changes times. */
+#ifndef ROOFSWEEP_MEASURE_H
+#define ROOFSWEEP_MEASURE_H
+
+#include "../protocol.h"
+#include "device.h"
+
+/* Fills in *record, which was initialised: measured, skipped (the device does not offer it, with
+ * the reason) or failed (a wrong result, a library error). Only a lost device is an error:
+ * STATUS_DEVICE. */
+enum status measure_config(const struct device_ops *device, struct device_state *state,
+                           const struct request *request, struct record *record,
+                           struct error *error);
+
+#endif

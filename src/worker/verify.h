@@ -1,0 +1,14 @@
+/* Comparison of a configuration's output with the fp64 reference, on a slice or the whole. */
+#ifndef ROOFSWEEP_VERIFY_H
+#define ROOFSWEEP_VERIFY_H
+
+#include "../record.h"
+#include "device.h"
+
+/* Runs the work once and sets verify_error, verify_tolerance and verify_elements of *record.
+ * STATUS_FAILED "wrong result: ..." beyond the tolerance, or where the output holds a NaN. */
+enum status verify_work(const struct device_ops *device, struct device_state *state,
+                        struct work *work, const struct config *config, uint64_t seed,
+                        struct record *record, struct error *error);
+
+#endif

@@ -1,0 +1,136 @@
+/* The measuring process: reads requests on standard input, answers on standard output, owns one
+ * device. src/protocol.h has the messages; device.h what a device must be able to do. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "../protocol.h"
+#include "version.h"
+#include "device.h"
+#include "measure.h"
+
+struct worker {
+    const struct device_ops *ops;
+    struct device_state *state; /* NULL until opened */
+    struct device device;
+};
+
+static enum status worker_open(struct worker *worker, int64_t index, struct error *error)
+{
+    if (worker->state)
+        return STATUS_OK;
+    device_init(&worker->device);
+    return worker->ops->open((int)index, &worker->state, &worker->device, error);
+}
+
+static enum status answer_devices(struct worker *worker, struct reply *reply, struct error *error)
+{
+    int count;
+    enum status status = worker->ops->count(&count, error);
+    if (status)
+        return status;
+    reply->kind = REPLY_DEVICES;
+    reply->count = count;
+    return STATUS_OK;
+}
+
+static enum status answer_device(struct worker *worker, const struct request *request,
+                                 struct reply *reply, struct error *error)
+{
+    enum status status = worker_open(worker, request->index, error);
+    if (status == STATUS_OK && request->op == REQUEST_ROOFS)
+        status = worker->ops->measure_roofs(worker->state, &request->peaks, &worker->device, error);
+    if (status)
+        return status;
+    reply->kind = REPLY_DEVICE;
+    reply->device = worker->device;
+    return STATUS_OK;
+}
+
+static enum status answer_record(struct worker *worker, const struct request *request,
+                                 struct reply *reply, struct error *error)
+{
+    enum status status = worker_open(worker, 0, error);
+    if (status == STATUS_OK)
+        status = measure_config(worker->ops, worker->state, request, &reply->record, error);
+    if (status)
+        return status;
+    reply->kind = REPLY_RECORD;
+    return STATUS_OK;
+}
+
+static enum status answer(struct worker *worker, const char *line, struct reply *reply,
+                          struct error *error)
+{
+    struct request request;
+    enum status status = request_decode(line, &request, error);
+    if (status)
+        return status;
+    if (request.op == REQUEST_DEVICES)
+        return answer_devices(worker, reply, error);
+    if (request.op == REQUEST_MEASURE)
+        return answer_record(worker, &request, reply, error);
+    return answer_device(worker, &request, reply, error);
+}
+
+/* Returns STATUS_DEVICE once the device is lost. */
+static enum status serve(struct worker *worker, FILE *replies)
+{
+    char *line = NULL;
+    size_t size = 0;
+    enum status status = STATUS_OK;
+    while (status != STATUS_DEVICE && getline(&line, &size, stdin) > 0) {
+        struct reply reply;
+        reply_init(&reply);
+        status = answer(worker, line, &reply, &reply.error);
+        if (status) {
+            reply.kind = REPLY_ERROR;
+            reply.status = status;
+        }
+        char *text = reply_encode(&reply);
+        fprintf(replies, "%s\n", text ? text : "{\"reply\":\"error\",\"text\":\"out of memory\"}");
+        fflush(replies);
+        free(text);
+        reply_clear(&reply);
+    }
+    free(line);
+    return status;
+}
+
+/* Vendor libraries may print; what they print must not end up between the replies. */
+static FILE *take_standard_output(void)
+{
+    int replies = dup(STDOUT_FILENO);
+    if (replies < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return NULL;
+    return fdopen(replies, "w");
+}
+
+int main(int argc, char **argv)
+{
+    struct worker worker = {.ops = &device_ops};
+    if (argc > 1) {
+        bool version = strcmp(argv[1], "--version") == 0;
+        printf(version ? "%s %s\n" : "%s: %s. Reads requests on standard input, one JSON object "
+                                     "per line:\n  {\"op\":\"devices\"}\n  {\"op\":\"describe\"}\n"
+                                     "  {\"op\":\"roofs\"}\n  {\"op\":\"measure\",\"configuration\":"
+                                     "\"conv2d batch=16\"}\n",
+               program_invocation_short_name,
+               version ? ROOFSWEEP_VERSION : worker.ops->description);
+        return version || strcmp(argv[1], "--help") == 0 ? 0 : 2;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a worker must not outlive its rank */
+    FILE *replies = take_standard_output();
+    if (!replies) {
+        perror("standard output");
+        return 1;
+    }
+    enum status status = serve(&worker, replies);
+    if (status != STATUS_DEVICE)
+        worker.ops->close(worker.state);
+    return status == STATUS_DEVICE ? 4 : 0;
+}

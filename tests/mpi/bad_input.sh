@@ -1,0 +1,74 @@
+#!/bin/sh
+# Wrong input: each a clear error that names the place and the way out, before anything runs.
+. "$(dirname "$0")/lib.sh"
+roofsweep=$ROOFSWEEP_BIN/roofsweep
+
+expect 2 "$roofsweep"
+says "no manifest"
+expect 2 "$roofsweep" --frobnicate
+says "unknown option '--frobnicate'"
+expect 2 "$roofsweep" --device tpu sweep.ini
+says "auto, cuda, cpu"
+expect 2 "$roofsweep" --resume --overwrite sweep.ini
+says "exclude each other"
+expect 2 "$roofsweep" nowhere.ini
+says "nowhere.ini"
+
+write_sweep sweep.ini
+sed 's/^filters/fliters/' sweep.ini >typo.ini
+expect 2 run 2 typo.ini
+says "typo.ini:16: "
+says "did you mean 'filters'"
+[ "$(grep -c 'did you mean' output)" = 1 ] || fail "more than one rank reports the error"
+sed 's/^batch = .*/batch = 0/' sweep.ini >zero.ini
+expect 2 "$roofsweep" zero.ini
+says "zero.ini:12: "
+sed 's/^batch = .*/batch = 99999999999/' sweep.ini >large.ini
+expect 2 "$roofsweep" large.ini
+says "1048576"
+printf '[conv2d huge]\nbatch = 1:1000:+1\nwidth = 8:1007:+1\nheight = 8:1007:+1\n' >huge.ini
+expect 2 "$roofsweep" huge.ini
+says "1000000000"
+says "max_configurations"
+: >empty.ini
+expect 2 "$roofsweep" empty.ini
+says "empty.ini"
+head -c 100000 "$roofsweep" >binary.ini
+expect 2 "$roofsweep" binary.ini
+says "binary.ini"
+{ printf '[conv2d a]\nbatch = '; head -c 10000000 /dev/zero | tr '\0' '1'; echo; } >line.ini
+expect 2 "$roofsweep" line.ini
+says "line.ini:2: "
+printf '[conv2d a]\n[conv2d a]\n' >twice.ini
+expect 2 "$roofsweep" twice.ini
+says "twice.ini:2: "
+
+expect 2 "$roofsweep" --output no/such/folder/x.nc sweep.ini
+says "no/such/folder"
+mkdir folder.nc
+expect 2 "$roofsweep" --output folder.nc sweep.ini
+says "no regular file"
+echo precious >taken.nc
+expect 2 run 2 --output taken.nc sweep.ini
+says "--overwrite"
+[ "$(cat taken.nc)" = precious ] || fail "an existing output was touched"
+expect 2 "$roofsweep" --resume --output taken.nc sweep.ini
+says "journal"
+
+# A journal with a damaged line in the middle is refused by its number.
+sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/' sweep.ini
+expect 0 "$roofsweep" sweep.ini
+sed -i '3s/"time_median"/"time_mediam"/' sweep.nc.journal
+expect 1 "$roofsweep" --gather sweep.nc.journal
+says "sweep.nc.journal:3"
+# Rows that were measured differently are not mixed.
+expect 0 "$roofsweep" --overwrite sweep.ini
+sed -i 's/^iterations = .*/iterations = 7/' sweep.ini
+expect 2 "$roofsweep" --resume sweep.ini
+says "iterations=7"
+
+# No GPU where one is asked for: exit status 4, and the reason.
+if ! nvidia-smi -L >/dev/null 2>&1; then
+    expect 4 "$roofsweep" --device cuda --output gpu.nc sweep.ini
+    [ ! -e gpu.nc.journal ] || fail "a sweep without a device leaves a journal"
+fi

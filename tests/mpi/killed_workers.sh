@@ -1,0 +1,18 @@
+#!/bin/sh
+# Workers are killed all the time; the file is complete all the same.
+. "$(dirname "$0")/lib.sh"
+write_sweep sweep.ini "retries = 20"
+sed -i 's/^iterations = .*/iterations = 200/' sweep.ini
+run 2 --verbose sweep.ini >output 2>&1 &
+job=$!
+kills=0
+while kill -0 "$job" 2>/dev/null; do
+    sleep 1
+    victim=$(pgrep -n -f "$ROOFSWEEP_BIN/roofsweep-worker-cpu" || true)
+    if [ -n "$victim" ] && kill -KILL "$victim" 2>/dev/null; then
+        kills=$((kills + 1))
+    fi
+done
+wait "$job" || { cat output; fail "the sweep ended with $?"; }
+[ "$kills" -ge 2 ] || { cat output; fail "only $kills workers were killed: the sweep is too short"; }
+complete sweep.nc 200

@@ -1,0 +1,32 @@
+#!/bin/sh
+# What needs no launcher, no device and no output file; and --gather.
+. "$(dirname "$0")/lib.sh"
+roofsweep=$ROOFSWEEP_BIN/roofsweep
+expect 0 "$roofsweep" --help
+says "Exit status"
+expect 0 "$roofsweep" --version
+says "roofsweep 0."
+expect 0 "$roofsweep" --list
+says "[lstm LABEL]"
+says "backward-filter"
+write_sweep sweep.ini
+expect 0 "$roofsweep" --dry-run sweep.ini
+says "200 configurations"
+expect 0 run 3 --dry-run sweep.ini
+[ "$(grep -c '200 configurations' output)" = 1 ] || fail "more than one rank prints the plan"
+[ "$(ls)" = "$(printf 'output\nsweep.ini')" ] || fail "a dry run leaves files: $(ls)"
+ldd "$roofsweep" | grep -qiE 'cuda|cupti|cudnn|cublas|nvidia' && fail "roofsweep links CUDA"
+
+# --gather rebuilds the same file from the journal alone.
+sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/' sweep.ini
+expect 0 "$roofsweep" sweep.ini
+mkdir elsewhere
+cp sweep.nc.journal elsewhere/
+expect 0 "$roofsweep" --gather elsewhere/sweep.nc.journal
+ncdump sweep.nc | sed 1d | grep -v date_ >one
+ncdump elsewhere/sweep.nc | sed 1d | grep -v date_ >two
+cmp one two || fail "gathered file differs"
+# A torn last line costs a warning, nothing else.
+head -c -20 sweep.nc.journal >torn.nc.journal
+expect 0 "$roofsweep" --gather torn.nc.journal
+says "incomplete"

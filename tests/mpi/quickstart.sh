@@ -1,0 +1,24 @@
+#!/bin/sh
+# The README's first run: a file that needs no manual, with every figure it promises.
+. "$(dirname "$0")/lib.sh"
+expect 0 run 2 --output quickstart.nc "$root/sweeps/quickstart.ini"
+"$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" quickstart.nc || fail "xarray"
+python '
+import netCDF4, numpy, xarray
+raw = netCDF4.Dataset("quickstart.nc")
+without = [n for n, v in raw.variables.items() if not getattr(v, "units", "")]
+assert not without, f"no units: {without}"
+data = xarray.open_dataset("quickstart.nc")
+measured = data.isel(config=(data.status == 0).values)
+assert {"conv2d", "lstm"} <= set(measured.workload.values)
+for name in ("time_median", "flops_model", "bytes_model", "performance", "roof", "roof_fraction",
+             "compute_time", "bandwidth_time", "overhead_time", "verify_error"):
+    assert numpy.isfinite(measured[name]).all(), name
+assert numpy.isfinite(measured.arithmetic_intensity).any(dim="memory_level").all()
+assert (measured.bound < 3).all(), "a row without a bound"
+assert (measured.roof_fraction < 1.2).all(), measured.roof_fraction.values
+assert numpy.isfinite(data.device_peak_bandwidth).any(dim="memory_level").all()
+assert numpy.isfinite(data.device_peak_vector).any(dim="precision").all()
+assert (data.device_launch_overhead > 0).all()
+assert (measured.verify_error <= measured.verify_tolerance).all()
+' || fail "a figure is missing"

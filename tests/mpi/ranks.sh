@@ -1,0 +1,13 @@
+#!/bin/sh
+# The same 200 configurations on N ranks: each exactly once, on as many devices as ranks.
+. "$(dirname "$0")/lib.sh"
+write_sweep sweep.ini
+expect 0 run "$1" sweep.ini
+complete sweep.nc 200
+python '
+import sys, numpy, xarray
+data = xarray.open_dataset("sweep.nc")
+assert data.sizes["device"] == int(sys.argv[1]), data.sizes
+used = numpy.unique(data.device_index.values)
+assert len(used) == int(sys.argv[1]), f"only devices {used} have measured anything"
+' "$1"

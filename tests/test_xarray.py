@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Opens a results file as any user would, with xarray and no options, and checks what it says.
+
+Usage: test_xarray.py FILE. Exit status 0, 1 if a check fails, 77 (skipped) without xarray."""
+import sys
+
+try:
+    import numpy as np
+    import xarray
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+DIMENSIONS = {"config", "kernel", "device", "precision", "memory_level", "sample"}
+ATTRIBUTES = {"Conventions", "title", "summary", "keywords", "source", "history", "date_created",
+              "manifest", "settings", "mpi"}
+
+
+def words(data, name):
+    """A flag variable as its words."""
+    meanings = np.array(data[name].attrs["flag_meanings"].split())
+    return meanings[data[name].values]
+
+
+def check_description(data):
+    assert set(data.sizes) == DIMENSIONS, set(data.sizes)
+    assert data.encoding["unlimited_dims"] == {"config"}, data.encoding["unlimited_dims"]
+    assert ATTRIBUTES <= set(data.attrs), ATTRIBUTES - set(data.attrs)
+    for name, variable in data.variables.items():
+        attributes = {**variable.encoding, **variable.attrs}
+        assert "units" in attributes, f"{name} has no units"
+        assert attributes.get("long_name"), f"{name} has no long_name"
+        if "flag_values" in attributes:
+            assert np.issubdtype(variable.dtype, np.integer), f"{name} is {variable.dtype}"
+            assert np.isin(variable.values, attributes["flag_values"]).all(), name
+        elif variable.dtype != object:
+            assert not (np.abs(variable.values.astype(float)) == 9.969209968386869e36).any(), name
+    assert np.issubdtype(data["start_time"].dtype, np.datetime64)
+
+
+def check_identity(data):
+    assert all(len(text) == 32 for text in data["config_hash"].values)
+    rows = set(zip(data["config_hash"].values, data["hostname"].values, data["uuid"].values))
+    assert len(rows) == data.sizes["config"], "a configuration stands twice for one device"
+    for workload, text in zip(data["workload"].values, data["configuration"].values):
+        assert text.split()[0] == workload
+    # A parameter says what the canonical text says.
+    for text, batch in zip(data["configuration"].values, data["batch"].values):
+        assert f" batch={int(batch)} " in text, text
+
+
+def check_indices(data):
+    device = data["config_device"]
+    assert np.issubdtype(device.dtype, np.integer)
+    assert (device >= -1).all() and (device < data.sizes["device"]).all()
+    reached = device.values >= 0
+    for copy, original in [("uuid", "device_uuid"), ("hostname", "device_hostname"),
+                           ("pci_id", "device_pci_id")]:
+        expected = data[original].values[device.values[reached]]
+        assert (data[copy].values[reached] == expected).all(), copy
+    assert (data["kernel_config"] >= -1).all()
+    assert (data["kernel_config"] < data.sizes["config"]).all()
+    assert (data["kernel_config"].diff("kernel") >= 0).all()
+
+
+def check_measured(data):
+    status = words(data, "status")
+    measured = data.isel(config=status == "measured")
+    others = data.isel(config=status != "measured")
+    assert others["time_median"].isnull().all(), "a row without measurement has a time"
+    assert (others["error"] != "").all(), "a row without measurement has no reason"
+    for name in ["time_median", "flops_model", "bytes_model", "performance", "samples"]:
+        assert measured[name].notnull().all(), name
+    assert (measured["time_min"] > 0).all()
+    assert (measured["time_min"] <= measured["time_median"]).all()
+    assert (measured["time_median"] <= measured["time_max"]).all()
+    assert (measured["time_sample"].count("sample") <= measured["samples"]).all()
+
+
+def close(a, b):
+    """Equal to rounding wherever either is known."""
+    return np.allclose(a, b, rtol=1e-9, atol=0, equal_nan=True)
+
+
+def check_roofline(data):
+    """The model once more, from what the file holds."""
+    level = {name: i for i, name in enumerate(data["memory_level_name"].values)}
+    for i in range(data.sizes["config"]):
+        row = data.isel(config=i)
+        if row["roof_memory_level"].item() == "" or row["config_device"].item() < 0:
+            continue
+        at = level[row["roof_memory_level"].item()]
+        device = data.isel(device=row["config_device"].item())
+        precision = list(data["precision_name"].values).index(row["config_precision"].item())
+        units = {"vector": "device_peak_vector", "tensor": "device_peak_tensor"}
+        unit = units.get(words(data, "unit")[i])
+        peak = device[unit].values[precision] if unit else np.nan
+        bandwidth = device["device_peak_bandwidth"].values[at]
+        flops_counted = words(data, "flops_source")[i] == "counted"
+        flops = row["flops_counted" if flops_counted else "flops_model"].item()
+        bytes_counted = words(data, "bytes_source")[i] == "counted"
+        traffic = row["bytes_counted"].values[at] if bytes_counted else row["bytes_model"].item()
+        time = row["time_median"].item()
+        intensity = flops / traffic
+        overhead = row["launches"].item() * device["device_launch_overhead"].item()
+        ceilings = [peak, intensity * bandwidth]
+        roof = np.nan if np.isnan(ceilings).any() else min(ceilings)
+        if overhead > 0:
+            roof = np.minimum(roof, flops / overhead)
+        assert close(row["arithmetic_intensity"].values[at], intensity), i
+        assert close(row["performance"].item(), flops / time), i
+        assert close(row["machine_balance"].item(), peak / bandwidth), i
+        assert close(row["overhead_time"].item(), overhead), i
+        assert close(row["roof"].item(), roof), i
+        assert close(row["roof_fraction"].item(), flops / time / roof), i
+        longer = np.fmax(row["compute_time"].item(), row["bandwidth_time"].item())
+        assert np.isnan(longer) or close(longer, time), i
+        bound = words(data, "bound")[i]
+        assert (bound == "overhead") == (time < overhead), i
+        if bound in ("compute", "bandwidth"):
+            assert (bound == "compute") == (intensity >= peak / bandwidth), i
+
+
+def main():
+    data = xarray.open_dataset(sys.argv[1])
+    for check in [check_description, check_identity, check_indices, check_measured, check_roofline]:
+        check(data)
+    print(data)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main()

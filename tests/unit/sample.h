@@ -1,0 +1,248 @@
+/* A small sweep with fixed numbers, two devices, and a row of each outcome: what the golden files
+ * show. It goes through a journal, as every sweep does. For tests only; include cmocka.h first. */
+#ifndef ROOFSWEEP_TEST_SAMPLE_H
+#define ROOFSWEEP_TEST_SAMPLE_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "journal.h"
+
+#define SAMPLE_START 1735689600.0 /* 2025-01-01T00:00:00Z */
+
+static void assert_ok(enum status status, const struct error *error)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s", error->text);
+}
+
+static struct session sample_session(void)
+{
+    struct session session = {
+        .id = "s1",
+        .version = "0.1.0",
+        .settings = "warmup=5 iterations=20 verify=yes seed=1",
+        .title = "Golden sample",
+        .manifest_path = "golden.ini",
+        .manifest_text = strdup("[sweep]\ntitle = Golden sample\n\n[conv2d]\nbatch = 2, 16\n"),
+        .command = "roofsweep golden.ini",
+        .job_id = "4711",
+        .hostname = "node1",
+        .mpi = "Open MPI 4.1.4",
+        .ranks = 2,
+        .start_time = SAMPLE_START,
+    };
+    return session;
+}
+
+static struct device gpu_device(void)
+{
+    struct device d;
+    device_init(&d);
+    strcpy(d.key, "s1-0");
+    strcpy(d.kind, "cuda");
+    strcpy(d.hostname, "node1");
+    strcpy(d.uuid, "GPU-00000000-0000-0000-0000-000000000001");
+    strcpy(d.pci_id, "00000000:3B:00.0");
+    strcpy(d.model, "Sample GPU");
+    strcpy(d.compute_capability, "9.0");
+    strcpy(d.driver_version, "580.0");
+    strcpy(d.runtime_version, "13.0");
+    strcpy(d.library_version, "cuDNN 9.0.0");
+    strcpy(d.roof_settings, "dram=triad");
+    d.index = 0;
+    d.multiprocessors = 100;
+    d.memory = 1e11;
+    d.cache[LEVEL_L2] = 5e7;
+    d.cache[LEVEL_L1] = 2.5e7;
+    d.clock_max = 2e9;
+    d.memory_clock_max = 3e9;
+    d.power_limit = 700;
+    d.ecc = 1;
+    d.mig = 0;
+    d.peak_bandwidth[LEVEL_DRAM] = d.bandwidth_triad[LEVEL_DRAM] = 4e12;
+    d.bandwidth_read[LEVEL_DRAM] = 3.5e12;
+    d.peak_bandwidth[LEVEL_L2] = 8e12;
+    d.peak_vector[PRECISION_FP32] = 5e13;
+    d.peak_tensor[PRECISION_FP16] = 8e14;
+    d.launch_overhead = 2e-6;
+    d.theory_bandwidth[LEVEL_DRAM] = 4.8e12;
+    d.theory_vector[PRECISION_FP32] = 6.4e13;
+    return d;
+}
+
+static struct device cpu_device(void)
+{
+    struct device d;
+    device_init(&d);
+    strcpy(d.key, "s1-1");
+    strcpy(d.kind, "cpu");
+    strcpy(d.hostname, "node2");
+    strcpy(d.uuid, "cpu-node2-0-3");
+    strcpy(d.model, "Sample CPU");
+    strcpy(d.compute_capability, "avx2");
+    d.index = 0;
+    d.multiprocessors = 4;
+    d.memory = 8e9;
+    d.cache[LEVEL_L3] = 1.6e7;
+    d.cache[LEVEL_L2] = 4e6;
+    d.cores_shared = 0;
+    d.peak_bandwidth[LEVEL_DRAM] = 2e10;
+    d.peak_bandwidth[LEVEL_L3] = 1e11;
+    d.peak_vector[PRECISION_FP64] = 1e11;
+    d.peak_vector[PRECISION_FP32] = 2e11;
+    d.launch_overhead = 1e-6;
+    return d;
+}
+
+/* Identity and modelled cost; the text may leave parameters at their defaults. */
+static struct record sample_record(const char *text, const char *label, const char *device_key,
+                                   double start)
+{
+    struct record r;
+    struct config config;
+    struct error error;
+    record_init(&r);
+    assert_ok(config_parse(text, &config, &error), &error);
+    config_format(&config, r.configuration);
+    config_hash(&config, r.config_hash);
+    snprintf(r.label, sizeof r.label, "%s", label);
+    snprintf(r.device_key, sizeof r.device_key, "%s", device_key);
+    snprintf(r.job_id, sizeof r.job_id, "4711");
+    struct cost cost = config_cost(&config);
+    r.flops_model = cost.flops;
+    r.bytes_model = cost.bytes;
+    r.footprint = cost.memory;
+    r.start_time = SAMPLE_START + start;
+    r.attempts = 1;
+    return r;
+}
+
+static void set_times(struct record *r, double time)
+{
+    struct error error;
+    r->status = RECORD_MEASURED;
+    r->wall_time = 2;
+    r->samples = 3;
+    r->sample_count = 3;
+    r->sample = calloc(3, sizeof *r->sample);
+    assert_non_null(r->sample);
+    for (int i = 0; i < 3; ++i)
+        r->sample[i] = time * (1 + 0.125 * (i - 1));
+    r->time_median = r->time_mean = time;
+    r->time_stdev = 0.125 * time;
+    r->time_min = r->sample[0];
+    r->time_max = r->sample[2];
+    r->verify_error = 1e-7;
+    r->verify_tolerance = 1e-5;
+    r->verify_elements = 4096;
+    struct kernel kernel;
+    fields_clear(kernel_fields, &kernel);
+    strcpy(kernel.name, "sample_kernel<float, 128>");
+    kernel.count = r->launches = 1;
+    kernel.time = r->busy_time = 0.75 * time;
+    assert_ok(record_set_kernels(r, &kernel, 1, &error), &error);
+}
+
+static struct record conv2d_record(void)
+{
+    struct record r = sample_record("conv2d batch=16 precision=fp16", "batch filters", "s1-0", 10);
+    struct error error;
+    set_times(&r, 25e-6);
+    strcpy(r.implementation, "cudnn");
+    strcpy(r.algorithm, "implicit-precomp-gemm");
+    strcpy(r.math, "tensor-op");
+    r.unit = UNIT_TENSOR;
+    r.workspace = 1048576;
+    r.sm_clock = 1.98e9;
+    r.memory_clock = 3e9;
+    r.power = 512.5;
+    r.temperature = 330.15;
+    r.energy = 0.25;
+    r.throttle_reasons = 4;
+    struct kernel kernels[2];
+    for (int i = 0; i < 2; ++i) {
+        fields_clear(kernel_fields, &kernels[i]);
+        strcpy(kernels[i].name, i == 0 ? "implicit_gemm<__half>(Params)" : "nchwToNhwc");
+        kernels[i].count = 1;
+        kernels[i].time = i == 0 ? 18e-6 : 4e-6;
+        kernels[i].grid_x = 128;
+        kernels[i].grid_y = kernels[i].grid_z = 1;
+        kernels[i].block_x = 256;
+        kernels[i].block_y = kernels[i].block_z = 1;
+        kernels[i].registers = 168;
+        kernels[i].static_shared = 0;
+        kernels[i].dynamic_shared = 65536;
+    }
+    r.launches = 2;
+    r.busy_time = 22e-6;
+    assert_ok(record_set_kernels(&r, kernels, 2, &error), &error);
+    return r;
+}
+
+static struct record lstm_record(void)
+{
+    struct record r = sample_record("lstm cache=cold", "lstm", "s1-1", 11);
+    set_times(&r, 1e-3);
+    strcpy(r.implementation, "cblas");
+    r.unit = UNIT_VECTOR;
+    r.converged = 1;
+    return r;
+}
+
+static struct record skipped_record(void)
+{
+    struct record r = sample_record("conv2d batch=2 precision=bf16", "batch", "s1-1", 12);
+    r.status = RECORD_SKIPPED;
+    strcpy(r.error, "a CPU has no bf16 here");
+    return r;
+}
+
+static struct record failed_record(void)
+{
+    struct record r = sample_record("conv2d batch=2 kernel=3x5", "batch", "s1-0", 13);
+    r.status = RECORD_FAILED;
+    r.attempts = 2;
+    strcpy(r.error, "the worker was killed by signal 9");
+    return r;
+}
+
+static void sample_append(struct journal *journal, const char *kind, json_t *entry)
+{
+    struct error error;
+    assert_non_null(entry);
+    assert_ok(journal_append(journal, kind, entry, &error), &error);
+}
+
+static void sample_journal(const char *path)
+{
+    struct journal *journal;
+    struct error error;
+    struct session session = sample_session();
+    const struct device devices[] = {gpu_device(), cpu_device()};
+    struct record records[] = {lstm_record(), skipped_record(), conv2d_record(), failed_record()};
+    assert_ok(journal_open(path, JOURNAL_CREATE, &journal, &error), &error);
+    sample_append(journal, "session", session_encode(&session));
+    for (size_t i = 0; i < 2; ++i)
+        sample_append(journal, "device", device_encode(&devices[i]));
+    for (size_t i = 0; i < 4; ++i) {
+        sample_append(journal, "record", record_encode(&records[i]));
+        record_clear(&records[i]);
+    }
+    journal_close(journal);
+    session_clear(&session);
+}
+
+/* Writes the journal at `path`, which must not exist, and reads it. */
+static inline struct results *sample_results(const char *path)
+{
+    struct results *results;
+    struct error error;
+    bool torn;
+    sample_journal(path);
+    assert_ok(journal_read(path, &results, &torn, &error), &error);
+    assert_false(torn);
+    return results;
+}
+
+#endif

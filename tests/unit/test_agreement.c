@@ -1,0 +1,51 @@
+/* Two ranks on one GPU are refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "agreement.h"
+
+static struct device device(const char *kind, const char *host, const char *uuid)
+{
+    struct device device;
+    device_init(&device);
+    strcpy(device.kind, kind);
+    strcpy(device.hostname, host);
+    strcpy(device.uuid, uuid);
+    return device;
+}
+
+static void one_gpu_twice_is_refused(void **state)
+{
+    (void)state;
+    struct error error = {""};
+    struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
+                               device("cuda", "n1", "GPU-a")};
+    assert_int_equal(agreement_check_devices(devices, 3, &error), STATUS_DEVICE);
+    assert_non_null(strstr(error.text, "ranks 0 and 2"));
+    assert_non_null(strstr(error.text, "GPU-a"));
+    assert_non_null(strstr(error.text, "srun"));
+}
+
+static void different_ones_are_fine(void **state)
+{
+    (void)state;
+    struct error error;
+    struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
+                               device("cuda", "n2", "GPU-a"), device("cpu", "n1", "cpu-n1-0-1"),
+                               device("cpu", "n1", "cpu-n1-0-1")};
+    assert_int_equal(agreement_check_devices(devices, 5, &error), STATUS_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_gpu_twice_is_refused),
+        cmocka_unit_test(different_ones_are_fine),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

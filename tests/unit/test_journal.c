@@ -1,0 +1,498 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "journal.h"
+
+static void assert_ok(enum status status, const struct error *error)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s", error->text);
+}
+
+/* A folder for each test, holding at most a journal. */
+struct folder {
+    char path[64], journal[96];
+};
+
+static int folder_create(void **state)
+{
+    struct folder *folder = calloc(1, sizeof *folder);
+    assert_non_null(folder);
+    strcpy(folder->path, "/tmp/roofsweep-journal-XXXXXX");
+    assert_non_null(mkdtemp(folder->path));
+    snprintf(folder->journal, sizeof folder->journal, "%s/x.nc.journal", folder->path);
+    *state = folder;
+    return 0;
+}
+
+static int folder_remove(void **state)
+{
+    struct folder *folder = *state;
+    unlink(folder->journal);
+    int failed = rmdir(folder->path);
+    free(folder);
+    return failed;
+}
+
+static const char *path_of(void **state)
+{
+    return ((struct folder *)*state)->journal;
+}
+
+static struct journal *open_journal(const char *path, enum journal_mode mode)
+{
+    struct journal *journal;
+    struct error error;
+    assert_ok(journal_open(path, mode, &journal, &error), &error);
+    return journal;
+}
+
+static void append(struct journal *journal, const char *kind, json_t *entry)
+{
+    struct error error;
+    assert_ok(journal_append(journal, kind, entry, &error), &error);
+}
+
+static struct results *read_journal(const char *path, bool *torn)
+{
+    struct results *results;
+    struct error error;
+    assert_ok(journal_read(path, &results, torn, &error), &error);
+    return results;
+}
+
+/* A measured record that `number` and `device_key` identify. */
+static json_t *record_entry(int number, const char *device_key, double time)
+{
+    struct record record;
+    record_init(&record);
+    snprintf(record.config_hash, sizeof record.config_hash, "%032d", number);
+    snprintf(record.configuration, sizeof record.configuration, "lstm batch=%d", number);
+    snprintf(record.device_key, sizeof record.device_key, "%s", device_key);
+    record.status = RECORD_MEASURED;
+    record.time_median = time;
+    return record_encode(&record);
+}
+
+static json_t *device_entry(const char *key, const char *uuid)
+{
+    struct device device;
+    device_init(&device);
+    snprintf(device.key, sizeof device.key, "%s", key);
+    snprintf(device.uuid, sizeof device.uuid, "%s", uuid);
+    snprintf(device.hostname, sizeof device.hostname, "node1");
+    device.peak_bandwidth[LEVEL_L2] = 1.5e12;
+    return device_encode(&device);
+}
+
+static char *file_load(const char *path, size_t *length)
+{
+    FILE *stream = fopen(path, "r");
+    assert_non_null(stream);
+    char *text = calloc(1, 1 << 20);
+    assert_non_null(text);
+    *length = fread(text, 1, (1 << 20) - 1, stream);
+    fclose(stream);
+    return text;
+}
+
+static void file_store(const char *path, const char *text, size_t length)
+{
+    FILE *stream = fopen(path, "w");
+    assert_non_null(stream);
+    assert_int_equal(fwrite(text, 1, length, stream), length);
+    assert_int_equal(fclose(stream), 0);
+}
+
+static void write_records(const char *path, int count)
+{
+    struct journal *journal = open_journal(path, JOURNAL_CREATE);
+    for (int i = 1; i <= count; ++i)
+        append(journal, "record", record_entry(i, "s1-0", i));
+    journal_close(journal);
+}
+
+static void test_round_trip(void **state)
+{
+    const char *path = path_of(state);
+    struct session session = {.id = "s1",
+                              .title = "\"quotes\", \xc3\xa4 and\nlines",
+                              .ranks = 3,
+                              .start_time = 1735689600.25};
+    char manifest[] = "[sweep]\ntitle = a\tb\n";
+    session.manifest_text = manifest;
+    struct record record;
+    record_init(&record);
+    strcpy(record.config_hash, "0123");
+    strcpy(record.device_key, "s1-0");
+    record.status = RECORD_FAILED;
+    strcpy(record.error, "line 1\nline 2 \\ \"}\n");
+    record.time_median = 0.1;
+    double samples[] = {1.0 / 3, 2e-300};
+    record.sample = samples;
+    record.sample_count = 2;
+
+    struct journal *journal = open_journal(path, JOURNAL_CREATE);
+    append(journal, "session", session_encode(&session));
+    append(journal, "device", device_entry("s1-0", "GPU-1"));
+    append(journal, "record", record_encode(&record));
+    journal_close(journal);
+
+    bool torn = true;
+    struct results *results = read_journal(path, &torn);
+    assert_false(torn);
+    assert_int_equal(results->session_count, 1);
+    assert_string_equal(results->sessions[0].title, session.title);
+    assert_string_equal(results->sessions[0].manifest_text, manifest);
+    assert_int_equal(results->sessions[0].ranks, 3);
+    assert_true(results->sessions[0].start_time == session.start_time);
+    assert_int_equal(results->device_count, 1);
+    assert_string_equal(results->devices[0].uuid, "GPU-1");
+    assert_true(results->devices[0].peak_bandwidth[LEVEL_L2] == 1.5e12);
+    assert_true(isnan(results->devices[0].peak_bandwidth[LEVEL_DRAM]));
+    assert_int_equal(results_device(results, "s1-0"), 0);
+    assert_int_equal(results_device(results, "s1-1"), -1);
+    assert_int_equal(results->record_count, 1);
+    const struct record *copy = &results->records[0];
+    assert_string_equal(copy->error, record.error);
+    assert_true(copy->time_median == 0.1);
+    assert_true(isnan(copy->time_mean) && copy->launches == FIELD_MISSING);
+    assert_int_equal(copy->sample_count, 2);
+    assert_true(copy->sample[0] == samples[0] && copy->sample[1] == samples[1]);
+    results_destroy(results);
+}
+
+/* More kernels than any buffer of a fixed size would hold. */
+static void test_large_record(void **state)
+{
+    enum { COUNT = 500 };
+    const char *path = path_of(state);
+    struct error error;
+    struct record record;
+    struct kernel *kernels = calloc(COUNT, sizeof *kernels);
+    assert_non_null(kernels);
+    for (int i = 0; i < COUNT; ++i) {
+        fields_clear(kernel_fields, &kernels[i]);
+        memset(kernels[i].name, 'a' + i % 26, KERNEL_NAME_MAX - 1);
+        kernels[i].count = i;
+    }
+    record_init(&record);
+    assert_ok(record_set_kernels(&record, kernels, COUNT, &error), &error);
+    struct journal *journal = open_journal(path, JOURNAL_CREATE);
+    append(journal, "record", record_encode(&record));
+    journal_close(journal);
+    record_clear(&record);
+
+    struct stat info;
+    bool torn;
+    assert_int_equal(stat(path, &info), 0);
+    assert_true(info.st_size > 500 * 1000);
+    struct results *results = read_journal(path, &torn);
+    assert_int_equal(results->records[0].kernel_count, COUNT);
+    for (int i = 0; i < COUNT; ++i) {
+        assert_string_equal(results->records[0].kernels[i].name, kernels[i].name);
+        assert_int_equal(results->records[0].kernels[i].count, i);
+    }
+    results_destroy(results);
+    free(kernels);
+}
+
+/* The later record of a configuration and device replaces the earlier one, also where the device
+ * has the key of a later session; another device's is another record. */
+static void test_replaces(void **state)
+{
+    const char *path = path_of(state);
+    struct journal *journal = open_journal(path, JOURNAL_CREATE);
+    append(journal, "device", device_entry("s1-0", "GPU-1"));
+    append(journal, "device", device_entry("s1-1", "GPU-2"));
+    append(journal, "record", record_entry(7, "s1-0", 1));
+    append(journal, "record", record_entry(7, "s1-1", 2));
+    append(journal, "record", record_entry(8, "s1-0", 3));
+    append(journal, "device", device_entry("s2-5", "GPU-1"));
+    append(journal, "record", record_entry(7, "s2-5", 4));
+    journal_close(journal);
+
+    bool torn;
+    struct results *results = read_journal(path, &torn);
+    assert_int_equal(results->device_count, 3);
+    assert_int_equal(results->record_count, 3);
+    assert_true(results->records[0].time_median == 4);
+    assert_string_equal(results->records[0].device_key, "s2-5");
+    assert_true(results->records[1].time_median == 2);
+    assert_true(results->records[2].time_median == 3);
+    results_destroy(results);
+}
+
+static void test_modes(void **state)
+{
+    const char *path = path_of(state);
+    struct journal *journal = NULL;
+    struct error error;
+    assert_int_equal(journal_open(path, JOURNAL_RESUME, &journal, &error), STATUS_USAGE);
+    assert_non_null(strstr(error.text, path));
+    journal_close(open_journal(path, JOURNAL_CREATE));
+    assert_int_equal(journal_open(path, JOURNAL_CREATE, &journal, &error), STATUS_USAGE);
+    assert_non_null(strstr(error.text, path));
+    assert_int_equal(journal_open("/no/such/folder/j", JOURNAL_CREATE, &journal, &error),
+                     STATUS_SYSTEM);
+    assert_non_null(strstr(error.text, "/no/such/folder/j"));
+    assert_null(journal);
+
+    bool torn;
+    struct results *results = read_journal(path, &torn); /* an empty journal is one */
+    assert_int_equal(results->record_count, 0);
+    results_destroy(results);
+}
+
+static void test_locked(void **state)
+{
+    const char *path = path_of(state);
+    struct journal *first = open_journal(path, JOURNAL_CREATE), *second = NULL;
+    struct error error;
+    assert_int_equal(journal_open(path, JOURNAL_RESUME, &second, &error), STATUS_USAGE);
+    assert_non_null(strstr(error.text, "in use"));
+    assert_non_null(strstr(error.text, path));
+    assert_null(second);
+    append(first, "record", record_entry(1, "s1-0", 1)); /* the first goes on */
+    journal_close(first);
+    journal_close(open_journal(path, JOURNAL_RESUME));
+}
+
+static size_t newlines(const char *text, size_t length)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < length; ++i)
+        count += text[i] == '\n';
+    return count;
+}
+
+/* A kill can leave any part of the file. Every line that is complete counts; a resumed journal goes
+ * on behind them. */
+static void test_every_truncation(void **state)
+{
+    const char *path = path_of(state);
+    size_t length;
+    write_records(path, 3);
+    char *text = file_load(path, &length);
+    for (size_t cut = 0; cut <= length; ++cut) {
+        bool torn;
+        size_t complete = newlines(text, cut);
+        file_store(path, text, cut);
+        struct results *results = read_journal(path, &torn);
+        assert_int_equal(results->record_count, complete);
+        assert_int_equal(torn, cut > 0 && text[cut - 1] != '\n');
+        results_destroy(results);
+
+        struct journal *journal = open_journal(path, JOURNAL_RESUME);
+        append(journal, "record", record_entry(9, "s1-0", 9));
+        journal_close(journal);
+        results = read_journal(path, &torn);
+        assert_false(torn);
+        assert_int_equal(results->record_count, complete + 1);
+        assert_true(results->records[complete].time_median == 9);
+        results_destroy(results);
+    }
+    free(text);
+}
+
+/* Longer than the block by which the end is searched for. */
+static void test_long_torn_line(void **state)
+{
+    const char *path = path_of(state);
+    bool torn;
+    write_records(path, 2);
+    FILE *stream = fopen(path, "a");
+    assert_non_null(stream);
+    for (int i = 0; i < 10000; ++i)
+        fputc('x', stream);
+    assert_int_equal(fclose(stream), 0);
+    struct results *results = read_journal(path, &torn);
+    assert_true(torn);
+    results_destroy(results);
+    journal_close(open_journal(path, JOURNAL_RESUME));
+    results = read_journal(path, &torn);
+    assert_false(torn);
+    assert_int_equal(results->record_count, 2);
+    results_destroy(results);
+}
+
+static void assert_corrupt(const char *path, size_t line)
+{
+    struct results *results = NULL;
+    struct error error;
+    bool torn;
+    char place[128];
+    snprintf(place, sizeof place, "%s:%zu: ", path, line);
+    assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
+    assert_null(results);
+    if (strstr(error.text, place) != error.text)
+        fail_msg("'%s' does not name %s", error.text, place);
+}
+
+/* Whichever byte of a complete line changes, the line is named; none is read as something else. */
+static void test_every_flipped_byte(void **state)
+{
+    const char *path = path_of(state);
+    size_t length;
+    write_records(path, 3);
+    char *text = file_load(path, &length);
+    for (size_t i = 0; i < length - 1; ++i) {
+        if (text[i] == '\n')
+            continue; /* joins two lines: see test_joined_and_foreign_lines */
+        text[i] ^= 1;
+        file_store(path, text, length);
+        assert_corrupt(path, newlines(text, i) + 1);
+        text[i] ^= 1;
+    }
+    free(text);
+}
+
+static void test_joined_and_foreign_lines(void **state)
+{
+    const char *path = path_of(state);
+    static const char *const foreign[] = {"\n", "{}\n", "hello\n", "{\"xxh3\":\"\n",
+                                          "\xff\xfe\x01 binary\n"};
+    size_t length;
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; ++i) {
+        file_store(path, foreign[i], strlen(foreign[i]));
+        assert_corrupt(path, 1);
+    }
+    unlink(path);
+    write_records(path, 3);
+    char *text = file_load(path, &length);
+    *strchr(text, '\n') = ' ';
+    file_store(path, text, length);
+    assert_corrupt(path, 1);
+    free(text);
+}
+
+static void test_unknown_kind(void **state)
+{
+    const char *path = path_of(state);
+    write_records(path, 1);
+    struct journal *journal = open_journal(path, JOURNAL_RESUME);
+    append(journal, "counters", json_pack("{s:i}", "a", 1));
+    journal_close(journal);
+    assert_corrupt(path, 2);
+}
+
+/* A full disk, played by a limit to the file's size: the part of the line that fits goes again. */
+static void test_failed_write(void **state)
+{
+    const char *path = path_of(state);
+    struct journal *journal = open_journal(path, JOURNAL_CREATE);
+    struct error error;
+    struct stat info;
+    struct rlimit before;
+    append(journal, "record", record_entry(1, "s1-0", 1));
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    struct rlimit limit = {(rlim_t)info.st_size + 50, before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    enum status status = journal_append(journal, "record", record_entry(2, "s1-0", 2), &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(status, STATUS_SYSTEM);
+    assert_non_null(strstr(error.text, path));
+    assert_non_null(strstr(error.text, strerror(EFBIG)));
+
+    append(journal, "record", record_entry(3, "s1-0", 3)); /* there is room again */
+    journal_close(journal);
+    bool torn;
+    struct results *results = read_journal(path, &torn);
+    assert_false(torn);
+    assert_int_equal(results->record_count, 2);
+    assert_true(results->records[1].time_median == 3);
+    results_destroy(results);
+}
+
+/* Appends until it is killed, and writes a byte to `acknowledge` behind each. */
+static void append_forever(const char *path, int acknowledge)
+{
+    struct journal *journal;
+    struct error error;
+    if (journal_open(path, JOURNAL_RESUME, &journal, &error) != STATUS_OK)
+        _exit(1);
+    for (int i = 0;; ++i)
+        if (journal_append(journal, "record", record_entry(i, "s1-0", i), &error) != STATUS_OK ||
+            write(acknowledge, "+", 1) != 1)
+            _exit(1);
+}
+
+static size_t kill_after(pid_t child, int acknowledged, useconds_t delay)
+{
+    char buffer[4096];
+    ssize_t got = read(acknowledged, buffer, 1); /* it has started */
+    size_t count = got > 0 ? (size_t)got : 0;
+    usleep(delay);
+    kill(child, SIGKILL);
+    while ((got = read(acknowledged, buffer, sizeof buffer)) > 0)
+        count += (size_t)got;
+    int result;
+    waitpid(child, &result, 0);
+    assert_true(WIFSIGNALED(result));
+    return count;
+}
+
+static void test_killed(void **state)
+{
+    const char *path = path_of(state);
+    for (useconds_t delay = 0; delay < 20000; delay += 1000) {
+        int ends[2];
+        bool torn;
+        unlink(path);
+        journal_close(open_journal(path, JOURNAL_CREATE));
+        assert_int_equal(pipe(ends), 0);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            close(ends[0]);
+            append_forever(path, ends[1]);
+        }
+        close(ends[1]);
+        size_t acknowledged = kill_after(child, ends[0], delay);
+        close(ends[0]);
+        struct results *results = read_journal(path, &torn);
+        assert_true(acknowledged > 0);
+        assert_in_range(results->record_count, acknowledged, acknowledged + 1);
+        for (size_t i = 0; i < results->record_count; ++i)
+            assert_true(results->records[i].time_median == (double)i);
+        results_destroy(results);
+        journal_close(open_journal(path, JOURNAL_RESUME)); /* the lock went with the child */
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_create, folder_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_round_trip),
+        TEST(test_large_record),
+        TEST(test_replaces),
+        TEST(test_modes),
+        TEST(test_locked),
+        TEST(test_every_truncation),
+        TEST(test_long_torn_line),
+        TEST(test_every_flipped_byte),
+        TEST(test_joined_and_foreign_lines),
+        TEST(test_unknown_kind),
+        TEST(test_failed_write),
+        TEST(test_killed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,416 @@
+#include <dirent.h>
+#include <limits.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "manifest.h"
+#include "plan.h"
+
+#define VALID   TEST_DATA_DIR "/manifests/valid/"
+#define INVALID TEST_DATA_DIR "/manifests/invalid/"
+
+static char *file_read(const char *path, size_t *length)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail_msg("cannot open %s", path);
+    char *text = calloc(1, 1 << 16);
+    *length = fread(text, 1, (1 << 16) - 1, file);
+    fclose(file);
+    return text;
+}
+
+static int is_manifest(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && strcmp(dot, ".ini") == 0;
+}
+
+/* Calls `check` with each manifest of the folder, by name; returns how many there are. */
+static int for_each(const char *folder, void (*check)(const char *name))
+{
+    struct dirent **entries;
+    int count = scandir(folder, &entries, is_manifest, alphasort);
+    for (int i = 0; i < count; ++i) {
+        check(entries[i]->d_name);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+    return count;
+}
+
+static struct manifest *parse(const char *text)
+{
+    struct manifest *manifest = NULL;
+    struct error error;
+    if (manifest_parse("test.ini", text, strlen(text), &manifest, &error))
+        fail_msg("%s", error.text);
+    return manifest;
+}
+
+static struct manifest *read_valid(const char *name)
+{
+    char path[PATH_MAX];
+    struct manifest *manifest = NULL;
+    struct error error;
+    snprintf(path, sizeof path, VALID "%s", name);
+    if (manifest_read(path, &manifest, &error))
+        fail_msg("%s", error.text);
+    return manifest;
+}
+
+static void check_valid(const char *name)
+{
+    struct manifest *manifest = read_valid(name);
+    size_t length;
+    char *text = file_read(manifest->path, &length);
+    assert_string_equal(manifest->text, text);
+    assert_true(manifest->section_count > 0);
+    free(text);
+    manifest_destroy(manifest);
+}
+
+static void test_valid(void **state)
+{
+    (void)state;
+    assert_true(for_each(VALID, check_valid) >= 18);
+}
+
+/* What a user would see: the error of reading, or else of planning. */
+static enum status refuse(const char *name, const char *text, size_t length, struct error *error)
+{
+    struct manifest *manifest = NULL;
+    struct plan *plan = NULL;
+    enum status status = manifest_parse(name, text, length, &manifest, error);
+    assert_true((status == STATUS_OK) == (manifest != NULL));
+    if (status)
+        return status;
+    status = plan_create(manifest, &plan, error);
+    assert_true((status == STATUS_OK) == (plan != NULL));
+    plan_destroy(plan);
+    manifest_destroy(manifest);
+    return status;
+}
+
+static void check_invalid(const char *name)
+{
+    char path[PATH_MAX];
+    struct error error = {"accepted"};
+    size_t length, expected_length;
+    snprintf(path, sizeof path, INVALID "%s", name);
+    char *text = file_read(path, &length);
+    strcpy(strrchr(path, '.'), ".txt");
+    char *expected = file_read(path, &expected_length);
+    expected[strcspn(expected, "\n")] = '\0';
+    enum status status = refuse(name, text, length, &error);
+    if (status != STATUS_USAGE || strcmp(error.text, expected) != 0)
+        fail_msg("%s: status %d\n  expected: %s\n  found:    %s", name, (int)status, expected,
+                 error.text);
+    free(expected);
+    free(text);
+}
+
+static void test_invalid(void **state)
+{
+    (void)state;
+    assert_true(for_each(INVALID, check_invalid) >= 40);
+}
+
+/* However a manifest is cut off, it is read or refused. */
+static void check_cut(const char *name)
+{
+    char path[PATH_MAX];
+    size_t length;
+    struct error error;
+    snprintf(path, sizeof path, VALID "%s", name);
+    char *text = file_read(path, &length);
+    for (size_t cut = 0; cut < length; ++cut) {
+        char *copy = malloc(cut + 1); /* of the exact size, for the sanitizer */
+        memcpy(copy, text, cut);
+        enum status status = refuse(name, copy, cut, &error);
+        assert_true(status == STATUS_OK || status == STATUS_USAGE);
+        free(copy);
+    }
+    free(text);
+}
+
+static void test_cut(void **state)
+{
+    (void)state;
+    assert_true(for_each(VALID, check_cut) > 0);
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct manifest *manifest = read_valid("minimal.ini");
+    assert_string_equal(manifest->sweep.title, "");
+    assert_string_equal(manifest->sweep.output, "minimal.nc");
+    assert_int_equal(manifest->sweep.device, DEVICE_AUTO);
+    assert_false(manifest->sweep.replicate);
+    assert_false(manifest->sweep.overwrite);
+    assert_true(manifest->sweep.timeout == 120);
+    assert_int_equal(manifest->sweep.retries, 1);
+    assert_true(manifest->sweep.max_failures == -1);
+    assert_true(manifest->sweep.max_configurations == 100000);
+    assert_true(manifest->sweep.seed == 1);
+    assert_int_equal(manifest->measure.warmup, 5);
+    assert_int_equal(manifest->measure.iterations, 20);
+    assert_true(manifest->measure.stop == 0);
+    assert_int_equal(manifest->measure.counters, COUNTERS_AUTO);
+    assert_true(manifest->measure.verify);
+    assert_true(manifest->peaks.launch);
+    for (int i = 0; i < LEVEL_COUNT; ++i)
+        assert_true(manifest->peaks.memory[i]);
+    for (int i = 0; i < PRECISION_COUNT; ++i)
+        assert_true(manifest->peaks.compute[i]);
+    assert_string_equal(manifest->sections[0].label, "conv2d");
+    assert_int_equal(manifest->sections[0].vary, VARY_PRODUCT);
+    char text[256];
+    manifest_settings_text(manifest, text);
+    assert_string_equal(text, "warmup=5 iterations=20 counters=auto verify=yes seed=1");
+    manifest_destroy(manifest);
+}
+
+static void test_settings(void **state)
+{
+    (void)state;
+    struct manifest *manifest = read_valid("settings.ini");
+    assert_string_equal(manifest->sweep.title, "ResNet-50; conv2d = \"batch\" # 1");
+    assert_string_equal(manifest->sweep.output, "out/put.nc");
+    assert_int_equal(manifest->sweep.device, DEVICE_CPU);
+    assert_true(manifest->sweep.replicate);
+    assert_true(manifest->sweep.overwrite);
+    assert_true(manifest->sweep.timeout == 90);
+    assert_int_equal(manifest->sweep.retries, 3);
+    assert_true(manifest->sweep.max_failures == 7);
+    assert_true(manifest->sweep.max_configurations == 2);
+    assert_true(manifest->sweep.seed == 42);
+    assert_int_equal(manifest->measure.warmup, 2);
+    assert_int_equal(manifest->measure.iterations, 9);
+    assert_int_equal(manifest->measure.counters, COUNTERS_REQUIRE);
+    assert_false(manifest->measure.verify);
+    assert_false(manifest->peaks.launch);
+    for (int i = 0; i < LEVEL_COUNT; ++i)
+        assert_int_equal(manifest->peaks.memory[i], i == LEVEL_L2 || i == LEVEL_DRAM);
+    for (int i = 0; i < PRECISION_COUNT; ++i)
+        assert_int_equal(manifest->peaks.compute[i], i == PRECISION_FP16 || i == PRECISION_FP64);
+    char text[256];
+    manifest_settings_text(manifest, text);
+    assert_string_equal(text, "warmup=2 iterations=9 counters=require verify=no seed=42");
+    manifest_destroy(manifest);
+}
+
+static void test_adaptive(void **state)
+{
+    (void)state;
+    struct manifest *manifest = read_valid("adaptive.ini");
+    assert_int_equal(manifest->measure.iterations, 0);
+    assert_true(fabs(manifest->measure.stop - 0.005) < 1e-12);
+    assert_true(fabs(manifest->measure.min_time - 0.02) < 1e-12);
+    assert_true(manifest->measure.max_time == 15);
+    assert_true(manifest->sweep.max_failures == -1);
+    char text[256];
+    manifest_settings_text(manifest, text);
+    assert_string_equal(text, "warmup=5 stop=0.005 min_time=0.02 max_time=15 counters=auto "
+                              "verify=yes seed=1");
+    manifest_destroy(manifest);
+}
+
+static const struct axis *axis_of(const struct manifest *manifest, size_t section,
+                                  const char *parameter)
+{
+    int i = workload_parameter(manifest->sections[section].workload, parameter);
+    assert_true(i >= 0);
+    return &manifest->sections[section].axes[i];
+}
+
+static void assert_axis(const struct axis *axis, const int64_t *values, size_t count)
+{
+    assert_int_equal(axis->count, count);
+    for (size_t i = 0; i < count; ++i)
+        assert_true(axis->values[i].first == values[i]);
+}
+
+static void test_axes(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t values[8];
+        size_t count;
+    } rows[] = {
+        {{16, 32, 64, 128}, 4},        {{10, 20, 30, 40}, 4}, {{3, 9, 27}, 3}, {{5}, 1},
+        {{1, 2, 200, 400, 800, 7}, 6},
+    };
+    struct manifest *manifest = read_valid("ranges.ini");
+    assert_int_equal(manifest->section_count, sizeof rows / sizeof *rows);
+    for (size_t i = 0; i < manifest->section_count; ++i)
+        assert_axis(axis_of(manifest, i, "batch"), rows[i].values, rows[i].count);
+    assert_int_equal(axis_of(manifest, 4, "batch")->line, 10);
+    assert_int_equal(axis_of(manifest, 4, "hidden")->count, 0);
+    manifest_destroy(manifest);
+
+    manifest = parse("[conv2d a]\nkernel = 3, 5x7\npadding = same, 0, valid\npass = backward-data\n"
+                     "batch = 1:1000000:*1000000\n");
+    const struct axis *kernel = axis_of(manifest, 0, "kernel");
+    assert_axis(kernel, (const int64_t[]){3, 5}, 2);
+    assert_true(kernel->values[0].second == 3 && kernel->values[1].second == 7);
+    assert_axis(axis_of(manifest, 0, "padding"), (const int64_t[]){PADDING_SAME, 0, PADDING_VALID},
+                3);
+    assert_axis(axis_of(manifest, 0, "pass"), (const int64_t[]){CONV2D_BACKWARD_DATA}, 1);
+    assert_axis(axis_of(manifest, 0, "batch"), (const int64_t[]){1, 1000000}, 2);
+    manifest_destroy(manifest);
+}
+
+static void test_long_lines(void **state)
+{
+    (void)state;
+    struct manifest *manifest = read_valid("long_line.ini");
+    int64_t values[70];
+    char title[1024] = "";
+    for (int i = 0; i < 60; ++i)
+        sprintf(title + strlen(title), "%sword%d", i ? " " : "", i);
+    assert_string_equal(manifest->sweep.title, title);
+    for (int i = 0; i < 70; ++i)
+        values[i] = i + 101;
+    assert_axis(axis_of(manifest, 0, "batch"), values, 70);
+    assert_int_equal(axis_of(manifest, 0, "precision")->count, 1);
+    for (int i = 0; i < 40; ++i)
+        values[i] = i + 1001;
+    assert_axis(axis_of(manifest, 1, "batch"), values, 40);
+    manifest_destroy(manifest);
+
+    /* A title comes through whole wherever its lines are cut into pieces for the library. */
+    for (size_t shift = 0; shift < 64; ++shift) {
+        char line[4096] = "";
+        memset(line, 'x', shift + 1);
+        while (strlen(line) < 700)
+            strcat(line, " #1 a;b a,b [c] d=e");
+        char *text;
+        assert_true(asprintf(&text, "[sweep]\ntitle = %s\n[conv2d]\n", line) > 0);
+        manifest = parse(text);
+        assert_string_equal(manifest->sweep.title, line);
+        manifest_destroy(manifest);
+        free(text);
+    }
+}
+
+static void test_cache(void **state)
+{
+    (void)state;
+    struct manifest *manifest = read_valid("cache_both.ini");
+    assert_axis(axis_of(manifest, 0, "cache"), (const int64_t[]){0, 1}, 2);
+    assert_axis(axis_of(manifest, 1, "cache"), (const int64_t[]){1}, 1);
+    manifest_destroy(manifest);
+    manifest = parse("[measure]\ncache = cold\n[lstm]\n");
+    assert_axis(axis_of(manifest, 0, "cache"), (const int64_t[]){1}, 1);
+    manifest_destroy(manifest);
+}
+
+static void test_output_name(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"sweep.ini", "sweep.nc"}, {"/a/b.c/sweep.ini", "sweep.nc"},
+        {"a.b.ini", "a.b.nc"},     {"manifest", "manifest.nc"},
+        {".ini", ".ini.nc"},       {"stdin", "stdin.nc"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct manifest *manifest = NULL;
+        struct error error;
+        assert_int_equal(manifest_parse(rows[i][0], "[lstm]", 6, &manifest, &error), STATUS_OK);
+        assert_string_equal(manifest->sweep.output, rows[i][1]);
+        assert_string_equal(manifest->path, rows[i][0]);
+        manifest_destroy(manifest);
+    }
+}
+
+/* A file of `length` bytes of one kind, removed by the caller. */
+static void file_fill(char path[], char byte, size_t length)
+{
+    int descriptor = mkstemp(path);
+    FILE *file = fdopen(descriptor, "wb");
+    assert_non_null(file);
+    for (size_t i = 0; i < length; ++i)
+        putc(byte, file);
+    fclose(file);
+}
+
+static void assert_unreadable(const char *path, const char *reason)
+{
+    struct manifest *manifest = NULL;
+    struct error error;
+    char expected[PATH_MAX + 128];
+    snprintf(expected, sizeof expected, "%s: %s", path, reason);
+    if (reason[0] == '1') /* a line number */
+        snprintf(expected, sizeof expected, "%s:%s", path, reason);
+    assert_int_equal(manifest_read(path, &manifest, &error), STATUS_USAGE);
+    assert_string_equal(error.text, expected);
+    assert_null(manifest);
+}
+
+static void test_files(void **state)
+{
+    (void)state;
+    assert_unreadable(TEST_DATA_DIR "/missing.ini", "No such file or directory");
+    assert_unreadable(TEST_DATA_DIR, "Is a directory");
+    char line[] = "/tmp/roofsweep-manifest-XXXXXX", file[] = "/tmp/roofsweep-manifest-XXXXXX";
+    file_fill(line, 'x', 10 << 20);
+    assert_unreadable(line, "1: a line of 10485760 bytes; at most 4096 are allowed");
+    unlink(line);
+    file_fill(file, '\n', (16 << 20) + 1);
+    assert_unreadable(file, "larger than 16777216 bytes: no manifest");
+    if (geteuid() != 0) { /* root reads everything */
+        assert_int_equal(chmod(file, 0), 0);
+        assert_unreadable(file, "Permission denied");
+    }
+    unlink(file);
+}
+
+static void test_standard_input(void **state)
+{
+    (void)state;
+    struct manifest *manifest = NULL;
+    struct error error;
+    assert_non_null(freopen(VALID "settings.ini", "rb", stdin));
+    assert_int_equal(manifest_read("-", &manifest, &error), STATUS_OK);
+    assert_string_equal(manifest->path, "stdin");
+    assert_int_equal(manifest->measure.iterations, 9);
+    manifest_destroy(manifest);
+    manifest = NULL;
+    assert_non_null(freopen(INVALID "value_zero.ini", "rb", stdin));
+    assert_int_equal(manifest_read("-", &manifest, &error), STATUS_USAGE);
+    assert_string_equal(error.text, "stdin:2: batch: '0' is not a whole number from 1 to 1048576");
+    assert_null(manifest);
+}
+
+static void test_destroy_null(void **state)
+{
+    (void)state;
+    manifest_destroy(NULL);
+    plan_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_valid),        cmocka_unit_test(test_invalid),
+        cmocka_unit_test(test_cut),          cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_settings),     cmocka_unit_test(test_adaptive),
+        cmocka_unit_test(test_axes),         cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_cache),        cmocka_unit_test(test_output_name),
+        cmocka_unit_test(test_files),        cmocka_unit_test(test_standard_input),
+        cmocka_unit_test(test_destroy_null),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+/* The command line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "options.h"
+
+static enum status parse(const char *line, struct options *options, struct error *error)
+{
+    char *argv[16] = {(char *)"roofsweep"}, *copy = strdup(line), *rest = copy;
+    int argc = 1;
+    for (char *word; (word = strsep(&rest, " "));)
+        if (*word)
+            argv[argc++] = word;
+    enum status status = options_parse(argc, argv, options, error);
+    free(copy);
+    return status;
+}
+
+static void actions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        enum action action;
+    } rows[] = {
+        {"sweep.ini", ACTION_SWEEP},          {"--dry-run sweep.ini", ACTION_DRY_RUN},
+        {"sweep.ini --dry-run", ACTION_DRY_RUN}, {"--list", ACTION_LIST},
+        {"--gather x.nc.journal", ACTION_GATHER}, {"-h", ACTION_HELP},
+        {"--version", ACTION_VERSION},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct options options;
+        struct error error;
+        assert_int_equal(parse(rows[i].line, &options, &error), STATUS_OK);
+        assert_int_equal(options.action, rows[i].action);
+    }
+}
+
+static void values(void **state)
+{
+    (void)state;
+    struct options options;
+    struct error error;
+    assert_int_equal(parse("-v --device cpu --resume sweep.ini", &options, &error), STATUS_OK);
+    assert_true(options.has_device && options.device == DEVICE_CPU && options.resume);
+    assert_int_equal(options.level, LOG_DEBUG);
+    assert_int_equal(parse("-q sweep.ini", &options, &error), STATUS_OK);
+    assert_false(options.has_device || options.resume || options.overwrite || options.output);
+    assert_int_equal(options.level, LOG_WARNING);
+}
+
+static void wrong_lines_are_explained(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *text;
+    } rows[] = {
+        {"", "no manifest"},
+        {"a.ini b.ini", "unexpected 'b.ini'"},
+        {"--list a.ini", "unexpected 'a.ini'"},
+        {"--device abacus a.ini", "allowed: auto, cuda, cpu"},
+        {"--resume --overwrite a.ini", "exclude each other"},
+        {"--nonsense a.ini", "--nonsense"},
+        {"--output", "a value is missing"},
+        {"-x a.ini", "unknown option"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct options options;
+        struct error error = {""};
+        assert_int_equal(parse(rows[i].line, &options, &error), STATUS_USAGE);
+        if (!strstr(error.text, rows[i].text))
+            fail_msg("'%s' does not say '%s'", error.text, rows[i].text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(actions),
+        cmocka_unit_test(values),
+        cmocka_unit_test(wrong_lines_are_explained),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

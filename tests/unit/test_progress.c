@@ -1,0 +1,35 @@
+/* The progress line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "progress.h"
+
+static void lines(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t done, total, failed;
+        double left;
+        const char *text;
+    } rows[] = {
+        {0, 48, 0, -1, "[....................] 0/48, 0 failed, -:-- left"},
+        {12, 48, 1, 35.2, "[#####...............] 12/48, 1 failed, 0:35 left"},
+        {48, 48, 0, 0, "[####################] 48/48, 0 failed, 0:00 left"},
+        {1, 100000, 0, 7322, "[....................] 1/100000, 0 failed, 2:02:02 left"},
+        {0, 0, 0, 0, "[####################] 0/0, 0 failed, 0:00 left"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        char text[128];
+        progress_format(rows[i].done, rows[i].total, rows[i].failed, rows[i].left, text);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lines)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+/* The table of the sample sweep must be tests/data/golden_report.txt to the byte. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "report.h"
+#include "sample.h"
+
+#define GOLDEN TEST_DATA_DIR "/golden_report.txt"
+
+static char *report_text(const struct results *results)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    report_print(results, stream);
+    assert_int_equal(fclose(stream), 0);
+    return text;
+}
+
+static void test_golden(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/roofsweep-report-XXXXXX", journal[64], golden[8192] = "";
+    assert_non_null(mkdtemp(folder));
+    snprintf(journal, sizeof journal, "%s/journal", folder);
+    struct results *results = sample_results(journal);
+    assert_int_equal(unlink(journal) + rmdir(folder), 0);
+    FILE *stream = fopen(GOLDEN, "r");
+    assert_non_null(stream);
+    assert_true(fread(golden, 1, sizeof golden - 1, stream) > 0);
+    fclose(stream);
+    char *text = report_text(results);
+    assert_string_equal(text, golden);
+    free(text);
+    results_destroy(results);
+}
+
+/* A sweep of many rows ends in a table that says what it leaves out; one without rows is no error.
+ */
+static void test_sizes(void **state)
+{
+    (void)state;
+    struct results *results = results_create();
+    struct error error;
+    char *text = report_text(results);
+    assert_non_null(strstr(text, "0 configurations"));
+    free(text);
+    for (int i = 0; i < 1000; ++i) {
+        struct record record;
+        char line[64];
+        snprintf(line, sizeof line, "lstm batch=%d", i + 1);
+        record = sample_record(line, "lstm", "none", 0);
+        record.status = RECORD_FAILED;
+        snprintf(record.error, sizeof record.error, "reason %d", i % 30);
+        assert_ok(results_add_record(results, &record, &error), &error);
+    }
+    text = report_text(results);
+    assert_non_null(strstr(text, "... and 800 more rows"));
+    assert_non_null(strstr(text, "1000 configurations: 0 measured, 0 skipped, 1000 failed"));
+    assert_non_null(strstr(text, "failed: lstm batch=1 and 33 more: reason 0\n"));
+    assert_non_null(strstr(text, "... and more reasons"));
+    free(text);
+    results_destroy(results);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_sizes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

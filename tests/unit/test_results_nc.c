@@ -1,0 +1,217 @@
+/* The file format is a contract: a small sweep goes through the journal into a netCDF file, whose
+ * CDL must be tests/data/golden.cdl to the byte. To change the format, read the difference, then
+ * copy the new CDL. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <netcdf.h>
+
+#include "results_nc.h"
+#include "sample.h"
+
+#define GOLDEN TEST_DATA_DIR "/golden.cdl"
+#define START  1735689600.0 /* 2025-01-01T00:00:00Z */
+
+/* A folder for each test, with room for the paths in it. */
+struct folder {
+    char path[64], journal[96], file[96], cdl[96];
+};
+
+static int folder_create(void **state)
+{
+    struct folder *folder = calloc(1, sizeof *folder);
+    assert_non_null(folder);
+    strcpy(folder->path, "/tmp/roofsweep-nc-XXXXXX");
+    assert_non_null(mkdtemp(folder->path));
+    snprintf(folder->journal, sizeof folder->journal, "%s/sample.nc.journal", folder->path);
+    snprintf(folder->file, sizeof folder->file, "%s/sample.nc", folder->path);
+    snprintf(folder->cdl, sizeof folder->cdl, "%s/sample.cdl", folder->path);
+    *state = folder;
+    return 0;
+}
+
+static int folder_remove(void **state)
+{
+    struct folder *folder = *state;
+    remove(folder->journal);
+    remove(folder->file);
+    remove(folder->cdl);
+    int failed = rmdir(folder->path); /* nothing else may be left, such as a temporary file */
+    free(folder);
+    return failed;
+}
+
+static int run(const char *format, ...)
+{
+    char command[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(command, sizeof command, format, arguments);
+    va_end(arguments);
+    return system(command);
+}
+
+static void write_sample(const struct folder *folder)
+{
+    struct error error;
+    struct results *results = sample_results(folder->journal);
+    assert_ok(results_nc_write(results, folder->file, &error), &error);
+    results_destroy(results);
+}
+
+static void test_golden(void **state)
+{
+    const struct folder *folder = *state;
+    write_sample(folder);
+    assert_int_equal(run("ncdump -n golden %s > %s", folder->file, folder->cdl), 0);
+    if (run("diff -u " GOLDEN " %s", folder->cdl) != 0)
+        fail_msg("the file is not as in " GOLDEN "; the lines with + are what was written");
+}
+
+/* The golden text is a complete description: ncgen makes a file of it that gives the same text. */
+static void test_golden_regenerates(void **state)
+{
+    const struct folder *folder = *state;
+    assert_int_equal(run("ncgen -4 -o %s " GOLDEN, folder->file), 0);
+    assert_int_equal(run("ncdump -n golden %s > %s", folder->file, folder->cdl), 0);
+    assert_int_equal(run("diff -u " GOLDEN " %s", folder->cdl), 0);
+}
+
+static double get_double(int file, const char *name, size_t row, size_t column)
+{
+    int variable;
+    double value = NAN;
+    const size_t index[] = {row, column};
+    assert_int_equal(nc_inq_varid(file, name, &variable), NC_NOERR);
+    assert_int_equal(nc_get_var1_double(file, variable, index, &value), NC_NOERR);
+    return value;
+}
+
+#define assert_near(value, expected) assert_true(fabs((value) / (expected)-1) < 1e-12)
+
+/* The derived values of the conv2d row, from first principles. Rows: skipped and failed, conv2d,
+ * lstm. */
+static void test_derived_values(void **state)
+{
+    const struct folder *folder = *state;
+    int file;
+    write_sample(folder);
+    assert_int_equal(nc_open(folder->file, NC_NOWRITE, &file), NC_NOERR);
+    const size_t row = 2;
+    double flops = 2.0 * 16 * 56 * 56 * 64 * (3 * 3 * 64);
+    double bytes = 2.0 * (16 * 112 * 112 * 64 + 64 * 9 * 64 + 16 * 56 * 56 * 64);
+    assert_near(get_double(file, "flops_model", row, 0), flops);
+    assert_near(get_double(file, "bytes_model", row, 0), bytes);
+    /* Hot, and the 32 MB fit into the l2. */
+    assert_near(get_double(file, "arithmetic_intensity", row, LEVEL_L2), flops / bytes);
+    assert_true(get_double(file, "arithmetic_intensity", row, LEVEL_DRAM) == NC_FILL_DOUBLE);
+    assert_near(get_double(file, "performance", row, 0), flops / 25e-6);
+    assert_near(get_double(file, "machine_balance", row, 0), 8e14 / 8e12);
+    assert_near(get_double(file, "overhead_time", row, 0), 4e-6);
+    assert_near(get_double(file, "roof", row, 0), 8e14);
+    assert_near(get_double(file, "roof_fraction", row, 0), flops / 25e-6 / 8e14);
+    assert_near(get_double(file, "compute_time", row, 0), 25e-6);
+    assert_near(get_double(file, "bandwidth_time", row, 0), 25e-6 * 100 / (flops / bytes));
+    assert_near(get_double(file, "bound", row, 0) + 1, BOUND_COMPUTE + 1);
+    assert_near(get_double(file, "time_sample", row, 2), 25e-6 * 1.125);
+    assert_true(get_double(file, "time_median", 0, 0) == NC_FILL_DOUBLE);
+    assert_int_equal(nc_close(file), NC_NOERR);
+}
+
+/* Nothing was measured: every dimension is there, and only config has length 0. */
+static void test_empty(void **state)
+{
+    const struct folder *folder = *state;
+    struct results *results = results_create();
+    struct error error;
+    int file, dimension;
+    size_t length;
+    assert_ok(results_nc_write(results, folder->file, &error), &error);
+    assert_int_equal(nc_open(folder->file, NC_NOWRITE, &file), NC_NOERR);
+    int count, unlimited[NC_MAX_DIMS];
+    assert_int_equal(nc_inq_unlimdims(file, &count, unlimited), NC_NOERR);
+    assert_int_equal(count, 1);
+    assert_int_equal(nc_inq_dimid(file, "config", &dimension), NC_NOERR);
+    assert_int_equal(unlimited[0], dimension);
+    assert_int_equal(nc_inq_dimlen(file, dimension, &length), NC_NOERR);
+    assert_int_equal(length, 0);
+    nc_close(file);
+    results_destroy(results);
+}
+
+static void test_unwritable(void **state)
+{
+    const struct folder *folder = *state;
+    struct results *results = results_create();
+    struct error error;
+    assert_int_equal(results_nc_write(results, "/tmp/no/such/folder/x.nc", &error), STATUS_SYSTEM);
+    assert_non_null(strstr(error.text, "/tmp/no/such/folder/x.nc"));
+    assert_non_null(strstr(error.text, "No such file or directory"));
+    /* The file cannot take the place of a folder; the temporary file goes (see folder_remove). */
+    assert_int_equal(mkdir(folder->file, 0700), 0);
+    assert_int_equal(results_nc_write(results, folder->file, &error), STATUS_SYSTEM);
+    assert_int_equal(rmdir(folder->file), 0);
+    results_destroy(results);
+}
+
+/* A disk on which nothing can be written: an error, and an older file stays as it is. */
+static void test_full_disk(void **state)
+{
+    (void)state;
+    struct results *results = results_create();
+    struct error error;
+    char folder[] = "/tmp/roofsweep-full-XXXXXX", file[64], temporary[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(file, sizeof file, "%s/x.nc", folder);
+    snprintf(temporary, sizeof temporary, "%s.tmp", file);
+    assert_ok(results_nc_write(results, file, &error), &error);
+    assert_int_equal(symlink("/dev/full", temporary), 0);
+    assert_int_equal(results_nc_write(results, file, &error), STATUS_SYSTEM);
+    assert_non_null(strstr(error.text, temporary));
+    assert_non_null(strstr(error.text, strerror(ENOSPC)));
+    int id;
+    assert_int_equal(nc_open(file, NC_NOWRITE, &id), NC_NOERR);
+    nc_close(id);
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(rmdir(folder), 0); /* no temporary file is left */
+    results_destroy(results);
+}
+
+/* A parameter of one name is one variable, so it must be of one kind in all workloads. */
+static void test_parameters_agree(void **state)
+{
+    (void)state;
+    for (size_t i = 0; workloads[i] != NULL; ++i)
+        for (size_t j = 0; j < workloads[i]->count; ++j)
+            for (size_t k = 0; workloads[k] != NULL; ++k) {
+                const struct parameter *p = &workloads[i]->parameters[j];
+                int other = workload_parameter(workloads[k], p->name);
+                if (other >= 0)
+                    assert_int_equal(workloads[k]->parameters[other].kind, p->kind);
+            }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_create, folder_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_golden),
+        TEST(test_golden_regenerates),
+        TEST(test_derived_values),
+        TEST(test_empty),
+        TEST(test_unwritable),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_parameters_agree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+/* A real worker process: replies, its end, a hang, its last words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "protocol.h"
+#include "worker_client.h"
+
+static struct worker_client *start(const char *path)
+{
+    struct worker_client *client;
+    struct error error;
+    if (worker_client_start(path, NULL, -1, &client, &error))
+        fail_msg("%s", error.text);
+    return client;
+}
+
+static enum worker_event wait_for(struct worker_client *client, char **line, struct error *why)
+{
+    enum worker_event event;
+    struct pollfd descriptors[2];
+    while ((event = worker_client_step(client, line, why)) == WORKER_QUIET) {
+        worker_client_poll(client, descriptors);
+        poll(descriptors, 2, 10);
+    }
+    return event;
+}
+
+/* A worker that is a shell script, for what a good worker never does. */
+static const char *script(char *path, const char *body)
+{
+    strcpy(path, "/tmp/roofsweep-worker-XXXXXX");
+    FILE *file = fdopen(mkstemp(path), "w");
+    fprintf(file, "#!/bin/sh\n%s\n", body);
+    fclose(file);
+    chmod(path, 0700);
+    return path;
+}
+
+static void worker_answers(void **state)
+{
+    (void)state;
+    struct worker_client *client = start(TEST_BIN_DIR "/roofsweep-worker-cpu");
+    struct error why;
+    struct reply reply;
+    char *line;
+    reply_init(&reply);
+    worker_client_send(client, "{\"op\":\"devices\"}", 60);
+    worker_client_send(client, "{\"op\":\"describe\"}", 60);
+    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    assert_int_equal(reply_decode(line, &reply, &why), STATUS_OK);
+    assert_int_equal(reply.count, 1);
+    free(line);
+    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    assert_int_equal(reply_decode(line, &reply, &why), STATUS_OK);
+    assert_string_equal(reply.device.kind, "cpu");
+    free(line);
+    worker_client_send(client, "nonsense", 60);
+    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    assert_int_equal(reply_decode(line, &reply, &why), STATUS_OK);
+    assert_int_equal(reply.kind, REPLY_ERROR);
+    free(line);
+    reply_clear(&reply);
+    worker_client_destroy(client);
+}
+
+static void end_is_explained(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *reason;
+    } rows[] = {
+        {"echo 'out of luck' >&2; exit 3", "worker ended with status 3; it last printed: out of luck"},
+        {"kill -SEGV $$", "worker was killed by signal 11"},
+        {"printf 'one\\ntwo\\n' >&2; exit 1", "one|two"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        char path[64], *line;
+        struct error why = {""};
+        struct worker_client *client = start(script(path, rows[i].body));
+        worker_client_send(client, "{}", 60);
+        assert_int_equal(wait_for(client, &line, &why), WORKER_LOST);
+        if (!strstr(why.text, rows[i].reason))
+            fail_msg("'%s' does not say '%s'", why.text, rows[i].reason);
+        worker_client_destroy(client);
+        unlink(path);
+    }
+}
+
+static void hang_is_ended(void **state)
+{
+    (void)state;
+    char path[64], *line;
+    struct error why = {""};
+    struct worker_client *client = start(script(path, "echo waiting >&2; exec sleep 1000"));
+    worker_client_send(client, "{}", 0.3);
+    assert_int_equal(wait_for(client, &line, &why), WORKER_LOST);
+    assert_non_null(strstr(why.text, "timed out after 0.3 s; it last printed: waiting"));
+    worker_client_destroy(client);
+    unlink(path);
+}
+
+static void long_replies_arrive_whole(void **state)
+{
+    (void)state;
+    char path[64], *line;
+    struct error why;
+    struct worker_client *client =
+        start(script(path, "read x; head -c 3000000 /dev/zero | tr '\\0' a; echo; echo b; cat"));
+    worker_client_send(client, "go", 60);
+    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    assert_int_equal(strlen(line), 3000000);
+    free(line);
+    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    assert_string_equal(line, "b");
+    free(line);
+    worker_client_destroy(client);
+    unlink(path);
+}
+
+static void missing_program_is_named(void **state)
+{
+    (void)state;
+    struct worker_client *client = NULL;
+    struct error error = {""};
+    assert_int_equal(worker_client_start("/no/such/worker", NULL, -1, &client, &error),
+                     STATUS_SYSTEM);
+    assert_null(client);
+    assert_non_null(strstr(error.text, "/no/such/worker"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(worker_answers),
+        cmocka_unit_test(end_is_explained),
+        cmocka_unit_test(hang_is_ended),
+        cmocka_unit_test(long_replies_arrive_whole),
+        cmocka_unit_test(missing_program_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
