@@ -49,6 +49,10 @@ extern const struct fma_kernel fma_kernels[]; /* ends with flops_per_iteration 0
 /* empty.cu: one block that does nothing: what is left is the launch. */
 cudaError_t kernel_empty(cudaStream_t stream);
 
+/* delay.cu: one thread that keeps the stream waiting, so that what is enqueued behind it is all there
+ * when it begins. */
+cudaError_t kernel_delay(double seconds, cudaStream_t stream);
+
 #ifdef __cplusplus
 }
 #endif

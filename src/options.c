@@ -129,7 +129,7 @@ static bool needs_manifest(enum action action)
 enum status options_parse(int argc, char **argv, struct options *options, struct error *error)
 {
     struct options parsed = {.action = ACTION_SWEEP, .level = LOG_INFO};
-    optind = 1;
+    optind = 0; /* GNU: start afresh, also in the middle of a group of short options */
     for (int option; (option = getopt_long(argc, argv, ":d:ho:qv", long_options, NULL)) != -1;) {
         enum status status = parse_option(option, argv, &parsed, error);
         if (status)

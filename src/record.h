@@ -48,6 +48,7 @@ struct record {
     double workspace;        /* byte */
     /* timing run */
     double time_median, time_mean, time_stdev, time_min, time_max; /* s, one iteration */
+    double host_time;     /* s, host time to enqueue one iteration: the pace of a caller that waits for nothing */
     int64_t samples;      /* iterations that the statistics are of */
     int64_t converged;    /* of the adaptive rule: 1 yes, 0 max_time came first; missing without it */
     /* trace run */

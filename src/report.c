@@ -12,9 +12,9 @@ enum { LINES_MAX = 200, REASONS_MAX = 20, NAME_WIDTH_MAX = 64 };
 /* One line of the table. */
 struct line {
     const struct record *record;
-    struct config config;     /* workload is NULL where the text is not known */
-    char name[WORKLOAD_TEXT]; /* label and what distinguishes it within the label */
-    int64_t device;           /* row of results->devices, or -1 */
+    struct config config;         /* workload is NULL where the text is not known */
+    char name[2 * WORKLOAD_TEXT]; /* label and what distinguishes it within the label */
+    int64_t device;               /* row of results->devices, or -1 */
 };
 
 static bool same_group(const struct line *a, const struct line *b)
@@ -46,7 +46,7 @@ static void group_name(struct line *group, size_t count)
 {
     const struct workload *workload = group[0].config.workload;
     for (size_t i = 0; i < count; ++i)
-        snprintf(group[i].name, sizeof group[i].name, "%s",
+        snprintf(group[i].name, sizeof group[i].name, "%.*s", WORKLOAD_TEXT - 1,
                  workload ? group[i].record->label : group[i].record->configuration);
     for (size_t parameter = 0; workload && parameter < workload->count; ++parameter)
         if (varies(group, count, parameter))

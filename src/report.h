@@ -1,4 +1,5 @@
-/* The text at the end of a run: what was measured, what was not and why, and the roofs of the devices. */
+/* The text at the end of a run: what was measured, what was not and why, and the roofs of the
+ * devices. */
 #ifndef ROOFSWEEP_REPORT_H
 #define ROOFSWEEP_REPORT_H
 

@@ -17,15 +17,14 @@ double roofline_peak(double multiprocessors, double fma_per_clock, double clock)
 }
 
 /* min(P, AI * W, F / (n * L)). What does not exist is no ceiling: bandwidth where no byte moves,
- * and overhead where it was not measured. */
+ * and overhead where it was not measured (fmin passes over a NaN). */
 static double roof_of(const struct roofline_work *work, const struct roofline_roofs *roofs,
                       double intensity, double overhead)
 {
     double bandwidth_roof = isinf(intensity) ? INFINITY : intensity * roofs->bandwidth;
-    double overhead_roof = overhead > 0 ? work->flops / overhead : INFINITY;
     if (isnan(roofs->peak) || isnan(bandwidth_roof))
         return NAN;
-    return fmin(fmin(roofs->peak, bandwidth_roof), overhead_roof);
+    return fmin(fmin(roofs->peak, bandwidth_roof), work->flops / overhead);
 }
 
 /* The longer of the two is the run time, the shorter is scaled down by AI : M. Without FLOPs or

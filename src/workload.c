@@ -12,8 +12,8 @@
  * and by what Winograd, FFT and recurrent algorithms lose; a wrong element is off by far more. */
 const struct precision_info precision_info[PRECISION_COUNT] = {
     [PRECISION_FP64] = {"fp64", 8, 53, 1e-12},
-    [PRECISION_FP32] = {"fp32", 4, 24, 2e-5},
-    [PRECISION_TF32] = {"tf32", 4, 11, 2e-3},
+    [PRECISION_FP32] = {"fp32", 4, 24, 1e-4},
+    [PRECISION_TF32] = {"tf32", 4, 11, 3e-3},
     [PRECISION_FP16] = {"fp16", 2, 11, 5e-3},
     [PRECISION_BF16] = {"bf16", 2, 8, 3e-2},
 };

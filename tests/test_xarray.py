@@ -122,7 +122,8 @@ def check_roofline(data):
 
 
 def main():
-    data = xarray.open_dataset(sys.argv[1])
+    # Loaded whole: the netCDF4 module reads strings from disk only in steps of one.
+    data = xarray.open_dataset(sys.argv[1]).load()
     for check in [check_description, check_identity, check_indices, check_measured, check_roofline]:
         check(data)
     print(data)

@@ -169,7 +169,7 @@ static void test_full_disk(void **state)
     (void)state;
     struct results *results = results_create();
     struct error error;
-    char folder[] = "/tmp/roofsweep-full-XXXXXX", file[64], temporary[64];
+    char folder[] = "/tmp/roofsweep-full-XXXXXX", file[64], temporary[96];
     assert_non_null(mkdtemp(folder));
     snprintf(file, sizeof file, "%s/x.nc", folder);
     snprintf(temporary, sizeof temporary, "%s.tmp", file);

@@ -83,13 +83,18 @@ static void caches_find(struct topology *topology, hwloc_topology_t tree, hwloc_
     }
 }
 
+/* Of all nodes together the system knows better than the sum of the nodes, which lacks hot-plugged
+ * memory on some virtual machines. */
 static void memory_find(struct topology *topology, hwloc_topology_t tree, hwloc_bitmap_t chosen)
 {
+    bool all = true;
     for (hwloc_obj_t node = NULL;
          (node = hwloc_get_next_obj_by_type(tree, HWLOC_OBJ_NUMANODE, node));)
         if (hwloc_bitmap_intersects(node->cpuset, chosen))
             topology->memory += (double)node->attr->numanode.local_memory;
-    if (topology->memory <= 0.0)
+        else
+            all = false;
+    if (all || topology->memory <= 0.0)
         topology->memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 

@@ -89,6 +89,9 @@ struct work {
     /* timing.c: the energy counter when a record last got a value (NaN: not begun), and when that
      * began */
     double energy_given, energy_start_time; /* J, s */
+    /* timing.c: host time to enqueue all that belongs to one iteration, the shortest seen; 0: not yet
+     * known */
+    double enqueue_time; /* s */
 };
 
 /* conv2d.c, lstm.c: the row of one workload. On failure *work stays NULL. */

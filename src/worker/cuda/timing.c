@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../../../kernels/kernels.h"
 #include "../../stats.h"
 
 /* NVML's energy counter advances in steps of up to 0.1 s: below this it says little. */
@@ -48,21 +49,39 @@ void timing_close(struct device_state *state)
     cudaFree(state->flush);
 }
 
-/* Iteration i lies between the events i * stride and i * stride + 1. Where something must happen
- * before each, they have a pair each; else one event ends an iteration and begins the next. */
-static enum status enqueue(struct device_state *state, struct work *work, bool cold, int iterations,
-                           int stride, struct error *error)
+static enum status enqueue_iteration(struct device_state *state, struct work *work, bool cold,
+                                     cudaEvent_t pair[2], double *host_time, struct error *error)
 {
-    for (int i = 0; i < iterations; ++i) {
-        cudaEvent_t *begin = &state->events[i * stride];
-        if (work->ops->reset)
-            TRY(work->ops->reset(state, work, error));
-        if (cold)
-            TRY(CUDA(cudaMemsetAsync(state->flush, i, state->flush_bytes, state->stream)));
-        if (stride == 2 || i == 0)
-            TRY(CUDA(cudaEventRecord(begin[0], state->stream)));
-        TRY(work->ops->iterate(state, work, error));
-        TRY(CUDA(cudaEventRecord(begin[1], state->stream)));
+    if (work->ops->reset)
+        TRY(work->ops->reset(state, work, error));
+    if (cold)
+        TRY(CUDA(cudaMemsetAsync(state->flush, 0, state->flush_bytes, state->stream)));
+    TRY(CUDA(cudaEventRecord(pair[0], state->stream)));
+    double begin = now();
+    TRY(work->ops->iterate(state, work, error));
+    *host_time += now() - begin;
+    return CUDA(cudaEventRecord(pair[1], state->stream));
+}
+
+/* The host takes longer to launch small kernels than the device to run them: timed as they come, they
+ * would show the host's pace. So the device is kept waiting until a chunk of iterations is enqueued, and
+ * then runs them back to back. A chunk is what the host enqueues in 1.5 ms: few enough launches for
+ * the stream's queue, which holds about a thousand. */
+static enum status enqueue(struct device_state *state, struct work *work, bool cold, int iterations,
+                           double *host_time, struct error *error)
+{
+    const double chunk_time = 1.5e-3, margin = 1.25, least = 20e-6;
+    double estimate = work->enqueue_time;
+    int chunk = estimate > 0.0 ? (int)fmax(1.0, chunk_time / estimate) : iterations;
+    for (int first = 0; first < iterations; first += chunk) {
+        int last = first + chunk < iterations ? first + chunk : iterations;
+        if (estimate > 0.0)
+            TRY(CUDA(kernel_delay(least + margin * estimate * (last - first), state->stream)));
+        double begin = now();
+        for (int i = first; i < last; ++i)
+            TRY(enqueue_iteration(state, work, cold, &state->events[2 * i], host_time, error));
+        double each = (now() - begin) / (last - first);
+        work->enqueue_time = estimate > 0.0 ? fmin(work->enqueue_time, each) : each;
     }
     return STATUS_OK;
 }
@@ -80,24 +99,26 @@ static void energy_record(struct work *work, double energy, struct record *recor
 enum status timing_run(struct device_state *state, struct work *work, bool cold, int iterations,
                        double *seconds, struct record *record, struct error *error)
 {
-    int stride = cold || work->ops->reset ? 2 : 1;
-    TRY(events_reserve(state, iterations * stride + 1, error));
+    double host_time = 0.0;
+    TRY(events_reserve(state, 2 * iterations, error));
     if (cold)
         TRY(flush_reserve(state, error));
     if (record && isnan(work->energy_given)) {
         work->energy_given = nvml_energy(state->nvml);
         work->energy_start_time = now();
     }
-    TRY(enqueue(state, work, cold, iterations, stride, error));
+    TRY(enqueue(state, work, cold, iterations, &host_time, error));
     if (record)
-        nvml_sample(state->nvml, state->events[(iterations - 1) * stride + 1], record);
+        nvml_sample(state->nvml, state->events[2 * iterations - 1], record);
     TRY(CUDA(cudaStreamSynchronize(state->stream)));
-    if (record)
+    if (record) {
+        record->host_time = host_time / iterations;
         energy_record(work, nvml_energy(state->nvml), record);
+    }
     for (int i = 0; i < iterations; ++i) {
         float milliseconds;
-        cudaEvent_t *begin = &state->events[i * stride];
-        TRY(CUDA(cudaEventElapsedTime(&milliseconds, begin[0], begin[1])));
+        TRY(CUDA(cudaEventElapsedTime(&milliseconds, state->events[2 * i],
+                                      state->events[2 * i + 1])));
         seconds[i] = 1e-3 * (double)milliseconds;
     }
     return STATUS_OK;

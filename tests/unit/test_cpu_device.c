@@ -1,0 +1,382 @@
+/* The CPU device through its table of functions: every element of what it computes against the
+ * reference, for shapes that reach every branch of its routines; and what it says of itself. */
+#include <math.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "worker/device.h"
+#include "worker/reference.h"
+
+static const uint64_t seed = 3;
+
+static struct config parse(const char *text)
+{
+    struct config config;
+    struct error error;
+    if (config_parse(text, &config, &error) || config_check(&config, &error))
+        fail_msg("%s: %s", text, error.text);
+    return config;
+}
+
+static int open_device(void **state)
+{
+    struct device_state *opened;
+    struct device device;
+    struct error error;
+    device_init(&device);
+    if (device_ops.open(0, &opened, &device, &error))
+        return -1;
+    *state = opened;
+    return 0;
+}
+
+static int close_device(void **state)
+{
+    device_ops.close(*state);
+    return 0;
+}
+
+static double *new_doubles(int64_t count)
+{
+    double *values = malloc((size_t)count * sizeof *values);
+    assert_non_null(values);
+    return values;
+}
+
+static void check_values(const char *text, const struct config *config, const double *values,
+                         const double *expected, int64_t count)
+{
+    double difference = 0.0, norm = 0.0;
+    for (int64_t i = 0; i < count; ++i) {
+        difference += (values[i] - expected[i]) * (values[i] - expected[i]);
+        norm += expected[i] * expected[i];
+    }
+    double error = sqrt(difference / norm);
+    if (!(error <= precision_info[config_precision(config)].tolerance) || norm == 0.0)
+        fail_msg("%s: relative error %g over %lld elements", text, error, (long long)count);
+}
+
+/* Prepares, runs and times (repetitions must not add up). */
+static struct work *run_work(struct device_state *state, const char *text,
+                             const struct config *config, int64_t samples, int iterations)
+{
+    struct work *work = NULL;
+    struct record record;
+    struct error error;
+    double seconds[2];
+    record_init(&record);
+    if (device_ops.prepare(state, config, seed, &work, &record, &error) ||
+        device_ops.run(state, work, samples, &error) ||
+        device_ops.time(state, work, false, iterations, seconds, &record, &error))
+        fail_msg("%s: %s", text, error.text);
+    assert_true(record.unit == UNIT_VECTOR);
+    assert_true(record.algorithm[0] != '\0' && strcmp(record.implementation, "auto") != 0);
+    for (int i = 0; i < iterations; ++i)
+        assert_true(seconds[i] > 0.0);
+    record_clear(&record);
+    return work;
+}
+
+static void check_result(struct device_state *state, struct work *work, const char *text,
+                         const struct config *config, enum tensor tensor, const int64_t *offsets,
+                         const double *expected, int64_t count)
+{
+    struct error error;
+    double *values = new_doubles(count);
+    if (device_ops.read(state, work, tensor, offsets, count, values, &error))
+        fail_msg("%s: %s", text, error.text);
+    check_values(text, config, values, expected, count);
+    free(values);
+}
+
+static const char *const conv2d_shapes[] = {
+    "batch=2 height=9 width=9 channels=3 filters=5",
+    "batch=3 height=12 width=7 channels=8 filters=16 stride=1",
+    "batch=1 height=20 width=20 channels=16 filters=8 stride=3",
+    "batch=1 height=17 width=5 channels=4 filters=4 kernel=5 stride=1",
+    "batch=2 height=8 width=8 channels=6 filters=9 kernel=1 stride=1",
+    "batch=2 height=8 width=8 channels=6 filters=9 kernel=1 stride=2",
+    "batch=2 height=8 width=8 channels=6 filters=9 kernel=1 stride=1 padding=1",
+    "batch=1 height=10 width=11 channels=3 filters=4 kernel=2 stride=1",
+    "batch=2 height=10 width=11 channels=3 filters=4 kernel=4x2 stride=2",
+    "batch=1 height=10 width=14 channels=3 filters=4 kernel=1x7 stride=1 padding=valid",
+    "batch=2 height=11 width=13 channels=4 filters=6 kernel=3 stride=1 dilation=2",
+    "batch=1 height=15 width=15 channels=4 filters=6 kernel=3x2 stride=2 dilation=3 padding=4",
+    "batch=2 height=9 width=8 channels=8 filters=12 kernel=3 stride=1 groups=4",
+    "batch=1 height=9 width=8 channels=8 filters=4 kernel=1 stride=1 groups=2",
+    "batch=1 height=7 width=7 channels=6 filters=6 kernel=3 stride=1 groups=6",
+    "batch=5 height=4 width=4 channels=2 filters=130 kernel=3 stride=4 padding=valid",
+    "batch=1 height=40 width=40 channels=64 filters=128 kernel=3 stride=1",
+    "batch=1 height=5 width=6 channels=2 filters=3 kernel=5x6 stride=1 padding=valid",
+    "batch=3 height=2 width=2 channels=1 filters=1 kernel=3 stride=2 padding=5",
+    "batch=1 height=64 width=1 channels=4 filters=2 kernel=7x1 stride=5",
+};
+
+static void check_conv2d(struct device_state *state, const char *text)
+{
+    static const enum tensor results[] = {TENSOR_OUTPUT, TENSOR_INPUT, TENSOR_WEIGHT};
+    struct config config = parse(text);
+    struct conv2d s = conv2d_from(&config);
+    const int64_t sizes[] = {conv2d_y_size(&s), conv2d_x_size(&s), conv2d_w_size(&s)};
+    int64_t size = sizes[s.pass];
+    int64_t *offsets = malloc((size_t)size * sizeof *offsets);
+    double *expected = new_doubles(size);
+    assert_non_null(offsets);
+    for (int64_t i = 0; i < size; ++i)
+        offsets[i] = size - 1 - i;
+    reference_conv2d(&config, seed, offsets, size, expected);
+    struct work *work = run_work(state, text, &config, s.batch, 2);
+    check_result(state, work, text, &config, results[s.pass], offsets, expected, size);
+    device_ops.release(state, work);
+    free(offsets);
+    free(expected);
+}
+
+static void conv2d_agrees(void **state)
+{
+    static const char *const series[][4] = {{"nhwc", "nchw"},
+                                            {"fp32", "fp64"},
+                                            {"auto", "direct"},
+                                            {"forward", "backward-data", "backward-filter", NULL}};
+    for (size_t i = 0; i < sizeof conv2d_shapes / sizeof *conv2d_shapes; ++i)
+        for (int variant = 0; variant < 24; ++variant) {
+            char text[WORKLOAD_TEXT];
+            snprintf(text, sizeof text,
+                     "conv2d %s layout=%s precision=%s implementation=%s pass=%s", conv2d_shapes[i],
+                     series[0][variant % 2], series[1][variant / 2 % 2], series[2][variant / 4 % 2],
+                     series[3][variant / 8]);
+            check_conv2d(*state, text);
+        }
+}
+
+/* Offsets of the first samples of the batch in [T][batch][width]. */
+static int64_t *sample_offsets(const struct lstm *s, int64_t samples, int64_t width)
+{
+    int64_t count = s->sequence * samples * width;
+    int64_t *offsets = malloc((size_t)count * sizeof *offsets);
+    assert_non_null(offsets);
+    for (int64_t i = 0; i < count; ++i)
+        offsets[i] = i / (samples * width) * s->batch * width + i % (samples * width);
+    return offsets;
+}
+
+static void check_lstm(struct device_state *state, const char *text, int64_t samples)
+{
+    struct config config = parse(text);
+    struct lstm s = lstm_from(&config);
+    struct error error;
+    int64_t row = s.hidden * s.directions;
+    bool backward = s.pass == LSTM_BACKWARD;
+    int64_t y_size = s.sequence * samples * row, x_size = s.sequence * samples * s.features;
+    double *y = new_doubles(y_size), *dx = new_doubles(x_size), *dw = new_doubles(lstm_w_size(&s));
+    int64_t *y_offsets = sample_offsets(&s, samples, row);
+    int64_t *x_offsets = sample_offsets(&s, samples, s.features);
+    int64_t *w_offsets = malloc((size_t)lstm_w_size(&s) * sizeof *w_offsets);
+    assert_non_null(w_offsets);
+    for (int64_t i = 0; i < lstm_w_size(&s); ++i)
+        w_offsets[i] = i;
+    assert_int_equal(reference_lstm(&config, seed, samples, y, dx, dw, &error), STATUS_OK);
+    /* Repetitions are of the whole batch. */
+    struct work *work = run_work(state, text, &config, samples, samples == s.batch ? 2 : 0);
+    check_result(state, work, text, &config, TENSOR_OUTPUT, y_offsets, y, y_size);
+    if (backward) {
+        check_result(state, work, text, &config, TENSOR_INPUT, x_offsets, dx, x_size);
+        check_result(state, work, text, &config, TENSOR_WEIGHT, w_offsets, dw, lstm_w_size(&s));
+    }
+    device_ops.release(state, work);
+    free(y);
+    free(dx);
+    free(dw);
+    free(y_offsets);
+    free(x_offsets);
+    free(w_offsets);
+}
+
+static void lstm_agrees(void **state)
+{
+    static const struct {
+        const char *shape;
+        int64_t samples;
+    } cases[] = {
+        {"batch=16 sequence=16 features=32 hidden=16", 16},
+        {"batch=1 sequence=1 features=1 hidden=1", 1},
+        {"batch=3 sequence=5 features=7 hidden=9", 3},
+        {"batch=2 sequence=4 features=5 hidden=200", 2}, /* units are divided */
+        {"batch=5 sequence=6 features=4 hidden=20 layers=2", 5},
+        {"batch=4 sequence=3 features=6 hidden=5 layers=3 directions=2", 4},
+        {"batch=9 sequence=4 features=3 hidden=70 directions=2", 9},
+        {"batch=6 sequence=5 features=4 hidden=8 layers=2 directions=2", 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
+        for (int variant = 0; variant < 4; ++variant) {
+            char text[WORKLOAD_TEXT];
+            snprintf(text, sizeof text, "lstm %s precision=%s pass=%s", cases[i].shape,
+                     variant % 2 ? "fp64" : "fp32", variant / 2 ? "backward" : "forward");
+            check_lstm(*state, text, cases[i].samples);
+        }
+}
+
+static void unsupported_is_said(void **state)
+{
+    static const struct {
+        const char *text, *reason;
+    } cases[] = {
+        {"conv2d precision=fp16", "fp16"},
+        {"conv2d precision=tf32", "tf32"},
+        {"lstm precision=bf16", "bf16"},
+        {"conv2d implementation=cudnn", "cudnn"},
+        {"lstm implementation=cudnn", "cudnn"},
+        {"conv2d algorithm=winograd", "winograd"},
+        {"lstm algorithm=persist-static", "persist-static"},
+        {"conv2d batch=4096 height=8192 width=8192 precision=fp64", "memory"},
+        {"lstm hidden=1048576 batch=1", "memory"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct config config = parse(cases[i].text);
+        struct work *work = NULL;
+        struct record record;
+        struct error error;
+        record_init(&record);
+        assert_int_equal(device_ops.prepare(*state, &config, seed, &work, &record, &error),
+                         STATUS_UNSUPPORTED);
+        assert_null(work);
+        assert_non_null(strstr(error.text, cases[i].reason));
+        record_clear(&record);
+    }
+}
+
+static void trace_counts_regions(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t launches;
+    } cases[] = {
+        {"conv2d batch=1 height=16 width=16 channels=4 filters=4", 1},
+        {"lstm sequence=5 layers=2", 2 * (1 + 5)},
+        {"lstm sequence=5 layers=2 pass=backward", 2 * (1 + 5)},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct config config = parse(cases[i].text);
+        struct work *work = NULL;
+        struct record record;
+        struct error error;
+        double seconds[3] = {0}, busy = 0.0;
+        int64_t launches = 0;
+        record_init(&record);
+        assert_int_equal(device_ops.prepare(*state, &config, seed, &work, &record, &error), 0);
+        assert_int_equal(device_ops.time(*state, work, true, 3, seconds, &record, &error), 0);
+        assert_int_equal(device_ops.trace(*state, work, &record, &error), 0);
+        for (int j = 0; j < 3; ++j)
+            assert_true(seconds[j] > 0.0);
+        for (size_t j = 0; j < record.kernel_count; ++j) {
+            assert_true(record.kernels[j].time > 0.0);
+            assert_true(record.kernels[j].registers == FIELD_MISSING);
+            launches += record.kernels[j].count;
+            busy += record.kernels[j].time;
+        }
+        assert_int_equal(launches, cases[i].launches);
+        assert_int_equal(record.launches, cases[i].launches);
+        assert_true(fabs(busy - record.busy_time) < 1e-12);
+        device_ops.release(*state, work);
+        record_clear(&record);
+    }
+}
+
+static void roofs_are_sane(void **state)
+{
+    struct roof_request request = {.launch = true};
+    struct device device;
+    struct error error;
+    for (int i = 0; i < LEVEL_COUNT; ++i)
+        request.memory[i] = true;
+    for (int i = 0; i < PRECISION_COUNT; ++i)
+        request.compute[i] = true;
+    device_init(&device);
+    assert_int_equal(device_ops.measure_roofs(*state, &request, &device, &error), STATUS_OK);
+    assert_true(device.peak_bandwidth[LEVEL_DRAM] > 0.0);
+    for (int i = 0; i < LEVEL_COUNT; ++i) { /* missing where no cache is known */
+        const double patterns[] = {device.bandwidth_read[i], device.bandwidth_write[i],
+                                   device.bandwidth_copy[i], device.bandwidth_triad[i]};
+        for (int j = 0; j < 4; ++j)
+            assert_false(patterns[j] <= 0.0 || patterns[j] > device.peak_bandwidth[i]);
+        assert_false(device.peak_bandwidth[i] < 0.8 * device.peak_bandwidth[LEVEL_DRAM]);
+    }
+    double ratio = device.peak_vector[PRECISION_FP32] / device.peak_vector[PRECISION_FP64];
+    assert_true(ratio > 1.3 && ratio < 3.0);
+    for (int i = 0; i < PRECISION_COUNT; ++i) {
+        assert_true(isnan(device.peak_tensor[i]));
+        if (i != PRECISION_FP32 && i != PRECISION_FP64)
+            assert_true(isnan(device.peak_vector[i]));
+    }
+    assert_true(device.launch_overhead > 0.0 && device.launch_overhead < 1.0);
+    assert_true(strstr(device.roof_settings, "dram=") != NULL);
+}
+
+/* What was not asked for stays missing. */
+static void roofs_are_those_requested(void **state)
+{
+    struct roof_request request = {.memory = {[LEVEL_L1] = true}};
+    struct device device;
+    struct error error;
+    device_init(&device);
+    assert_int_equal(device_ops.measure_roofs(*state, &request, &device, &error), STATUS_OK);
+    assert_true(isnan(device.peak_bandwidth[LEVEL_DRAM]));
+    assert_true(isnan(device.peak_vector[PRECISION_FP32]));
+    assert_true(isnan(device.launch_overhead));
+}
+
+/* The device is the affinity mask, which is as it was after closing. */
+static void device_is_the_mask(void **state)
+{
+    (void)state;
+    cpu_set_t all, one, after;
+    CPU_ZERO(&all);
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof all, &all) != 0)
+        skip(); /* more than 1024 CPUs */
+    int cpu = CPU_SETSIZE - 1;
+    while (!CPU_ISSET(cpu, &all))
+        --cpu;
+    CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    struct device_state *opened;
+    struct device device;
+    struct error error;
+    int count = 0;
+    device_init(&device);
+    assert_int_equal(device_ops.count(&count, &error), STATUS_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(device_ops.open(0, &opened, &device, &error), STATUS_OK);
+    assert_int_equal(device.multiprocessors, 1);
+    assert_string_equal(device.kind, "cpu");
+    char suffix[16];
+    snprintf(suffix, sizeof suffix, "-%d", cpu);
+    assert_string_equal(device.uuid + strlen(device.uuid) - strlen(suffix), suffix);
+    assert_true(device.memory > 0.0);
+    device_ops.close(opened);
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&one, &after));
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    assert_int_equal(device_ops.open(1, &opened, &device, &error), STATUS_DEVICE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(device_is_the_mask),
+        cmocka_unit_test_setup_teardown(conv2d_agrees, open_device, close_device),
+        cmocka_unit_test_setup_teardown(lstm_agrees, open_device, close_device),
+        cmocka_unit_test_setup_teardown(unsupported_is_said, open_device, close_device),
+        cmocka_unit_test_setup_teardown(trace_counts_regions, open_device, close_device),
+        cmocka_unit_test_setup_teardown(roofs_are_sane, open_device, close_device),
+        cmocka_unit_test_setup_teardown(roofs_are_those_requested, open_device, close_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,335 @@
+/* The reference against numbers worked out by hand, and its gradients against central finite
+ * differences of forward passes that are written here a second time, in the plainest way. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "worker/device.h"
+#include "worker/reference.h"
+
+#define ELEMENT              array_element
+#define REAL                 double
+#define SOURCE               const double *
+#define LOAD(source, offset) (source)[offset]
+#include "worker/conv2d_element.h"
+
+static const uint64_t seed = 7;
+
+static struct config parse(const char *text)
+{
+    struct config config;
+    struct error error;
+    if (config_parse(text, &config, &error) || config_check(&config, &error))
+        fail_msg("%s: %s", text, error.text);
+    return config;
+}
+
+static double *filled(const struct config *config, enum tensor tensor, int64_t count)
+{
+    struct fill fill = device_fill(config, seed, tensor);
+    double *data = malloc((size_t)count * sizeof *data);
+    assert_non_null(data);
+    for (int64_t i = 0; i < count; ++i)
+        data[i] = fill_value(fill, (uint64_t)i);
+    return data;
+}
+
+static double *zeros(int64_t count)
+{
+    double *data = calloc((size_t)count, sizeof *data);
+    assert_non_null(data);
+    return data;
+}
+
+/* x = 1 2 3 / 4 5 6 / 7 8 9, w = 1 2 / 3 4 (no flip): y = 1*1 + 2*2 + 4*3 + 5*4 = 37, ... */
+static void conv2d_forward_by_hand(void **state)
+{
+    (void)state;
+    struct config config = parse(
+        "conv2d batch=1 height=3 width=3 channels=1 filters=1 kernel=2 stride=1 padding=valid");
+    struct conv2d s = conv2d_from(&config);
+    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 2, 3, 4};
+    const double y[] = {37, 47, 67, 77};
+    assert_int_equal(conv2d_y_size(&s), 4);
+    for (int i = 0; i < 4; ++i)
+        assert_true(array_element(&s, x, w, i) == y[i]);
+}
+
+/* Padding 1 and stride 2 of the same: the kernel sees 1 | 2 3 / 4 | 5 6, 7 | 8 9 with zeros around.
+ */
+static void conv2d_padding_by_hand(void **state)
+{
+    (void)state;
+    struct config config =
+        parse("conv2d batch=1 height=3 width=3 channels=1 filters=1 kernel=2 stride=2 padding=1");
+    struct conv2d s = conv2d_from(&config);
+    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 2, 3, 4};
+    const double y[] = {4 * 1, 3 * 2 + 4 * 3, 2 * 4 + 4 * 7, 1 * 5 + 2 * 6 + 3 * 8 + 4 * 9};
+    assert_int_equal(conv2d_y_size(&s), 4);
+    for (int i = 0; i < 4; ++i)
+        assert_true(array_element(&s, x, w, i) == y[i]);
+}
+
+/* dy = 1 10 / 100 1000 on the first example: each dx is the sum of what its outputs took from it.
+ */
+static void conv2d_backward_by_hand(void **state)
+{
+    (void)state;
+    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 2, 3, 4}, dy[] = {1, 10, 100, 1000};
+    const double dx[] = {1, 12, 20, 103, 1234, 2040, 300, 3400, 4000};
+    const double dw[] = {1 * 1 + 2 * 10 + 4 * 100 + 5 * 1000, 2 * 1 + 3 * 10 + 5 * 100 + 6 * 1000,
+                         4 * 1 + 5 * 10 + 7 * 100 + 8 * 1000, 5 * 1 + 6 * 10 + 8 * 100 + 9 * 1000};
+    struct config config = parse("conv2d batch=1 height=3 width=3 channels=1 filters=1 kernel=2 "
+                                 "stride=1 padding=valid pass=backward-data");
+    struct conv2d s = conv2d_from(&config);
+    for (int i = 0; i < 9; ++i)
+        assert_true(array_element(&s, w, dy, i) == dx[i]);
+    s.pass = CONV2D_BACKWARD_FILTER;
+    for (int i = 0; i < 4; ++i)
+        assert_true(array_element(&s, x, dy, i) == dw[i]);
+}
+
+/* The whole forward pass, as a scatter over every product that there is. */
+static double conv2d_loss(const struct conv2d *s, const double *x, const double *w,
+                          const double *dy, double *y)
+{
+    int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
+    memset(y, 0, (size_t)conv2d_y_size(s) * sizeof *y);
+    for (int64_t n = 0; n < s->batch; ++n)
+        for (int64_t k = 0; k < s->filters; ++k)
+            for (int64_t c = 0; c < channels; ++c)
+                for (int64_t h = 0; h < s->out_height; ++h)
+                    for (int64_t v = 0; v < s->out_width; ++v)
+                        for (int64_t r = 0; r < s->kernel_height; ++r)
+                            for (int64_t q = 0; q < s->kernel_width; ++q) {
+                                int64_t row = h * s->stride + r * s->dilation - s->pad_height;
+                                int64_t column = v * s->stride + q * s->dilation - s->pad_width;
+                                if (row >= 0 && row < s->height && column >= 0 && column < s->width)
+                                    y[conv2d_y_at(s, n, h, v, k)] +=
+                                        x[conv2d_x_at(s, n, row, column,
+                                                      k / filters * channels + c)] *
+                                        w[conv2d_w_at(s, k, r, q, c)];
+                            }
+    double loss = 0.0;
+    for (int64_t i = 0; i < conv2d_y_size(s); ++i)
+        loss += dy[i] * y[i];
+    return loss;
+}
+
+/* The loss is linear in each tensor, so the difference is exact but for rounding. */
+static void check_gradient(const struct config *config, double *tensor, int64_t size,
+                           const double *x, const double *w, const double *dy, double *y)
+{
+    struct conv2d s = conv2d_from(config);
+    for (int64_t i = 0; i < size; ++i) {
+        double kept = tensor[i], value;
+        tensor[i] = kept + 0.5;
+        double above = conv2d_loss(&s, x, w, dy, y);
+        tensor[i] = kept - 0.5;
+        double below = conv2d_loss(&s, x, w, dy, y);
+        tensor[i] = kept;
+        reference_conv2d(config, seed, &i, 1, &value);
+        assert_true(fabs(value - (above - below)) < 1e-11);
+    }
+}
+
+static void conv2d_gradients(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {
+        "batch=2 height=5 width=4 channels=2 filters=2 kernel=3 stride=2 layout=nhwc",
+        "batch=2 height=5 width=4 channels=2 filters=2 kernel=3 stride=2 layout=nchw",
+        "batch=1 height=6 width=7 channels=4 filters=6 kernel=2x3 stride=1 groups=2 dilation=2",
+        "batch=1 height=6 width=7 channels=4 filters=6 kernel=3x2 padding=valid groups=2 "
+        "layout=nchw",
+        "batch=1 height=3 width=3 channels=1 filters=1 kernel=1 stride=3 padding=2",
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        char text[WORKLOAD_TEXT];
+        snprintf(text, sizeof text, "conv2d precision=fp64 %s", shapes[i]);
+        struct config forward = parse(text);
+        struct conv2d s = conv2d_from(&forward);
+        double *x = filled(&forward, TENSOR_INPUT, conv2d_x_size(&s));
+        double *w = filled(&forward, TENSOR_WEIGHT, conv2d_w_size(&s));
+        double *dy = filled(&forward, TENSOR_OUTPUT, conv2d_y_size(&s));
+        double *y = zeros(conv2d_y_size(&s));
+        conv2d_loss(&s, x, w, dy, y);
+        for (int64_t j = 0; j < conv2d_y_size(&s); ++j) {
+            double value;
+            reference_conv2d(&forward, seed, &j, 1, &value);
+            assert_true(fabs(value - y[j]) < 1e-13);
+        }
+        snprintf(text, sizeof text, "conv2d precision=fp64 pass=backward-data %s", shapes[i]);
+        struct config data = parse(text);
+        check_gradient(&data, x, conv2d_x_size(&s), x, w, dy, y);
+        snprintf(text, sizeof text, "conv2d precision=fp64 pass=backward-filter %s", shapes[i]);
+        struct config filter = parse(text);
+        check_gradient(&filter, w, conv2d_w_size(&s), x, w, dy, y);
+        free(x);
+        free(w);
+        free(dy);
+        free(y);
+    }
+}
+
+static double sigmoid(double v)
+{
+    return 1.0 / (1.0 + exp(-v));
+}
+
+/* One layer of one direction: `input` [T][N][width] to the direction's part of `output`
+ * [T][N][row]. */
+static void lstm_plain(const struct lstm *s, int64_t layer, int64_t direction, const double *w,
+                       const double *input, double *output)
+{
+    int64_t width = lstm_input_width(s, layer), hidden = s->hidden, row = hidden * s->directions;
+    const double *wi = w + lstm_w_at(s, layer, direction, LSTM_INPUT_MATRIX);
+    const double *wr = w + lstm_w_at(s, layer, direction, LSTM_RECURRENT_MATRIX);
+    const double *bias = w + lstm_w_at(s, layer, direction, LSTM_BIAS);
+    for (int64_t n = 0; n < s->batch; ++n) {
+        double h[16] = {0}, c[16] = {0}, gates[4][16];
+        for (int64_t step = 0; step < s->sequence; ++step) {
+            int64_t t = direction == 0 ? step : s->sequence - 1 - step;
+            for (int64_t gate = 0; gate < 4; ++gate)
+                for (int64_t u = 0; u < hidden; ++u) {
+                    double sum = bias[gate * hidden + u];
+                    for (int64_t j = 0; j < width; ++j)
+                        sum += wi[(gate * hidden + u) * width + j] *
+                               input[(t * s->batch + n) * width + j];
+                    for (int64_t j = 0; j < hidden; ++j)
+                        sum += wr[(gate * hidden + u) * hidden + j] * h[j];
+                    gates[gate][u] = gate == 2 ? tanh(sum) : sigmoid(sum);
+                }
+            for (int64_t u = 0; u < hidden; ++u) {
+                c[u] = gates[1][u] * c[u] + gates[0][u] * gates[2][u];
+                h[u] = gates[3][u] * tanh(c[u]);
+                output[(t * s->batch + n) * row + direction * hidden + u] = h[u];
+            }
+        }
+    }
+}
+
+/* The loss of the first `samples`; y takes the output of the last layer. */
+static double lstm_loss(const struct lstm *s, const double *x, const double *w, const double *dy,
+                        int64_t samples, double *y)
+{
+    double *below = zeros(lstm_y_size(s)), loss = 0.0;
+    for (int64_t layer = 0; layer < s->layers; ++layer) {
+        memcpy(below, y, (size_t)lstm_y_size(s) * sizeof *y);
+        for (int64_t direction = 0; direction < s->directions; ++direction)
+            lstm_plain(s, layer, direction, w, layer == 0 ? x : below, y);
+    }
+    int64_t row = s->hidden * s->directions;
+    for (int64_t i = 0; i < lstm_y_size(s); ++i)
+        if (i / row % s->batch < samples)
+            loss += dy[i] * y[i];
+    free(below);
+    return loss;
+}
+
+static void check_lstm(const char *text, int64_t samples)
+{
+    struct config config = parse(text);
+    struct lstm s = lstm_from(&config);
+    struct error error;
+    int64_t row = s.hidden * s.directions;
+    double *x = filled(&config, TENSOR_INPUT, lstm_x_size(&s));
+    double *w = filled(&config, TENSOR_WEIGHT, lstm_w_size(&s));
+    double *dy = filled(&config, TENSOR_OUTPUT, lstm_y_size(&s));
+    double *plain = zeros(lstm_y_size(&s)), *y = zeros(s.sequence * samples * row);
+    double *dx = zeros(s.sequence * samples * s.features), *dw = zeros(lstm_w_size(&s));
+    assert_int_equal(reference_lstm(&config, seed, samples, y, dx, dw, &error), STATUS_OK);
+    lstm_loss(&s, x, w, dy, samples, plain);
+    for (int64_t t = 0; t < s.sequence; ++t)
+        for (int64_t i = 0; i < samples * row; ++i)
+            assert_true(fabs(y[t * samples * row + i] - plain[t * s.batch * row + i]) < 1e-13);
+    const double h = 1e-5,
+                 tolerance = 1e-8; /* the difference's own error is of the order of h * h */
+    for (int64_t i = 0; i < lstm_w_size(&s) + lstm_x_size(&s); ++i) {
+        double *at = i < lstm_w_size(&s) ? &w[i] : &x[i - lstm_w_size(&s)], kept = *at;
+        *at = kept + h;
+        double above = lstm_loss(&s, x, w, dy, samples, plain);
+        *at = kept - h;
+        double below = lstm_loss(&s, x, w, dy, samples, plain);
+        *at = kept;
+        double slope = (above - below) / (2.0 * h);
+        int64_t j = i - lstm_w_size(&s), n = j / s.features % s.batch;
+        if (j < 0)
+            assert_true(fabs(dw[i] - slope) < tolerance);
+        else if (n < samples)
+            assert_true(
+                fabs(dx[(j / s.features / s.batch * samples + n) * s.features + j % s.features] -
+                     slope) < tolerance);
+        else
+            assert_true(slope == 0.0);
+    }
+    free(x);
+    free(w);
+    free(dy);
+    free(plain);
+    free(y);
+    free(dx);
+    free(dw);
+}
+
+static void lstm_gradients(void **state)
+{
+    (void)state;
+    check_lstm("lstm batch=2 sequence=3 features=2 hidden=3 pass=backward precision=fp64", 2);
+    check_lstm("lstm batch=3 sequence=4 features=3 hidden=2 pass=backward precision=fp64", 1);
+    check_lstm("lstm batch=2 sequence=3 features=2 hidden=3 layers=2 directions=2 pass=backward "
+               "precision=fp64",
+               2);
+    check_lstm("lstm batch=2 sequence=2 features=5 hidden=2 layers=3 directions=2 pass=backward "
+               "precision=fp64",
+               1);
+}
+
+/* One unit, one step, weights as they come: the formula itself, written out. */
+static void lstm_forward_by_hand(void **state)
+{
+    (void)state;
+    struct config config = parse("lstm batch=1 sequence=1 features=1 hidden=1 precision=fp64");
+    struct error error;
+    double *x = filled(&config, TENSOR_INPUT, 1), *w = filled(&config, TENSOR_WEIGHT, 12), y;
+    double i = sigmoid(w[0] * x[0] + w[8]), g = tanh(w[2] * x[0] + w[10]);
+    double o = sigmoid(w[3] * x[0] + w[11]);
+    assert_int_equal(reference_lstm(&config, seed, 1, &y, NULL, NULL, &error), STATUS_OK);
+    assert_true(fabs(y - o * tanh(i * g)) < 1e-15);
+    free(x);
+    free(w);
+}
+
+static void cost_counts_products(void **state)
+{
+    (void)state;
+    const char *shape =
+        "batch=2 height=8 width=8 channels=6 filters=4 kernel=3x5 stride=1 groups=2";
+    static const struct {
+        const char *pass;
+        double products;
+    } cases[] = {{"forward", 15 * 3}, {"backward-data", 15 * 2}, {"backward-filter", 2 * 64}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char text[WORKLOAD_TEXT];
+        snprintf(text, sizeof text, "conv2d %s pass=%s", shape, cases[i].pass);
+        struct config config = parse(text);
+        assert_true(reference_conv2d_cost(&config) == cases[i].products);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conv2d_forward_by_hand),  cmocka_unit_test(conv2d_padding_by_hand),
+        cmocka_unit_test(conv2d_backward_by_hand), cmocka_unit_test(conv2d_gradients),
+        cmocka_unit_test(lstm_forward_by_hand),    cmocka_unit_test(lstm_gradients),
+        cmocka_unit_test(cost_counts_products),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
