@@ -197,6 +197,18 @@ static void append(struct coordinator *coordinator, const char *kind, json_t *en
         stop(coordinator, STATUS_SYSTEM, error.text);
 }
 
+/* Nothing is handed out while a rank measures its roofs: on shared cores or memory that would spoil
+ * both. */
+static void hand_out_when_prepared(struct coordinator *coordinator)
+{
+    for (int rank = 0; rank < coordinator->rank_count; ++rank)
+        if (coordinator->ranks[rank].state == RANK_PREPARING)
+            return;
+    for (int rank = 0; rank < coordinator->rank_count; ++rank)
+        if (coordinator->ranks[rank].state == RANK_IDLE)
+            hand_out(coordinator, rank);
+}
+
 static void take_device(struct coordinator *coordinator, const struct letter *letter)
 {
     json_t *object = json_loads(letter->text, 0, NULL);
@@ -206,7 +218,8 @@ static void take_device(struct coordinator *coordinator, const struct letter *le
     }
     append(coordinator, "device", object);
     log_print(coordinator->log, LOG_DEBUG, "rank %d has measured its roofs", letter->from);
-    hand_out(coordinator, letter->from);
+    coordinator->ranks[letter->from].state = RANK_IDLE;
+    hand_out_when_prepared(coordinator);
 }
 
 static void count_outcome(struct coordinator *coordinator, const struct record *record)
@@ -249,9 +262,7 @@ static void take_loss(struct coordinator *coordinator, const struct letter *lett
               letter->from, letter->text);
     coordinator->ranks[letter->from].state = RANK_LOST;
     schedule_lose(coordinator->schedule, letter->from);
-    for (int rank = 0; rank < coordinator->rank_count; ++rank)
-        if (coordinator->ranks[rank].state == RANK_IDLE)
-            hand_out(coordinator, rank);
+    hand_out_when_prepared(coordinator);
 }
 
 void coordinator_interrupt(struct coordinator *coordinator)

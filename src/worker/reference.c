@@ -255,8 +255,9 @@ static void backward_weights(const struct network *net, int64_t layer, double *d
                     input[j] += d * x[j];
                 if (before >= 0 && before < s->sequence)
                     for (int64_t j = 0; j < hidden; ++j)
-                        recurrent[j] += d * y[(before * net->samples + n) * y_width(net) +
-                                              direction * hidden + j];
+                        recurrent[j] +=
+                            d *
+                            y[(before * net->samples + n) * y_width(net) + direction * hidden + j];
                 *bias += d;
             }
         }

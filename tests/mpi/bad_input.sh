@@ -17,12 +17,12 @@ says "nowhere.ini"
 write_sweep sweep.ini
 sed 's/^filters/fliters/' sweep.ini >typo.ini
 expect 2 run 2 typo.ini
-says "typo.ini:16: "
+says "typo.ini:17: "
 says "did you mean 'filters'"
 [ "$(grep -c 'did you mean' output)" = 1 ] || fail "more than one rank reports the error"
 sed 's/^batch = .*/batch = 0/' sweep.ini >zero.ini
 expect 2 "$roofsweep" zero.ini
-says "zero.ini:12: "
+says "zero.ini:13: "
 sed 's/^batch = .*/batch = 99999999999/' sweep.ini >large.ini
 expect 2 "$roofsweep" large.ini
 says "1048576"

@@ -8,6 +8,6 @@ python '
 import sys, numpy, xarray
 data = xarray.open_dataset("sweep.nc")
 assert data.sizes["device"] == int(sys.argv[1]), data.sizes
-used = numpy.unique(data.device_index.values)
+used = numpy.unique(data.config_device.values)
 assert len(used) == int(sys.argv[1]), f"only devices {used} have measured anything"
 ' "$1"

@@ -8,7 +8,7 @@ expect 0 run 2 sweep.ini
 python '
 import xarray
 data = xarray.open_dataset("sweep.nc")
-pairs = set(zip(data.config_hash.values, data.device_index.values.tolist()))
+pairs = set(zip(data.config_hash.values, data.config_device.values.tolist()))
 assert data.sizes["config"] == 8 and len(pairs) == 8, data.sizes
 assert len(set(data.config_hash.values)) == 4
 '

@@ -7,6 +7,7 @@
  * of the recurrent matrix, in its cache; where there are too few units the samples are divided as
  * well. The two directions run side by side. */
 #include <cblas.h>
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 

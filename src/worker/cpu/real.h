@@ -4,6 +4,8 @@
 #undef REAL
 #undef REAL_INTEGER
 #undef REAL_MANTISSA
+#undef REAL_ABSOLUTE
+#undef REAL_COPYSIGN
 #undef REAL_GEMM
 #undef NAME
 
@@ -11,12 +13,16 @@
 #define REAL          float
 #define REAL_INTEGER  uint32_t
 #define REAL_MANTISSA 23 /* bits stored */
+#define REAL_ABSOLUTE fabsf
+#define REAL_COPYSIGN copysignf
 #define REAL_GEMM     cblas_sgemm
 #define NAME(name)    name##_fp32
 #elif REAL_BITS == 64
 #define REAL          double
 #define REAL_INTEGER  uint64_t
 #define REAL_MANTISSA 52
+#define REAL_ABSOLUTE fabs
+#define REAL_COPYSIGN copysign
 #define REAL_GEMM     cblas_dgemm
 #define NAME(name)    name##_fp64
 #else

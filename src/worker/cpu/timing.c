@@ -1,6 +1,6 @@
 #include <math.h>
-#include <time.h>
 #include <string.h>
+#include <time.h>
 
 #include "cpu.h"
 #include "memory.h"
@@ -32,8 +32,8 @@ void trace_end(struct trace *trace, const char *name, double begin)
     trace->regions[i].time += clock_now() - begin;
 }
 
-/* Twice the last-level cache, which each core's share of pushes everything else out of its own
- * part; at most 1 GiB. */
+/* Twice the last-level cache, at most 1 GiB. Each core reads an equal share, and so twice its own
+ * part of the cache. */
 static enum status flush_create(struct device_state *state, struct error *error)
 {
     const double least = 64.0 * 1024 * 1024, most = 1024.0 * 1024 * 1024;
@@ -55,7 +55,7 @@ static enum status flush_create(struct device_state *state, struct error *error)
     return STATUS_OK;
 }
 
-/* Reads, and so leaves no modified lines that the timed work would have to write back. */
+/* Only reads: modified lines would have to be written back in the timed work. */
 static void flush_caches(const struct device_state *state)
 {
     const uint64_t *data = state->flush;

@@ -3,26 +3,44 @@
 #include <errno.h>
 #include <hwloc.h>
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* With OMP_PROC_BIND the OpenMP library has bound this very thread to one core before main() began.
+ * Its places together are what the process was given. */
+static void mask_add_places(struct topology *topology)
+{
+    for (int place = 0; place < omp_get_num_places(); ++place) {
+        int count = omp_get_place_num_procs(place);
+        int *cpus = calloc((size_t)count + 1, sizeof *cpus);
+        if (!cpus)
+            return;
+        omp_get_place_proc_ids(place, cpus);
+        for (int i = 0; i < count; ++i)
+            CPU_SET_S((size_t)cpus[i], topology->mask_size, topology->mask);
+        free(cpus);
+    }
+}
 
 /* The process's affinity mask in the size that the kernel needs; more than 1024 CPUs are possible.
  */
 static enum status mask_read(struct topology *topology, struct error *error)
 {
     for (int cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
-        cpu_set_t *mask = CPU_ALLOC(cpus);
-        if (!mask)
+        topology->mask = CPU_ALLOC(cpus);
+        if (!topology->mask)
             break;
         topology->mask_size = CPU_ALLOC_SIZE(cpus);
-        CPU_ZERO_S(topology->mask_size, mask);
-        if (sched_getaffinity(0, topology->mask_size, mask) == 0) {
-            topology->mask = mask;
+        CPU_ZERO_S(topology->mask_size, topology->mask);
+        if (sched_getaffinity(0, topology->mask_size, topology->mask) == 0) {
+            mask_add_places(topology);
             return STATUS_OK;
         }
-        CPU_FREE(mask);
+        CPU_FREE(topology->mask);
+        topology->mask = NULL;
         if (errno != EINVAL)
             break;
     }

@@ -1,0 +1,77 @@
+#!/bin/sh
+# conv2d and LSTM through cuDNN on every GPU of this machine: verified rows, kernels, roofs, and two more
+# attempts at trouble: a worker killed in mid-run, two ranks that would share one GPU.
+. "$(dirname "$0")/../mpi/lib.sh"
+worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
+[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
+gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
+[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+
+cat >sweep.ini <<INI
+[sweep]
+device = cuda
+retries = 5
+[conv2d a]
+vary = one-at-a-time
+batch = 4, 8
+height = 56
+width = 56
+kernel = 3, 3x5
+precision = fp32, tf32, fp16, bf16
+layout = nhwc, nchw
+pass = forward, backward-data, backward-filter
+[conv2d cold]
+height = 56
+width = 56
+precision = fp16
+cache = hot, cold
+[lstm b]
+vary = one-at-a-time
+layers = 1, 2
+directions = 1, 2
+precision = fp32, fp16
+pass = forward, backward
+[lstm not-offered]
+precision = bf16
+INI
+expect 0 run "$gpus" sweep.ini
+python '
+import sys, numpy, xarray
+data = xarray.open_dataset("sweep.nc").load()
+status = data.status.values
+assert (status[data.label.values != "not-offered"] == 0).all(), data.error.values[status != 0]
+assert (status[data.label.values == "not-offered"] == 1).all()
+assert len(set(data.device_uuid.values)) == int(sys.argv[1]), data.device_uuid.values
+assert all(u.startswith("GPU-") for u in data.device_uuid.values)
+assert all(len(p) == 16 for p in data.device_pci_id.values), data.device_pci_id.values
+good = data.isel(config=status == 0)
+assert (good.launches > 0).all() and (good.busy_time > 0).all()
+assert (good.verify_error <= good.verify_tolerance).all()
+assert (good.bound < 3).all(), good.configuration.values[good.bound.values == 3]
+assert (good.roof_fraction < 1.1).all(), good.roof_fraction.values.max()
+# No kernel gap can make the time much shorter than what the kernels take by themselves; several streams can.
+assert (good.time_median > 0.3 * good.busy_time).all()
+# Roofs stay below what the hardware can do, and are not far from it.
+for measured, theory, level, least in (("peak_bandwidth", "theory_bandwidth", 0, 0.8),):
+    part = data["device_" + measured].values[:, level] / data["device_" + theory].values[:, level]
+    assert ((part > least) & (part < 1.0)).all(), part
+for name in ("fp64", "fp32"):
+    i = data.precision_name.values.tolist().index(name)
+    part = data.device_peak_vector.values[:, i] / data.device_theory_vector.values[:, i]
+    assert ((part > 0.8) & (part < 1.01)).all(), (name, part)
+' "$gpus" || fail "a figure is missing or wrong"
+
+# A worker that is killed costs a retry, not a row.
+run 1 --output killed.nc sweep.ini >output 2>&1 &
+job=$!
+for _ in 1 2 3; do
+    sleep 4
+    pkill -KILL -n -f "$worker" || true
+done
+wait "$job" || { cat output; fail "the sweep ended with $?"; }
+python '
+import xarray
+data = xarray.open_dataset("killed.nc").load()
+assert (data.status.values != 2).all(), data.error.values[data.status.values == 2]
+assert data.sizes["config"] == xarray.open_dataset("sweep.nc").sizes["config"]
+'
