@@ -41,13 +41,26 @@ static void name_append(struct line *line, size_t parameter)
     snprintf(line->name + used, sizeof line->name - used, " %s=%s", p->name, value);
 }
 
+/* The first label, and how many more there are. */
+static void label_format(const char *label, char text[96])
+{
+    size_t first = strcspn(label, " "), more = 0;
+    for (const char *space = label; (space = strchr(space, ' ')); ++space)
+        ++more;
+    int length = snprintf(text, 96, "%.*s", (int)(first < 64 ? first : 64), label);
+    if (more > 0)
+        snprintf(text + length, 96 - (size_t)length, "+%zu", more);
+}
+
 /* Gives the lines of one label and workload names that say what differs between them. */
 static void group_name(struct line *group, size_t count)
 {
     const struct workload *workload = group[0].config.workload;
+    char label[96];
+    label_format(group[0].record->label, label);
     for (size_t i = 0; i < count; ++i)
-        snprintf(group[i].name, sizeof group[i].name, "%.*s", WORKLOAD_TEXT - 1,
-                 workload ? group[i].record->label : group[i].record->configuration);
+        snprintf(group[i].name, sizeof group[i].name, "%s",
+                 workload ? label : group[i].record->configuration);
     for (size_t parameter = 0; workload && parameter < workload->count; ++parameter)
         if (varies(group, count, parameter))
             for (size_t i = 0; i < count; ++i)

@@ -93,7 +93,7 @@ static const struct comment {
     {"bandwidth_time",
      "time_median if the intensity is below the balance, else scaled by their ratio"},
     {"overhead_time", "launches times the device's launch overhead"},
-    {"bound", "overhead if compute and bandwidth time are both below the overhead time"},
+    {"bound", "overhead if F / P and B / W are both below the overhead time, which is then the lowest roof"},
     {"config_algorithm", "as the manifest asks for it; algorithm is what ran"},
     {"config_implementation", "as the manifest asks for it; implementation is what ran"},
     {"device_peak_bandwidth", "read and written bytes together, measured on this device"},

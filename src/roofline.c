@@ -37,11 +37,18 @@ static void split_time(double time, struct roofline *r)
     r->bandwidth_time = isnan(share) ? NAN : time / fmax(1, share);
 }
 
-static enum roofline_bound bound_of(const struct roofline_work *work, const struct roofline *r)
+/* With a roof missing, what is known decides: T is never shorter than what it could be. */
+static bool below_overhead(const struct roofline_work *work, const struct roofline_roofs *roofs,
+                           double overhead)
 {
-    /* Compute and bandwidth time are both below n * L exactly if T is, which is the larger of them.
-     */
-    if (work->time < r->overhead_time)
+    return work->time < overhead || (work->flops / roofs->peak < overhead &&
+                                     work->bytes / roofs->bandwidth < overhead);
+}
+
+static enum roofline_bound bound_of(const struct roofline_work *work,
+                                    const struct roofline_roofs *roofs, const struct roofline *r)
+{
+    if (below_overhead(work, roofs, r->overhead_time))
         return BOUND_OVERHEAD;
     if (isnan(r->compute_time) || isnan(r->bandwidth_time))
         return BOUND_UNKNOWN;
@@ -61,6 +68,6 @@ struct roofline roofline_evaluate(const struct roofline_work *work,
     r.fraction =
         work->flops == 0 ? work->bytes / work->time / roofs->bandwidth : r.performance / r.roof;
     split_time(work->time, &r);
-    r.bound = bound_of(work, &r);
+    r.bound = bound_of(work, roofs, &r);
     return r;
 }

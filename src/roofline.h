@@ -5,7 +5,12 @@
  *   AI = F / B,  machine balance M = P / W,  roof(AI) = min(P, AI * W, F / (n * L))
  *   AI >= M: compute time = T,          bandwidth time = T * M / AI
  *   AI <  M: compute time = T * AI / M, bandwidth time = T
- *   overhead time = n * L; overhead-bound if compute and bandwidth time are both below it.
+ *   overhead time = n * L
+ * Bound is the paper's box: overhead if the work could be done in less than n * L by either roof, F / P and
+ * B / W both below it, which is where the overhead roof is the lowest of the three; else bandwidth or
+ * compute, whichever time is longer. The paper takes for T the sum of the kernels' own times, which
+ * may fall below n * L; T here is elapsed time, gaps between kernels included, which cannot, so that
+ * comparing T itself with n * L would call nothing overhead-bound.
  * A quantity that is missing (NaN) makes missing only what depends on it. */
 #ifndef ROOFSWEEP_ROOFLINE_H
 #define ROOFSWEEP_ROOFLINE_H

@@ -1,11 +1,15 @@
 /* One element of a conv2d's result, from the definition: the template of the reference (fp64,
  * inputs generated) and of the CPU's direct implementation (arrays). It may be included several
- * times; the includer defines, and it undefines, ELEMENT              the function: REAL
- * ELEMENT(const struct conv2d *, SOURCE, SOURCE, int64_t offset) REAL                 type of
- * products and sums SOURCE               handle of a tensor LOAD(source, index)  element of a
- * tensor as REAL The two sources are x, w, y in this order, without the one that the pass computes;
- * `offset` lies in the one computed. Sums go row by row, which keeps the rounding of long fp32 sums
- * small. */
+ * times; the includer defines, and it undefines:
+ *
+ * ELEMENT: the function, REAL ELEMENT(const struct conv2d *, SOURCE first, SOURCE second, offset).
+ *
+ * REAL: type of products and sums.
+ *
+ * SOURCE: handle of a tensor; LOAD(source, index): an element of it as REAL.
+ *
+ * The two sources are x, w, y in this order, without the one that the pass computes; `offset` lies
+ * in the one computed. Sums go row by row, which keeps the rounding of long fp32 sums small. */
 #include "../workload.h"
 #include "conv2d_geometry.h"
 
@@ -13,7 +17,7 @@
 #define ELEMENT_EXPAND(name, part) ELEMENT_PASTE(name, part)
 #define PART(part)                 ELEMENT_EXPAND(ELEMENT, part)
 
-/* Unit steps apart, so that the compiler need not gather. */
+/* Steps of 1 have a loop of their own, which becomes vector code. */
 static inline REAL PART(dot)(SOURCE a, int64_t a_first, int64_t a_step, SOURCE b, int64_t b_first,
                              int64_t b_step, int64_t count)
 {

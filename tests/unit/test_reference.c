@@ -61,8 +61,7 @@ static void conv2d_forward_by_hand(void **state)
         assert_true(array_element(&s, x, w, i) == y[i]);
 }
 
-/* Padding 1 and stride 2 of the same: the kernel sees 1 | 2 3 / 4 | 5 6, 7 | 8 9 with zeros around.
- */
+/* Padding 1, stride 2 of the same: the kernel sees 1 | 2 3 / 4 | 5 6, 7 | 8 9 and zeros around. */
 static void conv2d_padding_by_hand(void **state)
 {
     (void)state;
@@ -76,8 +75,7 @@ static void conv2d_padding_by_hand(void **state)
         assert_true(array_element(&s, x, w, i) == y[i]);
 }
 
-/* dy = 1 10 / 100 1000 on the first example: each dx is the sum of what its outputs took from it.
- */
+/* dy = 1 10 / 100 1000 on the first example: each dx sums up what its outputs took from it. */
 static void conv2d_backward_by_hand(void **state)
 {
     (void)state;

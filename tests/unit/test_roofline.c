@@ -75,15 +75,24 @@ static void test_overhead_bound(void **state)
     (void)state;
     /* The paper's LSTM: FLOPs below P * L * n are overhead-bound, 1.06e14 * 4.2e-6 for one launch.
      */
-    struct roofline_work work = {1e6, 1e6, 30e-6, 10};
+    struct roofline_work work = {1e6, 1e6, 50e-6, 10};
     struct roofline r = roofline_evaluate(&work, &v100);
     assert_near(r.roof, 1e6 / 42e-6, 1e-12); /* the lowest of the three ceilings */
     assert_near(r.overhead_time, 42e-6, 1e-12);
-    assert_true(r.compute_time < r.overhead_time && r.bandwidth_time < r.overhead_time);
     assert_int_equal(r.bound, BOUND_OVERHEAD);
+    work.time = 30e-6; /* kernels' own time, as the paper has it */
+    assert_int_equal(roofline_evaluate(&work, &v100).bound, BOUND_OVERHEAD);
 
-    work.time = 43e-6; /* one coordinate outside of the box */
+    work.time = 50e-6; /* each side of the box: 41 and 43 microseconds of either */
+    work.bytes = 41e-6 * 828.8e9;
+    assert_int_equal(roofline_evaluate(&work, &v100).bound, BOUND_OVERHEAD);
+    work.bytes = 43e-6 * 828.8e9;
     assert_int_equal(roofline_evaluate(&work, &v100).bound, BOUND_BANDWIDTH);
+    work.bytes = 1e6;
+    work.flops = 41e-6 * 107479e9;
+    assert_int_equal(roofline_evaluate(&work, &v100).bound, BOUND_OVERHEAD);
+    work.flops = 43e-6 * 107479e9;
+    assert_int_equal(roofline_evaluate(&work, &v100).bound, BOUND_COMPUTE);
 }
 
 static void test_at_the_balance(void **state)

@@ -132,11 +132,11 @@ static void NAME(gather)(const struct conv2d_plan *plan, const struct task *task
     const struct conv2d *s = &plan->shape;
     if (plan->in_place)
         return;
+    const REAL *image = x + conv2d_x_at(s, task->image, 0, 0, 0);
     if (s->layout == LAYOUT_NHWC)
         NAME(gather_nhwc)(s, x, task->group, task->tile, column);
     else
-        NAME(gather_nchw)
-    (s, x + conv2d_x_at(s, task->image, 0, 0, 0), task->group, task->tile, column);
+        NAME(gather_nchw)(s, image, task->group, task->tile, column);
 }
 
 static void NAME(forward)(const struct conv2d_plan *plan, REAL *x, const REAL *w, REAL *y,
@@ -162,12 +162,13 @@ static void NAME(forward)(const struct conv2d_plan *plan, REAL *x, const REAL *w
     }
 }
 
-/* One slice of one group's filters, summed over one part of all tiles. */
-static void NAME(filter_slice)(const struct conv2d_plan *plan, int64_t group, int64_t slice,
-                               int64_t part, REAL *x, REAL *y, REAL *dw, REAL *scratch)
+/* One unit, which is a slice of one group's filters, summed over one part of all tiles. */
+static void NAME(filter_unit)(const struct conv2d_plan *plan, int64_t unit, int64_t part, REAL *x,
+                              REAL *y, REAL *dw, REAL *scratch)
 {
     const struct conv2d *s = &plan->shape;
     int64_t filters = s->filters / s->groups, total = plan->images * plan->tiles;
+    int64_t group = unit / plan->slices, slice = unit % plan->slices;
     int64_t first = share_begin(filters, slice, plan->slices);
     int rows = (int)(share_begin(filters, slice + 1, plan->slices) - first);
     int elements = (int)plan->elements;
@@ -192,29 +193,28 @@ static void NAME(filter_slice)(const struct conv2d_plan *plan, int64_t group, in
     }
 }
 
-/* Parts but the first have accumulators of their own; the sum does not depend on the timing. */
+/* Parts but the first have sums of their own, which are then added in a fixed order. */
 static void NAME(backward_filter)(const struct conv2d_plan *plan, REAL *x, REAL *y, REAL *dw,
                                   REAL *scratch)
 {
     const struct conv2d *s = &plan->shape;
     int64_t units = s->groups * plan->slices, size = conv2d_w_size(s);
-    REAL *accumulators = scratch + (size_t)plan->threads * plan->column;
+    REAL *sums = scratch + (size_t)plan->threads * plan->column;
 #pragma omp parallel
     {
         REAL *column = scratch + (size_t)omp_get_thread_num() * plan->column;
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < units * plan->parts; ++i) {
-            int64_t part = i / units, unit = i % units;
-            NAME(filter_slice)
-            (plan, unit / plan->slices, unit % plan->slices, part, x, y,
-             part == 0 ? dw : accumulators + (part - 1) * size, column);
+            int64_t part = i / units;
+            REAL *sum = part == 0 ? dw : sums + (part - 1) * size;
+            NAME(filter_unit)(plan, i % units, part, x, y, sum, column);
         }
+        /* Without a wait: the same thread has the same elements of each part. */
         for (int64_t part = 1; part < plan->parts; ++part) {
-            const REAL *from = accumulators + (part - 1) * size;
-#pragma omp for simd schedule(static)                                                              \
-    nowait /* the same thread has the same elements of each part */
+            const REAL *sum = sums + (part - 1) * size;
+#pragma omp for simd schedule(static) nowait
             for (int64_t i = 0; i < size; ++i)
-                dw[i] += from[i];
+                dw[i] += sum[i];
         }
     }
 }
@@ -269,30 +269,30 @@ static void NAME(backward_data)(const struct conv2d_plan *plan, const REAL *w, R
     const struct conv2d *s = &plan->shape;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < s->batch * s->groups * plan->bands; ++i) {
-        int64_t index = i % plan->bands, group = i / plan->bands % s->groups;
+        int64_t index = i % plan->bands, unit = i / plan->bands;
         struct band band = {share_begin(s->height, index, plan->bands),
                             share_begin(s->height, index + 1, plan->bands)};
-        NAME(data_band)
-        (plan, i / plan->bands / s->groups, group, band, w, y, dx,
-         scratch + (size_t)omp_get_thread_num() * plan->column);
+        REAL *column = scratch + (size_t)omp_get_thread_num() * plan->column;
+        NAME(data_band)(plan, unit / s->groups, unit % s->groups, band, w, y, dx, column);
     }
 }
 
 static void NAME(im2col)(const struct work *work)
 {
     const struct conv2d_plan *plan = &work->plan.conv2d;
-    REAL *const *in = (REAL *const *)work->input, *const *out = (REAL *const *)work->result;
+    REAL *tensors[TENSOR_COUNT];
+    for (int i = 0; i < TENSOR_COUNT; ++i)
+        tensors[i] = work->reads[i] ? work->input[i] : work->result[i];
+    REAL *x = tensors[TENSOR_INPUT], *w = tensors[TENSOR_WEIGHT], *y = tensors[TENSOR_OUTPUT];
     switch (plan->shape.pass) {
     case CONV2D_FORWARD:
-        NAME(forward)(plan, in[TENSOR_INPUT], in[TENSOR_WEIGHT], out[TENSOR_OUTPUT], work->scratch);
+        NAME(forward)(plan, x, w, y, work->scratch);
         break;
     case CONV2D_BACKWARD_DATA:
-        NAME(backward_data)
-        (plan, in[TENSOR_WEIGHT], in[TENSOR_OUTPUT], out[TENSOR_INPUT], work->scratch);
+        NAME(backward_data)(plan, w, y, x, work->scratch);
         break;
     case CONV2D_BACKWARD_FILTER:
-        NAME(backward_filter)
-        (plan, in[TENSOR_INPUT], in[TENSOR_OUTPUT], out[TENSOR_WEIGHT], work->scratch);
+        NAME(backward_filter)(plan, x, y, w, work->scratch);
         break;
     }
 }

@@ -41,18 +41,17 @@ static inline int64_t share_begin(int64_t count, int64_t index, int64_t parts)
 struct conv2d_plan {
     struct conv2d shape;
     int threads;
-    bool in_place;    /* 1x1, stride 1, no padding: x is its own column matrix */
-    int64_t elements; /* of one filter, and of one pixel's column */
-    int64_t images,
-        pixels;          /* output pixels that count through; nhwc: one image may be all of them */
-    int64_t tile, tiles; /* pixels at a time; tiles in `pixels` */
-    int64_t bands;       /* backward-data: parts of an image's rows */
+    bool in_place;         /* 1x1, stride 1, no padding: x is its own column matrix */
+    int64_t elements;      /* of one filter, and of one pixel's column */
+    int64_t images;        /* 1 where tiles may reach over all of them (nhwc) */
+    int64_t pixels;        /* output pixels of one of `images` */
+    int64_t tile, tiles;   /* pixels at a time; tiles in `pixels` */
+    int64_t bands;         /* backward-data: parts of an image's rows */
     int64_t slices, parts; /* backward-filter: parts of a group's filters, parts of all tiles */
     size_t column;         /* elements of one thread's column matrix */
 };
 
-/* How the CBLAS routine cuts an LSTM, and where its arrays lie in the scratch memory; see lstm.c.
- */
+/* How the CBLAS routine cuts an LSTM, and where its arrays lie in the scratch memory; see lstm.c */
 struct lstm_plan {
     struct lstm shape;
     int threads;

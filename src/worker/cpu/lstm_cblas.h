@@ -31,10 +31,11 @@ static void NAME(multiply)(const struct NAME(product) * p, int threads)
     int64_t m_parts = product_rows(p->m, p->n, threads), n_parts = threads / m_parts;
 #pragma omp for collapse(2) schedule(static) nowait
     for (int64_t i = 0; i < m_parts; ++i)
-        for (int64_t j = 0; j < n_parts; ++j)
-            NAME(multiply_part)
-    (p, share_begin(p->m, i, m_parts), share_begin(p->m, i + 1, m_parts),
-     share_begin(p->n, j, n_parts), share_begin(p->n, j + 1, n_parts));
+        for (int64_t j = 0; j < n_parts; ++j) {
+            int64_t m = share_begin(p->m, i, m_parts), m_end = share_begin(p->m, i + 1, m_parts);
+            int64_t n = share_begin(p->n, j, n_parts), n_end = share_begin(p->n, j + 1, n_parts);
+            NAME(multiply_part)(p, m, m_end, n, n_end);
+        }
 }
 
 /* exp(x) for -80 <= x <= 0. x = n ln 2 + r, then Taylor's series of r, then 2^n through the
@@ -94,11 +95,19 @@ static void NAME(activate)(int64_t count, int64_t hidden, const REAL *restrict b
     }
 }
 
-/* The way back: dh is what came from the later step, dy what came from above. */
-static void NAME(differentiate)(int64_t count, int64_t hidden, const REAL *gates,
-                                const REAL *c_before, const REAL *c, const REAL *dy, const REAL *dh,
-                                REAL *restrict dc, REAL *restrict dgates)
+/* The way back, of some units of one sample. */
+struct NAME(cells) {
+    const REAL *gates, *c_before, *c; /* as they were kept */
+    const REAL *dy, *dh;              /* from above, and from the later step */
+    REAL *dc; /* from the later step, replaced by what the one before gets */
+    REAL *dgates;
+};
+
+static void NAME(differentiate)(const struct NAME(cells) * cells, int64_t count, int64_t hidden)
 {
+    const REAL *gates = cells->gates, *c_before = cells->c_before, *c = cells->c;
+    const REAL *dy = cells->dy, *dh = cells->dh;
+    REAL *dc = cells->dc, *dgates = cells->dgates;
 #pragma omp simd
     for (int64_t u = 0; u < count; ++u) {
         REAL i = gates[u], f = gates[hidden + u], g = gates[2 * hidden + u];
@@ -159,7 +168,7 @@ static void NAME(step_forward)(const struct lstm *s, const struct NAME(layer) * 
                                struct step step)
 {
     int64_t hidden = s->hidden, row = hidden * s->directions;
-    int64_t rows = step.row_end - step.row_begin, units = step.unit_end - step.unit_begin;
+    int64_t units = step.unit_end - step.unit_begin;
     REAL *gates = layer->gates + ((step.direction * s->sequence + step.t) * s->batch) * 4 * hidden;
     const REAL *recurrent = layer->matrix[step.direction][LSTM_RECURRENT_MATRIX];
     const REAL *bias = layer->matrix[step.direction][LSTM_BIAS];
@@ -177,20 +186,22 @@ static void NAME(step_forward)(const struct lstm *s, const struct NAME(layer) * 
         .c_leading = 4 * hidden,
         .beta = 1,
     };
-    if (rows > 0 && units == hidden)
+    if (units == hidden) /* all gates at once */
         NAME(multiply_part)(&product, step.row_begin, step.row_end, 0, 4 * hidden);
-    else
-        for (int64_t gate = 0; gate < 4; ++gate)
-            NAME(multiply_part)
-    (&product, step.row_begin, step.row_end, gate * hidden + step.unit_begin,
-     gate * hidden + step.unit_end);
-    for (int64_t n = step.row_begin; n < step.row_end; ++n)
-        NAME(activate)
-    (units, hidden, bias + step.unit_begin, gates + n * 4 * hidden + step.unit_begin,
-     NAME(cell_at)(layer, step.direction, step.before) + n * hidden + step.unit_begin,
-     NAME(cell_at)(layer, step.direction, step.t) + n * hidden + step.unit_begin,
-     layer->hidden + ((step.t + 1) * s->batch + n) * row + step.direction * hidden +
-         step.unit_begin);
+    for (int64_t gate = 0; units < hidden && gate < 4; ++gate) {
+        int64_t first = gate * hidden + step.unit_begin;
+        NAME(multiply_part)(&product, step.row_begin, step.row_end, first, first + units);
+    }
+    const REAL *before = NAME(cell_at)(layer, step.direction, step.before) + step.unit_begin;
+    REAL *cell = NAME(cell_at)(layer, step.direction, step.t) + step.unit_begin;
+    REAL *h = layer->hidden + (step.t + 1) * s->batch * row + step.direction * hidden;
+    bias += step.unit_begin;
+    gates += step.unit_begin;
+    h += step.unit_begin;
+    for (int64_t n = step.row_begin; n < step.row_end; ++n) {
+        int64_t at = n * hidden;
+        NAME(activate)(units, hidden, bias, gates + 4 * at, before + at, cell + at, h + n * row);
+    }
 }
 
 static void NAME(layer_forward)(const struct work *work, int64_t index, struct trace *trace)
@@ -269,15 +280,22 @@ static void NAME(step_backward)(const struct lstm *s, const struct NAME(layer) *
     NAME(multiply_part)(&product, step.row_begin, step.row_end, step.unit_begin, step.unit_end);
     const REAL *gates =
         layer->gates + ((step.direction * s->sequence + step.t) * s->batch) * 4 * hidden;
+    REAL *dgates = NAME(dgates_at)(s, gradient, step.direction, step.t);
+    const REAL *before = NAME(cell_at)(layer, step.direction, step.before);
+    const REAL *cell = NAME(cell_at)(layer, step.direction, step.t);
+    const REAL *dy = gradient->dy + step.t * s->batch * row + step.direction * hidden;
     for (int64_t n = step.row_begin; n < step.row_end; ++n) {
-        int64_t first = n * hidden + step.unit_begin, first_gate = n * 4 * hidden + step.unit_begin;
-        NAME(differentiate)
-        (step.unit_end - step.unit_begin, hidden, gates + first_gate,
-         NAME(cell_at)(layer, step.direction, step.before) + first,
-         NAME(cell_at)(layer, step.direction, step.t) + first,
-         gradient->dy + (step.t * s->batch + n) * row + step.direction * hidden + step.unit_begin,
-         gradient->dhidden + at + first, gradient->dcell + at + first,
-         NAME(dgates_at)(s, gradient, step.direction, step.t) + first_gate);
+        int64_t u = step.unit_begin, unit = n * hidden + u, gate = 4 * n * hidden + u;
+        struct NAME(cells) cells = {
+            .gates = gates + gate,
+            .c_before = before + unit,
+            .c = cell + unit,
+            .dy = dy + n * row + u,
+            .dh = gradient->dhidden + at + unit,
+            .dc = gradient->dcell + at + unit,
+            .dgates = dgates + gate,
+        };
+        NAME(differentiate)(&cells, step.unit_end - u, hidden);
     }
 }
 

@@ -1,5 +1,4 @@
-/* Memory for tensors and working sets: aligned, zero, and never more than the machine has to give.
- */
+/* Memory for tensors and working sets: aligned, zero, and never more than the machine can give. */
 #ifndef ROOFSWEEP_CPU_MEMORY_H
 #define ROOFSWEEP_CPU_MEMORY_H
 

@@ -1,9 +1,18 @@
 /* The loops behind the roofs for one kind of vectors: a template. simd.c defines, and this
- * undefines, SIMD_NAME(x)                 x with the kind's suffix SIMD_TARGET attribute that lets
- * one function use the instructions SIMD_BYTES                   of a vector SIMD_CHAINS
- * accumulators of the FMA loop: enough to cover latency x units, and few enough for the registers
- *   SIMD_FMA_FLOAT(a, b, c), SIMD_FMA_DOUBLE(a, b, c)   a * b + c on vectors
- *   SIMD_STREAM(pointer, vector) store past the caches; SIMD_FENCE() after them */
+ * undefines:
+ *
+ * SIMD_NAME(x): x with the kind's suffix; SIMD_TEXT: the kind's name.
+ *
+ * SIMD_TARGET: the attribute that lets one function use the instructions.
+ *
+ * SIMD_BYTES: of a vector.
+ *
+ * SIMD_CHAINS: accumulators of the FMA loop, enough to cover latency times units, and few enough
+ * for the registers.
+ *
+ * SIMD_FMA_FLOAT(a, b, c), SIMD_FMA_DOUBLE(a, b, c): a * b + c on vectors.
+ *
+ * SIMD_STREAM(pointer, vector): stores past the caches; SIMD_FENCE(): waits for such stores. */
 
 typedef double SIMD_NAME(doubles) __attribute__((vector_size(SIMD_BYTES), may_alias));
 typedef float SIMD_NAME(floats) __attribute__((vector_size(SIMD_BYTES), may_alias));

@@ -25,8 +25,7 @@ static void mask_add_places(struct topology *topology)
     }
 }
 
-/* The process's affinity mask in the size that the kernel needs; more than 1024 CPUs are possible.
- */
+/* The affinity mask in the size that the kernel needs: there may be more than 1024 CPUs. */
 static enum status mask_read(struct topology *topology, struct error *error)
 {
     for (int cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
