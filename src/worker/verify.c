@@ -130,7 +130,8 @@ static enum status verify_conv2d(const struct device_ops *device, struct device_
 {
     struct conv2d s = conv2d_from(config);
     int64_t size = conv2d_result_size(&s);
-    double affordable = fmax(reference_budget / reference_conv2d_cost(config), elements_least);
+    double affordable =
+        fmax(reference_budget / reference_conv2d_cost(config), (double)elements_least);
     int64_t count = (int64_t)fmin(fmin(affordable, (double)elements_most), (double)size);
     struct slice slice;
     enum status status = slice_create(&slice, conv2d_result[s.pass], count, error);
