@@ -165,10 +165,11 @@ enum status request_decode(const char *line, struct request *request, struct err
     const char *word = json_string_value(json_object_get(object, "op"));
     int op = word_index(op_words, word);
     if (op < 0) {
+        status = error_set(error, STATUS_USAGE,
+                           "unknown op '%s'; allowed: devices, describe, roofs, measure",
+                           word ? word : "");
         json_decref(object);
-        return error_set(error, STATUS_USAGE,
-                         "unknown op '%s'; allowed: devices, describe, roofs, measure",
-                         word ? word : "");
+        return status;
     }
     *request = request_default((enum request_op)op);
     request->index = json_integer_value(json_object_get(object, "index"));
