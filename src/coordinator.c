@@ -219,6 +219,7 @@ static void take_device(struct coordinator *coordinator, const struct letter *le
     append(coordinator, "device", object);
     log_print(coordinator->log, LOG_DEBUG, "rank %d has measured its roofs", letter->from);
     coordinator->ranks[letter->from].state = RANK_IDLE;
+    progress_start(coordinator->progress); /* the last one's roofs count */
     hand_out_when_prepared(coordinator);
 }
 

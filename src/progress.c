@@ -28,6 +28,11 @@ struct progress *progress_create(const struct log *log, size_t done, size_t tota
     return progress;
 }
 
+void progress_start(struct progress *progress)
+{
+    progress->start = monotonic_seconds();
+}
+
 static void format_left(double seconds, char text[32])
 {
     long left = (long)(seconds + 0.5);

@@ -11,6 +11,8 @@ struct progress; /* the log stays the caller's */
 
 /* `done` of `total` were already there. NULL without memory. */
 struct progress *progress_create(const struct log *log, size_t done, size_t total);
+/* The first configuration is handed out now: the time left is reckoned from here. */
+void progress_start(struct progress *progress);
 /* `left`: what is still to do; it may grow smaller than total - done if a rank is lost. */
 void progress_update(struct progress *progress, size_t left, size_t failed);
 void progress_destroy(struct progress *progress); /* clears the bar; takes NULL */
