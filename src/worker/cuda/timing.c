@@ -124,13 +124,21 @@ enum status timing_run(struct device_state *state, struct work *work, bool cold,
     return STATUS_OK;
 }
 
-static enum status candidate_time(struct device_state *state, struct work *work, double *time,
-                                  struct error *error)
+/* A candidate whose warm-up is far above the best time so far cannot win: that is its time then, and
+ * a slow one costs little. */
+static enum status candidate_time(struct device_state *state, struct work *work, double best_time,
+                                  double *time, struct error *error)
 {
+    const double hopeless_factor = 2.0, hopeless_least = 1e-4; /* s */
     enum { WARMUP = 2, ITERATIONS = 7 };
     double seconds[ITERATIONS];
     struct stats stats;
     TRY(timing_run(state, work, false, WARMUP, seconds, NULL, error));
+    double warm = fmin(seconds[0], seconds[1]);
+    if (warm > hopeless_factor * best_time + hopeless_least) {
+        *time = warm;
+        return STATUS_OK;
+    }
     TRY(timing_run(state, work, false, ITERATIONS, seconds, NULL, error));
     TRY(stats_compute(seconds, ITERATIONS, &stats, error));
     *time = stats.median;
@@ -150,7 +158,7 @@ enum status work_choose(struct device_state *state, struct work *work, int candi
         double time;
         enum status status = bind(state, work, i, &attempt);
         if (status == STATUS_OK)
-            status = candidate_time(state, work, &time, &attempt);
+            status = candidate_time(state, work, best_time, &time, &attempt);
         if (status == STATUS_OK && time < best_time) {
             best = i;
             best_time = time;
