@@ -42,7 +42,7 @@ struct record {
     char job_id[64];
     /* what ran */
     char implementation[32]; /* resolved: never "auto" */
-    char algorithm[64];      /* as the library calls it */
+    char algorithm[128];     /* as the library calls it */
     char math[32];           /* library's math mode, e.g. tensor-op */
     int64_t unit;            /* enum record_unit */
     double workspace;        /* byte */

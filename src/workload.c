@@ -29,7 +29,7 @@ static const char *const conv2d_implementation_words[] = {"auto", "cudnn", "im2c
 static const char *const lstm_implementation_words[] = {"auto", "cudnn", "cblas", NULL};
 static const char *const conv2d_algorithm_words[] = {
     "auto", "implicit-gemm", "implicit-precomp-gemm", "gemm",   "direct", "fft", "fft-tiling",
-    "winograd", "winograd-nonfused", "algo-0", "algo-1", "algo-3", NULL};
+    "winograd", "winograd-nonfused", "algo-0", "algo-1", "algo-3", "graph", NULL};
 static const char *const lstm_algorithm_words[] = {"auto", "standard", "persist-static",
                                                    "persist-dynamic", NULL};
 

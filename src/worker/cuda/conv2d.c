@@ -5,12 +5,15 @@
 #include <string.h>
 
 #include "../../../kernels/kernels.h"
+#include "conv2d_graph.h"
 
-/* cuDNN marks its convolution calls as deprecated in favour of the graph API, whose engines have no
- * names that a sweep could ask for; these do. */
+/* cuDNN has two ways to a convolution: calls with named algorithms, which a sweep can ask for, and
+ * operation graphs (conv2d_graph.h), whose plans have numbers that mean something in one version
+ * only, but which reach more engines. "auto" takes the fastest of both, "graph" a plan. cuDNN marks
+ * the calls as deprecated. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-enum { PASSES = 3, ALGORITHMS_MAX = 8, CANDIDATES_MAX = 2 * ALGORITHMS_MAX };
+enum { PASSES = 3, FOUND_MAX = 16, CALLS_MAX = 4, CANDIDATES_MAX = CALLS_MAX + CONV2D_PLANS_MAX };
 
 /* cuDNN's number of an algorithm for each pass; NONE: the pass has no such algorithm. */
 enum { NONE = -1, ANY = -2 };
@@ -73,10 +76,18 @@ static const struct format {
     /* clang-format on */
 };
 
+struct conv2d_work;
+
 struct candidate {
-    int algorithm; /* cuDNN's number in this pass */
+    const char *name;
     cudnnMathType_t math;
+    bool tensor; /* runs on tensor units */
     size_t workspace;
+    enum status (*bind)(struct conv2d_work *c, const struct candidate *candidate,
+                        struct error *error);
+    cudnnStatus_t (*run)(cudnnHandle_t cudnn, struct conv2d_work *c);
+    int algorithm;                  /* of a call: cuDNN's number in this pass */
+    const struct conv2d_plan *plan; /* of a graph */
 };
 
 struct conv2d_work {
@@ -88,10 +99,12 @@ struct conv2d_work {
     cudnnConvolutionDescriptor_t convolution;
     void *x, *w, *y;
     void *workspace;
-    int wanted; /* cuDNN's number of the algorithm asked for, or ANY */
+    int wanted; /* cuDNN's number of the algorithm asked for, ANY, or NONE: no call */
+    bool graph_wanted;
+    struct conv2d_graph *graph; /* NULL: not wanted, or cuDNN has no plan */
     struct candidate candidates[CANDIDATES_MAX];
-    int candidate_count;
-    cudnnStatus_t refusal; /* of the last algorithm that the search could not run */
+    int candidate_count, call_count; /* calls among the candidates */
+    cudnnStatus_t refusal;           /* of the last algorithm that the search could not run */
     struct candidate bound;
 };
 
@@ -121,9 +134,25 @@ static cudnnStatus_t backward_filter(cudnnHandle_t cudnn, struct conv2d_work *c)
         c->format->zero, c->w_descriptor, c->w);
 }
 
-/* One of cuDNN's own measurements, which come fastest first. */
-static void candidate_add(struct conv2d_work *c, cudnnStatus_t status, int algorithm,
-                          cudnnMathType_t math, size_t workspace)
+static enum status call_bind(struct conv2d_work *c, const struct candidate *candidate,
+                             struct error *error)
+{
+    return CUDNN(cudnnSetConvolutionMathType(c->convolution, candidate->math));
+}
+
+static const char *algorithm_name(enum conv2d_pass pass, int algorithm)
+{
+    for (int i = 0; i < ALGORITHM_NAMES; ++i)
+        if (algorithms[i].number[pass] == algorithm)
+            return algorithms[i].name;
+    return "unknown";
+}
+
+/* One of cuDNN's own measurements, which come fastest first. It times each once, which is noisy:
+ * the first few are timed again. */
+static void call_add(struct conv2d_work *c, cudnnStatus_t status, int algorithm,
+                     cudnnMathType_t math, size_t workspace,
+                     cudnnStatus_t (*run)(cudnnHandle_t cudnn, struct conv2d_work *c))
 {
     const struct format *format = c->format;
     bool vector = math == CUDNN_FMA_MATH || math == CUDNN_DEFAULT_MATH;
@@ -132,62 +161,125 @@ static void candidate_add(struct conv2d_work *c, cudnnStatus_t status, int algor
         return;
     if (status != CUDNN_STATUS_SUCCESS)
         c->refusal = status;
-    else if (right && c->candidate_count < CANDIDATES_MAX)
-        c->candidates[c->candidate_count++] =
-            (struct candidate){algorithm, format->tensor ? math : format->math, workspace};
+    else if (right && c->call_count < CALLS_MAX) {
+        ++c->call_count;
+        c->candidates[c->candidate_count++] = (struct candidate){
+            .name = algorithm_name(c->shape.pass, algorithm),
+            .math = format->tensor ? math : format->math,
+            .tensor = format->tensor && math == format->math,
+            .workspace = workspace,
+            .bind = call_bind,
+            .run = run,
+            .algorithm = algorithm,
+        };
+    }
 }
 
 static cudnnStatus_t forward_find(cudnnHandle_t cudnn, struct conv2d_work *c, void *workspace,
                                   size_t bytes)
 {
-    cudnnConvolutionFwdAlgoPerf_t found[CANDIDATES_MAX];
+    cudnnConvolutionFwdAlgoPerf_t found[FOUND_MAX];
     int count = 0;
     cudnnStatus_t status = cudnnFindConvolutionForwardAlgorithmEx(
         cudnn, c->x_descriptor, c->x, c->w_descriptor, c->w, c->convolution, c->y_descriptor, c->y,
-        CANDIDATES_MAX, &count, found, workspace, bytes);
+        FOUND_MAX, &count, found, workspace, bytes);
     for (int i = 0; status == CUDNN_STATUS_SUCCESS && i < count; ++i)
-        candidate_add(c, found[i].status, (int)found[i].algo, found[i].mathType, found[i].memory);
+        call_add(c, found[i].status, (int)found[i].algo, found[i].mathType, found[i].memory,
+                 forward);
     return status;
 }
 
 static cudnnStatus_t backward_data_find(cudnnHandle_t cudnn, struct conv2d_work *c, void *workspace,
                                         size_t bytes)
 {
-    cudnnConvolutionBwdDataAlgoPerf_t found[CANDIDATES_MAX];
+    cudnnConvolutionBwdDataAlgoPerf_t found[FOUND_MAX];
     int count = 0;
     cudnnStatus_t status = cudnnFindConvolutionBackwardDataAlgorithmEx(
         cudnn, c->w_descriptor, c->w, c->y_descriptor, c->y, c->convolution, c->x_descriptor, c->x,
-        CANDIDATES_MAX, &count, found, workspace, bytes);
+        FOUND_MAX, &count, found, workspace, bytes);
     for (int i = 0; status == CUDNN_STATUS_SUCCESS && i < count; ++i)
-        candidate_add(c, found[i].status, (int)found[i].algo, found[i].mathType, found[i].memory);
+        call_add(c, found[i].status, (int)found[i].algo, found[i].mathType, found[i].memory,
+                 backward_data);
     return status;
 }
 
 static cudnnStatus_t backward_filter_find(cudnnHandle_t cudnn, struct conv2d_work *c,
                                           void *workspace, size_t bytes)
 {
-    cudnnConvolutionBwdFilterAlgoPerf_t found[CANDIDATES_MAX];
+    cudnnConvolutionBwdFilterAlgoPerf_t found[FOUND_MAX];
     int count = 0;
     cudnnStatus_t status = cudnnFindConvolutionBackwardFilterAlgorithmEx(
         cudnn, c->x_descriptor, c->x, c->y_descriptor, c->y, c->convolution, c->w_descriptor, c->w,
-        CANDIDATES_MAX, &count, found, workspace, bytes);
+        FOUND_MAX, &count, found, workspace, bytes);
     for (int i = 0; status == CUDNN_STATUS_SUCCESS && i < count; ++i)
-        candidate_add(c, found[i].status, (int)found[i].algo, found[i].mathType, found[i].memory);
+        call_add(c, found[i].status, (int)found[i].algo, found[i].mathType, found[i].memory,
+                 backward_filter);
     return status;
 }
 
 static const struct {
     const char *name;
     enum tensor result;
-    cudnnStatus_t (*run)(cudnnHandle_t cudnn, struct conv2d_work *c);
     cudnnStatus_t (*find)(cudnnHandle_t cudnn, struct conv2d_work *c, void *workspace,
                           size_t bytes);
 } passes[PASSES] = {
-    [CONV2D_FORWARD] = {"forward", TENSOR_OUTPUT, forward, forward_find},
-    [CONV2D_BACKWARD_DATA] = {"backward-data", TENSOR_INPUT, backward_data, backward_data_find},
-    [CONV2D_BACKWARD_FILTER] = {"backward-filter", TENSOR_WEIGHT, backward_filter,
-                                backward_filter_find},
+    [CONV2D_FORWARD] = {"forward", TENSOR_OUTPUT, forward_find},
+    [CONV2D_BACKWARD_DATA] = {"backward-data", TENSOR_INPUT, backward_data_find},
+    [CONV2D_BACKWARD_FILTER] = {"backward-filter", TENSOR_WEIGHT, backward_filter_find},
 };
+
+static enum status calls_find(struct device_state *state, struct conv2d_work *c, size_t bytes,
+                              struct error *error)
+{
+    void *workspace = NULL;
+    TRY(memory_allocate((double)bytes, "the search's workspace", &workspace, error));
+    cudnnStatus_t code = passes[c->shape.pass].find(state->cudnn, c, workspace, bytes);
+    enum status status = cudnn_check(code, "cudnnFindConvolutionAlgorithmEx", error);
+    cudaFree(workspace);
+    return status;
+}
+
+/* ---- plans ---- */
+
+static enum status plan_bind(struct conv2d_work *c, const struct candidate *candidate,
+                             struct error *error)
+{
+    return conv2d_graph_bind(c->graph, candidate->plan, c->x, c->w, c->y, c->workspace, error);
+}
+
+static cudnnStatus_t plan_run(cudnnHandle_t cudnn, struct conv2d_work *c)
+{
+    (void)cudnn;
+    return conv2d_graph_run(c->graph);
+}
+
+static enum status plans_find(struct device_state *state, struct conv2d_work *c, size_t bytes,
+                              struct error *error)
+{
+    const struct conv2d_graph_request request = {
+        .cudnn = state->cudnn,
+        .shape = &c->shape,
+        .data = c->format->data,
+        .compute = c->format->compute,
+        .tensor = c->format->tensor,
+        .vector = c->format->vector_allowed,
+        .workspace_limit = bytes,
+    };
+    TRY(conv2d_graph_create(&request, &c->graph, error));
+    int count;
+    const struct conv2d_plan *plans = conv2d_graph_plans(c->graph, &count);
+    for (int i = 0; i < count; ++i)
+        c->candidates[c->candidate_count++] = (struct candidate){
+            .name = plans[i].name,
+            .math = plans[i].tensor ? c->format->math : CUDNN_FMA_MATH,
+            .tensor = plans[i].tensor,
+            .workspace = plans[i].workspace,
+            .bind = plan_bind,
+            .run = plan_run,
+            .plan = &plans[i],
+        };
+    return STATUS_OK;
+}
 
 /* ---- work_ops ---- */
 
@@ -209,7 +301,7 @@ static enum status conv2d_iterate(struct device_state *state, struct work *work,
                                   struct error *error)
 {
     struct conv2d_work *c = (struct conv2d_work *)work;
-    return cudnn_check(passes[c->shape.pass].run(state->cudnn, c), "cudnnConvolution", error);
+    return cudnn_check(c->bound.run(state->cudnn, c), c->bound.name, error);
 }
 
 /* All bits set is a NaN in every format. */
@@ -232,6 +324,7 @@ static const void *conv2d_result(const struct work *work, enum tensor tensor)
 static void conv2d_release(struct work *work)
 {
     struct conv2d_work *c = (struct conv2d_work *)work;
+    conv2d_graph_destroy(c->graph);
     cudaFree(c->workspace);
     cudaFree(c->y);
     cudaFree(c->w);
@@ -310,13 +403,14 @@ static enum status candidate_bind(struct device_state *state, struct work *work,
     TRY(CUDA(cudaFree(c->workspace)));
     c->workspace = NULL;
     TRY(memory_allocate((double)chosen->workspace, "the workspace", &c->workspace, error));
-    TRY(CUDNN(cudnnSetConvolutionMathType(c->convolution, chosen->math)));
+    TRY(chosen->bind(c, chosen, error));
     c->bound = *chosen;
     return STATUS_OK;
 }
 
-/* cuDNN's search, with room for algorithms that need much, but not so much that no framework would
- * give it. A named algorithm goes this way too: the search tells which math it really runs in. */
+/* Room for algorithms that need much, but not so much that no framework would give it. A named
+ * algorithm is searched for, too: that tells which math it really runs in. Plans come first: one of
+ * them is likely fast, and then the slow calls are soon done. */
 static enum status candidates_find(struct device_state *state, struct conv2d_work *c,
                                    struct error *error)
 {
@@ -324,18 +418,18 @@ static enum status candidates_find(struct device_state *state, struct conv2d_wor
     size_t available, total;
     TRY(CUDA(cudaMemGetInfo(&available, &total)));
     size_t bytes = available / 4 < limit ? available / 4 : limit;
-    void *workspace = NULL;
-    TRY(memory_allocate((double)bytes, "the search's workspace", &workspace, error));
-    cudnnStatus_t code = passes[c->shape.pass].find(state->cudnn, c, workspace, bytes);
-    enum status status = cudnn_check(code, "cudnnFindConvolutionAlgorithmEx", error);
-    cudaFree(workspace);
-    return status;
+    enum status status = c->graph_wanted ? plans_find(state, c, bytes, error) : STATUS_OK;
+    bool go_on = status == STATUS_OK || status == STATUS_UNSUPPORTED;
+    if (go_on && c->wanted != NONE)
+        status = calls_find(state, c, bytes, error);
+    bool enough = status == STATUS_UNSUPPORTED && c->candidate_count > 0;
+    return enough ? STATUS_OK : status;
 }
 
 static enum status algorithm_refuse(const struct conv2d_work *c, const char *reason,
                                     struct error *error)
 {
-    char names[256] = "auto";
+    char names[256] = "auto, graph";
     for (int i = 0; i < ALGORITHM_NAMES; ++i)
         if (algorithms[i].number[c->shape.pass] != NONE) {
             size_t used = strlen(names);
@@ -348,33 +442,26 @@ static enum status algorithm_refuse(const struct conv2d_work *c, const char *rea
 
 static enum status algorithm_parse(struct conv2d_work *c, struct error *error)
 {
-    c->wanted = strcmp(c->shape.algorithm, "auto") == 0 ? ANY : NONE;
+    bool automatic = strcmp(c->shape.algorithm, "auto") == 0;
+    c->graph_wanted = automatic || strcmp(c->shape.algorithm, "graph") == 0;
+    c->wanted = automatic ? ANY : NONE;
     for (int i = 0; i < ALGORITHM_NAMES; ++i)
         if (strcmp(algorithms[i].name, c->shape.algorithm) == 0)
             c->wanted = algorithms[i].number[c->shape.pass];
-    return c->wanted == NONE ? algorithm_refuse(c, "not in this pass", error) : STATUS_OK;
+    bool known = c->graph_wanted || c->wanted != NONE;
+    return !known ? algorithm_refuse(c, "not in this pass", error) : STATUS_OK;
 }
 
-/* The search times each once, which is noisy: the first few are timed again. */
 static enum status algorithm_choose(struct device_state *state, struct conv2d_work *c,
                                     struct error *error)
 {
-    enum { FINALISTS = 4 };
-    int fastest, finalists = c->candidate_count < FINALISTS ? c->candidate_count : FINALISTS;
-    if (finalists == 0)
+    int fastest;
+    if (c->candidate_count == 0)
         return algorithm_refuse(c,
                                 c->refusal ? cudnnGetErrorString(c->refusal)
                                            : "cuDNN has it in another precision's math only",
                                 error);
-    return work_choose(state, &c->base, finalists, candidate_bind, &fastest, error);
-}
-
-static const char *algorithm_name(const struct conv2d_work *c)
-{
-    for (int i = 0; i < ALGORITHM_NAMES; ++i)
-        if (algorithms[i].number[c->shape.pass] == c->bound.algorithm)
-            return algorithms[i].name;
-    return "unknown";
+    return work_choose(state, &c->base, c->candidate_count, candidate_bind, &fastest, error);
 }
 
 static enum status work_prepare(struct device_state *state, struct conv2d_work *c,
@@ -410,10 +497,9 @@ enum status conv2d_prepare(struct device_state *state, const struct config *conf
         conv2d_release(&c->base);
         return status;
     }
-    bool tensor = format->tensor && c->bound.math == format->math;
-    snprintf(record->algorithm, sizeof record->algorithm, "%s", algorithm_name(c));
+    snprintf(record->algorithm, sizeof record->algorithm, "%s", c->bound.name);
     snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[c->bound.math]);
-    record->unit = tensor ? UNIT_TENSOR : UNIT_VECTOR;
+    record->unit = c->bound.tensor ? UNIT_TENSOR : UNIT_VECTOR;
     record->workspace = (double)c->bound.workspace;
     *work = &c->base;
     return STATUS_OK;
