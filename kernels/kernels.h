@@ -22,7 +22,7 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t count, str
 cudaError_t kernel_gather(enum precision precision, const void *data, const int64_t *offsets,
                           int64_t count, double *values, cudaStream_t stream);
 
-/* memory.cu: bandwidth, in 16-byte accesses. One row per pattern; `bytes_moved` counts read plus
+/* memory.cu: bandwidth, in 16-byte accesses. Rows of one pattern differ in how they walk; `bytes_moved` counts read plus
  * written bytes of one pass over arrays of `bytes` each. */
 struct memory_kernel {
     const char *name; /* "read", "write", "copy", "triad" */
@@ -30,7 +30,7 @@ struct memory_kernel {
     int bytes_moved;  /* per array byte: 1, 1, 2, 3 */
     /* `repeat` passes over the same data (more than 1 for cache levels). a = b + s * c for triad,
      * a = b for copy, a = s for write; read sums b into a per-thread register, stored only if it equals
-     * a value that does not occur. Arrays must be aligned to 256 bytes, bytes a multiple of 4096. */
+     * a value that does not occur. blocks = 0: as many as give each warp one piece of work. Arrays must be aligned to 256 bytes, bytes a multiple of 4096. */
     cudaError_t (*launch)(void *a, const void *b, const void *c, size_t bytes, int repeat, int blocks,
                           int threads, cudaStream_t stream);
 };

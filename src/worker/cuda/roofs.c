@@ -20,7 +20,8 @@ static enum status cublas_check(cublasStatus_t code, const char *call, struct er
 
 enum { REPETITIONS = 5, SETTING_MAX = 160 };
 
-/* Launch shapes that are tried: blocks for each SM, threads for each block. */
+/* Launch shapes that are tried: blocks for each SM (0: one piece of work for each warp), threads for each
+ * block. */
 struct shape {
     int blocks, threads;
 };
@@ -69,7 +70,8 @@ static void settings_add(struct roofs *roofs, const char *name, const char *what
 /* ---- memory ---- */
 
 static const struct shape memory_shapes[] = {{2, 1024}, {4, 512},  {8, 256},  {16, 128},
-                                             {32, 256}, {64, 256}, {256, 256}};
+                                             {32, 256}, {64, 256}, {0, 128},
+                                             {0, 256},  {0, 1024}};
 enum { MEMORY_SHAPES = sizeof memory_shapes / sizeof *memory_shapes };
 
 struct memory_roof {
@@ -99,7 +101,7 @@ static enum status memory_best(struct roofs *roofs, struct memory_roof *m, doubl
         TRY(shortest_time(roofs, memory_launch, m, REPETITIONS, &seconds, error));
         if (bytes / seconds > best) {
             best = bytes / seconds;
-            snprintf(setting, SETTING_MAX, "%s %dx%zu bytes, %dx%d threads", m->kernel->name,
+            snprintf(setting, SETTING_MAX, "%s %dx%zu bytes, %d blocks (0: one a tile) of %d threads", m->kernel->name,
                      m->kernel->arrays, m->bytes, m->blocks, m->threads);
         }
     }
@@ -132,7 +134,8 @@ static enum status memory_level(struct roofs *roofs, enum memory_level level, vo
         m.bytes = (size_t)fmin(array_bytes, working_set / kernel->arrays) / 4096 * 4096;
         m.repeat = (int)fmax(1.0, traffic / ((double)m.bytes * kernel->bytes_moved));
         TRY(memory_best(roofs, &m, &bandwidth, setting, error));
-        *bandwidth_field(roofs->device, kernel->name, level) = bandwidth;
+        double *field = bandwidth_field(roofs->device, kernel->name, level);
+        *field = fmax(*field, bandwidth); /* of the pattern's rows; missing before the first */
         if (bandwidth > peak) {
             peak = bandwidth;
             memcpy(winner, setting, sizeof winner);
