@@ -23,8 +23,8 @@ limit=57m
 roofsweep=${ROOFSWEEP:-roofsweep}
 
 # Ahead of the limit `timeout` sends USR1 to Open MPI's mpirun, which hands it on to the ranks: roofsweep
-# writes its file and ends with 5. LSF's own warning signal (-wa, -wt) goes to the processes of the first
-# host as well as to mpirun; ranks that get it twice end at once.
+# writes its file and ends with 5. It is not LSF's own warning signal (-wa, -wt), because that may reach a
+# rank twice, from LSF and from mpirun, and a second signal ends a rank at once.
 # With jsrun: jsrun -n ALL_GPUS -a 1 -g 1 -c CORES in mpirun's place.
 # shellcheck disable=SC2086 # options are words
 timeout --foreground --preserve-status --signal=USR1 "$limit" \

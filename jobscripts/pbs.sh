@@ -20,10 +20,10 @@ roofsweep=${ROOFSWEEP:-roofsweep}
 
 cd "$PBS_O_WORKDIR" || exit
 # PBS warns of no time limit, so `timeout` does, and Open MPI's mpirun hands USR1 on to the ranks:
-# roofsweep writes its file and ends with 5. --foreground: else they would get it twice, and the second
-# ends them at once. --resume begins where there is no journal yet, and goes on where there is one: when
-# a node fails PBS reruns the job by itself (-r y). After status 5 submit it once more; a user may not
-# requeue on an exit status here. A chain does it ahead: qsub -W depend=afternotok:JOB -v ...
+# roofsweep writes its file and ends with 5. --foreground: the signal goes to mpirun alone, once; a second
+# one would end a rank at once. --resume begins where there is no journal yet, and goes on where there is
+# one: when a node fails PBS reruns the job by itself (-r y). PBS requeues on no exit status: after 5 submit
+# the same line again, or a chain of jobs ahead: qsub -W depend=afternotok:JOB -v manifest=...
 # shellcheck disable=SC2086 # options are words
 timeout --foreground --preserve-status --signal=USR1 "$limit" \
     mpirun -n "$(wc -l <"$PBS_NODEFILE")" --hostfile "$PBS_NODEFILE" --bind-to none \
