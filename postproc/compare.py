@@ -43,6 +43,7 @@ class Device:
                       for key, values in roofs(data).items() if np.isfinite(values[rows]).any()}
         own = table[table["config_device"].isin(rows)]
         self.times = own.groupby("config_hash")["time_median"].median().to_dict()
+        self.algorithms = own.groupby("config_hash")["algorithm"].first().to_dict()
 
 
 def devices_of(number, data, table):
@@ -143,15 +144,16 @@ def print_configurations(found, texts, count, limit):
     """The configurations of the widest spread over devices."""
     by_key = {}
     for (device, key), ratio in found.items():
-        by_key.setdefault(key, []).append((ratio, device.name))
+        by_key.setdefault(key, []).append((ratio, device.name, device.algorithms[key]))
     ordered = sorted(by_key.items(), key=lambda item: -max(item[1])[0] / min(item[1])[0])
     rows = []
     for key, values in ordered[:count]:
-        (least, fast), (most, slow) = min(values), max(values)
+        (least, fast, one), (most, slow, other) = min(values), max(values)
         mark = "*" if differs(least, limit) or differs(most, limit) else ""
-        rows.append([texts[key] + mark, str(len(values)), percent(least), fast, percent(most), slow])
+        rows.append([texts[key] + mark, str(len(values)), percent(least), fast, percent(most), slow,
+                     "differs" if one != other else "same"])
     print(f"Configurations, the {len(rows)} of {len(by_key)} that differ most")
-    print_table(["configuration", "devices", "fastest", "on", "slowest", "on"], rows)
+    print_table(["configuration", "devices", "fastest", "on", "slowest", "on", "algorithm"], rows)
 
 
 def print_outliers(devices, roof_ratios, time_ratios, limit):

@@ -1,18 +1,21 @@
 """What the scripts here share: reading a roofsweep result file, and words for it."""
 import sys
 
-try:
-    import numpy as np
-    import xarray
-except ImportError as missing:
-    sys.exit(f"{missing} (Debian: python3-xarray python3-netcdf4, pip: xarray netCDF4)")
-
-SERIES = ["pass", "config_implementation", "config_algorithm", "layout", "cache"]
 
 
 def fail(text):
     print(f"{sys.argv[0].rsplit('/', 1)[-1]}: {text}", file=sys.stderr)
     sys.exit(2)
+
+
+try:
+    import numpy as np
+    import xarray
+except ImportError as missing:
+    fail(f"{missing} (Debian: python3-xarray python3-netcdf4, pip: xarray netCDF4)")
+
+# What is crossed with the shapes: each value is a curve of its own.
+SERIES = ["pass", "config_implementation", "config_algorithm", "layout", "cache"]
 
 
 def load(path):

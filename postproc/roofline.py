@@ -236,7 +236,8 @@ def main():
                     pages.savefig(figure)
             print(options.output)
         for name, figure in drawn if kind == ".png" else []:
-            path = options.output if len(drawn) == 1 else f"{base}-{re.sub('[^A-Za-z0-9_.-]+', '_', name)}.png"
+            safe = re.sub("[^A-Za-z0-9_.-]+", "_", name)
+            path = options.output if len(drawn) == 1 else f"{base}-{safe}.png"
             figure.savefig(path, dpi=130)
             print(path)
     except OSError as error:

@@ -54,12 +54,15 @@ shutil.copy(sys.argv[1], "slow.nc")
 data = netCDF4.Dataset("slow.nc", "a")
 data["time_median"][:] *= 2
 data["device_peak_bandwidth"][:] /= 2
+data["algorithm"][0] = "another"
 data.close()
 ' "$h200"
 expect 1 script compare.py "$h200" slow.nc
 says "2#0 vm bandwidth dram: -50.0 %"
 says "2#0 vm times: 118 configurations, at most +100.0 %"
 says "+100.0 %*"
+expect 1 script compare.py "$h200" slow.nc --configurations 118
+[ "$(grep -c 'differs$' output)" = 1 ] || { cat output; fail "a changed algorithm is not said"; }
 ! grep -q "1#0 vm .*: " output || { cat output; fail "the reference differs from itself"; }
 
 # Wrong files and wrong words: status 2 and a sentence, no traceback.
