@@ -42,15 +42,32 @@ static void close_if_open(int descriptor)
         close(descriptor);
 }
 
+/* A terminal and some batch systems send the signal that ends a sweep to all its processes. What it
+ * means for a worker is its rank's to decide, which ends it by SIGKILL. */
+static void block_signals(posix_spawnattr_t *attributes)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGUSR1);
+    posix_spawnattr_setsigmask(attributes, &set);
+    posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK);
+}
+
 /* The child inherits the affinity of the calling thread. */
 static int spawn_bound(const char *path, const cpu_set_t *cpus, posix_spawn_file_actions_t *actions,
                        pid_t *pid)
 {
     cpu_set_t own;
+    posix_spawnattr_t attributes;
     char *const arguments[] = {(char *)path, NULL};
     if (cpus && sched_getaffinity(0, sizeof own, &own) == 0)
         sched_setaffinity(0, sizeof *cpus, cpus);
-    int failure = posix_spawn(pid, path, actions, NULL, arguments, environ);
+    posix_spawnattr_init(&attributes);
+    block_signals(&attributes);
+    int failure = posix_spawn(pid, path, actions, &attributes, arguments, environ);
+    posix_spawnattr_destroy(&attributes);
     if (cpus)
         sched_setaffinity(0, sizeof own, &own);
     return failure;

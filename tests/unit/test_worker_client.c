@@ -82,6 +82,8 @@ static void end_is_explained(void **state)
     } rows[] = {
         {"echo 'out of luck' >&2; exit 3", "worker ended with status 3; it last printed: out of luck"},
         {"kill -SEGV $$", "worker was killed by signal 11"},
+        /* what ends a sweep does not end its workers: the rank does */
+        {"kill -USR1 $$; kill -TERM $$; kill -INT $$; exit 4", "worker ended with status 4"},
         {"printf 'one\\ntwo\\n' >&2; exit 1", "one|two"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {

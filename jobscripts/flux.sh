@@ -1,0 +1,25 @@
+#!/bin/bash
+# Flux: flux batch jobscripts/flux.sh sweep.ini [roofsweep options]
+# One rank per GPU on all nodes. Edit the two places marked EDIT.
+
+# EDIT 1: the machine and the time. gpus is the number of GPUs of a node; `limit` must end before -t.
+#flux: --nodes=2
+#flux: --exclusive
+#flux: --time-limit=60m
+gpus=4
+limit=58m
+# CPU nodes: flux run with --tasks-per-node=1, no --gpus-per-node, and `--device cpu` behind the manifest.
+
+#flux: --job-name=roofsweep
+
+# EDIT 2: modules, and where roofsweep is.
+# module load cuda openmpi netcdf
+roofsweep=${ROOFSWEEP:-roofsweep}
+
+# Each task sees all GPUs of its node and takes the one of its rank on that node; with
+# -o gpu-affinity=per-task each sees one, as its device 0. Both are right.
+# Two minutes before the limit the tasks get USR1: roofsweep writes its file and ends with 5. Flux requeues
+# on no exit status: submit the same line again; --resume goes on where there is a journal.
+flux run --nodes="$(flux getattr size)" --tasks-per-node="$gpus" --gpus-per-node="$gpus" \
+    --time-limit="$limit" --signal=USR1@2m \
+    "$roofsweep" --resume "${@:?flux batch jobscripts/flux.sh sweep.ini}"

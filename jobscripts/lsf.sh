@@ -1,0 +1,32 @@
+#!/bin/bash
+# LSF: manifest=sweep.ini bsub < jobscripts/lsf.sh      (read from standard input: no arguments)
+# One rank per GPU on all hosts. Edit the two places marked EDIT.
+
+# EDIT 1: the machine and the time. ptile is the number of GPUs of a host, -n that times the hosts;
+# `limit` is -W (minutes) less three, and must stay below it.
+#BSUB -n 8
+#BSUB -R "span[ptile=4]"
+#BSUB -gpu "num=4:j_exclusive=yes"
+#BSUB -W 60
+limit=57m
+# CPU nodes: no -gpu line, ptile=1, -x, and options="--device cpu" beside manifest=.
+
+#BSUB -J roofsweep
+#BSUB -oo roofsweep.%J.log
+# Status 5 is an interrupted sweep, which --resume goes on with: LSF requeues it. -r: so it does when a
+# host fails.
+#BSUB -Q "5"
+#BSUB -r
+
+# EDIT 2: modules, and where roofsweep is.
+# module load cuda openmpi netcdf
+roofsweep=${ROOFSWEEP:-roofsweep}
+
+# Ahead of the limit `timeout` sends USR1 to Open MPI's mpirun, which hands it on to the ranks: roofsweep
+# writes its file and ends with 5. It is not LSF's own warning signal (-wa, -wt), because that may reach a
+# rank twice, from LSF and from mpirun, and a second signal ends a rank at once.
+# With jsrun: jsrun -n ALL_GPUS -a 1 -g 1 -c CORES in mpirun's place.
+# shellcheck disable=SC2086 # options are words
+timeout --foreground --preserve-status --signal=USR1 "$limit" \
+    mpirun -n "$LSB_DJOB_NUMPROC" --hostfile "$LSB_DJOB_HOSTFILE" --bind-to none \
+    "$roofsweep" --resume "${manifest:?manifest=sweep.ini bsub < jobscripts/lsf.sh}" ${options:-}

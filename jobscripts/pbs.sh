@@ -1,0 +1,30 @@
+#!/bin/bash
+# PBS Pro, OpenPBS: qsub -v manifest=sweep.ini jobscripts/pbs.sh      (qsub hands on no arguments)
+# One rank per GPU on all nodes. Edit the two places marked EDIT.
+
+# EDIT 1: the machine and the time. mpiprocs is the number of GPUs of a node; `limit` is walltime less
+# three minutes, and must stay below it.
+#PBS -l select=2:ncpus=32:mpiprocs=4:ngpus=4
+#PBS -l place=scatter:excl
+#PBS -l walltime=01:00:00
+limit=57m
+# CPU nodes: select=2:ncpus=64:mpiprocs=1, and -v "manifest=sweep.ini,options=--device cpu".
+
+#PBS -N roofsweep
+#PBS -j oe
+#PBS -r y
+
+# EDIT 2: modules, and where roofsweep is.
+# module load cuda openmpi netcdf
+roofsweep=${ROOFSWEEP:-roofsweep}
+
+cd "$PBS_O_WORKDIR" || exit
+# PBS warns of no time limit, so `timeout` does, and Open MPI's mpirun hands USR1 on to the ranks:
+# roofsweep writes its file and ends with 5. --foreground: the signal goes to mpirun alone, once; a second
+# one would end a rank at once. --resume begins where there is no journal yet, and goes on where there is
+# one: when a node fails PBS reruns the job by itself (-r y). PBS requeues on no exit status: after 5 submit
+# the same line again, or a chain of jobs ahead: qsub -W depend=afternotok:JOB -v manifest=...
+# shellcheck disable=SC2086 # options are words
+timeout --foreground --preserve-status --signal=USR1 "$limit" \
+    mpirun -n "$(wc -l <"$PBS_NODEFILE")" --hostfile "$PBS_NODEFILE" --bind-to none \
+    "$roofsweep" --resume "${manifest:?qsub -v manifest=sweep.ini jobscripts/pbs.sh}" ${options:-}

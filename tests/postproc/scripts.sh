@@ -1,0 +1,107 @@
+#!/bin/sh
+# postproc/ on a file of the quick start: figures and tables that say something, clear errors, and every
+# recipe of its README.
+. "$(dirname "$0")/../mpi/lib.sh"
+python 'import matplotlib' 2>/dev/null || {
+    echo "skipped: no matplotlib (package python3-matplotlib)"
+    exit 77
+}
+unset DISPLAY
+export MPLCONFIGDIR="$work"
+script() {
+    name=$1
+    shift
+    "$ROOFSWEEP_PYTHON" "$root/postproc/$name" "$@"
+}
+sed 's/^device = auto/device = cpu/' "$root/sweeps/quickstart.ini" >quickstart.ini
+expect 0 run 2 quickstart.ini
+expect 0 run 2 --output again.nc quickstart.ini
+
+# drawn FILE: a PNG of some content: not one colour, and several colours of curves.
+drawn() {
+    [ "$(wc -c <"$1")" -gt 10000 ] || fail "$1 is small"
+    python '
+import sys
+from matplotlib import pyplot
+pixels = (pyplot.imread(sys.argv[1])[:, :, :3] * 255).astype(int).reshape(-1, 3)
+coloured = pixels[pixels.max(axis=1) - pixels.min(axis=1) > 60]
+assert len(coloured) > 2000, f"{len(coloured)} coloured pixels"
+assert len(pixels) - len(pixels[pixels.min(axis=1) > 250]) < 0.5 * len(pixels), "mostly dark"
+' "$1" || fail "$1 shows nothing"
+}
+expect 0 script roofline.py quickstart.nc --output figure.png
+says figure-filters.png
+drawn figure-filters.png
+drawn figure-shape.png
+expect 0 script roofline.py quickstart.nc --label shape --by hidden --output one.png
+drawn one.png
+expect 0 script roofline.py quickstart.nc
+head -c 5 quickstart.pdf | grep -q '%PDF-' || fail "quickstart.pdf is none"
+h200=$root/tests/data/paper_h200.nc
+expect 0 script roofline.py "$h200" --label lstm-sequence --output h200.png
+drawn h200.png
+
+# 0: nothing beyond the threshold. 1: something is, here what was made twice as slow.
+expect 0 script compare.py quickstart.nc again.nc --threshold 100000
+for device in $(python '
+import xarray
+print(*xarray.open_dataset("quickstart.nc").device_uuid.values)
+'); do says "$device"; done
+says "Beyond 100000 %: nothing"
+python '
+import netCDF4, shutil, sys
+shutil.copy(sys.argv[1], "slow.nc")
+data = netCDF4.Dataset("slow.nc", "a")
+data["time_median"][:] *= 2
+data["device_peak_bandwidth"][:] /= 2
+data["algorithm"][0] = "another"
+data.close()
+' "$h200"
+expect 1 script compare.py "$h200" slow.nc
+says "2#0 vm bandwidth dram: -50.0 %"
+says "2#0 vm times: 118 configurations, at most +100.0 %"
+says "+100.0 %*"
+expect 1 script compare.py "$h200" slow.nc --configurations 118
+[ "$(grep -c 'differs$' output)" = 1 ] || { cat output; fail "a changed algorithm is not said"; }
+! grep -q "1#0 vm .*: " output || { cat output; fail "the reference differs from itself"; }
+
+# Wrong files and wrong words: status 2 and a sentence, no traceback.
+refused() {
+    text=$1
+    shift
+    expect 2 script "$@"
+    says "$text"
+    ! grep -q Traceback output || { cat output; fail "a traceback"; }
+}
+echo "no netcdf" >text.nc
+head -c 20000 quickstart.nc >torn.nc
+python 'import xarray; xarray.Dataset({"a": ("x", [1, 2])}).to_netcdf("other.nc")'
+for name in roofline.py compare.py; do
+    expect 0 script "$name" --help
+    refused "none.nc: No such file" "$name" none.nc
+    refused "text.nc: no NetCDF file" "$name" text.nc
+    refused "torn.nc: " "$name" torn.nc
+    refused "no result file of roofsweep" "$name" other.nc
+done
+refused "there are: filters, shape" roofline.py quickstart.nc --label nope
+refused "no parameter 'nope'" roofline.py quickstart.nc --by nope
+refused "neither .png nor .pdf" roofline.py quickstart.nc --output figure.txt
+refused "cannot write" roofline.py quickstart.nc --output nowhere/figure.pdf
+refused "only one device" compare.py "$h200"
+
+# recipes LANGUAGE: the README's blocks of it, in one file.
+recipes() {
+    sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p}" "$root/postproc/README.md" >recipes
+    [ -s recipes ] || fail "the README has no recipes in $1"
+}
+recipes python
+expect 0 "$ROOFSWEEP_PYTHON" -W error recipes
+says "im2col+gemm"
+says "launches: conv2d_"
+recipes sh
+expect 0 sh -eu recipes
+says "manifest = "
+if command -v ncks >/dev/null; then
+    recipes nco
+    expect 0 sh -eu recipes
+fi

@@ -1,0 +1,177 @@
+#!/bin/bash
+# A real Slurm of two virtual nodes in this machine: its daemons, its srun, jobscripts/slurm.sh. The
+# nodes have host names and a /tmp of their own (unshare); nothing of the machine's own Slurm is
+# touched, and all daemons end with the test. Needs root and the packages slurm-wlm and munge.
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+[ "$(id -u)" = 0 ] || skip "not root"
+for program in munged slurmctld slurmd srun sbatch scancel scontrol unshare; do
+    command -v "$program" >/dev/null || skip "no $program (packages slurm-wlm munge util-linux)"
+done
+unshare --mount --uts --pid --fork true 2>/dev/null || skip "unshare is not allowed here"
+id munge >/dev/null 2>&1 || skip "no user munge"
+
+# Not below /tmp: there the nodes see their own.
+export TMPDIR=/var/tmp
+. "$(dirname "$0")/../mpi/lib.sh"
+chmod 755 "$work"
+slurm_daemons="" munge_daemon=""
+# Orderly first. What does not end by itself is killed, and the death of its unshare ends a whole node.
+clean_up() {
+    scontrol shutdown >/dev/null 2>&1 || true
+    for _ in $(seq 50); do
+        # shellcheck disable=SC2086 # one word per process
+        kill -0 $slurm_daemons 2>/dev/null || break
+        sleep 0.1
+    done
+    for pid in $slurm_daemons $munge_daemon; do
+        kill -KILL "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    cd /
+    rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 1' INT TERM
+
+cp "$ROOFSWEEP_BIN/roofsweep" "$ROOFSWEEP_BIN/roofsweep-worker-cpu" .
+export PATH=$work:$PATH
+export OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_pml=ob1
+python '
+import socket
+sockets = [socket.socket() for _ in range(3)]
+for one in sockets:
+    one.bind(("127.0.0.1", 0))
+print(*(one.getsockname()[1] for one in sockets))
+' >ports
+read -r port port1 port2 <ports
+
+write_slurm_conf() {
+    mkdir state log spool.n1 spool.n2
+    cat >slurm.conf <<CONF
+ClusterName=roofsweep
+SlurmctldHost=$(hostname -s)(127.0.0.1)
+SlurmctldPort=$port
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=$work/munge/socket
+CredType=cred/munge
+StateSaveLocation=$work/state
+SlurmdSpoolDir=$work/spool.%n
+SlurmctldPidFile=$work/slurmctld.pid
+SlurmdPidFile=$work/slurmd.%n.pid
+SlurmctldLogFile=$work/log/slurmctld
+SlurmdLogFile=$work/log/slurmd.%n
+SlurmdParameters=config_overrides
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SwitchType=switch/none
+MpiDefault=pmix
+ReturnToService=2
+SchedulerParameters=sched_interval=2
+NodeName=n1 NodeHostname=$(hostname -s) NodeAddr=127.0.0.1 Port=$port1 CPUs=8 State=UNKNOWN
+NodeName=n2 NodeHostname=$(hostname -s) NodeAddr=127.0.0.1 Port=$port2 CPUs=8 State=UNKNOWN
+PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
+CONF
+    export SLURM_CONF=$work/slurm.conf
+}
+
+start_munge() {
+    install -d -o munge -g munge -m 755 munge
+    install -o munge -g munge -m 400 /dev/null munge/key
+    head -c 1024 /dev/urandom >munge/key
+    setsid setpriv --reuid=munge --regid=munge --clear-groups munged --foreground --force \
+        --socket="$work/munge/socket" --key-file="$work/munge/key" --pid-file="$work/munge/pid" \
+        --log-file="$work/munge/log" --seed-file="$work/munge/seed" 2>munge.err &
+    munge_daemon=$!
+    for _ in $(seq 100); do
+        [ ! -S munge/socket ] || return 0
+        sleep 0.1
+    done
+    cat munge.err munge/log >&2
+    fail "munged does not start"
+}
+
+# start_node NAME
+start_node() {
+    setsid unshare --mount --uts --pid --fork --kill-child --mount-proc sh -c \
+        "mount -t tmpfs tmpfs /tmp && hostname $1 && exec slurmd -D -N $1" >"log/$1" 2>&1 &
+    slurm_daemons="$! $slurm_daemons"
+}
+
+start_cluster() {
+    write_slurm_conf
+    start_munge
+    setsid slurmctld -D -c >log/ctld 2>&1 &
+    slurm_daemons="$! $slurm_daemons"
+    start_node n1
+    start_node n2
+    for _ in $(seq 200); do
+        [ "$(sinfo -h -t idle -o %D 2>/dev/null)" != 2 ] || return 0
+        sleep 0.1
+    done
+    tail -n 20 log/* >&2
+    fail "the two nodes do not come up"
+}
+
+# ran_on FILE HOSTS: the rows were measured on these hosts.
+ran_on() {
+    python '
+import sys, xarray
+hosts = set(xarray.open_dataset(sys.argv[1]).hostname.values)
+assert hosts == set(sys.argv[2].split()), hosts
+' "$1" "$2" || fail "$1: not measured on $2"
+}
+
+enough_records() {
+    [ "$(grep -c '"kind":"record"' job.nc.journal 2>/dev/null)" -ge "$1" ]
+}
+
+# job_is STATE MORE: as scontrol shows it.
+job_is() {
+    scontrol show job "$job" >job.state
+    grep -q "JobState=$1" job.state && grep -q "$2" job.state
+}
+
+# wait_for WHAT COMMAND...
+wait_for() {
+    what=$1
+    shift
+    for _ in $(seq 300); do
+        ! "$@" 2>/dev/null || return 0
+        sleep 0.1
+    done
+    scontrol show job "$job" >&2
+    cat job.out >&2 || true
+    fail "waited 30 s for the job's $what"
+}
+
+start_cluster
+write_sweep sweep.ini
+expect 0 srun -N2 -n4 --ntasks-per-node=2 roofsweep sweep.ini
+complete sweep.nc 200
+ran_on sweep.nc "n1 n2"
+
+# The job script: USR1 ends it in an orderly way, the job is requeued, and the second run goes on.
+sed 's/^iterations = .*/iterations = 20000/' sweep.ini >long.ini
+sed '/^#SBATCH --gpus/d; s/\(--ntasks-per-node\)=.*/\1=2/' "$root/jobscripts/slurm.sh" >slurm.sh
+job=$(sbatch --parsable --output=job.out slurm.sh long.ini --output job.nc)
+wait_for "20 records" enough_records 20
+scancel --signal=USR1 "$job"
+wait_for "requeue" job_is PENDING Restarts=1
+grep -q "interrupted by a signal" job.out || { cat job.out; fail "not interrupted in an orderly way"; }
+! grep -q "worker was killed" job.out || { cat job.out; fail "the signal killed workers"; }
+python '
+import xarray
+data = xarray.open_dataset("job.nc")
+assert 20 <= data.sizes["config"] < 200, data.sizes
+assert (data.status == 0).all(), "a signal made a configuration fail"
+' || { cat job.out; fail "what the interrupted job left"; }
+scontrol update "jobid=$job" StartTime=now # Slurm holds a requeued job back for two minutes
+wait_for "end" job_is COMPLETED Restarts=1
+complete job.nc 200
+ran_on job.nc "n1 n2"
