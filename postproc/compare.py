@@ -9,6 +9,7 @@ files. A device whose roofs were measured by several runs of one file is one lin
 Exit status: 0 nothing differs, 1 something does, 2 the comparison was not possible."""
 import argparse
 import os
+import signal
 import sys
 
 from results import fail, frame, load, np, roofs, scaled
@@ -200,4 +201,5 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `compare.py ... | head` is no error
     sys.exit(main())

@@ -70,7 +70,7 @@ static enum status enqueue_iteration(struct device_state *state, struct work *wo
 static enum status enqueue(struct device_state *state, struct work *work, bool cold, int iterations,
                            double *host_time, struct error *error)
 {
-    const double chunk_time = 1.5e-3, margin = 1.25, least = 20e-6;
+    const double chunk_time = 1.5e-3, margin = 2.0, least = 20e-6;
     double estimate = work->enqueue_time;
     int chunk = estimate > 0.0 ? (int)fmax(1.0, chunk_time / estimate) : iterations;
     for (int first = 0; first < iterations; first += chunk) {
