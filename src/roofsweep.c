@@ -79,6 +79,12 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, const
     return status;
 }
 
+static void say(const struct log *log, enum status status, const struct error *error)
+{
+    if (status && log->rank == 0)
+        log_error(log, error);
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
@@ -91,11 +97,13 @@ int main(int argc, char **argv)
         MPI_Init(&argc, &argv);
         MPI_Comm_rank(MPI_COMM_WORLD, &log.rank);
         status = run_sweep(MPI_COMM_WORLD, &options, &log, argc, argv, &error);
+        /* Before the ranks part: a launcher may kill this one as soon as another has ended badly. */
+        say(&log, status, &error);
         MPI_Finalize();
-    } else if (status == STATUS_OK) {
-        status = run_locally(&options, &log, &error);
+        return exit_code_of(status);
     }
-    if (status && log.rank == 0)
-        log_error(&log, &error);
+    if (status == STATUS_OK)
+        status = run_locally(&options, &log, &error);
+    say(&log, status, &error);
     return exit_code_of(status);
 }
