@@ -202,9 +202,10 @@ static enum status compare_devices(struct sweep *sweep, struct error *error)
     MPI_Gather(own, sizeof *own, MPI_BYTE, sweep->devices, sizeof *own, MPI_BYTE, 0, sweep->comm);
     MPI_Gather(choice, CHOICE, MPI_CHAR, choices, CHOICE, MPI_CHAR, 0, sweep->comm);
     if (sweep->rank == 0) {
+        log_devices(sweep, choices, CHOICE);
         status = agreement_check_devices(sweep->devices, sweep->ranks, error);
-        if (status == STATUS_OK)
-            log_devices(sweep, choices, CHOICE);
+        if (status == STATUS_OK && !sweep->manifest->sweep.replicate)
+            status = agreement_check_kinds(sweep->devices, sweep->ranks, error);
     }
     free(choices);
     return agreement_reach(sweep->comm, status, error);

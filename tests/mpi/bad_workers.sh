@@ -28,6 +28,16 @@ worker 'while read -r line; do printf "{\"reply\":\"devices\",\"count\":1}\n"; d
 expect 4 "$ROOFSWEEP_BIN/roofsweep" --output kind.nc sweep.ini
 says "about something else"
 
+# One rank's GPU does not open: its CPU must not take, and skip, what the GPUs are for.
+worker '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || { echo "fell off the bus" >&2; exit 7; }
+"$REAL" | sed -u "s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/"'
+mv bin/roofsweep-worker-cpu bin/roofsweep-worker-cuda
+worker 'exec "$REAL"'
+expect 4 run 2 --device auto --output mixed.nc sweep.ini
+says "fell off the bus"
+says "rank 1 on"
+[ ! -e mixed.nc.journal ] || fail "it began all the same"
+
 [ "$(nproc)" -ge 2 ] || exit 0 # two ranks on one core are one device
 worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
 [ ! -e lost ] || exit 7
