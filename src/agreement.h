@@ -17,4 +17,8 @@ char *agreement_share_text(MPI_Comm comm, const char *text);
 /* STATUS_DEVICE if two of these devices are the same GPU: (hostname, uuid). */
 enum status agreement_check_devices(const struct device *devices, int count, struct error *error);
 
+/* STATUS_DEVICE if one is a GPU and another a CPU. They must not share out one list: what only the GPU
+ * offers, the CPU would take and skip at once. */
+enum status agreement_check_kinds(const struct device *devices, int count, struct error *error);
+
 #endif

@@ -1,6 +1,5 @@
 #include "axis.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "array.h"

@@ -25,6 +25,7 @@ struct coordinator {
     struct rank *ranks;
     int rank_count;
     size_t failures;
+    size_t dropped; /* with replicate, configurations whose device was lost */
     bool stopping;
     enum status status;
     struct error error;
@@ -185,7 +186,8 @@ static void stop_when_done(struct coordinator *coordinator)
         able |= coordinator->ranks[rank].state < RANK_LOST;
     }
     if (schedule_remaining(coordinator->schedule) == 0 && !preparing)
-        stop(coordinator, STATUS_OK, "");
+        stop(coordinator, coordinator->dropped ? STATUS_DEVICE : STATUS_OK,
+             "a device was lost before it had measured everything; --resume measures the rest");
     else if (!able)
         stop(coordinator, STATUS_DEVICE, "no rank is left that has a usable device");
 }
@@ -262,7 +264,9 @@ static void take_loss(struct coordinator *coordinator, const struct letter *lett
     log_print(coordinator->log, LOG_WARNING, "rank %d has lost its device, the others go on: %s",
               letter->from, letter->text);
     coordinator->ranks[letter->from].state = RANK_LOST;
+    size_t total = schedule_total(coordinator->schedule);
     schedule_lose(coordinator->schedule, letter->from);
+    coordinator->dropped += total - schedule_total(coordinator->schedule);
     hand_out_when_prepared(coordinator);
 }
 

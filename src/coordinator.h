@@ -37,7 +37,8 @@ void coordinator_interrupt(struct coordinator *coordinator);
 bool coordinator_finished(const struct coordinator *coordinator);
 
 /* How it ended: STATUS_OK; STATUS_FAILED after max_failures; STATUS_DEVICE if no rank is left that can
- * measure; STATUS_INTERRUPTED; STATUS_SYSTEM if the journal could not be written. */
+ * measure, or with replicate if a device was lost before it had measured everything;
+ * STATUS_INTERRUPTED; STATUS_SYSTEM if the journal could not be written. */
 enum status coordinator_status(const struct coordinator *coordinator, struct error *error);
 
 /* Configurations of the plan that these results lack, on any device. */

@@ -22,6 +22,7 @@ enum stage {
 static const double open_timeout = 120, roofs_timeout = 300;
 /* New workers that may fail to open the device one after the other before it counts as lost. */
 static const int reopen_most = 3;
+static const char out_of_turn[] = "the worker's answer is about something else";
 
 struct executor {
     struct executor_settings settings;
@@ -92,9 +93,9 @@ static void send_request(struct executor *executor, const struct request *reques
     free(line);
 }
 
-/* Waits for one reply; only before the sweep has begun. */
+/* Waits for one reply, of this kind; only before the sweep has begun. */
 static enum status ask(struct executor *executor, const struct request *request,
-                       struct reply *reply, struct error *error)
+                       enum reply_kind kind, struct reply *reply, struct error *error)
 {
     char *line = NULL;
     enum worker_event event;
@@ -104,13 +105,17 @@ static enum status ask(struct executor *executor, const struct request *request,
         worker_client_poll(executor->client, descriptors);
         poll(descriptors, 2, 100);
     }
-    if (event == WORKER_LOST)
+    if (event == WORKER_LOST) {
+        error_prefix(error, "%s", executor->program);
         return STATUS_DEVICE;
+    }
     enum status status = reply_decode(line, reply, error);
     free(line);
     if (status == STATUS_OK && reply->kind == REPLY_ERROR) {
         *error = reply->error;
         status = reply->status;
+    } else if (status == STATUS_OK && reply->kind != kind) {
+        status = error_set(error, STATUS_SYSTEM, "%s: %s", executor->program, out_of_turn);
     }
     return status;
 }
@@ -139,12 +144,12 @@ static enum status open_program(struct executor *executor, const char *program, 
     executor->program = program;
     enum status status = start_worker(executor, error);
     if (status == STATUS_OK)
-        status = ask(executor, &request, &reply, error);
+        status = ask(executor, &request, REPLY_DEVICES, &reply, error);
     if (status == STATUS_OK && strcmp(program, "roofsweep-worker-cpu") != 0)
         status = choose_index(&executor->settings.binding, reply.count, &request.index, error);
     request.op = REQUEST_DESCRIBE;
     if (status == STATUS_OK)
-        status = ask(executor, &request, &reply, error);
+        status = ask(executor, &request, REPLY_DEVICE, &reply, error);
     if (status == STATUS_OK) {
         executor->device = reply.device;
         executor->device.index = request.index;
@@ -314,14 +319,14 @@ static void handle_reopened(struct executor *executor, const struct reply *reply
         attempt(executor);
         return;
     }
-    snprintf(why, sizeof why, "the device is now %.90s", reply->device.uuid);
+    snprintf(why, sizeof why, "the device is now '%.90s'", reply->device.uuid);
     attempt_failed(executor, reply->kind == REPLY_ERROR ? reply->error.text : why);
 }
 
 static void handle_roofs(struct executor *executor, struct reply *reply)
 {
     if (reply->kind != REPLY_DEVICE) {
-        attempt_failed(executor, reply->error.text);
+        attempt_failed(executor, reply->kind == REPLY_ERROR ? reply->error.text : out_of_turn);
         return;
     }
     struct device *device = &reply->device;
@@ -337,14 +342,22 @@ static void handle_roofs(struct executor *executor, struct reply *reply)
     free(text);
 }
 
+static bool is_requested(const struct executor *executor, const struct record *record)
+{
+    struct request request;
+    struct error error;
+    return request_decode(executor->request, &request, &error) == STATUS_OK &&
+           strcmp(request.configuration, record->configuration) == 0;
+}
+
 static void handle_record(struct executor *executor, struct reply *reply)
 {
-    if (reply->kind == REPLY_RECORD)
+    if (reply->kind == REPLY_RECORD && is_requested(executor, &reply->record))
         deliver(executor, &reply->record);
     else if (reply->kind == REPLY_ERROR && reply->status != STATUS_DEVICE)
         deliver_failure(executor, reply->error.text);
     else
-        attempt_failed(executor, reply->error.text);
+        attempt_failed(executor, reply->kind == REPLY_ERROR ? reply->error.text : out_of_turn);
 }
 
 static void handle_line(struct executor *executor, const char *line)
@@ -358,7 +371,7 @@ static void handle_line(struct executor *executor, const char *line)
         handle_reopened(executor, &reply);
     else if (executor->stage == STAGE_ROOFS)
         handle_roofs(executor, &reply);
-    else if (executor->stage == STAGE_MEASURING)
+    else
         handle_record(executor, &reply);
     reply_clear(&reply);
 }
@@ -370,15 +383,17 @@ void executor_step(struct executor *executor)
     if (!executor->client || executor->stage == STAGE_STOPPED)
         return;
     enum worker_event event = worker_client_step(executor->client, &line, &why);
-    if (event == WORKER_LINE) {
-        handle_line(executor, line);
-        free(line);
-    } else if (event == WORKER_LOST && executor->stage == STAGE_IDLE) {
-        worker_client_destroy(executor->client); /* nothing was lost; the next work starts a new one */
+    if (event == WORKER_QUIET)
+        return;
+    if (executor->stage == STAGE_IDLE) { /* it ended, or said what nobody asked */
+        worker_client_destroy(executor->client); /* the next work starts a new one */
         executor->client = NULL;
-    } else if (event == WORKER_LOST) {
+    } else if (event == WORKER_LINE) {
+        handle_line(executor, line);
+    } else {
         attempt_failed(executor, why.text);
     }
+    free(line);
 }
 
 void executor_handle(struct executor *executor, const struct letter *letter)

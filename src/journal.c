@@ -18,7 +18,7 @@ struct journal {
     int fd;
     char *path;
     off_t end; /* byte; what lies behind it was never acknowledged */
-    bool torn; /* something does, and could not be cut off */
+    bool torn; /* something may, and is to be cut off */
 };
 
 /* The line's frame. The checksum is of what stands between CHECKED and the last brace. */
@@ -101,10 +101,9 @@ enum status journal_open(const char *path, enum journal_mode mode, struct journa
     enum status status = file_open(path, mode, &opened->fd, error);
     if (status == STATUS_OK)
         status = file_lock(opened->fd, path, error);
-    if (status == STATUS_OK)
+    opened->torn = true;
+    if (status == STATUS_OK && mode == JOURNAL_RESUME)
         status = find_end(opened->fd, path, &opened->end, error);
-    if (status == STATUS_OK && ftruncate(opened->fd, opened->end) != 0)
-        status = system_error(error, path, "cut off its torn last line");
     if (status == STATUS_OK && mode == JOURNAL_CREATE)
         status = folder_sync(path, error);
     if (status == STATUS_OK)

@@ -14,9 +14,10 @@
 
 struct journal; /* open for appending, locked against a second job (where the filesystem has locks) */
 
-/* JOURNAL_CREATE refuses a file that exists; JOURNAL_RESUME refuses one that does not, and cuts off a
- * torn last line. STATUS_USAGE: exists / does not exist / is in use by another job. */
-enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME };
+/* JOURNAL_CREATE refuses a file that exists; the others refuse one that does not. The first append cuts
+ * off a torn last line, and with JOURNAL_REPLACE all that the file holds.
+ * STATUS_USAGE: exists / does not exist / is in use by another job. */
+enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME, JOURNAL_REPLACE };
 enum status journal_open(const char *path, enum journal_mode mode, struct journal **journal,
                          struct error *error);
 

@@ -52,7 +52,7 @@ static const char help_text[] =
     "\n"
     "Exit status: 0 all configurations measured (or skipped with a reason); 1 a file, a library or MPI\n"
     "failed; 2 command line or manifest wrong, nothing ran; 3 some configurations failed; 4 no usable\n"
-    "device; 5 interrupted, go on with --resume.\n";
+    "device, or (replicate) one was lost before its end; 5 interrupted, go on with --resume.\n";
 
 enum exit_code exit_code_of(enum status status)
 {

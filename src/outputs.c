@@ -53,33 +53,6 @@ enum status outputs_check(const char *path, bool resume, bool overwrite, struct 
     return STATUS_OK;
 }
 
-/* The lock is taken first, so that a job that still writes is not robbed of its files. */
-static enum status remove_older(const struct outputs *outputs, struct error *error)
-{
-    struct journal *journal;
-    if (exists(outputs->journal)) {
-        enum status status = journal_open(outputs->journal, JOURNAL_RESUME, &journal, error);
-        if (status)
-            return status;
-        journal_close(journal);
-    }
-    if ((unlink(outputs->journal) != 0 && errno != ENOENT) ||
-        (unlink(outputs->netcdf) != 0 && errno != ENOENT))
-        return error_set(error, STATUS_SYSTEM, "cannot remove %s or its journal: %s",
-                         outputs->netcdf, strerror(errno));
-    return STATUS_OK;
-}
-
-enum status outputs_open(const struct outputs *outputs, struct journal **journal,
-                         struct error *error)
-{
-    enum status status = outputs->overwrite ? remove_older(outputs, error) : STATUS_OK;
-    if (status)
-        return status;
-    bool go_on = outputs->resume && exists(outputs->journal);
-    return journal_open(outputs->journal, go_on ? JOURNAL_RESUME : JOURNAL_CREATE, journal, error);
-}
-
 static enum status check_settings(const struct outputs *outputs, const struct results *results,
                                   const char *settings, struct error *error)
 {
@@ -92,13 +65,10 @@ static enum status check_settings(const struct outputs *outputs, const struct re
     return STATUS_OK;
 }
 
-enum status outputs_earlier(const struct outputs *outputs, const char *settings,
-                            const struct log *log, struct results **results, struct error *error)
+static enum status read_earlier(const struct outputs *outputs, const char *settings,
+                                const struct log *log, struct results **results,
+                                struct error *error)
 {
-    if (!outputs->resume || !exists(outputs->journal)) {
-        *results = results_create();
-        return *results ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory for results");
-    }
     struct results *earlier;
     bool torn;
     enum status status = journal_read(outputs->journal, &earlier, &torn, error);
@@ -112,5 +82,40 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
         results_destroy(earlier);
     else
         *results = earlier;
+    return status;
+}
+
+enum status outputs_earlier(const struct outputs *outputs, const char *settings,
+                            const struct log *log, struct journal **journal,
+                            struct results **results, struct error *error)
+{
+    struct journal *older = NULL;
+    enum status status = STATUS_OK;
+    if (exists(outputs->journal))
+        status = journal_open(outputs->journal,
+                              outputs->resume ? JOURNAL_RESUME : JOURNAL_REPLACE, &older, error);
+    if (status)
+        return status;
+    if (older && outputs->resume)
+        status = read_earlier(outputs, settings, log, results, error);
+    else if (!(*results = results_create()))
+        status = error_set(error, STATUS_SYSTEM, "no memory for results");
+    if (status)
+        journal_close(older);
+    else
+        *journal = older;
+    return status;
+}
+
+enum status outputs_begin(const struct outputs *outputs, struct journal **journal,
+                          struct error *error)
+{
+    enum status status = STATUS_OK;
+    if (!*journal)
+        status = journal_open(outputs->journal, JOURNAL_CREATE, journal, error);
+    if (status == STATUS_OK && outputs->overwrite && unlink(outputs->netcdf) != 0 &&
+        errno != ENOENT)
+        status = error_set(error, STATUS_SYSTEM, "cannot remove %s: %s", outputs->netcdf,
+                           strerror(errno));
     return status;
 }

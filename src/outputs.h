@@ -19,13 +19,15 @@ struct outputs {
 enum status outputs_check(const char *path, bool resume, bool overwrite, struct outputs *outputs,
                           struct error *error);
 
-/* Opens the journal; removes older files where overwriting was asked for. */
-enum status outputs_open(const struct outputs *outputs, struct journal **journal,
-                         struct error *error);
-
-/* With resume, what the journal holds; otherwise, or if there is none yet, empty results. STATUS_USAGE if it
- * was measured with other settings than these, since the rows could not be compared. */
+/* An older journal is opened, so that no other job has it, and with resume read; there is no *journal and
+ * there are empty results otherwise. STATUS_USAGE if another job has it, or if it was measured with other
+ * settings than these, since the rows could not be compared. Changes no file. */
 enum status outputs_earlier(const struct outputs *outputs, const char *settings,
-                            const struct log *log, struct results **results, struct error *error);
+                            const struct log *log, struct journal **journal,
+                            struct results **results, struct error *error);
+
+/* Creates the journal if it is not open yet; removes an older NetCDF file where overwriting was asked for. */
+enum status outputs_begin(const struct outputs *outputs, struct journal **journal,
+                          struct error *error);
 
 #endif

@@ -1,6 +1,5 @@
 #include "protocol.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const op_words[] = {"devices", "describe", "roofs", "measure", NULL};
@@ -15,11 +14,6 @@ static int word_index(const char *const *words, const char *word)
         if (strcmp(words[i], word) == 0)
             return i;
     return -1;
-}
-
-const char *status_word(enum status status)
-{
-    return status_words[status];
 }
 
 struct request request_default(enum request_op op)
@@ -209,7 +203,7 @@ char *reply_encode(const struct reply *reply)
     if (reply->kind == REPLY_RECORD)
         json_object_set_new(object, "record", record_encode(&reply->record));
     if (reply->kind == REPLY_ERROR) {
-        json_object_set_new(object, "status", json_string(status_word(reply->status)));
+        json_object_set_new(object, "status", json_string(status_words[reply->status]));
         json_object_set_new(object, "text", json_string(reply->error.text));
     }
     return dump(object);

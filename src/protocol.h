@@ -51,7 +51,4 @@ enum status reply_decode(const char *line, struct reply *reply, struct error *er
 void reply_init(struct reply *reply);
 void reply_clear(struct reply *reply);
 
-/* The word of a status in the protocol, "device"; and back, STATUS_SYSTEM if unknown. */
-const char *status_word(enum status status);
-
 #endif

@@ -653,6 +653,7 @@ static void content_write(struct writer *w)
     fields_write(w, device_fields, "device_", DIM_DEVICE, w->devices);
 }
 
+/* The path is gone once the file is open: if the process is killed, nothing of it stays. */
 static enum status image_fill(const struct results *results, const char *path, struct error *error)
 {
     struct writer w = {.results = results};
@@ -663,10 +664,11 @@ static enum status image_fill(const struct results *results, const char *path, s
     if (!failed(&w)) {
         rows_set(&w);
         check(&w, "start of file", nc_create(path, NC_NETCDF4 | NC_CLOBBER, &w.id));
-        if (!failed(&w)) {
-            content_write(&w);
-            check(&w, "end of file", nc_close(w.id));
-        }
+    }
+    unlink(path);
+    if (!failed(&w)) {
+        content_write(&w);
+        check(&w, "end of file", nc_close(w.id));
     }
     rows_free(&w);
     if (w.no_memory)
@@ -748,6 +750,5 @@ enum status results_nc_write(const struct results *results, const char *path, st
         status = image_publish(image, temporary, path, error);
     free(temporary);
     close(image);
-    unlink(image_path);
     return status;
 }

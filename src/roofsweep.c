@@ -1,5 +1,6 @@
 /* roofsweep: sweep.ini -> manifest -> plan -> ranks and workers -> journal -> NetCDF file and table. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,6 +95,7 @@ int main(int argc, char **argv)
     if (status == STATUS_OK)
         log.level = options.level;
     if (status == STATUS_OK && options.action == ACTION_SWEEP) {
+        signal(SIGPIPE, SIG_IGN); /* a sweep goes on when nobody reads its log any more */
         MPI_Init(&argc, &argv);
         MPI_Comm_rank(MPI_COMM_WORLD, &log.rank);
         status = run_sweep(MPI_COMM_WORLD, &options, &log, argc, argv, &error);

@@ -70,7 +70,8 @@ static enum status look_at_outputs(struct sweep *sweep, const struct options *op
     if (status)
         return status;
     manifest_settings_text(sweep->manifest, settings);
-    status = outputs_earlier(&sweep->outputs, settings, sweep->log, &sweep->earlier, error);
+    status = outputs_earlier(&sweep->outputs, settings, sweep->log, &sweep->journal,
+                             &sweep->earlier, error);
     if (status)
         return status;
     /* With replicate, which devices there are is not known yet. */
@@ -201,9 +202,10 @@ static enum status compare_devices(struct sweep *sweep, struct error *error)
     MPI_Gather(own, sizeof *own, MPI_BYTE, sweep->devices, sizeof *own, MPI_BYTE, 0, sweep->comm);
     MPI_Gather(choice, CHOICE, MPI_CHAR, choices, CHOICE, MPI_CHAR, 0, sweep->comm);
     if (sweep->rank == 0) {
+        log_devices(sweep, choices, CHOICE);
         status = agreement_check_devices(sweep->devices, sweep->ranks, error);
-        if (status == STATUS_OK)
-            log_devices(sweep, choices, CHOICE);
+        if (status == STATUS_OK && !sweep->manifest->sweep.replicate)
+            status = agreement_check_kinds(sweep->devices, sweep->ranks, error);
     }
     free(choices);
     return agreement_reach(sweep->comm, status, error);
@@ -217,13 +219,13 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
     return status ? status : compare_devices(sweep, error);
 }
 
-/* Rank 0 opens the journal and writes who works on it; every rank learns its device's key. */
+/* Rank 0 begins or goes on with the journal and writes who works on it; every rank learns its device's key. */
 static enum status begin_session(struct sweep *sweep, int argc, char **argv, struct error *error)
 {
     struct session session = {0};
     enum status status = STATUS_OK;
     if (sweep->rank == 0) {
-        status = outputs_open(&sweep->outputs, &sweep->journal, error);
+        status = outputs_begin(&sweep->outputs, &sweep->journal, error);
         if (status == STATUS_OK)
             status = session_begin(sweep->manifest, sweep->comm, argc, argv, &session, error);
         if (status == STATUS_OK)
@@ -338,8 +340,7 @@ enum status sweep_gather(const char *journal, const char *netcdf, const struct l
 
 enum status sweep_publish(const struct sweep *sweep, struct error *error)
 {
-    bool begun = sweep->complete || sweep->journal;
-    if (sweep->rank != 0 || !begun)
+    if (!sweep->journal)
         return STATUS_OK;
     return sweep_gather(sweep->outputs.journal, sweep->outputs.netcdf, sweep->log, error);
 }

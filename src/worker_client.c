@@ -15,12 +15,15 @@
 
 extern char **environ;
 
-enum { TAIL_MAX = 600 };
+enum { TAIL_MAX = 600, LINE_BYTES_MAX = 64 << 20 };
+
+/* s. A process dies of SIGKILL at once, unless it hangs in a driver: that one is left behind. */
+static const double end_patience = 1, kill_patience = 30;
 
 struct worker_client {
     pid_t pid;
     int requests; /* our end of the socket pair; also the replies */
-    int errors;   /* read end of its standard error */
+    int errors;   /* read end of its standard error; -1: it has closed it */
     int echo;
     char *buffer; /* what of the replies is not yet a line */
     size_t length, capacity;
@@ -62,14 +65,14 @@ static int spawn_bound(const char *path, const cpu_set_t *cpus, posix_spawn_file
     cpu_set_t own;
     posix_spawnattr_t attributes;
     char *const arguments[] = {(char *)path, NULL};
-    if (cpus && sched_getaffinity(0, sizeof own, &own) == 0)
-        sched_setaffinity(0, sizeof *cpus, cpus);
     posix_spawnattr_init(&attributes);
     block_signals(&attributes);
+    bool bound = cpus && sched_getaffinity(0, sizeof own, &own) == 0 &&
+                 sched_setaffinity(0, sizeof *cpus, cpus) == 0;
     int failure = posix_spawn(pid, path, actions, &attributes, arguments, environ);
-    posix_spawnattr_destroy(&attributes);
-    if (cpus)
+    if (bound)
         sched_setaffinity(0, sizeof own, &own);
+    posix_spawnattr_destroy(&attributes);
     return failure;
 }
 
@@ -114,26 +117,37 @@ enum status worker_client_start(const char *path, const cpu_set_t *cpus, int ech
     return STATUS_OK;
 }
 
-/* Returns how it ended, for waitpid's status. */
-static int reap(struct worker_client *client)
+/* False if it is still there after so many seconds. */
+static bool wait_for_end(struct worker_client *client, double seconds, int *status)
 {
-    int status = 0;
-    if (client->pid > 0) {
-        kill(client->pid, SIGKILL);
-        while (waitpid(client->pid, &status, 0) < 0 && errno == EINTR)
-            ;
+    double deadline = monotonic_seconds() + seconds;
+    *status = 0;
+    while (waitpid(client->pid, status, WNOHANG) == 0) {
+        if (monotonic_seconds() > deadline)
+            return false;
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
     client->pid = 0;
-    return status;
+    return true;
+}
+
+static void kill_worker(struct worker_client *client)
+{
+    int unused;
+    if (client->pid == 0)
+        return;
+    kill(client->pid, SIGKILL);
+    wait_for_end(client, kill_patience, &unused);
+    client->pid = 0;
 }
 
 void worker_client_destroy(struct worker_client *client)
 {
     if (!client)
         return;
-    reap(client);
+    kill_worker(client);
     close(client->requests);
-    close(client->errors);
+    close_if_open(client->errors);
     free(client->buffer);
     free(client);
 }
@@ -165,38 +179,38 @@ static void tail_append(struct worker_client *client, const char *text, size_t l
     client->tail[client->tail_length] = '\0';
 }
 
+/* A pipe's worth at most: a worker that prints without end must not keep its rank from all else. */
 static void read_errors(struct worker_client *client)
 {
-    char chunk[4096];
-    ssize_t got;
-    while ((got = read(client->errors, chunk, sizeof chunk)) > 0) {
+    char chunk[65536];
+    if (client->errors < 0)
+        return;
+    ssize_t got = read(client->errors, chunk, sizeof chunk);
+    if (got > 0) {
         tail_append(client, chunk, (size_t)got);
         if (client->echo >= 0 && write(client->echo, chunk, (size_t)got) < 0)
             client->echo = -1;
+    } else if (got == 0) { /* its end would wake every poll */
+        close(client->errors);
+        client->errors = -1;
     }
 }
 
 /* False at the end of the stream. */
 static bool read_replies(struct worker_client *client)
 {
-    for (;;) {
-        if (client->capacity - client->length < 65536) {
-            char *grown = realloc(client->buffer, 2 * client->capacity + 65536);
-            if (!grown)
-                return false;
-            client->buffer = grown;
-            client->capacity = 2 * client->capacity + 65536;
-        }
-        ssize_t got = read(client->requests, client->buffer + client->length,
-                           client->capacity - client->length);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return errno == EAGAIN;
-        if (got == 0)
+    if (client->capacity - client->length < 65536) {
+        char *grown = realloc(client->buffer, 2 * client->capacity + 65536);
+        if (!grown)
             return false;
-        client->length += (size_t)got;
+        client->buffer = grown;
+        client->capacity = 2 * client->capacity + 65536;
     }
+    ssize_t got = read(client->requests, client->buffer + client->length,
+                       client->capacity - client->length);
+    if (got > 0)
+        client->length += (size_t)got;
+    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 static char *take_line(struct worker_client *client)
@@ -224,30 +238,28 @@ static void explain(struct worker_client *client, const char *reason, struct err
 }
 
 /* Its end of the socket is closed, so it is ending: it gets a moment to say how. */
-static int wait_for_end(struct worker_client *client)
-{
-    int status;
-    for (int i = 0; i < 100; ++i) {
-        if (waitpid(client->pid, &status, WNOHANG) == client->pid) {
-            client->pid = 0;
-            return status;
-        }
-        nanosleep(&(struct timespec){0, 10000000}, NULL);
-    }
-    return reap(client);
-}
-
 static void explain_end(struct worker_client *client, struct error *why)
 {
     char reason[128];
-    int status = wait_for_end(client);
+    int status;
+    bool ended = wait_for_end(client, end_patience, &status);
     read_errors(client);
-    if (WIFSIGNALED(status))
+    if (!ended)
+        strcpy(reason, "worker closed its standard output without ending");
+    else if (WIFSIGNALED(status))
         snprintf(reason, sizeof reason, "worker was killed by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
     else
         snprintf(reason, sizeof reason, "worker ended with status %d", WEXITSTATUS(status));
     explain(client, reason, why);
+}
+
+static enum worker_event give_up(struct worker_client *client, const char *reason,
+                                 struct error *why)
+{
+    kill_worker(client);
+    explain(client, reason, why);
+    return WORKER_LOST;
 }
 
 enum worker_event worker_client_step(struct worker_client *client, char **line, struct error *why)
@@ -267,10 +279,10 @@ enum worker_event worker_client_step(struct worker_client *client, char **line, 
     if (client->deadline > 0 && monotonic_seconds() > client->deadline) {
         char reason[64];
         snprintf(reason, sizeof reason, "timed out after %g s", client->timeout);
-        reap(client);
-        explain(client, reason, why);
-        return WORKER_LOST;
+        return give_up(client, reason, why);
     }
+    if (client->length > LINE_BYTES_MAX)
+        return give_up(client, "worker sent a reply without end", why);
     return WORKER_QUIET;
 }
 

@@ -1,7 +1,6 @@
 #include "workload.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 

@@ -20,6 +20,9 @@ ldd "$roofsweep" | grep -qE '\blib(cuda|cudart|cupti|cudnn|cublas|nvidia)' && fa
 # --gather rebuilds the same file from the journal alone.
 sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/' sweep.ini
 expect 0 "$roofsweep" sweep.ini
+# A log that nobody reads any more does not end it.
+{ "$roofsweep" --overwrite sweep.ini; echo $? >code; } 2>&1 | true
+[ "$(cat code)" = 0 ] || fail "exit status $(cat code) when the log is closed"
 mkdir elsewhere
 cp sweep.nc.journal elsewhere/
 expect 0 "$roofsweep" --gather elsewhere/sweep.nc.journal

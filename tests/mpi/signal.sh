@@ -1,26 +1,37 @@
 #!/bin/sh
 # SIGTERM ends the sweep in an orderly way: what is there is published, exit status 5, --resume goes on.
 . "$(dirname "$0")/lib.sh"
-write_sweep sweep.ini
-sed -i 's/^iterations = .*/iterations = 100/' sweep.ini
-"$ROOFSWEEP_BIN/roofsweep" sweep.ini >output 2>&1 & # alone, without a launcher
+write_sweep sweep.ini "retries = 0"
+sed -i 's/^iterations = .*/iterations = 1000/' sweep.ini
+"$ROOFSWEEP_BIN/roofsweep" sweep.ini >log 2>&1 & # alone, without a launcher
 job=$!
 records=0
 while [ "$records" -lt 20 ]; do
-    kill -0 "$job" 2>/dev/null || { cat output; fail "the sweep ended before the signal"; }
+    kill -0 "$job" 2>/dev/null || { cat log; fail "the sweep ended before the signal"; }
     sleep 0.05
     records=$(grep -c '"kind":"record"' sweep.nc.journal 2>/dev/null || true)
     records=${records:-0}
 done
+# Nobody else may touch its files meanwhile; a second job sees that before it opens a device.
+for option in --resume --overwrite; do
+    expect 2 "$ROOFSWEEP_BIN/roofsweep" "$option" sweep.ini
+    says "in use by another job"
+    [ "$(wc -l <output)" = 1 ] || { cat output; fail "it did more than refuse"; }
+done
+# Launchers signal the whole process group, and the worker may see it first.
+kill -TERM $(pgrep -P "$job")
+sleep 0.1
 kill -TERM "$job"
 status=0
 wait "$job" || status=$?
-[ "$status" = 5 ] || { cat output; fail "exit status $status instead of 5"; }
+[ "$status" = 5 ] || { cat log; fail "exit status $status instead of 5"; }
+cp log output
 says "interrupted"
 python '
 import xarray
-rows = xarray.open_dataset("sweep.nc").sizes["config"]
-assert 20 <= rows < 200, rows
+data = xarray.open_dataset("sweep.nc")
+assert 20 <= data.sizes["config"] < 200, data.sizes
+assert (data.status == 0).all(), data.error.values
 '
 expect 0 run 2 --resume sweep.ini
 complete sweep.nc 200

@@ -1,4 +1,4 @@
-/* Two ranks on one GPU are refused. */
+/* Two ranks on one GPU are refused, and so is a list shared out between GPUs and CPUs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,11 +41,24 @@ static void different_ones_are_fine(void **state)
     assert_int_equal(agreement_check_devices(devices, 5, &error), STATUS_OK);
 }
 
+static void mixed_kinds_are_refused(void **state)
+{
+    (void)state;
+    struct error error = {""};
+    struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
+                               device("cpu", "n2", "cpu-n2-0-1")};
+    assert_int_equal(agreement_check_kinds(devices, 2, &error), STATUS_OK);
+    assert_int_equal(agreement_check_kinds(devices, 3, &error), STATUS_DEVICE);
+    assert_non_null(strstr(error.text, "rank 2 on n2 a cpu device"));
+    assert_non_null(strstr(error.text, "replicate"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_gpu_twice_is_refused),
         cmocka_unit_test(different_ones_are_fine),
+        cmocka_unit_test(mixed_kinds_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -323,10 +323,36 @@ static void test_long_torn_line(void **state)
     struct results *results = read_journal(path, &torn);
     assert_true(torn);
     results_destroy(results);
-    journal_close(open_journal(path, JOURNAL_RESUME));
+    struct journal *journal = open_journal(path, JOURNAL_RESUME);
+    append(journal, "record", record_entry(9, "s1-0", 9));
+    journal_close(journal);
+    results = read_journal(path, &torn);
+    assert_false(torn);
+    assert_int_equal(results->record_count, 3);
+    results_destroy(results);
+}
+
+/* The older lines go with the first new one, and not while another job writes them. */
+static void test_replace(void **state)
+{
+    const char *path = path_of(state);
+    struct journal *second = NULL;
+    struct error error;
+    bool torn;
+    write_records(path, 5);
+    struct journal *journal = open_journal(path, JOURNAL_REPLACE);
+    assert_int_equal(journal_open(path, JOURNAL_REPLACE, &second, &error), STATUS_USAGE);
+    assert_non_null(strstr(error.text, "in use"));
+    struct results *results = read_journal(path, &torn);
+    assert_int_equal(results->record_count, 5);
+    results_destroy(results);
+    append(journal, "record", record_entry(9, "s1-0", 9));
+    append(journal, "record", record_entry(8, "s1-0", 8));
+    journal_close(journal);
     results = read_journal(path, &torn);
     assert_false(torn);
     assert_int_equal(results->record_count, 2);
+    assert_true(results->records[0].time_median == 9);
     results_destroy(results);
 }
 
@@ -488,6 +514,7 @@ int main(void)
         TEST(test_locked),
         TEST(test_every_truncation),
         TEST(test_long_torn_line),
+        TEST(test_replace),
         TEST(test_every_flipped_byte),
         TEST(test_joined_and_foreign_lines),
         TEST(test_unknown_kind),

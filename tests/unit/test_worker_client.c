@@ -85,6 +85,8 @@ static void end_is_explained(void **state)
         /* what ends a sweep does not end its workers: the rank does */
         {"kill -USR1 $$; kill -TERM $$; kill -INT $$; exit 4", "worker ended with status 4"},
         {"printf 'one\\ntwo\\n' >&2; exit 1", "one|two"},
+        {"exec <&- >&-; sleep 1000", "closed its standard output without ending"},
+        {"exec tr '\\0' x </dev/zero", "a reply without end"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         char path[64], *line;
@@ -108,6 +110,23 @@ static void hang_is_ended(void **state)
     worker_client_send(client, "{}", 0.3);
     assert_int_equal(wait_for(client, &line, &why), WORKER_LOST);
     assert_non_null(strstr(why.text, "timed out after 0.3 s; it last printed: waiting"));
+    worker_client_destroy(client);
+    unlink(path);
+}
+
+/* Its standard error at its end must not wake every poll: the rank would spin. */
+static void closed_errors_do_not_wake(void **state)
+{
+    (void)state;
+    char path[64], *line = NULL;
+    struct error why;
+    struct pollfd descriptors[2];
+    struct worker_client *client = start(script(path, "exec 2>&-; echo closed; cat"));
+    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    free(line);
+    assert_int_equal(worker_client_step(client, &line, &why), WORKER_QUIET);
+    worker_client_poll(client, descriptors);
+    assert_int_equal(poll(descriptors, 2, 50), 0);
     worker_client_destroy(client);
     unlink(path);
 }
@@ -147,6 +166,7 @@ int main(void)
         cmocka_unit_test(worker_answers),
         cmocka_unit_test(end_is_explained),
         cmocka_unit_test(hang_is_ended),
+        cmocka_unit_test(closed_errors_do_not_wake),
         cmocka_unit_test(long_replies_arrive_whole),
         cmocka_unit_test(missing_program_is_named),
     };

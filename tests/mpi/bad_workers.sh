@@ -1,0 +1,57 @@
+#!/bin/sh
+# Workers that a rank must not trust: what they say out of turn never becomes a row, and with replicate the
+# configurations of a lost device are not passed over.
+. "$(dirname "$0")/lib.sh"
+write_sweep sweep.ini
+sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/' sweep.ini
+
+# roofsweep looks for its workers beside itself: here, for scripts around the real one.
+mkdir bin
+cp "$ROOFSWEEP_BIN/roofsweep" bin/
+export REAL="$ROOFSWEEP_BIN/roofsweep-worker-cpu"
+ROOFSWEEP_BIN=$work/bin
+worker() {
+    printf '#!/bin/sh\n%s\n' "$1" >bin/roofsweep-worker-cpu
+    chmod +x bin/roofsweep-worker-cpu
+}
+
+# Every record twice: the second one is late for the next configuration.
+worker '"$REAL" | while read -r line; do
+    printf "%s\n" "$line"
+    case $line in *\"reply\":\"record\"*) printf "%s\n" "$line" ;; esac
+done'
+expect 0 "$ROOFSWEEP_BIN/roofsweep" --output twice.nc sweep.ini
+complete twice.nc 4
+
+# An answer of another kind is a failed attempt, with a reason.
+worker 'while read -r line; do printf "{\"reply\":\"devices\",\"count\":1}\n"; done'
+expect 4 "$ROOFSWEEP_BIN/roofsweep" --output kind.nc sweep.ini
+says "about something else"
+
+# One rank's GPU does not open: its CPU must not take, and skip, what the GPUs are for.
+worker '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || { echo "fell off the bus" >&2; exit 7; }
+"$REAL" | sed -u "s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/"'
+mv bin/roofsweep-worker-cpu bin/roofsweep-worker-cuda
+worker 'exec "$REAL"'
+expect 4 run 2 --device auto --output mixed.nc sweep.ini
+says "fell off the bus"
+says "rank 1 on"
+[ ! -e mixed.nc.journal ] || fail "it began all the same"
+
+[ "$(nproc)" -ge 2 ] || exit 0 # two ranks on one core are one device
+worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
+[ ! -e lost ] || exit 7
+while read -r line; do
+    case $line in *\"measure\"*) : >lost; break ;; esac
+    printf "%s\n" "$line"
+done | "$REAL"'
+sed -i 's/^device = cpu/&\ndistribute = replicate/' sweep.ini
+expect 4 run 2 sweep.ini
+says "rank 1 has lost its device"
+says "--resume measures the rest"
+worker 'exec "$REAL"'
+expect 0 run 2 --resume sweep.ini
+python '
+import xarray
+assert xarray.open_dataset("sweep.nc").sizes["config"] == 8
+'
