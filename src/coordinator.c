@@ -24,6 +24,7 @@ struct coordinator {
     struct progress *progress;
     struct rank *ranks;
     int rank_count;
+    unsigned char *losses; /* by plan item: devices that were lost while measuring it */
     size_t failures;
     size_t dropped; /* with replicate, configurations whose device was lost */
     bool stopping;
@@ -126,7 +127,8 @@ struct coordinator *coordinator_create(const struct coordinator_settings *settin
     created->ranks = calloc((size_t)settings->ranks, sizeof *created->ranks);
     created->schedule = schedule_create(settings->plan, settings->ranks,
                                         settings->manifest->sweep.replicate);
-    if (created->ranks && created->schedule && mark_earlier(created, settings)) {
+    created->losses = calloc(settings->plan->count, sizeof *created->losses);
+    if (created->ranks && created->losses && created->schedule && mark_earlier(created, settings)) {
         size_t total = schedule_total(created->schedule);
         size_t left = schedule_remaining(created->schedule);
         created->progress = progress_create(log, total - left, total);
@@ -143,6 +145,7 @@ void coordinator_destroy(struct coordinator *coordinator)
         return;
     progress_destroy(coordinator->progress);
     schedule_destroy(coordinator->schedule);
+    free(coordinator->losses);
     free(coordinator->ranks);
     free(coordinator);
 }
@@ -236,6 +239,17 @@ static void count_outcome(struct coordinator *coordinator, const struct record *
         stop(coordinator, STATUS_FAILED, "as many configurations failed as max_failures allows");
 }
 
+/* Journals the record of a plan item and counts it as done for this rank. */
+static void keep(struct coordinator *coordinator, int rank, size_t item, struct record *record)
+{
+    snprintf(record->label, sizeof record->label, "%s", coordinator->plan->items[item].label);
+    append(coordinator, "record", record_encode(record));
+    schedule_done(coordinator->schedule, rank, item);
+    count_outcome(coordinator, record);
+    progress_update(coordinator->progress, schedule_remaining(coordinator->schedule),
+                    coordinator->failures);
+}
+
 static void take_record(struct coordinator *coordinator, const struct letter *letter)
 {
     struct record record;
@@ -246,23 +260,35 @@ static void take_record(struct coordinator *coordinator, const struct letter *le
     if (rank->state != RANK_BUSY || record_decode(object, &record, &error)) {
         stop(coordinator, STATUS_SYSTEM, "a rank sent something that is no record");
     } else {
-        snprintf(record.label, sizeof record.label, "%s",
-                 coordinator->plan->items[rank->item].label);
-        append(coordinator, "record", record_encode(&record));
-        schedule_done(coordinator->schedule, letter->from, rank->item);
-        count_outcome(coordinator, &record);
-        progress_update(coordinator->progress, schedule_remaining(coordinator->schedule),
-                        coordinator->failures);
+        keep(coordinator, letter->from, rank->item, &record);
         hand_out(coordinator, letter->from);
     }
     json_decref(object);
     record_clear(&record);
 }
 
+/* What a lost rank was measuring goes to another, but a configuration that loses a second device is taken for
+ * the cause: it must not go through all of them. */
+static void suspect(struct coordinator *coordinator, const struct letter *letter)
+{
+    enum { LOSSES_MOST = 2 };
+    const struct rank *rank = &coordinator->ranks[letter->from];
+    if (rank->state != RANK_BUSY || ++coordinator->losses[rank->item] < LOSSES_MOST)
+        return;
+    struct record record;
+    record_init(&record);
+    record_set_config(&record, &coordinator->plan->items[rank->item].config);
+    record.status = RECORD_FAILED;
+    snprintf(record.error, sizeof record.error, "%d devices were lost while measuring it, the last: %s",
+             LOSSES_MOST, letter->text);
+    keep(coordinator, letter->from, rank->item, &record);
+}
+
 static void take_loss(struct coordinator *coordinator, const struct letter *letter)
 {
     log_print(coordinator->log, LOG_WARNING, "rank %d has lost its device, the others go on: %s",
               letter->from, letter->text);
+    suspect(coordinator, letter);
     coordinator->ranks[letter->from].state = RANK_LOST;
     size_t total = schedule_total(coordinator->schedule);
     schedule_lose(coordinator->schedule, letter->from);

@@ -140,15 +140,24 @@ static enum status measure_prepared(const struct run *run, struct record *record
     return status;
 }
 
-/* A failed run leaves no figures behind: its times are those of something else. */
-static void fail(struct record *record, const struct error *error)
+/* A failed run leaves no figures behind, its times are those of something else: only what was asked for,
+ * what ran and how wrong it was. */
+static void forget_figures(struct record *record, const struct config *config)
 {
+    struct record kept = *record;
     free(record->sample);
-    record->sample = NULL;
-    record->sample_count = 0;
-    record->time_median = record->time_mean = record->time_stdev = NAN;
-    record->time_min = record->time_max = record->busy_time = NAN;
-    memcpy(record->error, error->text, sizeof error->text);
+    free(record->kernels);
+    record_init(record);
+    record_set_config(record, config);
+    memcpy(record->implementation, kept.implementation, sizeof kept.implementation);
+    memcpy(record->algorithm, kept.algorithm, sizeof kept.algorithm);
+    memcpy(record->math, kept.math, sizeof kept.math);
+    record->unit = kept.unit;
+    record->workspace = kept.workspace;
+    record->start_time = kept.start_time;
+    record->verify_error = kept.verify_error;
+    record->verify_tolerance = kept.verify_tolerance;
+    record->verify_elements = kept.verify_elements;
 }
 
 enum status measure_config(const struct device_ops *device, struct device_state *state,
@@ -172,11 +181,13 @@ enum status measure_config(const struct device_ops *device, struct device_state 
     if (status == STATUS_DEVICE)
         return status; /* nothing can be released there any more */
     device->release(state, run.work);
+    if (status)
+        forget_figures(record, &run.config);
     record->wall_time = clock_seconds(CLOCK_MONOTONIC) - start;
     record->status = status == STATUS_OK            ? RECORD_MEASURED
                      : status == STATUS_UNSUPPORTED ? RECORD_SKIPPED
                                                     : RECORD_FAILED;
     if (status)
-        fail(record, error);
+        memcpy(record->error, error->text, sizeof error->text);
     return STATUS_OK;
 }

@@ -55,3 +55,18 @@ python '
 import xarray
 assert xarray.open_dataset("sweep.nc").sizes["config"] == 8
 '
+
+# A configuration that ends every device it meets is stopped after the second: the third rank finishes.
+worker '[ ! -e "gone.$OMPI_COMM_WORLD_RANK" ] || exit 7
+while read -r line; do
+    case $line in *\"measure\"*channels=8*filters=16*) : >"gone.$OMPI_COMM_WORLD_RANK"; break ;; esac
+    printf "%s\n" "$line"
+done | "$REAL"'
+sed -i '/^distribute/d' sweep.ini
+expect 3 run 3 --output deadly.nc sweep.ini
+says "2 devices were lost while measuring it"
+python '
+import xarray
+data = xarray.open_dataset("deadly.nc").load()
+assert sorted(data.status.values.tolist()) == [0, 0, 0, 2], data.status.values
+'
