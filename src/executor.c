@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "protocol.h"
 #include "session.h"
 
@@ -241,13 +241,6 @@ static void deliver(struct executor *executor, struct record *record)
     free(text);
 }
 
-static double seconds_since_epoch(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void deliver_failure(struct executor *executor, const char *why)
 {
     struct request request;
@@ -259,7 +252,7 @@ static void deliver_failure(struct executor *executor, const char *why)
         config_parse(request.configuration, &config, &error) == STATUS_OK)
         record_set_config(&record, &config);
     record.status = RECORD_FAILED;
-    record.start_time = seconds_since_epoch();
+    record.start_time = clock_epoch();
     snprintf(record.error, sizeof record.error, "%s", why);
     deliver(executor, &record);
     record_clear(&record);

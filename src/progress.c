@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "clock.h"
 
 static const double line_interval = 30.0; /* s, between lines of a batch log */
 
@@ -12,25 +13,18 @@ struct progress {
     double start, printed; /* s, CLOCK_MONOTONIC */
 };
 
-static double monotonic_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 struct progress *progress_create(const struct log *log, size_t done, size_t total)
 {
     struct progress *progress = calloc(1, sizeof *progress);
     if (!progress)
         return NULL;
-    *progress = (struct progress){log, total, done, monotonic_seconds(), 0};
+    *progress = (struct progress){log, total, done, clock_monotonic(), 0};
     return progress;
 }
 
 void progress_start(struct progress *progress)
 {
-    progress->start = monotonic_seconds();
+    progress->start = clock_monotonic();
 }
 
 static void format_left(double seconds, char text[32])
@@ -59,7 +53,7 @@ void progress_update(struct progress *progress, size_t left, size_t failed)
 {
     const struct log *log = progress->log;
     size_t done = progress->total - left, here = done - progress->at_start;
-    double now = monotonic_seconds(), seconds_left = -1;
+    double now = clock_monotonic(), seconds_left = -1;
     char text[128];
     if (here > 0)
         seconds_left = (now - progress->start) / (double)here * (double)left;

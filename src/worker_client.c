@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
+
 extern char **environ;
 
 enum { TAIL_MAX = 600, LINE_BYTES_MAX = 64 << 20 };
@@ -31,13 +33,6 @@ struct worker_client {
     size_t tail_length;
     double timeout, deadline; /* s; deadline on CLOCK_MONOTONIC, 0: none */
 };
-
-static double monotonic_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void close_if_open(int descriptor)
 {
@@ -120,10 +115,10 @@ enum status worker_client_start(const char *path, const cpu_set_t *cpus, int ech
 /* False if it is still there after so many seconds. */
 static bool wait_for_end(struct worker_client *client, double seconds, int *status)
 {
-    double deadline = monotonic_seconds() + seconds;
+    double deadline = clock_monotonic() + seconds;
     *status = 0;
     while (waitpid(client->pid, status, WNOHANG) == 0) {
-        if (monotonic_seconds() > deadline)
+        if (clock_monotonic() > deadline)
             return false;
         nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
@@ -155,7 +150,7 @@ void worker_client_destroy(struct worker_client *client)
 void worker_client_send(struct worker_client *client, const char *line, double timeout)
 {
     client->timeout = timeout;
-    client->deadline = monotonic_seconds() + timeout;
+    client->deadline = clock_monotonic() + timeout;
     /* Requests are shorter than a socket's buffer, so this is one write; a peer that is gone gives
      * EPIPE, which the next step reports as the loss that it is. */
     struct iovec parts[2] = {{(void *)line, strlen(line)}, {"\n", 1}};
@@ -276,7 +271,7 @@ enum worker_event worker_client_step(struct worker_client *client, char **line, 
         explain_end(client, why);
         return WORKER_LOST;
     }
-    if (client->deadline > 0 && monotonic_seconds() > client->deadline) {
+    if (client->deadline > 0 && clock_monotonic() > client->deadline) {
         char reason[64];
         snprintf(reason, sizeof reason, "timed out after %g s", client->timeout);
         return give_up(client, reason, why);

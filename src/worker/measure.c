@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "../clock.h"
 #include "../stats.h"
 #include "verify.h"
 
@@ -17,13 +17,6 @@ struct run {
     struct work *work;
     bool cold;
 };
-
-static double clock_seconds(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Timed iterations so far, growable; owned. */
 struct samples {
@@ -71,7 +64,7 @@ static enum status time_adaptively(const struct run *run, struct samples *sample
 {
     const struct measure_settings *rule = &run->request->measure;
     const int least = 10, most = 10000;
-    double begin = clock_seconds(CLOCK_MONOTONIC);
+    double begin = clock_monotonic();
     int batch = least;
     for (;;) {
         enum status status = time_batch(run, batch, samples, record, error);
@@ -79,7 +72,7 @@ static enum status time_adaptively(const struct run *run, struct samples *sample
             return status;
         bool converged = stats_uncertainty(samples->values, samples->count) <= rule->stop;
         bool done = converged && samples->total >= rule->min_time;
-        if (done || clock_seconds(CLOCK_MONOTONIC) - begin >= rule->max_time) {
+        if (done || clock_monotonic() - begin >= rule->max_time) {
             record->converged = done;
             return STATUS_OK;
         }
@@ -165,8 +158,8 @@ enum status measure_config(const struct device_ops *device, struct device_state 
                            struct error *error)
 {
     struct run run = {.device = device, .state = state, .request = request};
-    double start = clock_seconds(CLOCK_MONOTONIC);
-    record->start_time = clock_seconds(CLOCK_REALTIME);
+    double start = clock_monotonic();
+    record->start_time = clock_epoch();
     enum status status = config_parse(request->configuration, &run.config, error);
     if (status)
         return status;
@@ -183,7 +176,7 @@ enum status measure_config(const struct device_ops *device, struct device_state 
     device->release(state, run.work);
     if (status)
         forget_figures(record, &run.config);
-    record->wall_time = clock_seconds(CLOCK_MONOTONIC) - start;
+    record->wall_time = clock_monotonic() - start;
     record->status = status == STATUS_OK            ? RECORD_MEASURED
                      : status == STATUS_UNSUPPORTED ? RECORD_SKIPPED
                                                     : RECORD_FAILED;

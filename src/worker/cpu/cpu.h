@@ -27,7 +27,6 @@ struct trace {
     } regions[8];
     size_t count;
 };
-double clock_now(void); /* s, monotonic */
 double trace_begin(const struct trace *trace);
 void trace_end(struct trace *trace, const char *name, double begin);
 

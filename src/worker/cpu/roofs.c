@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../clock.h"
 #include "cpu.h"
 #include "memory.h"
 #include "simd.h"
@@ -80,9 +81,9 @@ static double sweep_once(simd_sweep *sweep, int arrays, char *memory, size_t set
         struct simd_arrays at = {own, own + bytes, own + (size_t)(arrays - 1) * bytes, 0.5,
                                  &result};
 #pragma omp barrier
-        begin = clock_now();
+        begin = clock_monotonic();
         sweep(&at, bytes, repeat);
-        end = clock_now();
+        end = clock_monotonic();
     }
     return end - begin;
 }
@@ -95,8 +96,8 @@ static double sweep_best(simd_sweep *sweep, int arrays, char *memory, size_t set
     int64_t repeat = 1;
     while (sweep_once(sweep, arrays, memory, set, repeat) < sample_time)
         repeat *= 2;
-    double best = INFINITY, begin = clock_now();
-    for (int i = 0; i < 3 || clock_now() - begin < roof_time; ++i)
+    double best = INFINITY, begin = clock_monotonic();
+    for (int i = 0; i < 3 || clock_monotonic() - begin < roof_time; ++i)
         best = fmin(best, sweep_once(sweep, arrays, memory, set, repeat));
     return bytes * (double)repeat / best;
 }
@@ -152,9 +153,9 @@ static double fma_once(const struct simd *simd, enum precision precision, int64_
     {
         double result;
 #pragma omp barrier
-        begin = clock_now();
+        begin = clock_monotonic();
         simd->fma[precision](0.5, iterations, &result);
-        end = clock_now();
+        end = clock_monotonic();
         sum += result;
     }
     return isfinite(sum) ? end - begin : NAN;
@@ -166,8 +167,8 @@ static double fma_best(const struct simd *simd, enum precision precision)
     int64_t iterations = 1024;
     while (fma_once(simd, precision, iterations) < sample_time)
         iterations *= 2;
-    double best = INFINITY, begin = clock_now();
-    for (int i = 0; i < 3 || clock_now() - begin < roof_time; ++i)
+    double best = INFINITY, begin = clock_monotonic();
+    for (int i = 0; i < 3 || clock_monotonic() - begin < roof_time; ++i)
         best = fmin(best, fma_once(simd, precision, iterations));
     return simd->flops[precision] * (double)iterations * omp_get_max_threads() / best;
 }
@@ -184,12 +185,12 @@ static double region_overhead(void)
     enum { BATCHES = 101, REGIONS = 100 };
     double batches[BATCHES];
     for (int i = 0; i < BATCHES; ++i) {
-        double begin = clock_now();
+        double begin = clock_monotonic();
         for (int j = 0; j < REGIONS; ++j) {
 #pragma omp parallel
             __asm__ volatile("" : : : "memory");
         }
-        batches[i] = (clock_now() - begin) / REGIONS;
+        batches[i] = (clock_monotonic() - begin) / REGIONS;
     }
     qsort(batches, BATCHES, sizeof *batches, compare);
     return batches[BATCHES / 2];

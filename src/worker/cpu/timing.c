@@ -1,20 +1,13 @@
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
+#include "../../clock.h"
 #include "cpu.h"
 #include "memory.h"
 
-double clock_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 double trace_begin(const struct trace *trace)
 {
-    return trace ? clock_now() : 0.0;
+    return trace ? clock_monotonic() : 0.0;
 }
 
 void trace_end(struct trace *trace, const char *name, double begin)
@@ -29,7 +22,7 @@ void trace_end(struct trace *trace, const char *name, double begin)
         trace->count++;
     }
     trace->regions[i].count++;
-    trace->regions[i].time += clock_now() - begin;
+    trace->regions[i].time += clock_monotonic() - begin;
 }
 
 /* Twice the last-level cache, at most 1 GiB. Each core reads an equal share, and so twice its own
@@ -75,9 +68,9 @@ enum status timing_time(struct device_state *state, struct work *work, bool cold
     for (int i = 0; i < iterations; ++i) {
         if (cold)
             flush_caches(state);
-        double begin = clock_now();
+        double begin = clock_monotonic();
         work->routine->run(work, NULL);
-        seconds[i] = clock_now() - begin;
+        seconds[i] = clock_monotonic() - begin;
     }
     if (record)
         record->sm_clock = topology_clock(&state->topology);

@@ -2,20 +2,13 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "../../../kernels/kernels.h"
+#include "../../clock.h"
 #include "../../stats.h"
 
 /* NVML's energy counter advances in steps of up to 0.1 s: below this it says little. */
 static const double energy_span_least = 1.0; /* s */
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static enum status events_reserve(struct device_state *state, int count, struct error *error)
 {
@@ -57,9 +50,9 @@ static enum status enqueue_iteration(struct device_state *state, struct work *wo
     if (cold)
         TRY(CUDA(cudaMemsetAsync(state->flush, 0, state->flush_bytes, state->stream)));
     TRY(CUDA(cudaEventRecord(pair[0], state->stream)));
-    double begin = now();
+    double begin = clock_monotonic();
     TRY(work->ops->iterate(state, work, error));
-    *host_time += now() - begin;
+    *host_time += clock_monotonic() - begin;
     return CUDA(cudaEventRecord(pair[1], state->stream));
 }
 
@@ -77,10 +70,10 @@ static enum status enqueue(struct device_state *state, struct work *work, bool c
         int last = first + chunk < iterations ? first + chunk : iterations;
         if (estimate > 0.0)
             TRY(CUDA(kernel_delay(least + margin * estimate * (last - first), state->stream)));
-        double begin = now();
+        double begin = clock_monotonic();
         for (int i = first; i < last; ++i)
             TRY(enqueue_iteration(state, work, cold, &state->events[2 * i], host_time, error));
-        double each = (now() - begin) / (last - first);
+        double each = (clock_monotonic() - begin) / (last - first);
         work->enqueue_time = estimate > 0.0 ? fmin(work->enqueue_time, each) : each;
     }
     return STATUS_OK;
@@ -90,7 +83,7 @@ static enum status enqueue(struct device_state *state, struct work *work, bool c
  * span is long enough for the counter. */
 static void energy_record(struct work *work, double energy, struct record *record)
 {
-    bool enough = now() - work->energy_start_time >= energy_span_least;
+    bool enough = clock_monotonic() - work->energy_start_time >= energy_span_least;
     record->energy = enough ? energy - work->energy_given : NAN;
     if (enough)
         work->energy_given = energy;
@@ -105,7 +98,7 @@ enum status timing_run(struct device_state *state, struct work *work, bool cold,
         TRY(flush_reserve(state, error));
     if (record && isnan(work->energy_given)) {
         work->energy_given = nvml_energy(state->nvml);
-        work->energy_start_time = now();
+        work->energy_start_time = clock_monotonic();
     }
     TRY(enqueue(state, work, cold, iterations, &host_time, error));
     if (record)

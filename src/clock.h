@@ -1,0 +1,8 @@
+/* Now, in seconds. */
+#ifndef ROOFSWEEP_CLOCK_H
+#define ROOFSWEEP_CLOCK_H
+
+double clock_monotonic(void); /* for differences */
+double clock_epoch(void);     /* since 1970-01-01T00:00:00Z */
+
+#endif
