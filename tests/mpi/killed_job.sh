@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 write_sweep sweep.ini
 sed -i 's/^iterations = .*/iterations = 100/' sweep.ini
-run 2 sweep.ini >output 2>&1 &
+run 5 sweep.ini >output 2>&1 &
 job=$!
 records=0
 while [ "$records" -lt 60 ]; do
@@ -23,19 +23,19 @@ sleep 1
 
 expect 2 run 2 sweep.ini
 says "--resume"
-expect 0 run 2 --resume sweep.ini
+expect 0 run 5 --resume sweep.ini
 complete sweep.nc 200
 after=$(grep -c '"kind":"record"' sweep.nc.journal)
 [ "$after" = 200 ] || fail "$after records in the journal: some were measured twice or lost"
 
 write_sweep whole.ini
 sed -i 's/^iterations = .*/iterations = 100/' whole.ini
-expect 0 run 2 whole.ini
+expect 0 run 5 whole.ini
 python '
 import xarray
 resumed, whole = (set(xarray.open_dataset(f).config_hash.values) for f in ("sweep.nc", "whole.nc"))
 assert resumed == whole
 '
 # A complete sweep has nothing left to resume.
-expect 0 run 2 --resume sweep.ini
+expect 0 run 5 --resume sweep.ini
 [ "$(grep -c '"kind":"session"' sweep.nc.journal)" = 2 ] || fail "a complete sweep began a session"

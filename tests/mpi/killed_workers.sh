@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 write_sweep sweep.ini "retries = 20"
 sed -i 's/^iterations = .*/iterations = 200/' sweep.ini
-run 2 --verbose sweep.ini >output 2>&1 &
+run 5 --verbose sweep.ini >output 2>&1 &
 job=$!
 kills=0
 while kill -0 "$job" 2>/dev/null; do
