@@ -1,0 +1,215 @@
+/* The metric tables against CUPTI itself, for every chip that it knows, without a GPU. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "worker/cuda/metric_set.h"
+#include "worker/cuda/metrics.h"
+
+/* CUPTI lists these and then refuses them (CUPTI_ERROR_NOT_SUPPORTED). */
+static const char *const refused[] = {"GV11B"};
+
+/* Repetitions of the work that counting may cost, before and with the counter of one tensor
+ * precision: counted without the device's availability image, which can only lower it. */
+enum { PASSES_MOST = 3, PASSES_MOST_WITH_TENSOR = 4 };
+static const struct {
+    const char *family;
+    size_t passes, with_tensor;
+} exceptions[] = {{"GV100", 5, 5}, {"GB110", 2, 6}};
+
+static bool is_refused(const char *chip)
+{
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i)
+        if (strcmp(refused[i], chip) == 0)
+            return true;
+    return false;
+}
+
+static void chips_known(const char *const **chips, size_t *count)
+{
+    assert_int_equal(metric_set_chips(chips, count), CUPTI_SUCCESS);
+    assert_true(*count > 0);
+}
+
+static void test_every_chip_has_a_table(void **state)
+{
+    (void)state;
+    const char *const *chips;
+    size_t count;
+    chips_known(&chips, &count);
+    for (size_t i = 0; i < count; ++i)
+        if (!is_refused(chips[i]) && !metric_family_find(chips[i]))
+            fail_msg("chip %s is in no table", chips[i]);
+}
+
+static void test_every_quantity_is_mapped_or_absent(void **state)
+{
+    (void)state;
+    for (const struct metric_family *family = metric_families; family->name; ++family)
+        for (int quantity = 0; quantity < QUANTITY_COUNT; ++quantity)
+            if (!family->formula[quantity])
+                fail_msg("%s says nothing about %s", family->name, quantity_name[quantity]);
+}
+
+static void test_every_metric_exists(void **state)
+{
+    (void)state;
+    const char *const *chips;
+    size_t count;
+    chips_known(&chips, &count);
+    for (size_t i = 0; i < count; ++i) {
+        const struct metric_family *family = metric_family_find(chips[i]);
+        for (int quantity = 0; family && quantity < QUANTITY_COUNT; ++quantity)
+            for (const struct metric_term *term = family->formula[quantity]; term->metric; ++term) {
+                struct metric_set *set;
+                CUptiResult code = metric_set_create(chips[i], NULL, &term->metric, 1, &set);
+                if (code != CUPTI_SUCCESS)
+                    fail_msg("%s: %s needs %s: CUPTI error %d", chips[i], quantity_name[quantity],
+                             term->metric, code);
+                metric_set_destroy(set);
+            }
+    }
+}
+
+static size_t passes_of(const char *chip, const struct metric_family *family,
+                        const bool wanted[QUANTITY_COUNT])
+{
+    const char *metrics[METRICS_MAX];
+    struct metric_set *set;
+    size_t count = metrics_list(family, wanted, metrics);
+    assert_true(count < METRICS_MAX);
+    assert_int_equal(metric_set_create(chip, NULL, metrics, count, &set), CUPTI_SUCCESS);
+    size_t passes = metric_set_passes(set);
+    metric_set_destroy(set);
+    return passes;
+}
+
+static void check_passes(const char *chip, const struct metric_family *family)
+{
+    bool wanted[QUANTITY_COUNT];
+    size_t most = PASSES_MOST, most_with_tensor = PASSES_MOST_WITH_TENSOR;
+    for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; ++i)
+        if (strcmp(family->name, exceptions[i].family) == 0) {
+            most = exceptions[i].passes;
+            most_with_tensor = exceptions[i].with_tensor;
+        }
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
+        wanted[i] = i < QUANTITY_TENSOR_FP64 || i > QUANTITY_TENSOR_INT8;
+    size_t passes = passes_of(chip, family, wanted);
+    if (passes > most)
+        fail_msg("%s: FLOPs and bytes take %zu passes, %zu are allowed", chip, passes, most);
+    for (int tensor = QUANTITY_TENSOR_FP64; tensor <= QUANTITY_TENSOR_INT8; ++tensor) {
+        wanted[tensor] = true;
+        passes = passes_of(chip, family, wanted);
+        if (passes > most_with_tensor)
+            fail_msg("%s: with %s they take %zu passes, %zu are allowed", chip,
+                     quantity_name[tensor], passes, most_with_tensor);
+        wanted[tensor] = false;
+    }
+}
+
+static void test_passes_stay_within_budget(void **state)
+{
+    (void)state;
+    const char *const *chips;
+    size_t count;
+    chips_known(&chips, &count);
+    for (size_t i = 0; i < count; ++i)
+        if (!is_refused(chips[i]))
+            check_passes(chips[i], metric_family_find(chips[i]));
+}
+
+static void test_unknown_names_are_refused(void **state)
+{
+    (void)state;
+    const char *metric = "sm__no_such_metric.sum";
+    struct metric_set *set;
+    assert_int_not_equal(metric_set_create("GH100", NULL, &metric, 1, &set), CUPTI_SUCCESS);
+    assert_int_not_equal(metric_set_create("XX999", NULL, &metric, 1, &set), CUPTI_SUCCESS);
+    assert_null(metric_family_find("XX999"));
+}
+
+/* Values by name, all others 0. */
+struct counted {
+    const char *metric;
+    double value;
+};
+
+static double evaluate(const char *chip, enum quantity quantity, const struct counted *counted,
+                       size_t known)
+{
+    bool wanted[QUANTITY_COUNT] = {false};
+    const char *metrics[METRICS_MAX];
+    double values[METRICS_MAX] = {0};
+    const struct metric_family *family = metric_family_find(chip);
+    wanted[quantity] = true;
+    size_t count = metrics_list(family, wanted, metrics);
+    for (size_t i = 0; i < count; ++i)
+        for (size_t k = 0; k < known; ++k)
+            if (strstr(metrics[i], counted[k].metric))
+                values[i] = counted[k].value;
+    return metrics_evaluate(family, quantity, metrics, values, count);
+}
+#define EVALUATE(chip, quantity, ...)                                                              \
+    evaluate(chip, quantity, (const struct counted[]){__VA_ARGS__},                                \
+             sizeof((const struct counted[]){__VA_ARGS__}) / sizeof(struct counted))
+
+static void test_formulas(void **state)
+{
+    (void)state;
+    assert_float_equal(EVALUATE("GA100", QUANTITY_VECTOR_FP32, {"_op_ffma_", 1000},
+                                {"_op_fadd_", 7}, {"_op_fmul_", 5}),
+                       2012, 0);
+    assert_float_equal(EVALUATE("GB100", QUANTITY_VECTOR_FP32, {"_op_ffma2_", 10},
+                                {"_op_fadd2_", 3}, {"_op_ffma_", 1}),
+                       48, 0);
+    assert_float_equal(EVALUATE("GH100", QUANTITY_TENSOR_FP16, {"src_fp16", 4096}), 4096, 0);
+    assert_float_equal(EVALUATE("GA100", QUANTITY_TENSOR_FP16, {"dst_fp16", 1}, {"dst_fp32", 2}), 3,
+                       0);
+    assert_float_equal(EVALUATE("GH100", QUANTITY_L2_WRITE, {"_op_write", 2}, {"_op_atom", 1}), 96,
+                       0);
+    assert_float_equal(
+        EVALUATE("GH100", QUANTITY_L1_READ, {"l1tex__t_bytes.", 100}, {"_global_op_st", 30}), 70,
+        0);
+    assert_true(isnan(EVALUATE("TU116", QUANTITY_TENSOR_FP16, {"src_fp16", 1})));
+    assert_true(isnan(EVALUATE("GB202", QUANTITY_VECTOR_FP16, {"_op_hfma_", 1})));
+    assert_true(isnan(EVALUATE("GH100", QUANTITY_VECTOR_FP64, {"_op_dfma_", NAN})));
+}
+
+/* Of the thread instructions below, those on the tensor pipe are given as warp instructions. */
+static void test_constants_are_no_flops(void **state)
+{
+    (void)state;
+    /* 20 constants loaded with HFMA2.MMA and no real FMA */
+    assert_float_equal(
+        EVALUATE("GH100", QUANTITY_VECTOR_FP16, {"_op_hfma_", 640}, {"type_hfma2", 20}), 0, 0);
+    /* 100 packed FMAs, half of them on the tensor pipe, and 20 constants */
+    assert_float_equal(
+        EVALUATE("GH100", QUANTITY_VECTOR_FP16, {"_op_hfma_", 3840}, {"type_hfma2", 70}), 12800, 0);
+    /* 100 scalar FMAs, none on the tensor pipe */
+    assert_float_equal(EVALUATE("GA100", QUANTITY_VECTOR_FP16, {"_op_hfma_", 3200}), 12800, 0);
+    /* a warp with idle threads must not make it negative */
+    assert_float_equal(
+        EVALUATE("GA100", QUANTITY_VECTOR_FP16, {"_op_hfma_", 100}, {"type_hfma2", 20}), 0, 0);
+    assert_float_equal(EVALUATE("GV100", QUANTITY_VECTOR_FP16, {"_op_hfma_", 10}, {"_op_hadd_", 1}),
+                       42, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_chip_has_a_table),
+        cmocka_unit_test(test_every_quantity_is_mapped_or_absent),
+        cmocka_unit_test(test_every_metric_exists),
+        cmocka_unit_test(test_passes_stay_within_budget),
+        cmocka_unit_test(test_unknown_names_are_refused),
+        cmocka_unit_test(test_formulas),
+        cmocka_unit_test(test_constants_are_no_flops),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
