@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cuda_runtime_api.h>
 
+#include "../src/worker/cuda/metrics.h"
 #include "../src/worker/fill.h"
 #include "../src/workload.h"
 
@@ -52,6 +53,24 @@ cudaError_t kernel_empty(cudaStream_t stream);
 /* delay.cu: one thread that keeps the stream waiting, so that what is enqueued behind it is all there
  * when it begins. */
 cudaError_t kernel_delay(double seconds, cudaStream_t stream);
+
+/* known_work.cu, known_wgmma.cu: work whose FLOPs and bytes are known exactly, to check counters
+ * by. */
+struct known_kernel {
+    const char *name;
+    enum quantity quantity; /* all its FLOPs (int8: operations) are of this kind */
+    int least, most;        /* compute capabilities that it runs on */
+    cudaError_t (*launch)(int iterations, int blocks, cudaStream_t stream);
+    double flops; /* of one block in one iteration */
+};
+extern const struct known_kernel known_kernels[];       /* ends with name NULL */
+extern const struct known_kernel known_wgmma_kernels[]; /* likewise; only in builds for 9.0 */
+
+/* Reads `blocks` chunks of KNOWN_L1_CHUNK bytes, each `repeat` times by one block, through L1. */
+enum { KNOWN_L1_CHUNK = 16384 };
+cudaError_t known_read_l1(const void *data, int repeat, int blocks, cudaStream_t stream);
+/* out[i] = in[i], from fp16 to fp32: a conversion is no FLOP. */
+cudaError_t known_widen(void *out, const void *in, size_t count, int blocks, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,8 @@
 
 static const char *const op_words[] = {"devices", "describe", "roofs", "measure", NULL};
 static const char *const reply_words[] = {"devices", "device", "record", "error", NULL};
+static const char *const counters_words[] = {
+    [COUNTERS_AUTO] = "auto", [COUNTERS_REQUIRE] = "require", [COUNTERS_OFF] = "off", NULL};
 static const char *const status_words[] = {"ok",          "system", "usage",      "failed",
                                            "unsupported", "device", "interrupted", NULL};
 
@@ -57,6 +59,7 @@ static void encode_measure(const struct request *request, json_t *object)
     json_object_set_new(object, "stop", json_real(m->stop));
     json_object_set_new(object, "min_time", json_real(m->min_time));
     json_object_set_new(object, "max_time", json_real(m->max_time));
+    json_object_set_new(object, "counters", json_string(counters_words[m->counters]));
     json_object_set_new(object, "verify", json_boolean(m->verify));
 }
 
@@ -131,6 +134,10 @@ static void decode_measure(const json_t *object, struct request *request)
     decode_number(object, "stop", &m->stop);
     decode_number(object, "min_time", &m->min_time);
     decode_number(object, "max_time", &m->max_time);
+    int counters = word_index(counters_words,
+                              json_string_value(json_object_get(object, "counters")));
+    if (counters >= 0)
+        m->counters = (enum counters_choice)counters;
     if (seed)
         request->seed = (uint64_t)json_integer_value(seed);
     if (verify)

@@ -6,7 +6,7 @@
  *   {"op":"roofs","memory":["dram"],"compute":["fp32"],"launch":true}
  *                                                     -> {"reply":"device","device":{... with roofs}}
  *   {"op":"measure","configuration":"conv2d batch=16 ...","seed":1,"warmup":5,"iterations":20,
- *    "stop":0.005,"min_time":0.5,"max_time":15,"verify":true}
+ *    "stop":0.005,"min_time":0.5,"max_time":15,"counters":"auto","verify":true}
  *                                                     -> {"reply":"record","record":{...}}
  * Whatever is left out has its default; the device opens by itself. A request that fails is answered with
  *   {"reply":"error","status":"device","text":"..."};

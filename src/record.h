@@ -59,6 +59,10 @@ struct record {
     double footprint;                /* byte, struct cost.memory */
     double flops_counted;            /* hardware counters; missing where there are none */
     double bytes_counted[LEVEL_COUNT];
+    double flops_vector[PRECISION_COUNT]; /* parts of flops_counted; bf16 is counted with fp16 */
+    double flops_tensor[PRECISION_COUNT];
+    double bytes_read[LEVEL_COUNT], bytes_written[LEVEL_COUNT]; /* parts of bytes_counted */
+    char counters[512]; /* "counted", "off", or why there are no counts: "refused: ..." */
     /* conditions, seen during the timing run */
     double sm_clock, memory_clock; /* s-1 */
     double power;                  /* W */

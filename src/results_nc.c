@@ -80,6 +80,13 @@ static const struct comment {
     {"bytes_model", "each input read once, each output written once: the least that can be moved"},
     {"flops_counted", "by hardware counters; missing where there are none"},
     {"bytes_counted", "by hardware counters; missing where there are none"},
+    {"flops_vector",
+     "an fp16 instruction works on two lanes, used or not, and counts both; bf16 is counted with fp16"},
+    {"bytes_read", "dram: by the whole device; l2: by its multiprocessors; l1: global, local and texture "
+                   "accesses, all but global stores"},
+    {"bytes_written", "dram: by the whole device; l2: by its multiprocessors, with atomics; l1: global "
+                      "stores"},
+    {"counters", "counted, off, or why there are no counts: refused or incomplete, with the reason"},
     {"arithmetic_intensity", "with flops_source and bytes_source; modelled bytes are set against "
                              "roof_memory_level alone"},
     {"roof_memory_level",

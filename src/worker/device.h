@@ -1,8 +1,8 @@
 /* What a kind of device must be able to do, as a table of functions. worker.c knows nothing else of
  * a device; src/worker/cuda and src/worker/cpu each define one table.
  *
- * Single-threaded. Order: count, open, then any of measure_roofs and { prepare, time, trace, run,
- * read, release }, then close. One piece of work exists at a time. STATUS_UNSUPPORTED: the device
+ * Single-threaded. Order: count, open, then any of measure_roofs and { prepare, time, trace,
+ * count_hardware, run, read, release }, then close. One piece of work exists at a time. STATUS_UNSUPPORTED: the device
  * does not offer this; STATUS_FAILED: this configuration went wrong, the device is fine;
  * STATUS_DEVICE: the device is lost, the process must end. */
 #ifndef ROOFSWEEP_DEVICE_H
@@ -48,6 +48,12 @@ struct device_ops {
     /* One iteration under the tracer: sets launches, busy_time and kernels of *record. */
     enum status (*trace)(struct device_state *state, struct work *work, struct record *record,
                          struct error *error);
+
+    /* As many iterations as the hardware counters need, at least one, `cold` as in `time`: sets
+     * flops_*, bytes_* and counters of *record, which also says why there are no counts: that is
+     * STATUS_OK. NULL: the device has no counters. */
+    enum status (*count_hardware)(struct device_state *state, struct work *work, bool cold,
+                                  struct record *record, struct error *error);
 
     /* One complete, synchronous evaluation for the comparison: outputs are first filled with NaN.
      * For an LSTM's backward pass the output gradient of all batch samples from `samples` on is set

@@ -1,6 +1,7 @@
 #include "measure.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,12 +122,24 @@ static enum status time_work(const struct run *run, struct record *record, struc
     return status;
 }
 
+static enum status count_work(const struct run *run, struct record *record, struct error *error)
+{
+    bool wanted = run->request->measure.counters != COUNTERS_OFF;
+    if (wanted && run->device->count_hardware)
+        return run->device->count_hardware(run->state, run->work, run->cold, record, error);
+    snprintf(record->counters, sizeof record->counters, "%s",
+             wanted ? "refused: this kind of device offers none" : "off");
+    return STATUS_OK;
+}
+
 static enum status measure_prepared(const struct run *run, struct record *record,
                                     struct error *error)
 {
     enum status status = time_work(run, record, error);
     if (status == STATUS_OK)
         status = run->device->trace(run->state, run->work, record, error);
+    if (status == STATUS_OK)
+        status = count_work(run, record, error);
     if (status == STATUS_OK && run->request->measure.verify)
         status = verify_work(run->device, run->state, run->work, &run->config, run->request->seed,
                              record, error);

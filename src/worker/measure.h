@@ -1,7 +1,7 @@
 /* Everything that is done for one configuration, in this order: prepare, warm up, time, trace,
- * verify.
+ * count, verify.
  *
- * Timing and trace are separate runs of the same work, because a tracer changes times. */
+ * Timing, trace and counters are separate runs of the same work, because both others change times. */
 #ifndef ROOFSWEEP_MEASURE_H
 #define ROOFSWEEP_MEASURE_H
 

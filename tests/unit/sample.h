@@ -180,6 +180,24 @@ static struct record conv2d_record(void)
     return r;
 }
 
+static struct record counted_record(void)
+{
+    struct record r = conv2d_record();
+    strcpy(r.counters, "counted");
+    r.flops_tensor[PRECISION_FP16] = r.flops_model;
+    r.flops_vector[PRECISION_FP64] = r.flops_vector[PRECISION_FP16] = 0;
+    r.flops_vector[PRECISION_FP32] = 3211264;
+    r.flops_counted = r.flops_model + 3211264;
+    const enum memory_level levels[] = {LEVEL_DRAM, LEVEL_L2, LEVEL_L1};
+    for (int i = 0; i < 3; ++i) {
+        enum memory_level level = levels[i];
+        r.bytes_read[level] = (i + 1) * 26e6;
+        r.bytes_written[level] = 6.5e6;
+        r.bytes_counted[level] = r.bytes_read[level] + r.bytes_written[level];
+    }
+    return r;
+}
+
 static struct record lstm_record(void)
 {
     struct record r = sample_record("lstm cache=cold", "lstm", "s1-1", 11);
@@ -187,6 +205,7 @@ static struct record lstm_record(void)
     strcpy(r.implementation, "cblas");
     r.unit = UNIT_VECTOR;
     r.converged = 1;
+    strcpy(r.counters, "off");
     return r;
 }
 
@@ -220,7 +239,7 @@ static void sample_journal(const char *path)
     struct error error;
     struct session session = sample_session();
     const struct device devices[] = {gpu_device(), cpu_device()};
-    struct record records[] = {lstm_record(), skipped_record(), conv2d_record(), failed_record()};
+    struct record records[] = {lstm_record(), skipped_record(), counted_record(), failed_record()};
     assert_ok(journal_open(path, JOURNAL_CREATE, &journal, &error), &error);
     sample_append(journal, "session", session_encode(&session));
     for (size_t i = 0; i < 2; ++i)

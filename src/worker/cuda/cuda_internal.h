@@ -11,6 +11,7 @@
 #include <cudnn.h>
 
 #include "../device.h"
+#include "counters.h"
 
 /* ---- check.c: failures ---- */
 
@@ -63,6 +64,9 @@ struct device_state {
     int event_count;
     void *flush; /* flush_bytes, allocated by the first cold timing */
     size_t flush_bytes;
+    /* count.c */
+    struct counters *counters; /* NULL until counters are wanted, and where they are refused */
+    char counters_outcome[COUNTERS_TEXT]; /* of the preflight: "" before, then "counted" or why not */
     /* trace.c */
     bool trace_refused; /* CUPTI cannot be attached; the reason has been printed */
 };
@@ -106,6 +110,8 @@ extern const char *const cudnn_math_name[]; /* by cudnnMathType_t */
 
 enum status timing_run(struct device_state *state, struct work *work, bool cold, int iterations,
                        double *seconds, struct record *record, struct error *error);
+/* Enqueues what drives everything else out of the last-level cache. */
+enum status timing_flush(struct device_state *state, struct error *error);
 void timing_close(struct device_state *state);
 
 /* Binds `work` to each candidate in turn, times those that the library takes, and leaves it bound
@@ -114,6 +120,14 @@ enum status work_choose(struct device_state *state, struct work *work, int candi
                         enum status (*bind)(struct device_state *state, struct work *work,
                                             int candidate, struct error *error),
                         int *fastest, struct error *error);
+
+/* ---- count.c: hardware counters ---- */
+
+/* The preflight, once: sets counters_outcome. */
+enum status count_open(struct device_state *state, struct error *error);
+void count_close(struct device_state *state);
+enum status count_run(struct device_state *state, struct work *work, bool cold,
+                      struct record *record, struct error *error);
 
 /* ---- trace.c, roofs.c ---- */
 

@@ -132,6 +132,7 @@ static void device_close(struct device_state *state)
 {
     if (!state)
         return;
+    count_close(state);
     timing_close(state);
     if (state->cudnn)
         cudnnDestroy(state->cudnn);
@@ -280,6 +281,7 @@ const struct device_ops device_ops = {
     .prepare = device_prepare,
     .time = timing_run,
     .trace = trace_run,
+    .count_hardware = count_run,
     .run = device_run,
     .read = device_read,
     .release = device_release,

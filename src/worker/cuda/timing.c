@@ -34,6 +34,12 @@ static enum status flush_reserve(struct device_state *state, struct error *error
     return STATUS_OK;
 }
 
+enum status timing_flush(struct device_state *state, struct error *error)
+{
+    TRY(flush_reserve(state, error));
+    return CUDA(cudaMemsetAsync(state->flush, 0, state->flush_bytes, state->stream));
+}
+
 void timing_close(struct device_state *state)
 {
     for (int i = 0; i < state->event_count; ++i)
@@ -48,7 +54,7 @@ static enum status enqueue_iteration(struct device_state *state, struct work *wo
     if (work->ops->reset)
         TRY(work->ops->reset(state, work, error));
     if (cold)
-        TRY(CUDA(cudaMemsetAsync(state->flush, 0, state->flush_bytes, state->stream)));
+        TRY(timing_flush(state, error));
     TRY(CUDA(cudaEventRecord(pair[0], state->stream)));
     double begin = clock_monotonic();
     TRY(work->ops->iterate(state, work, error));

@@ -147,13 +147,11 @@ static const char *tracer_attach(void)
     return cupti_error(result);
 }
 
-/* An attached CUPTI slows every later API call, so it leaves the process altogether, which is safe
- * where nothing is running and all buffers have been handed over. The next attach starts it anew.
- */
+/* Only after all buffers have been handed over. */
 static void tracer_detach(void)
 {
     cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-    cuptiFinalize();
+    cupti_leave();
 }
 
 /* One iteration between attach and detach; a CUPTI failure goes to trace->broken. */

@@ -1,0 +1,173 @@
+#include "cuda_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../../kernels/kernels.h"
+#include "counters.h"
+
+/* libcuda.so is met at run time only: a worker without driver must still be able to say so. */
+static CUcontext context_current(void)
+{
+    typedef CUresult (*get_function)(CUcontext * context);
+    enum { INTRODUCED = 4000 }; /* CUDA 4.0 */
+    void *entry = NULL;
+    enum cudaDriverEntryPointQueryResult found;
+    CUcontext context = NULL;
+    if (cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &entry, INTRODUCED, cudaEnableDefault,
+                                         &found) != cudaSuccess ||
+        !entry)
+        return NULL;
+    get_function get;
+    memcpy(&get, &entry, sizeof get);
+    return get(&context) == CUDA_SUCCESS ? context : NULL;
+}
+
+/* ---- what is counted: one iteration of the work ---- */
+
+struct iteration {
+    struct device_state *state;
+    struct work *work;
+    bool cold;
+};
+
+static enum status iteration_prepare(void *argument, struct error *error)
+{
+    const struct iteration *i = argument;
+    if (i->work->ops->reset)
+        TRY(i->work->ops->reset(i->state, i->work, error));
+    if (i->cold)
+        TRY(timing_flush(i->state, error));
+    return CUDA(cudaStreamSynchronize(i->state->stream));
+}
+
+static enum status iteration_run(void *argument, struct error *error)
+{
+    const struct iteration *i = argument;
+    TRY(i->work->ops->iterate(i->state, i->work, error));
+    return CUDA(cudaStreamSynchronize(i->state->stream));
+}
+
+/* ---- preflight: once per worker ---- */
+
+static enum status nothing(void *argument, struct error *error)
+{
+    (void)argument, (void)error;
+    return STATUS_OK;
+}
+
+static enum status empty_run(void *argument, struct error *error)
+{
+    const struct device_state *state = argument;
+    TRY(CUDA(kernel_empty(state->stream)));
+    return CUDA(cudaStreamSynchronize(state->stream));
+}
+
+/* Some refusals show only when counting begins. */
+static enum status try_counting(struct device_state *state, char problem[COUNTERS_TEXT],
+                                struct error *error)
+{
+    const struct counters_work work = {nothing, empty_run, state};
+    double values[QUANTITY_COUNT];
+    return counters_collect(state->counters, QUANTITY_COUNT, &work, values, problem, error);
+}
+
+enum status count_open(struct device_state *state, struct error *error)
+{
+    char *outcome = state->counters_outcome;
+    int device;
+    if (outcome[0])
+        return STATUS_OK;
+    TRY(CUDA(cudaGetDevice(&device)));
+    state->counters = counters_open(device, context_current(), outcome);
+    return state->counters ? try_counting(state, outcome, error) : STATUS_OK;
+}
+
+void count_close(struct device_state *state)
+{
+    counters_close(state->counters);
+}
+
+/* ---- records ---- */
+
+static const struct {
+    enum quantity vector, tensor;
+} quantities[PRECISION_COUNT] = {
+    [PRECISION_FP64] = {QUANTITY_VECTOR_FP64, QUANTITY_TENSOR_FP64},
+    [PRECISION_FP32] = {QUANTITY_VECTOR_FP32, QUANTITY_COUNT},
+    [PRECISION_TF32] = {QUANTITY_COUNT, QUANTITY_TENSOR_TF32},
+    [PRECISION_FP16] = {QUANTITY_VECTOR_FP16, QUANTITY_TENSOR_FP16},
+    [PRECISION_BF16] = {QUANTITY_COUNT, QUANTITY_TENSOR_BF16}, /* vector: counted with fp16 */
+};
+
+static void add(double *sum, double value)
+{
+    if (!isnan(value))
+        *sum = isnan(*sum) ? value : *sum + value;
+}
+
+/* All FLOPs together; but none if those that the configuration is about cannot be counted here. */
+static void record_flops(const double values[QUANTITY_COUNT], enum precision precision,
+                         struct record *record)
+{
+    enum precision vector = precision == PRECISION_BF16 ? PRECISION_FP16 : precision;
+    double sum = NAN;
+    for (int i = 0; i < PRECISION_COUNT; ++i) {
+        if (quantities[i].vector < QUANTITY_COUNT)
+            record->flops_vector[i] = values[quantities[i].vector];
+        if (quantities[i].tensor < QUANTITY_COUNT)
+            record->flops_tensor[i] = values[quantities[i].tensor];
+        add(&sum, record->flops_vector[i]);
+        add(&sum, record->flops_tensor[i]);
+    }
+    double own = record->unit == UNIT_TENSOR ? record->flops_tensor[precision]
+                                             : record->flops_vector[vector];
+    record->flops_counted = isnan(own) ? NAN : sum;
+}
+
+static void record_bytes(const double values[QUANTITY_COUNT], struct record *record)
+{
+    static const struct {
+        enum memory_level level;
+        enum quantity read, write;
+    } levels[] = {
+        {LEVEL_DRAM, QUANTITY_DRAM_READ, QUANTITY_DRAM_WRITE},
+        {LEVEL_L2, QUANTITY_L2_READ, QUANTITY_L2_WRITE},
+        {LEVEL_L1, QUANTITY_L1_READ, QUANTITY_L1_WRITE},
+    };
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; ++i) {
+        enum memory_level level = levels[i].level;
+        record->bytes_read[level] = values[levels[i].read];
+        record->bytes_written[level] = values[levels[i].write];
+        record->bytes_counted[level] = record->bytes_read[level] + record->bytes_written[level];
+    }
+}
+
+/* Without the advice, which is the same for all records. */
+static void record_outcome(const char *outcome, struct record *record)
+{
+    int length = (int)strcspn(outcome, ";");
+    snprintf(record->counters, sizeof record->counters, "%.*s", length, outcome);
+}
+
+enum status count_run(struct device_state *state, struct work *work, bool cold,
+                      struct record *record, struct error *error)
+{
+    struct iteration iteration = {state, work, cold};
+    const struct counters_work counted = {iteration_prepare, iteration_run, &iteration};
+    char outcome[COUNTERS_TEXT];
+    double values[QUANTITY_COUNT];
+    TRY(count_open(state, error));
+    if (strcmp(state->counters_outcome, "counted") != 0) {
+        record_outcome(state->counters_outcome, record);
+        return STATUS_OK;
+    }
+    enum quantity tensor =
+        record->unit == UNIT_TENSOR ? quantities[work->precision].tensor : QUANTITY_COUNT;
+    TRY(counters_collect(state->counters, tensor, &counted, values, outcome, error));
+    record_outcome(outcome, record);
+    record_flops(values, work->precision, record);
+    record_bytes(values, record);
+    return STATUS_OK;
+}

@@ -1,0 +1,384 @@
+#include "counters.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cupti.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+
+#include "metric_set.h"
+
+/* What is collected together: everything but tensor units, and one quantity of theirs. */
+struct collection {
+    bool wanted[QUANTITY_COUNT];
+    const char *metrics[METRICS_MAX];
+    struct metric_set *set; /* owned; NULL: not yet made */
+};
+
+struct counters {
+    CUcontext context;
+    char chip[32];
+    const struct metric_family *family;
+    uint8_t *availability;                             /* owned */
+    struct collection collections[QUANTITY_COUNT + 1]; /* by tensor quantity */
+    int passes;
+};
+
+/* One attachment of the profiler. */
+struct session {
+    CUpti_RangeProfiler_Object *profiler; /* NULL: not attached */
+    uint8_t *image;                       /* owned: counter data */
+    size_t image_size;
+};
+
+#define PARAMETERS(name, type) type##_Params name = {.structSize = type##_Params_STRUCT_SIZE}
+#define TRY_CUPTI(call)                                                                            \
+    do {                                                                                           \
+        CUptiResult try_result = (call);                                                           \
+        if (try_result != CUPTI_SUCCESS)                                                           \
+            return try_result;                                                                     \
+    } while (0)
+
+/* ---- refusals ---- */
+
+static const struct cause {
+    CUptiResult code;
+    const char *what, *advice;
+} causes[] = {
+    {CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "this user may not read hardware counters",
+     "ask the administrator to load the driver with NVreg_RestrictProfilingToAdminUsers=0 (options "
+     "nvidia ... in /etc/modprobe.d), or run with CAP_SYS_ADMIN"},
+    {CUPTI_ERROR_HARDWARE_BUSY, "another process holds this GPU's counters",
+     "end other profilers on this GPU; where DCGM watches it, the administrator pauses that with "
+     "dcgmi profile --pause"},
+    {CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "another profiler is attached to this process",
+     "run without ncu, nsys or CUDA_INJECTION64_PATH"},
+    {CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, "the GPU is in confidential computing mode",
+     "the administrator must turn that mode off or offer another GPU"},
+    {CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, "the GPU is a slice of a shared one (MIG)",
+     "ask for a whole GPU"},
+    {CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, "the GPU is virtual", "ask for a physical GPU"},
+    {CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES,
+     "the hypervisor forbids profiling of this virtual GPU",
+     "the administrator sets enable_profiling for it, or ask for a physical GPU"},
+    {CUPTI_ERROR_NOT_COMPATIBLE, "the driver is too old for this CUPTI",
+     "ask the administrator for a newer driver, or build with an older CUDA toolkit"},
+    {CUPTI_ERROR_API_NOT_IMPLEMENTED, "the driver is too old for this CUPTI",
+     "ask the administrator for a newer driver, or build with an older CUDA toolkit"},
+    {CUPTI_ERROR_NOT_SUPPORTED, "CUPTI does not support this GPU with this driver",
+     "ask the administrator for a newer driver, or build with a newer CUDA toolkit"},
+    {CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED, "the GPU is one for mining, without counters",
+     "ask for another GPU"},
+    {CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED, "no counters under this Windows subsystem",
+     "run on Linux itself"},
+};
+
+static void refuse(CUptiResult code, const char *call, char text[COUNTERS_TEXT])
+{
+    const char *name = "unknown CUPTI error";
+    cuptiGetResultString(code, &name);
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; ++i)
+        if (causes[i].code == code) {
+            snprintf(text, COUNTERS_TEXT, "refused: %s (%s); %s", causes[i].what, name,
+                     causes[i].advice);
+            return;
+        }
+    snprintf(text, COUNTERS_TEXT, "refused: %s: %s", call, name);
+}
+
+/* ---- the device ---- */
+
+static CUptiResult attach(void)
+{
+    PARAMETERS(initialize, CUpti_Profiler_Initialize);
+    return cuptiProfilerInitialize(&initialize);
+}
+
+void cupti_leave(void)
+{
+    cuptiFinalize();
+}
+
+/* A device that is not supported for one reason gets that reason's code. */
+static CUptiResult check_support(int device)
+{
+    PARAMETERS(support, CUpti_Profiler_DeviceSupported);
+    support.cuDevice = device;
+    support.api = CUPTI_PROFILER_RANGE_PROFILING;
+    TRY_CUPTI(cuptiProfilerDeviceSupported(&support));
+    if (support.isSupported == CUPTI_PROFILER_CONFIGURATION_SUPPORTED)
+        return CUPTI_SUCCESS;
+    const struct {
+        CUpti_Profiler_Support_Level level;
+        CUptiResult code;
+    } reasons[] = {
+        {support.vGpu, support.vGpu == CUPTI_PROFILER_CONFIGURATION_DISABLED
+                           ? CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES
+                           : CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED},
+        {support.confidentialCompute, CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED},
+        {support.cmp, CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED},
+        {support.wsl, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED},
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; ++i)
+        if (reasons[i].level != CUPTI_PROFILER_CONFIGURATION_SUPPORTED &&
+            reasons[i].level != CUPTI_PROFILER_CONFIGURATION_UNKNOWN)
+            return reasons[i].code;
+    return CUPTI_ERROR_NOT_SUPPORTED;
+}
+
+static CUptiResult read_chip(int device, char chip[32])
+{
+    PARAMETERS(name, CUpti_Device_GetChipName);
+    name.deviceIndex = (size_t)device;
+    TRY_CUPTI(cuptiDeviceGetChipName(&name));
+    snprintf(chip, 32, "%s", name.pChipName);
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult read_availability(struct counters *counters)
+{
+    PARAMETERS(get, CUpti_Profiler_GetCounterAvailability);
+    get.ctx = counters->context;
+    TRY_CUPTI(cuptiProfilerGetCounterAvailability(&get));
+    counters->availability = malloc(get.counterAvailabilityImageSize);
+    if (!counters->availability)
+        return CUPTI_ERROR_OUT_OF_MEMORY;
+    get.pCounterAvailabilityImage = counters->availability;
+    return cuptiProfilerGetCounterAvailability(&get);
+}
+
+/* Sets *call to what failed. */
+static CUptiResult describe(struct counters *counters, int device, const char **call)
+{
+    *call = "cuptiProfilerInitialize";
+    TRY_CUPTI(attach());
+    *call = "cuptiProfilerDeviceSupported";
+    TRY_CUPTI(check_support(device));
+    *call = "cuptiDeviceGetChipName";
+    TRY_CUPTI(read_chip(device, counters->chip));
+    *call = "cuptiProfilerGetCounterAvailability";
+    return read_availability(counters);
+}
+
+struct counters *counters_open(int device, CUcontext context, char refusal[COUNTERS_TEXT])
+{
+    const char *call;
+    struct counters *counters = calloc(1, sizeof *counters);
+    if (!counters) {
+        snprintf(refusal, COUNTERS_TEXT, "refused: no memory");
+        return NULL;
+    }
+    counters->context = context;
+    CUptiResult code = describe(counters, device, &call);
+    cupti_leave();
+    if (code == CUPTI_SUCCESS) {
+        counters->family = metric_family_find(counters->chip);
+        if (counters->family)
+            return counters;
+        snprintf(refusal, COUNTERS_TEXT,
+                 "refused: no metric table for the chip %s; a newer roofsweep "
+                 "may have one",
+                 counters->chip);
+    } else {
+        refuse(code, call, refusal);
+    }
+    counters_close(counters);
+    return NULL;
+}
+
+void counters_close(struct counters *counters)
+{
+    if (!counters)
+        return;
+    for (int i = 0; i <= QUANTITY_COUNT; ++i)
+        metric_set_destroy(counters->collections[i].set);
+    free(counters->availability);
+    free(counters);
+}
+
+int counters_passes(const struct counters *counters)
+{
+    return counters->passes;
+}
+
+static CUptiResult collection_get(struct counters *counters, enum quantity tensor,
+                                  struct collection **collection)
+{
+    struct collection *c = *collection = &counters->collections[tensor];
+    if (c->set)
+        return CUPTI_SUCCESS;
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
+        c->wanted[i] = i < QUANTITY_TENSOR_FP64 || i > QUANTITY_TENSOR_INT8 || i == (int)tensor;
+    size_t count = metrics_list(counters->family, c->wanted, c->metrics);
+    return metric_set_create(counters->chip, counters->availability, c->metrics, count, &c->set);
+}
+
+/* ---- one collection ---- */
+
+static CUptiResult session_image(struct session *session, const struct metric_set *set)
+{
+    PARAMETERS(size, CUpti_RangeProfiler_GetCounterDataSize);
+    size.pRangeProfilerObject = session->profiler;
+    size.pMetricNames = (const char **)metric_set_metrics(set, &size.numMetrics);
+    size.maxNumOfRanges = 1;
+    size.maxNumRangeTreeNodes = 1;
+    TRY_CUPTI(cuptiRangeProfilerGetCounterDataSize(&size));
+    session->image_size = size.counterDataSize;
+    session->image = malloc(session->image_size);
+    if (!session->image)
+        return CUPTI_ERROR_OUT_OF_MEMORY;
+    PARAMETERS(image, CUpti_RangeProfiler_CounterDataImage_Initialize);
+    image.pRangeProfilerObject = session->profiler;
+    image.counterDataSize = session->image_size;
+    image.pCounterData = session->image;
+    return cuptiRangeProfilerCounterDataImageInitialize(&image);
+}
+
+static CUptiResult session_begin(struct session *session, CUcontext context,
+                                 const struct metric_set *set)
+{
+    TRY_CUPTI(attach());
+    PARAMETERS(enable, CUpti_RangeProfiler_Enable);
+    enable.ctx = context;
+    TRY_CUPTI(cuptiRangeProfilerEnable(&enable));
+    session->profiler = enable.pRangeProfilerObject;
+    TRY_CUPTI(session_image(session, set));
+    PARAMETERS(config, CUpti_RangeProfiler_SetConfig);
+    config.pRangeProfilerObject = session->profiler;
+    config.pConfig = metric_set_config(set, &config.configSize);
+    config.pCounterDataImage = session->image;
+    config.counterDataImageSize = session->image_size;
+    config.range = CUPTI_UserRange;
+    config.replayMode = CUPTI_UserReplay;
+    config.maxRangesPerPass = 1;
+    config.numNestingLevels = 1;
+    config.minNestingLevel = 1;
+    return cuptiRangeProfilerSetConfig(&config);
+}
+
+static void session_end(struct session *session)
+{
+    PARAMETERS(disable, CUpti_RangeProfiler_Disable);
+    disable.pRangeProfilerObject = session->profiler;
+    if (session->profiler)
+        cuptiRangeProfilerDisable(&disable);
+    cupti_leave();
+    free(session->image);
+}
+
+static CUptiResult pass_begin(struct session *session)
+{
+    PARAMETERS(start, CUpti_RangeProfiler_Start);
+    PARAMETERS(push, CUpti_RangeProfiler_PushRange);
+    start.pRangeProfilerObject = push.pRangeProfilerObject = session->profiler;
+    push.pRangeName = "work";
+    TRY_CUPTI(cuptiRangeProfilerStart(&start));
+    return cuptiRangeProfilerPushRange(&push);
+}
+
+static CUptiResult pass_end(struct session *session, bool *last)
+{
+    PARAMETERS(pop, CUpti_RangeProfiler_PopRange);
+    PARAMETERS(stop, CUpti_RangeProfiler_Stop);
+    pop.pRangeProfilerObject = stop.pRangeProfilerObject = session->profiler;
+    TRY_CUPTI(cuptiRangeProfilerPopRange(&pop));
+    TRY_CUPTI(cuptiRangeProfilerStop(&stop));
+    *last = stop.isAllPassSubmitted;
+    return CUPTI_SUCCESS;
+}
+
+/* Until all passes are submitted. */
+static enum status repeat(struct counters *counters, struct session *session, size_t passes,
+                          const struct counters_work *work, CUptiResult *code, bool *complete,
+                          struct error *error)
+{
+    for (size_t i = 0; i < passes && !*complete; ++i) {
+        enum status status = work->prepare(work->argument, error);
+        if (status)
+            return status;
+        *code = pass_begin(session);
+        if (*code != CUPTI_SUCCESS)
+            return STATUS_OK;
+        status = work->run(work->argument, error);
+        ++counters->passes;
+        *code = pass_end(session, complete);
+        if (status || *code != CUPTI_SUCCESS)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+/* Says in `problem` what is missing, if anything. */
+static CUptiResult decode(struct session *session, struct metric_set *set, double *metrics,
+                          char problem[COUNTERS_TEXT])
+{
+    PARAMETERS(data, CUpti_RangeProfiler_DecodeData);
+    data.pRangeProfilerObject = session->profiler;
+    TRY_CUPTI(cuptiRangeProfilerDecodeData(&data));
+    PARAMETERS(info, CUpti_RangeProfiler_GetCounterDataInfo);
+    info.pCounterDataImage = session->image;
+    info.counterDataImageSize = session->image_size;
+    TRY_CUPTI(cuptiRangeProfilerGetCounterDataInfo(&info));
+    if (data.numOfRangeDropped > 0 || info.numTotalRanges != 1) {
+        snprintf(problem, COUNTERS_TEXT, "incomplete: %zu ranges dropped, %zu kept",
+                 data.numOfRangeDropped, info.numTotalRanges);
+        return CUPTI_SUCCESS;
+    }
+    return metric_set_evaluate(set, session->image, session->image_size, metrics);
+}
+
+static enum status collect(struct counters *counters, struct collection *collection,
+                           const struct counters_work *work, double metrics[METRICS_MAX],
+                           char problem[COUNTERS_TEXT], struct error *error)
+{
+    struct session session = {0};
+    bool complete = false;
+    enum status status = STATUS_OK;
+    counters->passes = 0;
+    CUptiResult code = session_begin(&session, counters->context, collection->set);
+    if (code == CUPTI_SUCCESS)
+        status = repeat(counters, &session, metric_set_passes(collection->set), work, &code,
+                        &complete, error);
+    if (code != CUPTI_SUCCESS) {
+        refuse(code, "range profiler", problem);
+    } else if (status == STATUS_OK && !complete) {
+        snprintf(problem, COUNTERS_TEXT, "incomplete: %zu passes were not enough",
+                 metric_set_passes(collection->set));
+    } else if (status == STATUS_OK) {
+        code = decode(&session, collection->set, metrics, problem);
+        if (code != CUPTI_SUCCESS)
+            refuse(code, "counter data", problem);
+    }
+    if (status != STATUS_DEVICE)
+        session_end(&session);
+    return status;
+}
+
+enum status counters_collect(struct counters *counters, enum quantity tensor,
+                             const struct counters_work *work, double values[QUANTITY_COUNT],
+                             char problem[COUNTERS_TEXT], struct error *error)
+{
+    struct collection *collection;
+    double metrics[METRICS_MAX];
+    const char *const *names;
+    size_t count;
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
+        values[i] = NAN;
+    CUptiResult code = collection_get(counters, tensor, &collection);
+    if (code != CUPTI_SUCCESS) {
+        refuse(code, "metric set", problem);
+        return STATUS_OK;
+    }
+    snprintf(problem, COUNTERS_TEXT, "counted");
+    enum status status = collect(counters, collection, work, metrics, problem, error);
+    if (status || strcmp(problem, "counted") != 0)
+        return status;
+    names = metric_set_metrics(collection->set, &count);
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
+        values[i] = metrics_evaluate(counters->family, (enum quantity)i, names, metrics, count);
+    return STATUS_OK;
+}

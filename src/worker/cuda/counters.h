@@ -1,0 +1,48 @@
+/* Hardware counters of the device of this process, by CUPTI's Range Profiler: one range of the
+ * user's, repeated by the user, once for each pass.
+ *
+ * Life cycle: counters_open once, counters_collect any number of times, counters_close. The
+ * profiler is attached to the process within counters_collect only: what is timed between two calls
+ * runs without it. Not thread-safe. */
+#ifndef ROOFSWEEP_COUNTERS_H
+#define ROOFSWEEP_COUNTERS_H
+
+#include <cuda.h>
+#include <cupti_result.h>
+
+#include "../../status.h"
+#include "metrics.h"
+
+enum { COUNTERS_TEXT = 512 };
+
+struct counters;
+
+/* The work to count. Both are called once for each pass and leave the device idle. */
+struct counters_work {
+    enum status (*prepare)(void *argument, struct error *error); /* not counted */
+    enum status (*run)(void *argument, struct error *error);     /* counted */
+    void *argument;
+};
+
+/* Which GPU, as CUDA numbers it in this process, and its context. NULL if its counters cannot be
+ * had: `refusal` says why, and what to do about it. */
+struct counters *counters_open(int device, CUcontext context, char refusal[COUNTERS_TEXT]);
+void counters_close(struct counters *counters); /* takes NULL */
+
+/* All quantities that the chip has, but of the tensor units' only `tensor`: QUANTITY_COUNT for
+ * none. values[] is NaN where there is none, and altogether if the counters failed: then `problem`
+ * says how
+ * ("refused: ..." or "incomplete: ..."), otherwise it is "counted". The status is that of the work.
+ */
+enum status counters_collect(struct counters *counters, enum quantity tensor,
+                             const struct counters_work *work, double values[QUANTITY_COUNT],
+                             char problem[COUNTERS_TEXT], struct error *error);
+
+/* How many times the last counters_collect ran the work. */
+int counters_passes(const struct counters *counters);
+
+/* Takes CUPTI out of the process, as nothing attached may slow what is timed. Safe where nothing is
+ * running; whoever needs CUPTI next attaches it anew. */
+void cupti_leave(void);
+
+#endif
