@@ -10,6 +10,7 @@
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
 
+#include "attachment.h"
 #include "metric_set.h"
 
 /* What is collected together: everything but tensor units, and one quantity of theirs. */
@@ -92,17 +93,6 @@ static void refuse(CUptiResult code, const char *call, char text[COUNTERS_TEXT])
 
 /* ---- the device ---- */
 
-static CUptiResult attach(void)
-{
-    PARAMETERS(initialize, CUpti_Profiler_Initialize);
-    return cuptiProfilerInitialize(&initialize);
-}
-
-void cupti_leave(void)
-{
-    cuptiFinalize();
-}
-
 /* A device that is not supported for one reason gets that reason's code. */
 static CUptiResult check_support(int device)
 {
@@ -155,7 +145,7 @@ static CUptiResult read_availability(struct counters *counters)
 static CUptiResult describe(struct counters *counters, int device, const char **call)
 {
     *call = "cuptiProfilerInitialize";
-    TRY_CUPTI(attach());
+    TRY_CUPTI(attachment_begin());
     *call = "cuptiProfilerDeviceSupported";
     TRY_CUPTI(check_support(device));
     *call = "cuptiDeviceGetChipName";
@@ -174,7 +164,7 @@ struct counters *counters_open(int device, CUcontext context, char refusal[COUNT
     }
     counters->context = context;
     CUptiResult code = describe(counters, device, &call);
-    cupti_leave();
+    attachment_end();
     if (code == CUPTI_SUCCESS) {
         counters->family = metric_family_find(counters->chip);
         if (counters->family)
@@ -198,6 +188,11 @@ void counters_close(struct counters *counters)
         metric_set_destroy(counters->collections[i].set);
     free(counters->availability);
     free(counters);
+}
+
+bool counters_have(const struct counters *counters, enum quantity quantity)
+{
+    return metric_family_has(counters->family, quantity);
 }
 
 int counters_passes(const struct counters *counters)
@@ -241,7 +236,7 @@ static CUptiResult session_image(struct session *session, const struct metric_se
 static CUptiResult session_begin(struct session *session, CUcontext context,
                                  const struct metric_set *set)
 {
-    TRY_CUPTI(attach());
+    TRY_CUPTI(attachment_begin());
     PARAMETERS(enable, CUpti_RangeProfiler_Enable);
     enable.ctx = context;
     TRY_CUPTI(cuptiRangeProfilerEnable(&enable));
@@ -266,7 +261,7 @@ static void session_end(struct session *session)
     disable.pRangeProfilerObject = session->profiler;
     if (session->profiler)
         cuptiRangeProfilerDisable(&disable);
-    cupti_leave();
+    attachment_end();
     free(session->image);
 }
 

@@ -38,11 +38,10 @@ enum status counters_collect(struct counters *counters, enum quantity tensor,
                              const struct counters_work *work, double values[QUANTITY_COUNT],
                              char problem[COUNTERS_TEXT], struct error *error);
 
+/* Whether the chip can count it at all. */
+bool counters_have(const struct counters *counters, enum quantity quantity);
+
 /* How many times the last counters_collect ran the work. */
 int counters_passes(const struct counters *counters);
-
-/* Takes CUPTI out of the process, as nothing attached may slow what is timed. Safe where nothing is
- * running; whoever needs CUPTI next attaches it anew. */
-void cupti_leave(void);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attachment.h"
+
 #if CUPTI_API_VERSION >= 130000
 typedef CUpti_ActivityKernel10 activity_kernel;
 #else
@@ -151,7 +153,7 @@ static const char *tracer_attach(void)
 static void tracer_detach(void)
 {
     cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-    cupti_leave();
+    attachment_end();
 }
 
 /* One iteration between attach and detach; a CUPTI failure goes to trace->broken. */

@@ -1,0 +1,365 @@
+/* The profiler as a script: these functions stand in for CUPTI's, so that every refusal and every
+ * kind of incomplete counting is met without a GPU. The host's part of CUPTI stays the real one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+#include <cupti.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+
+#include "worker/cuda/counters.h"
+#include "worker/cuda/metric_set.h"
+
+static struct script {
+    const char *chip;
+    CUptiResult initialize, supported, availability, enable, start;
+    CUpti_Profiler_DeviceSupported_Params support;
+    size_t dropped;
+    int passes;          /* after which the profiler has enough */
+    const char *lacking; /* metrics with this in their names have no value */
+    int attached, finalized, runs;
+} script;
+
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
+                                           CUpti_BuffersCallbackCompleteFunc completed)
+{
+    (void)requested, (void)completed;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params *parameters)
+{
+    (void)parameters;
+    ++script.attached;
+    return script.initialize;
+}
+
+CUptiResult cuptiFinalize(void)
+{
+    ++script.finalized;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported_Params *parameters)
+{
+    size_t size = parameters->structSize;
+    *parameters = script.support;
+    parameters->structSize = size;
+    return script.supported;
+}
+
+CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params *parameters)
+{
+    parameters->pChipName = script.chip;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult
+cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params *parameters)
+{
+    parameters->counterAvailabilityImageSize = 1;
+    return script.availability;
+}
+
+CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *parameters)
+{
+    parameters->pRangeProfilerObject = (CUpti_RangeProfiler_Object *)&script;
+    return script.enable;
+}
+
+CUptiResult
+cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Params *parameters)
+{
+    parameters->counterDataSize = 16;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params *parameters)
+{
+    parameters->isAllPassSubmitted = script.runs >= script.passes;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params *parameters)
+{
+    parameters->numOfRangeDropped = script.dropped;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult
+cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Params *parameters)
+{
+    parameters->numTotalRanges = 1;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *parameters)
+{
+    (void)parameters;
+    return script.start;
+}
+
+#define RANGE(name)                                                                                \
+    CUptiResult cuptiRangeProfiler##name(CUpti_RangeProfiler_##name##_Params *parameters)          \
+    {                                                                                              \
+        (void)parameters;                                                                          \
+        return CUPTI_SUCCESS;                                                                      \
+    }
+RANGE(Disable)
+RANGE(SetConfig)
+RANGE(PushRange)
+RANGE(PopRange)
+CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
+    CUpti_RangeProfiler_CounterDataImage_Initialize_Params *parameters)
+{
+    (void)parameters;
+    return CUPTI_SUCCESS;
+}
+
+/* The host's part: a set that takes three passes, and finds 7 for every metric. */
+enum { PASSES = 3, EACH = 7 };
+struct metric_set {
+    const char *const *metrics;
+    size_t count;
+};
+static struct metric_set the_set;
+
+CUptiResult metric_set_create(const char *chip, const uint8_t *availability,
+                              const char *const *metrics, size_t count, struct metric_set **set)
+{
+    (void)chip, (void)availability;
+    the_set = (struct metric_set){metrics, count};
+    *set = &the_set;
+    return CUPTI_SUCCESS;
+}
+
+void metric_set_destroy(struct metric_set *set)
+{
+    (void)set;
+}
+
+const char *const *metric_set_metrics(const struct metric_set *set, size_t *count)
+{
+    *count = set->count;
+    return set->metrics;
+}
+
+const uint8_t *metric_set_config(const struct metric_set *set, size_t *size)
+{
+    (void)set;
+    *size = 0;
+    return NULL;
+}
+
+size_t metric_set_passes(const struct metric_set *set)
+{
+    (void)set;
+    return PASSES;
+}
+
+CUptiResult metric_set_evaluate(struct metric_set *set, const uint8_t *image, size_t size,
+                                double *values)
+{
+    (void)image, (void)size;
+    for (size_t i = 0; i < set->count; ++i)
+        values[i] = script.lacking && strstr(set->metrics[i], script.lacking) ? NAN : EACH;
+    return CUPTI_SUCCESS;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    script = (struct script){.chip = "GH100", .passes = PASSES};
+    script.support.isSupported = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
+    return 0;
+}
+
+/* Opens the scripted device and gives the refusal, "" for none. */
+static const char *refusal(void)
+{
+    static char text[COUNTERS_TEXT];
+    text[0] = '\0';
+    struct counters *counters = counters_open(0, NULL, text);
+    assert_int_equal(counters != NULL, text[0] == '\0');
+    counters_close(counters);
+    assert_int_equal(script.finalized, 1);
+    return text;
+}
+
+static void causes_have_their_own_message(void **state)
+{
+    (void)state;
+    static const struct {
+        CUptiResult code;
+        const char *what, *advice;
+    } causes[] = {
+        {CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "may not read",
+         "NVreg_RestrictProfilingToAdminUsers=0"},
+        {CUPTI_ERROR_HARDWARE_BUSY, "holds this GPU's counters", "dcgmi profile --pause"},
+        {CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "another profiler", "without ncu"},
+        {CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, "confidential computing",
+         "administrator"},
+        {CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, "MIG", "whole GPU"},
+        {CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, "virtual", "physical GPU"},
+        {CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES, "hypervisor", "enable_profiling"},
+        {CUPTI_ERROR_NOT_COMPATIBLE, "driver is too old", "newer driver"},
+        {CUPTI_ERROR_API_NOT_IMPLEMENTED, "driver is too old", "newer driver"},
+    };
+    CUptiResult *const places[] = {&script.initialize, &script.supported, &script.availability};
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; ++i)
+        for (size_t j = 0; j < sizeof places / sizeof *places; ++j) {
+            set_up(NULL);
+            *places[j] = causes[i].code;
+            const char *text = refusal();
+            assert_memory_equal(text, "refused: ", 9);
+            assert_non_null(strstr(text, causes[i].what));
+            assert_non_null(strstr(strchr(text, ';'), causes[i].advice));
+        }
+}
+
+static void support_levels_become_causes(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t member;
+        CUpti_Profiler_Support_Level level;
+        const char *what;
+    } levels[] = {
+        {offsetof(CUpti_Profiler_DeviceSupported_Params, vGpu),
+         CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED, "the GPU is virtual"},
+        {offsetof(CUpti_Profiler_DeviceSupported_Params, vGpu),
+         CUPTI_PROFILER_CONFIGURATION_DISABLED, "hypervisor"},
+        {offsetof(CUpti_Profiler_DeviceSupported_Params, confidentialCompute),
+         CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED, "confidential computing"},
+        {offsetof(CUpti_Profiler_DeviceSupported_Params, cmp),
+         CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED, "mining"},
+        {offsetof(CUpti_Profiler_DeviceSupported_Params, wsl),
+         CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED, "Windows"},
+        {offsetof(CUpti_Profiler_DeviceSupported_Params, architecture),
+         CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED, "does not support this GPU"},
+    };
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; ++i) {
+        set_up(NULL);
+        CUpti_Profiler_Support_Level fine = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
+        script.support.vGpu = script.support.cmp = script.support.wsl = fine;
+        script.support.confidentialCompute = script.support.architecture = fine;
+        script.support.isSupported = CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED;
+        memcpy((char *)&script.support + levels[i].member, &levels[i].level,
+               sizeof levels[i].level);
+        assert_non_null(strstr(refusal(), levels[i].what));
+    }
+}
+
+static void unknown_chips_are_refused(void **state)
+{
+    (void)state;
+    script.chip = "XY999";
+    assert_non_null(strstr(refusal(), "XY999"));
+}
+
+static enum status run(void *argument, struct error *error)
+{
+    (void)argument, (void)error;
+    ++script.runs;
+    return STATUS_OK;
+}
+
+static enum status prepare(void *argument, struct error *error)
+{
+    (void)argument, (void)error;
+    return STATUS_OK;
+}
+
+/* Counts and gives the outcome. */
+static const char *outcome(double values[QUANTITY_COUNT])
+{
+    static char text[COUNTERS_TEXT];
+    struct error error;
+    const struct counters_work work = {prepare, run, NULL};
+    struct counters *counters = counters_open(0, NULL, text);
+    assert_non_null(counters);
+    assert_int_equal(counters_collect(counters, QUANTITY_TENSOR_FP16, &work, values, text, &error),
+                     STATUS_OK);
+    assert_int_equal(script.runs, counters_passes(counters));
+    counters_close(counters);
+    assert_int_equal(script.finalized, script.attached);
+    return text;
+}
+
+/* The outcome where nothing may be counted. */
+static const char *failure(void)
+{
+    double values[QUANTITY_COUNT];
+    const char *text = outcome(values);
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
+        assert_true(isnan(values[i]));
+    return text;
+}
+
+static void all_passes_count(void **state)
+{
+    (void)state;
+    double values[QUANTITY_COUNT];
+    assert_string_equal(outcome(values), "counted");
+    assert_int_equal(script.runs, PASSES);
+    assert_true(values[QUANTITY_DRAM_READ] == EACH);
+    assert_true(isnan(values[QUANTITY_TENSOR_BF16])); /* not asked for */
+}
+
+/* As on a shared MIG slice. */
+static void a_metric_without_value_is_missing(void **state)
+{
+    (void)state;
+    double values[QUANTITY_COUNT];
+    script.lacking = "dram__";
+    assert_string_equal(outcome(values), "counted");
+    assert_true(isnan(values[QUANTITY_DRAM_READ]));
+    assert_true(values[QUANTITY_VECTOR_FP32] > 0.0);
+}
+
+/* A rank that loses its counters in mid-sweep: the next attachment is refused. */
+static void counters_can_be_lost(void **state)
+{
+    (void)state;
+    script.enable = CUPTI_ERROR_HARDWARE_BUSY;
+    assert_non_null(strstr(failure(), "another process holds"));
+    assert_int_equal(script.runs, 0);
+    set_up(NULL);
+    script.start = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+    assert_non_null(strstr(failure(), "may not read"));
+}
+
+static void missing_passes_show(void **state)
+{
+    (void)state;
+    script.passes = PASSES + 1;
+    assert_memory_equal(failure(), "incomplete: ", 12);
+    assert_int_equal(script.runs, PASSES);
+}
+
+static void dropped_ranges_show(void **state)
+{
+    (void)state;
+    script.dropped = 2;
+    assert_string_equal(failure(), "incomplete: 2 ranges dropped, 1 kept");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(causes_have_their_own_message, set_up),
+        cmocka_unit_test_setup(support_levels_become_causes, set_up),
+        cmocka_unit_test_setup(unknown_chips_are_refused, set_up),
+        cmocka_unit_test_setup(all_passes_count, set_up),
+        cmocka_unit_test_setup(a_metric_without_value_is_missing, set_up),
+        cmocka_unit_test_setup(counters_can_be_lost, set_up),
+        cmocka_unit_test_setup(missing_passes_show, set_up),
+        cmocka_unit_test_setup(dropped_ranges_show, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
