@@ -54,6 +54,14 @@ cudaError_t kernel_empty(cudaStream_t stream);
  * when it begins. */
 cudaError_t kernel_delay(double seconds, cudaStream_t stream);
 
+/* clock.cu: every multiprocessor's cycles, and the device's time; those of one that no block came to
+ * stay as they were. */
+enum { CLOCK_STAMPS = 512 };
+struct clock_stamp {
+    uint64_t cycles, nanoseconds;
+};
+cudaError_t kernel_clock(struct clock_stamp *stamps, int blocks, cudaStream_t stream);
+
 /* known_work.cu, known_wgmma.cu: work whose FLOPs and bytes are known exactly, to check counters
  * by. */
 struct known_kernel {

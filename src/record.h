@@ -65,10 +65,12 @@ struct record {
     char counters[512]; /* "counted", "off", or why there are no counts: "refused: ..." */
     /* conditions, seen during the timing run */
     double sm_clock, memory_clock; /* s-1 */
+    double sm_clock_counted;       /* s-1, the device's cycles over its own time */
     double power;                  /* W */
     double temperature;            /* K */
     double energy;                 /* J, over the timing run */
     int64_t throttle_reasons;      /* NVML's bit mask */
+    int64_t throttled; /* 1: one of them means that the clock was held down by power or heat */
     /* verification */
     double verify_error;      /* ||out - ref|| / ||ref|| over the compared elements */
     double verify_tolerance;  /* largest error taken as right */
@@ -99,6 +101,7 @@ struct device {
     int64_t ecc;                        /* 1 on, 0 off */
     int64_t mig;                        /* 1 on, 0 off */
     int64_t cores_shared;               /* 1: another rank ran on the same cores */
+    char counters[512]; /* "counted"; or "refused: WHY; WHAT TO DO"; "" if nobody asked */
     char driver_version[32], runtime_version[32], library_version[64];
     /* measured roofs */
     double bandwidth_read[LEVEL_COUNT], bandwidth_write[LEVEL_COUNT]; /* byte s-1 */

@@ -87,6 +87,7 @@ static struct device cpu_device(void)
     d.cache[LEVEL_L3] = 1.6e7;
     d.cache[LEVEL_L2] = 4e6;
     d.cores_shared = 0;
+    strcpy(d.counters, "refused: this kind of device has no counters");
     d.peak_bandwidth[LEVEL_DRAM] = 2e10;
     d.peak_bandwidth[LEVEL_L3] = 1e11;
     d.peak_vector[PRECISION_FP64] = 1e11;
@@ -155,6 +156,8 @@ static struct record conv2d_record(void)
     r.unit = UNIT_TENSOR;
     r.workspace = 1048576;
     r.sm_clock = 1.98e9;
+    r.sm_clock_counted = 1.755e9;
+    r.throttled = 1;
     r.memory_clock = 3e9;
     r.power = 512.5;
     r.temperature = 330.15;

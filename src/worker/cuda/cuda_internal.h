@@ -48,6 +48,8 @@ void nvml_describe(struct nvml *nvml, struct device *device);
 /* Clocks and temperature; and, if the event `last` was still to come when they had been read, power
  * and throttle reasons: those of a device that has already finished say nothing about the work. */
 void nvml_sample(struct nvml *nvml, cudaEvent_t last, struct record *record);
+/* How many processes compute on the GPU, this one included; -1 where that is not known. */
+int nvml_processes(struct nvml *nvml);
 double nvml_energy(struct nvml *nvml); /* J since the driver was loaded; NaN if not offered */
 
 /* ---- device.c: the open device ---- */
@@ -62,6 +64,7 @@ struct device_state {
     /* timing.c */
     cudaEvent_t *events;
     int event_count;
+    struct clock_stamp *stamps; /* CLOCK_STAMPS at the loop's begin, as many at its end; on the device */
     void *flush; /* flush_bytes, allocated by the first cold timing */
     size_t flush_bytes;
     /* count.c */
@@ -125,9 +128,14 @@ enum status work_choose(struct device_state *state, struct work *work, int candi
 
 /* The preflight, once: sets counters_outcome. */
 enum status count_open(struct device_state *state, struct error *error);
+enum status count_try(struct device_state *state, struct device *device, struct error *error);
 void count_close(struct device_state *state);
 enum status count_run(struct device_state *state, struct work *work, bool cold,
                       struct record *record, struct error *error);
+
+/* ---- selftest.c: known work ---- */
+
+enum status selftest_run(struct device_state *state, FILE *stream, struct error *error);
 
 /* ---- trace.c, roofs.c ---- */
 

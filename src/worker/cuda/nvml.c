@@ -11,6 +11,9 @@
  * success. */
 typedef struct nvml_device *nvml_device;
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEMPERATURE_GPU = 0 };
+/* Clock event reasons: power cap, hardware slowdown, heat (driver and hardware), power brake. Idling, set
+ * clocks and synchronised boards are no throttling. */
+enum { NVML_HELD_DOWN = 0x04 | 0x08 | 0x20 | 0x40 | 0x80 };
 enum { NVML_FIELD_POWER_INSTANT = 186, NVML_VALUE_UNSIGNED_INT = 1 };
 struct nvml_field_value { /* nvmlFieldValue_t */
     unsigned field, scope;
@@ -40,6 +43,7 @@ struct nvml {
     int (*energy)(nvml_device device, unsigned long long *millijoule);
     int (*ecc)(nvml_device device, int *current, int *pending);
     int (*mig)(nvml_device device, unsigned *current, unsigned *pending);
+    int (*processes)(nvml_device device, unsigned *count, void *none);
     int (*fields)(nvml_device device, int count, struct nvml_field_value *values);
 };
 
@@ -62,6 +66,7 @@ static const struct {
     {"nvmlDeviceGetTotalEnergyConsumption", offsetof(struct nvml, energy), false},
     {"nvmlDeviceGetEccMode", offsetof(struct nvml, ecc), true},
     {"nvmlDeviceGetMigMode", offsetof(struct nvml, mig), false},
+    {"nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct nvml, processes), false},
     {"nvmlDeviceGetFieldValues", offsetof(struct nvml, fields), false},
 };
 
@@ -152,8 +157,10 @@ void nvml_sample(struct nvml *nvml, cudaEvent_t last, struct record *record)
     if (nvml->clock(nvml->device, NVML_CLOCK_SM, &value) == 0)
         record->sm_clock = 1e6 * value;
     if (nvml->throttle && nvml->throttle(nvml->device, &reasons) == 0 &&
-        cudaEventQuery(last) == cudaErrorNotReady)
+        cudaEventQuery(last) == cudaErrorNotReady) {
         record->throttle_reasons = (int64_t)reasons;
+        record->throttled = record->throttled == 1 || (reasons & NVML_HELD_DOWN) != 0;
+    }
     if (power_now(nvml, &value) == 0 && cudaEventQuery(last) == cudaErrorNotReady)
         record->power = 1e-3 * value;
     if (nvml->clock(nvml->device, NVML_CLOCK_MEMORY, &value) == 0)
@@ -167,4 +174,13 @@ double nvml_energy(struct nvml *nvml)
     unsigned long long millijoule;
     bool known = nvml && nvml->energy && nvml->energy(nvml->device, &millijoule) == 0;
     return known ? 1e-3 * (double)millijoule : NAN;
+}
+
+int nvml_processes(struct nvml *nvml)
+{
+    enum { INSUFFICIENT_SIZE = 7 }; /* what a list without room for them gives, with their number */
+    unsigned count = 0;
+    if (!nvml || !nvml->processes || nvml->processes(nvml->device, &count, NULL) != INSUFFICIENT_SIZE)
+        return -1;
+    return (int)count;
 }

@@ -25,6 +25,47 @@ static enum status events_reserve(struct device_state *state, int count, struct 
     return STATUS_OK;
 }
 
+static enum status stamps_reserve(struct device_state *state, struct error *error)
+{
+    void *stamps;
+    if (state->stamps)
+        return STATUS_OK;
+    TRY(memory_allocate(2.0 * CLOCK_STAMPS * sizeof *state->stamps, "the clock", &stamps, error));
+    state->stamps = stamps;
+    return STATUS_OK;
+}
+
+/* Begin (0) or end (1) of the timed loop. */
+static enum status stamps_take(struct device_state *state, int which, struct error *error)
+{
+    struct clock_stamp *stamps = state->stamps + which * CLOCK_STAMPS;
+    size_t bytes = CLOCK_STAMPS * sizeof *stamps;
+    int blocks = 2 * state->multiprocessors; /* more than one each: not all come where they should */
+    TRY(CUDA(cudaMemsetAsync(stamps, 0, bytes, state->stream)));
+    return CUDA(kernel_clock(stamps, blocks, state->stream));
+}
+
+/* Mean over all multiprocessors seen at both ends. NaN if the loop was too short for the clocks'
+ * resolution, 1 us. */
+static enum status stamps_clock(struct device_state *state, double *clock, struct error *error)
+{
+    const double least = 1e5; /* ns: one per cent */
+    struct clock_stamp stamps[2][CLOCK_STAMPS];
+    double sum = 0.0;
+    int count = 0;
+    TRY(CUDA(cudaMemcpy(stamps, state->stamps, sizeof stamps, cudaMemcpyDeviceToHost)));
+    for (int i = 0; i < CLOCK_STAMPS; ++i) {
+        const struct clock_stamp *begin = &stamps[0][i], *end = &stamps[1][i];
+        double span = (double)end->nanoseconds - (double)begin->nanoseconds;
+        if (begin->nanoseconds == 0 || end->nanoseconds == 0 || span < least)
+            continue;
+        sum += 1e9 * (double)(end->cycles - begin->cycles) / span;
+        ++count;
+    }
+    *clock = count > 0 ? sum / count : NAN;
+    return STATUS_OK;
+}
+
 static enum status flush_reserve(struct device_state *state, struct error *error)
 {
     if (state->flush)
@@ -46,6 +87,7 @@ void timing_close(struct device_state *state)
         cudaEventDestroy(state->events[i]);
     free(state->events);
     cudaFree(state->flush);
+    cudaFree(state->stamps);
 }
 
 static enum status enqueue_iteration(struct device_state *state, struct work *work, bool cold,
@@ -65,9 +107,9 @@ static enum status enqueue_iteration(struct device_state *state, struct work *wo
 /* The host takes longer to launch small kernels than the device to run them: timed as they come, they
  * would show the host's pace. So the device is kept waiting until a chunk of iterations is enqueued, and
  * then runs them back to back. A chunk is what the host enqueues in 1.5 ms: few enough launches for
- * the stream's queue, which holds about a thousand. */
+ * the stream's queue, which holds about a thousand. The clock is read where all of it begins and ends. */
 static enum status enqueue(struct device_state *state, struct work *work, bool cold, int iterations,
-                           double *host_time, struct error *error)
+                           bool stamped, double *host_time, struct error *error)
 {
     const double chunk_time = 1.5e-3, margin = 2.0, least = 20e-6;
     double estimate = work->enqueue_time;
@@ -76,13 +118,15 @@ static enum status enqueue(struct device_state *state, struct work *work, bool c
         int last = first + chunk < iterations ? first + chunk : iterations;
         if (estimate > 0.0)
             TRY(CUDA(kernel_delay(least + margin * estimate * (last - first), state->stream)));
+        if (stamped && first == 0)
+            TRY(stamps_take(state, 0, error));
         double begin = clock_monotonic();
         for (int i = first; i < last; ++i)
             TRY(enqueue_iteration(state, work, cold, &state->events[2 * i], host_time, error));
         double each = (clock_monotonic() - begin) / (last - first);
         work->enqueue_time = estimate > 0.0 ? fmin(work->enqueue_time, each) : each;
     }
-    return STATUS_OK;
+    return stamped ? stamps_take(state, 1, error) : STATUS_OK;
 }
 
 /* What has been used since the last value given, so that the caller can add up; missing until the
@@ -106,12 +150,17 @@ enum status timing_run(struct device_state *state, struct work *work, bool cold,
         work->energy_given = nvml_energy(state->nvml);
         work->energy_start_time = clock_monotonic();
     }
-    TRY(enqueue(state, work, cold, iterations, &host_time, error));
+    if (record) {
+    }
+    if (record)
+        TRY(stamps_reserve(state, error));
+    TRY(enqueue(state, work, cold, iterations, record != NULL, &host_time, error));
     if (record)
         nvml_sample(state->nvml, state->events[2 * iterations - 1], record);
     TRY(CUDA(cudaStreamSynchronize(state->stream)));
     if (record) {
         record->host_time = host_time / iterations;
+        TRY(stamps_clock(state, &record->sm_clock_counted, error));
         energy_record(work, nvml_energy(state->nvml), record);
     }
     for (int i = 0; i < iterations; ++i) {
