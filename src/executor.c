@@ -148,6 +148,7 @@ static enum status open_program(struct executor *executor, const char *program, 
     if (status == STATUS_OK && strcmp(program, "roofsweep-worker-cpu") != 0)
         status = choose_index(&executor->settings.binding, reply.count, &request.index, error);
     request.op = REQUEST_DESCRIBE;
+    request.measure.counters = executor->settings.counters;
     if (status == STATUS_OK)
         status = ask(executor, &request, REPLY_DEVICE, &reply, error);
     if (status == STATUS_OK) {
@@ -216,6 +217,7 @@ static void attempt(struct executor *executor)
     }
     struct request describe = request_default(REQUEST_DESCRIBE);
     describe.index = executor->device.index;
+    describe.measure.counters = COUNTERS_OFF; /* the first worker tried them */
     send_request(executor, &describe, open_timeout);
 }
 
@@ -326,6 +328,7 @@ static void handle_roofs(struct executor *executor, struct reply *reply)
     snprintf(device->key, sizeof device->key, "%s", executor->settings.device_key);
     device->index = executor->device.index;
     device->cores_shared = executor->device.cores_shared;
+    memcpy(device->counters, executor->device.counters, sizeof device->counters);
     executor->device = *device;
     json_t *object = device_encode(device);
     char *text = json_dumps(object, JSON_COMPACT);

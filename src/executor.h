@@ -24,6 +24,7 @@ struct executor_settings {
     double timeout;              /* s, one configuration */
     int retries;
     struct roof_request peaks;
+    enum counters_choice counters; /* unless off they are tried when the device opens */
     const char *device_key;      /* struct device.key of this rank in this session */
 };
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,4 +23,15 @@ enum status folder_sync(const char *path, struct error *error)
     if (fd >= 0)
         close(fd);
     return status;
+}
+
+enum status folder_of_program(char *folder, size_t size, struct error *error)
+{
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length < 0 || (size_t)length >= size)
+        return error_set(error, STATUS_SYSTEM, "cannot read /proc/self/exe to find the workers");
+    path[length] = '\0';
+    snprintf(folder, size, "%s", dirname(path));
+    return STATUS_OK;
 }

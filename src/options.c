@@ -12,6 +12,7 @@ enum {
     OPTION_RESUME,
     OPTION_OVERWRITE,
     OPTION_GATHER,
+    OPTION_SELF_TEST,
     OPTION_VERSION
 };
 
@@ -25,6 +26,7 @@ static const struct option long_options[] = {
     {"overwrite", no_argument, NULL, OPTION_OVERWRITE},
     {"quiet", no_argument, NULL, 'q'},
     {"resume", no_argument, NULL, OPTION_RESUME},
+    {"self-test", no_argument, NULL, OPTION_SELF_TEST},
     {"verbose", no_argument, NULL, 'v'},
     {"version", no_argument, NULL, OPTION_VERSION},
     {0},
@@ -45,6 +47,7 @@ static const char help_text[] =
     "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
     "      --overwrite       replace FILE and its journal\n"
     "      --gather JOURNAL  rebuild the NetCDF file from a journal, on any machine\n"
+    "      --self-test       count known work on the first GPU: what do its hardware counters say?\n"
     "  -q, --quiet           only warnings and the final table\n"
     "  -v, --verbose         also a line for each configuration, and what workers print\n"
     "  -h, --help            this text\n"
@@ -52,7 +55,8 @@ static const char help_text[] =
     "\n"
     "Exit status: 0 all configurations measured (or skipped with a reason); 1 a file, a library or MPI\n"
     "failed; 2 command line or manifest wrong, nothing ran; 3 some configurations failed; 4 no usable\n"
-    "device, or (replicate) one was lost before its end; 5 interrupted, go on with --resume.\n";
+    "device, or no hardware counters where they are required, or (replicate) a device was lost before\n"
+    "its end; 5 interrupted, go on with --resume.\n";
 
 enum exit_code exit_code_of(enum status status)
 {
@@ -107,6 +111,9 @@ static enum status parse_option(int option, char **argv, struct options *options
     case OPTION_GATHER:
         options->action = ACTION_GATHER;
         options->journal = optarg;
+        return STATUS_OK;
+    case OPTION_SELF_TEST:
+        options->action = ACTION_SELF_TEST;
         return STATUS_OK;
     case OPTION_RESUME:
         options->resume = true;

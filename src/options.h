@@ -15,12 +15,12 @@ enum exit_code {
     EXIT_SYSTEM = 1,      /* a file, a library or MPI failed */
     EXIT_USAGE = 2,       /* the command line or the manifest is wrong; nothing ran */
     EXIT_SOME_FAILED = 3, /* complete, but some configurations failed */
-    EXIT_NO_DEVICE = 4,   /* no usable device, or (replicate) one was lost before its end */
+    EXIT_NO_DEVICE = 4,   /* no usable device; required counters refused; (replicate) one was lost */
     EXIT_INTERRUPTED = 5  /* ended by a signal; --resume goes on */
 };
 enum exit_code exit_code_of(enum status status);
 
-enum action { ACTION_SWEEP, ACTION_DRY_RUN, ACTION_LIST, ACTION_GATHER, ACTION_HELP, ACTION_VERSION };
+enum action { ACTION_SWEEP, ACTION_DRY_RUN, ACTION_LIST, ACTION_GATHER, ACTION_SELF_TEST, ACTION_HELP, ACTION_VERSION };
 
 /* Strings point into argv. */
 struct options {

@@ -75,8 +75,11 @@ char *request_encode(const struct request *request)
 {
     json_t *object = json_object();
     json_object_set_new(object, "op", json_string(op_words[request->op]));
-    if (request->op == REQUEST_DESCRIBE)
+    if (request->op == REQUEST_DESCRIBE) {
         json_object_set_new(object, "index", json_integer(request->index));
+        json_object_set_new(object, "counters",
+                            json_string(counters_words[request->measure.counters]));
+    }
     if (request->op == REQUEST_ROOFS) {
         json_object_set_new(object, "memory", names_of_levels(request->peaks.memory));
         json_object_set_new(object, "compute", names_of_precisions(request->peaks.compute));

@@ -2,13 +2,14 @@
  *
  * Requests (a worker can be run by hand: echo '{"op":"describe"}' | roofsweep-worker-cpu):
  *   {"op":"devices"}                                  -> {"reply":"devices","count":8}
- *   {"op":"describe","index":0}     opens the device  -> {"reply":"device","device":{...}}
+ *   {"op":"describe","index":0,"counters":"auto"}     -> {"reply":"device","device":{...}}
  *   {"op":"roofs","memory":["dram"],"compute":["fp32"],"launch":true}
  *                                                     -> {"reply":"device","device":{... with roofs}}
  *   {"op":"measure","configuration":"conv2d batch=16 ...","seed":1,"warmup":5,"iterations":20,
  *    "stop":0.005,"min_time":0.5,"max_time":15,"counters":"auto","verify":true}
  *                                                     -> {"reply":"record","record":{...}}
- * Whatever is left out has its default; the device opens by itself. A request that fails is answered with
+ * Describe opens the device and, unless "counters" is "off", tries its counters. Whatever is left out
+ * has its default; the device opens by itself. A request that fails is answered with
  *   {"reply":"error","status":"device","text":"..."};
  * after the status "device" the worker ends, because its device is lost. End of input ends it too. */
 #ifndef ROOFSWEEP_PROTOCOL_H
@@ -21,7 +22,7 @@ enum request_op { REQUEST_DEVICES, REQUEST_DESCRIBE, REQUEST_ROOFS, REQUEST_MEAS
 
 struct request {
     enum request_op op;
-    int64_t index;                     /* describe */
+    int64_t index;                     /* describe; with the counters of `measure` */
     struct roof_request peaks;        /* roofs */
     char configuration[WORKLOAD_TEXT]; /* measure */
     struct measure_settings measure;

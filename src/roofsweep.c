@@ -1,9 +1,12 @@
 /* roofsweep: sweep.ini -> manifest -> plan -> ranks and workers -> journal -> NetCDF file and table. */
+#include <errno.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "folder.h"
 #include "log.h"
 #include "options.h"
 #include "plan.h"
@@ -40,6 +43,20 @@ static enum status gather(const struct options *options, const struct log *log,
     return sweep_gather(options->journal, options->output ? options->output : netcdf, log, error);
 }
 
+/* Becomes the worker, which does it all. */
+static enum status self_test(const struct options *options, struct error *error)
+{
+    bool cpu = options->has_device && options->device == DEVICE_CPU;
+    const char *program = cpu ? "roofsweep-worker-cpu" : "roofsweep-worker-cuda";
+    char path[4096];
+    enum status status = folder_of_program(path, sizeof path - 32, error);
+    if (status)
+        return status;
+    snprintf(path + strlen(path), 32, "/%s", program);
+    execl(path, program, "--self-test", (char *)NULL);
+    return error_set(error, STATUS_DEVICE, "cannot start %s: %s", path, strerror(errno));
+}
+
 /* What needs neither MPI nor a device. Under a launcher, one of the processes does it. */
 static enum status run_locally(const struct options *options, const struct log *log,
                                struct error *error)
@@ -50,6 +67,8 @@ static enum status run_locally(const struct options *options, const struct log *
         return dry_run(options, error);
     if (options->action == ACTION_GATHER)
         return gather(options, log, error);
+    if (options->action == ACTION_SELF_TEST)
+        return self_test(options, error);
     if (options->action == ACTION_LIST)
         options_list(stdout);
     else if (options->action == ACTION_HELP)

@@ -1,6 +1,5 @@
 #include "sweep.h"
 
-#include <libgen.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "agreement.h"
 #include "coordinator.h"
 #include "executor.h"
+#include "folder.h"
 #include "outputs.h"
 #include "report.h"
 #include "results_nc.h"
@@ -126,22 +126,12 @@ bool sweep_complete(const struct sweep *sweep)
     return sweep->complete;
 }
 
-static enum status find_worker_folder(struct sweep *sweep, struct error *error)
-{
-    char path[sizeof sweep->worker_folder];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (length < 0)
-        return error_set(error, STATUS_SYSTEM, "cannot read /proc/self/exe to find the workers");
-    path[length] = '\0';
-    strcpy(sweep->worker_folder, dirname(path));
-    return STATUS_OK;
-}
-
 static enum status open_executor(struct sweep *sweep, const struct binding *binding,
                                  struct error *error)
 {
     const struct manifest *manifest = sweep->manifest;
-    enum status status = find_worker_folder(sweep, error);
+    enum status status = folder_of_program(sweep->worker_folder,
+                                           sizeof sweep->worker_folder, error);
     if (status)
         return status;
     struct executor_settings settings = {
@@ -151,6 +141,7 @@ static enum status open_executor(struct sweep *sweep, const struct binding *bind
         .timeout = manifest->sweep.timeout,
         .retries = manifest->sweep.retries,
         .peaks = manifest->peaks,
+        .counters = manifest->measure.counters,
         .device_key = sweep->device_key,
     };
     sweep->mailbox = mailbox_create(sweep->comm);
@@ -186,6 +177,35 @@ static void log_devices(const struct sweep *sweep, const char *choices, size_t c
     }
 }
 
+static bool is_refused(const struct device *device)
+{
+    return *device->counters && strcmp(device->counters, "counted") != 0;
+}
+
+/* One message for each cause; where counters are required, the first cause ends the sweep. */
+static enum status check_counters(const struct sweep *sweep, struct error *error)
+{
+    bool required = sweep->manifest->measure.counters == COUNTERS_REQUIRE;
+    for (int i = 0; i < sweep->ranks; ++i) {
+        const struct device *device = &sweep->devices[i];
+        int count = 0, earlier = 0;
+        for (int j = 0; j < sweep->ranks; ++j) {
+            bool same = strcmp(device->counters, sweep->devices[j].counters) == 0;
+            count += same;
+            earlier += same && j < i;
+        }
+        if (!is_refused(device) || earlier > 0)
+            continue;
+        if (required)
+            return error_set(error, STATUS_DEVICE, "counters = require, but on %d of %d ranks %s",
+                             count, sweep->ranks, device->counters);
+        log_print(sweep->log, strcmp(device->kind, "cpu") == 0 ? LOG_DEBUG : LOG_WARNING,
+                  "hardware counters on %d of %d ranks %s; FLOPs and bytes are the modelled ones",
+                  count, sweep->ranks, device->counters);
+    }
+    return STATUS_OK;
+}
+
 static enum status compare_devices(struct sweep *sweep, struct error *error)
 {
     enum { CHOICE = 1200 };
@@ -206,6 +226,8 @@ static enum status compare_devices(struct sweep *sweep, struct error *error)
         status = agreement_check_devices(sweep->devices, sweep->ranks, error);
         if (status == STATUS_OK && !sweep->manifest->sweep.replicate)
             status = agreement_check_kinds(sweep->devices, sweep->ranks, error);
+        if (status == STATUS_OK)
+            status = check_counters(sweep, error);
     }
     free(choices);
     return agreement_reach(sweep->comm, status, error);

@@ -1,7 +1,7 @@
 /* What a kind of device must be able to do, as a table of functions. worker.c knows nothing else of
  * a device; src/worker/cuda and src/worker/cpu each define one table.
  *
- * Single-threaded. Order: count, open, then any of measure_roofs and { prepare, time, trace,
+ * Single-threaded. Order: count, open, then any of try_counters, measure_roofs and { prepare, time, trace,
  * count_hardware, run, read, release }, then close. One piece of work exists at a time. STATUS_UNSUPPORTED: the device
  * does not offer this; STATUS_FAILED: this configuration went wrong, the device is fine;
  * STATUS_DEVICE: the device is lost, the process must end. */
@@ -9,6 +9,7 @@
 #define ROOFSWEEP_DEVICE_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "../record.h"
 #include "../status.h"
@@ -29,6 +30,11 @@ struct device_ops {
     enum status (*open)(int index, struct device_state **state, struct device *device,
                         struct error *error);
     void (*close)(struct device_state *state); /* takes NULL */
+
+    /* Finds out, once, whether there are hardware counters: sets counters of *device, which also
+     * says why not: that is STATUS_OK. NULL: the device has none. */
+    enum status (*try_counters)(struct device_state *state, struct device *device,
+                                struct error *error);
 
     /* Fills in the roofs that are requested and that the device has. */
     enum status (*measure_roofs)(struct device_state *state, const struct roof_request *request,
@@ -67,6 +73,10 @@ struct device_ops {
                         const int64_t *offsets, int64_t count, double *values, struct error *error);
 
     void (*release)(struct device_state *state, struct work *work); /* takes NULL work */
+
+    /* Counts work of known size on the open device and prints counted against expected. STATUS_FAILED
+     * if a count is wrong; STATUS_UNSUPPORTED if there are none. NULL: the device has no counters. */
+    enum status (*self_test)(struct device_state *state, FILE *stream, struct error *error);
 };
 
 extern const struct device_ops device_ops; /* exactly one is linked into each worker program */

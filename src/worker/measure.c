@@ -9,6 +9,8 @@
 #include "../stats.h"
 #include "verify.h"
 
+const char measure_no_counters[] = "refused: this kind of device has no counters";
+
 /* What every step needs; none of it is owned. */
 struct run {
     const struct device_ops *device;
@@ -128,7 +130,7 @@ static enum status count_work(const struct run *run, struct record *record, stru
     if (wanted && run->device->count_hardware)
         return run->device->count_hardware(run->state, run->work, run->cold, record, error);
     snprintf(record->counters, sizeof record->counters, "%s",
-             wanted ? "refused: this kind of device offers none" : "off");
+             wanted ? measure_no_counters : "off");
     return STATUS_OK;
 }
 

@@ -15,4 +15,7 @@ enum status measure_config(const struct device_ops *device, struct device_state 
                            const struct request *request, struct record *record,
                            struct error *error);
 
+/* The outcome for counters where the device has none. */
+extern const char measure_no_counters[];
+
 #endif

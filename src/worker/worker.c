@@ -38,10 +38,22 @@ static enum status answer_devices(struct worker *worker, struct reply *reply, st
     return STATUS_OK;
 }
 
+static enum status try_counters(struct worker *worker, struct error *error)
+{
+    struct device *device = &worker->device;
+    if (worker->ops->try_counters)
+        return worker->ops->try_counters(worker->state, device, error);
+    snprintf(device->counters, sizeof device->counters, "%s", measure_no_counters);
+    return STATUS_OK;
+}
+
 static enum status answer_device(struct worker *worker, const struct request *request,
                                  struct reply *reply, struct error *error)
 {
     enum status status = worker_open(worker, request->index, error);
+    if (status == STATUS_OK && request->op == REQUEST_DESCRIBE &&
+        request->measure.counters != COUNTERS_OFF)
+        status = try_counters(worker, error);
     if (status == STATUS_OK && request->op == REQUEST_ROOFS)
         status = worker->ops->measure_roofs(worker->state, &request->peaks, &worker->device, error);
     if (status)
@@ -110,15 +122,34 @@ static FILE *take_standard_output(void)
     return fdopen(replies, "w");
 }
 
+/* Returns the exit code, as of roofsweep. */
+static int self_test(struct worker *worker)
+{
+    struct error error;
+    enum status status = worker_open(worker, 0, &error);
+    if (status == STATUS_OK)
+        status = worker->ops->self_test
+                     ? worker->ops->self_test(worker->state, stdout, &error)
+                     : error_set(&error, STATUS_UNSUPPORTED, "%s", measure_no_counters);
+    if (status)
+        fprintf(stderr, "%s\n", error.text);
+    if (status != STATUS_DEVICE)
+        worker->ops->close(worker->state);
+    return status == STATUS_OK ? 0 : status == STATUS_FAILED ? 3 : 4;
+}
+
 int main(int argc, char **argv)
 {
     struct worker worker = {.ops = &device_ops};
+    if (argc > 1 && strcmp(argv[1], "--self-test") == 0)
+        return self_test(&worker);
     if (argc > 1) {
         bool version = strcmp(argv[1], "--version") == 0;
         printf(version ? "%s %s\n" : "%s: %s. Reads requests on standard input, one JSON object "
                                      "per line:\n  {\"op\":\"devices\"}\n  {\"op\":\"describe\"}\n"
                                      "  {\"op\":\"roofs\"}\n  {\"op\":\"measure\",\"configuration\":"
-                                     "\"conv2d batch=16\"}\n",
+                                     "\"conv2d batch=16\"}\n"
+                                     "--self-test counts known work instead\n",
                program_invocation_short_name,
                version ? ROOFSWEEP_VERSION : worker.ops->description);
         return version || strcmp(argv[1], "--help") == 0 ? 0 : 2;

@@ -72,3 +72,12 @@ if ! nvidia-smi -L >/dev/null 2>&1; then
     expect 4 "$roofsweep" --device cuda --output gpu.nc sweep.ini
     [ ! -e gpu.nc.journal ] || fail "a sweep without a device leaves a journal"
 fi
+
+# Counters that the device has not: required, they end the sweep before it begins.
+write_sweep require.ini
+sed -i 's/^\[measure\]/&\ncounters = require/' require.ini
+expect 4 run 2 require.ini
+says "counters = require, but on 2 of 2 ranks refused: this kind of device has no counters"
+[ ! -e require.nc.journal ] || fail "a refused sweep leaves a journal"
+expect 4 "$roofsweep" --self-test --device cpu
+says "no counters"

@@ -32,6 +32,7 @@ static void actions(void **state)
         {"sweep.ini", ACTION_SWEEP},          {"--dry-run sweep.ini", ACTION_DRY_RUN},
         {"sweep.ini --dry-run", ACTION_DRY_RUN}, {"--list", ACTION_LIST},
         {"--gather x.nc.journal", ACTION_GATHER}, {"-h", ACTION_HELP},
+        {"--self-test", ACTION_SELF_TEST},
         {"--version", ACTION_VERSION},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {

@@ -73,6 +73,10 @@ static enum status try_counting(struct device_state *state, char problem[COUNTER
     return counters_collect(state->counters, QUANTITY_COUNT, &work, values, problem, error);
 }
 
+/* The memory's counters know no processes. */
+static const char not_alone[] = "refused: another process computes on this GPU and would be counted; "
+                                "end it (nvidia-smi names it), or ask for a GPU of your own";
+
 enum status count_open(struct device_state *state, struct error *error)
 {
     char *outcome = state->counters_outcome;
@@ -80,8 +84,19 @@ enum status count_open(struct device_state *state, struct error *error)
     if (outcome[0])
         return STATUS_OK;
     TRY(CUDA(cudaGetDevice(&device)));
+    if (nvml_processes(state->nvml) > 1) {
+        snprintf(outcome, sizeof state->counters_outcome, "%s", not_alone);
+        return STATUS_OK;
+    }
     state->counters = counters_open(device, context_current(), outcome);
     return state->counters ? try_counting(state, outcome, error) : STATUS_OK;
+}
+
+enum status count_try(struct device_state *state, struct device *device, struct error *error)
+{
+    TRY(count_open(state, error));
+    snprintf(device->counters, sizeof device->counters, "%s", state->counters_outcome);
+    return STATUS_OK;
 }
 
 void count_close(struct device_state *state)

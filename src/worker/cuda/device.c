@@ -277,6 +277,7 @@ const struct device_ops device_ops = {
     .count = device_count,
     .open = device_open,
     .close = device_close,
+    .try_counters = count_try,
     .measure_roofs = roofs_measure,
     .prepare = device_prepare,
     .time = timing_run,
@@ -285,4 +286,5 @@ const struct device_ops device_ops = {
     .run = device_run,
     .read = device_read,
     .release = device_release,
+    .self_test = selftest_run,
 };

@@ -1,0 +1,263 @@
+/* Work whose FLOPs and bytes are known, counted. */
+#include "cuda_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../../kernels/kernels.h"
+#include "counters.h"
+
+static const double flops_tolerance = 1e-4, dram_tolerance = 0.01, cache_tolerance = 0.02;
+
+struct selftest {
+    struct device_state *state;
+    FILE *stream;
+    void *a, *b, *c; /* owned, on the device */
+    int right, wrong;
+};
+
+/* One piece of work; what it does not use is 0. */
+struct job {
+    struct selftest *test;
+    char name[48];
+    const struct known_kernel *kernel;
+    const struct memory_kernel *memory;
+    size_t bytes;
+    int repeat; /* iterations of `kernel`, passes of `memory` */
+    bool cold;  /* nothing of it may lie in L2 before */
+    cudaError_t (*launch)(const struct job *job, cudaStream_t stream);
+};
+
+struct expectation {
+    enum quantity quantity;
+    double value, tolerance;
+};
+
+static bool is_tensor(enum quantity quantity)
+{
+    return quantity >= QUANTITY_TENSOR_FP64 && quantity <= QUANTITY_TENSOR_INT8;
+}
+
+static enum status job_run(void *argument, struct error *error)
+{
+    const struct job *job = argument;
+    cudaStream_t stream = job->test->state->stream;
+    TRY(CUDA(job->launch(job, stream)));
+    return CUDA(cudaStreamSynchronize(stream));
+}
+
+/* A repetition leaves the cache as the next one needs it: what one writes of another's, another
+ * writes of its. */
+static enum status job_prepare(void *argument, struct error *error)
+{
+    const struct job *job = argument;
+    if (!job->cold)
+        return job_run(argument, error);
+    TRY(timing_flush(job->test->state, error));
+    return CUDA(cudaStreamSynchronize(job->test->state->stream));
+}
+
+static void print(struct selftest *test, const char *name, const char *what, double expected,
+                  double counted, bool right)
+{
+    fprintf(test->stream, "%-26s %-22s %13.8g %13.8g  %s\n", name, what, expected, counted,
+            right ? "right" : "WRONG");
+    ++*(right ? &test->right : &test->wrong);
+}
+
+/* FLOPs of a kind that the work has none of. */
+static void check_others(struct job *job, const double values[QUANTITY_COUNT],
+                         const struct expectation *expected, size_t count)
+{
+    double sum = 0.0;
+    for (int i = 0; i <= QUANTITY_TENSOR_INT8; ++i) {
+        bool own = false;
+        for (size_t j = 0; j < count; ++j)
+            own |= expected[j].quantity == (enum quantity)i;
+        if (!own && !isnan(values[i]))
+            sum += values[i];
+    }
+    print(job->test, job->name, "all other FLOPs", 0.0, sum, sum == 0.0);
+}
+
+/* Counts the job with this quantity of the tensor units, or none, and compares. */
+static enum status check(struct job *job, enum quantity tensor, const struct expectation *expected,
+                         size_t count, struct error *error)
+{
+    const struct counters_work work = {job_prepare, job_run, job};
+    double values[QUANTITY_COUNT];
+    char outcome[COUNTERS_TEXT];
+    TRY(counters_collect(job->test->state->counters, tensor, &work, values, outcome, error));
+    if (strcmp(outcome, "counted") != 0) {
+        print(job->test, job->name, outcome, NAN, NAN, false);
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        const struct expectation *e = &expected[i];
+        double value = values[e->quantity];
+        if (!counters_have(job->test->state->counters, e->quantity))
+            fprintf(job->test->stream, "%-26s %-22s this chip has no counter for it\n", job->name,
+                    quantity_name[e->quantity]);
+        else
+            print(job->test, job->name, quantity_name[e->quantity], e->value, value,
+                  fabs(value - e->value) <= e->tolerance * e->value);
+    }
+    check_others(job, values, expected, count);
+    return STATUS_OK;
+}
+
+/* ---- FLOPs ---- */
+
+static int flops_blocks(const struct job *job)
+{
+    return 4 * job->test->state->multiprocessors;
+}
+
+static cudaError_t flops_launch(const struct job *job, cudaStream_t stream)
+{
+    return job->kernel->launch(job->repeat, flops_blocks(job), stream);
+}
+
+static enum status check_flops(struct selftest *test, const struct known_kernel *kernels,
+                               struct error *error)
+{
+    for (const struct known_kernel *kernel = kernels; kernel->name; ++kernel) {
+        struct job job = {.test = test, .kernel = kernel, .repeat = 4000, .launch = flops_launch};
+        const struct expectation expected = {
+            kernel->quantity, kernel->flops * job.repeat * flops_blocks(&job), flops_tolerance};
+        int capability = test->state->capability;
+        if (capability < kernel->least || capability > kernel->most)
+            continue;
+        snprintf(job.name, sizeof job.name, "%s", kernel->name);
+        /* What the vector units do is checked against the tensor pipe's moves as well. */
+        TRY(check(&job, is_tensor(kernel->quantity) ? kernel->quantity : QUANTITY_TENSOR_FP16,
+                  &expected, 1, error));
+    }
+    return STATUS_OK;
+}
+
+/* ---- bytes ---- */
+
+static cudaError_t memory_launch(const struct job *job, cudaStream_t stream)
+{
+    const int threads = 256;
+    const struct selftest *test = job->test;
+    return job->memory->launch(test->a, test->b, test->c, job->bytes, job->repeat, 0, threads,
+                               stream);
+}
+
+static const struct pattern {
+    const char *name;
+    double read, written;     /* arrays */
+    double flops_per_element; /* fp32 */
+} patterns[] = {{"read", 1, 0, 1}, {"write", 0, 1, 0}, {"copy", 1, 1, 0}, {"triad", 2, 1, 2}};
+
+static const struct memory_kernel *memory_find(const char *name)
+{
+    const struct memory_kernel *kernel = memory_kernels;
+    while (kernel->name && strcmp(kernel->name, name) != 0)
+        ++kernel;
+    return kernel;
+}
+
+static enum status check_pattern(struct selftest *test, const struct pattern *pattern,
+                                 const char *where, size_t bytes, int repeat, bool in_l2,
+                                 struct error *error)
+{
+    struct job job = {.test = test,
+                      .memory = memory_find(pattern->name),
+                      .bytes = bytes,
+                      .repeat = repeat,
+                      .cold = !in_l2 && pattern->written == 0,
+                      .launch = memory_launch};
+    double total = (double)bytes * repeat;
+    double tolerance = in_l2 ? cache_tolerance : dram_tolerance;
+    struct expectation expected[3];
+    size_t count = 0;
+    snprintf(job.name, sizeof job.name, "%s, %s", pattern->name, where);
+    if (pattern->read > 0)
+        expected[count++] = (struct expectation){in_l2 ? QUANTITY_L2_READ : QUANTITY_DRAM_READ,
+                                                 pattern->read * total, tolerance};
+    if (pattern->written > 0)
+        expected[count++] = (struct expectation){in_l2 ? QUANTITY_L2_WRITE : QUANTITY_DRAM_WRITE,
+                                                 pattern->written * total, tolerance};
+    if (pattern->flops_per_element > 0)
+        expected[count++] = (struct expectation){QUANTITY_VECTOR_FP32,
+                                                 pattern->flops_per_element * total / sizeof(float),
+                                                 flops_tolerance};
+    return check(&job, QUANTITY_TENSOR_FP16, expected, count, error);
+}
+
+static cudaError_t l1_launch(const struct job *job, cudaStream_t stream)
+{
+    return known_read_l1(job->test->b, job->repeat, job->test->state->multiprocessors, stream);
+}
+
+static cudaError_t widen_launch(const struct job *job, cudaStream_t stream)
+{
+    const size_t element = 4; /* byte, of the result */
+    return known_widen(job->test->a, job->test->b, job->bytes / element,
+                       16 * job->test->state->multiprocessors, stream);
+}
+
+static enum status check_movement(struct selftest *test, size_t largest, struct error *error)
+{
+    const int rounds = 100, l1_rounds = 2000;
+    size_t l2_bytes = test->state->l2_bytes / 8 / 4096 * 4096;
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; ++i) {
+        TRY(check_pattern(test, &patterns[i], "1 GiB", largest, 1, false, error));
+        TRY(check_pattern(test, &patterns[i], "256 MiB", largest / 4, 1, false, error));
+        TRY(check_pattern(test, &patterns[i], "in L2", l2_bytes, rounds, true, error));
+    }
+    struct job l1 = {.test = test, .name = "read, in L1", .repeat = l1_rounds, .launch = l1_launch};
+    const struct expectation l1_read = {
+        QUANTITY_L1_READ, (double)KNOWN_L1_CHUNK * test->state->multiprocessors * l1_rounds,
+        cache_tolerance};
+    TRY(check(&l1, QUANTITY_TENSOR_FP16, &l1_read, 1, error));
+    struct job widen = {
+        .test = test, .name = "fp16 to fp32, 1 GiB", .bytes = largest, .launch = widen_launch};
+    const struct expectation widened = {QUANTITY_DRAM_WRITE, (double)largest, dram_tolerance};
+    return check(&widen, QUANTITY_TENSOR_FP16, &widened, 1, error);
+}
+
+static enum status arrays_allocate(struct selftest *test, size_t bytes, struct error *error)
+{
+    void **const arrays[] = {&test->a, &test->b, &test->c};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) {
+        TRY(memory_allocate((double)bytes, "the self-test", arrays[i], error));
+        TRY(CUDA(cudaMemsetAsync(*arrays[i], 0, bytes, test->state->stream)));
+    }
+    return CUDA(cudaStreamSynchronize(test->state->stream));
+}
+
+static enum status check_all(struct selftest *test, struct error *error)
+{
+    const size_t largest = (size_t)1 << 30;
+    TRY(check_flops(test, known_kernels, error));
+#ifdef ROOFSWEEP_WGMMA
+    TRY(check_flops(test, known_wgmma_kernels, error));
+#endif
+    TRY(arrays_allocate(test, largest, error));
+    return check_movement(test, largest, error);
+}
+
+enum status selftest_run(struct device_state *state, FILE *stream, struct error *error)
+{
+    struct selftest test = {.state = state, .stream = stream};
+    TRY(count_open(state, error));
+    if (strcmp(state->counters_outcome, "counted") != 0)
+        return error_set(error, STATUS_UNSUPPORTED, "hardware counters: %s",
+                         state->counters_outcome);
+    fprintf(stream, "%-26s %-22s %13s %13s  %s\n", "work", "quantity", "expected", "counted",
+            "verdict");
+    enum status status = check_all(&test, error);
+    cudaFree(test.a);
+    cudaFree(test.b);
+    cudaFree(test.c);
+    if (status)
+        return status;
+    fprintf(stream, "%d counts are right, %d are wrong\n", test.right, test.wrong);
+    return test.wrong ? error_set(error, STATUS_FAILED, "%d counts are wrong", test.wrong)
+                      : STATUS_OK;
+}

@@ -1,0 +1,87 @@
+#!/bin/sh
+# Every cause for which counters are refused, forced: `auto` goes on with labelled rows and one message,
+# `require` ends before anything is measured.
+. "$(dirname "$0")/../mpi/lib.sh"
+worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
+[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
+gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
+[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+
+write() { # write FILE COUNTERS
+    cat >"$1" <<INI
+[sweep]
+device = cuda
+[measure]
+warmup = 1
+iterations = 3
+verify = no
+counters = $2
+[peaks]
+memory = dram
+compute = fp32
+[conv2d a]
+height = 32
+width = 32
+batch = 1, 2
+INI
+}
+write auto.ini auto
+write require.ini require
+export LD_PRELOAD="$ROOFSWEEP_SHIM"
+
+unpreloaded() {
+    (unset LD_PRELOAD; "$@")
+}
+
+refused() { # refused CODE TEXT
+    export ROOFSWEEP_SHIM_CODE=$1
+    expect 0 run "$gpus" --overwrite auto.ini
+    says "$2"
+    [ "$(grep -cF "refused: " output)" = 1 ] || { cat output; fail "not one message"; }
+    unpreloaded python '
+import sys, xarray
+data = xarray.open_dataset("auto.nc").load()
+assert (data.status == 0).all()
+assert all(c.startswith("refused: ") and sys.argv[1] in c for c in data.counters.values), data.counters.values
+assert (data.flops_source == 1).all() and data.flops_counted.isnull().all(), data.flops_source.values
+' "$2" || fail "rows of cause $1"
+    expect 4 run "$gpus" require.ini
+    says "counters = require"
+    says "$2"
+    [ ! -e require.nc.journal ] || fail "a refused sweep leaves a journal"
+}
+# CUptiResult
+refused 35 "this user may not read hardware counters"
+refused 26 "another process holds this GPU's counters"
+refused 39 "another profiler is attached to this process"
+refused 41 "the GPU is in confidential computing mode"
+refused 43 "the GPU is a slice of a shared one (MIG)"
+refused 33 "the GPU is virtual"
+refused 40 "the hypervisor forbids profiling"
+refused 14 "the driver is too old"
+
+# A second process on the GPU, for real.
+unset ROOFSWEEP_SHIM_CODE
+mkfifo requests
+"$worker" <requests >other &
+other=$!
+exec 3>requests
+echo '{"op":"describe","counters":"off"}' >&3
+for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s other ] || sleep 1; done
+expect 0 run 1 --overwrite auto.ini
+says "another process computes on this GPU"
+expect 4 run 1 require.ini
+says "another process computes on this GPU"
+exec 3>&-
+wait "$other"
+
+# Lost in mid-sweep: the row says so, and the sweep goes on. The preflight is the first collection.
+export ROOFSWEEP_SHIM_CODE=26 ROOFSWEEP_SHIM_AFTER=2
+expect 0 run 1 --overwrite auto.ini
+unpreloaded python '
+import xarray
+data = xarray.open_dataset("auto.nc").load()
+assert (data.status == 0).all()
+outcomes = sorted(c.split(":")[0] for c in data.counters.values)
+assert outcomes == ["counted", "refused"], data.counters.values
+' || fail "counters lost in mid-sweep"
