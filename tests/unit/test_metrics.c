@@ -196,7 +196,7 @@ static void test_constants_are_no_flops(void **state)
     /* a warp with idle threads must not make it negative */
     assert_float_equal(
         EVALUATE("GA100", QUANTITY_VECTOR_FP16, {"_op_hfma_", 100}, {"type_hfma2", 20}), 0, 0);
-    assert_float_equal(EVALUATE("GV100", QUANTITY_VECTOR_FP16, {"_op_hfma_", 10}, {"_op_hadd_", 1}),
+    assert_float_equal(EVALUATE("GV100", QUANTITY_VECTOR_FP16, {"_op_hfma_", 10}, {"_op_hmul_", 1}),
                        42, 0);
 }
 

@@ -33,13 +33,14 @@ static const struct metric_term vector_fp32[] = {
 static const struct metric_term vector_fp32_packed[] = {
     TERM(THREADS("fadd"), 1), TERM(THREADS("fmul"), 1), TERM(THREADS("ffma"), 2),
     TERM(THREADS("fadd2"), 2), TERM(THREADS("fmul2"), 2), TERM(THREADS("ffma2"), 4), END};
+/* Additions are left out: HADD2 is also how fp16 is converted to fp32, and has one counter for both. */
 static const struct metric_term vector_fp16[] = {
-    TERM(THREADS("hadd"), 2), TERM(THREADS("hmul"), 2), TERM(THREADS("hfma"), 4), END};
+    TERM(THREADS("hmul"), 2), TERM(THREADS("hfma"), 4), END};
 /* HFMA2.MMA is a packed FMA that runs on the tensor pipe, and also how the compiler loads a constant.
  * It spreads FMAs over both pipes evenly, so that of the F FMAs, T of them on the tensor pipe, not
  * more than 2 (F - T) are real. */
 static const struct metric_term vector_fp16_on_two_pipes[] = {
-    LIMITED(THREADS("hadd"), 2, 2), LIMITED(THREADS("hmul"), 2, 2), LIMITED(THREADS("hfma"), 4, 8),
+    LIMITED(THREADS("hmul"), 2, 2), LIMITED(THREADS("hfma"), 4, 8),
     LIMITED("sm__inst_executed_pipe_tensor_op_hmma_type_hfma2", 0, -8 * WARP), END};
 
 static const struct metric_term tensor_fp64[] = {TERM(TENSOR("src_fp64"), 1), END};
