@@ -8,7 +8,7 @@
 
 struct binding {
     int local_rank, local_count; /* among the ranks of this node */
-    cpu_set_t cpus;              /* what a CPU worker of this rank runs on */
+    cpu_set_t cpus;              /* what the worker of this rank runs on */
     bool shared;                 /* other ranks run on the same cores: times disturb one another */
 };
 

@@ -78,9 +78,10 @@ bool executor_stopped(const struct executor *executor)
 static enum status start_worker(struct executor *executor, struct error *error)
 {
     char path[4096];
-    bool cpu = strcmp(executor->program, "roofsweep-worker-cpu") == 0;
     snprintf(path, sizeof path, "%s/%s", executor->settings.worker_folder, executor->program);
-    return worker_client_start(path, cpu ? &executor->settings.binding.cpus : NULL,
+    /* A GPU's worker, too, keeps to its share of the cores: its reference runs on all of them, and those of
+     * several ranks would spin against each other. */
+    return worker_client_start(path, &executor->settings.binding.cpus,
                                executor->log->level >= LOG_DEBUG ? STDERR_FILENO : -1,
                                &executor->client, error);
 }
