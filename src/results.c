@@ -204,6 +204,30 @@ static enum memory_level shared_level(const struct record *record, const struct 
     return holds && !isnan(device->peak_bandwidth[cache]) ? cache : LEVEL_DRAM;
 }
 
+/* Of counted traffic, the level that needs longest for its own at its roof: the lowest of the bandwidth
+ * roofs. Device memory if no level has both. */
+static enum memory_level slowest_level(const struct record *record, const struct device *device)
+{
+    enum memory_level slowest = LEVEL_DRAM;
+    double longest = -1.0;
+    for (int level = 0; level < LEVEL_COUNT; ++level) {
+        double time = record->bytes_counted[level] / device->peak_bandwidth[level];
+        if (time > longest) { /* not so for a NaN */
+            longest = time;
+            slowest = (enum memory_level)level;
+        }
+    }
+    return slowest;
+}
+
+static enum memory_level roof_level(const struct record *record, const struct device *device,
+                                    bool hot)
+{
+    if (!isnan(record->bytes_counted[LEVEL_DRAM]))
+        return slowest_level(record, device);
+    return hot ? shared_level(record, device) : LEVEL_DRAM;
+}
+
 static double peak_of(const struct record *record, const struct device *device,
                       enum precision precision)
 {
@@ -236,10 +260,9 @@ struct derived results_derive(const struct record *record, const struct device *
     bool known = config_parse(record->configuration, &config, &unused) == STATUS_OK;
     const char *cache = known ? config_word(&config, "cache") : NULL;
     bool hot = cache && strcmp(cache, "hot") == 0;
-    bool dram_counted = !isnan(record->bytes_counted[LEVEL_DRAM]);
 
     struct derived derived;
-    derived.level = hot && !dram_counted ? shared_level(record, device) : LEVEL_DRAM;
+    derived.level = roof_level(record, device, hot);
     double bytes_counted = record->bytes_counted[derived.level];
     derived.flops_source = source_of(record->flops_counted, record->flops_model);
     derived.bytes_source = source_of(bytes_counted, record->bytes_model);

@@ -59,7 +59,8 @@ void session_clear(struct session *session);
 enum source { SOURCE_COUNTED, SOURCE_MODELLED, SOURCE_NONE };
 extern const char *const source_name[]; /* "counted", "modelled", "none", NULL */
 
-/* A record on its device's roofs. Counted values are used where they exist. Modelled bytes are
+/* A record on its device's roofs. Counted values are used where they exist; of counted bytes, those of the
+ * memory level that needs longest for them at its measured bandwidth. Modelled bytes are
  * compulsory traffic, so they are set against the level that they must come from: with a hot cache the
  * last-level cache if it holds the whole footprint and its roof was measured, otherwise device memory.
  * (Nearer caches are private to a core, so none of them holds the whole.) */

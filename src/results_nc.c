@@ -90,8 +90,8 @@ static const struct comment {
     {"arithmetic_intensity", "with flops_source and bytes_source; modelled bytes are set against "
                              "roof_memory_level alone"},
     {"roof_memory_level",
-     "of modelled bytes: dram if caches are flushed or the footprint is larger than "
-     "the last-level cache, which is the nearest that all cores share; else that"},
+     "of counted bytes: the level that needs longest for its own; of modelled bytes: dram if caches "
+     "are flushed or the footprint is larger than the last-level cache, else that cache"},
     {"performance", "FLOPs / time_median"},
     {"roof", "min(P, AI W, F / (n L)) of the row's precision and unit, on its own device"},
     {"roof_fraction", "performance / roof; of pure data movement, bytes / time_median / bandwidth"},

@@ -63,6 +63,13 @@ static void test_counted(void **state)
     assert_true(isnan(derived.intensity[LEVEL_L2]));
     assert_near(derived.roofline.performance, 4e9 / 25e-6);
     assert_near(derived.roofline.balance, 8e14 / 4e12);
+
+    /* 1e6 at 4e12 take 0.25 us, 4e7 at 8e12 take 5 us: the l2 is what bounds it */
+    record.bytes_counted[LEVEL_L2] = 4e7;
+    derived = results_derive(&record, &device);
+    assert_int_equal(derived.level, LEVEL_L2);
+    assert_near(derived.roofline.intensity, 100);
+    assert_near(derived.roofline.balance, 8e14 / 8e12);
     record_clear(&record);
 }
 
