@@ -87,6 +87,9 @@ static const struct comment {
     {"bytes_written", "dram: by the whole device; l2: by its multiprocessors, with atomics; l1: global "
                       "stores"},
     {"counters", "counted, off, or why there are no counts: refused or incomplete, with the reason"},
+    {"kernel_flops_counted", "by hardware counters, one kernel at a time; missing unless kernels = yes"},
+    {"kernel_bytes_counted", "as kernel_flops_counted; the sum may differ from bytes_counted, where kernels "
+                             "may overlap and find each other's data in the caches"},
     {"arithmetic_intensity", "with flops_source and bytes_source; modelled bytes are set against "
                              "roof_memory_level alone"},
     {"roof_memory_level",
