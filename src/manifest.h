@@ -38,6 +38,7 @@ struct measure_settings {
                           mean; 0 with a fixed number of iterations */
     double min_time, max_time; /* s, of the adaptive rule; 0 without it */
     enum counters_choice counters;
+    bool kernels; /* count each kernel by itself as well */
     bool verify;
 };
 

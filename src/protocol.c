@@ -60,6 +60,7 @@ static void encode_measure(const struct request *request, json_t *object)
     json_object_set_new(object, "min_time", json_real(m->min_time));
     json_object_set_new(object, "max_time", json_real(m->max_time));
     json_object_set_new(object, "counters", json_string(counters_words[m->counters]));
+    json_object_set_new(object, "kernels", json_boolean(m->kernels));
     json_object_set_new(object, "verify", json_boolean(m->verify));
 }
 
@@ -131,6 +132,7 @@ static void decode_measure(const json_t *object, struct request *request)
 {
     struct measure_settings *m = &request->measure;
     const json_t *seed = json_object_get(object, "seed");
+    const json_t *kernels = json_object_get(object, "kernels");
     const json_t *verify = json_object_get(object, "verify");
     decode_integer(object, "warmup", &m->warmup);
     decode_integer(object, "iterations", &m->iterations);
@@ -141,6 +143,8 @@ static void decode_measure(const json_t *object, struct request *request)
                               json_string_value(json_object_get(object, "counters")));
     if (counters >= 0)
         m->counters = (enum counters_choice)counters;
+    if (kernels)
+        m->kernels = json_is_true(kernels);
     if (seed)
         request->seed = (uint64_t)json_integer_value(seed);
     if (verify)

@@ -6,7 +6,8 @@
  *   {"op":"roofs","memory":["dram"],"compute":["fp32"],"launch":true}
  *                                                     -> {"reply":"device","device":{... with roofs}}
  *   {"op":"measure","configuration":"conv2d batch=16 ...","seed":1,"warmup":5,"iterations":20,
- *    "stop":0.005,"min_time":0.5,"max_time":15,"counters":"auto","verify":true}
+ *    "stop":0.005,"min_time":0.5,"max_time":15,"counters":"auto","kernels":false,
+ *    "verify":true}
  *                                                     -> {"reply":"record","record":{...}}
  * Describe opens the device and, unless "counters" is "off", tries its counters. Whatever is left out
  * has its default; the device opens by itself. A request that fails is answered with

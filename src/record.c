@@ -73,6 +73,8 @@ const struct field kernel_fields[] = {
     K(registers, FIELD_INTEGER, "1", "registers of a thread"),
     K(static_shared, FIELD_INTEGER, "byte", "static shared memory of a block"),
     K(dynamic_shared, FIELD_INTEGER, "byte", "dynamic shared memory of a block"),
+    K(flops_counted, FIELD_DOUBLE, "1", "floating-point operations of all its launches, as counted"),
+    K(bytes_counted, FIELD_LEVELS, "byte", "traffic of all its launches, as counted"),
     {0},
 };
 

@@ -25,6 +25,9 @@ struct kernel {
     int64_t grid_x, grid_y, grid_z, block_x, block_y, block_z;
     int64_t registers;                     /* per thread */
     int64_t static_shared, dynamic_shared; /* byte, per block */
+    /* all launches of one iteration together, each counted by itself; missing unless asked for */
+    double flops_counted;
+    double bytes_counted[LEVEL_COUNT];
 };
 
 struct record {

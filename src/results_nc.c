@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "count_note.h"
 #include "folder.h"
 
 #define TIME_UNITS "seconds since 1970-01-01T00:00:00Z"
@@ -38,6 +39,7 @@ struct derived_row {
     double performance, machine_balance, roof, roof_fraction;
     double compute_time, bandwidth_time, overhead_time;
     int64_t bound, flops_source, bytes_source;
+    char count_note[COUNT_NOTE_TEXT];
 };
 
 #define R(member, type, units, long_name) FIELD(struct derived_row, member, type, units, long_name)
@@ -54,6 +56,7 @@ static const struct field derived_fields[] = {
     FIELD_OF_FLAGS(struct derived_row, bound, roofline_bound_name, "what bounds the run time"),
     FIELD_OF_FLAGS(struct derived_row, flops_source, source_name, "where the FLOPs come from"),
     FIELD_OF_FLAGS(struct derived_row, bytes_source, source_name, "where the bytes come from"),
+    R(count_note, FIELD_TEXT, "1", "why counted FLOPs or bytes are far from the model"),
     {0},
 };
 
@@ -87,6 +90,9 @@ static const struct comment {
     {"bytes_written", "dram: by the whole device; l2: by its multiprocessors, with atomics; l1: global "
                       "stores"},
     {"counters", "counted, off, or why there are no counts: refused or incomplete, with the reason"},
+    {"kernel_flops_counted", "by hardware counters, one kernel at a time; missing unless kernels = yes"},
+    {"kernel_bytes_counted", "as kernel_flops_counted; the sum may differ from bytes_counted, where kernels "
+                             "may overlap and find each other's data in the caches"},
     {"arithmetic_intensity", "with flops_source and bytes_source; modelled bytes are set against "
                              "roof_memory_level alone"},
     {"roof_memory_level",
@@ -101,6 +107,7 @@ static const struct comment {
      "time_median if the intensity is below the balance, else scaled by their ratio"},
     {"overhead_time", "launches times the device's launch overhead"},
     {"bound", "overhead if F / P and B / W are both below the overhead time, which is then the lowest roof"},
+    {"count_note", "empty within a tenth of the model; the reasons are what algorithm, kernels and shape show"},
     {"config_algorithm", "as the manifest asks for it; algorithm is what ran"},
     {"config_implementation", "as the manifest asks for it; implementation is what ran"},
     {"device_peak_bandwidth", "read and written bytes together, measured on this device"},
@@ -555,6 +562,7 @@ static struct derived_row derived_row(const struct record *record, const struct 
         .bytes_source = derived.bytes_source,
     };
     memcpy(row.arithmetic_intensity, derived.intensity, sizeof row.arithmetic_intensity);
+    count_note(record, device, row.count_note);
     if (derived.bytes_source != SOURCE_NONE)
         snprintf(row.roof_memory_level, sizeof row.roof_memory_level, "%s",
                  memory_level_name[derived.level]);

@@ -170,6 +170,7 @@ static const struct setting table[] = {
     {MEASURE, "max_time", parse_duration, AT(measure.max_time), 0, 0, NULL},
     {MEASURE, "cache", parse_word, AT(cache), 0, 0, cache_words},
     {MEASURE, "counters", parse_word, AT(measure.counters), 0, 0, counters_words},
+    {MEASURE, "kernels", parse_flag, AT(measure.kernels), 0, 0, NULL},
     {MEASURE, "verify", parse_flag, AT(measure.verify), 0, 0, NULL},
     {PEAKS, "memory", parse_levels, AT(peaks.memory), 0, 0, NULL},
     {PEAKS, "compute", parse_precisions, AT(peaks.compute), 0, 0, NULL},
@@ -244,6 +245,10 @@ enum status settings_finish(struct settings *settings, const char *path, struct 
         return error_set(
             error, STATUS_USAGE, "%s:%d: min_time (%g s) is longer than max_time (%g s)", path,
             min_time > max_time ? min_time : max_time, measure->min_time, measure->max_time);
+    if (measure->kernels && measure->counters == COUNTERS_OFF)
+        return error_set(error, STATUS_USAGE,
+                         "%s:%d: kernels = yes has no effect with counters = off", path,
+                         line_of(settings, "kernels"));
     if (stop)
         measure->iterations = 0;
     else

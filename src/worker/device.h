@@ -57,9 +57,10 @@ struct device_ops {
 
     /* As many iterations as the hardware counters need, at least one, `cold` as in `time`: sets
      * flops_*, bytes_* and counters of *record, which also says why there are no counts: that is
-     * STATUS_OK. NULL: the device has no counters. */
+     * STATUS_OK. NULL: the device has no counters. `kernels`: as many iterations again for the
+     * counts of each kernel of *record, which the last `trace` has set. */
     enum status (*count_hardware)(struct device_state *state, struct work *work, bool cold,
-                                  struct record *record, struct error *error);
+                                  bool kernels, struct record *record, struct error *error);
 
     /* One complete, synchronous evaluation for the comparison: outputs are first filled with NaN.
      * For an LSTM's backward pass the output gradient of all batch samples from `samples` on is set

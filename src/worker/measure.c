@@ -126,9 +126,11 @@ static enum status time_work(const struct run *run, struct record *record, struc
 
 static enum status count_work(const struct run *run, struct record *record, struct error *error)
 {
-    bool wanted = run->request->measure.counters != COUNTERS_OFF;
+    const struct measure_settings *measure = &run->request->measure;
+    bool wanted = measure->counters != COUNTERS_OFF;
     if (wanted && run->device->count_hardware)
-        return run->device->count_hardware(run->state, run->work, run->cold, record, error);
+        return run->device->count_hardware(run->state, run->work, run->cold, measure->kernels,
+                                           record, error);
     snprintf(record->counters, sizeof record->counters, "%s",
              wanted ? measure_no_counters : "off");
     return STATUS_OK;

@@ -11,6 +11,8 @@ cat >sweep.ini <<INI
 [sweep]
 device = cuda
 retries = 5
+[measure]
+kernels = yes
 [conv2d a]
 vary = one-at-a-time
 batch = 4, 8
@@ -49,6 +51,10 @@ assert (good.launches > 0).all() and (good.busy_time > 0).all()
 assert (good.verify_error <= good.verify_tolerance).all()
 assert (good.bound < 3).all(), good.configuration.values[good.bound.values == 3]
 assert (good.roof_fraction < 1.1).all(), good.roof_fraction.values.max()
+# What the kernels did one by one is what they did together.
+by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_flops_counted.values, data.sizes["config"])
+counted = data.counters.values == "counted"
+assert numpy.allclose(by_kernel[counted], data.flops_counted.values[counted], rtol=1e-3)
 # No kernel gap can make the time much shorter than what the kernels take by themselves; several streams can.
 assert (good.time_median > 0.3 * good.busy_time).all()
 # Roofs stay below what the hardware can do, and are not far from it.

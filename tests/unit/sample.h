@@ -198,6 +198,11 @@ static struct record counted_record(void)
         r.bytes_written[level] = 6.5e6;
         r.bytes_counted[level] = r.bytes_read[level] + r.bytes_written[level];
     }
+    r.kernels[0].flops_counted = r.flops_counted;
+    r.kernels[0].bytes_counted[LEVEL_DRAM] = 2e7;
+    r.kernels[0].bytes_counted[LEVEL_L2] = 5e7;
+    r.kernels[1].flops_counted = 0;
+    r.kernels[1].bytes_counted[LEVEL_DRAM] = 1.25e7;
     return r;
 }
 

@@ -19,7 +19,9 @@ static struct script {
     const char *chip;
     CUptiResult initialize, supported, availability, enable, start;
     CUpti_Profiler_DeviceSupported_Params support;
-    size_t dropped;
+    size_t dropped, ranges;
+    CUpti_ProfilerRange range; /* as configured */
+    int pushed;
     int passes;          /* after which the profiler has enough */
     const char *lacking; /* metrics with this in their names have no value */
     int attached, finalized, runs;
@@ -94,7 +96,7 @@ CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params *
 CUptiResult
 cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Params *parameters)
 {
-    parameters->numTotalRanges = 1;
+    parameters->numTotalRanges = script.ranges;
     return CUPTI_SUCCESS;
 }
 
@@ -111,9 +113,22 @@ CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *parameters
         return CUPTI_SUCCESS;                                                                      \
     }
 RANGE(Disable)
-RANGE(SetConfig)
-RANGE(PushRange)
 RANGE(PopRange)
+
+CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *parameters)
+{
+    assert_int_equal(parameters->replayMode, CUPTI_UserReplay);
+    script.range = parameters->range;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params *parameters)
+{
+    (void)parameters;
+    ++script.pushed;
+    return CUPTI_SUCCESS;
+}
+
 CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
     CUpti_RangeProfiler_CounterDataImage_Initialize_Params *parameters)
 {
@@ -121,7 +136,8 @@ CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
     return CUPTI_SUCCESS;
 }
 
-/* The host's part: a set that takes three passes, and finds 7 for every metric. */
+/* The host's part: a set that takes three passes, and finds 7 for every metric, 7 more in
+ * each further range. */
 enum { PASSES = 3, EACH = 7 };
 struct metric_set {
     const char *const *metrics;
@@ -163,18 +179,20 @@ size_t metric_set_passes(const struct metric_set *set)
 }
 
 CUptiResult metric_set_evaluate(struct metric_set *set, const uint8_t *image, size_t size,
-                                double *values)
+                                size_t range, double *values)
 {
     (void)image, (void)size;
     for (size_t i = 0; i < set->count; ++i)
-        values[i] = script.lacking && strstr(set->metrics[i], script.lacking) ? NAN : EACH;
+        values[i] = script.lacking && strstr(set->metrics[i], script.lacking)
+                        ? NAN
+                        : EACH * (double)(range + 1);
     return CUPTI_SUCCESS;
 }
 
 static int set_up(void **state)
 {
     (void)state;
-    script = (struct script){.chip = "GH100", .passes = PASSES};
+    script = (struct script){.chip = "GH100", .passes = PASSES, .ranges = 1};
     script.support.isSupported = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
     return 0;
 }
@@ -307,6 +325,8 @@ static void all_passes_count(void **state)
     double values[QUANTITY_COUNT];
     assert_string_equal(outcome(values), "counted");
     assert_int_equal(script.runs, PASSES);
+    assert_int_equal(script.range, CUPTI_UserRange);
+    assert_int_equal(script.pushed, PASSES);
     assert_true(values[QUANTITY_DRAM_READ] == EACH);
     assert_true(isnan(values[QUANTITY_TENSOR_BF16])); /* not asked for */
 }
@@ -346,7 +366,56 @@ static void dropped_ranges_show(void **state)
 {
     (void)state;
     script.dropped = 2;
-    assert_string_equal(failure(), "incomplete: 2 ranges dropped, 1 kept");
+    assert_string_equal(failure(), "incomplete: 2 ranges dropped, 1 of 1 kept");
+}
+
+enum { LAUNCHES = 3 };
+
+static const char *launches_outcome(double (*values)[QUANTITY_COUNT])
+{
+    static char text[COUNTERS_TEXT];
+    struct error error;
+    const struct counters_work work = {prepare, run, NULL};
+    struct counters *counters = counters_open(0, NULL, text);
+    assert_non_null(counters);
+    assert_int_equal(
+        counters_collect_launches(counters, QUANTITY_COUNT, &work, LAUNCHES, values, text, &error),
+        STATUS_OK);
+    counters_close(counters);
+    assert_int_equal(script.finalized, script.attached);
+    return text;
+}
+
+static void each_launch_has_its_counts(void **state)
+{
+    (void)state;
+    double values[LAUNCHES][QUANTITY_COUNT];
+    script.ranges = LAUNCHES;
+    assert_string_equal(launches_outcome(values), "counted");
+    assert_int_equal(script.range, CUPTI_AutoRange);
+    assert_int_equal(script.pushed, 0);
+    assert_int_equal(script.runs, PASSES);
+    for (int i = 0; i < LAUNCHES; ++i)
+        assert_true(values[i][QUANTITY_DRAM_READ] == EACH * (i + 1));
+}
+
+static void another_number_of_launches_shows(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t ranges, dropped;
+        const char *text;
+    } cases[] = {{LAUNCHES - 1, 0, "incomplete: 0 ranges dropped, 2 of 3 kept"},
+                 {LAUNCHES, 1, "incomplete: 1 ranges dropped, 3 of 3 kept"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        double values[LAUNCHES][QUANTITY_COUNT];
+        set_up(NULL);
+        script.ranges = cases[i].ranges;
+        script.dropped = cases[i].dropped;
+        assert_string_equal(launches_outcome(values), cases[i].text);
+        for (int j = 0; j < LAUNCHES * QUANTITY_COUNT; ++j)
+            assert_true(isnan(values[j / QUANTITY_COUNT][j % QUANTITY_COUNT]));
+    }
 }
 
 int main(void)
@@ -360,6 +429,8 @@ int main(void)
         cmocka_unit_test_setup(counters_can_be_lost, set_up),
         cmocka_unit_test_setup(missing_passes_show, set_up),
         cmocka_unit_test_setup(dropped_ranges_show, set_up),
+        cmocka_unit_test_setup(each_launch_has_its_counts, set_up),
+        cmocka_unit_test_setup(another_number_of_launches_shows, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,6 +168,7 @@ static void test_defaults(void **state)
     assert_int_equal(manifest->measure.iterations, 20);
     assert_true(manifest->measure.stop == 0);
     assert_int_equal(manifest->measure.counters, COUNTERS_AUTO);
+    assert_false(manifest->measure.kernels);
     assert_true(manifest->measure.verify);
     assert_true(manifest->peaks.launch);
     for (int i = 0; i < LEVEL_COUNT; ++i)
@@ -178,7 +179,7 @@ static void test_defaults(void **state)
     assert_int_equal(manifest->sections[0].vary, VARY_PRODUCT);
     char text[256];
     manifest_settings_text(manifest, text);
-    assert_string_equal(text, "warmup=5 iterations=20 counters=auto verify=yes seed=1");
+    assert_string_equal(text, "warmup=5 iterations=20 counters=auto kernels=no verify=yes seed=1");
     manifest_destroy(manifest);
 }
 
@@ -199,6 +200,7 @@ static void test_settings(void **state)
     assert_int_equal(manifest->measure.warmup, 2);
     assert_int_equal(manifest->measure.iterations, 9);
     assert_int_equal(manifest->measure.counters, COUNTERS_REQUIRE);
+    assert_true(manifest->measure.kernels);
     assert_false(manifest->measure.verify);
     assert_false(manifest->peaks.launch);
     for (int i = 0; i < LEVEL_COUNT; ++i)
@@ -207,7 +209,7 @@ static void test_settings(void **state)
         assert_int_equal(manifest->peaks.compute[i], i == PRECISION_FP16 || i == PRECISION_FP64);
     char text[256];
     manifest_settings_text(manifest, text);
-    assert_string_equal(text, "warmup=2 iterations=9 counters=require verify=no seed=42");
+    assert_string_equal(text, "warmup=2 iterations=9 counters=require kernels=yes verify=no seed=42");
     manifest_destroy(manifest);
 }
 
@@ -223,7 +225,7 @@ static void test_adaptive(void **state)
     char text[256];
     manifest_settings_text(manifest, text);
     assert_string_equal(text, "warmup=5 stop=0.005 min_time=0.02 max_time=15 counters=auto "
-                              "verify=yes seed=1");
+                              "kernels=no verify=yes seed=1");
     manifest_destroy(manifest);
 }
 

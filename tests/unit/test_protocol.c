@@ -18,7 +18,8 @@ static void request_round_trips(void **state)
     struct error error;
     strcpy(request.configuration, "lstm batch=3");
     request.measure = (struct measure_settings){.warmup = 2, .stop = 0.005, .min_time = 1,
-                                                .max_time = 9, .counters = COUNTERS_OFF, .verify = false};
+                                                .max_time = 9, .counters = COUNTERS_OFF,
+                                                .kernels = true, .verify = false};
     request.seed = UINT64_MAX - 1;
     char *line = request_encode(&request);
     assert_null(strchr(line, '\n'));
@@ -30,6 +31,7 @@ static void request_round_trips(void **state)
     assert_int_equal(copy.measure.iterations, 0);
     assert_true(copy.measure.stop == 0.005 && copy.measure.min_time == 1);
     assert_int_equal(copy.measure.counters, COUNTERS_OFF);
+    assert_true(copy.measure.kernels);
     assert_false(copy.measure.verify);
     assert_true(copy.seed == UINT64_MAX - 1);
 }

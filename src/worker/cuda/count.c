@@ -122,36 +122,49 @@ static void add(double *sum, double value)
         *sum = isnan(*sum) ? value : *sum + value;
 }
 
-/* All FLOPs together; but none if those that the configuration is about cannot be counted here. */
+static double value_of(const double values[QUANTITY_COUNT], enum quantity quantity)
+{
+    return quantity < QUANTITY_COUNT ? values[quantity] : NAN;
+}
+
+/* All FLOPs together; but none if those that the record is about cannot be counted here. */
+static double flops_sum(const double values[QUANTITY_COUNT], enum precision precision,
+                        const struct record *record)
+{
+    enum precision vector = precision == PRECISION_BF16 ? PRECISION_FP16 : precision;
+    enum quantity own =
+        record->unit == UNIT_TENSOR ? quantities[precision].tensor : quantities[vector].vector;
+    double sum = NAN;
+    for (int i = 0; i < PRECISION_COUNT; ++i) {
+        add(&sum, value_of(values, quantities[i].vector));
+        add(&sum, value_of(values, quantities[i].tensor));
+    }
+    return isnan(value_of(values, own)) ? NAN : sum;
+}
+
 static void record_flops(const double values[QUANTITY_COUNT], enum precision precision,
                          struct record *record)
 {
-    enum precision vector = precision == PRECISION_BF16 ? PRECISION_FP16 : precision;
-    double sum = NAN;
     for (int i = 0; i < PRECISION_COUNT; ++i) {
-        if (quantities[i].vector < QUANTITY_COUNT)
-            record->flops_vector[i] = values[quantities[i].vector];
-        if (quantities[i].tensor < QUANTITY_COUNT)
-            record->flops_tensor[i] = values[quantities[i].tensor];
-        add(&sum, record->flops_vector[i]);
-        add(&sum, record->flops_tensor[i]);
+        record->flops_vector[i] = value_of(values, quantities[i].vector);
+        record->flops_tensor[i] = value_of(values, quantities[i].tensor);
     }
-    double own = record->unit == UNIT_TENSOR ? record->flops_tensor[precision]
-                                             : record->flops_vector[vector];
-    record->flops_counted = isnan(own) ? NAN : sum;
+    record->flops_counted = flops_sum(values, precision, record);
 }
+
+static const struct {
+    enum memory_level level;
+    enum quantity read, write;
+} levels[] = {
+    {LEVEL_DRAM, QUANTITY_DRAM_READ, QUANTITY_DRAM_WRITE},
+    {LEVEL_L2, QUANTITY_L2_READ, QUANTITY_L2_WRITE},
+    {LEVEL_L1, QUANTITY_L1_READ, QUANTITY_L1_WRITE},
+};
+enum { LEVELS = sizeof levels / sizeof *levels };
 
 static void record_bytes(const double values[QUANTITY_COUNT], struct record *record)
 {
-    static const struct {
-        enum memory_level level;
-        enum quantity read, write;
-    } levels[] = {
-        {LEVEL_DRAM, QUANTITY_DRAM_READ, QUANTITY_DRAM_WRITE},
-        {LEVEL_L2, QUANTITY_L2_READ, QUANTITY_L2_WRITE},
-        {LEVEL_L1, QUANTITY_L1_READ, QUANTITY_L1_WRITE},
-    };
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; ++i) {
+    for (size_t i = 0; i < LEVELS; ++i) {
         enum memory_level level = levels[i].level;
         record->bytes_read[level] = values[levels[i].read];
         record->bytes_written[level] = values[levels[i].write];
@@ -166,7 +179,54 @@ static void record_outcome(const char *outcome, struct record *record)
     snprintf(record->counters, sizeof record->counters, "%.*s", length, outcome);
 }
 
-enum status count_run(struct device_state *state, struct work *work, bool cold,
+/* ---- each kernel by itself ---- */
+
+/* A launch without a value leaves its kernel without one. */
+static void launch_add(const double values[QUANTITY_COUNT], enum precision precision,
+                       const struct record *record, struct kernel *kernel)
+{
+    kernel->flops_counted += flops_sum(values, precision, record);
+    for (size_t i = 0; i < LEVELS; ++i)
+        kernel->bytes_counted[levels[i].level] += values[levels[i].read] + values[levels[i].write];
+}
+
+static void kernels_sum(const struct device_state *state, double (*values)[QUANTITY_COUNT],
+                        enum precision precision, struct record *record)
+{
+    for (size_t i = 0; i < record->kernel_count; ++i) {
+        record->kernels[i].flops_counted = 0.0;
+        for (size_t j = 0; j < LEVELS; ++j)
+            record->kernels[i].bytes_counted[levels[j].level] = 0.0;
+    }
+    for (size_t i = 0; i < state->launch_count; ++i)
+        launch_add(values[i], precision, record, &record->kernels[state->launches[i].kernel]);
+}
+
+/* The i-th range is the i-th launch of the trace: both are of the same iteration of the same plan.
+ */
+static enum status count_kernels(struct device_state *state, const struct counters_work *counted,
+                                 enum quantity tensor, enum precision precision,
+                                 struct record *record, struct error *error)
+{
+    char outcome[COUNTERS_TEXT] = "no trace";
+    enum status status = STATUS_OK;
+    size_t launches = state->launch_count;
+    double(*values)[QUANTITY_COUNT] = malloc((launches ? launches : 1) * sizeof *values);
+    if (!values)
+        return error_set(error, STATUS_FAILED, "no memory for the counts of %zu kernels", launches);
+    if (launches > 0)
+        status = counters_collect_launches(state->counters, tensor, counted, launches, values,
+                                           outcome, error);
+    if (status == STATUS_OK && strcmp(outcome, "counted") == 0)
+        kernels_sum(state, values, precision, record);
+    else if (status == STATUS_OK)
+        snprintf(record->counters, sizeof record->counters, "counted, but not by kernel: %.*s",
+                 (int)strcspn(outcome, ";"), outcome);
+    free(values);
+    return status;
+}
+
+enum status count_run(struct device_state *state, struct work *work, bool cold, bool kernels,
                       struct record *record, struct error *error)
 {
     struct iteration iteration = {state, work, cold};
@@ -184,5 +244,7 @@ enum status count_run(struct device_state *state, struct work *work, bool cold,
     record_outcome(outcome, record);
     record_flops(values, work->precision, record);
     record_bytes(values, record);
+    if (kernels && strcmp(outcome, "counted") == 0)
+        return count_kernels(state, &counted, tensor, work->precision, record, error);
     return STATUS_OK;
 }

@@ -29,8 +29,11 @@ struct counters {
     int passes;
 };
 
-/* One attachment of the profiler. */
+/* One attachment of the profiler. It stays with one kind of range: changing that on one profiler
+ * object fails at the next PushRange. */
 struct session {
+    bool by_launch; /* a range of its own for each kernel; otherwise one around all */
+    size_t ranges;
     CUpti_RangeProfiler_Object *profiler; /* NULL: not attached */
     uint8_t *image;                       /* owned: counter data */
     size_t image_size;
@@ -219,8 +222,8 @@ static CUptiResult session_image(struct session *session, const struct metric_se
     PARAMETERS(size, CUpti_RangeProfiler_GetCounterDataSize);
     size.pRangeProfilerObject = session->profiler;
     size.pMetricNames = (const char **)metric_set_metrics(set, &size.numMetrics);
-    size.maxNumOfRanges = 1;
-    size.maxNumRangeTreeNodes = 1;
+    size.maxNumOfRanges = session->ranges;
+    size.maxNumRangeTreeNodes = (uint32_t)session->ranges;
     TRY_CUPTI(cuptiRangeProfilerGetCounterDataSize(&size));
     session->image_size = size.counterDataSize;
     session->image = malloc(session->image_size);
@@ -247,9 +250,9 @@ static CUptiResult session_begin(struct session *session, CUcontext context,
     config.pConfig = metric_set_config(set, &config.configSize);
     config.pCounterDataImage = session->image;
     config.counterDataImageSize = session->image_size;
-    config.range = CUPTI_UserRange;
+    config.range = session->by_launch ? CUPTI_AutoRange : CUPTI_UserRange;
     config.replayMode = CUPTI_UserReplay;
-    config.maxRangesPerPass = 1;
+    config.maxRangesPerPass = session->ranges;
     config.numNestingLevels = 1;
     config.minNestingLevel = 1;
     return cuptiRangeProfilerSetConfig(&config);
@@ -272,7 +275,7 @@ static CUptiResult pass_begin(struct session *session)
     start.pRangeProfilerObject = push.pRangeProfilerObject = session->profiler;
     push.pRangeName = "work";
     TRY_CUPTI(cuptiRangeProfilerStart(&start));
-    return cuptiRangeProfilerPushRange(&push);
+    return session->by_launch ? CUPTI_SUCCESS : cuptiRangeProfilerPushRange(&push);
 }
 
 static CUptiResult pass_end(struct session *session, bool *last)
@@ -280,7 +283,8 @@ static CUptiResult pass_end(struct session *session, bool *last)
     PARAMETERS(pop, CUpti_RangeProfiler_PopRange);
     PARAMETERS(stop, CUpti_RangeProfiler_Stop);
     pop.pRangeProfilerObject = stop.pRangeProfilerObject = session->profiler;
-    TRY_CUPTI(cuptiRangeProfilerPopRange(&pop));
+    if (!session->by_launch)
+        TRY_CUPTI(cuptiRangeProfilerPopRange(&pop));
     TRY_CUPTI(cuptiRangeProfilerStop(&stop));
     *last = stop.isAllPassSubmitted;
     return CUPTI_SUCCESS;
@@ -307,8 +311,18 @@ static enum status repeat(struct counters *counters, struct session *session, si
     return STATUS_OK;
 }
 
+static void evaluate(const struct counters *counters, const struct metric_set *set,
+                     const double metrics[METRICS_MAX], double values[QUANTITY_COUNT])
+{
+    size_t count;
+    const char *const *names = metric_set_metrics(set, &count);
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
+        values[i] = metrics_evaluate(counters->family, (enum quantity)i, names, metrics, count);
+}
+
 /* Says in `problem` what is missing, if anything. */
-static CUptiResult decode(struct session *session, struct metric_set *set, double *metrics,
+static CUptiResult decode(const struct counters *counters, struct session *session,
+                          struct metric_set *set, double (*values)[QUANTITY_COUNT],
                           char problem[COUNTERS_TEXT])
 {
     PARAMETERS(data, CUpti_RangeProfiler_DecodeData);
@@ -318,38 +332,69 @@ static CUptiResult decode(struct session *session, struct metric_set *set, doubl
     info.pCounterDataImage = session->image;
     info.counterDataImageSize = session->image_size;
     TRY_CUPTI(cuptiRangeProfilerGetCounterDataInfo(&info));
-    if (data.numOfRangeDropped > 0 || info.numTotalRanges != 1) {
-        snprintf(problem, COUNTERS_TEXT, "incomplete: %zu ranges dropped, %zu kept",
-                 data.numOfRangeDropped, info.numTotalRanges);
+    if (data.numOfRangeDropped > 0 || info.numTotalRanges != session->ranges) {
+        snprintf(problem, COUNTERS_TEXT, "incomplete: %zu ranges dropped, %zu of %zu kept",
+                 data.numOfRangeDropped, info.numTotalRanges, session->ranges);
         return CUPTI_SUCCESS;
     }
-    return metric_set_evaluate(set, session->image, session->image_size, metrics);
+    for (size_t i = 0; i < session->ranges; ++i) {
+        double metrics[METRICS_MAX];
+        TRY_CUPTI(metric_set_evaluate(set, session->image, session->image_size, i, metrics));
+        evaluate(counters, set, metrics, values[i]);
+    }
+    return CUPTI_SUCCESS;
 }
 
-static enum status collect(struct counters *counters, struct collection *collection,
-                           const struct counters_work *work, double metrics[METRICS_MAX],
-                           char problem[COUNTERS_TEXT], struct error *error)
+static enum status collect(struct counters *counters, struct session *session,
+                           struct metric_set *set, const struct counters_work *work,
+                           double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+                           struct error *error)
 {
-    struct session session = {0};
     bool complete = false;
     enum status status = STATUS_OK;
     counters->passes = 0;
-    CUptiResult code = session_begin(&session, counters->context, collection->set);
+    CUptiResult code = session_begin(session, counters->context, set);
     if (code == CUPTI_SUCCESS)
-        status = repeat(counters, &session, metric_set_passes(collection->set), work, &code,
-                        &complete, error);
+        status = repeat(counters, session, metric_set_passes(set), work, &code, &complete, error);
     if (code != CUPTI_SUCCESS) {
         refuse(code, "range profiler", problem);
     } else if (status == STATUS_OK && !complete) {
         snprintf(problem, COUNTERS_TEXT, "incomplete: %zu passes were not enough",
-                 metric_set_passes(collection->set));
+                 metric_set_passes(set));
     } else if (status == STATUS_OK) {
-        code = decode(&session, collection->set, metrics, problem);
+        code = decode(counters, session, set, values, problem);
         if (code != CUPTI_SUCCESS)
             refuse(code, "counter data", problem);
     }
     if (status != STATUS_DEVICE)
-        session_end(&session);
+        session_end(session);
+    return status;
+}
+
+static void forget(double (*values)[QUANTITY_COUNT], size_t ranges)
+{
+    for (size_t i = 0; i < ranges; ++i)
+        for (int j = 0; j < QUANTITY_COUNT; ++j)
+            values[i][j] = NAN;
+}
+
+static enum status collect_ranges(struct counters *counters, enum quantity tensor,
+                                  const struct counters_work *work, bool by_launch, size_t ranges,
+                                  double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+                                  struct error *error)
+{
+    struct session session = {.by_launch = by_launch, .ranges = ranges};
+    struct collection *collection;
+    forget(values, ranges);
+    CUptiResult code = collection_get(counters, tensor, &collection);
+    if (code != CUPTI_SUCCESS) {
+        refuse(code, "metric set", problem);
+        return STATUS_OK;
+    }
+    snprintf(problem, COUNTERS_TEXT, "counted");
+    enum status status = collect(counters, &session, collection->set, work, values, problem, error);
+    if (strcmp(problem, "counted") != 0)
+        forget(values, ranges);
     return status;
 }
 
@@ -357,23 +402,14 @@ enum status counters_collect(struct counters *counters, enum quantity tensor,
                              const struct counters_work *work, double values[QUANTITY_COUNT],
                              char problem[COUNTERS_TEXT], struct error *error)
 {
-    struct collection *collection;
-    double metrics[METRICS_MAX];
-    const char *const *names;
-    size_t count;
-    for (int i = 0; i < QUANTITY_COUNT; ++i)
-        values[i] = NAN;
-    CUptiResult code = collection_get(counters, tensor, &collection);
-    if (code != CUPTI_SUCCESS) {
-        refuse(code, "metric set", problem);
-        return STATUS_OK;
-    }
-    snprintf(problem, COUNTERS_TEXT, "counted");
-    enum status status = collect(counters, collection, work, metrics, problem, error);
-    if (status || strcmp(problem, "counted") != 0)
-        return status;
-    names = metric_set_metrics(collection->set, &count);
-    for (int i = 0; i < QUANTITY_COUNT; ++i)
-        values[i] = metrics_evaluate(counters->family, (enum quantity)i, names, metrics, count);
-    return STATUS_OK;
+    return collect_ranges(counters, tensor, work, false, 1, (double(*)[QUANTITY_COUNT])values,
+                          problem, error);
+}
+
+enum status counters_collect_launches(struct counters *counters, enum quantity tensor,
+                                      const struct counters_work *work, size_t launches,
+                                      double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+                                      struct error *error)
+{
+    return collect_ranges(counters, tensor, work, true, launches, values, problem, error);
 }

@@ -1,9 +1,9 @@
-/* Hardware counters of the device of this process, by CUPTI's Range Profiler: one range of the
- * user's, repeated by the user, once for each pass.
+/* Hardware counters of the device of this process, by CUPTI's Range Profiler. The work is repeated by
+ * its owner, once for each pass, so that CUPTI saves and restores no memory.
  *
- * Life cycle: counters_open once, counters_collect any number of times, counters_close. The
- * profiler is attached to the process within counters_collect only: what is timed between two calls
- * runs without it. Not thread-safe. */
+ * Life cycle: counters_open once, counters_collect and counters_collect_launches any number of
+ * times, counters_close. The profiler is attached to the process within those two only: what is timed
+ * between two calls runs without it. Not thread-safe. */
 #ifndef ROOFSWEEP_COUNTERS_H
 #define ROOFSWEEP_COUNTERS_H
 
@@ -38,10 +38,17 @@ enum status counters_collect(struct counters *counters, enum quantity tensor,
                              const struct counters_work *work, double values[QUANTITY_COUNT],
                              char problem[COUNTERS_TEXT], struct error *error);
 
+/* As counters_collect, but of each kernel by itself, while no other runs: values[i] is of the i-th
+ * launch. If the work does not launch exactly `launches` kernels, that is the problem. */
+enum status counters_collect_launches(struct counters *counters, enum quantity tensor,
+                                      const struct counters_work *work, size_t launches,
+                                      double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+                                      struct error *error);
+
 /* Whether the chip can count it at all. */
 bool counters_have(const struct counters *counters, enum quantity quantity);
 
-/* How many times the last counters_collect ran the work. */
+/* How many times the last collection ran the work. */
 int counters_passes(const struct counters *counters);
 
 #endif

@@ -72,6 +72,14 @@ struct device_state {
     char counters_outcome[COUNTERS_TEXT]; /* of the preflight: "" before, then "counted" or why not */
     /* trace.c */
     bool trace_refused; /* CUPTI cannot be attached; the reason has been printed */
+    struct launch *launches; /* owned: of the last trace, in the order of their launch */
+    size_t launch_count;     /* 0 where there was no trace */
+};
+
+/* One kernel launch of an iteration. */
+struct launch {
+    uint32_t correlation; /* CUPTI's number of the API call, which rises with every call */
+    size_t kernel;        /* of struct record.kernels */
 };
 
 /* One configuration. The workloads' own structs begin with it. */
@@ -130,7 +138,7 @@ enum status work_choose(struct device_state *state, struct work *work, int candi
 enum status count_open(struct device_state *state, struct error *error);
 enum status count_try(struct device_state *state, struct device *device, struct error *error);
 void count_close(struct device_state *state);
-enum status count_run(struct device_state *state, struct work *work, bool cold,
+enum status count_run(struct device_state *state, struct work *work, bool cold, bool kernels,
                       struct record *record, struct error *error);
 
 /* ---- selftest.c: known work ---- */
@@ -141,6 +149,7 @@ enum status selftest_run(struct device_state *state, FILE *stream, struct error 
 
 enum status trace_run(struct device_state *state, struct work *work, struct record *record,
                       struct error *error);
+void trace_close(struct device_state *state);
 
 enum status roofs_measure(struct device_state *state, const struct roof_request *request,
                           struct device *device, struct error *error);

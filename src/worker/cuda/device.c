@@ -132,6 +132,7 @@ static void device_close(struct device_state *state)
 {
     if (!state)
         return;
+    trace_close(state);
     count_close(state);
     timing_close(state);
     if (state->cudnn)

@@ -118,13 +118,13 @@ size_t metric_set_passes(const struct metric_set *set)
 }
 
 CUptiResult metric_set_evaluate(struct metric_set *set, const uint8_t *image, size_t size,
-                                double *values)
+                                size_t range, double *values)
 {
     PARAMETERS(evaluate, CUpti_Profiler_Host_EvaluateToGpuValues);
     evaluate.pHostObject = set->host;
     evaluate.pCounterDataImage = image;
     evaluate.counterDataImageSize = size;
-    evaluate.rangeIndex = 0;
+    evaluate.rangeIndex = range;
     evaluate.ppMetricNames = set->metrics;
     evaluate.numMetrics = set->count;
     evaluate.pMetricValues = values;

@@ -25,9 +25,9 @@ const char *const *metric_set_metrics(const struct metric_set *set, size_t *coun
 const uint8_t *metric_set_config(const struct metric_set *set, size_t *size);
 size_t metric_set_passes(const struct metric_set *set);
 
-/* The metrics of the first range of a counter data image, in the order of the list. */
+/* The metrics of one range of a counter data image, in the order of the list. */
 CUptiResult metric_set_evaluate(struct metric_set *set, const uint8_t *image, size_t size,
-                                double *values);
+                                size_t range, double *values);
 
 /* All chips that this CUPTI knows by name; they belong to CUPTI. */
 CUptiResult metric_set_chips(const char *const **chips, size_t *count);

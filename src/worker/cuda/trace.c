@@ -20,7 +20,8 @@ enum { BUFFER_BYTES = 1 << 20, BUFFER_ALIGNMENT = 8 };
 struct trace {
     struct kernel *kernels; /* owned */
     size_t count, capacity;
-    int64_t launches;
+    struct launch *launches; /* owned */
+    size_t launch_count, launch_capacity;
     double busy_time;   /* s */
     const char *broken; /* why the trace is not complete; NULL: it is */
 };
@@ -43,17 +44,19 @@ static void name_write(const char *mangled, char name[KERNEL_NAME_MAX])
 
 static struct kernel kernel_from(const activity_kernel *activity)
 {
-    struct kernel kernel = {
-        .grid_x = activity->gridX,
-        .grid_y = activity->gridY,
-        .grid_z = activity->gridZ,
-        .block_x = activity->blockX,
-        .block_y = activity->blockY,
-        .block_z = activity->blockZ,
-        .registers = activity->registersPerThread,
-        .static_shared = activity->staticSharedMemory,
-        .dynamic_shared = activity->dynamicSharedMemory,
-    };
+    struct kernel kernel;
+    fields_clear(kernel_fields, &kernel);
+    kernel.count = 0;
+    kernel.time = 0.0;
+    kernel.grid_x = activity->gridX;
+    kernel.grid_y = activity->gridY;
+    kernel.grid_z = activity->gridZ;
+    kernel.block_x = activity->blockX;
+    kernel.block_y = activity->blockY;
+    kernel.block_z = activity->blockZ;
+    kernel.registers = activity->registersPerThread;
+    kernel.static_shared = activity->staticSharedMemory;
+    kernel.dynamic_shared = activity->dynamicSharedMemory;
     name_write(activity->name ? activity->name : "unknown", kernel.name);
     return kernel;
 }
@@ -84,6 +87,27 @@ static struct kernel *trace_row(struct trace *trace, const struct kernel *kernel
     return &trace->kernels[trace->count++];
 }
 
+static bool launches_add(struct trace *trace, struct launch launch)
+{
+    if (trace->launch_count == trace->launch_capacity) {
+        size_t capacity = 2 * trace->launch_capacity + 64;
+        struct launch *launches = realloc(trace->launches, capacity * sizeof *launches);
+        if (!launches)
+            return false;
+        trace->launches = launches;
+        trace->launch_capacity = capacity;
+    }
+    trace->launches[trace->launch_count++] = launch;
+    return true;
+}
+
+/* CUPTI hands the kernels over in the order in which they ended, on whatever stream. */
+static int launches_compare(const void *a, const void *b)
+{
+    const struct launch *x = a, *y = b;
+    return (x->correlation > y->correlation) - (x->correlation < y->correlation);
+}
+
 static void trace_add(struct trace *trace, const activity_kernel *activity)
 {
     const double nanosecond = 1e-9;
@@ -94,9 +118,13 @@ static void trace_add(struct trace *trace, const activity_kernel *activity)
         trace->broken = row ? "a kernel without timestamps" : "no memory";
         return;
     }
+    if (!launches_add(trace,
+                      (struct launch){activity->correlationId, (size_t)(row - trace->kernels)})) {
+        trace->broken = "no memory";
+        return;
+    }
     ++row->count;
     row->time += time;
-    ++trace->launches;
     trace->busy_time += time;
 }
 
@@ -176,14 +204,31 @@ static enum status trace_iteration(struct device_state *state, struct work *work
     }
     tracer_detach();
     trace_activate(NULL);
-    if (!trace->broken && trace->launches == 0)
+    if (!trace->broken && trace->launch_count == 0)
         trace->broken = "it saw no kernels";
     return status;
+}
+
+/* For count.c; takes the launches over. */
+static void launches_keep(struct device_state *state, struct trace *trace)
+{
+    qsort(trace->launches, trace->launch_count, sizeof *trace->launches, launches_compare);
+    state->launches = trace->launches;
+    state->launch_count = trace->launch_count;
+    trace->launches = NULL;
+}
+
+void trace_close(struct device_state *state)
+{
+    free(state->launches);
+    state->launches = NULL;
+    state->launch_count = 0;
 }
 
 enum status trace_run(struct device_state *state, struct work *work, struct record *record,
                       struct error *error)
 {
+    trace_close(state);
     if (state->trace_refused)
         return STATUS_OK;
     struct trace trace = {0};
@@ -191,12 +236,14 @@ enum status trace_run(struct device_state *state, struct work *work, struct reco
     if (status == STATUS_OK && !trace.broken)
         status = record_set_kernels(record, trace.kernels, trace.count, error);
     if (status == STATUS_OK && !trace.broken) {
-        record->launches = trace.launches;
+        record->launches = (int64_t)trace.launch_count;
         record->busy_time = trace.busy_time;
+        launches_keep(state, &trace);
     }
     if (trace.broken)
         fprintf(stderr, "no kernel trace: CUPTI: %s%s\n", trace.broken,
                 state->trace_refused ? "; there will be none from this worker" : "");
+    free(trace.launches);
     free(trace.kernels);
     return status;
 }

@@ -1,0 +1,222 @@
+/* Reasons are given where a record shows them, and nowhere else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+#include <math.h>
+
+#include "count_note.h"
+#include "sample.h"
+
+/* Counted so many times what is modelled, by the unit itself; dram as modelled. */
+static struct record counted(const char *text, enum record_unit unit, double times)
+{
+    struct record r = sample_record(text, "", "s1-0", 0);
+    struct config config;
+    struct error error;
+    assert_ok(config_parse(text, &config, &error), &error);
+    enum precision precision = config_precision(&config);
+    r.unit = unit;
+    r.flops_counted = times * r.flops_model;
+    (unit == UNIT_TENSOR ? r.flops_tensor : r.flops_vector)[precision] = r.flops_counted;
+    r.bytes_read[LEVEL_DRAM] = r.bytes_counted[LEVEL_DRAM] = r.bytes_model;
+    return r;
+}
+
+static void add_kernel(struct record *record, const char *name, double flops, double dram)
+{
+    struct kernel kernels[8];
+    struct error error;
+    size_t count = record->kernel_count;
+    if (count > 0)
+        memcpy(kernels, record->kernels, count * sizeof *kernels);
+    fields_clear(kernel_fields, &kernels[count]);
+    snprintf(kernels[count].name, sizeof kernels[count].name, "%s", name);
+    kernels[count].flops_counted = flops;
+    kernels[count].bytes_counted[LEVEL_DRAM] = dram;
+    assert_ok(record_set_kernels(record, kernels, count + 1, &error), &error);
+}
+
+static void expect(struct record *record, const char *expected)
+{
+    char text[COUNT_NOTE_TEXT];
+    struct device device = gpu_device();
+    count_note(record, &device, text);
+    assert_string_equal(text, expected);
+    record_clear(record);
+}
+
+static void silent_without_need(void **state)
+{
+    (void)state;
+    static const double times[] = {0.9, 1.0, 1.1, NAN};
+    for (size_t i = 0; i < sizeof times / sizeof *times; ++i) {
+        struct record r = counted("conv2d", UNIT_VECTOR, times[i]);
+        strcpy(r.algorithm, "winograd");
+        expect(&r, "");
+    }
+    struct record none = sample_record("conv2d", "", "s1-0", 0);
+    expect(&none, "");
+}
+
+static void algorithms_explain(void **state)
+{
+    (void)state;
+    struct record r = counted("conv2d", UNIT_VECTOR, 0.5);
+    strcpy(r.algorithm, "winograd-nonfused");
+    expect(&r, "FLOPs: counted is 0.5 times the model: Winograd's algorithm multiplies less");
+    r = counted("conv2d", UNIT_VECTOR, 0.5);
+    add_kernel(&r, "void fft2d_r2c_32x32<float>(...)", NAN, NAN);
+    expect(&r, "FLOPs: counted is 0.5 times the model: Fourier transforms stand for multiply-adds");
+    r = counted("conv2d", UNIT_VECTOR, 1.7); /* Winograd explains nothing that is more */
+    strcpy(r.algorithm, "winograd");
+    expect(&r, "FLOPs: counted is 1.7 times the model: not explained");
+}
+
+/* 4 x 4 pixels, 3 x 3 taps, padding 1: 10 of 12 pairs lie inside on each axis. */
+static void padding_zeros_are_left_out(void **state)
+{
+    (void)state;
+    const char *text = "conv2d height=4 width=4 kernel=3 padding=1";
+    struct record r = counted(text, UNIT_VECTOR, 100.0 / 144.0);
+    expect(&r, "FLOPs: counted is 0.694 times the model: "
+               "0.306 of the multiply-adds are with padding zeros; left out");
+    r = counted(text, UNIT_VECTOR, 0.75);
+    expect(&r, "FLOPs: counted is 0.75 times the model: not explained");
+    /* 5 pixels, stride 2, dilation 2, padding 2: 3 outputs meet 2, 3 and 2 of 3 taps. */
+    r = counted("conv2d height=5 width=5 kernel=3 padding=2 stride=2 dilation=2", UNIT_VECTOR,
+                49.0 / 81.0);
+    expect(&r, "FLOPs: counted is 0.605 times the model: "
+               "0.395 of the multiply-adds are with padding zeros; left out");
+}
+
+static void channels_explain(void **state)
+{
+    (void)state;
+    struct record r = counted("conv2d channels=3 precision=fp16", UNIT_TENSOR, 8.0 / 3.0);
+    expect(&r, "FLOPs: counted is 2.67 times the model: "
+               "as much as 64 filters padded to 64 and 3 channels padded to 8 need");
+    /* 3 and 3 to 4 and 8, or to 8 and 4: nobody knows. */
+    r = counted("conv2d channels=3 filters=3 precision=fp16", UNIT_TENSOR, 32.0 / 9.0);
+    expect(&r, "FLOPs: counted is 3.56 times the model: not explained");
+}
+
+static void tiles_explain(void **state)
+{
+    (void)state;
+    struct record r;
+    r = counted("conv2d precision=fp16", UNIT_TENSOR, 1.37); /* nothing there to pad */
+    expect(&r, "FLOPs: counted is 1.37 times the model: not explained");
+    r = counted("conv2d filters=40 precision=fp16", UNIT_TENSOR, 64.0 / 40.0);
+    add_kernel(&r, "sm90_xmma_fprop_implicit_gemm_f16f16_nhwc_tilesize128x64x32_warpgroupsize1x1x1",
+               NAN, NAN);
+    expect(&r, "FLOPs: counted is 1.6 times the model: "
+               "as much as a kernel's tiles of 128 x 64 x 32 need");
+    /* Widths 32 and 16 to 64 each; beside the products there are 4 FLOPs a unit and step. */
+    r = counted("lstm precision=fp16", UNIT_TENSOR, 1.0);
+    r.flops_counted = r.flops_tensor[PRECISION_FP16] =
+        128.0 / 48.0 * (r.flops_model - 4.0 * 16 * 16 * 16);
+    add_kernel(&r, "elemWiseRNNcell<__half>", NAN, NAN);
+    add_kernel(&r, "nvjet_sm90_hsh_64x8_64x16_1x2_h_bz_NNT", NAN, NAN);
+    expect(&r, "FLOPs: counted is 2.64 times the model: "
+               "as much as a kernel's tiles of 64 x 8 x 64 need");
+}
+
+static void vector_units_explain(void **state)
+{
+    (void)state;
+    struct record r = counted("conv2d precision=fp16", UNIT_TENSOR, 1.0);
+    r.flops_vector[PRECISION_FP32] = 0.25 * r.flops_model;
+    r.flops_counted *= 1.25;
+    expect(&r, "FLOPs: counted is 1.25 times the model: "
+               "the tensor units do 1 times the products, the vector units the rest");
+}
+
+/* 16 x 16 steps of 16 units. */
+static void gates_explain(void **state)
+{
+    (void)state;
+    struct record r = counted("lstm", UNIT_VECTOR, 1.0);
+    double gates = 100.0 * 16 * 16 * 16, products = r.flops_model - 4.0 * 16 * 16 * 16;
+    add_kernel(&r, "gemmSN_TN_kernel<float>", products, NAN);
+    add_kernel(&r, "elemWiseRNNcell<float>", gates, NAN);
+    r.flops_counted = r.flops_vector[PRECISION_FP32] = products + gates;
+    expect(&r, "FLOPs: counted is 1.25 times the model: "
+               "elementwise kernels of the gates do 100 for each unit and step, the model 4");
+    r = counted("lstm", UNIT_VECTOR, 1.25); /* not counted by kernel */
+    add_kernel(&r, "elemWiseRNNcell<float>", NAN, NAN);
+    expect(&r, "FLOPs: counted is 1.25 times the model: not explained");
+}
+
+static void conversions_move_bytes(void **state)
+{
+    (void)state;
+    struct record r = counted("conv2d layout=nchw", UNIT_VECTOR, 1.0);
+    r.bytes_counted[LEVEL_DRAM] = 3.0 * r.bytes_model;
+    add_kernel(&r, "implicit_gemm", 1.0, r.bytes_model);
+    add_kernel(&r, "nchwToNhwcKernel<float>", 0.0, 1.5 * r.bytes_model);
+    add_kernel(&r, "nhwcToNchwKernel<float>", 0.0, 0.5 * r.bytes_model);
+    expect(&r, "dram bytes: counted is 3 times the model: "
+               "kernels that convert the layout move 2 times the model, all others 1");
+    r = counted("conv2d layout=nchw", UNIT_VECTOR, 1.0);
+    r.bytes_counted[LEVEL_DRAM] = 3.0 * r.bytes_model;
+    add_kernel(&r, "nchwToNhwcKernel<float>", NAN, NAN);
+    expect(&r, "dram bytes: counted is 3 times the model: "
+               "kernels that convert the layout ran; kernels = yes would show their part");
+    r = counted("conv2d", UNIT_VECTOR, 1.0);
+    r.bytes_counted[LEVEL_DRAM] = 3.0 * r.bytes_model;
+    expect(&r, "dram bytes: counted is 3 times the model: not explained");
+}
+
+static void caches_save_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *reason;
+    } cases[] = {
+        {"conv2d cache=hot batch=2", "hot cache: l2 holds all tensors"},
+        {"conv2d cache=hot batch=256", "hot cache: l2 still holds a part of the tensors"},
+        {"conv2d cache=cold", "not explained"},
+    };
+    char expected[COUNT_NOTE_TEXT];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct record r = counted(cases[i].text, UNIT_VECTOR, 1.0);
+        r.bytes_read[LEVEL_DRAM] = r.bytes_counted[LEVEL_DRAM] = 0.5 * r.bytes_model;
+        snprintf(expected, sizeof expected, "dram bytes: counted is 0.5 times the model: %s",
+                 cases[i].reason);
+        expect(&r, expected);
+    }
+    struct record r = counted("conv2d cache=cold", UNIT_VECTOR, 1.0);
+    r.bytes_read[LEVEL_DRAM] = r.bytes_counted[LEVEL_DRAM] = 0.5 * r.bytes_model;
+    r.bytes_written[LEVEL_L2] = 0.5 * r.bytes_model;
+    expect(&r, "dram bytes: counted is 0.5 times the model: what was written is still in l2");
+}
+
+static void both_are_said(void **state)
+{
+    (void)state;
+    struct record r = counted("conv2d", UNIT_VECTOR, 0.5);
+    strcpy(r.algorithm, "winograd");
+    r.bytes_counted[LEVEL_DRAM] = 2.0 * r.bytes_model;
+    expect(&r, "FLOPs: counted is 0.5 times the model: Winograd's algorithm multiplies less; "
+               "dram bytes: counted is 2 times the model: not explained");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(silent_without_need),
+        cmocka_unit_test(algorithms_explain),
+        cmocka_unit_test(padding_zeros_are_left_out),
+        cmocka_unit_test(channels_explain),
+        cmocka_unit_test(tiles_explain),
+        cmocka_unit_test(vector_units_explain),
+        cmocka_unit_test(gates_explain),
+        cmocka_unit_test(conversions_move_bytes),
+        cmocka_unit_test(caches_save_bytes),
+        cmocka_unit_test(both_are_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
