@@ -190,6 +190,26 @@ static void launch_add(const double values[QUANTITY_COUNT], enum precision preci
         kernel->bytes_counted[levels[i].level] += values[levels[i].read] + values[levels[i].write];
 }
 
+static void kernels_forget(struct record *record)
+{
+    for (size_t i = 0; i < record->kernel_count; ++i) {
+        record->kernels[i].flops_counted = NAN;
+        for (int level = 0; level < LEVEL_COUNT; ++level)
+            record->kernels[i].bytes_counted[level] = NAN;
+    }
+}
+
+/* FLOPs are the same in every repetition: what the kernels do is what the whole does. */
+static bool kernels_agree(const struct record *record)
+{
+    const double tolerance = 1e-3;
+    double sum = 0.0;
+    for (size_t i = 0; i < record->kernel_count; ++i)
+        sum += record->kernels[i].flops_counted;
+    return isnan(record->flops_counted) ||
+           fabs(sum - record->flops_counted) <= tolerance * record->flops_counted;
+}
+
 static void kernels_sum(const struct device_state *state, double (*values)[QUANTITY_COUNT],
                         enum precision precision, struct record *record)
 {
@@ -217,11 +237,16 @@ static enum status count_kernels(struct device_state *state, const struct counte
     if (launches > 0)
         status = counters_collect_launches(state->counters, tensor, counted, launches, values,
                                            outcome, error);
-    if (status == STATUS_OK && strcmp(outcome, "counted") == 0)
+    if (status == STATUS_OK && strcmp(outcome, "counted") == 0) {
         kernels_sum(state, values, precision, record);
-    else if (status == STATUS_OK)
+        if (!kernels_agree(record))
+            snprintf(outcome, sizeof outcome, "their FLOPs are not those of the whole");
+    }
+    if (status == STATUS_OK && strcmp(outcome, "counted") != 0) {
+        kernels_forget(record);
         snprintf(record->counters, sizeof record->counters, "counted, but not by kernel: %.*s",
                  (int)strcspn(outcome, ";"), outcome);
+    }
     free(values);
     return status;
 }
