@@ -74,7 +74,7 @@ static const struct comment {
 } comments[] = {
     {"status", "only a measured row has times; error says why another one has none"},
     {"time_median",
-     "with no profiler at work; performance and what follows from it use this time"},
+     "without a profiler attached; performance and what follows from it use this time"},
     {"time_sample", "the first samples in the order of time"},
     {"busy_time",
      "from the trace run, a separate one that is slower: not to be mixed with time_median"},

@@ -10,6 +10,7 @@
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
 
+#include "attachment.h"
 #include "metric_set.h"
 
 /* What is collected together: everything but tensor units, and one quantity of theirs. */
@@ -19,17 +20,8 @@ struct collection {
     struct metric_set *set; /* owned; NULL: not yet made */
 };
 
-/* The range profiler stays enabled from the first collection to the last: enabling costs 0.13 s at the next
- * start, and several processes on one node wait for each other there (2 GPUs: 0.35 s instead of 0.2 s a
- * collection, against 0.06 s instead of 0.03 s while it stays; H200, driver 580, 2026-11-20). */
-struct profiler {
-    CUpti_RangeProfiler_Object *object; /* NULL: not enabled */
-    bool by_launch; /* kind of range; changing it on one object fails at the next PushRange */
-};
-
 struct counters {
     CUcontext context;
-    struct profiler profiler;
     char chip[32];
     const struct metric_family *family;
     uint8_t *availability;                             /* owned */
@@ -37,11 +29,12 @@ struct counters {
     int passes;
 };
 
-/* One collection. */
+/* One attachment of the profiler. It stays with one kind of range: changing that on one profiler
+ * object fails at the next PushRange. */
 struct session {
     bool by_launch; /* a range of its own for each kernel; otherwise one around all */
     size_t ranges;
-    CUpti_RangeProfiler_Object *profiler;
+    CUpti_RangeProfiler_Object *profiler; /* NULL: not attached */
     uint8_t *image;                       /* owned: counter data */
     size_t image_size;
 };
@@ -101,29 +94,6 @@ static void refuse(CUptiResult code, const char *call, char text[COUNTERS_TEXT])
     snprintf(text, COUNTERS_TEXT, "refused: %s: %s", call, name);
 }
 
-/* ---- the profiler ---- */
-
-static void profiler_disable(struct profiler *profiler)
-{
-    PARAMETERS(disable, CUpti_RangeProfiler_Disable);
-    disable.pRangeProfilerObject = profiler->object;
-    if (profiler->object)
-        cuptiRangeProfilerDisable(&disable);
-    profiler->object = NULL;
-}
-
-static CUptiResult profiler_enable(struct profiler *profiler, CUcontext context, bool by_launch)
-{
-    if (profiler->object && profiler->by_launch == by_launch)
-        return CUPTI_SUCCESS;
-    profiler_disable(profiler);
-    PARAMETERS(enable, CUpti_RangeProfiler_Enable);
-    enable.ctx = context;
-    TRY_CUPTI(cuptiRangeProfilerEnable(&enable));
-    *profiler = (struct profiler){enable.pRangeProfilerObject, by_launch};
-    return CUPTI_SUCCESS;
-}
-
 /* ---- the device ---- */
 
 /* A device that is not supported for one reason gets that reason's code. */
@@ -178,8 +148,7 @@ static CUptiResult read_availability(struct counters *counters)
 static CUptiResult describe(struct counters *counters, int device, const char **call)
 {
     *call = "cuptiProfilerInitialize";
-    PARAMETERS(initialize, CUpti_Profiler_Initialize);
-    TRY_CUPTI(cuptiProfilerInitialize(&initialize));
+    TRY_CUPTI(attachment_begin());
     *call = "cuptiProfilerDeviceSupported";
     TRY_CUPTI(check_support(device));
     *call = "cuptiDeviceGetChipName";
@@ -198,6 +167,7 @@ struct counters *counters_open(int device, CUcontext context, char refusal[COUNT
     }
     counters->context = context;
     CUptiResult code = describe(counters, device, &call);
+    attachment_end();
     if (code == CUPTI_SUCCESS) {
         counters->family = metric_family_find(counters->chip);
         if (counters->family)
@@ -217,7 +187,6 @@ void counters_close(struct counters *counters)
 {
     if (!counters)
         return;
-    profiler_disable(&counters->profiler);
     for (int i = 0; i <= QUANTITY_COUNT; ++i)
         metric_set_destroy(counters->collections[i].set);
     free(counters->availability);
@@ -267,11 +236,14 @@ static CUptiResult session_image(struct session *session, const struct metric_se
     return cuptiRangeProfilerCounterDataImageInitialize(&image);
 }
 
-static CUptiResult session_begin(struct session *session, struct counters *counters,
+static CUptiResult session_begin(struct session *session, CUcontext context,
                                  const struct metric_set *set)
 {
-    TRY_CUPTI(profiler_enable(&counters->profiler, counters->context, session->by_launch));
-    session->profiler = counters->profiler.object;
+    TRY_CUPTI(attachment_begin());
+    PARAMETERS(enable, CUpti_RangeProfiler_Enable);
+    enable.ctx = context;
+    TRY_CUPTI(cuptiRangeProfilerEnable(&enable));
+    session->profiler = enable.pRangeProfilerObject;
     TRY_CUPTI(session_image(session, set));
     PARAMETERS(config, CUpti_RangeProfiler_SetConfig);
     config.pRangeProfilerObject = session->profiler;
@@ -284,6 +256,16 @@ static CUptiResult session_begin(struct session *session, struct counters *count
     config.numNestingLevels = 1;
     config.minNestingLevel = 1;
     return cuptiRangeProfilerSetConfig(&config);
+}
+
+static void session_end(struct session *session)
+{
+    PARAMETERS(disable, CUpti_RangeProfiler_Disable);
+    disable.pRangeProfilerObject = session->profiler;
+    if (session->profiler)
+        cuptiRangeProfilerDisable(&disable);
+    attachment_end();
+    free(session->image);
 }
 
 static CUptiResult pass_begin(struct session *session)
@@ -371,7 +353,7 @@ static enum status collect(struct counters *counters, struct session *session,
     bool complete = false;
     enum status status = STATUS_OK;
     counters->passes = 0;
-    CUptiResult code = session_begin(session, counters, set);
+    CUptiResult code = session_begin(session, counters->context, set);
     if (code == CUPTI_SUCCESS)
         status = repeat(counters, session, metric_set_passes(set), work, &code, &complete, error);
     if (code != CUPTI_SUCCESS) {
@@ -384,10 +366,8 @@ static enum status collect(struct counters *counters, struct session *session,
         if (code != CUPTI_SUCCESS)
             refuse(code, "counter data", problem);
     }
-    free(session->image);
-    /* What went wrong in the middle may have left a pass open: the next collection begins afresh. */
-    if (status != STATUS_DEVICE && (code != CUPTI_SUCCESS || status || !complete))
-        profiler_disable(&counters->profiler);
+    if (status != STATUS_DEVICE)
+        session_end(session);
     return status;
 }
 

@@ -2,8 +2,8 @@
  * its owner, once for each pass, so that CUPTI saves and restores no memory.
  *
  * Life cycle: counters_open once, counters_collect and counters_collect_launches any number of
- * times, counters_close. The profiler is enabled by the first collection and then stays so, but works
- * within those two only. Not thread-safe. */
+ * times, counters_close. The profiler is attached to the process within those two only: what is timed
+ * between two calls runs without it. Not thread-safe. */
 #ifndef ROOFSWEEP_COUNTERS_H
 #define ROOFSWEEP_COUNTERS_H
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attachment.h"
 
 #if CUPTI_API_VERSION >= 130000
 typedef CUpti_ActivityKernel10 activity_kernel;
@@ -176,11 +177,11 @@ static const char *tracer_attach(void)
     return cupti_error(result);
 }
 
-/* Only after all buffers have been handed over. CUPTI itself stays in the process, idle: taking it out with
- * cuptiFinalize costs more here, and the next counting far more, than it adds to a launch. */
+/* Only after all buffers have been handed over. */
 static void tracer_detach(void)
 {
     cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    attachment_end();
 }
 
 /* One iteration between attach and detach; a CUPTI failure goes to trace->broken. */
