@@ -1,6 +1,6 @@
-/* Hand-written device code, one .cu file a noun. Every launcher is asynchronous on `stream`, launches
- * exactly one kernel and returns its launch error. Pointers are device memory, owned by the caller.
- * Sources of the numbers that they are used for: src/worker/cuda/roofs.c. */
+/* Hand-written device code, one .cu file a noun. Every launcher is asynchronous on `stream`,
+ * launches exactly one kernel and returns its launch error. Pointers are device memory, owned by
+ * the caller. Sources of the numbers that they are used for: src/worker/cuda/roofs.c. */
 #ifndef ROOFSWEEP_KERNELS_H
 #define ROOFSWEEP_KERNELS_H
 
@@ -23,24 +23,26 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t count, str
 cudaError_t kernel_gather(enum precision precision, const void *data, const int64_t *offsets,
                           int64_t count, double *values, cudaStream_t stream);
 
-/* memory.cu: bandwidth, in 16-byte accesses. Rows of one pattern differ in how they walk; `bytes_moved` counts read plus
- * written bytes of one pass over arrays of `bytes` each. */
+/* memory.cu: bandwidth, in 16-byte accesses. Rows of one pattern differ in how they walk;
+ * `bytes_moved` counts read plus written bytes of one pass over arrays of `bytes` each. */
 struct memory_kernel {
     const char *name; /* "read", "write", "copy", "triad" */
     int arrays;       /* how many arrays of `bytes` it needs */
     int bytes_moved;  /* per array byte: 1, 1, 2, 3 */
-    /* `repeat` passes over the same data (more than 1 for cache levels). a = b + s * c for triad,
-     * a = b for copy, a = s for write; read sums b into a per-thread register, stored only if it equals
-     * a value that does not occur. blocks = 0: as many as give each warp one piece of work. Arrays must be aligned to 256 bytes, bytes a multiple of 4096. */
-    cudaError_t (*launch)(void *a, const void *b, const void *c, size_t bytes, int repeat, int blocks,
-                          int threads, cudaStream_t stream);
+    /* `repeat` passes over the same data (more than 1 for cache levels). a = b + s * c for triad, a
+     * = b for copy, a = s for write; read sums b into a per-thread register, stored only if it
+     * equals a value that does not occur. blocks = 0: as many as give each warp one piece of work.
+     * Arrays must be aligned to 256 bytes, bytes a multiple of 4096. */
+    cudaError_t (*launch)(void *a, const void *b, const void *c, size_t bytes, int repeat,
+                          int blocks, int threads, cudaStream_t stream);
 };
 extern const struct memory_kernel memory_kernels[]; /* ends with name NULL */
 
 /* fma.cu: independent chains of fused multiply-adds that stay in registers. */
 struct fma_kernel {
     enum precision precision;
-    /* Does blocks * threads * iterations * flops_per_iteration FLOPs. out: one element per thread. */
+    /* Does blocks * threads * iterations * flops_per_iteration FLOPs. out: one element per
+     * thread. */
     cudaError_t (*launch)(void *out, int64_t iterations, int blocks, int threads,
                           cudaStream_t stream);
     int64_t flops_per_iteration; /* and thread */
@@ -50,12 +52,12 @@ extern const struct fma_kernel fma_kernels[]; /* ends with flops_per_iteration 0
 /* empty.cu: one block that does nothing: what is left is the launch. */
 cudaError_t kernel_empty(cudaStream_t stream);
 
-/* delay.cu: one thread that keeps the stream waiting, so that what is enqueued behind it is all there
- * when it begins. */
+/* delay.cu: one thread that keeps the stream waiting, so that what is enqueued behind it is all
+ * there when it begins. */
 cudaError_t kernel_delay(double seconds, cudaStream_t stream);
 
-/* clock.cu: every multiprocessor's cycles, and the device's time; those of one that no block came to
- * stay as they were. */
+/* clock.cu: every multiprocessor's cycles, and the device's time; those of one that no block came
+ * to stay as they were. */
 enum { CLOCK_STAMPS = 512 };
 struct clock_stamp {
     uint64_t cycles, nanoseconds;

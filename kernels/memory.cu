@@ -1,10 +1,9 @@
 #include "kernels.h"
 
-/* A warp moves one chunk at a time: `loads` accesses of 16 bytes a lane, all in flight together. Four
- * cover the latency of HBM with few warps; one, in many short blocks, walks through memory in order,
- * which writes prefer. Chunks divide 4096 bytes: no tail. */
-template <int loads>
-constexpr size_t chunk_bytes = (size_t)loads * 32 * sizeof(float4);
+/* A warp moves one chunk at a time: `loads` accesses of 16 bytes a lane, all in flight together.
+ * Four cover the latency of HBM with few warps; one, in many short blocks, walks through memory in
+ * order, which writes prefer. Chunks divide 4096 bytes: no tail. */
+template <int loads> constexpr size_t chunk_bytes = (size_t)loads * 32 * sizeof(float4);
 
 enum pattern { READ, WRITE, COPY, TRIAD };
 
@@ -65,15 +64,19 @@ static cudaError_t launch(void *a, const void *b, const void *c, size_t bytes, i
 {
     int64_t chunks = (int64_t)(bytes / chunk_bytes<loads>), warps = threads / 32;
     int64_t grid = blocks > 0 ? blocks : (chunks * repeat + warps - 1) / warps;
-    move<pattern, loads><<<(unsigned)grid, threads, 0, stream>>>(
-        (float4 *)a, (const float4 *)b, (const float4 *)c, chunks, repeat);
+    move<pattern, loads><<<(unsigned)grid, threads, 0, stream>>>((float4 *)a, (const float4 *)b,
+                                                                 (const float4 *)c, chunks, repeat);
     return cudaGetLastError();
 }
 
 const struct memory_kernel memory_kernels[] = {
-    {"read", 1, 1, launch<READ, 4>},   {"read", 1, 1, launch<READ, 1>},
-    {"write", 1, 1, launch<WRITE, 4>}, {"write", 1, 1, launch<WRITE, 1>},
-    {"copy", 2, 2, launch<COPY, 4>},   {"copy", 2, 2, launch<COPY, 1>},
-    {"triad", 3, 3, launch<TRIAD, 4>}, {"triad", 3, 3, launch<TRIAD, 1>},
+    {"read", 1, 1, launch<READ, 4>},
+    {"read", 1, 1, launch<READ, 1>},
+    {"write", 1, 1, launch<WRITE, 4>},
+    {"write", 1, 1, launch<WRITE, 1>},
+    {"copy", 2, 2, launch<COPY, 4>},
+    {"copy", 2, 2, launch<COPY, 1>},
+    {"triad", 3, 3, launch<TRIAD, 4>},
+    {"triad", 3, 3, launch<TRIAD, 1>},
     {NULL, 0, 0, NULL},
 };

@@ -61,11 +61,11 @@ enum status agreement_check_kinds(const struct device *devices, int count, struc
 {
     for (int i = 1; i < count; ++i)
         if (strcmp(devices[i].kind, devices[0].kind) != 0)
-            return error_set(error, STATUS_DEVICE,
-                             "rank 0 on %s has a %s device, but rank %d on %s a %s device, and they "
-                             "would share out one list; mend the GPU, name one kind with --device, or "
-                             "measure all on each with distribute = replicate",
-                             devices[0].hostname, devices[0].kind, i, devices[i].hostname,
-                             devices[i].kind);
+            return error_set(
+                error, STATUS_DEVICE,
+                "rank 0 on %s has a %s device, but rank %d on %s a %s device, and they "
+                "would share out one list; mend the GPU, name one kind with --device, or "
+                "measure all on each with distribute = replicate",
+                devices[0].hostname, devices[0].kind, i, devices[i].hostname, devices[i].kind);
     return STATUS_OK;
 }

@@ -16,8 +16,8 @@ struct binding {
  * where there are more ranks than cores, they share. */
 struct binding binding_create(MPI_Comm comm);
 
-/* The share of number `place` of `count` ranks that were all given `all`: whole cores, with all their
- * hardware threads, close together. */
+/* The share of number `place` of `count` ranks that were all given `all`: whole cores, with all
+ * their hardware threads, close together. */
 cpu_set_t binding_share(const cpu_set_t *all, int place, int count, bool *shared);
 
 #endif

@@ -64,7 +64,8 @@ static bool same_device(const struct device *a, const struct device *b)
     return strcmp(a->uuid, b->uuid) == 0 && strcmp(a->hostname, b->hostname) == 0;
 }
 
-/* Marks the record's item as done: for everyone, or with replicate for the rank that has its device. */
+/* Marks the record's item as done: for everyone, or with replicate for the rank that has its
+ * device. */
 static void mark_done(struct coordinator *coordinator, const struct coordinator_settings *settings,
                       const struct record *record, size_t item)
 {
@@ -99,8 +100,7 @@ size_t coordinator_missing(const struct plan *plan, const struct results *result
     bool *there = calloc(plan->count, sizeof *there);
     size_t missing = plan->count;
     for (size_t i = 0; index && there && i < results->record_count; ++i) {
-        const struct entry *found =
-            index_find(index, plan->count, results->records[i].config_hash);
+        const struct entry *found = index_find(index, plan->count, results->records[i].config_hash);
         if (found && !there[found->item]) {
             there[found->item] = true;
             --missing;
@@ -125,8 +125,8 @@ struct coordinator *coordinator_create(const struct coordinator_settings *settin
     created->log = log;
     created->rank_count = settings->ranks;
     created->ranks = calloc((size_t)settings->ranks, sizeof *created->ranks);
-    created->schedule = schedule_create(settings->plan, settings->ranks,
-                                        settings->manifest->sweep.replicate);
+    created->schedule =
+        schedule_create(settings->plan, settings->ranks, settings->manifest->sweep.replicate);
     created->losses = calloc(settings->plan->count, sizeof *created->losses);
     if (created->ranks && created->losses && created->schedule && mark_earlier(created, settings)) {
         size_t total = schedule_total(created->schedule);
@@ -267,8 +267,8 @@ static void take_record(struct coordinator *coordinator, const struct letter *le
     record_clear(&record);
 }
 
-/* What a lost rank was measuring goes to another, but a configuration that loses a second device is taken for
- * the cause: it must not go through all of them. */
+/* What a lost rank was measuring goes to another, but a configuration that loses a second device is
+ * taken for the cause: it must not go through all of them. */
 static void suspect(struct coordinator *coordinator, const struct letter *letter)
 {
     enum { LOSSES_MOST = 2 };
@@ -279,8 +279,8 @@ static void suspect(struct coordinator *coordinator, const struct letter *letter
     record_init(&record);
     record_set_config(&record, &coordinator->plan->items[rank->item].config);
     record.status = RECORD_FAILED;
-    snprintf(record.error, sizeof record.error, "%d devices were lost while measuring it, the last: %s",
-             LOSSES_MOST, letter->text);
+    snprintf(record.error, sizeof record.error,
+             "%d devices were lost while measuring it, the last: %s", LOSSES_MOST, letter->text);
     keep(coordinator, letter->from, rank->item, &record);
 }
 

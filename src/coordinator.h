@@ -1,4 +1,5 @@
-/* Rank 0's half of a sweep: hands out configurations, journals what comes back, knows when all is done.
+/* Rank 0's half of a sweep: hands out configurations, journals what comes back, knows when all is
+ * done.
  *
  * Driven by letters alone; it never waits. */
 #ifndef ROOFSWEEP_COORDINATOR_H
@@ -23,8 +24,8 @@ struct coordinator_settings {
 
 struct coordinator;
 
-/* Everything given stays the caller's; `settings` only need to live during the call, except manifest and
- * plan. NULL without memory. */
+/* Everything given stays the caller's; `settings` only need to live during the call, except
+ * manifest and plan. NULL without memory. */
 struct coordinator *coordinator_create(const struct coordinator_settings *settings,
                                        struct journal *journal, struct mailbox *mailbox,
                                        const struct log *log);
@@ -36,8 +37,8 @@ void coordinator_interrupt(struct coordinator *coordinator);
 /* Every rank has said its last word. */
 bool coordinator_finished(const struct coordinator *coordinator);
 
-/* How it ended: STATUS_OK; STATUS_FAILED after max_failures; STATUS_DEVICE if no rank is left that can
- * measure, or with replicate if a device was lost before it had measured everything;
+/* How it ended: STATUS_OK; STATUS_FAILED after max_failures; STATUS_DEVICE if no rank is left that
+ * can measure, or with replicate if a device was lost before it had measured everything;
  * STATUS_INTERRUPTED; STATUS_SYSTEM if the journal could not be written. */
 enum status coordinator_status(const struct coordinator *coordinator, struct error *error);
 

@@ -33,10 +33,10 @@ struct executor {
     struct device device;
     char choice[1200];
     enum stage stage;
-    char *request;   /* line that the present stage is about; owned */
-    int attempts;    /* of it, so far */
-    int reopened;    /* workers in a row that could not open the device */
-    bool reopening;  /* the reply that is due is about opening the device again */
+    char *request;  /* line that the present stage is about; owned */
+    int attempts;   /* of it, so far */
+    int reopened;   /* workers in a row that could not open the device */
+    bool reopening; /* the reply that is due is about opening the device again */
 };
 
 struct executor *executor_create(const struct executor_settings *settings, struct mailbox *mailbox,
@@ -79,8 +79,8 @@ static enum status start_worker(struct executor *executor, struct error *error)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", executor->settings.worker_folder, executor->program);
-    /* A GPU's worker, too, keeps to its share of the cores: its reference runs on all of them, and those of
-     * several ranks would spin against each other. */
+    /* A GPU's worker, too, keeps to its share of the cores: its reference runs on all of them, and
+     * those of several ranks would spin against each other. */
     return worker_client_start(path, &executor->settings.binding.cpus,
                                executor->log->level >= LOG_DEBUG ? STDERR_FILENO : -1,
                                &executor->client, error);
@@ -121,8 +121,8 @@ static enum status ask(struct executor *executor, const struct request *request,
     return status;
 }
 
-/* One visible device is this rank's whatever its number; of several it takes the one of its number on
- * the node. Anything else would put two ranks on one device without a word. */
+/* One visible device is this rank's whatever its number; of several it takes the one of its number
+ * on the node. Anything else would put two ranks on one device without a word. */
 static enum status choose_index(const struct binding *binding, int64_t count, int64_t *index,
                                 struct error *error)
 {
@@ -171,7 +171,8 @@ enum status executor_open(struct executor *executor, struct error *error)
     enum status status = STATUS_DEVICE;
     if (device != DEVICE_CPU)
         status = open_program(executor, "roofsweep-worker-cuda", &no_gpu);
-    /* Too many ranks for the GPUs is for the user to mend, not a reason to measure something else. */
+    /* Too many ranks for the GPUs is for the user to mend, not a reason to measure something
+     * else. */
     if (status == STATUS_USAGE || (status && device == DEVICE_CUDA)) {
         *error = no_gpu;
         return STATUS_DEVICE;
@@ -382,7 +383,7 @@ void executor_step(struct executor *executor)
     enum worker_event event = worker_client_step(executor->client, &line, &why);
     if (event == WORKER_QUIET)
         return;
-    if (executor->stage == STAGE_IDLE) { /* it ended, or said what nobody asked */
+    if (executor->stage == STAGE_IDLE) {         /* it ended, or said what nobody asked */
         worker_client_destroy(executor->client); /* the next work starts a new one */
         executor->client = NULL;
     } else if (event == WORKER_LINE) {

@@ -1,10 +1,10 @@
 /* A rank's half of a sweep: one device, one worker process, one configuration at a time.
  *
- * Life cycle: executor_create, executor_open (blocks until the device is open), executor_start, then
- * executor_poll / executor_handle / executor_step in the rank's loop until executor_stopped. A worker
- * that crashes, hangs or loses its device is replaced and the configuration tried again, as often as
- * `retries` says; after that its record is a failed one. If no new worker can open the device, the
- * rank is lost and says so to rank 0, and its configuration goes to another rank. */
+ * Life cycle: executor_create, executor_open (blocks until the device is open), executor_start,
+ * then executor_poll / executor_handle / executor_step in the rank's loop until executor_stopped. A
+ * worker that crashes, hangs or loses its device is replaced and the configuration tried again, as
+ * often as `retries` says; after that its record is a failed one. If no new worker can open the
+ * device, the rank is lost and says so to rank 0, and its configuration goes to another rank. */
 #ifndef ROOFSWEEP_EXECUTOR_H
 #define ROOFSWEEP_EXECUTOR_H
 
@@ -18,19 +18,20 @@
 #include "worker_client.h"
 
 struct executor_settings {
-    const char *worker_folder;   /* where roofsweep-worker-cuda and roofsweep-worker-cpu are */
+    const char *worker_folder; /* where roofsweep-worker-cuda and roofsweep-worker-cpu are */
     enum device_choice device;
     struct binding binding;
-    double timeout;              /* s, one configuration */
+    double timeout; /* s, one configuration */
     int retries;
     struct roof_request peaks;
     enum counters_choice counters; /* unless off they are tried when the device opens */
-    const char *device_key;      /* struct device.key of this rank in this session */
+    const char *device_key;        /* struct device.key of this rank in this session */
 };
 
 struct executor;
 
-/* Settings are copied, their strings are not; mailbox and log stay the caller's. NULL without memory. */
+/* Settings are copied, their strings are not; mailbox and log stay the caller's. NULL without
+ * memory. */
 struct executor *executor_create(const struct executor_settings *settings, struct mailbox *mailbox,
                                  const struct log *log);
 /* Kills the worker. Takes NULL. */

@@ -54,7 +54,8 @@ static json_t *encode_elements(const struct field *field, const double *values)
     return NULL;
 }
 
-/* What a library or a user wrote may be no valid UTF-8, which JSON cannot hold: '?' for such bytes. */
+/* What a library or a user wrote may be no valid UTF-8, which JSON cannot hold: '?' for such
+ * bytes. */
 static json_t *encode_text(const struct field *field, const char *text)
 {
     if (!*text)
@@ -80,8 +81,9 @@ static json_t *encode_value(const struct field *field, const void *at)
     case FIELD_INTEGER:
         return *(const int64_t *)at == FIELD_MISSING ? NULL : json_integer(*(const int64_t *)at);
     case FIELD_FLAG:
-        return *(const int64_t *)at == FIELD_MISSING ? NULL
-                                                     : json_string(field->flags[*(const int64_t *)at]);
+        return *(const int64_t *)at == FIELD_MISSING
+                   ? NULL
+                   : json_string(field->flags[*(const int64_t *)at]);
     case FIELD_DOUBLE:
         return isfinite(*(const double *)at) ? json_real(*(const double *)at) : NULL;
     case FIELD_LEVELS:

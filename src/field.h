@@ -1,8 +1,9 @@
 /* A struct described by a const table, once: the table writes it as JSON (protocol, journal), reads
  * it back, and lays it out as NetCDF variables. Adding a quantity is adding a member and a row.
  *
- * A value that was not measured is missing: NaN for doubles, FIELD_MISSING for integers, "" for text.
- * Missing values are left out of the JSON and become the fill value in NetCDF; they are never 0. */
+ * A value that was not measured is missing: NaN for doubles, FIELD_MISSING for integers, "" for
+ * text. Missing values are left out of the JSON and become the fill value in NetCDF; they are never
+ * 0. */
 #ifndef ROOFSWEEP_FIELD_H
 #define ROOFSWEEP_FIELD_H
 
@@ -28,16 +29,20 @@ struct field {
     const char *name;
     enum field_type type;
     size_t offset, size;
-    const char *units;        /* udunits; "1" for counts, flags and text */
+    const char *units; /* udunits; "1" for counts, flags and text */
     const char *long_name;
     const char *const *flags; /* FIELD_FLAG: NULL-terminated meanings, without spaces */
 };
 
 #define FIELD(structure, member, type, units, long_name)                                           \
-    {#member, type, offsetof(structure, member), sizeof(((structure *)0)->member), units,          \
-     long_name, NULL}
+    {                                                                                              \
+#member, type, offsetof(structure, member), sizeof(((structure *)0)->member), units,       \
+            long_name, NULL                                                                        \
+    }
 #define FIELD_OF_FLAGS(structure, member, flags, long_name)                                        \
-    {#member, FIELD_FLAG, offsetof(structure, member), sizeof(int64_t), "1", long_name, flags}
+    {                                                                                              \
+#member, FIELD_FLAG, offsetof(structure, member), sizeof(int64_t), "1", long_name, flags   \
+    }
 
 /* Sets every field of the struct to missing. A table ends with a row whose name is NULL. */
 void fields_clear(const struct field *table, void *structure);

@@ -1,5 +1,5 @@
-/* Folders: a file's name is durable only when the folder that holds it is; and the workers lie in the
- * program's own. */
+/* Folders: a file's name is durable only when the folder that holds it is; and the workers lie in
+ * the program's own. */
 #ifndef ROOFSWEEP_FOLDER_H
 #define ROOFSWEEP_FOLDER_H
 

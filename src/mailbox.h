@@ -1,6 +1,6 @@
 /* Text letters between ranks, point to point. Sending copies and never waits; receiving never waits
- * either, so a rank can look after its worker in the same loop. Letters from one rank to another arrive in
- * the order of sending. A rank may write to itself. */
+ * either, so a rank can look after its worker in the same loop. Letters from one rank to another
+ * arrive in the order of sending. A rank may write to itself. */
 #ifndef ROOFSWEEP_MAILBOX_H
 #define ROOFSWEEP_MAILBOX_H
 

@@ -22,19 +22,19 @@ struct sweep_settings {
     char *title;  /* "" if not given */
     char *output; /* relative to the working folder; if not given, the manifest's name with .nc */
     enum device_choice device;
-    bool replicate;        /* distribute = replicate */
+    bool replicate; /* distribute = replicate */
     bool overwrite;
-    double timeout;        /* s, one configuration */
-    int retries;           /* further attempts after a worker was lost */
-    int64_t max_failures;  /* the sweep ends when so many rows have failed; -1: never */
+    double timeout;              /* s, one configuration */
+    int retries;                 /* further attempts after a worker was lost */
+    int64_t max_failures;        /* the sweep ends when so many rows have failed; -1: never */
     uint64_t max_configurations; /* a larger plan is refused */
-    uint64_t seed;         /* of the inputs */
+    uint64_t seed;               /* of the inputs */
 };
 
 struct measure_settings {
     int warmup;
-    int iterations;    /* 0: the adaptive rule below */
-    double stop;       /* fraction: half-width of the 95 % confidence interval of the mean over the
+    int iterations; /* 0: the adaptive rule below */
+    double stop;    /* fraction: half-width of the 95 % confidence interval of the mean over the
                           mean; 0 with a fixed number of iterations */
     double min_time, max_time; /* s, of the adaptive rule; 0 without it */
     enum counters_choice counters;
@@ -46,13 +46,20 @@ struct measure_settings {
 struct axis {
     struct value *values;
     size_t count; /* 0 where the section does not name the parameter */
-    int line; /* INT_MAX: it comes from [measure], behind all that the section names */
+    int line;     /* INT_MAX: it comes from [measure], behind all that the section names */
 };
 
 enum comparison { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };
-struct term { int parameter; enum comparison comparison; struct value value; };
+struct term {
+    int parameter;
+    enum comparison comparison;
+    struct value value;
+};
 /* All terms hold: excluded. */
-struct exclusion { struct term *terms; size_t count; };
+struct exclusion {
+    struct term *terms;
+    size_t count;
+};
 
 struct section {
     const struct workload *workload;

@@ -61,9 +61,12 @@ static const char help_text[] =
 enum exit_code exit_code_of(enum status status)
 {
     static const enum exit_code codes[] = {
-        [STATUS_OK] = EXIT_MEASURED,          [STATUS_SYSTEM] = EXIT_SYSTEM,
-        [STATUS_USAGE] = EXIT_USAGE,          [STATUS_FAILED] = EXIT_SOME_FAILED,
-        [STATUS_UNSUPPORTED] = EXIT_NO_DEVICE, [STATUS_DEVICE] = EXIT_NO_DEVICE,
+        [STATUS_OK] = EXIT_MEASURED,
+        [STATUS_SYSTEM] = EXIT_SYSTEM,
+        [STATUS_USAGE] = EXIT_USAGE,
+        [STATUS_FAILED] = EXIT_SOME_FAILED,
+        [STATUS_UNSUPPORTED] = EXIT_NO_DEVICE,
+        [STATUS_DEVICE] = EXIT_NO_DEVICE,
         [STATUS_INTERRUPTED] = EXIT_INTERRUPTED,
     };
     return codes[status];
@@ -78,7 +81,8 @@ static enum status parse_device(const char *text, struct options *options, struc
             options->device = (enum device_choice)i;
             return STATUS_OK;
         }
-    return error_set(error, STATUS_USAGE, "--device '%s' is unknown; allowed: auto, cuda, cpu", text);
+    return error_set(error, STATUS_USAGE, "--device '%s' is unknown; allowed: auto, cuda, cpu",
+                     text);
 }
 
 static enum status parse_option(int option, char **argv, struct options *options,

@@ -15,12 +15,20 @@ enum exit_code {
     EXIT_SYSTEM = 1,      /* a file, a library or MPI failed */
     EXIT_USAGE = 2,       /* the command line or the manifest is wrong; nothing ran */
     EXIT_SOME_FAILED = 3, /* complete, but some configurations failed */
-    EXIT_NO_DEVICE = 4,   /* no usable device; required counters refused; (replicate) one was lost */
-    EXIT_INTERRUPTED = 5  /* ended by a signal; --resume goes on */
+    EXIT_NO_DEVICE = 4,  /* no usable device; required counters refused; (replicate) one was lost */
+    EXIT_INTERRUPTED = 5 /* ended by a signal; --resume goes on */
 };
 enum exit_code exit_code_of(enum status status);
 
-enum action { ACTION_SWEEP, ACTION_DRY_RUN, ACTION_LIST, ACTION_GATHER, ACTION_SELF_TEST, ACTION_HELP, ACTION_VERSION };
+enum action {
+    ACTION_SWEEP,
+    ACTION_DRY_RUN,
+    ACTION_LIST,
+    ACTION_GATHER,
+    ACTION_SELF_TEST,
+    ACTION_HELP,
+    ACTION_VERSION
+};
 
 /* Strings point into argv. */
 struct options {
@@ -38,8 +46,8 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
 void options_help(FILE *stream);
 void options_list(FILE *stream); /* workloads, their parameters, defaults and implementations */
 
-/* The rank that a launcher gave this process, from the environment; 0 if there is none. It tells which
- * of several processes prints where MPI is not started. */
+/* The rank that a launcher gave this process, from the environment; 0 if there is none. It tells
+ * which of several processes prints where MPI is not started. */
 int options_launched_rank(void);
 
 #endif

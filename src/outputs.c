@@ -58,10 +58,11 @@ static enum status check_settings(const struct outputs *outputs, const struct re
 {
     for (size_t i = 0; i < results->session_count; ++i)
         if (strcmp(results->sessions[i].settings, settings) != 0)
-            return error_set(error, STATUS_USAGE,
-                             "%s was measured with '%s', the manifest now says '%s'; choose another "
-                             "--output, or --overwrite",
-                             outputs->netcdf, results->sessions[i].settings, settings);
+            return error_set(
+                error, STATUS_USAGE,
+                "%s was measured with '%s', the manifest now says '%s'; choose another "
+                "--output, or --overwrite",
+                outputs->netcdf, results->sessions[i].settings, settings);
     return STATUS_OK;
 }
 
@@ -92,8 +93,8 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
     struct journal *older = NULL;
     enum status status = STATUS_OK;
     if (exists(outputs->journal))
-        status = journal_open(outputs->journal,
-                              outputs->resume ? JOURNAL_RESUME : JOURNAL_REPLACE, &older, error);
+        status = journal_open(outputs->journal, outputs->resume ? JOURNAL_RESUME : JOURNAL_REPLACE,
+                              &older, error);
     if (status)
         return status;
     if (older && outputs->resume)

@@ -1,5 +1,5 @@
-/* How far the sweep is, on standard error of rank 0: a bar on a terminal, now and then a plain line in
- * a batch log. */
+/* How far the sweep is, on standard error of rank 0: a bar on a terminal, now and then a plain line
+ * in a batch log. */
 #ifndef ROOFSWEEP_PROGRESS_H
 #define ROOFSWEEP_PROGRESS_H
 

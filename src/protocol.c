@@ -6,7 +6,7 @@ static const char *const op_words[] = {"devices", "describe", "roofs", "measure"
 static const char *const reply_words[] = {"devices", "device", "record", "error", NULL};
 static const char *const counters_words[] = {
     [COUNTERS_AUTO] = "auto", [COUNTERS_REQUIRE] = "require", [COUNTERS_OFF] = "off", NULL};
-static const char *const status_words[] = {"ok",          "system", "usage",      "failed",
+static const char *const status_words[] = {"ok",          "system", "usage",       "failed",
                                            "unsupported", "device", "interrupted", NULL};
 
 /* Index of the word, or -1. */
@@ -139,8 +139,8 @@ static void decode_measure(const json_t *object, struct request *request)
     decode_number(object, "stop", &m->stop);
     decode_number(object, "min_time", &m->min_time);
     decode_number(object, "max_time", &m->max_time);
-    int counters = word_index(counters_words,
-                              json_string_value(json_object_get(object, "counters")));
+    int counters =
+        word_index(counters_words, json_string_value(json_object_get(object, "counters")));
     if (counters >= 0)
         m->counters = (enum counters_choice)counters;
     if (kernels)

@@ -9,10 +9,11 @@
  *    "stop":0.005,"min_time":0.5,"max_time":15,"counters":"auto","kernels":false,
  *    "verify":true}
  *                                                     -> {"reply":"record","record":{...}}
- * Describe opens the device and, unless "counters" is "off", tries its counters. Whatever is left out
- * has its default; the device opens by itself. A request that fails is answered with
+ * Describe opens the device and, unless "counters" is "off", tries its counters. Whatever is left
+ * out has its default; the device opens by itself. A request that fails is answered with
  *   {"reply":"error","status":"device","text":"..."};
- * after the status "device" the worker ends, because its device is lost. End of input ends it too. */
+ * after the status "device" the worker ends, because its device is lost. End of input ends it
+ * too. */
 #ifndef ROOFSWEEP_PROTOCOL_H
 #define ROOFSWEEP_PROTOCOL_H
 
@@ -24,7 +25,7 @@ enum request_op { REQUEST_DEVICES, REQUEST_DESCRIBE, REQUEST_ROOFS, REQUEST_MEAS
 struct request {
     enum request_op op;
     int64_t index;                     /* describe; with the counters of `measure` */
-    struct roof_request peaks;        /* roofs */
+    struct roof_request peaks;         /* roofs */
     char configuration[WORKLOAD_TEXT]; /* measure */
     struct measure_settings measure;
     uint64_t seed;

@@ -17,7 +17,8 @@ enum record_unit { UNIT_VECTOR, UNIT_TENSOR };
 
 enum { RECORD_SAMPLES_MAX = 1000, KERNEL_NAME_MAX = 1024 };
 
-/* One distinct kernel of a record: same name, grid, block and resources. On a CPU, one OpenMP region. */
+/* One distinct kernel of a record: same name, grid, block and resources. On a CPU, one OpenMP
+ * region. */
 struct kernel {
     char name[KERNEL_NAME_MAX]; /* demangled, cut at the end if longer */
     int64_t count;              /* launches in one iteration */
@@ -51,12 +52,12 @@ struct record {
     double workspace;        /* byte */
     /* timing run */
     double time_median, time_mean, time_stdev, time_min, time_max; /* s, one iteration */
-    double host_time;     /* s, host time to enqueue one iteration: the pace of a caller that waits for nothing */
-    int64_t samples;      /* iterations that the statistics are of */
-    int64_t converged;    /* of the adaptive rule: 1 yes, 0 max_time came first; missing without it */
+    double host_time;     /* s, to enqueue one iteration: the pace of a caller that never waits */
+    int64_t samples;   /* iterations that the statistics are of */
+    int64_t converged; /* of the adaptive rule: 1 yes, 0 max_time came first; missing without it */
     /* trace run */
-    int64_t launches;     /* kernels in one iteration */
-    double busy_time;     /* s, sum of the kernels' times in one iteration */
+    int64_t launches; /* kernels in one iteration */
+    double busy_time; /* s, sum of the kernels' times in one iteration */
     /* cost */
     double flops_model, bytes_model; /* struct cost of one iteration */
     double footprint;                /* byte, struct cost.memory */
@@ -75,18 +76,19 @@ struct record {
     int64_t throttle_reasons;      /* NVML's bit mask */
     int64_t throttled; /* 1: one of them means that the clock was held down by power or heat */
     /* verification */
-    double verify_error;      /* ||out - ref|| / ||ref|| over the compared elements */
-    double verify_tolerance;  /* largest error taken as right */
-    int64_t verify_elements;  /* compared; missing with verify = no */
+    double verify_error;     /* ||out - ref|| / ||ref|| over the compared elements */
+    double verify_tolerance; /* largest error taken as right */
+    int64_t verify_elements; /* compared; missing with verify = no */
 
     /* Ragged and per-sample parts; owned, freed by record_clear. */
-    double *sample;       /* [sample_count] s, the first RECORD_SAMPLES_MAX at most */
+    double *sample; /* [sample_count] s, the first RECORD_SAMPLES_MAX at most */
     size_t sample_count;
     struct kernel *kernels;
     size_t kernel_count;
 };
 
-/* One device as one job saw it. Roofs are the best of several repetitions, measured on this device. */
+/* One device as one job saw it. Roofs are the best of several repetitions, measured on this
+ * device. */
 struct device {
     char key[128]; /* unique in a file: session and rank */
     char kind[16]; /* "cuda" or "cpu" */
@@ -95,10 +97,10 @@ struct device {
     char pci_id[32]; /* 00000000:3B:00.0; CPU: empty */
     int64_t index;   /* as the job's processes see it */
     char model[96];
-    char compute_capability[16]; /* "9.0" */
-    int64_t multiprocessors;     /* SMs, or cores */
-    double memory;               /* byte */
-    double cache[LEVEL_COUNT];   /* byte, capacity on the whole device; dram missing */
+    char compute_capability[16];        /* "9.0" */
+    int64_t multiprocessors;            /* SMs, or cores */
+    double memory;                      /* byte */
+    double cache[LEVEL_COUNT];          /* byte, capacity on the whole device; dram missing */
     double clock_max, memory_clock_max; /* s-1 */
     double power_limit;                 /* W */
     int64_t ecc;                        /* 1 on, 0 off */
@@ -107,11 +109,11 @@ struct device {
     char counters[512]; /* "counted"; or "refused: WHY; WHAT TO DO"; "" if nobody asked */
     char driver_version[32], runtime_version[32], library_version[64];
     /* measured roofs */
-    double bandwidth_read[LEVEL_COUNT], bandwidth_write[LEVEL_COUNT]; /* byte s-1 */
-    double bandwidth_copy[LEVEL_COUNT], bandwidth_triad[LEVEL_COUNT]; /* read + written bytes */
-    double peak_bandwidth[LEVEL_COUNT];                               /* best of the four */
+    double bandwidth_read[LEVEL_COUNT], bandwidth_write[LEVEL_COUNT];  /* byte s-1 */
+    double bandwidth_copy[LEVEL_COUNT], bandwidth_triad[LEVEL_COUNT];  /* read + written bytes */
+    double peak_bandwidth[LEVEL_COUNT];                                /* best of the four */
     double peak_vector[PRECISION_COUNT], peak_tensor[PRECISION_COUNT]; /* FLOP/s */
-    double launch_overhead; /* s, from one kernel (or OpenMP region) to the next */
+    double launch_overhead;   /* s, from one kernel (or OpenMP region) to the next */
     char roof_settings[1024]; /* what won, "dram=triad; fp32=..." */
     /* theory, from attributes and clocks; missing where not known */
     double theory_bandwidth[LEVEL_COUNT];

@@ -204,8 +204,8 @@ static enum memory_level shared_level(const struct record *record, const struct 
     return holds && !isnan(device->peak_bandwidth[cache]) ? cache : LEVEL_DRAM;
 }
 
-/* Of counted traffic, the level that needs longest for its own at its roof: the lowest of the bandwidth
- * roofs. Device memory if no level has both. */
+/* Of counted traffic, the level that needs longest for its own at its roof: the lowest of the
+ * bandwidth roofs. Device memory if no level has both. */
 static enum memory_level slowest_level(const struct record *record, const struct device *device)
 {
     enum memory_level slowest = LEVEL_DRAM;

@@ -1,4 +1,5 @@
-/* Everything that a sweep has produced so far: sessions, devices, records, and what follows from them.
+/* Everything that a sweep has produced so far: sessions, devices, records, and what follows from
+ * them.
  *
  * Filled by journal_read, consumed by results_nc and report. Owns all it holds. */
 #ifndef ROOFSWEEP_RESULTS_H
@@ -35,20 +36,23 @@ struct results {
     size_t record_count;
 };
 
-struct results *results_create(void); /* NULL without memory */
+struct results *results_create(void);          /* NULL without memory */
 void results_destroy(struct results *results); /* takes NULL */
 
 /* Take over the contents of what they are given (which is then empty). A record of the same
  * configuration and device replaces the earlier one. */
-enum status results_add_session(struct results *results, struct session *session, struct error *error);
-enum status results_add_device(struct results *results, const struct device *device, struct error *error);
+enum status results_add_session(struct results *results, struct session *session,
+                                struct error *error);
+enum status results_add_device(struct results *results, const struct device *device,
+                               struct error *error);
 enum status results_add_record(struct results *results, struct record *record, struct error *error);
 
 /* Index into devices, or -1. */
 int64_t results_device(const struct results *results, const char *key);
 
-/* All records in the order in which people read them, whoever finished first: by label, configuration
- * (numbers in it as numbers) and device. The caller frees the array; NULL without memory. */
+/* All records in the order in which people read them, whoever finished first: by label,
+ * configuration (numbers in it as numbers) and device. The caller frees the array; NULL without
+ * memory. */
 const struct record **results_order(const struct results *results);
 
 json_t *session_encode(const struct session *session);
@@ -59,15 +63,15 @@ void session_clear(struct session *session);
 enum source { SOURCE_COUNTED, SOURCE_MODELLED, SOURCE_NONE };
 extern const char *const source_name[]; /* "counted", "modelled", "none", NULL */
 
-/* A record on its device's roofs. Counted values are used where they exist; of counted bytes, those of the
- * memory level that needs longest for them at its measured bandwidth. Modelled bytes are
- * compulsory traffic, so they are set against the level that they must come from: with a hot cache the
- * last-level cache if it holds the whole footprint and its roof was measured, otherwise device memory.
- * (Nearer caches are private to a core, so none of them holds the whole.) */
+/* A record on its device's roofs. Counted values are used where they exist; of counted bytes, those
+ * of the memory level that needs longest for them at its measured bandwidth. Modelled bytes are
+ * compulsory traffic, so they are set against the level that they must come from: with a hot cache
+ * the last-level cache if it holds the whole footprint and its roof was measured, otherwise device
+ * memory. (Nearer caches are private to a core, so none of them holds the whole.) */
 struct derived {
     struct roofline roofline;
-    enum memory_level level;            /* of roofline's bytes and bandwidth */
-    double intensity[LEVEL_COUNT];      /* NaN where the bytes are not known */
+    enum memory_level level;       /* of roofline's bytes and bandwidth */
+    double intensity[LEVEL_COUNT]; /* NaN where the bytes are not known */
     enum source flops_source, bytes_source;
 };
 struct derived results_derive(const struct record *record, const struct device *device);

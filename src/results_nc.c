@@ -85,14 +85,19 @@ static const struct comment {
     {"bytes_counted", "by hardware counters; missing where there are none"},
     {"flops_vector",
      "an fp16 instruction works on two lanes, used or not, and counts both; bf16 is counted with fp16"},
-    {"bytes_read", "dram: by the whole device; l2: by its multiprocessors; l1: global, local and texture "
-                   "accesses, all but global stores"},
-    {"bytes_written", "dram: by the whole device; l2: by its multiprocessors, with atomics; l1: global "
-                      "stores"},
-    {"counters", "counted, off, or why there are no counts: refused or incomplete, with the reason"},
-    {"kernel_flops_counted", "by hardware counters, one kernel at a time; missing unless kernels = yes"},
-    {"kernel_bytes_counted", "as kernel_flops_counted; the sum may differ from bytes_counted, where kernels "
-                             "may overlap and find each other's data in the caches"},
+    {"bytes_read",
+     "dram: by the whole device; l2: by its multiprocessors; l1: global, local and texture "
+     "accesses, all but global stores"},
+    {"bytes_written",
+     "dram: by the whole device; l2: by its multiprocessors, with atomics; l1: global "
+     "stores"},
+    {"counters",
+     "counted, off, or why there are no counts: refused or incomplete, with the reason"},
+    {"kernel_flops_counted",
+     "by hardware counters, one kernel at a time; missing unless kernels = yes"},
+    {"kernel_bytes_counted",
+     "as kernel_flops_counted; the sum may differ from bytes_counted, where kernels "
+     "may overlap and find each other's data in the caches"},
     {"arithmetic_intensity", "with flops_source and bytes_source; modelled bytes are set against "
                              "roof_memory_level alone"},
     {"roof_memory_level",
@@ -106,8 +111,10 @@ static const struct comment {
     {"bandwidth_time",
      "time_median if the intensity is below the balance, else scaled by their ratio"},
     {"overhead_time", "launches times the device's launch overhead"},
-    {"bound", "overhead if F / P and B / W are both below the overhead time, which is then the lowest roof"},
-    {"count_note", "empty within a tenth of the model; the reasons are what algorithm, kernels and shape show"},
+    {"bound",
+     "overhead if F / P and B / W are both below the overhead time, which is then the lowest roof"},
+    {"count_note",
+     "empty within a tenth of the model; the reasons are what algorithm, kernels and shape show"},
     {"config_algorithm", "as the manifest asks for it; algorithm is what ran"},
     {"config_implementation", "as the manifest asks for it; implementation is what ran"},
     {"device_peak_bandwidth", "read and written bytes together, measured on this device"},

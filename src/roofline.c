@@ -41,8 +41,8 @@ static void split_time(double time, struct roofline *r)
 static bool below_overhead(const struct roofline_work *work, const struct roofline_roofs *roofs,
                            double overhead)
 {
-    return work->time < overhead || (work->flops / roofs->peak < overhead &&
-                                     work->bytes / roofs->bandwidth < overhead);
+    return work->time < overhead ||
+           (work->flops / roofs->peak < overhead && work->bytes / roofs->bandwidth < overhead);
 }
 
 static enum roofline_bound bound_of(const struct roofline_work *work,

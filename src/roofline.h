@@ -6,12 +6,12 @@
  *   AI >= M: compute time = T,          bandwidth time = T * M / AI
  *   AI <  M: compute time = T * AI / M, bandwidth time = T
  *   overhead time = n * L
- * Bound is the paper's box: overhead if the work could be done in less than n * L by either roof, F / P and
- * B / W both below it, which is where the overhead roof is the lowest of the three; else bandwidth or
- * compute, whichever time is longer. The paper takes for T the sum of the kernels' own times, which
- * may fall below n * L; T here is elapsed time, gaps between kernels included, which cannot, so that
- * comparing T itself with n * L would call nothing overhead-bound.
- * A quantity that is missing (NaN) makes missing only what depends on it. */
+ * Bound is the paper's box: overhead if the work could be done in less than n * L by either roof, F
+ * / P and B / W both below it, which is where the overhead roof is the lowest of the three; else
+ * bandwidth or compute, whichever time is longer. The paper takes for T the sum of the kernels' own
+ * times, which may fall below n * L; T here is elapsed time, gaps between kernels included, which
+ * cannot, so that comparing T itself with n * L would call nothing overhead-bound. A quantity that
+ * is missing (NaN) makes missing only what depends on it. */
 #ifndef ROOFSWEEP_ROOFLINE_H
 #define ROOFSWEEP_ROOFLINE_H
 
@@ -31,16 +31,17 @@ struct roofline_roofs {
 enum roofline_bound { BOUND_COMPUTE, BOUND_BANDWIDTH, BOUND_OVERHEAD, BOUND_UNKNOWN };
 
 struct roofline {
-    double intensity;      /* AI, FLOP per byte; infinite without bytes */
-    double performance;    /* F / T, s-1 */
-    double balance;        /* M, FLOP per byte */
-    double roof;           /* roof(AI), s-1 */
-    double fraction;       /* performance / roof; of pure data movement (F = 0), B / T / W */
+    double intensity;   /* AI, FLOP per byte; infinite without bytes */
+    double performance; /* F / T, s-1 */
+    double balance;     /* M, FLOP per byte */
+    double roof;        /* roof(AI), s-1 */
+    double fraction;    /* performance / roof; of pure data movement (F = 0), B / T / W */
     double compute_time, bandwidth_time, overhead_time; /* s */
     enum roofline_bound bound;
 };
 
-extern const char *const roofline_bound_name[]; /* "compute", "bandwidth", "overhead", "unknown", NULL */
+extern const char
+    *const roofline_bound_name[]; /* "compute", "bandwidth", "overhead", "unknown", NULL */
 
 struct roofline roofline_evaluate(const struct roofline_work *work,
                                   const struct roofline_roofs *roofs);
@@ -48,7 +49,8 @@ struct roofline roofline_evaluate(const struct roofline_work *work,
 /* M of a device: 107479 / 828.8 = 129.68 for the paper's V100. */
 double roofline_balance(double peak, double bandwidth);
 
-/* Peak of one precision: multiprocessors * fused multiply-adds per clock and multiprocessor * clock * 2. */
+/* Peak of one precision: multiprocessors * fused multiply-adds per clock and multiprocessor * clock
+ * * 2. */
 double roofline_peak(double multiprocessors, double fma_per_clock, double clock);
 
 #endif

@@ -1,4 +1,5 @@
-/* roofsweep: sweep.ini -> manifest -> plan -> ranks and workers -> journal -> NetCDF file and table. */
+/* roofsweep: sweep.ini -> manifest -> plan -> ranks and workers -> journal -> NetCDF file and
+ * table. */
 #include <errno.h>
 #include <mpi.h>
 #include <signal.h>
@@ -28,8 +29,7 @@ static enum status dry_run(const struct options *options, struct error *error)
 }
 
 /* JOURNAL without its ".journal" is where the NetCDF file belongs. */
-static enum status gather(const struct options *options, const struct log *log,
-                          struct error *error)
+static enum status gather(const struct options *options, const struct log *log, struct error *error)
 {
     static const char suffix[] = ".journal";
     char netcdf[4096];
@@ -88,7 +88,8 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, const
     bool opened = status == STATUS_OK;
     if (opened && !sweep_complete(sweep))
         status = sweep_measure(sweep, argc, argv, error);
-    /* What was measured is published, whatever ended the sweep; the first trouble is what is reported. */
+    /* What was measured is published, whatever ended the sweep; the first trouble is what is
+     * reported. */
     struct error publishing;
     enum status published = opened ? sweep_publish(sweep, &publishing) : STATUS_OK;
     if (status == STATUS_OK && published) {
@@ -118,7 +119,8 @@ int main(int argc, char **argv)
         MPI_Init(&argc, &argv);
         MPI_Comm_rank(MPI_COMM_WORLD, &log.rank);
         status = run_sweep(MPI_COMM_WORLD, &options, &log, argc, argv, &error);
-        /* Before the ranks part: a launcher may kill this one as soon as another has ended badly. */
+        /* Before the ranks part: a launcher may kill this one as soon as another has ended
+         * badly. */
         say(&log, status, &error);
         MPI_Finalize();
         return exit_code_of(status);

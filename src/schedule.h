@@ -1,7 +1,7 @@
 /* Which configuration is measured next, and on which rank. A pure data structure: no clock, no MPI.
  *
- * Longest first by modelled cost, so that the last ones to finish are short. Split: each item once, to
- * whoever asks. Replicate: each item once for each rank. */
+ * Longest first by modelled cost, so that the last ones to finish are short. Split: each item once,
+ * to whoever asks. Replicate: each item once for each rank. */
 #ifndef ROOFSWEEP_SCHEDULE_H
 #define ROOFSWEEP_SCHEDULE_H
 
@@ -22,8 +22,8 @@ void schedule_done(struct schedule *schedule, int rank, size_t item);
 /* False if there is nothing to hand out to this rank now. */
 bool schedule_next(struct schedule *schedule, int rank, size_t *item);
 
-/* What this rank was given and has not done goes back, because the rank is lost. With replicate, what
- * was still to come for this rank is given up. */
+/* What this rank was given and has not done goes back, because the rank is lost. With replicate,
+ * what was still to come for this rank is given up. */
 void schedule_lose(struct schedule *schedule, int rank);
 
 size_t schedule_total(const struct schedule *schedule);     /* done, given out and to come */

@@ -1,9 +1,10 @@
 /* The error convention of the whole project.
  *
- * A function that can fail returns enum status. On anything but STATUS_OK it has written one line of
- * text, without a newline, into the caller's struct error, and has changed none of its outputs.
- * Whoever first knows that it is an error words it, once, with the place and the way out; a caller may
- * only put its own place in front (error_prefix). struct error is plain storage: nothing to free. */
+ * A function that can fail returns enum status. On anything but STATUS_OK it has written one line
+ * of text, without a newline, into the caller's struct error, and has changed none of its outputs.
+ * Whoever first knows that it is an error words it, once, with the place and the way out; a caller
+ * may only put its own place in front (error_prefix). struct error is plain storage: nothing to
+ * free. */
 #ifndef ROOFSWEEP_STATUS_H
 #define ROOFSWEEP_STATUS_H
 

@@ -63,10 +63,9 @@ static enum status look_at_outputs(struct sweep *sweep, const struct options *op
 {
     char settings[256];
     const struct sweep_settings *manifest = &sweep->manifest->sweep;
-    enum status status =
-        outputs_check(options->output ? options->output : manifest->output, options->resume,
-                      options->overwrite || (manifest->overwrite && !options->resume),
-                      &sweep->outputs, error);
+    enum status status = outputs_check(
+        options->output ? options->output : manifest->output, options->resume,
+        options->overwrite || (manifest->overwrite && !options->resume), &sweep->outputs, error);
     if (status)
         return status;
     manifest_settings_text(sweep->manifest, settings);
@@ -130,8 +129,8 @@ static enum status open_executor(struct sweep *sweep, const struct binding *bind
                                  struct error *error)
 {
     const struct manifest *manifest = sweep->manifest;
-    enum status status = folder_of_program(sweep->worker_folder,
-                                           sizeof sweep->worker_folder, error);
+    enum status status =
+        folder_of_program(sweep->worker_folder, sizeof sweep->worker_folder, error);
     if (status)
         return status;
     struct executor_settings settings = {
@@ -159,10 +158,10 @@ static void log_devices(const struct sweep *sweep, const char *choices, size_t c
         int count = 0, earlier = 0;
         for (int j = 0; j < sweep->ranks; ++j) {
             const struct device *other = &sweep->devices[j];
-            bool same = strcmp(device->hostname, other->hostname) == 0 &&
-                        strcmp(device->model, other->model) == 0 &&
-                        strcmp(choices + (size_t)i * choice_size,
-                               choices + (size_t)j * choice_size) == 0;
+            bool same =
+                strcmp(device->hostname, other->hostname) == 0 &&
+                strcmp(device->model, other->model) == 0 &&
+                strcmp(choices + (size_t)i * choice_size, choices + (size_t)j * choice_size) == 0;
             count += same;
             earlier += same && j < i;
         }
@@ -241,7 +240,8 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
     return status ? status : compare_devices(sweep, error);
 }
 
-/* Rank 0 begins or goes on with the journal and writes who works on it; every rank learns its device's key. */
+/* Rank 0 begins or goes on with the journal and writes who works on it; every rank learns its
+ * device's key. */
 static enum status begin_session(struct sweep *sweep, int argc, char **argv, struct error *error)
 {
     struct session session = {0};
@@ -280,8 +280,8 @@ static void pass_signal_on(struct sweep *sweep, struct coordinator *coordinator)
         log_print(sweep->log, LOG_WARNING, "%s", error.text);
 }
 
-/* MPI has no descriptor to wait for, so letters are looked for every 2 ms: that costs well under one per
- * cent of a core, and at most 2 ms of a configuration. */
+/* MPI has no descriptor to wait for, so letters are looked for every 2 ms: that costs well under
+ * one per cent of a core, and at most 2 ms of a configuration. */
 static void run_loop(struct sweep *sweep, struct coordinator *coordinator)
 {
     struct pollfd descriptors[2];

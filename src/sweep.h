@@ -1,5 +1,6 @@
-/* One job's share of a sweep, the collective part: all ranks call these in the same order. Each ends in
- * an agreement, so that all ranks return the same status; rank 0 has the text of an error. */
+/* One job's share of a sweep, the collective part: all ranks call these in the same order. Each
+ * ends in an agreement, so that all ranks return the same status; rank 0 has the text of an
+ * error. */
 #ifndef ROOFSWEEP_SWEEP_H
 #define ROOFSWEEP_SWEEP_H
 

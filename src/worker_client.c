@@ -90,10 +90,10 @@ enum status worker_client_start(const char *path, const cpu_set_t *cpus, int ech
     struct worker_client *created = calloc(1, sizeof *created);
     int failure = ENOMEM;
     if (created) {
-        failure = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) ||
-                          pipe2(pipes, O_CLOEXEC)
-                      ? errno
-                      : spawn(path, cpus, sockets[1], pipes[1], &created->pid);
+        failure =
+            socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) || pipe2(pipes, O_CLOEXEC)
+                ? errno
+                : spawn(path, cpus, sockets[1], pipes[1], &created->pid);
     }
     close_if_open(sockets[1]);
     close_if_open(pipes[1]);
@@ -201,8 +201,8 @@ static bool read_replies(struct worker_client *client)
         client->buffer = grown;
         client->capacity = 2 * client->capacity + 65536;
     }
-    ssize_t got = read(client->requests, client->buffer + client->length,
-                       client->capacity - client->length);
+    ssize_t got =
+        read(client->requests, client->buffer + client->length, client->capacity - client->length);
     if (got > 0)
         client->length += (size_t)got;
     return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
@@ -228,8 +228,8 @@ static void explain(struct worker_client *client, const char *reason, struct err
     for (char *c = client->tail; *c; ++c)
         if ((unsigned char)*c < ' ')
             *c = *c == '\n' ? '|' : ' ';
-    error_set(why, STATUS_DEVICE, "%s%s%s", reason, client->tail_length ? "; it last printed: " : "",
-              client->tail);
+    error_set(why, STATUS_DEVICE, "%s%s%s", reason,
+              client->tail_length ? "; it last printed: " : "", client->tail);
 }
 
 /* Its end of the socket is closed, so it is ending: it gets a moment to say how. */

@@ -6,9 +6,11 @@
 
 #include "units.h"
 
+/* clang-format off */
 /* Significand: the leading bit counts. Tolerances: inputs are exact and products are accumulated in
- * fp32 or wider, so a right result is off by the rounding of what is stored, by the summation order,
- * and by what Winograd, FFT and recurrent algorithms lose; a wrong element is off by far more. */
+ * fp32 or wider, so a right result is off by the rounding of what is stored, by the summation
+ * order, and by what Winograd, FFT and recurrent algorithms lose; a wrong element is off by far
+ * more. */
 const struct precision_info precision_info[PRECISION_COUNT] = {
     [PRECISION_FP64] = {"fp64", 8, 53, 1e-12},
     [PRECISION_FP32] = {"fp32", 4, 24, 1e-4},
@@ -70,6 +72,7 @@ static const struct parameter lstm_parameters[] = {
     SERIES("precision", precision_words, "fp32", "of the tensors and the multiplications"),
     INTEGER("sequence", 65536, "16", "time steps"),
 };
+/* clang-format on */
 
 static const char *const conv2d_implementations[] = {
     "cudnn: NVIDIA cuDNN, on CUDA devices",
@@ -124,8 +127,8 @@ static enum status lstm_check(const struct config *config, struct error *error)
  *   forward   8 (I + H) in the gates' matrix products, bias included; 4 in c = f c + i g, h = o tanh(c)
  *   backward  twice the products, for the data and the weights; 23 in the gates' derivatives and 4 in the
  *             bias gradient
- * The sigmoids and hyperbolic tangents themselves are no FLOPs. Backward also reads what the training
- * forward pass keeps: four gates, the cell and the hidden state. */
+ * The sigmoids and hyperbolic tangents themselves are no FLOPs. Backward also reads what the
+ * training forward pass keeps: four gates, the cell and the hidden state. */
 static struct cost lstm_cost(const struct config *config)
 {
     struct lstm s = lstm_from(config);
@@ -153,12 +156,11 @@ static struct cost lstm_cost(const struct config *config)
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const struct workload conv2d_workload = {
-    "conv2d", conv2d_parameters, COUNT(conv2d_parameters), conv2d_implementations,
+    "conv2d",     conv2d_parameters, COUNT(conv2d_parameters), conv2d_implementations,
     conv2d_check, conv2d_cost,
 };
 static const struct workload lstm_workload = {
-    "lstm", lstm_parameters, COUNT(lstm_parameters), lstm_implementations,
-    lstm_check, lstm_cost,
+    "lstm", lstm_parameters, COUNT(lstm_parameters), lstm_implementations, lstm_check, lstm_cost,
 };
 const struct workload *const workloads[] = {&conv2d_workload, &lstm_workload, NULL};
 
@@ -189,8 +191,7 @@ static void words_join(const char *const *words, char *text, size_t size)
 static enum status parse_number(const struct parameter *parameter, const char *text,
                                 int64_t *number, struct error *error)
 {
-    enum status status =
-        units_integer(text, parameter->minimum, parameter->maximum, number, error);
+    enum status status = units_integer(text, parameter->minimum, parameter->maximum, number, error);
     if (status)
         error_prefix(error, "%s", parameter->name);
     return status;
@@ -249,7 +250,8 @@ enum status parameter_parse(const struct parameter *parameter, const char *text,
         }
         status = parse_number(parameter, text, &number.first, error);
         if (status)
-            error_set(error, status, "%s: '%s' is neither same, valid nor a number from %lld to %lld",
+            error_set(error, status,
+                      "%s: '%s' is neither same, valid nor a number from %lld to %lld",
                       parameter->name, text, (long long)parameter->minimum,
                       (long long)parameter->maximum);
         break;
@@ -324,8 +326,8 @@ enum status config_parse(const char *text, struct config *config, struct error *
         int i = equals ? workload_parameter(workload, item) : -1;
         if (i < 0)
             return error_set(error, STATUS_USAGE, "'%s' is no parameter of %s", item, name);
-        enum status status = parameter_parse(&workload->parameters[i], equals + 1,
-                                             &parsed.values[i], error);
+        enum status status =
+            parameter_parse(&workload->parameters[i], equals + 1, &parsed.values[i], error);
         if (status)
             return status;
     }

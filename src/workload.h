@@ -1,7 +1,8 @@
 /* What a conv2d and an LSTM are: their parameters, shapes, validity and modelled cost.
  *
  * The one place that knows this; rank and workers share it. Everything is const data and pure
- * functions: thread-safe, nothing to free. A new workload is a new row of the table in workload.c. */
+ * functions: thread-safe, nothing to free. A new workload is a new row of the table in
+ * workload.c. */
 #ifndef ROOFSWEEP_WORKLOAD_H
 #define ROOFSWEEP_WORKLOAD_H
 
@@ -22,8 +23,8 @@ enum precision {
 
 struct precision_info {
     const char *name;
-    size_t bytes;     /* of one stored element */
-    int significand;  /* bits, the leading one included; inputs are drawn so that they fit exactly */
+    size_t bytes;    /* of one stored element */
+    int significand; /* bits, the leading one included; inputs are drawn so that they fit exactly */
     double tolerance; /* largest relative error of a right result, ||out - ref|| / ||ref|| */
 };
 extern const struct precision_info precision_info[PRECISION_COUNT];
@@ -35,19 +36,19 @@ extern const char *const memory_level_name[LEVEL_COUNT];
 enum parameter_kind {
     PARAMETER_INTEGER, /* value.first */
     PARAMETER_EXTENT,  /* "3" or "3x5": value.first rows, value.second columns */
-    PARAMETER_PADDING, /* "same", "valid" or a number: value.first is PADDING_SAME, PADDING_VALID or it */
-    PARAMETER_WORD     /* value.first is the index into words */
+    PARAMETER_PADDING, /* "same", "valid" or a number: PADDING_SAME, PADDING_VALID or value.first */
+    PARAMETER_WORD /* value.first is the index into words */
 };
 enum { PADDING_SAME = -1, PADDING_VALID = -2 };
 
 struct parameter {
     const char *name;
     enum parameter_kind kind;
-    bool series;               /* always crossed with the shape, whatever `vary` says */
-    int64_t minimum, maximum;  /* inclusive; of numbers */
-    const char *const *words;  /* NULL-terminated; of PARAMETER_WORD */
-    const char *initial;       /* default, as one would write it */
-    const char *help;          /* one line for --list, unit included */
+    bool series;              /* always crossed with the shape, whatever `vary` says */
+    int64_t minimum, maximum; /* inclusive; of numbers */
+    const char *const *words; /* NULL-terminated; of PARAMETER_WORD */
+    const char *initial;      /* default, as one would write it */
+    const char *help;         /* one line for --list, unit included */
 };
 
 struct value {
@@ -60,9 +61,10 @@ struct config;
 
 /* Modelled cost of one iteration; the formulas and what they count stand in workload.c. */
 struct cost {
-    double flops;  /* floating-point operations; a multiply-add is 2 */
-    double bytes;  /* compulsory traffic: each input read once, each output written once */
-    double memory; /* bytes that must be allocated for the tensors, without the library's workspace */
+    double flops; /* floating-point operations; a multiply-add is 2 */
+    double bytes; /* compulsory traffic: each input read once, each output written once */
+    double
+        memory; /* bytes that must be allocated for the tensors, without the library's workspace */
 };
 
 struct workload {
@@ -80,7 +82,7 @@ struct config {
     struct value values[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */
 };
 
-extern const struct workload *const workloads[]; /* NULL-terminated */
+extern const struct workload *const workloads[];        /* NULL-terminated */
 const struct workload *workload_find(const char *name); /* NULL if there is none */
 
 /* Index of the parameter in workload->parameters, or -1. */
@@ -95,11 +97,12 @@ void parameter_format(const struct parameter *parameter, struct value value,
 /* All parameters at their defaults. */
 struct config config_default(const struct workload *workload);
 
-/* The chosen word of a PARAMETER_WORD, e.g. config_word(c, "pass"); NULL if there is no such parameter. */
+/* The chosen word of a PARAMETER_WORD, e.g. config_word(c, "pass"); NULL if there is no such
+ * parameter. */
 const char *config_word(const struct config *config, const char *parameter);
 
-/* The canonical text, "conv2d algorithm=auto batch=16 ...", parameters sorted by name. It is what the
- * identity of a configuration is computed from, so its form must never change. */
+/* The canonical text, "conv2d algorithm=auto batch=16 ...", parameters sorted by name. It is what
+ * the identity of a configuration is computed from, so its form must never change. */
 void config_format(const struct config *config, char text[WORKLOAD_TEXT]);
 enum status config_parse(const char *text, struct config *config, struct error *error);
 
@@ -134,28 +137,30 @@ struct conv2d {
 };
 struct conv2d conv2d_from(const struct config *config);
 
-/* Elements of each tensor, and the offset of one element in it, in elements. `c` of conv2d_w_at counts
- * within the filter's group. */
+/* Elements of each tensor, and the offset of one element in it, in elements. `c` of conv2d_w_at
+ * counts within the filter's group. */
 int64_t conv2d_x_size(const struct conv2d *s);
 int64_t conv2d_w_size(const struct conv2d *s);
 int64_t conv2d_y_size(const struct conv2d *s);
-static inline int64_t conv2d_x_at(const struct conv2d *s, int64_t n, int64_t h, int64_t w, int64_t c)
+static inline int64_t conv2d_x_at(const struct conv2d *s, int64_t n, int64_t h, int64_t w,
+                                  int64_t c)
 {
     return s->layout == LAYOUT_NHWC ? ((n * s->height + h) * s->width + w) * s->channels + c
                                     : ((n * s->channels + c) * s->height + h) * s->width + w;
 }
-static inline int64_t conv2d_w_at(const struct conv2d *s, int64_t k, int64_t r, int64_t q, int64_t c)
+static inline int64_t conv2d_w_at(const struct conv2d *s, int64_t k, int64_t r, int64_t q,
+                                  int64_t c)
 {
     int64_t group_channels = s->channels / s->groups;
     return s->layout == LAYOUT_NHWC
                ? ((k * s->kernel_height + r) * s->kernel_width + q) * group_channels + c
                : ((k * group_channels + c) * s->kernel_height + r) * s->kernel_width + q;
 }
-static inline int64_t conv2d_y_at(const struct conv2d *s, int64_t n, int64_t h, int64_t w, int64_t k)
+static inline int64_t conv2d_y_at(const struct conv2d *s, int64_t n, int64_t h, int64_t w,
+                                  int64_t k)
 {
-    return s->layout == LAYOUT_NHWC
-               ? ((n * s->out_height + h) * s->out_width + w) * s->filters + k
-               : ((n * s->filters + k) * s->out_height + h) * s->out_width + w;
+    return s->layout == LAYOUT_NHWC ? ((n * s->out_height + h) * s->out_width + w) * s->filters + k
+                                    : ((n * s->filters + k) * s->out_height + h) * s->out_width + w;
 }
 
 enum lstm_pass { LSTM_FORWARD, LSTM_BACKWARD };
@@ -164,8 +169,9 @@ enum lstm_pass { LSTM_FORWARD, LSTM_BACKWARD };
  * initial states. With D = directions, layer l has input width I(0) = features, I(l) = hidden * D:
  *   x [sequence][batch][features]      y [sequence][batch][hidden * D] (forward, then reverse)
  *   w [layer][direction] { input [4][hidden][I(l)], recurrent [4][hidden][hidden], bias [4][hidden] }
- * Gates in the order input, forget, cell, output. `forward` computes y in inference mode; `backward`
- * computes dx and dw from dy, x, w and what a training forward pass has kept; that pass is not timed. */
+ * Gates in the order input, forget, cell, output. `forward` computes y in inference mode;
+ * `backward` computes dx and dw from dy, x, w and what a training forward pass has kept; that pass
+ * is not timed. */
 struct lstm {
     int64_t batch, sequence, features, hidden, layers, directions;
     enum precision precision;

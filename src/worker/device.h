@@ -1,10 +1,10 @@
 /* What a kind of device must be able to do, as a table of functions. worker.c knows nothing else of
  * a device; src/worker/cuda and src/worker/cpu each define one table.
  *
- * Single-threaded. Order: count, open, then any of try_counters, measure_roofs and { prepare, time, trace,
- * count_hardware, run, read, release }, then close. One piece of work exists at a time. STATUS_UNSUPPORTED: the device
- * does not offer this; STATUS_FAILED: this configuration went wrong, the device is fine;
- * STATUS_DEVICE: the device is lost, the process must end. */
+ * Single-threaded. Order: count, open, then any of try_counters, measure_roofs and { prepare, time,
+ * trace, count_hardware, run, read, release }, then close. One piece of work exists at a time.
+ * STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration went wrong,
+ * the device is fine; STATUS_DEVICE: the device is lost, the process must end. */
 #ifndef ROOFSWEEP_DEVICE_H
 #define ROOFSWEEP_DEVICE_H
 
@@ -75,8 +75,9 @@ struct device_ops {
 
     void (*release)(struct device_state *state, struct work *work); /* takes NULL work */
 
-    /* Counts work of known size on the open device and prints counted against expected. STATUS_FAILED
-     * if a count is wrong; STATUS_UNSUPPORTED if there are none. NULL: the device has no counters. */
+    /* Counts work of known size on the open device and prints counted against expected.
+     * STATUS_FAILED if a count is wrong; STATUS_UNSUPPORTED if there are none. NULL: the device has
+     * no counters. */
     enum status (*self_test)(struct device_state *state, FILE *stream, struct error *error);
 };
 

@@ -59,9 +59,9 @@ static enum status time_batch(const struct run *run, int iterations, struct samp
     return STATUS_OK;
 }
 
-/* Until the confidence interval is narrow enough and min_time has been timed, or max_time has passed on
- * the clock, which also counts what is not timed. Batches take about a tenth of min_time, so that the
- * rule is looked at often and its cost does not show. */
+/* Until the confidence interval is narrow enough and min_time has been timed, or max_time has
+ * passed on the clock, which also counts what is not timed. Batches take about a tenth of min_time,
+ * so that the rule is looked at often and its cost does not show. */
 static enum status time_adaptively(const struct run *run, struct samples *samples,
                                    struct record *record, struct error *error)
 {
@@ -97,7 +97,8 @@ static enum status keep_samples(const struct samples *samples, struct record *re
     record->time_min = stats.min;
     record->time_max = stats.max;
     record->samples = (int64_t)samples->count;
-    record->sample_count = samples->count < RECORD_SAMPLES_MAX ? samples->count : RECORD_SAMPLES_MAX;
+    record->sample_count =
+        samples->count < RECORD_SAMPLES_MAX ? samples->count : RECORD_SAMPLES_MAX;
     record->sample = malloc(record->sample_count * sizeof *record->sample);
     if (!record->sample)
         return error_set(error, STATUS_FAILED, "no memory for the samples");
@@ -111,8 +112,8 @@ static enum status time_work(const struct run *run, struct record *record, struc
     struct samples warmup = {0}, samples = {0};
     enum status status = samples_reserve(&warmup, (size_t)measure->warmup, error);
     if (status == STATUS_OK && measure->warmup > 0)
-        status = run->device->time(run->state, run->work, run->cold, measure->warmup,
-                                   warmup.values, NULL, error);
+        status = run->device->time(run->state, run->work, run->cold, measure->warmup, warmup.values,
+                                   NULL, error);
     if (status == STATUS_OK)
         status = measure->iterations > 0
                      ? time_batch(run, measure->iterations, &samples, record, error)
@@ -131,8 +132,7 @@ static enum status count_work(const struct run *run, struct record *record, stru
     if (wanted && run->device->count_hardware)
         return run->device->count_hardware(run->state, run->work, run->cold, measure->kernels,
                                            record, error);
-    snprintf(record->counters, sizeof record->counters, "%s",
-             wanted ? measure_no_counters : "off");
+    snprintf(record->counters, sizeof record->counters, "%s", wanted ? measure_no_counters : "off");
     return STATUS_OK;
 }
 
@@ -150,8 +150,8 @@ static enum status measure_prepared(const struct run *run, struct record *record
     return status;
 }
 
-/* A failed run leaves no figures behind, its times are those of something else: only what was asked for,
- * what ran and how wrong it was. */
+/* A failed run leaves no figures behind, its times are those of something else: only what was asked
+ * for, what ran and how wrong it was. */
 static void forget_figures(struct record *record, const struct config *config)
 {
     struct record kept = *record;

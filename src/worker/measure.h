@@ -1,7 +1,8 @@
 /* Everything that is done for one configuration, in this order: prepare, warm up, time, trace,
  * count, verify.
  *
- * Timing, trace and counters are separate runs of the same work, because both others change times. */
+ * Timing, trace and counters are separate runs of the same work, because both others change
+ * times. */
 #ifndef ROOFSWEEP_MEASURE_H
 #define ROOFSWEEP_MEASURE_H
 

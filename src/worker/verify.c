@@ -5,8 +5,8 @@
 
 #include "reference.h"
 
-/* Work that the reference may take, in multiply-adds: a quarter of a second on one core, which is what a
- * launcher often leaves to the rank of a GPU. */
+/* Work that the reference may take, in multiply-adds: a quarter of a second on one core, which is
+ * what a launcher often leaves to the rank of a GPU. */
 static const double reference_budget = 1e8;
 static const int64_t elements_least = 64, elements_most = 4096;
 
@@ -45,8 +45,8 @@ static enum status slice_compare(const struct device_ops *device, struct device_
     if (!values)
         return error_set(error, STATUS_FAILED, "no memory to verify %lld elements",
                          (long long)slice->count);
-    enum status status = device->read(state, work, slice->tensor, slice->offsets, slice->count,
-                                      values, error);
+    enum status status =
+        device->read(state, work, slice->tensor, slice->offsets, slice->count, values, error);
     for (int64_t i = 0; status == STATUS_OK && i < slice->count; ++i) {
         double d = values[i] - slice->expected[i];
         *difference += d * d;
@@ -96,7 +96,8 @@ static int64_t conv2d_result_size(const struct conv2d *s)
                                              : conv2d_w_size(s);
 }
 
-/* Evenly spread over the tensor, one at a random place in each stretch, the two ends always among them. */
+/* Evenly spread over the tensor, one at a random place in each stretch, the two ends always among
+ * them. */
 static void spread(int64_t size, uint64_t seed, struct slice *slice)
 {
     for (int64_t i = 0; i < slice->count; ++i) {
@@ -131,7 +132,8 @@ static enum status verify_conv2d(const struct device_ops *device, struct device_
     return status;
 }
 
-/* The reference's [sequence][samples][width] as offsets into the device's [sequence][batch][width]. */
+/* The reference's [sequence][samples][width] as offsets into the device's
+ * [sequence][batch][width]. */
 static void sample_offsets(const struct lstm *s, int64_t samples, int64_t width, int64_t *offsets)
 {
     for (int64_t t = 0; t < s->sequence; ++t)

@@ -145,11 +145,12 @@ int main(int argc, char **argv)
         return self_test(&worker);
     if (argc > 1) {
         bool version = strcmp(argv[1], "--version") == 0;
-        printf(version ? "%s %s\n" : "%s: %s. Reads requests on standard input, one JSON object "
-                                     "per line:\n  {\"op\":\"devices\"}\n  {\"op\":\"describe\"}\n"
-                                     "  {\"op\":\"roofs\"}\n  {\"op\":\"measure\",\"configuration\":"
-                                     "\"conv2d batch=16\"}\n"
-                                     "--self-test counts known work instead\n",
+        printf(version ? "%s %s\n"
+                       : "%s: %s. Reads requests on standard input, one JSON object "
+                         "per line:\n  {\"op\":\"devices\"}\n  {\"op\":\"describe\"}\n"
+                         "  {\"op\":\"roofs\"}\n  {\"op\":\"measure\",\"configuration\":"
+                         "\"conv2d batch=16\"}\n"
+                         "--self-test counts known work instead\n",
                program_invocation_short_name,
                version ? ROOFSWEEP_VERSION : worker.ops->description);
         return version || strcmp(argv[1], "--help") == 0 ? 0 : 2;

@@ -18,8 +18,8 @@ static void alone_gets_all(void **state)
     assert_false(shared);
 }
 
-/* As many ranks as there are processors: either the cores are divided without overlap, or, where two
- * processors are one core, everyone has all and it is said so. */
+/* As many ranks as there are processors: either the cores are divided without overlap, or, where
+ * two processors are one core, everyone has all and it is said so. */
 static void shares_do_not_overlap(void **state)
 {
     (void)state;

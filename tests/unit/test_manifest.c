@@ -209,7 +209,8 @@ static void test_settings(void **state)
         assert_int_equal(manifest->peaks.compute[i], i == PRECISION_FP16 || i == PRECISION_FP64);
     char text[256];
     manifest_settings_text(manifest, text);
-    assert_string_equal(text, "warmup=2 iterations=9 counters=require kernels=yes verify=no seed=42");
+    assert_string_equal(text,
+                        "warmup=2 iterations=9 counters=require kernels=yes verify=no seed=42");
     manifest_destroy(manifest);
 }
 

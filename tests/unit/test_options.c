@@ -29,9 +29,12 @@ static void actions(void **state)
         const char *line;
         enum action action;
     } rows[] = {
-        {"sweep.ini", ACTION_SWEEP},          {"--dry-run sweep.ini", ACTION_DRY_RUN},
-        {"sweep.ini --dry-run", ACTION_DRY_RUN}, {"--list", ACTION_LIST},
-        {"--gather x.nc.journal", ACTION_GATHER}, {"-h", ACTION_HELP},
+        {"sweep.ini", ACTION_SWEEP},
+        {"--dry-run sweep.ini", ACTION_DRY_RUN},
+        {"sweep.ini --dry-run", ACTION_DRY_RUN},
+        {"--list", ACTION_LIST},
+        {"--gather x.nc.journal", ACTION_GATHER},
+        {"-h", ACTION_HELP},
         {"--self-test", ACTION_SELF_TEST},
         {"--version", ACTION_VERSION},
     };

@@ -17,9 +17,13 @@ static void request_round_trips(void **state)
     struct request copy, request = request_default(REQUEST_MEASURE);
     struct error error;
     strcpy(request.configuration, "lstm batch=3");
-    request.measure = (struct measure_settings){.warmup = 2, .stop = 0.005, .min_time = 1,
-                                                .max_time = 9, .counters = COUNTERS_OFF,
-                                                .kernels = true, .verify = false};
+    request.measure = (struct measure_settings){.warmup = 2,
+                                                .stop = 0.005,
+                                                .min_time = 1,
+                                                .max_time = 9,
+                                                .counters = COUNTERS_OFF,
+                                                .kernels = true,
+                                                .verify = false};
     request.seed = UINT64_MAX - 1;
     char *line = request_encode(&request);
     assert_null(strchr(line, '\n'));
@@ -67,8 +71,10 @@ static void short_requests_take_defaults(void **state)
 static void nonsense_is_refused(void **state)
 {
     (void)state;
-    static const char *const lines[] = {"",     "\n",           "[]",   "{\"op\":\"dance\"}",
-                                        "{}",   "{\"op\":",     "null", "{\"op\":\"measure\"}",
+    static const char *const lines[] = {"",     "\n",
+                                        "[]",   "{\"op\":\"dance\"}",
+                                        "{}",   "{\"op\":",
+                                        "null", "{\"op\":\"measure\"}",
                                         "5\n",  "{\"op\":\"a\",\"op\":\"b\"}"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i) {
         struct request request;
@@ -109,7 +115,7 @@ static void replies_round_trip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(request_round_trips), cmocka_unit_test(roofs_round_trip),
+        cmocka_unit_test(request_round_trips),          cmocka_unit_test(roofs_round_trip),
         cmocka_unit_test(short_requests_take_defaults), cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(replies_round_trip),
     };

@@ -67,9 +67,13 @@ static void wrong_types_are_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "{\"status\":\"well\"}", "{\"time_median\":\"1\"}", "{\"launches\":1.5}",
-        "{\"error\":5}",         "{\"bytes_counted\":{\"l2\":\"x\"}}",
-        "{\"kernels\":[{\"count\":\"1\"}]}", "[]",
+        "{\"status\":\"well\"}",
+        "{\"time_median\":\"1\"}",
+        "{\"launches\":1.5}",
+        "{\"error\":5}",
+        "{\"bytes_counted\":{\"l2\":\"x\"}}",
+        "{\"kernels\":[{\"count\":\"1\"}]}",
+        "[]",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
         struct record record;
@@ -82,7 +86,8 @@ static void wrong_types_are_refused(void **state)
     }
 }
 
-/* A newer program's extra key is no error, an over-long text is cut, foreign bytes do not break JSON. */
+/* A newer program's extra key is no error, an over-long text is cut, foreign bytes do not break
+ * JSON. */
 static void forgiving_where_it_can_be(void **state)
 {
     (void)state;
@@ -129,8 +134,10 @@ static void device_round_trips(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cleared_record_encodes_to_nothing), cmocka_unit_test(record_round_trips),
-        cmocka_unit_test(wrong_types_are_refused),           cmocka_unit_test(forgiving_where_it_can_be),
+        cmocka_unit_test(cleared_record_encodes_to_nothing),
+        cmocka_unit_test(record_round_trips),
+        cmocka_unit_test(wrong_types_are_refused),
+        cmocka_unit_test(forgiving_where_it_can_be),
         cmocka_unit_test(device_round_trips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

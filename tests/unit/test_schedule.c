@@ -11,7 +11,8 @@
 
 #include "schedule.h"
 
-/* The order in which one rank would get a manifest's configurations, against tests/data/schedule.txt. */
+/* The order in which one rank would get a manifest's configurations, against
+ * tests/data/schedule.txt. */
 static void order_is_golden(void **state)
 {
     (void)state;
@@ -113,7 +114,8 @@ static void doubly_done_counts_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(order_is_golden), cmocka_unit_test(split_gives_each_item_once),
+        cmocka_unit_test(order_is_golden),
+        cmocka_unit_test(split_gives_each_item_once),
         cmocka_unit_test(lost_rank_gives_its_item_back),
         cmocka_unit_test(replicate_gives_each_item_to_each_rank),
         cmocka_unit_test(doubly_done_counts_once),

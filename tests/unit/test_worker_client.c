@@ -80,7 +80,8 @@ static void end_is_explained(void **state)
     static const struct {
         const char *body, *reason;
     } rows[] = {
-        {"echo 'out of luck' >&2; exit 3", "worker ended with status 3; it last printed: out of luck"},
+        {"echo 'out of luck' >&2; exit 3",
+         "worker ended with status 3; it last printed: out of luck"},
         {"kill -SEGV $$", "worker was killed by signal 11"},
         /* what ends a sweep does not end its workers: the rank does */
         {"kill -USR1 $$; kill -TERM $$; kill -INT $$; exit 4", "worker ended with status 4"},

@@ -49,8 +49,8 @@ static void parameters_are_sorted(void **state)
     (void)state;
     for (size_t w = 0; workloads[w]; ++w)
         for (size_t i = 1; i < workloads[w]->count; ++i)
-            assert_true(strcmp(workloads[w]->parameters[i - 1].name,
-                               workloads[w]->parameters[i].name) < 0);
+            assert_true(
+                strcmp(workloads[w]->parameters[i - 1].name, workloads[w]->parameters[i].name) < 0);
 }
 
 static void text_round_trips(void **state)
@@ -75,10 +75,11 @@ static void wrong_text_is_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "pool2d batch=1",        "conv2d batch",       "conv2d batch=0",   "conv2d fliters=3",
-        "conv2d kernel=3x",      "conv2d kernel=x3",   "conv2d kernel=0",  "conv2d padding=full",
-        "conv2d precision=fp31", "conv2d batch=1e3",   "lstm directions=3", "",
-        "conv2d kernel=3x5x7",   "conv2d batch=16abc", "lstm pass=backward-data",
+        "pool2d batch=1",      "conv2d batch",        "conv2d batch=0",
+        "conv2d fliters=3",    "conv2d kernel=3x",    "conv2d kernel=x3",
+        "conv2d kernel=0",     "conv2d padding=full", "conv2d precision=fp31",
+        "conv2d batch=1e3",    "lstm directions=3",   "",
+        "conv2d kernel=3x5x7", "conv2d batch=16abc",  "lstm pass=backward-data",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
         struct config config;
@@ -140,7 +141,8 @@ static void costs(void **state)
     struct config conv2d = parse(default_conv2d);
     struct cost cost = config_cost(&conv2d);
     assert_true(cost.flops == 2.0 * 16 * 56 * 56 * 64 * 3 * 3 * 64);
-    assert_true(cost.bytes == 4.0 * (16.0 * 112 * 112 * 64 + 64 * 3 * 3 * 64 + 16.0 * 56 * 56 * 64));
+    assert_true(cost.bytes ==
+                4.0 * (16.0 * 112 * 112 * 64 + 64 * 3 * 3 * 64 + 16.0 * 56 * 56 * 64));
     struct config grouped = parse("conv2d groups=4 precision=fp16 pass=backward-data");
     assert_true(config_cost(&grouped).flops == cost.flops / 4);
     assert_true(config_cost(&grouped).bytes ==
@@ -152,8 +154,7 @@ static void costs(void **state)
     assert_true(cost.bytes == 4.0 * (16 * 16 * 32 + 4 * 16 * (32 + 16 + 1) + 16 * 16 * 16));
     struct config deep = parse("lstm layers=2 directions=2 pass=backward");
     cost = config_cost(&deep);
-    assert_true(cost.flops ==
-                16.0 * 16 * 2 * 16 * (16 * (32 + 16) + 27 + 16 * (32 + 16) + 27));
+    assert_true(cost.flops == 16.0 * 16 * 2 * 16 * (16 * (32 + 16) + 27 + 16 * (32 + 16) + 27));
 }
 
 /* Each element of w belongs to one part, and the parts fill w. */
@@ -178,10 +179,14 @@ static void lstm_parts_tile_the_weights(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(canonical_text_is_stable),  cmocka_unit_test(parameters_are_sorted),
-        cmocka_unit_test(text_round_trips),          cmocka_unit_test(wrong_text_is_refused),
-        cmocka_unit_test(shapes),                    cmocka_unit_test(impossible_configurations),
-        cmocka_unit_test(costs),                     cmocka_unit_test(lstm_parts_tile_the_weights),
+        cmocka_unit_test(canonical_text_is_stable),
+        cmocka_unit_test(parameters_are_sorted),
+        cmocka_unit_test(text_round_trips),
+        cmocka_unit_test(wrong_text_is_refused),
+        cmocka_unit_test(shapes),
+        cmocka_unit_test(impossible_configurations),
+        cmocka_unit_test(costs),
+        cmocka_unit_test(lstm_parts_tile_the_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

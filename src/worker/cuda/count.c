@@ -74,8 +74,9 @@ static enum status try_counting(struct device_state *state, char problem[COUNTER
 }
 
 /* The memory's counters know no processes. */
-static const char not_alone[] = "refused: another process computes on this GPU and would be counted; "
-                                "end it (nvidia-smi names it), or ask for a GPU of your own";
+static const char not_alone[] =
+    "refused: another process computes on this GPU and would be counted; "
+    "end it (nvidia-smi names it), or ask for a GPU of your own";
 
 enum status count_open(struct device_state *state, struct error *error)
 {

@@ -1,9 +1,9 @@
-/* Hardware counters of the device of this process, by CUPTI's Range Profiler. The work is repeated by
- * its owner, once for each pass, so that CUPTI saves and restores no memory.
+/* Hardware counters of the device of this process, by CUPTI's Range Profiler. The work is repeated
+ * by its owner, once for each pass, so that CUPTI saves and restores no memory.
  *
  * Life cycle: counters_open once, counters_collect and counters_collect_launches any number of
- * times, counters_close. The profiler is attached to the process within those two only: what is timed
- * between two calls runs without it. Not thread-safe. */
+ * times, counters_close. The profiler is attached to the process within those two only: what is
+ * timed between two calls runs without it. Not thread-safe. */
 #ifndef ROOFSWEEP_COUNTERS_H
 #define ROOFSWEEP_COUNTERS_H
 

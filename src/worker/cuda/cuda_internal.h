@@ -64,14 +64,16 @@ struct device_state {
     /* timing.c */
     cudaEvent_t *events;
     int event_count;
-    struct clock_stamp *stamps; /* CLOCK_STAMPS at the loop's begin, as many at its end; on the device */
+    struct clock_stamp
+        *stamps; /* CLOCK_STAMPS at the loop's begin, as many at its end; on the device */
     void *flush; /* flush_bytes, allocated by the first cold timing */
     size_t flush_bytes;
     /* count.c */
     struct counters *counters; /* NULL until counters are wanted, and where they are refused */
-    char counters_outcome[COUNTERS_TEXT]; /* of the preflight: "" before, then "counted" or why not */
+    char counters_outcome
+        [COUNTERS_TEXT]; /* of the preflight: "" before, then "counted" or why not */
     /* trace.c */
-    bool trace_refused; /* CUPTI cannot be attached; the reason has been printed */
+    bool trace_refused;      /* CUPTI cannot be attached; the reason has been printed */
     struct launch *launches; /* owned: of the last trace, in the order of their launch */
     size_t launch_count;     /* 0 where there was no trace */
 };
@@ -104,8 +106,8 @@ struct work {
     /* timing.c: the energy counter when a record last got a value (NaN: not begun), and when that
      * began */
     double energy_given, energy_start_time; /* J, s */
-    /* timing.c: host time to enqueue all that belongs to one iteration, the shortest seen; 0: not yet
-     * known */
+    /* timing.c: host time to enqueue all that belongs to one iteration, the shortest seen; 0: not
+     * yet known */
     double enqueue_time; /* s */
 };
 

@@ -4,14 +4,14 @@
 #include <string.h>
 
 const char *const quantity_name[QUANTITY_COUNT] = {
-    [QUANTITY_VECTOR_FP64] = "vector fp64 FLOPs", [QUANTITY_VECTOR_FP32] = "vector fp32 FLOPs",
-    [QUANTITY_VECTOR_FP16] = "vector fp16 FLOPs", [QUANTITY_TENSOR_FP64] = "tensor fp64 FLOPs",
-    [QUANTITY_TENSOR_TF32] = "tensor tf32 FLOPs", [QUANTITY_TENSOR_FP16] = "tensor fp16 FLOPs",
-    [QUANTITY_TENSOR_BF16] = "tensor bf16 FLOPs", [QUANTITY_TENSOR_FP8] = "tensor fp8 FLOPs",
-    [QUANTITY_TENSOR_INT8] = "tensor int8 operations",
-    [QUANTITY_DRAM_READ] = "DRAM bytes read",     [QUANTITY_DRAM_WRITE] = "DRAM bytes written",
-    [QUANTITY_L2_READ] = "L2 bytes read",         [QUANTITY_L2_WRITE] = "L2 bytes written",
-    [QUANTITY_L1_READ] = "L1 bytes read",         [QUANTITY_L1_WRITE] = "L1 bytes written",
+    [QUANTITY_VECTOR_FP64] = "vector fp64 FLOPs",      [QUANTITY_VECTOR_FP32] = "vector fp32 FLOPs",
+    [QUANTITY_VECTOR_FP16] = "vector fp16 FLOPs",      [QUANTITY_TENSOR_FP64] = "tensor fp64 FLOPs",
+    [QUANTITY_TENSOR_TF32] = "tensor tf32 FLOPs",      [QUANTITY_TENSOR_FP16] = "tensor fp16 FLOPs",
+    [QUANTITY_TENSOR_BF16] = "tensor bf16 FLOPs",      [QUANTITY_TENSOR_FP8] = "tensor fp8 FLOPs",
+    [QUANTITY_TENSOR_INT8] = "tensor int8 operations", [QUANTITY_DRAM_READ] = "DRAM bytes read",
+    [QUANTITY_DRAM_WRITE] = "DRAM bytes written",      [QUANTITY_L2_READ] = "L2 bytes read",
+    [QUANTITY_L2_WRITE] = "L2 bytes written",          [QUANTITY_L1_READ] = "L1 bytes read",
+    [QUANTITY_L1_WRITE] = "L1 bytes written",
 };
 
 /* clang-format off */
@@ -33,12 +33,13 @@ static const struct metric_term vector_fp32[] = {
 static const struct metric_term vector_fp32_packed[] = {
     TERM(THREADS("fadd"), 1), TERM(THREADS("fmul"), 1), TERM(THREADS("ffma"), 2),
     TERM(THREADS("fadd2"), 2), TERM(THREADS("fmul2"), 2), TERM(THREADS("ffma2"), 4), END};
-/* Additions are left out: HADD2 is also how fp16 is converted to fp32, and has one counter for both. */
+/* Additions are left out: HADD2 is also how fp16 is converted to fp32, and has one counter for
+ * both. */
 static const struct metric_term vector_fp16[] = {
     TERM(THREADS("hmul"), 2), TERM(THREADS("hfma"), 4), END};
-/* HFMA2.MMA is a packed FMA that runs on the tensor pipe, and also how the compiler loads a constant.
- * It spreads FMAs over both pipes evenly, so that of the F FMAs, T of them on the tensor pipe, not
- * more than 2 (F - T) are real. */
+/* HFMA2.MMA is a packed FMA that runs on the tensor pipe, and also how the compiler loads a
+ * constant. It spreads FMAs over both pipes evenly, so that of the F FMAs, T of them on the tensor
+ * pipe, not more than 2 (F - T) are real. */
 static const struct metric_term vector_fp16_on_two_pipes[] = {
     LIMITED(THREADS("hmul"), 2, 2), LIMITED(THREADS("hfma"), 4, 8),
     LIMITED("sm__inst_executed_pipe_tensor_op_hmma_type_hfma2", 0, -8 * WARP), END};
@@ -82,8 +83,8 @@ static const struct metric_term l1_write[] = {TERM(L1_STORES, 1), END};
     [QUANTITY_L2_READ] = l2_read, [QUANTITY_L2_WRITE] = l2_write, [QUANTITY_L1_READ] = l1_read,    \
     [QUANTITY_L1_WRITE] = l1_write
 
-/* On Blackwell a constant is loaded with HFMA2, too, but on the pipe of the real ones: nothing tells
- * them apart, so that 16-bit vector FLOPs are absent there. */
+/* On Blackwell a constant is loaded with HFMA2, too, but on the pipe of the real ones: nothing
+ * tells them apart, so that 16-bit vector FLOPs are absent there. */
 const struct metric_family metric_families[] = {
     {"GV100", {"GV100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),

@@ -11,8 +11,8 @@
  * success. */
 typedef struct nvml_device *nvml_device;
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEMPERATURE_GPU = 0 };
-/* Clock event reasons: power cap, hardware slowdown, heat (driver and hardware), power brake. Idling, set
- * clocks and synchronised boards are no throttling. */
+/* Clock event reasons: power cap, hardware slowdown, heat (driver and hardware), power brake.
+ * Idling, set clocks and synchronised boards are no throttling. */
 enum { NVML_HELD_DOWN = 0x04 | 0x08 | 0x20 | 0x40 | 0x80 };
 enum { NVML_FIELD_POWER_INSTANT = 186, NVML_VALUE_UNSIGNED_INT = 1 };
 struct nvml_field_value { /* nvmlFieldValue_t */
@@ -180,7 +180,8 @@ int nvml_processes(struct nvml *nvml)
 {
     enum { INSUFFICIENT_SIZE = 7 }; /* what a list without room for them gives, with their number */
     unsigned count = 0;
-    if (!nvml || !nvml->processes || nvml->processes(nvml->device, &count, NULL) != INSUFFICIENT_SIZE)
+    if (!nvml || !nvml->processes ||
+        nvml->processes(nvml->device, &count, NULL) != INSUFFICIENT_SIZE)
         return -1;
     return (int)count;
 }

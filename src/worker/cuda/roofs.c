@@ -20,8 +20,8 @@ static enum status cublas_check(cublasStatus_t code, const char *call, struct er
 
 enum { REPETITIONS = 5, SETTING_MAX = 160 };
 
-/* Launch shapes that are tried: blocks for each SM (0: one piece of work for each warp), threads for each
- * block. */
+/* Launch shapes that are tried: blocks for each SM (0: one piece of work for each warp), threads
+ * for each block. */
 struct shape {
     int blocks, threads;
 };
@@ -69,9 +69,8 @@ static void settings_add(struct roofs *roofs, const char *name, const char *what
 
 /* ---- memory ---- */
 
-static const struct shape memory_shapes[] = {{2, 1024}, {4, 512},  {8, 256},  {16, 128},
-                                             {32, 256}, {64, 256}, {0, 128},
-                                             {0, 256},  {0, 1024}};
+static const struct shape memory_shapes[] = {{2, 1024}, {4, 512}, {8, 256}, {16, 128}, {32, 256},
+                                             {64, 256}, {0, 128}, {0, 256}, {0, 1024}};
 enum { MEMORY_SHAPES = sizeof memory_shapes / sizeof *memory_shapes };
 
 struct memory_roof {
@@ -101,7 +100,8 @@ static enum status memory_best(struct roofs *roofs, struct memory_roof *m, doubl
         TRY(shortest_time(roofs, memory_launch, m, REPETITIONS, &seconds, error));
         if (bytes / seconds > best) {
             best = bytes / seconds;
-            snprintf(setting, SETTING_MAX, "%s %dx%zu bytes, %d blocks (0: one a tile) of %d threads", m->kernel->name,
+            snprintf(setting, SETTING_MAX,
+                     "%s %dx%zu bytes, %d blocks (0: one a tile) of %d threads", m->kernel->name,
                      m->kernel->arrays, m->bytes, m->blocks, m->threads);
         }
     }

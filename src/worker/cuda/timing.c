@@ -40,7 +40,8 @@ static enum status stamps_take(struct device_state *state, int which, struct err
 {
     struct clock_stamp *stamps = state->stamps + which * CLOCK_STAMPS;
     size_t bytes = CLOCK_STAMPS * sizeof *stamps;
-    int blocks = 2 * state->multiprocessors; /* more than one each: not all come where they should */
+    int blocks =
+        2 * state->multiprocessors; /* more than one each: not all come where they should */
     TRY(CUDA(cudaMemsetAsync(stamps, 0, bytes, state->stream)));
     return CUDA(kernel_clock(stamps, blocks, state->stream));
 }
@@ -104,10 +105,11 @@ static enum status enqueue_iteration(struct device_state *state, struct work *wo
     return CUDA(cudaEventRecord(pair[1], state->stream));
 }
 
-/* The host takes longer to launch small kernels than the device to run them: timed as they come, they
- * would show the host's pace. So the device is kept waiting until a chunk of iterations is enqueued, and
- * then runs them back to back. A chunk is what the host enqueues in 1.5 ms: few enough launches for
- * the stream's queue, which holds about a thousand. The clock is read where all of it begins and ends. */
+/* The host takes longer to launch small kernels than the device to run them: timed as they come,
+ * they would show the host's pace. So the device is kept waiting until a chunk of iterations is
+ * enqueued, and then runs them back to back. A chunk is what the host enqueues in 1.5 ms: few
+ * enough launches for the stream's queue, which holds about a thousand. The clock is read where all
+ * of it begins and ends. */
 static enum status enqueue(struct device_state *state, struct work *work, bool cold, int iterations,
                            bool stamped, double *host_time, struct error *error)
 {
@@ -165,15 +167,15 @@ enum status timing_run(struct device_state *state, struct work *work, bool cold,
     }
     for (int i = 0; i < iterations; ++i) {
         float milliseconds;
-        TRY(CUDA(cudaEventElapsedTime(&milliseconds, state->events[2 * i],
-                                      state->events[2 * i + 1])));
+        TRY(CUDA(
+            cudaEventElapsedTime(&milliseconds, state->events[2 * i], state->events[2 * i + 1])));
         seconds[i] = 1e-3 * (double)milliseconds;
     }
     return STATUS_OK;
 }
 
-/* A candidate whose warm-up is far above the best time so far cannot win: that is its time then, and
- * a slow one costs little. */
+/* A candidate whose warm-up is far above the best time so far cannot win: that is its time then,
+ * and a slow one costs little. */
 static enum status candidate_time(struct device_state *state, struct work *work, double best_time,
                                   double *time, struct error *error)
 {
