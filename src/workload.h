@@ -63,8 +63,8 @@ struct config;
 struct cost {
     double flops; /* floating-point operations; a multiply-add is 2 */
     double bytes; /* compulsory traffic: each input read once, each output written once */
-    double
-        memory; /* bytes that must be allocated for the tensors, without the library's workspace */
+    /* bytes that must be allocated for the tensors, without the library's workspace */
+    double memory;
 };
 
 struct workload {
