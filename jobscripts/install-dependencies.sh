@@ -7,7 +7,7 @@ set -eu
 packages="gcc g++ make cmake git pkg-config
 libopenmpi-dev openmpi-bin libnetcdf-dev netcdf-bin libinih-dev libjansson-dev libxxhash-dev
 libopenblas-dev libhwloc-dev libcmocka-dev python3 python3-xarray python3-netcdf4
-python3-matplotlib"
+python3-matplotlib procps"
 
 if ! command -v dpkg-query >/dev/null; then
     echo "This is no Debian or Ubuntu: taking it that MPI, netCDF-C, inih, jansson, xxHash, OpenBLAS," \
