@@ -1,4 +1,5 @@
-/* The time-based Roofline (Wang, Yang, Farrell, Zhang, Williams 2020): pure functions, no state.
+/* The time-based Roofline (Wang et al., "Time-Based Roofline for Deep Learning Performance
+ * Analysis", 2020): pure functions, no state.
  *
  * For F FLOPs, B bytes at one memory level, run time T and n kernel launches, on a device of peak
  * performance P (same precision and unit), bandwidth W of that level and launch overhead L:
