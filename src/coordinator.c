@@ -268,12 +268,13 @@ static void take_record(struct coordinator *coordinator, const struct letter *le
 }
 
 /* What a lost rank was measuring goes to another, but a configuration that loses a second device is
- * taken for the cause: it must not go through all of them. */
+ * taken for the cause: it must not go through all of them. With replicate nothing goes to another. */
 static void suspect(struct coordinator *coordinator, const struct letter *letter)
 {
     enum { LOSSES_MOST = 2 };
     const struct rank *rank = &coordinator->ranks[letter->from];
-    if (rank->state != RANK_BUSY || ++coordinator->losses[rank->item] < LOSSES_MOST)
+    if (coordinator->manifest->sweep.replicate || rank->state != RANK_BUSY ||
+        ++coordinator->losses[rank->item] < LOSSES_MOST)
         return;
     struct record record;
     record_init(&record);
