@@ -3,7 +3,7 @@
 # is that of an uninterrupted run.
 . "$(dirname "$0")/lib.sh"
 write_sweep sweep.ini
-sed -i 's/^iterations = .*/iterations = 100/' sweep.ini
+sed -i 's/^iterations = .*/iterations = 3000/' sweep.ini
 run 5 sweep.ini >output 2>&1 &
 job=$!
 records=0
@@ -29,7 +29,7 @@ after=$(grep -c '"kind":"record"' sweep.nc.journal)
 [ "$after" = 200 ] || fail "$after records in the journal: some were measured twice or lost"
 
 write_sweep whole.ini
-sed -i 's/^iterations = .*/iterations = 100/' whole.ini
+sed -i 's/^iterations = .*/iterations = 3000/' whole.ini
 expect 0 run 5 whole.ini
 python '
 import xarray

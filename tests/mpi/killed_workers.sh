@@ -2,7 +2,7 @@
 # Workers are killed all the time; the file is complete all the same.
 . "$(dirname "$0")/lib.sh"
 write_sweep sweep.ini "retries = 20"
-sed -i 's/^iterations = .*/iterations = 200/' sweep.ini
+sed -i 's/^iterations = .*/iterations = 2000/' sweep.ini
 run 5 --verbose sweep.ini >output 2>&1 &
 job=$!
 kills=0

@@ -2,7 +2,7 @@
 # SIGTERM ends the sweep in an orderly way: what is there is published, exit status 5, --resume goes on.
 . "$(dirname "$0")/lib.sh"
 write_sweep sweep.ini "retries = 0"
-sed -i 's/^iterations = .*/iterations = 1000/' sweep.ini
+sed -i 's/^iterations = .*/iterations = 20000/' sweep.ini
 "$ROOFSWEEP_BIN/roofsweep" sweep.ini >log 2>&1 & # alone, without a launcher
 job=$!
 records=0
