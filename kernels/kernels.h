@@ -49,6 +49,31 @@ struct fma_kernel {
 };
 extern const struct fma_kernel fma_kernels[]; /* ends with flops_per_iteration 0 */
 
+/* onchip.cu: reads that stay in the multiprocessor, 16 bytes a thread and load. Each block goes
+ * round `bytes` of its own, `repeat` times: blocks * repeat * bytes are read. */
+struct onchip_kernel {
+    const char *roof; /* name of its kind, "l1 read" or "shared read"; see src/roof.h */
+    /* data: blocks * bytes of it, aligned to 256 bytes; bytes a multiple of 16 * threads. */
+    cudaError_t (*launch)(const void *data, size_t bytes, int repeat, int blocks, int threads,
+                          cudaStream_t stream);
+};
+extern const struct onchip_kernel onchip_kernels[]; /* ends with roof NULL */
+
+/* tensor.cu (of warps, operands in registers), tensor_wgmma.cu (of warpgroups, operands in shared
+ * memory; instructions of 9.0a alone): matrix multiply-adds of random operands that stay on chip.
+ * Rows of one roof differ in how they do it; the fastest is the roof. */
+struct tensor_kernel {
+    const char *roof;    /* name of its kind, "fp16 tensor mma"; see src/roof.h */
+    const char *what;    /* "m16n8k16, 8 chains a warp": what this row does */
+    int least, most;     /* compute capabilities that it runs on */
+    int blocks, threads; /* for each multiprocessor, and for each block */
+    /* out: blocks * threads * 4 bytes, written with something of every sum. */
+    cudaError_t (*launch)(void *out, int64_t iterations, int blocks, cudaStream_t stream);
+    double flops; /* of one block in one iteration; int8: operations */
+};
+extern const struct tensor_kernel tensor_kernels[];       /* ends with roof NULL */
+extern const struct tensor_kernel tensor_wgmma_kernels[]; /* likewise; only in builds for 9.0 */
+
 /* empty.cu: one block that does nothing: what is left is the launch. */
 cudaError_t kernel_empty(cudaStream_t stream);
 

@@ -1,10 +1,10 @@
 #include "record.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *const record_status_name[] = {"measured", "skipped", "failed", NULL};
-const char *const record_unit_name[] = {"vector", "tensor", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 
 #define R(member, type, units, long_name) FIELD(struct record, member, type, units, long_name)
@@ -22,7 +22,7 @@ const struct field record_fields[] = {
     R(implementation, FIELD_TEXT, "1", "implementation that ran"),
     R(algorithm, FIELD_TEXT, "1", "algorithm that the library used"),
     R(math, FIELD_TEXT, "1", "math mode of the library"),
-    FIELD_OF_FLAGS(struct record, unit, record_unit_name, "unit whose peak is the compute roof"),
+    FIELD_OF_FLAGS(struct record, unit, unit_name, "unit whose peak is the compute roof"),
     R(workspace, FIELD_DOUBLE, "byte", "workspace of the algorithm"),
     R(time_median, FIELD_DOUBLE, "s", "time of one iteration, median"),
     R(time_mean, FIELD_DOUBLE, "s", "time of one iteration, mean"),
@@ -103,17 +103,12 @@ const struct field device_fields[] = {
     D(driver_version, FIELD_TEXT, "1", "driver version"),
     D(runtime_version, FIELD_TEXT, "1", "runtime version"),
     D(library_version, FIELD_TEXT, "1", "version of the workload library"),
-    D(bandwidth_read, FIELD_LEVELS, "byte s-1", "measured bandwidth, read"),
-    D(bandwidth_write, FIELD_LEVELS, "byte s-1", "measured bandwidth, write"),
-    D(bandwidth_copy, FIELD_LEVELS, "byte s-1", "measured bandwidth, copy, read and written bytes"),
-    D(bandwidth_triad, FIELD_LEVELS, "byte s-1",
-      "measured bandwidth, triad, read and written bytes"),
-    D(peak_bandwidth, FIELD_LEVELS, "byte s-1", "bandwidth roof: best of the measured patterns"),
+    D(peak_bandwidth, FIELD_LEVELS, "byte s-1", "bandwidth roof: best measured"),
     D(peak_vector, FIELD_PRECISIONS, "s-1", "compute roof: measured FLOP/s of the vector units"),
     D(peak_tensor, FIELD_PRECISIONS, "s-1", "compute roof: measured FLOP/s of the tensor units"),
     D(launch_overhead, FIELD_DOUBLE, "s",
       "time from one empty kernel (CPU: OpenMP region) to the next"),
-    D(roof_settings, FIELD_TEXT, "1", "settings that won the measured roofs"),
+    D(roofs_reused, FIELD_TEXT, "1", "file that the roofs were taken from, instead of measured"),
     D(theory_bandwidth, FIELD_LEVELS, "byte s-1", "theoretical bandwidth at the nominal clock"),
     D(theory_vector, FIELD_PRECISIONS, "s-1",
       "theoretical FLOP/s of the vector units, nominal clock"),
@@ -216,13 +211,66 @@ enum status record_decode(const json_t *object, struct record *record, struct er
     return status;
 }
 
+void device_add_roof(struct device *device, const struct roof *roof)
+{
+    int64_t i = 0;
+    while (i < device->roof_count && (strcmp(device->roofs[i].name, roof->name) != 0 ||
+                                      device->roofs[i].condition != roof->condition))
+        ++i;
+    if (i == ROOFS_MAX)
+        return;
+    device->roofs[i] = *roof;
+    device->roof_count += i == device->roof_count;
+}
+
+/* NaN is less than anything. */
+static void lift(double *peak, double value)
+{
+    *peak = fmax(*peak, value);
+}
+
+void device_set_peaks(struct device *device)
+{
+    double gap[] = {[ROOF_ALONE] = NAN, [ROOF_TOGETHER] = NAN};
+    for (int i = 0; i < LEVEL_COUNT; ++i)
+        device->peak_bandwidth[i] = NAN;
+    for (int i = 0; i < PRECISION_COUNT; ++i)
+        device->peak_vector[i] = device->peak_tensor[i] = NAN;
+    for (int64_t i = 0; i < device->roof_count; ++i) {
+        const struct roof *roof = &device->roofs[i];
+        int number = roof_kind_find(roof->name);
+        if (number < 0 || !roof_usable(roof))
+            continue;
+        const struct roof_kind *kind = &roof_kinds[number];
+        if (kind->level < LEVEL_COUNT)
+            lift(&device->peak_bandwidth[kind->level], roof->bandwidth);
+        else if (kind->measure == ROOF_COMPUTE)
+            lift(kind->unit == UNIT_VECTOR ? &device->peak_vector[kind->precision]
+                                           : &device->peak_tensor[kind->precision],
+                 roof->performance);
+        else if (strcmp(kind->name, "launch gap") == 0)
+            gap[roof->condition == ROOF_TOGETHER] = roof->time;
+    }
+    device->launch_overhead = isnan(gap[ROOF_ALONE]) ? gap[ROOF_TOGETHER] : gap[ROOF_ALONE];
+}
+
 json_t *device_encode(const struct device *device)
 {
-    return fields_encode(device_fields, device);
+    json_t *object = fields_encode(device_fields, device), *roofs = json_array();
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        json_array_append_new(roofs, fields_encode(roof_fields, &device->roofs[i]));
+    json_object_set_new(object, "roofs", roofs);
+    return object;
 }
 
 enum status device_decode(const json_t *object, struct device *device, struct error *error)
 {
+    const json_t *roofs = json_object_get(object, "roofs");
     device_init(device);
-    return fields_decode(device_fields, object, device, error);
+    enum status status = fields_decode(device_fields, object, device, error);
+    for (size_t i = 0; i < json_array_size(roofs) && i < ROOFS_MAX && status == STATUS_OK; ++i) {
+        status = fields_decode(roof_fields, json_array_get(roofs, i), &device->roofs[i], error);
+        device->roof_count += status == STATUS_OK;
+    }
+    return status;
 }

@@ -8,14 +8,12 @@
 #include <stdint.h>
 
 #include "field.h"
+#include "roof.h"
 #include "workload.h"
 
 enum record_status { RECORD_MEASURED, RECORD_SKIPPED, RECORD_FAILED };
 
-/* Which unit of the device the roof is taken from. */
-enum record_unit { UNIT_VECTOR, UNIT_TENSOR };
-
-enum { RECORD_SAMPLES_MAX = 1000, KERNEL_NAME_MAX = 1024 };
+enum { RECORD_SAMPLES_MAX = 1000, KERNEL_NAME_MAX = 1024, ROOFS_MAX = 2 * ROOF_KINDS };
 
 /* One distinct kernel of a record: same name, grid, block and resources. On a CPU, one OpenMP
  * region. */
@@ -48,11 +46,11 @@ struct record {
     char implementation[32]; /* resolved: never "auto" */
     char algorithm[128];     /* as the library calls it */
     char math[32];           /* library's math mode, e.g. tensor-op */
-    int64_t unit;            /* enum record_unit */
+    int64_t unit;            /* enum unit: whose peak is the compute roof */
     double workspace;        /* byte */
     /* timing run */
     double time_median, time_mean, time_stdev, time_min, time_max; /* s, one iteration */
-    double host_time;     /* s, to enqueue one iteration: the pace of a caller that never waits */
+    double host_time;  /* s, to enqueue one iteration: the pace of a caller that never waits */
     int64_t samples;   /* iterations that the statistics are of */
     int64_t converged; /* of the adaptive rule: 1 yes, 0 max_time came first; missing without it */
     /* trace run */
@@ -87,8 +85,7 @@ struct record {
     size_t kernel_count;
 };
 
-/* One device as one job saw it. Roofs are the best of several repetitions, measured on this
- * device. */
+/* One device as one job saw it. Plain data. */
 struct device {
     char key[128]; /* unique in a file: session and rank */
     char kind[16]; /* "cuda" or "cpu" */
@@ -108,30 +105,23 @@ struct device {
     int64_t cores_shared;               /* 1: another rank ran on the same cores */
     char counters[512]; /* "counted"; or "refused: WHY; WHAT TO DO"; "" if nobody asked */
     char driver_version[32], runtime_version[32], library_version[64];
-    /* measured roofs */
-    double bandwidth_read[LEVEL_COUNT], bandwidth_write[LEVEL_COUNT];  /* byte s-1 */
-    double bandwidth_copy[LEVEL_COUNT], bandwidth_triad[LEVEL_COUNT];  /* read + written bytes */
-    double peak_bandwidth[LEVEL_COUNT];                                /* best of the four */
-    double peak_vector[PRECISION_COUNT], peak_tensor[PRECISION_COUNT]; /* FLOP/s */
-    double launch_overhead;   /* s, from one kernel (or OpenMP region) to the next */
-    char roof_settings[1024]; /* what won, "dram=triad; fp32=..." */
+    /* The roofs that the model uses, set by device_set_peaks; missing where none was measured. */
+    double peak_bandwidth[LEVEL_COUNT];                                /* byte s-1 */
+    double peak_vector[PRECISION_COUNT], peak_tensor[PRECISION_COUNT]; /* s-1 */
+    double launch_overhead;  /* s, from one kernel (or OpenMP region) to the next */
+    char roofs_reused[1024]; /* file that the roofs were taken from; "": measured by this job */
     /* theory, from attributes and clocks; missing where not known */
     double theory_bandwidth[LEVEL_COUNT];
     double theory_vector[PRECISION_COUNT], theory_tensor[PRECISION_COUNT];
-};
 
-/* Which roofs to measure; a device measures those of them that it has. */
-struct roof_request {
-    bool memory[LEVEL_COUNT];
-    bool compute[PRECISION_COUNT];
-    bool launch;
+    struct roof roofs[ROOFS_MAX]; /* the first roof_count */
+    int64_t roof_count;
 };
 
 extern const struct field record_fields[]; /* members up to verify_elements */
 extern const struct field kernel_fields[];
 extern const struct field device_fields[];
 extern const char *const record_status_name[]; /* "measured", "skipped", "failed", NULL */
-extern const char *const record_unit_name[];   /* "vector", "tensor", NULL */
 
 /* Sets everything to missing, with no samples and kernels. */
 void record_init(struct record *record);
@@ -143,9 +133,16 @@ void record_set_config(struct record *record, const struct config *config);
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error);
 void device_init(struct device *device);
+/* Replaces the roof of the same kind and condition. */
+void device_add_roof(struct device *device, const struct roof *roof);
+/* Of the usable roofs the highest at each memory level and for each precision and unit, whatever
+ * their condition: a ceiling is what nothing exceeds. Launch overhead: the gap, alone if there is
+ * such a roof. */
+void device_set_peaks(struct device *device);
 
-/* JSON: the fields, "sample": [s, ...] and "kernels": [{...}, ...]. The caller owns the result.
- * Decoding needs a record that was initialised; on failure it is cleared. */
+/* JSON: the fields, "sample": [s, ...] and "kernels": [{...}, ...]; of a device, "roofs": [{...}, ...].
+ * The caller owns the result. Decoding needs a record that was initialised; on failure it is
+ * cleared. */
 json_t *record_encode(const struct record *record);
 enum status record_decode(const json_t *object, struct record *record, struct error *error);
 json_t *device_encode(const struct device *device);

@@ -190,7 +190,7 @@ struct settings settings_default(void)
                   .seed = 1},
         .measure = {.warmup = 5, .iterations = 20, .min_time = 0.5, .max_time = 15, .verify = true},
         .peaks = {.memory = {true, true, true, true},
-                  .compute = {true, true, true, true, true},
+                  .compute = {true, true, true, true, true, true, true},
                   .launch = true},
     };
 }

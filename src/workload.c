@@ -17,6 +17,8 @@ const struct precision_info precision_info[PRECISION_COUNT] = {
     [PRECISION_TF32] = {"tf32", 4, 11, 3e-3},
     [PRECISION_FP16] = {"fp16", 2, 11, 5e-3},
     [PRECISION_BF16] = {"bf16", 2, 8, 3e-2},
+    [PRECISION_FP8] = {"fp8", 1, 4, 1e-1},
+    [PRECISION_INT8] = {"int8", 1, 8, 0.0},
 };
 
 const char *const memory_level_name[LEVEL_COUNT] = {"dram", "l3", "l2", "l1"};

@@ -18,6 +18,8 @@ enum precision {
     PRECISION_TF32, /* stored as fp32, multiplied with 10 bits of mantissa */
     PRECISION_FP16,
     PRECISION_BF16,
+    PRECISION_FP8,  /* e4m3; of roofs only, as int8: no workload has it yet */
+    PRECISION_INT8, /* its operations are no FLOPs, and are never added to them */
     PRECISION_COUNT
 };
 

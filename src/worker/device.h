@@ -1,8 +1,8 @@
 /* What a kind of device must be able to do, as a table of functions. worker.c knows nothing else of
  * a device; src/worker/cuda and src/worker/cpu each define one table.
  *
- * Single-threaded. Order: count, open, then any of try_counters, measure_roofs and { prepare, time,
- * trace, count_hardware, run, read, release }, then close. One piece of work exists at a time.
+ * Single-threaded. Order: count, open, then any of try_counters, { tune_roofs, measure_roof,
+ * release_roofs } and { prepare, time, trace, count_hardware, run, read, release }, then close. One piece of work exists at a time.
  * STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration went wrong,
  * the device is fine; STATUS_DEVICE: the device is lost, the process must end. */
 #ifndef ROOFSWEEP_DEVICE_H
@@ -15,6 +15,9 @@
 #include "../status.h"
 #include "../workload.h"
 #include "fill.h"
+
+/* s: long enough for power and clock to settle, short enough for all roofs of all devices. */
+#define ROOF_WINDOW 0.03
 
 struct device_state; /* the table's own */
 struct work;         /* the table's own: one configuration, allocated and ready to run */
@@ -36,9 +39,22 @@ struct device_ops {
     enum status (*try_counters)(struct device_state *state, struct device *device,
                                 struct error *error);
 
-    /* Fills in the roofs that are requested and that the device has. */
-    enum status (*measure_roofs)(struct device_state *state, const struct roof_request *request,
-                                 struct device *device, struct error *error);
+    /* Finds the fastest way to do each roof that is requested, and proves it by the counters where
+     * `prove` and there are some: found[] by kind. It keeps what memory measure_roof needs. A roof
+     * that this kind of device never has is not found; one that it has but cannot measure now is,
+     * and measure_roof says why not. */
+    enum status (*tune_roofs)(struct device_state *state, const struct roof_request *request,
+                              bool prove, bool found[ROOF_KINDS], struct error *error);
+
+    /* Measures a roof that was found, in the way that was found, into *roof, which roof_init has
+     * set: all but name and condition. Begins at `start`, s since the epoch; 0: at once. Takes about
+     * ROOF_WINDOW. STATUS_UNSUPPORTED: cannot be measured now. STATUS_FAILED: also if `start` passed
+     * before it was ready to begin. */
+    enum status (*measure_roof)(struct device_state *state, int kind, double start,
+                                struct roof *roof, struct error *error);
+
+    /* Frees what tune_roofs keeps; the roofs are then no longer found. */
+    void (*release_roofs)(struct device_state *state);
 
     /* Allocates and fills the tensors, resolves "auto", and chooses the algorithm; sets
      * implementation, algorithm, math, unit and workspace of *record. */

@@ -11,7 +11,7 @@
 #include "sample.h"
 
 /* Counted so many times what is modelled, by the unit itself; dram as modelled. */
-static struct record counted(const char *text, enum record_unit unit, double times)
+static struct record counted(const char *text, enum unit unit, double times)
 {
     struct record r = sample_record(text, "", "s1-0", 0);
     struct config config;

@@ -115,6 +115,8 @@ static const struct {
     [PRECISION_TF32] = {QUANTITY_COUNT, QUANTITY_TENSOR_TF32},
     [PRECISION_FP16] = {QUANTITY_VECTOR_FP16, QUANTITY_TENSOR_FP16},
     [PRECISION_BF16] = {QUANTITY_COUNT, QUANTITY_TENSOR_BF16}, /* vector: counted with fp16 */
+    [PRECISION_FP8] = {QUANTITY_COUNT, QUANTITY_TENSOR_FP8},
+    [PRECISION_INT8] = {QUANTITY_COUNT, QUANTITY_TENSOR_INT8},
 };
 
 static void add(double *sum, double value)
@@ -137,6 +139,8 @@ static double flops_sum(const double values[QUANTITY_COUNT], enum precision prec
         record->unit == UNIT_TENSOR ? quantities[precision].tensor : quantities[vector].vector;
     double sum = NAN;
     for (int i = 0; i < PRECISION_COUNT; ++i) {
+        if (i == PRECISION_INT8)
+            continue;
         add(&sum, value_of(values, quantities[i].vector));
         add(&sum, value_of(values, quantities[i].tensor));
     }

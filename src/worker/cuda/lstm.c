@@ -21,7 +21,7 @@ static const struct format {
     bool offered;
     cudnnDataType_t data, compute;
     cudnnMathType_t math;
-    enum record_unit unit;
+    enum unit unit;
 } formats[PRECISION_COUNT] = {
     [PRECISION_FP32] = {true, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH, UNIT_VECTOR},
     [PRECISION_FP16] = {true, CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, UNIT_TENSOR},
