@@ -2,6 +2,8 @@
 
 #include "element.cuh"
 
+#include <cuda_fp8.h>
+
 template <typename T>
 __global__ void fill_elements(T *data, int64_t count, struct fill fill, int64_t first)
 {
@@ -32,6 +34,10 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t count, str
         return launch<__half>(data, count, fill, first, stream);
     case PRECISION_BF16:
         return launch<__nv_bfloat16>(data, count, fill, first, stream);
+    case PRECISION_FP8:
+        return launch<__nv_fp8_e4m3>(data, count, fill, first, stream);
+    case PRECISION_INT8: /* the fill's values must be integers: its exponent 7 */
+        return launch<int8_t>(data, count, fill, first, stream);
     default:
         return cudaErrorInvalidValue;
     }

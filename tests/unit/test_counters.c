@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <cupti.h>
 #include <cupti_profiler_target.h>
@@ -25,6 +27,8 @@ static struct script {
     int passes;          /* after which the profiler has enough */
     const char *lacking; /* metrics with this in their names have no value */
     int attached, finalized, runs;
+    char names[8][8]; /* of the ranges pushed last */
+    bool nameless;    /* the image knows no names */
 } script;
 
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
@@ -124,8 +128,17 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *pa
 
 CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params *parameters)
 {
-    (void)parameters;
-    ++script.pushed;
+    char *name = script.names[(size_t)script.pushed++ % script.ranges];
+    snprintf(name, sizeof script.names[0], "%s", parameters->pRangeName);
+    return CUPTI_SUCCESS;
+}
+
+/* The last one comes first. */
+CUptiResult cuptiRangeProfilerCounterDataGetRangeInfo(
+    CUpti_RangeProfiler_CounterData_GetRangeInfo_Params *parameters)
+{
+    size_t pushed = script.ranges - 1 - parameters->rangeIndex;
+    parameters->rangeName = script.nameless ? "" : script.names[pushed];
     return CUPTI_SUCCESS;
 }
 
@@ -369,6 +382,49 @@ static void dropped_ranges_show(void **state)
     assert_string_equal(failure(), "incomplete: 2 ranges dropped, 1 of 1 kept");
 }
 
+enum { WORKS = 3 };
+
+/* All within one attachment. */
+static const char *each_outcome(double (*values)[QUANTITY_COUNT])
+{
+    static char text[COUNTERS_TEXT];
+    struct error error;
+    const struct counters_work works[WORKS] = {
+        {prepare, run, NULL}, {prepare, run, NULL}, {prepare, run, NULL}};
+    struct counters *counters = counters_open(0, NULL, text);
+    assert_non_null(counters);
+    script.ranges = WORKS;
+    script.passes = PASSES * WORKS;
+    assert_int_equal(
+        counters_collect_each(counters, QUANTITY_COUNT, works, WORKS, values, text, &error),
+        STATUS_OK);
+    assert_int_equal(script.attached, 2); /* to open, and to collect */
+    assert_int_equal(counters_passes(counters), PASSES);
+    counters_close(counters);
+    assert_int_equal(script.finalized, script.attached);
+    return text;
+}
+
+static void each_work_has_its_counts(void **state)
+{
+    (void)state;
+    double values[WORKS][QUANTITY_COUNT];
+    assert_string_equal(each_outcome(values), "counted");
+    assert_int_equal(script.range, CUPTI_UserRange);
+    assert_int_equal(script.pushed, PASSES * WORKS);
+    for (int i = 0; i < WORKS; ++i)
+        assert_true(values[i][QUANTITY_DRAM_READ] == EACH * (WORKS - i));
+}
+
+static void an_unknown_range_shows(void **state)
+{
+    (void)state;
+    double values[WORKS][QUANTITY_COUNT];
+    script.nameless = true;
+    assert_memory_equal(each_outcome(values), "incomplete: ", 12);
+    assert_true(isnan(values[0][QUANTITY_DRAM_READ]));
+}
+
 enum { LAUNCHES = 3 };
 
 static const char *launches_outcome(double (*values)[QUANTITY_COUNT])
@@ -429,6 +485,8 @@ int main(void)
         cmocka_unit_test_setup(counters_can_be_lost, set_up),
         cmocka_unit_test_setup(missing_passes_show, set_up),
         cmocka_unit_test_setup(dropped_ranges_show, set_up),
+        cmocka_unit_test_setup(each_work_has_its_counts, set_up),
+        cmocka_unit_test_setup(an_unknown_range_shows, set_up),
         cmocka_unit_test_setup(each_launch_has_its_counts, set_up),
         cmocka_unit_test_setup(another_number_of_launches_shows, set_up),
     };

@@ -119,6 +119,13 @@ static const struct {
     [PRECISION_INT8] = {QUANTITY_COUNT, QUANTITY_TENSOR_INT8},
 };
 
+enum quantity count_quantity(enum precision precision, enum unit unit)
+{
+    if (unit == UNIT_TENSOR)
+        return quantities[precision].tensor;
+    return quantities[precision == PRECISION_BF16 ? PRECISION_FP16 : precision].vector;
+}
+
 static void add(double *sum, double value)
 {
     if (!isnan(value))
@@ -134,9 +141,7 @@ static double value_of(const double values[QUANTITY_COUNT], enum quantity quanti
 static double flops_sum(const double values[QUANTITY_COUNT], enum precision precision,
                         const struct record *record)
 {
-    enum precision vector = precision == PRECISION_BF16 ? PRECISION_FP16 : precision;
-    enum quantity own =
-        record->unit == UNIT_TENSOR ? quantities[precision].tensor : quantities[vector].vector;
+    enum quantity own = count_quantity(precision, (enum unit)record->unit);
     double sum = NAN;
     for (int i = 0; i < PRECISION_COUNT; ++i) {
         if (i == PRECISION_INT8)
@@ -167,14 +172,22 @@ static const struct {
 };
 enum { LEVELS = sizeof levels / sizeof *levels };
 
+void count_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUNT])
+{
+    for (int level = 0; level < LEVEL_COUNT; ++level)
+        bytes[level] = NAN;
+    for (size_t i = 0; i < LEVELS; ++i)
+        bytes[levels[i].level] = values[levels[i].read] + values[levels[i].write];
+}
+
 static void record_bytes(const double values[QUANTITY_COUNT], struct record *record)
 {
     for (size_t i = 0; i < LEVELS; ++i) {
         enum memory_level level = levels[i].level;
         record->bytes_read[level] = values[levels[i].read];
         record->bytes_written[level] = values[levels[i].write];
-        record->bytes_counted[level] = record->bytes_read[level] + record->bytes_written[level];
     }
+    count_bytes(values, record->bytes_counted);
 }
 
 /* Without the advice, which is the same for all records. */

@@ -32,7 +32,7 @@ struct counters {
 /* One attachment of the profiler. It stays with one kind of range: changing that on one profiler
  * object fails at the next PushRange. */
 struct session {
-    bool by_launch; /* a range of its own for each kernel; otherwise one around all */
+    bool by_launch; /* a range of its own for each kernel; otherwise for each piece of work */
     size_t ranges;
     CUpti_RangeProfiler_Object *profiler; /* NULL: not attached */
     uint8_t *image;                       /* owned: counter data */
@@ -271,44 +271,84 @@ static void session_end(struct session *session)
 static CUptiResult pass_begin(struct session *session)
 {
     PARAMETERS(start, CUpti_RangeProfiler_Start);
-    PARAMETERS(push, CUpti_RangeProfiler_PushRange);
-    start.pRangeProfilerObject = push.pRangeProfilerObject = session->profiler;
-    push.pRangeName = "work";
-    TRY_CUPTI(cuptiRangeProfilerStart(&start));
-    return session->by_launch ? CUPTI_SUCCESS : cuptiRangeProfilerPushRange(&push);
+    start.pRangeProfilerObject = session->profiler;
+    return cuptiRangeProfilerStart(&start);
 }
 
 static CUptiResult pass_end(struct session *session, bool *last)
 {
-    PARAMETERS(pop, CUpti_RangeProfiler_PopRange);
     PARAMETERS(stop, CUpti_RangeProfiler_Stop);
-    pop.pRangeProfilerObject = stop.pRangeProfilerObject = session->profiler;
-    if (!session->by_launch)
-        TRY_CUPTI(cuptiRangeProfilerPopRange(&pop));
+    stop.pRangeProfilerObject = session->profiler;
     TRY_CUPTI(cuptiRangeProfilerStop(&stop));
     *last = stop.isAllPassSubmitted;
     return CUPTI_SUCCESS;
 }
 
+/* The name is the number: what comes back is known by it. */
+static CUptiResult range_begin(struct session *session, size_t number)
+{
+    char name[24];
+    PARAMETERS(push, CUpti_RangeProfiler_PushRange);
+    snprintf(name, sizeof name, "%zu", number);
+    push.pRangeProfilerObject = session->profiler;
+    push.pRangeName = name;
+    return session->by_launch ? CUPTI_SUCCESS : cuptiRangeProfilerPushRange(&push);
+}
+
+static CUptiResult range_end(struct session *session)
+{
+    PARAMETERS(pop, CUpti_RangeProfiler_PopRange);
+    pop.pRangeProfilerObject = session->profiler;
+    return session->by_launch ? CUPTI_SUCCESS : cuptiRangeProfilerPopRange(&pop);
+}
+
+static enum status range_run(struct session *session, const struct counters_work *work,
+                             size_t number, CUptiResult *code, struct error *error)
+{
+    *code = range_begin(session, number);
+    if (*code != CUPTI_SUCCESS)
+        return STATUS_OK;
+    enum status status = work->run(work->argument, error);
+    *code = range_end(session);
+    return status;
+}
+
+/* Each piece of work once. */
+static enum status pass(struct counters *counters, struct session *session,
+                        const struct counters_work *works, size_t count, CUptiResult *code,
+                        bool *complete, struct error *error)
+{
+    enum status status = works[0].prepare(works[0].argument, error);
+    if (status)
+        return status;
+    *code = pass_begin(session);
+    if (*code != CUPTI_SUCCESS)
+        return STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK && *code == CUPTI_SUCCESS; ++i) {
+        if (i > 0)
+            status = works[i].prepare(works[i].argument, error);
+        if (status == STATUS_OK)
+            status = range_run(session, &works[i], i, code, error);
+    }
+    ++counters->passes;
+    CUptiResult end = pass_end(session, complete);
+    if (*code == CUPTI_SUCCESS)
+        *code = end;
+    return status;
+}
+
 /* Until all passes are submitted. */
 static enum status repeat(struct counters *counters, struct session *session, size_t passes,
-                          const struct counters_work *work, CUptiResult *code, bool *complete,
-                          struct error *error)
+                          const struct counters_work *works, size_t count, CUptiResult *code,
+                          bool *complete, struct error *error)
 {
-    for (size_t i = 0; i < passes && !*complete; ++i) {
-        enum status status = work->prepare(work->argument, error);
-        if (status)
-            return status;
-        *code = pass_begin(session);
-        if (*code != CUPTI_SUCCESS)
-            return STATUS_OK;
-        status = work->run(work->argument, error);
-        ++counters->passes;
-        *code = pass_end(session, complete);
-        if (status || *code != CUPTI_SUCCESS)
-            return status;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < passes; ++i) {
+        status = pass(counters, session, works, count, code, complete, error);
+        if (status || *code != CUPTI_SUCCESS || *complete)
+            break;
     }
-    return STATUS_OK;
+    return status;
 }
 
 static void evaluate(const struct counters *counters, const struct metric_set *set,
@@ -318,6 +358,24 @@ static void evaluate(const struct counters *counters, const struct metric_set *s
     const char *const *names = metric_set_metrics(set, &count);
     for (int i = 0; i < QUANTITY_COUNT; ++i)
         values[i] = metrics_evaluate(counters->family, (enum quantity)i, names, metrics, count);
+}
+
+/* Which of the values the i-th range of the image is. SIZE_MAX: none. */
+static CUptiResult range_number(const struct session *session, size_t i, size_t *number)
+{
+    *number = i;
+    if (session->by_launch || session->ranges == 1)
+        return CUPTI_SUCCESS;
+    PARAMETERS(range, CUpti_RangeProfiler_CounterData_GetRangeInfo);
+    range.pCounterDataImage = session->image;
+    range.counterDataImageSize = session->image_size;
+    range.rangeIndex = i;
+    range.rangeDelimiter = "/";
+    TRY_CUPTI(cuptiRangeProfilerCounterDataGetRangeInfo(&range));
+    char *end = NULL;
+    unsigned long value = range.rangeName ? strtoul(range.rangeName, &end, 10) : 0;
+    *number = end && end != range.rangeName && *end == '\0' ? value : SIZE_MAX;
+    return CUPTI_SUCCESS;
 }
 
 /* Says in `problem` what is missing, if anything. */
@@ -339,14 +397,20 @@ static CUptiResult decode(const struct counters *counters, struct session *sessi
     }
     for (size_t i = 0; i < session->ranges; ++i) {
         double metrics[METRICS_MAX];
+        size_t number;
+        TRY_CUPTI(range_number(session, i, &number));
+        if (number >= session->ranges) {
+            snprintf(problem, COUNTERS_TEXT, "incomplete: range %zu is unknown", i);
+            return CUPTI_SUCCESS;
+        }
         TRY_CUPTI(metric_set_evaluate(set, session->image, session->image_size, i, metrics));
-        evaluate(counters, set, metrics, values[i]);
+        evaluate(counters, set, metrics, values[number]);
     }
     return CUPTI_SUCCESS;
 }
 
 static enum status collect(struct counters *counters, struct session *session,
-                           struct metric_set *set, const struct counters_work *work,
+                           struct metric_set *set, const struct counters_work *works, size_t count,
                            double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
                            struct error *error)
 {
@@ -355,7 +419,8 @@ static enum status collect(struct counters *counters, struct session *session,
     counters->passes = 0;
     CUptiResult code = session_begin(session, counters->context, set);
     if (code == CUPTI_SUCCESS)
-        status = repeat(counters, session, metric_set_passes(set), work, &code, &complete, error);
+        status = repeat(counters, session, metric_set_passes(set), works, count, &code, &complete,
+                        error);
     if (code != CUPTI_SUCCESS) {
         refuse(code, "range profiler", problem);
     } else if (status == STATUS_OK && !complete) {
@@ -379,9 +444,9 @@ static void forget(double (*values)[QUANTITY_COUNT], size_t ranges)
 }
 
 static enum status collect_ranges(struct counters *counters, enum quantity tensor,
-                                  const struct counters_work *work, bool by_launch, size_t ranges,
-                                  double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
-                                  struct error *error)
+                                  const struct counters_work *works, size_t count, bool by_launch,
+                                  size_t ranges, double (*values)[QUANTITY_COUNT],
+                                  char problem[COUNTERS_TEXT], struct error *error)
 {
     struct session session = {.by_launch = by_launch, .ranges = ranges};
     struct collection *collection;
@@ -392,7 +457,8 @@ static enum status collect_ranges(struct counters *counters, enum quantity tenso
         return STATUS_OK;
     }
     snprintf(problem, COUNTERS_TEXT, "counted");
-    enum status status = collect(counters, &session, collection->set, work, values, problem, error);
+    enum status status =
+        collect(counters, &session, collection->set, works, count, values, problem, error);
     if (strcmp(problem, "counted") != 0)
         forget(values, ranges);
     return status;
@@ -402,8 +468,16 @@ enum status counters_collect(struct counters *counters, enum quantity tensor,
                              const struct counters_work *work, double values[QUANTITY_COUNT],
                              char problem[COUNTERS_TEXT], struct error *error)
 {
-    return collect_ranges(counters, tensor, work, false, 1, (double(*)[QUANTITY_COUNT])values,
-                          problem, error);
+    return counters_collect_each(counters, tensor, work, 1, (double(*)[QUANTITY_COUNT])values,
+                                 problem, error);
+}
+
+enum status counters_collect_each(struct counters *counters, enum quantity tensor,
+                                  const struct counters_work *works, size_t count,
+                                  double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+                                  struct error *error)
+{
+    return collect_ranges(counters, tensor, works, count, false, count, values, problem, error);
 }
 
 enum status counters_collect_launches(struct counters *counters, enum quantity tensor,
@@ -411,5 +485,5 @@ enum status counters_collect_launches(struct counters *counters, enum quantity t
                                       double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
                                       struct error *error)
 {
-    return collect_ranges(counters, tensor, work, true, launches, values, problem, error);
+    return collect_ranges(counters, tensor, work, 1, true, launches, values, problem, error);
 }

@@ -1,9 +1,9 @@
 /* Hardware counters of the device of this process, by CUPTI's Range Profiler. The work is repeated
  * by its owner, once for each pass, so that CUPTI saves and restores no memory.
  *
- * Life cycle: counters_open once, counters_collect and counters_collect_launches any number of
- * times, counters_close. The profiler is attached to the process within those two only: what is
- * timed between two calls runs without it. Not thread-safe. */
+ * Life cycle: counters_open once, the counters_collect functions any number of times,
+ * counters_close. The profiler is attached to the process within those only: what is timed between
+ * two calls runs without it. Not thread-safe. */
 #ifndef ROOFSWEEP_COUNTERS_H
 #define ROOFSWEEP_COUNTERS_H
 
@@ -37,6 +37,13 @@ void counters_close(struct counters *counters); /* takes NULL */
 enum status counters_collect(struct counters *counters, enum quantity tensor,
                              const struct counters_work *work, double values[QUANTITY_COUNT],
                              char problem[COUNTERS_TEXT], struct error *error);
+
+/* As counters_collect, of `count` pieces of work, each by itself: values[i] is of works[i]. One
+ * attachment of the profiler for all, which costs more than most work. If one fails, so do all. */
+enum status counters_collect_each(struct counters *counters, enum quantity tensor,
+                                  const struct counters_work *works, size_t count,
+                                  double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+                                  struct error *error);
 
 /* As counters_collect, but of each kernel by itself, while no other runs: values[i] is of the i-th
  * launch. If the work does not launch exactly `launches` kernels, that is the problem. */

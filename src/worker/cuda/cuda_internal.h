@@ -11,6 +11,7 @@
 #include <cudnn.h>
 
 #include "../device.h"
+#include "chip.h"
 #include "counters.h"
 
 /* ---- check.c: failures ---- */
@@ -45,9 +46,15 @@ struct nvml *nvml_open(const char *pci_id);
 void nvml_close(struct nvml *nvml); /* takes NULL */
 /* Driver version, clocks, power limit, ECC, MIG. */
 void nvml_describe(struct nvml *nvml, struct device *device);
+/* Where the conditions of a record or of a roof are kept. */
+struct conditions {
+    double *sm_clock, *memory_clock, *power, *temperature;
+    int64_t *throttle_reasons, *throttled;
+};
 /* Clocks and temperature; and, if the event `last` was still to come when they had been read, power
- * and throttle reasons: those of a device that has already finished say nothing about the work. */
-void nvml_sample(struct nvml *nvml, cudaEvent_t last, struct record *record);
+ * and throttle reasons: those of a device that has already finished say nothing about the work.
+ * What cannot be read stays as it was. */
+void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *seen);
 /* How many processes compute on the GPU, this one included; -1 where that is not known. */
 int nvml_processes(struct nvml *nvml);
 double nvml_energy(struct nvml *nvml); /* J since the driver was loaded; NaN if not offered */
@@ -61,6 +68,8 @@ struct device_state {
     int capability; /* 90 */
     int multiprocessors;
     size_t l2_bytes;
+    struct theory theory;
+    struct roofs *roofs; /* roofs.c; NULL: none tuned */
     /* timing.c */
     cudaEvent_t *events;
     int event_count;
@@ -123,6 +132,13 @@ extern const char *const cudnn_math_name[]; /* by cudnnMathType_t */
 
 enum status timing_run(struct device_state *state, struct work *work, bool cold, int iterations,
                        double *seconds, struct record *record, struct error *error);
+/* At least so many events in state->events, and what timing_stamp needs. */
+enum status timing_reserve(struct device_state *state, int events, struct error *error);
+/* Enqueues a reading of all multiprocessors' clocks where a span of work begins or ends. */
+enum timing_end { TIMING_BEGIN, TIMING_END };
+enum status timing_stamp(struct device_state *state, enum timing_end which, struct error *error);
+/* s-1, of the multiprocessors over the last span, which must be over. */
+enum status timing_clock(struct device_state *state, double *clock, struct error *error);
 /* Enqueues what drives everything else out of the last-level cache. */
 enum status timing_flush(struct device_state *state, struct error *error);
 void timing_close(struct device_state *state);
@@ -142,6 +158,10 @@ enum status count_try(struct device_state *state, struct device *device, struct 
 void count_close(struct device_state *state);
 enum status count_run(struct device_state *state, struct work *work, bool cold, bool kernels,
                       struct record *record, struct error *error);
+/* What counts the FLOPs of a unit in this precision; QUANTITY_COUNT: nothing. */
+enum quantity count_quantity(enum precision precision, enum unit unit);
+/* Read and written together, by level. */
+void count_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUNT]);
 
 /* ---- selftest.c: known work ---- */
 
@@ -153,17 +173,11 @@ enum status trace_run(struct device_state *state, struct work *work, struct reco
                       struct error *error);
 void trace_close(struct device_state *state);
 
-enum status roofs_measure(struct device_state *state, const struct roof_request *request,
-                          struct device *device, struct error *error);
-
-/* ---- chip.c: what is known of a compute capability ---- */
-
-/* Fused multiply-adds per clock and SM; 0: there are no such units, NaN: not known here. */
-struct chip {
-    int capability;
-    double l1_bytes; /* per SM, shared memory included */
-    double vector[PRECISION_COUNT], tensor[PRECISION_COUNT];
-};
-const struct chip *chip_find(int capability); /* a chip of unknowns if there is no row */
+/* As device_ops has them. */
+enum status roofs_tune(struct device_state *state, const struct roof_request *request, bool prove,
+                       bool found[ROOF_KINDS], struct error *error);
+enum status roofs_measure(struct device_state *state, int kind, double start, struct roof *roof,
+                          struct error *error);
+void roofs_release(struct device_state *state);
 
 #endif

@@ -56,16 +56,14 @@ static void uuid_format(const unsigned char *bytes, char *text, size_t size)
                        i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", bytes[i]);
 }
 
-static void theory_describe(const struct chip *chip, double bus_bits, struct device *device)
+static void theory_describe(const struct theory *theory, struct device *device)
 {
-    const double per_clock =
-        2.0; /* transfers of double data rate memory; FLOPs of a multiply-add */
-    double rate = per_clock * device->clock_max * (double)device->multiprocessors;
     for (int i = 0; i < PRECISION_COUNT; ++i) {
-        device->theory_vector[i] = chip->vector[i] > 0.0 ? rate * chip->vector[i] : NAN;
-        device->theory_tensor[i] = chip->tensor[i] > 0.0 ? rate * chip->tensor[i] : NAN;
+        device->theory_vector[i] = theory->vector[i];
+        device->theory_tensor[i] = theory->tensor[i];
     }
-    device->theory_bandwidth[LEVEL_DRAM] = per_clock * device->memory_clock_max * bus_bits / 8.0;
+    for (int i = 0; i < LEVEL_COUNT; ++i)
+        device->theory_bandwidth[i] = theory->bandwidth[i];
 }
 
 static enum status device_describe(int index, struct device_state *state, struct device *device,
@@ -111,7 +109,9 @@ static enum status device_describe(int index, struct device_state *state, struct
     nvml_describe(state->nvml, device);
     if (device->mig == 1) /* CUDA then sees slices only, and gives their UUIDs */
         memcpy(device->uuid, "MIG", 3);
-    theory_describe(chip, bus_bits, device);
+    state->theory = chip_theory(chip, properties.multiProcessorCount, device->clock_max,
+                                device->memory_clock_max, bus_bits);
+    theory_describe(&state->theory, device);
     return STATUS_OK;
 }
 
@@ -132,6 +132,7 @@ static void device_close(struct device_state *state)
 {
     if (!state)
         return;
+    roofs_release(state);
     trace_close(state);
     count_close(state);
     timing_close(state);
@@ -279,7 +280,9 @@ const struct device_ops device_ops = {
     .open = device_open,
     .close = device_close,
     .try_counters = count_try,
-    .measure_roofs = roofs_measure,
+    .tune_roofs = roofs_tune,
+    .measure_roof = roofs_measure,
+    .release_roofs = roofs_release,
     .prepare = device_prepare,
     .time = timing_run,
     .trace = trace_run,

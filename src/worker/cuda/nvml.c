@@ -147,7 +147,7 @@ static int power_now(struct nvml *nvml, unsigned *milliwatt)
     return nvml->power(nvml->device, milliwatt);
 }
 
-void nvml_sample(struct nvml *nvml, cudaEvent_t last, struct record *record)
+void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *seen)
 {
     if (!nvml)
         return;
@@ -155,18 +155,18 @@ void nvml_sample(struct nvml *nvml, cudaEvent_t last, struct record *record)
     unsigned value;
     unsigned long long reasons;
     if (nvml->clock(nvml->device, NVML_CLOCK_SM, &value) == 0)
-        record->sm_clock = 1e6 * value;
+        *seen->sm_clock = 1e6 * value;
     if (nvml->throttle && nvml->throttle(nvml->device, &reasons) == 0 &&
         cudaEventQuery(last) == cudaErrorNotReady) {
-        record->throttle_reasons = (int64_t)reasons;
-        record->throttled = record->throttled == 1 || (reasons & NVML_HELD_DOWN) != 0;
+        *seen->throttle_reasons = (int64_t)reasons;
+        *seen->throttled = *seen->throttled == 1 || (reasons & NVML_HELD_DOWN) != 0;
     }
     if (power_now(nvml, &value) == 0 && cudaEventQuery(last) == cudaErrorNotReady)
-        record->power = 1e-3 * value;
+        *seen->power = 1e-3 * value;
     if (nvml->clock(nvml->device, NVML_CLOCK_MEMORY, &value) == 0)
-        record->memory_clock = 1e6 * value;
+        *seen->memory_clock = 1e6 * value;
     if (nvml->temperature(nvml->device, NVML_TEMPERATURE_GPU, &value) == 0)
-        record->temperature = celsius_zero + value;
+        *seen->temperature = celsius_zero + value;
 }
 
 double nvml_energy(struct nvml *nvml)

@@ -35,8 +35,13 @@ static enum status stamps_reserve(struct device_state *state, struct error *erro
     return STATUS_OK;
 }
 
-/* Begin (0) or end (1) of the timed loop. */
-static enum status stamps_take(struct device_state *state, int which, struct error *error)
+enum status timing_reserve(struct device_state *state, int events, struct error *error)
+{
+    TRY(events_reserve(state, events, error));
+    return stamps_reserve(state, error);
+}
+
+enum status timing_stamp(struct device_state *state, enum timing_end which, struct error *error)
 {
     struct clock_stamp *stamps = state->stamps + which * CLOCK_STAMPS;
     size_t bytes = CLOCK_STAMPS * sizeof *stamps;
@@ -46,9 +51,9 @@ static enum status stamps_take(struct device_state *state, int which, struct err
     return CUDA(kernel_clock(stamps, blocks, state->stream));
 }
 
-/* Mean over all multiprocessors seen at both ends. NaN if the loop was too short for the clocks'
+/* Mean over all multiprocessors seen at both ends. NaN if the span was too short for the clocks'
  * resolution, 1 us. */
-static enum status stamps_clock(struct device_state *state, double *clock, struct error *error)
+enum status timing_clock(struct device_state *state, double *clock, struct error *error)
 {
     const double least = 1e5; /* ns: one per cent */
     struct clock_stamp stamps[2][CLOCK_STAMPS];
@@ -121,14 +126,14 @@ static enum status enqueue(struct device_state *state, struct work *work, bool c
         if (estimate > 0.0)
             TRY(CUDA(kernel_delay(least + margin * estimate * (last - first), state->stream)));
         if (stamped && first == 0)
-            TRY(stamps_take(state, 0, error));
+            TRY(timing_stamp(state, TIMING_BEGIN, error));
         double begin = clock_monotonic();
         for (int i = first; i < last; ++i)
             TRY(enqueue_iteration(state, work, cold, &state->events[2 * i], host_time, error));
         double each = (clock_monotonic() - begin) / (last - first);
         work->enqueue_time = estimate > 0.0 ? fmin(work->enqueue_time, each) : each;
     }
-    return stamped ? stamps_take(state, 1, error) : STATUS_OK;
+    return stamped ? timing_stamp(state, TIMING_END, error) : STATUS_OK;
 }
 
 /* What has been used since the last value given, so that the caller can add up; missing until the
@@ -141,28 +146,37 @@ static void energy_record(struct work *work, double energy, struct record *recor
         work->energy_given = energy;
 }
 
+static void conditions_record(struct device_state *state, cudaEvent_t last, struct record *record)
+{
+    const struct conditions seen = {
+        .sm_clock = &record->sm_clock,
+        .memory_clock = &record->memory_clock,
+        .power = &record->power,
+        .temperature = &record->temperature,
+        .throttle_reasons = &record->throttle_reasons,
+        .throttled = &record->throttled,
+    };
+    nvml_sample(state->nvml, last, &seen);
+}
+
 enum status timing_run(struct device_state *state, struct work *work, bool cold, int iterations,
                        double *seconds, struct record *record, struct error *error)
 {
     double host_time = 0.0;
-    TRY(events_reserve(state, 2 * iterations, error));
+    TRY(timing_reserve(state, 2 * iterations, error));
     if (cold)
         TRY(flush_reserve(state, error));
     if (record && isnan(work->energy_given)) {
         work->energy_given = nvml_energy(state->nvml);
         work->energy_start_time = clock_monotonic();
     }
-    if (record) {
-    }
-    if (record)
-        TRY(stamps_reserve(state, error));
     TRY(enqueue(state, work, cold, iterations, record != NULL, &host_time, error));
     if (record)
-        nvml_sample(state->nvml, state->events[2 * iterations - 1], record);
+        conditions_record(state, state->events[2 * iterations - 1], record);
     TRY(CUDA(cudaStreamSynchronize(state->stream)));
     if (record) {
         record->host_time = host_time / iterations;
-        TRY(stamps_clock(state, &record->sm_clock_counted, error));
+        TRY(timing_clock(state, &record->sm_clock_counted, error));
         energy_record(work, nvml_energy(state->nvml), record);
     }
     for (int i = 0; i < iterations; ++i) {
