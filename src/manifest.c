@@ -168,6 +168,7 @@ enum status manifest_parse(const char *path, const char *text, size_t length,
     parsed->sweep = draft.settings.sweep;
     parsed->measure = draft.settings.measure;
     parsed->peaks = draft.settings.peaks;
+    parsed->reuse = draft.settings.reuse;
     if (status == STATUS_OK)
         status = text_defaults(parsed, error);
     if (status)
@@ -229,6 +230,7 @@ void manifest_destroy(struct manifest *manifest)
     free(manifest->sections);
     free(manifest->sweep.title);
     free(manifest->sweep.output);
+    free(manifest->reuse);
     free(manifest->path);
     free(manifest->text);
     free(manifest);

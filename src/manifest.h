@@ -77,6 +77,7 @@ struct manifest {
     struct sweep_settings sweep;
     struct measure_settings measure;
     struct roof_request peaks;
+    char *reuse; /* result file whose roofs are taken instead of measured; NULL: measured */
     struct section *sections;
     size_t section_count;
 };

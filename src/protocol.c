@@ -25,7 +25,7 @@ struct request request_default(enum request_op op)
     struct request request = {
         .op = op,
         .measure = {.warmup = 5, .iterations = 20, .min_time = 0.5, .max_time = 15, .verify = true},
-        .peaks = {.launch = true, .transfer = true, .alone = true, .together = true},
+        .peaks = {.launch = true, .transfer = true, .condition = {true, true}},
         .prove = true,
         .seed = 1,
     };

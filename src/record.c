@@ -211,16 +211,21 @@ enum status record_decode(const json_t *object, struct record *record, struct er
     return status;
 }
 
+const struct roof *device_roof(const struct device *device, const char *name, int64_t condition)
+{
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        if (device->roofs[i].condition == condition && strcmp(device->roofs[i].name, name) == 0)
+            return &device->roofs[i];
+    return NULL;
+}
+
 void device_add_roof(struct device *device, const struct roof *roof)
 {
-    int64_t i = 0;
-    while (i < device->roof_count && (strcmp(device->roofs[i].name, roof->name) != 0 ||
-                                      device->roofs[i].condition != roof->condition))
-        ++i;
-    if (i == ROOFS_MAX)
-        return;
-    device->roofs[i] = *roof;
-    device->roof_count += i == device->roof_count;
+    const struct roof *same = device_roof(device, roof->name, roof->condition);
+    if (same)
+        device->roofs[same - device->roofs] = *roof;
+    else if (device->roof_count < ROOFS_MAX)
+        device->roofs[device->roof_count++] = *roof;
 }
 
 /* NaN is less than anything. */

@@ -133,6 +133,8 @@ void record_set_config(struct record *record, const struct config *config);
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error);
 void device_init(struct device *device);
+const struct roof *device_roof(const struct device *device, const char *name,
+                               int64_t condition); /* NULL if there is none */
 /* Replaces the roof of the same kind and condition. */
 void device_add_roof(struct device *device, const struct roof *roof);
 /* Of the usable roofs the highest at each memory level and for each precision and unit, whatever

@@ -225,6 +225,18 @@ static const char *precision_name(size_t i)
     return precision_info[i].name;
 }
 
+/* Roofs that theory or counters speak against. */
+static void doubts_print(const struct device *device, FILE *stream)
+{
+    for (int64_t i = 0; i < device->roof_count; ++i) {
+        const struct roof *roof = &device->roofs[i];
+        if (roof->verdict == ROOF_ABOVE_THEORY || roof->verdict == ROOF_CONTRADICTED)
+            fprintf(stream, "   not used: %s, %s, is %s\n", roof->name,
+                    roof_condition_name[roof->condition == ROOF_TOGETHER],
+                    roof_verdict_name[roof->verdict]);
+    }
+}
+
 static void device_print(const struct device *device, size_t row, FILE *stream)
 {
     char text[UNITS_TEXT];
@@ -240,6 +252,7 @@ static void device_print(const struct device *device, size_t row, FILE *stream)
         units_format(device->launch_overhead, "s", text);
         fprintf(stream, "   launch overhead %s\n", text);
     }
+    doubts_print(device, stream);
 }
 
 void report_print(const struct results *results, FILE *stream)
