@@ -262,8 +262,10 @@ void report_print(const struct results *results, FILE *stream)
         fprintf(stream, "no memory for the table; the file has it\n");
         return;
     }
-    table_print(results, lines, stream);
-    counts_print(results, stream);
+    if (results->record_count > 0) {
+        table_print(results, lines, stream);
+        counts_print(results, stream);
+    }
     reasons_print(lines, results->record_count, RECORD_FAILED, stream);
     reasons_print(lines, results->record_count, RECORD_SKIPPED, stream);
     fputs("\ndevices and their measured roofs\n", stream);

@@ -397,8 +397,8 @@ enum status sweep_gather(const char *journal, const char *netcdf, const struct l
         return status;
     if (torn)
         log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", journal);
-    if (results->record_count == 0)
-        status = error_set(error, STATUS_SYSTEM, "%s holds no records yet", journal);
+    if (results->record_count == 0 && results->device_count == 0)
+        status = error_set(error, STATUS_SYSTEM, "%s holds nothing yet", journal);
     else
         status = results_nc_write(results, netcdf, error);
     if (status == STATUS_OK) {
