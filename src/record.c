@@ -234,8 +234,18 @@ static void lift(double *peak, double value)
     *peak = fmax(*peak, value);
 }
 
+/* Bandwidths that the rows, measured while the others work, could never reach do not count. */
+static bool only_together(const struct device *device)
+{
+    bool together = false;
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        together |= device->roofs[i].condition == ROOF_TOGETHER && roof_usable(&device->roofs[i]);
+    return together && strcmp(device->kind, "cpu") == 0;
+}
+
 void device_set_peaks(struct device *device)
 {
+    bool shared = only_together(device);
     double gap[] = {[ROOF_ALONE] = NAN, [ROOF_TOGETHER] = NAN};
     for (int i = 0; i < LEVEL_COUNT; ++i)
         device->peak_bandwidth[i] = NAN;
@@ -247,6 +257,8 @@ void device_set_peaks(struct device *device)
         if (number < 0 || !roof_usable(roof))
             continue;
         const struct roof_kind *kind = &roof_kinds[number];
+        if (kind->level < LEVEL_COUNT && shared && roof->condition != ROOF_TOGETHER)
+            continue;
         if (kind->level < LEVEL_COUNT)
             lift(&device->peak_bandwidth[kind->level], roof->bandwidth);
         else if (kind->measure == ROOF_COMPUTE)

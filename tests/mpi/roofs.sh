@@ -32,8 +32,7 @@ for device in 0, 1:
         assert 0 < row.device_roof_median <= 1 and row.device_roof_setting
         assert row.device_roof_verdict == 0 # no counters, no theory
     peak = data.device_peak_bandwidth[device, list(data.memory_level_name.values).index("l1")]
-    best = max(row.device_roof_bandwidth for rows in (alone, together) for name, row in rows.items()
-               if name.startswith("l1"))
+    best = max(row.device_roof_bandwidth for name, row in together.items() if name.startswith("l1"))
     assert peak == best, (peak, best)
 # Together means together: both began each roof at the same moment, and one after the other alone.
 for name in wanted:

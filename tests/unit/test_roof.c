@@ -170,6 +170,24 @@ static void peaks_are_the_best_usable_roofs(void **state)
     assert_int_equal(device.roof_count, 9);
 }
 
+/* Two ranks on one socket: each alone has all of its memory's bandwidth, together half of it. */
+static void a_shared_memory_counts_as_shared(void **state)
+{
+    (void)state;
+    struct device device;
+    device_init(&device);
+    strcpy(device.kind, "cpu");
+    add(&device, "dram read", ROOF_ALONE, 0.25, NAN);
+    add(&device, "fp32 vector", ROOF_ALONE, 0.25, NAN);
+    device_set_peaks(&device);
+    assert_true(device.peak_bandwidth[LEVEL_DRAM] == 4.0);
+    add(&device, "dram read", ROOF_TOGETHER, 0.5, NAN);
+    add(&device, "fp32 vector", ROOF_TOGETHER, 0.5, NAN);
+    device_set_peaks(&device);
+    assert_true(device.peak_bandwidth[LEVEL_DRAM] == 2.0);
+    assert_true(device.peak_vector[PRECISION_FP32] == 4.0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +199,7 @@ int main(void)
         cmocka_unit_test(theory_is_at_the_measured_clock),
         cmocka_unit_test(counters_prove_or_contradict),
         cmocka_unit_test(peaks_are_the_best_usable_roofs),
+        cmocka_unit_test(a_shared_memory_counts_as_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
