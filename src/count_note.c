@@ -120,20 +120,35 @@ static bool by_zeros(const struct facts *f, char reason[REASON_TEXT])
  * channels. */
 struct extent {
     int64_t first, second; /* of two products side by side; second is 0 for one */
+    double part;           /* of the second that is done */
 };
 
 static void extents_get(const struct facts *f, struct extent extents[3])
 {
     if (is_lstm(f)) {
         struct lstm s = lstm_from(&f->config);
-        extents[0] = (struct extent){s.batch, 0};
-        extents[1] = (struct extent){4 * s.hidden, 0};
-        extents[2] = (struct extent){s.features, s.hidden};
+        extents[0] = (struct extent){s.batch, 0, 1.0};
+        extents[1] = (struct extent){4 * s.hidden, 0, 1.0};
+        extents[2] = (struct extent){s.features, s.hidden, 1.0};
     } else {
         struct conv2d s = conv2d_from(&f->config);
-        extents[0] = (struct extent){s.batch * s.out_height * s.out_width, 0};
-        extents[1] = (struct extent){s.filters / s.groups, 0};
-        extents[2] = (struct extent){s.channels / s.groups, 0};
+        extents[0] = (struct extent){s.batch * s.out_height * s.out_width, 0, 1.0};
+        extents[1] = (struct extent){s.filters / s.groups, 0, 1.0};
+        extents[2] = (struct extent){s.channels / s.groups, 0, 1.0};
+    }
+}
+
+/* The same products as a library may also do them: an LSTM's first step has a zero state and needs
+ * no recurrent product; a conv2d's kernel taps lie along one extent with its channels. */
+static void extents_get_other(const struct facts *f, struct extent extents[3])
+{
+    extents_get(f, extents);
+    if (is_lstm(f)) {
+        double steps = (double)lstm_from(&f->config).sequence;
+        extents[2].part = (steps - 1.0) / steps;
+    } else {
+        struct conv2d s = conv2d_from(&f->config);
+        extents[2].first *= s.kernel_height * s.kernel_width;
     }
 }
 
@@ -144,7 +159,8 @@ static int64_t padded(int64_t size, int64_t multiple)
 
 static double growth(const struct extent *extent, int64_t multiple)
 {
-    return (double)(padded(extent->first, multiple) + padded(extent->second, multiple)) /
+    return ((double)padded(extent->first, multiple) +
+            extent->part * (double)padded(extent->second, multiple)) /
            (double)(extent->first + extent->second);
 }
 
@@ -189,14 +205,16 @@ static bool tile_fits(const struct extent extents[3], const int64_t tile[3], dou
 /* Layers above the first have another width: not looked at. */
 static bool by_tiles(const struct facts *f, char reason[REASON_TEXT])
 {
-    struct extent extents[3];
+    struct extent extents[3], others[3];
     int64_t tile[3];
     double ratio = f->own / f->products;
     if (!far(ratio) || (is_lstm(f) && lstm_from(&f->config).layers > 1))
         return false;
     extents_get(f, extents);
+    extents_get_other(f, others);
     for (size_t i = 0; i < f->record->kernel_count; ++i)
-        if (tile_parse(f->record->kernels[i].name, tile) && tile_fits(extents, tile, ratio)) {
+        if (tile_parse(f->record->kernels[i].name, tile) &&
+            (tile_fits(extents, tile, ratio) || tile_fits(others, tile, ratio))) {
             snprintf(reason, REASON_TEXT, "as much as a kernel's tiles of %lld x %lld x %lld need",
                      (long long)tile[0], (long long)tile[1], (long long)tile[2]);
             return true;
@@ -253,6 +271,20 @@ static bool by_gates(const struct facts *f, char reason[REASON_TEXT])
              "elementwise kernels of the gates do %.3g for each unit and step, "
              "the model %.3g",
              flops / cells, (f->record->flops_model - f->products) / cells);
+    return true;
+}
+
+/* No reason, but what there is more of. */
+static bool by_parts(const struct facts *f, char reason[REASON_TEXT])
+{
+    if (!is_lstm(f) || f->record->unit != UNIT_TENSOR)
+        return false;
+    struct lstm s = lstm_from(&f->config);
+    double cells = (double)(s.sequence * s.batch) * (double)(s.layers * s.directions * s.hidden);
+    snprintf(reason, REASON_TEXT,
+             "the tensor units do %.3g times the products, the vector units %.3g for each unit and "
+             "step; not explained further",
+             f->own / f->products, (f->record->flops_counted - f->own) / cells);
     return true;
 }
 
@@ -323,8 +355,9 @@ struct rule {
 
 /* The first that holds. */
 static const struct rule flops_rules[] = {
-    {true, by_algorithm}, {false, by_algorithm},   {false, by_zeros}, {true, by_tiles},
-    {true, by_channels},  {true, by_vector_units}, {true, by_gates},  {false, NULL},
+    {true, by_algorithm}, {false, by_algorithm}, {false, by_zeros},
+    {true, by_tiles},     {true, by_channels},   {true, by_vector_units},
+    {true, by_gates},     {true, by_parts},      {false, NULL},
 };
 static const struct rule bytes_rules[] = {{true, by_movers}, {false, by_cache}, {false, NULL}};
 

@@ -11,7 +11,6 @@
 
 enum stage {
     STAGE_OPENING,
-    STAGE_ROOFS,     /* the worker measures the roofs */
     STAGE_IDLE,      /* waits for work */
     STAGE_MEASURING, /* the worker measures a configuration */
     STAGE_LOST,      /* no device any more; waits for the end */
@@ -19,7 +18,7 @@ enum stage {
 };
 
 /* Opening a device loads libraries of gigabytes, at times from a slow file system. */
-static const double open_timeout = 120, roofs_timeout = 300;
+static const double open_timeout = 120;
 /* New workers that may fail to open the device one after the other before it counts as lost. */
 static const int reopen_most = 3;
 static const char out_of_turn[] = "the worker's answer is about something else";
@@ -32,6 +31,7 @@ struct executor {
     const char *program;          /* roofsweep-worker-... */
     struct device device;
     char choice[1200];
+    char lost[1024]; /* why there is no device any more, before the sweep has begun */
     enum stage stage;
     char *request;  /* line that the present stage is about; owned */
     int attempts;   /* of it, so far */
@@ -94,20 +94,29 @@ static void send_request(struct executor *executor, const struct request *reques
     free(line);
 }
 
-/* Waits for one reply, of this kind; only before the sweep has begun. */
-static enum status ask(struct executor *executor, const struct request *request,
-                       enum reply_kind kind, struct reply *reply, struct error *error)
+static void drop_worker(struct executor *executor)
+{
+    worker_client_destroy(executor->client);
+    executor->client = NULL;
+}
+
+enum status executor_ask(struct executor *executor, const struct request *request,
+                         enum reply_kind kind, double timeout, struct reply *reply,
+                         struct error *error)
 {
     char *line = NULL;
     enum worker_event event;
     struct pollfd descriptors[2];
-    send_request(executor, request, open_timeout);
+    if (!executor->client)
+        return error_set(error, STATUS_DEVICE, "there is no worker");
+    send_request(executor, request, timeout);
     while ((event = worker_client_step(executor->client, &line, error)) == WORKER_QUIET) {
         worker_client_poll(executor->client, descriptors);
         poll(descriptors, 2, 100);
     }
     if (event == WORKER_LOST) {
         error_prefix(error, "%s", executor->program);
+        drop_worker(executor);
         return STATUS_DEVICE;
     }
     enum status status = reply_decode(line, reply, error);
@@ -118,6 +127,8 @@ static enum status ask(struct executor *executor, const struct request *request,
     } else if (status == STATUS_OK && reply->kind != kind) {
         status = error_set(error, STATUS_SYSTEM, "%s: %s", executor->program, out_of_turn);
     }
+    if (status == STATUS_DEVICE)
+        drop_worker(executor);
     return status;
 }
 
@@ -145,20 +156,19 @@ static enum status open_program(struct executor *executor, const char *program, 
     executor->program = program;
     enum status status = start_worker(executor, error);
     if (status == STATUS_OK)
-        status = ask(executor, &request, REPLY_DEVICES, &reply, error);
+        status = executor_ask(executor, &request, REPLY_DEVICES, open_timeout, &reply, error);
     if (status == STATUS_OK && strcmp(program, "roofsweep-worker-cpu") != 0)
         status = choose_index(&executor->settings.binding, reply.count, &request.index, error);
     request.op = REQUEST_DESCRIBE;
     request.measure.counters = executor->settings.counters;
     if (status == STATUS_OK)
-        status = ask(executor, &request, REPLY_DEVICE, &reply, error);
+        status = executor_ask(executor, &request, REPLY_DEVICE, open_timeout, &reply, error);
     if (status == STATUS_OK) {
         executor->device = reply.device;
         executor->device.index = request.index;
         executor->device.cores_shared = executor->settings.binding.shared;
     } else {
-        worker_client_destroy(executor->client);
-        executor->client = NULL;
+        drop_worker(executor);
     }
     reply_clear(&reply);
     return status;
@@ -196,10 +206,12 @@ static void write_home(struct executor *executor, enum letter_kind kind, const c
     }
 }
 
-static double stage_timeout(const struct executor *executor)
+static struct request describe_again(const struct executor *executor)
 {
-    double timeout = executor->settings.timeout;
-    return executor->stage == STAGE_ROOFS && timeout < roofs_timeout ? roofs_timeout : timeout;
+    struct request describe = request_default(REQUEST_DESCRIBE);
+    describe.index = executor->device.index;
+    describe.measure.counters = COUNTERS_OFF; /* the first worker tried them */
+    return describe;
 }
 
 static void attempt_failed(struct executor *executor, const char *why);
@@ -209,7 +221,7 @@ static void attempt(struct executor *executor)
 {
     struct error error;
     if (executor->client) {
-        worker_client_send(executor->client, executor->request, stage_timeout(executor));
+        worker_client_send(executor->client, executor->request, executor->settings.timeout);
         return;
     }
     executor->reopening = true;
@@ -217,9 +229,7 @@ static void attempt(struct executor *executor)
         attempt_failed(executor, error.text);
         return;
     }
-    struct request describe = request_default(REQUEST_DESCRIBE);
-    describe.index = executor->device.index;
-    describe.measure.counters = COUNTERS_OFF; /* the first worker tried them */
+    struct request describe = describe_again(executor);
     send_request(executor, &describe, open_timeout);
 }
 
@@ -264,8 +274,7 @@ static void deliver_failure(struct executor *executor, const char *why)
 
 static void attempt_failed(struct executor *executor, const char *why)
 {
-    worker_client_destroy(executor->client);
-    executor->client = NULL;
+    drop_worker(executor);
     if (executor->reopening && ++executor->reopened >= reopen_most) {
         lose(executor, why);
         return;
@@ -274,10 +283,7 @@ static void attempt_failed(struct executor *executor, const char *why)
         log_print(executor->log, LOG_WARNING, "%s (attempt %d of %d)", why, executor->attempts,
                   executor->settings.retries + 1);
         if (executor->attempts > executor->settings.retries) {
-            if (executor->stage == STAGE_ROOFS)
-                lose(executor, why);
-            else
-                deliver_failure(executor, why);
+            deliver_failure(executor, why);
             return;
         }
         ++executor->attempts;
@@ -285,59 +291,83 @@ static void attempt_failed(struct executor *executor, const char *why)
     attempt(executor);
 }
 
-static void begin(struct executor *executor, enum stage stage, char *request)
+static bool is_same_device(const struct executor *executor, const struct device *device,
+                           struct error *error)
 {
-    free(executor->request);
-    executor->request = request;
-    executor->stage = stage;
-    executor->attempts = 1;
-    executor->reopened = 0;
-    attempt(executor);
+    if (strcmp(device->uuid, executor->device.uuid) == 0)
+        return true;
+    error_set(error, STATUS_DEVICE, "the device is now '%.90s'", device->uuid);
+    return false;
+}
+
+enum status executor_reopen(struct executor *executor, struct error *error)
+{
+    struct request describe = describe_again(executor);
+    struct reply reply;
+    reply_init(&reply);
+    drop_worker(executor);
+    enum status status = start_worker(executor, error);
+    if (status == STATUS_OK)
+        status = executor_ask(executor, &describe, REPLY_DEVICE, open_timeout, &reply, error);
+    if (status == STATUS_OK && !is_same_device(executor, &reply.device, error))
+        status = STATUS_DEVICE;
+    if (status) {
+        drop_worker(executor);
+        snprintf(executor->lost, sizeof executor->lost, "%.1000s", error->text);
+    }
+    reply_clear(&reply);
+    return status;
+}
+
+void executor_set_roofs(struct executor *executor, const struct device *device)
+{
+    struct device *own = &executor->device;
+    memcpy(own->roofs, device->roofs, sizeof own->roofs);
+    own->roof_count = device->roof_count;
+    memcpy(own->roofs_reused, device->roofs_reused, sizeof own->roofs_reused);
+    device_set_peaks(own);
 }
 
 void executor_start(struct executor *executor)
 {
-    struct request request = request_default(REQUEST_ROOFS);
-    request.peaks = executor->settings.peaks;
-    char *line = request_encode(&request);
-    if (line)
-        begin(executor, STAGE_ROOFS, line);
-    else
-        lose(executor, "no memory");
-}
-
-static void handle_reopened(struct executor *executor, const struct reply *reply)
-{
-    const char *uuid = executor->device.uuid;
-    char why[256];
-    if (reply->kind == REPLY_DEVICE && strcmp(reply->device.uuid, uuid) == 0) {
-        executor->reopening = false;
-        executor->reopened = 0;
-        attempt(executor);
+    struct device *device = &executor->device;
+    if (executor->lost[0]) {
+        lose(executor, executor->lost);
         return;
     }
-    snprintf(why, sizeof why, "the device is now '%.90s'", reply->device.uuid);
-    attempt_failed(executor, reply->kind == REPLY_ERROR ? reply->error.text : why);
-}
-
-static void handle_roofs(struct executor *executor, struct reply *reply)
-{
-    if (reply->kind != REPLY_DEVICE) {
-        attempt_failed(executor, reply->kind == REPLY_ERROR ? reply->error.text : out_of_turn);
-        return;
-    }
-    struct device *device = &reply->device;
     snprintf(device->key, sizeof device->key, "%s", executor->settings.device_key);
-    device->index = executor->device.index;
-    device->cores_shared = executor->device.cores_shared;
-    memcpy(device->counters, executor->device.counters, sizeof device->counters);
-    executor->device = *device;
     json_t *object = device_encode(device);
     char *text = json_dumps(object, JSON_COMPACT);
     json_decref(object);
     executor->stage = STAGE_IDLE;
     write_home(executor, LETTER_DEVICE, text ? text : "");
     free(text);
+}
+
+static void begin(struct executor *executor, char *request)
+{
+    free(executor->request);
+    executor->request = request;
+    executor->stage = STAGE_MEASURING;
+    executor->attempts = 1;
+    executor->reopened = 0;
+    attempt(executor);
+}
+
+static void handle_reopened(struct executor *executor, const struct reply *reply)
+{
+    struct error why;
+    if (reply->kind == REPLY_DEVICE && is_same_device(executor, &reply->device, &why)) {
+        executor->reopening = false;
+        executor->reopened = 0;
+        attempt(executor);
+        return;
+    }
+    if (reply->kind == REPLY_ERROR)
+        why = reply->error;
+    else if (reply->kind != REPLY_DEVICE)
+        error_set(&why, STATUS_SYSTEM, "%s", out_of_turn);
+    attempt_failed(executor, why.text);
 }
 
 static bool is_requested(const struct executor *executor, const struct record *record)
@@ -367,8 +397,6 @@ static void handle_line(struct executor *executor, const char *line)
         attempt_failed(executor, error.text);
     else if (executor->reopening)
         handle_reopened(executor, &reply);
-    else if (executor->stage == STAGE_ROOFS)
-        handle_roofs(executor, &reply);
     else
         handle_record(executor, &reply);
     reply_clear(&reply);
@@ -383,9 +411,8 @@ void executor_step(struct executor *executor)
     enum worker_event event = worker_client_step(executor->client, &line, &why);
     if (event == WORKER_QUIET)
         return;
-    if (executor->stage == STAGE_IDLE) {         /* it ended, or said what nobody asked */
-        worker_client_destroy(executor->client); /* the next work starts a new one */
-        executor->client = NULL;
+    if (executor->stage == STAGE_IDLE) { /* it ended, or said what nobody asked */
+        drop_worker(executor);           /* the next work starts a new one */
     } else if (event == WORKER_LINE) {
         handle_line(executor, line);
     } else {
@@ -397,15 +424,14 @@ void executor_step(struct executor *executor)
 void executor_handle(struct executor *executor, const struct letter *letter)
 {
     if (letter->kind == LETTER_STOP) {
-        worker_client_destroy(executor->client);
-        executor->client = NULL;
+        drop_worker(executor);
         executor->stage = STAGE_STOPPED;
         write_home(executor, LETTER_BYE, "");
         return;
     }
     char *request = strdup(letter->text);
     if (request)
-        begin(executor, STAGE_MEASURING, request);
+        begin(executor, request);
     else
         lose(executor, "no memory");
 }

@@ -140,9 +140,11 @@ static enum status draft_finish(struct draft *draft, struct error *error)
     static const char *const cache_values[] = {
         [CACHE_HOT] = "hot", [CACHE_COLD] = "cold", [CACHE_BOTH] = "hot, cold"};
     struct manifest *manifest = draft->manifest;
-    if (manifest->section_count == 0)
+    bool roofs_only = draft->group_line[words_find(settings_groups, "peaks")] != 0;
+    if (manifest->section_count == 0 && !roofs_only)
         return error_set(error, STATUS_USAGE,
-                         "%s: no workload; add a section such as [conv2d LABEL] or [lstm LABEL]",
+                         "%s: no workload; add a section such as [conv2d LABEL] or [lstm LABEL], or "
+                         "[peaks] to measure the roofs alone",
                          manifest->path);
     enum status status = settings_finish(&draft->settings, manifest->path, error);
     for (size_t i = 0; i < manifest->section_count && status == STATUS_OK; ++i)
@@ -168,6 +170,7 @@ enum status manifest_parse(const char *path, const char *text, size_t length,
     parsed->sweep = draft.settings.sweep;
     parsed->measure = draft.settings.measure;
     parsed->peaks = draft.settings.peaks;
+    parsed->reuse = draft.settings.reuse;
     if (status == STATUS_OK)
         status = text_defaults(parsed, error);
     if (status)
@@ -229,6 +232,7 @@ void manifest_destroy(struct manifest *manifest)
     free(manifest->sections);
     free(manifest->sweep.title);
     free(manifest->sweep.output);
+    free(manifest->reuse);
     free(manifest->path);
     free(manifest->text);
     free(manifest);

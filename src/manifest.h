@@ -77,8 +77,9 @@ struct manifest {
     struct sweep_settings sweep;
     struct measure_settings measure;
     struct roof_request peaks;
+    char *reuse; /* result file whose roofs are taken instead of measured; NULL: measured */
     struct section *sections;
-    size_t section_count;
+    size_t section_count; /* 0: a manifest of [peaks] alone measures the roofs */
 };
 
 /* Sets *manifest, owned by the caller, on success only. `path` "-" reads

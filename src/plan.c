@@ -254,9 +254,9 @@ static enum status draft_make(uint64_t count, struct draft *draft, struct error 
     struct draft made = {.slot_count = 2};
     while (made.slot_count < 2 * count)
         made.slot_count *= 2;
-    made.plan.items = calloc(count, sizeof *made.plan.items);
+    made.plan.items = calloc(count + 1, sizeof *made.plan.items);
     made.slots = calloc(made.slot_count, sizeof *made.slots);
-    made.last = calloc(count, sizeof *made.last);
+    made.last = calloc(count + 1, sizeof *made.last);
     *draft = made;
     return made.plan.items && made.slots && made.last
                ? STATUS_OK
@@ -277,7 +277,7 @@ static enum status draft_fill(struct draft *draft, const struct manifest *manife
     enum status status = STATUS_OK;
     for (size_t i = 0; i < manifest->section_count && status == STATUS_OK; ++i)
         status = section_add(draft, &manifest->sections[i], error);
-    if (status == STATUS_OK && draft->plan.count == 0)
+    if (status == STATUS_OK && draft->plan.count == 0 && draft->plan.excluded > 0)
         status = error_set(error, STATUS_USAGE, "%s: exclude leaves none of %zu configurations",
                            manifest->path, draft->plan.excluded);
     return status;

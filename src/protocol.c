@@ -2,8 +2,10 @@
 
 #include <string.h>
 
-static const char *const op_words[] = {"devices", "describe", "roofs", "measure", NULL};
-static const char *const reply_words[] = {"devices", "device", "record", "error", NULL};
+static const char *const op_words[] = {"devices", "describe", "tune", "roof",
+                                       "roofs",   "measure",  NULL};
+static const char *const reply_words[] = {"devices", "device", "roofs", "roof",
+                                          "record",  "error",  NULL};
 static const char *const counters_words[] = {
     [COUNTERS_AUTO] = "auto", [COUNTERS_REQUIRE] = "require", [COUNTERS_OFF] = "off", NULL};
 static const char *const status_words[] = {"ok",          "system", "usage",       "failed",
@@ -23,7 +25,8 @@ struct request request_default(enum request_op op)
     struct request request = {
         .op = op,
         .measure = {.warmup = 5, .iterations = 20, .min_time = 0.5, .max_time = 15, .verify = true},
-        .peaks = {.launch = true},
+        .peaks = {.launch = true, .transfer = true, .condition = {true, true}},
+        .prove = true,
         .seed = 1,
     };
     memset(request.peaks.memory, true, sizeof request.peaks.memory);
@@ -47,6 +50,22 @@ static json_t *names_of_precisions(const bool *wanted)
         if (wanted[i])
             json_array_append_new(array, json_string(precision_info[i].name));
     return array;
+}
+
+static void encode_peaks(const struct request *request, json_t *object)
+{
+    json_object_set_new(object, "memory", names_of_levels(request->peaks.memory));
+    json_object_set_new(object, "compute", names_of_precisions(request->peaks.compute));
+    json_object_set_new(object, "launch", json_boolean(request->peaks.launch));
+    json_object_set_new(object, "transfer", json_boolean(request->peaks.transfer));
+    json_object_set_new(object, "prove", json_boolean(request->prove));
+}
+
+static void encode_roof(const struct request *request, json_t *object)
+{
+    json_object_set_new(object, "name", json_string(roof_kinds[request->kind].name));
+    json_object_set_new(object, "condition", json_string(roof_condition_name[request->condition]));
+    json_object_set_new(object, "start", json_real(request->start));
 }
 
 static void encode_measure(const struct request *request, json_t *object)
@@ -81,11 +100,10 @@ char *request_encode(const struct request *request)
         json_object_set_new(object, "counters",
                             json_string(counters_words[request->measure.counters]));
     }
-    if (request->op == REQUEST_ROOFS) {
-        json_object_set_new(object, "memory", names_of_levels(request->peaks.memory));
-        json_object_set_new(object, "compute", names_of_precisions(request->peaks.compute));
-        json_object_set_new(object, "launch", json_boolean(request->peaks.launch));
-    }
+    if (request->op == REQUEST_TUNE || request->op == REQUEST_ROOFS)
+        encode_peaks(request, object);
+    if (request->op == REQUEST_ROOF)
+        encode_roof(request, object);
     if (request->op == REQUEST_MEASURE)
         encode_measure(request, object);
     return dump(object);
@@ -101,17 +119,25 @@ static bool listed(const json_t *array, const char *name)
     return false;
 }
 
-static void decode_peaks(const json_t *object, struct roof_request *peaks)
+static void decode_flag(const json_t *object, const char *name, bool *flag)
 {
+    const json_t *value = json_object_get(object, name);
+    if (json_is_boolean(value))
+        *flag = json_is_true(value);
+}
+
+static void decode_peaks(const json_t *object, struct request *request)
+{
+    struct roof_request *peaks = &request->peaks;
     const json_t *memory = json_object_get(object, "memory");
     const json_t *compute = json_object_get(object, "compute");
-    const json_t *launch = json_object_get(object, "launch");
     for (int i = 0; memory && i < LEVEL_COUNT; ++i)
         peaks->memory[i] = listed(memory, memory_level_name[i]);
     for (int i = 0; compute && i < PRECISION_COUNT; ++i)
         peaks->compute[i] = listed(compute, precision_info[i].name);
-    if (launch)
-        peaks->launch = json_is_true(launch);
+    decode_flag(object, "launch", &peaks->launch);
+    decode_flag(object, "transfer", &peaks->transfer);
+    decode_flag(object, "prove", &request->prove);
 }
 
 static void decode_number(const json_t *object, const char *name, double *value)
@@ -132,8 +158,6 @@ static void decode_measure(const json_t *object, struct request *request)
 {
     struct measure_settings *m = &request->measure;
     const json_t *seed = json_object_get(object, "seed");
-    const json_t *kernels = json_object_get(object, "kernels");
-    const json_t *verify = json_object_get(object, "verify");
     decode_integer(object, "warmup", &m->warmup);
     decode_integer(object, "iterations", &m->iterations);
     decode_number(object, "stop", &m->stop);
@@ -143,12 +167,44 @@ static void decode_measure(const json_t *object, struct request *request)
         word_index(counters_words, json_string_value(json_object_get(object, "counters")));
     if (counters >= 0)
         m->counters = (enum counters_choice)counters;
-    if (kernels)
-        m->kernels = json_is_true(kernels);
+    decode_flag(object, "kernels", &m->kernels);
+    decode_flag(object, "verify", &m->verify);
     if (seed)
         request->seed = (uint64_t)json_integer_value(seed);
-    if (verify)
-        m->verify = json_is_true(verify);
+}
+
+static enum status decode_configuration(const json_t *object, struct request *request,
+                                        struct error *error)
+{
+    const char *configuration = json_string_value(json_object_get(object, "configuration"));
+    if (!configuration || strlen(configuration) >= WORKLOAD_TEXT)
+        return error_set(error, STATUS_USAGE,
+                         "op measure needs \"configuration\", e.g. \"conv2d batch=16\"");
+    strcpy(request->configuration, configuration);
+    return STATUS_OK;
+}
+
+static enum status decode_roof(const json_t *object, struct request *request, struct error *error)
+{
+    const char *name = json_string_value(json_object_get(object, "name"));
+    const char *condition = json_string_value(json_object_get(object, "condition"));
+    int word = word_index(roof_condition_name, condition);
+    request->kind = name ? roof_kind_find(name) : -1;
+    if (request->kind < 0)
+        return error_set(error, STATUS_USAGE,
+                         "op roof needs the \"name\" of a roof, e.g. \"dram read\"");
+    request->condition = word < 0 ? ROOF_ALONE : (enum roof_condition)word;
+    decode_number(object, "start", &request->start);
+    return STATUS_OK;
+}
+
+static json_t *names_of_roofs(const bool *found)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < ROOF_KINDS; ++i)
+        if (found[i])
+            json_array_append_new(array, json_string(roof_kinds[i].name));
+    return array;
 }
 
 static enum status load(const char *line, json_t **object, struct error *error)
@@ -173,22 +229,21 @@ enum status request_decode(const char *line, struct request *request, struct err
     const char *word = json_string_value(json_object_get(object, "op"));
     int op = word_index(op_words, word);
     if (op < 0) {
-        status = error_set(error, STATUS_USAGE,
-                           "unknown op '%s'; allowed: devices, describe, roofs, measure",
-                           word ? word : "");
+        status =
+            error_set(error, STATUS_USAGE,
+                      "unknown op '%s'; allowed: devices, describe, tune, roof, roofs, measure",
+                      word ? word : "");
         json_decref(object);
         return status;
     }
     *request = request_default((enum request_op)op);
     request->index = json_integer_value(json_object_get(object, "index"));
-    decode_peaks(object, &request->peaks);
+    decode_peaks(object, request);
     decode_measure(object, request);
-    const char *configuration = json_string_value(json_object_get(object, "configuration"));
-    if (op == REQUEST_MEASURE && (!configuration || strlen(configuration) >= WORKLOAD_TEXT))
-        status = error_set(error, STATUS_USAGE,
-                           "op measure needs \"configuration\", e.g. \"conv2d batch=16\"");
-    else if (configuration)
-        strcpy(request->configuration, configuration);
+    if (op == REQUEST_MEASURE)
+        status = decode_configuration(object, request, error);
+    if (op == REQUEST_ROOF)
+        status = decode_roof(object, request, error);
     json_decref(object);
     return status;
 }
@@ -197,6 +252,7 @@ void reply_init(struct reply *reply)
 {
     memset(reply, 0, sizeof *reply);
     device_init(&reply->device);
+    fields_clear(roof_fields, &reply->roof);
     record_init(&reply->record);
 }
 
@@ -214,6 +270,10 @@ char *reply_encode(const struct reply *reply)
         json_object_set_new(object, "count", json_integer(reply->count));
     if (reply->kind == REPLY_DEVICE)
         json_object_set_new(object, "device", device_encode(&reply->device));
+    if (reply->kind == REPLY_ROOFS)
+        json_object_set_new(object, "roofs", names_of_roofs(reply->found));
+    if (reply->kind == REPLY_ROOF)
+        json_object_set_new(object, "roof", fields_encode(roof_fields, &reply->roof));
     if (reply->kind == REPLY_RECORD)
         json_object_set_new(object, "record", record_encode(&reply->record));
     if (reply->kind == REPLY_ERROR) {
@@ -221,6 +281,13 @@ char *reply_encode(const struct reply *reply)
         json_object_set_new(object, "text", json_string(reply->error.text));
     }
     return dump(object);
+}
+
+static void decode_found(const json_t *object, bool *found)
+{
+    const json_t *roofs = json_object_get(object, "roofs");
+    for (int i = 0; i < ROOF_KINDS; ++i)
+        found[i] = listed(roofs, roof_kinds[i].name);
 }
 
 static enum status decode_error(const json_t *object, struct reply *reply)
@@ -246,6 +313,10 @@ enum status reply_decode(const char *line, struct reply *reply, struct error *er
         status = error_set(error, STATUS_SYSTEM, "unknown reply '%.200s'", line);
     else if (kind == REPLY_DEVICE)
         status = device_decode(json_object_get(object, "device"), &reply->device, error);
+    else if (kind == REPLY_ROOFS)
+        decode_found(object, reply->found);
+    else if (kind == REPLY_ROOF)
+        status = fields_decode(roof_fields, json_object_get(object, "roof"), &reply->roof, error);
     else if (kind == REPLY_RECORD)
         status = record_decode(json_object_get(object, "record"), &reply->record, error);
     else if (kind == REPLY_ERROR)

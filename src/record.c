@@ -211,16 +211,21 @@ enum status record_decode(const json_t *object, struct record *record, struct er
     return status;
 }
 
+const struct roof *device_roof(const struct device *device, const char *name, int64_t condition)
+{
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        if (device->roofs[i].condition == condition && strcmp(device->roofs[i].name, name) == 0)
+            return &device->roofs[i];
+    return NULL;
+}
+
 void device_add_roof(struct device *device, const struct roof *roof)
 {
-    int64_t i = 0;
-    while (i < device->roof_count && (strcmp(device->roofs[i].name, roof->name) != 0 ||
-                                      device->roofs[i].condition != roof->condition))
-        ++i;
-    if (i == ROOFS_MAX)
-        return;
-    device->roofs[i] = *roof;
-    device->roof_count += i == device->roof_count;
+    const struct roof *same = device_roof(device, roof->name, roof->condition);
+    if (same)
+        device->roofs[same - device->roofs] = *roof;
+    else if (device->roof_count < ROOFS_MAX)
+        device->roofs[device->roof_count++] = *roof;
 }
 
 /* NaN is less than anything. */
@@ -229,8 +234,18 @@ static void lift(double *peak, double value)
     *peak = fmax(*peak, value);
 }
 
+/* Bandwidths that the rows, measured while the others work, could never reach do not count. */
+static bool only_together(const struct device *device)
+{
+    bool together = false;
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        together |= device->roofs[i].condition == ROOF_TOGETHER && roof_usable(&device->roofs[i]);
+    return together && strcmp(device->kind, "cpu") == 0;
+}
+
 void device_set_peaks(struct device *device)
 {
+    bool shared = only_together(device);
     double gap[] = {[ROOF_ALONE] = NAN, [ROOF_TOGETHER] = NAN};
     for (int i = 0; i < LEVEL_COUNT; ++i)
         device->peak_bandwidth[i] = NAN;
@@ -242,6 +257,8 @@ void device_set_peaks(struct device *device)
         if (number < 0 || !roof_usable(roof))
             continue;
         const struct roof_kind *kind = &roof_kinds[number];
+        if (kind->level < LEVEL_COUNT && shared && roof->condition != ROOF_TOGETHER)
+            continue;
         if (kind->level < LEVEL_COUNT)
             lift(&device->peak_bandwidth[kind->level], roof->bandwidth);
         else if (kind->measure == ROOF_COMPUTE)

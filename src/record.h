@@ -133,11 +133,14 @@ void record_set_config(struct record *record, const struct config *config);
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error);
 void device_init(struct device *device);
+const struct roof *device_roof(const struct device *device, const char *name,
+                               int64_t condition); /* NULL if there is none */
 /* Replaces the roof of the same kind and condition. */
 void device_add_roof(struct device *device, const struct roof *roof);
 /* Of the usable roofs the highest at each memory level and for each precision and unit, whatever
- * their condition: a ceiling is what nothing exceeds. Launch overhead: the gap, alone if there is
- * such a roof. */
+ * their condition: a ceiling is what nothing exceeds. But the ranks of a CPU share its memory while
+ * they work: of its bandwidths those measured together count, if there are any. Launch overhead: the
+ * gap, alone if there is such a roof. */
 void device_set_peaks(struct device *device);
 
 /* JSON: the fields, "sample": [s, ...] and "kernels": [{...}, ...]; of a device, "roofs": [{...}, ...].

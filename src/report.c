@@ -225,6 +225,18 @@ static const char *precision_name(size_t i)
     return precision_info[i].name;
 }
 
+/* Roofs that theory or counters speak against. */
+static void doubts_print(const struct device *device, FILE *stream)
+{
+    for (int64_t i = 0; i < device->roof_count; ++i) {
+        const struct roof *roof = &device->roofs[i];
+        if (roof->verdict == ROOF_ABOVE_THEORY || roof->verdict == ROOF_CONTRADICTED)
+            fprintf(stream, "   not used: %s, %s, is %s\n", roof->name,
+                    roof_condition_name[roof->condition == ROOF_TOGETHER],
+                    roof_verdict_name[roof->verdict]);
+    }
+}
+
 static void device_print(const struct device *device, size_t row, FILE *stream)
 {
     char text[UNITS_TEXT];
@@ -240,6 +252,7 @@ static void device_print(const struct device *device, size_t row, FILE *stream)
         units_format(device->launch_overhead, "s", text);
         fprintf(stream, "   launch overhead %s\n", text);
     }
+    doubts_print(device, stream);
 }
 
 void report_print(const struct results *results, FILE *stream)
@@ -249,8 +262,10 @@ void report_print(const struct results *results, FILE *stream)
         fprintf(stream, "no memory for the table; the file has it\n");
         return;
     }
-    table_print(results, lines, stream);
-    counts_print(results, stream);
+    if (results->record_count > 0) {
+        table_print(results, lines, stream);
+        counts_print(results, stream);
+    }
     reasons_print(lines, results->record_count, RECORD_FAILED, stream);
     reasons_print(lines, results->record_count, RECORD_SKIPPED, stream);
     fputs("\ndevices and their measured roofs\n", stream);

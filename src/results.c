@@ -144,6 +144,38 @@ int64_t results_device(const struct results *results, const char *key)
     return !row ? -1 : (int64_t)json_integer_value(row);
 }
 
+static bool same_session(const char *a, const char *b)
+{
+    size_t length = strcspn(a, "/");
+    return length == strcspn(b, "/") && strncmp(a, b, length) == 0;
+}
+
+static bool neighbours(const struct device *a, const struct device *b)
+{
+    return strcmp(a->hostname, b->hostname) == 0 && strcmp(a->kind, b->kind) == 0 &&
+           same_session(a->key, b->key);
+}
+
+double results_node_spread(const struct results *results, size_t device, const struct roof *roof)
+{
+    double lowest = INFINITY, highest = -INFINITY, sum = 0.0;
+    int count = 0;
+    for (size_t i = 0; i < results->device_count; ++i) {
+        const struct device *other = &results->devices[i];
+        const struct roof *same = NULL;
+        if (neighbours(&results->devices[device], other))
+            same = device_roof(other, roof->name, roof->condition);
+        double value = same ? roof_value(same) : NAN;
+        if (isnan(value))
+            continue;
+        lowest = fmin(lowest, value);
+        highest = fmax(highest, value);
+        sum += value;
+        ++count;
+    }
+    return count > 1 ? (highest - lowest) / (sum / count) : NAN;
+}
+
 static int compare_records(const void *a, const void *b)
 {
     const struct record *x = *(const struct record *const *)a;

@@ -20,14 +20,15 @@ enum dimension {
     DIM_CONFIG,
     DIM_KERNEL,
     DIM_DEVICE,
+    DIM_ROOF,
     DIM_PRECISION,
     DIM_LEVEL,
     DIM_SAMPLE,
     DIM_COUNT,
     DIM_NONE = DIM_COUNT
 };
-static const char *const dimension_name[DIM_COUNT] = {"config",    "kernel",       "device",
-                                                      "precision", "memory_level", "sample"};
+static const char *const dimension_name[DIM_COUNT] = {
+    "config", "kernel", "device", "device_roof", "precision", "memory_level", "sample"};
 
 /* Elements of a chunk in the first dimension at most, and in all. */
 enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536 };
@@ -57,6 +58,16 @@ static const struct field derived_fields[] = {
     FIELD_OF_FLAGS(struct derived_row, flops_source, source_name, "where the FLOPs come from"),
     FIELD_OF_FLAGS(struct derived_row, bytes_source, source_name, "where the bytes come from"),
     R(count_note, FIELD_TEXT, "1", "why counted FLOPs or bytes are far from the model"),
+    {0},
+};
+
+/* What the file holds for one roof beyond the roof itself. */
+struct roof_row {
+    double node_spread;
+};
+static const struct field roof_row_fields[] = {
+    FIELD(struct roof_row, node_spread, FIELD_DOUBLE, "1",
+          "highest minus lowest of the node's devices, over their mean"),
     {0},
 };
 
@@ -117,7 +128,17 @@ static const struct comment {
      "empty within a tenth of the model; the reasons are what algorithm, kernels and shape show"},
     {"config_algorithm", "as the manifest asks for it; algorithm is what ran"},
     {"config_implementation", "as the manifest asks for it; implementation is what ran"},
-    {"device_peak_bandwidth", "read and written bytes together, measured on this device"},
+    {"device_peak_bandwidth", "read and written bytes together; best of its roofs at the level"},
+    {"device_peak_vector", "best of its roofs"},
+    {"device_peak_tensor", "best of its roofs"},
+    {"device_launch_overhead", "its roof launch gap"},
+    {"device_roof_condition", "alone: they idle; together: all do the same at the same time"},
+    {"device_roof_verdict",
+     "proven: counters saw the work where it should be and nowhere else; above-theory (by 1 % at "
+     "the clock measured meanwhile) and contradicted: an error to look into, not used as a peak"},
+    {"device_roof_flops_ratio", "in a run of its own"},
+    {"device_roof_bytes_ratio", "in a run of its own"},
+    {"device_roof_node_spread", "same kind, condition and session"},
 };
 
 /* All of one file. `code` is the first error of netCDF; after it, everything else does nothing. */
@@ -132,12 +153,14 @@ struct writer {
     /* The struct of each row, as the tables need them; a blank where a dimension is longer than its
      * data. */
     const struct record **records;
-    const void **devices, **row_devices, **kernels, **derived;
-    int64_t *config_device, *kernel_config;
+    const void **devices, **row_devices, **kernels, **derived, **roofs, **roof_rows;
+    int64_t *config_device, *kernel_config, *roof_device;
     struct derived_row *derived_rows;
+    struct roof_row *roof_row;
     struct config *configs; /* workload is NULL where this version does not know the text */
     struct device blank_device;
     struct kernel blank_kernel;
+    struct roof blank_roof;
 };
 
 static bool failed(const struct writer *w)
@@ -536,7 +559,7 @@ static void globals_write(struct writer *w)
         {"summary", "Deep-learning operations, each measured on a device and set against the roofs "
                     "that were measured on the same device (time-based Roofline). One row of "
                     "config per configuration and device; config_device points into device, "
-                    "kernel_config into config."},
+                    "kernel_config into config, device_roof_device into device."},
         {"keywords", "roofline, performance, GPU, deep learning, benchmark"},
         {"source", source},
         {"processing_level", "measured values, and values derived from them by the Roofline model"},
@@ -578,16 +601,19 @@ static struct derived_row derived_row(const struct record *record, const struct 
 
 static void lengths_set(struct writer *w)
 {
-    size_t kernels = 0, samples = 0;
+    size_t kernels = 0, samples = 0, roofs = 0;
     for (size_t i = 0; i < w->results->record_count; ++i) {
         kernels += w->results->records[i].kernel_count;
         if (w->results->records[i].sample_count > samples)
             samples = w->results->records[i].sample_count;
     }
     w->lengths[DIM_CONFIG] = w->results->record_count;
+    for (size_t i = 0; i < w->results->device_count; ++i)
+        roofs += (size_t)w->results->devices[i].roof_count;
     /* A dimension of length 0 would be an unlimited one. */
     w->lengths[DIM_KERNEL] = kernels ? kernels : 1;
     w->lengths[DIM_DEVICE] = w->results->device_count ? w->results->device_count : 1;
+    w->lengths[DIM_ROOF] = roofs ? roofs : 1;
     w->lengths[DIM_SAMPLE] = samples ? samples : 1;
     w->lengths[DIM_PRECISION] = PRECISION_COUNT;
     w->lengths[DIM_LEVEL] = LEVEL_COUNT;
@@ -606,6 +632,10 @@ static void rows_allocate(struct writer *w)
     w->devices = allocate(w, w->lengths[DIM_DEVICE], sizeof *w->devices);
     w->kernels = allocate(w, w->lengths[DIM_KERNEL], sizeof *w->kernels);
     w->kernel_config = allocate(w, w->lengths[DIM_KERNEL], sizeof *w->kernel_config);
+    w->roofs = allocate(w, w->lengths[DIM_ROOF], sizeof *w->roofs);
+    w->roof_rows = allocate(w, w->lengths[DIM_ROOF], sizeof *w->roof_rows);
+    w->roof_row = allocate(w, w->lengths[DIM_ROOF], sizeof *w->roof_row);
+    w->roof_device = allocate(w, w->lengths[DIM_ROOF], sizeof *w->roof_device);
 }
 
 static void rows_free(struct writer *w)
@@ -619,6 +649,10 @@ static void rows_free(struct writer *w)
     free(w->devices);
     free(w->kernels);
     free(w->kernel_config);
+    free(w->roofs);
+    free(w->roof_rows);
+    free(w->roof_row);
+    free(w->roof_device);
 }
 
 static void row_set(struct writer *w, size_t row)
@@ -635,12 +669,30 @@ static void row_set(struct writer *w, size_t row)
     w->derived[row] = &w->derived_rows[row];
 }
 
+static void roofs_set(struct writer *w)
+{
+    size_t row = 0;
+    w->roofs[0] = &w->blank_roof;
+    w->roof_rows[0] = &w->roof_row[0];
+    w->roof_row[0].node_spread = NAN;
+    w->roof_device[0] = -1;
+    for (size_t i = 0; i < w->results->device_count; ++i)
+        for (int64_t j = 0; j < w->results->devices[i].roof_count; ++j, ++row) {
+            const struct roof *roof = &w->results->devices[i].roofs[j];
+            w->roofs[row] = roof;
+            w->roof_row[row].node_spread = results_node_spread(w->results, i, roof);
+            w->roof_rows[row] = &w->roof_row[row];
+            w->roof_device[row] = (int64_t)i;
+        }
+}
+
 static void rows_set(struct writer *w)
 {
     size_t kernel = 0;
     w->devices[0] = &w->blank_device;
     for (size_t i = 0; i < w->results->device_count; ++i)
         w->devices[i] = &w->results->devices[i];
+    roofs_set(w);
     w->kernels[0] = &w->blank_kernel;
     w->kernel_config[0] = -1;
     for (size_t row = 0; row < w->lengths[DIM_CONFIG]; ++row) {
@@ -673,6 +725,10 @@ static void content_write(struct writer *w)
                 "kernel's row of config: index, -1 if there is none", w->kernel_config);
     fields_write(w, kernel_fields, "kernel_", DIM_KERNEL, w->kernels);
     fields_write(w, device_fields, "device_", DIM_DEVICE, w->devices);
+    index_write(w, "device_roof_device", DIM_ROOF, "roof's device: index, -1 if there is none",
+                w->roof_device);
+    fields_write(w, roof_fields, "device_roof_", DIM_ROOF, w->roofs);
+    fields_write(w, roof_row_fields, "device_roof_", DIM_ROOF, w->roof_rows);
 }
 
 /* The path is gone once the file is open: if the process is killed, nothing of it stays. */
@@ -681,6 +737,7 @@ static enum status image_fill(const struct results *results, const char *path, s
     struct writer w = {.results = results};
     device_init(&w.blank_device);
     fields_clear(kernel_fields, &w.blank_kernel);
+    fields_clear(roof_fields, &w.blank_roof);
     lengths_set(&w);
     rows_allocate(&w);
     if (!failed(&w)) {

@@ -35,13 +35,14 @@ int roof_kind_find(const char *name); /* index into roof_kinds, or -1 */
 enum roof_condition { ROOF_ALONE, ROOF_TOGETHER };
 extern const char *const roof_condition_name[]; /* "alone", "together", NULL */
 
-/* Which roofs to measure; a device measures those of them that it has. */
+/* Which roofs to measure, and under which conditions; a device measures those of them that it has.
+ * One without neighbours is measured alone, whichever condition is wanted. */
 struct roof_request {
     bool memory[LEVEL_COUNT]; /* with l1, shared memory too */
     bool compute[PRECISION_COUNT];
     bool launch;
-    bool transfer;        /* between host and device, and from device to device */
-    bool alone, together; /* a device without neighbours is measured alone if either is wanted */
+    bool transfer;     /* between host and device, and from device to device */
+    bool condition[2]; /* by enum roof_condition */
 };
 bool roof_requested(const struct roof_request *request, int kind);
 

@@ -149,6 +149,15 @@ static enum status parse_precisions(const struct setting *setting, const char *t
     return set_parse(words, PRECISION_COUNT, text, target, error);
 }
 
+static enum status parse_conditions(const struct setting *setting, const char *text, void *target,
+                                    struct error *error)
+{
+    const char *const words[] = {"both", roof_condition_name[ROOF_ALONE],
+                                 roof_condition_name[ROOF_TOGETHER], NULL};
+    (void)setting;
+    return set_parse(words, 2, text, target, error);
+}
+
 #define AT(member) offsetof(struct settings, member), sizeof(((struct settings *)0)->member)
 
 /* clang-format off */
@@ -175,6 +184,9 @@ static const struct setting table[] = {
     {PEAKS, "memory", parse_levels, AT(peaks.memory), 0, 0, NULL},
     {PEAKS, "compute", parse_precisions, AT(peaks.compute), 0, 0, NULL},
     {PEAKS, "launch", parse_flag, AT(peaks.launch), 0, 0, NULL},
+    {PEAKS, "transfer", parse_flag, AT(peaks.transfer), 0, 0, NULL},
+    {PEAKS, "condition", parse_conditions, AT(peaks.condition), 0, 0, NULL},
+    {PEAKS, "reuse", parse_text, AT(reuse), 0, 0, NULL},
 };
 /* clang-format on */
 enum { SETTINGS = sizeof table / sizeof *table };
@@ -191,7 +203,9 @@ struct settings settings_default(void)
         .measure = {.warmup = 5, .iterations = 20, .min_time = 0.5, .max_time = 15, .verify = true},
         .peaks = {.memory = {true, true, true, true},
                   .compute = {true, true, true, true, true, true, true},
-                  .launch = true},
+                  .launch = true,
+                  .transfer = true,
+                  .condition = {true, true}},
     };
 }
 

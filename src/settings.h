@@ -13,13 +13,14 @@ struct settings {
     struct sweep_settings sweep;
     struct measure_settings measure;
     struct roof_request peaks;
+    char *reuse;             /* NULL: roofs are measured */
     enum cache_choice cache; /* the axis of sections that do not name one */
     int lines[SETTINGS_MAX]; /* where each key stands, 0: nowhere */
 };
 
 extern const char *const settings_groups[]; /* "sweep", "measure", "peaks", NULL */
 
-/* Everything at its default; title and output NULL, and the caller's to free. */
+/* Everything at its default; title, output and reuse NULL, and the caller's to free. */
 struct settings settings_default(void);
 /* Sets one key; `group` is an index into settings_groups. */
 enum status settings_take(struct settings *settings, int group, const struct ini_line *line,

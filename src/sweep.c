@@ -7,8 +7,10 @@
 
 #include "agreement.h"
 #include "coordinator.h"
+#include "earlier_roofs.h"
 #include "executor.h"
 #include "folder.h"
+#include "node_roofs.h"
 #include "outputs.h"
 #include "report.h"
 #include "results_nc.h"
@@ -24,11 +26,14 @@ struct sweep {
     struct executor *executor;
     char worker_folder[4096];
     char device_key[128];
+    bool roofs_reused; /* this rank's */
     /* rank 0 alone */
     struct plan *plan;
     struct outputs outputs;
     struct results *earlier;
-    struct device *devices; /* of each rank, as opened */
+    struct device *devices;         /* of each rank, as opened */
+    struct device *earlier_devices; /* [peaks] reuse */
+    size_t earlier_device_count;
     struct journal *journal;
 };
 
@@ -111,6 +116,9 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, const struc
         status = load_manifest(created, options, error);
         if (status == STATUS_OK)
             status = look_at_outputs(created, options, error);
+        if (status == STATUS_OK && created->manifest->reuse)
+            status = earlier_roofs_read(created->manifest->reuse, &created->earlier_devices,
+                                        &created->earlier_device_count, error);
     }
     status = agreement_reach(comm, status, error);
     if (status == STATUS_OK)
@@ -139,7 +147,6 @@ static enum status open_executor(struct sweep *sweep, const struct binding *bind
         .binding = *binding,
         .timeout = manifest->sweep.timeout,
         .retries = manifest->sweep.retries,
-        .peaks = manifest->peaks,
         .counters = manifest->measure.counters,
         .device_key = sweep->device_key,
     };
@@ -232,12 +239,45 @@ static enum status compare_devices(struct sweep *sweep, struct error *error)
     return agreement_reach(sweep->comm, status, error);
 }
 
+/* Rank 0 hands every rank the earlier roofs of its device. */
+static void reuse_roofs(struct sweep *sweep)
+{
+    struct device own, *matches = NULL;
+    int missing = 0;
+    if (!sweep->manifest->reuse)
+        return;
+    if (sweep->rank == 0 && !(matches = calloc((size_t)sweep->ranks, sizeof *matches)))
+        MPI_Abort(sweep->comm, 1);
+    for (int i = 0; matches && i < sweep->ranks; ++i) {
+        const struct device *match = earlier_roofs_find(
+            sweep->earlier_devices, sweep->earlier_device_count, &sweep->devices[i]);
+        if (match)
+            matches[i] = *match;
+        missing += !match;
+    }
+    if (missing > 0)
+        log_print(
+            sweep->log, LOG_WARNING,
+            "%s has no roofs of %d of the %d devices (same UUID, driver and power cap): these "
+            "are measured",
+            sweep->manifest->reuse, missing, sweep->ranks);
+    MPI_Scatter(matches, sizeof own, MPI_BYTE, &own, sizeof own, MPI_BYTE, 0, sweep->comm);
+    free(matches);
+    sweep->roofs_reused = own.roof_count > 0;
+    if (sweep->roofs_reused)
+        executor_set_roofs(sweep->executor, &own);
+}
+
 enum status sweep_open_devices(struct sweep *sweep, struct error *error)
 {
     struct binding binding = binding_create(sweep->comm);
     enum status status = open_executor(sweep, &binding, error);
     status = agreement_reach(sweep->comm, status, error);
-    return status ? status : compare_devices(sweep, error);
+    if (status == STATUS_OK)
+        status = compare_devices(sweep, error);
+    if (status == STATUS_OK)
+        reuse_roofs(sweep);
+    return status;
 }
 
 /* Rank 0 begins or goes on with the journal and writes who works on it; every rank learns its
@@ -301,6 +341,16 @@ static void run_loop(struct sweep *sweep, struct coordinator *coordinator)
     }
 }
 
+static void measure_roofs(struct sweep *sweep)
+{
+    const struct node_roofs_settings settings = {
+        .request = sweep->manifest->peaks,
+        .prove = sweep->manifest->measure.counters != COUNTERS_OFF,
+        .skip = sweep->roofs_reused,
+    };
+    node_roofs_measure(sweep->comm, sweep->executor, &settings, &signalled, sweep->log);
+}
+
 enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct error *error)
 {
     struct coordinator *coordinator = NULL;
@@ -320,6 +370,7 @@ enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct err
             MPI_Abort(sweep->comm, 1);
     }
     catch_signals();
+    measure_roofs(sweep);
     executor_start(sweep->executor);
     run_loop(sweep, coordinator);
     if (coordinator)
@@ -346,8 +397,8 @@ enum status sweep_gather(const char *journal, const char *netcdf, const struct l
         return status;
     if (torn)
         log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", journal);
-    if (results->record_count == 0)
-        status = error_set(error, STATUS_SYSTEM, "%s holds no records yet", journal);
+    if (results->record_count == 0 && results->device_count == 0)
+        status = error_set(error, STATUS_SYSTEM, "%s holds nothing yet", journal);
     else
         status = results_nc_write(results, netcdf, error);
     if (status == STATUS_OK) {
@@ -378,5 +429,6 @@ void sweep_destroy(struct sweep *sweep)
     plan_destroy(sweep->plan);
     manifest_destroy(sweep->manifest);
     free(sweep->devices);
+    free(sweep->earlier_devices);
     free(sweep);
 }

@@ -39,7 +39,7 @@ enum parameter_kind {
     PARAMETER_INTEGER, /* value.first */
     PARAMETER_EXTENT,  /* "3" or "3x5": value.first rows, value.second columns */
     PARAMETER_PADDING, /* "same", "valid" or a number: PADDING_SAME, PADDING_VALID or value.first */
-    PARAMETER_WORD /* value.first is the index into words */
+    PARAMETER_WORD     /* value.first is the index into words */
 };
 enum { PADDING_SAME = -1, PADDING_VALID = -2 };
 

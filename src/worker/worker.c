@@ -17,6 +17,7 @@ struct worker {
     const struct device_ops *ops;
     struct device_state *state; /* NULL until opened */
     struct device device;
+    bool tuned; /* the device holds memory for roofs */
 };
 
 static enum status worker_open(struct worker *worker, int64_t index, struct error *error)
@@ -47,6 +48,77 @@ static enum status try_counters(struct worker *worker, struct error *error)
     return STATUS_OK;
 }
 
+static enum status tune_roofs(struct worker *worker, const struct request *request,
+                              bool found[ROOF_KINDS], struct error *error)
+{
+    worker->tuned = true;
+    return worker->ops->tune_roofs(worker->state, &request->peaks, request->prove, found, error);
+}
+
+static void forget_roofs(struct worker *worker)
+{
+    if (worker->tuned)
+        worker->ops->release_roofs(worker->state);
+    worker->tuned = false;
+}
+
+/* A roof that could not be measured is a row that says why. */
+static enum status measure_roof(struct worker *worker, int kind, enum roof_condition condition,
+                                double start, struct roof *roof, struct error *error)
+{
+    roof_init(roof, kind, condition);
+    enum status status = worker->ops->measure_roof(worker->state, kind, start, roof, error);
+    if (status == STATUS_OK || status == STATUS_DEVICE)
+        return status;
+    roof_init(roof, kind, condition);
+    snprintf(roof->setting, sizeof roof->setting, "not measured: %.140s", error->text);
+    return STATUS_OK;
+}
+
+static enum status measure_roofs(struct worker *worker, const struct request *request,
+                                 struct error *error)
+{
+    bool found[ROOF_KINDS] = {false};
+    struct roof roof;
+    enum status status = tune_roofs(worker, request, found, error);
+    for (int kind = 0; kind < ROOF_KINDS && status == STATUS_OK; ++kind)
+        if (found[kind]) {
+            status = measure_roof(worker, kind, ROOF_ALONE, 0.0, &roof, error);
+            if (status == STATUS_OK)
+                device_add_roof(&worker->device, &roof);
+        }
+    if (status == STATUS_DEVICE)
+        return status;
+    device_set_peaks(&worker->device);
+    forget_roofs(worker);
+    return status;
+}
+
+static enum status answer_tune(struct worker *worker, const struct request *request,
+                               struct reply *reply, struct error *error)
+{
+    enum status status = worker_open(worker, 0, error);
+    if (status == STATUS_OK)
+        status = tune_roofs(worker, request, reply->found, error);
+    if (status)
+        return status;
+    reply->kind = REPLY_ROOFS;
+    return STATUS_OK;
+}
+
+static enum status answer_roof(struct worker *worker, const struct request *request,
+                               struct reply *reply, struct error *error)
+{
+    if (!worker->tuned)
+        return error_set(error, STATUS_USAGE, "op roof comes after op tune");
+    enum status status = measure_roof(worker, (int)request->kind, request->condition,
+                                      request->start, &reply->roof, error);
+    if (status)
+        return status;
+    reply->kind = REPLY_ROOF;
+    return STATUS_OK;
+}
+
 static enum status answer_device(struct worker *worker, const struct request *request,
                                  struct reply *reply, struct error *error)
 {
@@ -55,7 +127,7 @@ static enum status answer_device(struct worker *worker, const struct request *re
         request->measure.counters != COUNTERS_OFF)
         status = try_counters(worker, error);
     if (status == STATUS_OK && request->op == REQUEST_ROOFS)
-        status = worker->ops->measure_roofs(worker->state, &request->peaks, &worker->device, error);
+        status = measure_roofs(worker, request, error);
     if (status)
         return status;
     reply->kind = REPLY_DEVICE;
@@ -67,6 +139,7 @@ static enum status answer_record(struct worker *worker, const struct request *re
                                  struct reply *reply, struct error *error)
 {
     enum status status = worker_open(worker, 0, error);
+    forget_roofs(worker);
     if (status == STATUS_OK)
         status = measure_config(worker->ops, worker->state, request, &reply->record, error);
     if (status)
@@ -82,11 +155,20 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
     enum status status = request_decode(line, &request, error);
     if (status)
         return status;
-    if (request.op == REQUEST_DEVICES)
+    switch (request.op) {
+    case REQUEST_DEVICES:
         return answer_devices(worker, reply, error);
-    if (request.op == REQUEST_MEASURE)
+    case REQUEST_TUNE:
+        return answer_tune(worker, &request, reply, error);
+    case REQUEST_ROOF:
+        return answer_roof(worker, &request, reply, error);
+    case REQUEST_MEASURE:
         return answer_record(worker, &request, reply, error);
-    return answer_device(worker, &request, reply, error);
+    case REQUEST_DESCRIBE:
+    case REQUEST_ROOFS:
+    default:
+        return answer_device(worker, &request, reply, error);
+    }
 }
 
 /* Returns STATUS_DEVICE once the device is lost. */
@@ -162,7 +244,9 @@ int main(int argc, char **argv)
         return 1;
     }
     enum status status = serve(&worker, replies);
-    if (status != STATUS_DEVICE)
+    if (status != STATUS_DEVICE) {
+        forget_roofs(&worker);
         worker.ops->close(worker.state);
+    }
     return status == STATUS_DEVICE ? 4 : 0;
 }

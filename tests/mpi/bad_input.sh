@@ -17,12 +17,12 @@ says "nowhere.ini"
 write_sweep sweep.ini
 sed 's/^filters/fliters/' sweep.ini >typo.ini
 expect 2 run 2 typo.ini
-says "typo.ini:17: "
+says "typo.ini:18: "
 says "did you mean 'filters'"
 [ "$(grep -c 'did you mean' output)" = 1 ] || fail "more than one rank reports the error"
 sed 's/^batch = .*/batch = 0/' sweep.ini >zero.ini
 expect 2 "$roofsweep" zero.ini
-says "zero.ini:13: "
+says "zero.ini:14: "
 sed 's/^batch = .*/batch = 99999999999/' sweep.ini >large.ini
 expect 2 "$roofsweep" large.ini
 says "1048576"
@@ -54,6 +54,11 @@ says "--overwrite"
 [ "$(cat taken.nc)" = precious ] || fail "an existing output was touched"
 expect 2 "$roofsweep" --resume --output taken.nc sweep.ini
 says "journal"
+
+# Roofs can be reused from a result only; which is found out before anything is measured.
+sed 's/^condition = .*/reuse = taken.nc/' sweep.ini >reuse.ini
+expect 2 run 2 reuse.ini
+says "taken.nc"
 
 # A journal with a damaged line in the middle is refused by its number.
 sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/' sweep.ini

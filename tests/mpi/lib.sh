@@ -69,6 +69,7 @@ iterations = 3
 [peaks]
 memory = dram
 compute = fp32
+condition = together
 [conv2d grid]
 batch = 1, 2
 height = 8:16:+2

@@ -48,10 +48,52 @@ static void roofs_round_trip(void **state)
     request.peaks.memory[LEVEL_L2] = false;
     request.peaks.compute[PRECISION_FP64] = false;
     request.peaks.launch = false;
+    request.peaks.transfer = false;
+    request.prove = false;
     char *line = request_encode(&request);
     assert_int_equal(request_decode(line, &copy, &error), STATUS_OK);
     free(line);
     assert_memory_equal(&copy.peaks, &request.peaks, sizeof copy.peaks);
+    assert_false(copy.prove);
+}
+
+static void roof_round_trips(void **state)
+{
+    (void)state;
+    struct request copy, request = request_default(REQUEST_ROOF);
+    struct error error;
+    request.kind = roof_kind_find("dram read");
+    request.condition = ROOF_TOGETHER;
+    request.start = 1735689600.125;
+    char *line = request_encode(&request);
+    assert_int_equal(request_decode(line, &copy, &error), STATUS_OK);
+    free(line);
+    assert_int_equal(copy.kind, request.kind);
+    assert_int_equal(copy.condition, ROOF_TOGETHER);
+    assert_true(copy.start == 1735689600.125);
+
+    struct reply reply, other;
+    reply_init(&reply);
+    reply_init(&other);
+    reply.kind = REPLY_ROOFS;
+    reply.found[roof_kind_find("fp8 tensor library")] = true;
+    line = reply_encode(&reply);
+    assert_int_equal(reply_decode(line, &other, &error), STATUS_OK);
+    free(line);
+    assert_memory_equal(other.found, reply.found, sizeof reply.found);
+
+    reply.kind = REPLY_ROOF;
+    roof_init(&reply.roof, (int)request.kind, ROOF_TOGETHER);
+    double seconds[] = {0.5};
+    roof_set_samples(&reply.roof, 1e9, seconds, 1);
+    line = reply_encode(&reply);
+    assert_int_equal(reply_decode(line, &other, &error), STATUS_OK);
+    free(line);
+    assert_string_equal(other.roof.name, "dram read");
+    assert_int_equal(other.roof.condition, ROOF_TOGETHER);
+    assert_true(other.roof.bandwidth == 2e9 && isnan(other.roof.performance));
+    reply_clear(&other);
+    reply_clear(&reply);
 }
 
 static void short_requests_take_defaults(void **state)
@@ -75,6 +117,7 @@ static void nonsense_is_refused(void **state)
                                         "[]",   "{\"op\":\"dance\"}",
                                         "{}",   "{\"op\":",
                                         "null", "{\"op\":\"measure\"}",
+                                        "{\"op\":\"roof\"}", "{\"op\":\"roof\",\"name\":\"slate\"}",
                                         "5\n",  "{\"op\":\"a\",\"op\":\"b\"}"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i) {
         struct request request;
@@ -116,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(request_round_trips),          cmocka_unit_test(roofs_round_trip),
+        cmocka_unit_test(roof_round_trips),
         cmocka_unit_test(short_requests_take_defaults), cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(replies_round_trip),
     };

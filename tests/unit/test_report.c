@@ -49,7 +49,7 @@ static void test_sizes(void **state)
     struct results *results = results_create();
     struct error error;
     char *text = report_text(results);
-    assert_non_null(strstr(text, "0 configurations"));
+    assert_null(strstr(text, "configurations")); /* roofs alone */
     free(text);
     for (int i = 0; i < 1000; ++i) {
         struct record record;

@@ -1,0 +1,170 @@
+#include "node_roofs.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "clock.h"
+
+static const double tune_timeout = 300, roof_timeout = 60; /* s */
+/* s from the agreement to the common start: the slowest worker must be ready by then. */
+static const double lead = 0.03;
+/* After so many lost workers a device gets no more roofs. */
+enum { LOSSES_MOST = 3 };
+
+struct party {
+    MPI_Comm node;
+    int rank, count;
+    struct executor *executor;
+    const struct node_roofs_settings *settings;
+    const volatile sig_atomic_t *interrupted;
+    const struct log *log;
+    struct device device;   /* the executor's, with the roofs so far */
+    bool found[ROOF_KINDS]; /* of this device */
+    int owners[ROOF_KINDS]; /* devices of the node that have it */
+    int losses;             /* of this rank's workers */
+    bool leaving;           /* some rank was interrupted */
+};
+
+/* All ranks of the node arrive, and know the latest of the moments that they bring. The waiting
+ * ranks sleep: MPI's own waiting would take the cores of whoever is being measured. */
+static double meet(struct party *party, double moment)
+{
+    const struct timespec nap = {.tv_nsec = 100000};
+    double own[] = {moment, *party->interrupted != 0}, all[2];
+    MPI_Request request;
+    int done = 0;
+    MPI_Iallreduce(own, all, 2, MPI_DOUBLE, MPI_MAX, party->node, &request);
+    for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done;
+         MPI_Test(&request, &done, MPI_STATUS_IGNORE))
+        nanosleep(&nap, NULL);
+    party->leaving = all[1] > 0.0;
+    return all[0];
+}
+
+/* No roofs are a loss for what is derived from them, not a reason to measure nothing. */
+static enum status tune(struct party *party)
+{
+    struct request request = request_default(REQUEST_TUNE);
+    struct reply reply;
+    struct error error;
+    request.peaks = party->settings->request;
+    request.prove = party->settings->prove;
+    reply_init(&reply);
+    enum status status =
+        executor_ask(party->executor, &request, REPLY_ROOFS, tune_timeout, &reply, &error);
+    if (status == STATUS_OK)
+        memcpy(party->found, reply.found, sizeof party->found);
+    else
+        log_print(party->log, LOG_WARNING, "%s on %s: no roofs: %s", party->device.uuid,
+                  party->device.hostname, error.text);
+    reply_clear(&reply);
+    return status;
+}
+
+/* A lost worker takes what was tuned with it: a new one tunes anew. */
+static void tune_until_done(struct party *party)
+{
+    struct error error;
+    memset(party->found, 0, sizeof party->found);
+    while (tune(party) == STATUS_DEVICE)
+        if (executor_reopen(party->executor, &error) || ++party->losses >= LOSSES_MOST)
+            return;
+}
+
+/* The roof that a worker was lost over is not tried again. */
+static void recover(struct party *party, int lost_over)
+{
+    struct error error;
+    bool wanted[ROOF_KINDS];
+    memcpy(wanted, party->found, sizeof wanted);
+    memset(party->found, 0, sizeof party->found);
+    if (executor_reopen(party->executor, &error) || ++party->losses >= LOSSES_MOST)
+        return;
+    tune_until_done(party);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        party->found[kind] = party->found[kind] && wanted[kind] && kind != lost_over;
+}
+
+static void add_unmeasured(struct party *party, int kind, enum roof_condition condition,
+                           const char *why)
+{
+    struct roof roof;
+    roof_init(&roof, kind, condition);
+    snprintf(roof.setting, sizeof roof.setting, "not measured: %.140s", why);
+    device_add_roof(&party->device, &roof);
+}
+
+static void measure(struct party *party, int kind, enum roof_condition condition, double start)
+{
+    struct request request = request_default(REQUEST_ROOF);
+    struct reply reply;
+    struct error error;
+    request.kind = kind;
+    request.condition = condition;
+    request.start = start;
+    reply_init(&reply);
+    enum status status =
+        executor_ask(party->executor, &request, REPLY_ROOF, roof_timeout, &reply, &error);
+    if (status == STATUS_OK)
+        device_add_roof(&party->device, &reply.roof);
+    else
+        add_unmeasured(party, kind, condition, error.text);
+    if (status == STATUS_DEVICE)
+        recover(party, kind);
+    reply_clear(&reply);
+}
+
+static bool wants_alone(const struct party *party, int kind)
+{
+    return party->settings->request.condition[ROOF_ALONE] || party->owners[kind] == 1;
+}
+
+static void measure_alone(struct party *party)
+{
+    for (int turn = 0; turn < party->count && !party->leaving; ++turn) {
+        for (int kind = 0; kind < ROOF_KINDS && turn == party->rank; ++kind)
+            if (party->found[kind] && wants_alone(party, kind) && !*party->interrupted)
+                measure(party, kind, ROOF_ALONE, 0.0);
+        meet(party, 0.0);
+    }
+}
+
+static void measure_together(struct party *party)
+{
+    for (int kind = 0; kind < ROOF_KINDS && !party->leaving; ++kind) {
+        if (party->owners[kind] < 2 || !party->settings->request.condition[ROOF_TOGETHER])
+            continue;
+        double start = meet(party, clock_epoch() + lead);
+        if (party->found[kind] && !party->leaving)
+            measure(party, kind, ROOF_TOGETHER, start);
+    }
+}
+
+void node_roofs_measure(MPI_Comm comm, struct executor *executor,
+                        const struct node_roofs_settings *settings,
+                        const volatile sig_atomic_t *interrupted, const struct log *log)
+{
+    struct party party = {
+        .executor = executor,
+        .settings = settings,
+        .interrupted = interrupted,
+        .log = log,
+        .device = *executor_device(executor),
+    };
+    int found[ROOF_KINDS];
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &party.node);
+    MPI_Comm_rank(party.node, &party.rank);
+    MPI_Comm_size(party.node, &party.count);
+    if (!settings->skip)
+        tune_until_done(&party);
+    meet(&party, 0.0);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        found[kind] = party.found[kind];
+    MPI_Allreduce(found, party.owners, ROOF_KINDS, MPI_INT, MPI_SUM, party.node);
+    measure_alone(&party);
+    measure_together(&party);
+    MPI_Comm_free(&party.node);
+    if (!settings->skip)
+        executor_set_roofs(executor, &party.device);
+}

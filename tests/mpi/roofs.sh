@@ -1,0 +1,119 @@
+#!/bin/sh
+# Roofs of a node's devices: alone and together, in the file, used again, and with workers that fail.
+. "$(dirname "$0")/lib.sh"
+[ "$(nproc)" -ge 2 ] || exit 77 # two ranks on one core are one device
+write_sweep sweep.ini
+sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/
+        s/^memory = .*/memory = dram, l1/; s/^condition = .*/condition = both/' sweep.ini
+
+# roofs FILE CODE: `of(device, condition)` is a device's roofs by name.
+roofs() {
+    python '
+import sys, numpy, xarray
+data = xarray.open_dataset(sys.argv[1]).load()
+def of(device, condition):
+    rows = (data.device_roof_device == device) & (data.device_roof_condition == condition)
+    return {name: data.isel(device_roof=i) for i, name in enumerate(data.device_roof_name.values)
+            if rows.values[i]}
+wanted = {f"{level} {way}" for level in ("dram", "l1") for way in ("read", "write", "copy", "triad")}
+wanted |= {"fp32 vector", "launch gap"}
+'"$2" "$1" || fail "$1"
+}
+
+expect 0 run 2 sweep.ini
+roofs sweep.nc '
+for device in 0, 1:
+    alone, together = of(device, 0), of(device, 1)
+    assert set(alone) == wanted and set(together) == wanted, (set(alone), set(together))
+    for row in alone.values():
+        values = [row.device_roof_bandwidth, row.device_roof_performance, row.device_roof_time]
+        assert numpy.isfinite(values).sum() == 1 and numpy.nanmax(values) > 0, row
+        assert row.device_roof_samples >= 3 and row.device_roof_spread >= 0
+        assert 0 < row.device_roof_median <= 1 and row.device_roof_setting
+        assert row.device_roof_verdict == 0 # no counters, no theory
+    peak = data.device_peak_bandwidth[device, list(data.memory_level_name.values).index("l1")]
+    best = max(row.device_roof_bandwidth for name, row in together.items() if name.startswith("l1"))
+    assert peak == best, (peak, best)
+# Together means together: both began each roof at the same moment, and one after the other alone.
+for name in wanted:
+    starts = [of(device, 1)[name].device_roof_start_time for device in (0, 1)]
+    assert abs(starts[0] - starts[1]) < 0.02, (name, starts)
+spans = [[row.device_roof_start_time for row in of(device, 0).values()] for device in (0, 1)]
+assert max(spans[0]) < min(spans[1]) or max(spans[1]) < min(spans[0]), spans
+spread = data.device_roof_node_spread
+assert (spread >= 0).all() and spread.sizes["device_roof"] == 4 * len(wanted)
+'
+
+# Used again: the same figures, their origin, and nothing measured.
+sed 's/^condition = .*/reuse = sweep.nc/' sweep.ini >again.ini
+expect 0 run 2 again.ini
+roofs again.nc '
+before = xarray.open_dataset("sweep.nc").load()
+assert (data.device_roofs_reused == "sweep.nc").all()
+assert (before.device_roofs_reused == "").all()
+for name in "device_roof_bandwidth", "device_roof_start_time", "device_peak_bandwidth":
+    assert numpy.array_equal(before[name], data[name], equal_nan=True), name
+assert (data.status == 0).all()
+'
+# One rank has all cores: another device than those of the file.
+expect 0 "$ROOFSWEEP_BIN/roofsweep" --output other.nc again.ini
+says "sweep.nc has no roofs of 1 of the 1 devices"
+roofs other.nc '
+assert set(of(0, 0)) == wanted and not of(0, 1)
+assert (data.device_roofs_reused == "").all()
+'
+
+# A worker that is lost over one roof: the others are measured, and the rows too.
+mkdir bin
+cp "$ROOFSWEEP_BIN/roofsweep" bin/
+export REAL="$ROOFSWEEP_BIN/roofsweep-worker-cpu"
+ROOFSWEEP_BIN=$work/bin
+worker() {
+    printf '#!/bin/sh\n%s\n' "$1" >bin/roofsweep-worker-cpu
+    chmod +x bin/roofsweep-worker-cpu
+}
+worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
+while read -r line; do
+    case $line in *\"dram\ copy\"*) echo "the bus is gone" >&2; break ;; esac
+    printf "%s\n" "$line"
+done | "$REAL"'
+expect 0 run 2 --output lost.nc sweep.ini
+roofs lost.nc '
+assert set(of(0, 0)) == wanted and set(of(1, 0)) == wanted
+for device in 0, 1:
+    rank = int(str(data.device_key.values[device]).split("/")[1])
+    for name, row in of(device, 0).items():
+        values = [row.device_roof_bandwidth, row.device_roof_performance, row.device_roof_time]
+        if rank == 1 and name == "dram copy":
+            assert numpy.isnan(values).all() and "not measured" in str(row.device_roof_setting.values)
+        else:
+            assert numpy.isfinite(values).any(), (rank, name)
+assert (data.status == 0).all()
+'
+
+# One that never can tune: no roofs, and that is said.
+worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
+while read -r line; do
+    case $line in *\"tune\"*) exit 7 ;; esac
+    printf "%s\n" "$line"
+done | "$REAL"'
+expect 0 run 2 --output none.nc sweep.ini
+says "no roofs"
+roofs none.nc '
+rank = [int(str(key).split("/")[1]) for key in data.device_key.values]
+assert set(of(rank.index(0), 0)) == wanted and not of(rank.index(1), 0)
+assert numpy.isnan(data.device_peak_bandwidth[rank.index(1)]).all()
+assert (data.status == 0).all()
+'
+
+# Roofs alone: a manifest without workloads.
+worker 'exec "$REAL"'
+printf '[sweep]\ndevice = cpu\n[peaks]\nmemory = l1\ncompute = fp64\n' >roofs.ini
+expect 0 run 2 roofs.ini
+says "vector peak fp64"
+roofs roofs.nc '
+assert data.sizes["config"] == 0 and data.sizes["device"] == 2
+assert {"l1 read", "fp64 vector", "launch gap"} <= set(of(0, 0))
+'
+expect 0 "$ROOFSWEEP_BIN/roofsweep" --dry-run roofs.ini
+says "configurations: 0"

@@ -1,0 +1,103 @@
+/* Roofs of an earlier result file, back from netCDF as they were written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "earlier_roofs.h"
+#include "results_nc.h"
+#include "sample.h"
+
+static const char path[] = "earlier_roofs_test.nc", journal[] = "earlier_roofs_test.nc.journal";
+
+static int write_sample(void **state)
+{
+    (void)state;
+    struct results *results = sample_results(journal);
+    struct error error;
+    assert_int_equal(results_nc_write(results, path, &error), STATUS_OK);
+    results_destroy(results);
+    return 0;
+}
+
+static int remove_sample(void **state)
+{
+    (void)state;
+    return unlink(path) | unlink(journal);
+}
+
+static void they_come_back_whole(void **state)
+{
+    (void)state;
+    struct device *devices, gpu = gpu_device();
+    size_t count;
+    struct error error = {""};
+    assert_int_equal(earlier_roofs_read(path, &devices, &count, &error), STATUS_OK);
+    const struct device *found = earlier_roofs_find(devices, count, &gpu);
+    assert_non_null(found);
+    assert_string_equal(found->roofs_reused, path);
+    assert_int_equal(found->roof_count, gpu.roof_count);
+    for (int64_t i = 0; i < gpu.roof_count; ++i) {
+        json_t *written = fields_encode(roof_fields, &gpu.roofs[i]);
+        json_t *read = fields_encode(roof_fields, &found->roofs[i]);
+        assert_true(json_equal(written, read));
+        json_decref(written);
+        json_decref(read);
+    }
+    struct device again = gpu;
+    memcpy(again.roofs, found->roofs, sizeof again.roofs);
+    device_set_peaks(&again);
+    assert_true(again.peak_bandwidth[LEVEL_DRAM] == gpu.peak_bandwidth[LEVEL_DRAM]);
+    assert_true(again.peak_tensor[PRECISION_FP16] == gpu.peak_tensor[PRECISION_FP16]);
+    free(devices);
+}
+
+/* Another card, another driver or another power cap: other roofs. */
+static void only_the_same_device_is_found(void **state)
+{
+    (void)state;
+    struct device *devices, cpu = cpu_device();
+    size_t count;
+    struct error error = {""};
+    assert_int_equal(earlier_roofs_read(path, &devices, &count, &error), STATUS_OK);
+    assert_non_null(earlier_roofs_find(devices, count, &cpu)); /* no power cap known, both times */
+    struct device other = gpu_device();
+    other.power_limit = 500;
+    assert_null(earlier_roofs_find(devices, count, &other));
+    other = gpu_device();
+    strcpy(other.driver_version, "590.0");
+    assert_null(earlier_roofs_find(devices, count, &other));
+    other = gpu_device();
+    other.uuid[0] = 'X';
+    assert_null(earlier_roofs_find(devices, count, &other));
+    free(devices);
+}
+
+static void what_is_no_result_is_refused(void **state)
+{
+    (void)state;
+    static const char *const files[] = {TEST_DATA_DIR "/golden.cdl", "no such file.nc",
+                                        TEST_DATA_DIR "/paper_h200.nc"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; ++i) {
+        struct device *devices;
+        size_t count;
+        struct error error = {""};
+        assert_int_equal(earlier_roofs_read(files[i], &devices, &count, &error), STATUS_USAGE);
+        assert_non_null(strstr(error.text, files[i]));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(they_come_back_whole),
+        cmocka_unit_test(only_the_same_device_is_found),
+        cmocka_unit_test(what_is_no_result_is_refused),
+    };
+    return cmocka_run_group_tests(tests, write_sample, remove_sample);
+}
