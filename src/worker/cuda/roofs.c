@@ -96,19 +96,19 @@ static enum status way_size(struct roofs *roofs, struct winner *winner, double a
 }
 
 /* Work per second, the best of a few runs; after one that shows that it cannot win, no more. */
-static enum status trial_rate(struct roofs *roofs, struct winner *trial, double best, double *rate,
+static enum status trial_rate(struct roofs *roofs, struct winner *tried, double best, double *rate,
                               struct error *error)
 {
     enum { RUNS = 3 };
     const double hopeless = 0.8;
     double seconds, shortest;
-    TRY(run_time(roofs, trial, &seconds, error)); /* loads the code, warms the cache */
-    TRY(way_size(roofs, trial, trial_time, &shortest, error));
-    for (int i = 1; i < RUNS && work_of(&trial->way) / shortest > hopeless * best; ++i) {
-        TRY(run_time(roofs, trial, &seconds, error));
+    TRY(run_time(roofs, tried, &seconds, error)); /* loads the code, warms the cache */
+    TRY(way_size(roofs, tried, trial_time, &shortest, error));
+    for (int i = 1; i < RUNS && work_of(&tried->way) / shortest > hopeless * best; ++i) {
+        TRY(run_time(roofs, tried, &seconds, error));
         shortest = fmin(shortest, seconds);
     }
-    *rate = work_of(&trial->way) / shortest;
+    *rate = work_of(&tried->way) / shortest;
     return STATUS_OK;
 }
 
@@ -119,15 +119,11 @@ static void way_stretch(struct way *way, double rate)
         way->iterations = (int64_t)fmax(1.0, rate * sample_time / way->work);
 }
 
-static enum status trial(struct roofs *roofs, int kind, int candidate, int candidates,
-                         struct winner *trial, double best, double *rate, struct error *error)
+static enum status trial(struct roofs *roofs, int kind, int candidate, struct winner *tried,
+                         double best, double *rate, struct error *error)
 {
-    const struct roof_family *family = trial->family;
-    *rate = INFINITY; /* of a way without rival, which need not be tried */
-    TRY(family->choose(roofs, kind, candidate, &trial->way, error));
-    if (candidates > 1 || trial->way.elastic)
-        TRY(trial_rate(roofs, trial, best, rate, error));
-    return STATUS_OK;
+    TRY(tried->family->choose(roofs, kind, candidate, &tried->way, error));
+    return trial_rate(roofs, tried, best, rate, error);
 }
 
 /* One that cannot be done is passed over; if none can, the first one's reason is kept. Fails only
@@ -142,7 +138,7 @@ static enum status winner_find(struct roofs *roofs, int kind, int candidates, st
         struct winner tried = {.family = winner->family};
         struct error reason;
         double rate;
-        enum status status = trial(roofs, kind, i, candidates, &tried, best, &rate, &reason);
+        enum status status = trial(roofs, kind, i, &tried, best, &rate, &reason);
         if (status == STATUS_DEVICE) {
             *error = reason;
             return status;
@@ -157,7 +153,7 @@ static enum status winner_find(struct roofs *roofs, int kind, int candidates, st
         }
     }
     found.refusal = best > 0.0 ? STATUS_OK : refusal;
-    if (isfinite(best))
+    if (best > 0.0)
         way_stretch(&found.way, best);
     *winner = found;
     return STATUS_OK;
@@ -312,15 +308,15 @@ void roofs_release(struct device_state *state)
 
 /* ---- measure ---- */
 
-/* Runs until the clock has settled under this load, and on until `start`. */
+/* Runs until the clock has settled under this load; or, with a common start, until then. */
 static enum status warm_up(struct roofs *roofs, const struct winner *winner, double start,
                            double *seconds, struct error *error)
 {
-    const double settling = 0.02; /* s */
-    double begin = clock_monotonic();
+    const double settling = 0.015, margin = 0.5e-3; /* s */
+    double end = start > 0.0 ? start - margin : clock_epoch() + settling;
     do
         TRY(run_time(roofs, winner, seconds, error));
-    while (clock_monotonic() - begin < settling || clock_epoch() + 2.0 * *seconds < start);
+    while (clock_epoch() + (start > 0.0 ? *seconds : 0.0) < end);
     return STATUS_OK;
 }
 

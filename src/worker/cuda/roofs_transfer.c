@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t transfer_bytes = (size_t)256 << 20;
+/* Long enough that a copy's start is below 1 % of it; a host's link is slower, and may be shared by
+ * all devices of the node. */
+static const size_t host_bytes = (size_t)128 << 20, remote_bytes = (size_t)256 << 20;
 
 struct transfer {
     void *host; /* owned, pinned; NULL: not yet */
@@ -24,20 +26,20 @@ static enum status host_open(struct roofs *roofs, struct error *error)
     void *host;
     if (transfer->host)
         return STATUS_OK;
-    TRY(CUDA(cudaHostAlloc(&host, transfer_bytes, cudaHostAllocDefault)));
+    TRY(CUDA(cudaHostAlloc(&host, host_bytes, cudaHostAllocDefault)));
     transfer->host = host;
-    return CUDA(cudaMemcpyAsync(host, roofs->results.data, transfer_bytes, cudaMemcpyDeviceToHost,
+    return CUDA(cudaMemcpyAsync(host, roofs->results.data, host_bytes, cudaMemcpyDeviceToHost,
                                 roofs->state->stream));
 }
 
 static cudaError_t copy_from_host(struct transfer *transfer, void *local, cudaStream_t stream)
 {
-    return cudaMemcpyAsync(local, transfer->host, transfer_bytes, cudaMemcpyHostToDevice, stream);
+    return cudaMemcpyAsync(local, transfer->host, host_bytes, cudaMemcpyHostToDevice, stream);
 }
 
 static cudaError_t copy_to_host(struct transfer *transfer, void *local, cudaStream_t stream)
 {
-    return cudaMemcpyAsync(transfer->host, local, transfer_bytes, cudaMemcpyDeviceToHost, stream);
+    return cudaMemcpyAsync(transfer->host, local, host_bytes, cudaMemcpyDeviceToHost, stream);
 }
 
 /* ---- to the next device ---- */
@@ -48,7 +50,7 @@ static cudaError_t remote_allocate(struct transfer *transfer)
     void *remote = NULL;
     cudaError_t code = cudaSetDevice(transfer->next);
     if (code == cudaSuccess)
-        code = cudaMalloc(&remote, transfer_bytes);
+        code = cudaMalloc(&remote, remote_bytes);
     cudaError_t back = cudaSetDevice(transfer->own);
     if (code == cudaSuccess)
         transfer->remote = remote;
@@ -101,20 +103,20 @@ static enum status remote_open(struct roofs *roofs, struct error *error)
 
 static cudaError_t copy_to_next(struct transfer *transfer, void *local, cudaStream_t stream)
 {
-    return cudaMemcpyPeerAsync(transfer->remote, transfer->next, local, transfer->own,
-                               transfer_bytes, stream);
+    return cudaMemcpyPeerAsync(transfer->remote, transfer->next, local, transfer->own, remote_bytes,
+                               stream);
 }
 
 /* ---- the family ---- */
 
 static const struct direction {
-    const char *roof, *what;
+    const char *roof, *what; /* `what`: of a host's */
     enum status (*open)(struct roofs *roofs, struct error *error);
     cudaError_t (*copy)(struct transfer *transfer, void *local, cudaStream_t stream);
 } directions[] = {
     {"host to device", "from pinned memory", host_open, copy_from_host},
     {"device to host", "to pinned memory", host_open, copy_to_host},
-    {"device to device", "to the next device", remote_open, copy_to_next},
+    {"device to device", NULL, remote_open, copy_to_next},
 };
 enum { DIRECTIONS = sizeof directions / sizeof *directions };
 
@@ -145,16 +147,17 @@ static enum status transfer_choose(struct roofs *roofs, int kind, int candidate,
         roofs->transfer = calloc(1, sizeof *roofs->transfer);
     if (!roofs->transfer)
         return error_set(error, STATUS_FAILED, "no memory");
-    TRY(roofs_reserve(roofs, &roofs->results, transfer_bytes, error));
-    TRY(direction->open(roofs, error));
-    *way = (struct way){
-        .row = direction, .bytes = transfer_bytes, .iterations = 1, .work = (double)transfer_bytes};
     const struct transfer *transfer = roofs->transfer;
-    if (direction->open == remote_open)
-        snprintf(way->text, sizeof way->text, "%zu MiB, device %d to %d, %s", transfer_bytes >> 20,
+    bool remote = direction->open == remote_open;
+    size_t bytes = remote ? remote_bytes : host_bytes;
+    TRY(roofs_reserve(roofs, &roofs->results, bytes, error));
+    TRY(direction->open(roofs, error));
+    *way = (struct way){.row = direction, .bytes = bytes, .iterations = 1, .work = (double)bytes};
+    if (remote)
+        snprintf(way->text, sizeof way->text, "%zu MiB, device %d to %d, %s", bytes >> 20,
                  transfer->own, transfer->next, transfer->direct ? "direct" : "through the host");
     else
-        snprintf(way->text, sizeof way->text, "%zu MiB %s", transfer_bytes >> 20, direction->what);
+        snprintf(way->text, sizeof way->text, "%zu MiB %s", bytes >> 20, direction->what);
     return STATUS_OK;
 }
 
