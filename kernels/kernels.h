@@ -4,6 +4,7 @@
 #ifndef ROOFSWEEP_KERNELS_H
 #define ROOFSWEEP_KERNELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cuda_runtime_api.h>
@@ -23,16 +24,22 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t count, str
 cudaError_t kernel_gather(enum precision precision, const void *data, const int64_t *offsets,
                           int64_t count, double *values, cudaStream_t stream);
 
-/* memory.cu: bandwidth, in 16-byte accesses. Rows of one pattern differ in how they walk;
- * `bytes_moved` counts read plus written bytes of one pass over arrays of `bytes` each. */
+/* memory.cu: bandwidth, in 16-byte accesses. Rows of one pattern differ in how they walk; the
+ * fastest is the roof. `bytes_moved` counts read plus written bytes of one pass over arrays of
+ * `bytes` each. */
 struct memory_kernel {
     const char *name; /* "read", "write", "copy", "triad" */
+    const char *what; /* "4 in flight": of a lane's accesses; or what else this row does */
     int arrays;       /* how many arrays of `bytes` it needs */
     int bytes_moved;  /* per array byte: 1, 1, 2, 3 */
+    int least;        /* compute capability that it runs from */
+    bool dram_only;   /* tells the caches to give the data up, or keeps off them: no cache's roof */
     /* `repeat` passes over the same data (more than 1 for cache levels). a = b + s * c for triad, a
      * = b for copy, a = s for write; read sums b into a per-thread register, stored only if it
-     * equals a value that does not occur. blocks = 0: as many as give each warp one piece of work.
-     * Arrays must be aligned to 256 bytes, bytes a multiple of 4096. */
+     * equals a value that does not occur. blocks = 0: as many as give each warp one piece of work,
+     * or, where one thread orders bulk copies and `threads` has no say, each block eight. Arrays
+     * must be aligned to 256 bytes, bytes a multiple of 4096. cudaErrorNoKernelImageForDevice: the
+     * build lacks this row for this device; pass over it. */
     cudaError_t (*launch)(void *a, const void *b, const void *c, size_t bytes, int repeat,
                           int blocks, int threads, cudaStream_t stream);
 };
@@ -49,11 +56,15 @@ struct fma_kernel {
 };
 extern const struct fma_kernel fma_kernels[]; /* ends with flops_per_iteration 0 */
 
-/* onchip.cu: reads that stay in the multiprocessor, 16 bytes a thread and load. Each block goes
- * round `bytes` of its own, `repeat` times: blocks * repeat * bytes are read. */
+/* onchip.cu: reads that stay in the multiprocessor, 16 bytes a thread and load, 4 in flight. Each
+ * block goes round `bytes` of its own, `repeat` times: blocks * repeat * bytes are read. */
 struct onchip_kernel {
     const char *roof; /* name of its kind, "l1 read" or "shared read"; see src/roof.h */
-    /* data: blocks * bytes of it, aligned to 256 bytes; bytes a multiple of 16 * threads. */
+    /* data: blocks * bytes of it, aligned to 256 bytes; threads a multiple of 32, bytes of 64 *
+     * threads, and bytes / threads * repeat below 2^37. 512 threads and more in a multiprocessor
+     * cover the latency. "l1 read": what all blocks of a multiprocessor go round together must fit
+     * L1, with room to spare, and its first round comes from L2: many rounds. "shared read": bytes
+     * are what a block has of shared memory, at most what the device allows one. */
     cudaError_t (*launch)(const void *data, size_t bytes, int repeat, int blocks, int threads,
                           cudaStream_t stream);
 };
@@ -67,7 +78,9 @@ struct tensor_kernel {
     const char *what;    /* "m16n8k16, 8 chains a warp": what this row does */
     int least, most;     /* compute capabilities that it runs on */
     int blocks, threads; /* for each multiprocessor, and for each block */
-    /* out: blocks * threads * 4 bytes, written with something of every sum. */
+    /* out: blocks * threads floats, each the total of the thread's sums: finite, since sums stay
+     * near where they began. cudaErrorNoKernelImageForDevice: the build lacks this row for this
+     * device; pass over it. */
     cudaError_t (*launch)(void *out, int64_t iterations, int blocks, cudaStream_t stream);
     double flops; /* of one block in one iteration; int8: operations */
 };

@@ -1,17 +1,10 @@
 #include "kernels.h"
 
+#include "wgmma.cuh"
+
 /* Warpgroup matrix multiply-adds of compute capability 9.0: instructions of sm_90a, so that this
  * file is compiled for that alone. Operands are zeros in shared memory. */
 static const int chains = 4, threads = 128; /* one warpgroup */
-
-/* Eight rows of 16 bytes are one core matrix; those of A and B lie one behind the other. No
- * swizzling. */
-static __device__ uint64_t descriptor(const void *shared)
-{
-    const uint64_t unit = 16, leading = 128, stride = 256; /* byte */
-    uint64_t address = __cvta_generic_to_shared(shared);
-    return (address & 0x3ffff) / unit | leading / unit << 16 | stride / unit << 32;
-}
 
 #define WGMMA(name, type, letter, k, shape, scales)                                                \
     struct name {                                                                                  \
@@ -37,19 +30,16 @@ __global__ void known_wgmma(int iterations, typename instruction::word *out)
     __shared__ __align__(128) uint4 tile[256]; /* A: 64 rows of 32 bytes; B, of 8, is part of it */
     for (int i = threadIdx.x; i < 256; i += threads)
         tile[i] = make_uint4(0, 0, 0, 0);
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    __syncthreads();
-    uint64_t matrix = descriptor(tile);
+    wgmma_publish();
+    uint64_t matrix = wgmma_descriptor(tile, PLAIN);
     typename instruction::word c[4] = {};
 #pragma unroll 1
     for (int n = 0; n < iterations; ++n) {
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        wgmma_fence();
 #pragma unroll
         for (int i = 0; i < chains; ++i)
             instruction::step(c, matrix, matrix);
-        asm volatile("wgmma.commit_group.sync.aligned;\n"
-                     "wgmma.wait_group.sync.aligned 0;" ::
-                         : "memory");
+        wgmma_finish();
     }
     if (out) /* never, but the compiler cannot know */
         for (int i = 0; i < 4; ++i)

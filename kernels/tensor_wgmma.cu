@@ -1,0 +1,179 @@
+#include "kernels.h"
+
+#include <limits.h>
+
+#include "operand.cuh"
+#include "wgmma.cuh"
+
+/* Two warpgroups a multiprocessor, each with products of 64 rows by 256 columns: while one of them
+ * waits for its last product, the tensor cores work for the other. A is the warpgroup's own, B is
+ * common; both hold `steps` pieces of 32 bytes along k. Sums grow by all of them, then shrink by
+ * the same, so that they stay where they began, whatever the number of iterations; integers have no
+ * negative operands and wrap around.
+ *
+ * Such an instruction does 64 * 256 * 32 / (bytes of an element) multiply-adds in 128 cycles, and
+ * reads 256 * 32 bytes of B, and 64 * 32 of A where that is in shared memory: 80 or 64 cycles of
+ * 128 bytes. So tensor cores, not shared memory, set the pace. */
+static const int threads = 256, rows = 64, columns = 256, sums = rows * columns / 128;
+static const int steps = 4, unroll = 2;
+static const int a_bytes = rows * steps * 32, b_bytes = columns * steps * 32;
+
+/* Where an operand's last core matrix ends, as the descriptors place it (wgmma.cuh). */
+static constexpr int end_of(int operand_rows, enum tiling tiling)
+{
+    return tiling == PLAIN
+               ? (steps - 1) * operand_rows * 32 + (operand_rows / 8 - 1) * 256 + 128 + 128
+               : (operand_rows / 8 - 1) * 1024 + 8 * 128;
+}
+static_assert(end_of(rows, PLAIN) == a_bytes && end_of(rows, SWIZZLED) == a_bytes, "A");
+static_assert(end_of(columns, PLAIN) == b_bytes && end_of(columns, SWIZZLED) == b_bytes, "B");
+static_assert(a_bytes % 1024 == 0, "the second A and B are aligned as the first");
+
+/* "+x"(c[0]), ... "+x"(c[127]), and their names. */
+#define EACH_8(x, i)                                                                               \
+    "+" x(c[i]), "+" x(c[i + 1]), "+" x(c[i + 2]), "+" x(c[i + 3]), "+" x(c[i + 4]),               \
+        "+" x(c[i + 5]), "+" x(c[i + 6]), "+" x(c[i + 7])
+#define EACH_32(x, i) EACH_8(x, i), EACH_8(x, i + 8), EACH_8(x, i + 16), EACH_8(x, i + 24)
+#define EACH_128(x)   EACH_32(x, 0), EACH_32(x, 32), EACH_32(x, 64), EACH_32(x, 96)
+#define NAMES_8(tens)                                                                              \
+    "%" tens "0, %" tens "1, %" tens "2, %" tens "3, %" tens "4, %" tens "5, %" tens "6, %" tens   \
+    "7, "
+#define NAMES_10(tens) NAMES_8(tens) "%" tens "8, %" tens "9, "
+#define NAMES_128                                                                                  \
+    " {" NAMES_10("") NAMES_10("1") NAMES_10("2") NAMES_10("3") NAMES_10("4") NAMES_10("5")        \
+        NAMES_10("6") NAMES_10("7") NAMES_10("8") NAMES_10("9") NAMES_10("10")                     \
+            NAMES_10("11") "%120, %121, %122, %123, %124, %125, %126, %127}, "
+
+/* from_shared and from_registers name what follows the operands: whether to add to the sums, the
+ * sign of A and of B, and for 16-bit types whether the operands in shared memory are transposed. */
+#define WGMMA(name, operands, type, letter, k, shape, from_shared, from_registers)                 \
+    struct name {                                                                                  \
+        typedef operands operand;                                                                  \
+        typedef type sum;                                                                          \
+        static const int flops = 2 * rows * columns * k;                                           \
+        template <int sign> static __device__ void step(sum *c, uint64_t a, uint64_t b)            \
+        {                                                                                          \
+            asm volatile("wgmma.mma_async.sync.aligned." shape NAMES_128                           \
+                         "%128, %129, " from_shared ";"                                            \
+                         : EACH_128(letter)                                                        \
+                         : "l"(a), "l"(b), "n"(sign));                                             \
+        }                                                                                          \
+        template <int sign> static __device__ void step(sum *c, const uint32_t *a, uint64_t b)     \
+        {                                                                                          \
+            asm volatile("wgmma.mma_async.sync.aligned." shape NAMES_128                           \
+                         "{%128, %129, %130, %131}, %132, " from_registers ";"                     \
+                         : EACH_128(letter)                                                        \
+                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(sign));         \
+        }                                                                                          \
+    };
+WGMMA(wgmma_tf32, packed_tf32, float, "f", 8, "m64n256k8.f32.tf32.tf32", "1, %130, 1", "1, %133, 1")
+WGMMA(wgmma_fp16, packed_fp16, float, "f", 16, "m64n256k16.f32.f16.f16", "1, %130, 1, 0, 0",
+      "1, %133, 1, 0")
+WGMMA(wgmma_bf16, packed_bf16, float, "f", 16, "m64n256k16.f32.bf16.bf16", "1, %130, 1, 0, 0",
+      "1, %133, 1, 0")
+WGMMA(wgmma_fp8, packed_fp8, float, "f", 32, "m64n256k32.f32.e4m3.e4m3", "1, %130, 1", "1, %133, 1")
+WGMMA(wgmma_int8, packed_int8, uint32_t, "r", 32, "m64n256k32.s32.s8.s8", "1", "1")
+
+/* Where A is: what a step is given. */
+template <enum tiling tiling> struct a_in_shared {
+    static const enum tiling b_tiling = tiling;
+    uint64_t first;
+    template <typename operand> __device__ void fill(const void *own, uint64_t)
+    {
+        first = wgmma_descriptor(own, tiling);
+    }
+    __device__ uint64_t at(int step) const
+    {
+        return first + step * wgmma_advance(rows, tiling);
+    }
+};
+struct a_in_registers {
+    static const enum tiling b_tiling = SWIZZLED;
+    uint32_t fragments[steps][4];
+    template <typename operand> __device__ void fill(const void *, uint64_t index)
+    {
+#pragma unroll
+        for (int i = 0; i < steps * 4; ++i)
+            fragments[i / 4][i % 4] = operand::make(index + i);
+    }
+    __device__ const uint32_t *at(int step) const
+    {
+        return fragments[step];
+    }
+};
+
+template <typename instruction, typename source, int sign>
+static __device__ void sweep(typename instruction::sum *c, const source &a, uint64_t b)
+{
+#pragma unroll
+    for (int step = 0; step < steps; ++step)
+        instruction::template step<sign>(c, a.at(step),
+                                         b + step * wgmma_advance(columns, source::b_tiling));
+}
+
+template <typename instruction, typename source>
+__global__ void __launch_bounds__(threads, 1) wgmma_chains(float *out, int iterations)
+{
+    const int words = (2 * a_bytes + b_bytes) / 4;
+    __shared__ __align__(1024) uint32_t tiles[words]; /* A of both warpgroups, B */
+    int64_t thread = (int64_t)blockIdx.x * threads + threadIdx.x;
+    uint64_t index = (uint64_t)thread * (words / threads + 16 + sums);
+    for (int i = threadIdx.x; i < words; i += threads)
+        tiles[i] = instruction::operand::make(index++);
+    wgmma_publish();
+    /* From one lane, so that the compiler knows it to be the same in all. */
+    int group = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
+    uint64_t b = wgmma_descriptor(tiles + 2 * a_bytes / 4, source::b_tiling);
+    source a;
+    a.template fill<typename instruction::operand>(tiles + group * (a_bytes / 4), index);
+    typename instruction::sum c[sums];
+#pragma unroll
+    for (int i = 0; i < sums; ++i)
+        c[i] = operand_sum<typename instruction::sum>(index + 16 + i);
+#pragma unroll 1
+    for (int n = 0; n < iterations; ++n) {
+        wgmma_fence();
+#pragma unroll
+        for (int u = 0; u < unroll; ++u) {
+            sweep<instruction, source, 1>(c, a, b);
+            sweep<instruction, source, -1>(c, a, b);
+        }
+        wgmma_finish();
+    }
+    float total = 0.0f;
+#pragma unroll
+    for (int i = 0; i < sums; ++i)
+        total += (float)c[i];
+    out[thread] = total;
+}
+
+template <typename instruction, typename source>
+static cudaError_t launch(void *out, int64_t iterations, int blocks, cudaStream_t stream)
+{
+    if (iterations < 0 || iterations > INT_MAX)
+        return cudaErrorInvalidValue;
+    wgmma_chains<instruction, source>
+        <<<blocks, threads, 0, stream>>>((float *)out, (int)iterations);
+    return cudaGetLastError();
+}
+
+#define ROW(roof, what, instruction, source)                                                       \
+    {                                                                                              \
+        roof, what, 90, 90, 1, threads, launch<instruction, source>,                               \
+            (double)instruction::flops * 2 * steps *unroll *threads / 128                          \
+    }
+#define ROWS(precision, shape, instruction)                                                        \
+    ROW(precision " tensor wgmma", shape ", A and B in shared memory, not swizzled", instruction,  \
+        a_in_shared<PLAIN>),                                                                       \
+        ROW(precision " tensor wgmma", shape ", A and B in shared memory, swizzled", instruction,  \
+            a_in_shared<SWIZZLED>),                                                                \
+        ROW(precision " tensor wgmma", shape ", A in registers, B in shared memory", instruction,  \
+            a_in_registers)
+const struct tensor_kernel tensor_wgmma_kernels[] = {
+    ROWS("tf32", "m64n256k8", wgmma_tf32),
+    ROWS("fp16", "m64n256k16, fp32 sums", wgmma_fp16),
+    ROWS("bf16", "m64n256k16, fp32 sums", wgmma_bf16),
+    ROWS("fp8", "m64n256k32, e4m3, fp32 sums", wgmma_fp8),
+    ROWS("int8", "m64n256k32", wgmma_int8),
+    {NULL, NULL, 0, 0, 0, 0, NULL, 0.0},
+};
