@@ -62,6 +62,8 @@ struct winner {
 struct roofs {
     struct device_state *state;
     struct winner winners[ROOF_KINDS];
+    const void *warm_row; /* of the way that was tried last, and its choice: its code is loaded */
+    int warm_choice;
     struct roofs_buffer operands; /* never written to */
     struct roofs_buffer results;
     void *arrays[3]; /* roofs_memory.c: array_bytes each */
