@@ -245,7 +245,7 @@ static enum status library_choose(struct roofs *roofs, int kind, int candidate, 
     TRY(library_ready(roofs, error));
     TRY(product_ready(roofs, format, size, error));
     const struct product *p = &roofs->library->products[format][size];
-    if (choice >= p->count)
+    if (choice >= p->count || p->found[choice].state != CUBLAS_STATUS_SUCCESS)
         return error_set(error, STATUS_UNSUPPORTED, "cuBLASLt has no more than %d ways", p->count);
     *way = (struct way){.row = p, .choice = choice, .iterations = 1};
     way->work = 2.0 * (double)p->m * (double)p->n * (double)p->k;
