@@ -87,6 +87,20 @@ struct tensor_kernel {
 extern const struct tensor_kernel tensor_kernels[];       /* ends with roof NULL */
 extern const struct tensor_kernel tensor_wgmma_kernels[]; /* likewise; only in builds for 9.0 */
 
+/* matmul.cu: y [m][n] = x [m][k] w [k][n], row-major, one thread for each element of y. Sums are in
+ * fp32, of fp64 in fp64. */
+cudaError_t kernel_matmul(enum precision precision, void *y, const void *x, const void *w,
+                          int64_t m, int64_t n, int64_t k, cudaStream_t stream);
+
+/* loops.cu: the loops as src/workload.h defines them. */
+
+/* x and y have room for an even number of elements: fp16 and bf16 come in pairs. */
+cudaError_t kernel_compute_loop(enum precision precision, void *y, const void *x, int64_t elements,
+                                int steps, cudaStream_t stream);
+/* fp64 and fp32; tile is at most LOOP_TILE_MAX. */
+cudaError_t kernel_shared_loop(enum precision precision, void *y, const void *x, int64_t tiles,
+                               int tile, int steps, cudaStream_t stream);
+
 /* empty.cu: one block that does nothing: what is left is the launch. */
 cudaError_t kernel_empty(cudaStream_t stream);
 

@@ -17,9 +17,9 @@ struct facts {
     double ratio;    /* counted over modelled, of FLOPs or bytes */
 };
 
-static bool is_lstm(const struct facts *f)
+static bool is(const struct facts *f, const char *workload)
 {
-    return strcmp(f->config.workload->name, "lstm") == 0;
+    return strcmp(f->config.workload->name, workload) == 0;
 }
 
 static bool near(double value, double expected, double tolerance)
@@ -103,7 +103,7 @@ static double part_inside(int64_t out, int64_t taps, int64_t size, int64_t strid
 
 static bool by_zeros(const struct facts *f, char reason[REASON_TEXT])
 {
-    if (is_lstm(f))
+    if (!is(f, "conv2d"))
         return false;
     struct conv2d s = conv2d_from(&f->config);
     double inside =
@@ -117,36 +117,43 @@ static bool by_zeros(const struct facts *f, char reason[REASON_TEXT])
 }
 
 /* The three extents of the matrix products: batch, gates and widths, or pixels, filters and
- * channels. */
+ * channels, or those of the product. The loops have none. */
 struct extent {
     int64_t first, second; /* of two products side by side; second is 0 for one */
     double part;           /* of the second that is done */
 };
 
-static void extents_get(const struct facts *f, struct extent extents[3])
+static bool extents_get(const struct facts *f, struct extent extents[3])
 {
-    if (is_lstm(f)) {
+    if (is(f, "lstm")) {
         struct lstm s = lstm_from(&f->config);
         extents[0] = (struct extent){s.batch, 0, 1.0};
         extents[1] = (struct extent){4 * s.hidden, 0, 1.0};
         extents[2] = (struct extent){s.features, s.hidden, 1.0};
-    } else {
+    } else if (is(f, "conv2d")) {
         struct conv2d s = conv2d_from(&f->config);
         extents[0] = (struct extent){s.batch * s.out_height * s.out_width, 0, 1.0};
         extents[1] = (struct extent){s.filters / s.groups, 0, 1.0};
         extents[2] = (struct extent){s.channels / s.groups, 0, 1.0};
+    } else if (is(f, "matmul")) {
+        struct matmul s = matmul_from(&f->config);
+        extents[0] = (struct extent){s.m, 0, 1.0};
+        extents[1] = (struct extent){s.n, 0, 1.0};
+        extents[2] = (struct extent){s.k, 0, 1.0};
+    } else {
+        return false;
     }
+    return true;
 }
 
 /* The same products as a library may also do them: an LSTM's first step has a zero state and needs
  * no recurrent product; a conv2d's kernel taps lie along one extent with its channels. */
-static void extents_get_other(const struct facts *f, struct extent extents[3])
+static void extents_change(const struct facts *f, struct extent extents[3])
 {
-    extents_get(f, extents);
-    if (is_lstm(f)) {
+    if (is(f, "lstm")) {
         double steps = (double)lstm_from(&f->config).sequence;
         extents[2].part = (steps - 1.0) / steps;
-    } else {
+    } else if (is(f, "conv2d")) {
         struct conv2d s = conv2d_from(&f->config);
         extents[2].first *= s.kernel_height * s.kernel_width;
     }
@@ -208,10 +215,11 @@ static bool by_tiles(const struct facts *f, char reason[REASON_TEXT])
     struct extent extents[3], others[3];
     int64_t tile[3];
     double ratio = f->own / f->products;
-    if (!far(ratio) || (is_lstm(f) && lstm_from(&f->config).layers > 1))
+    if (!far(ratio) || (is(f, "lstm") && lstm_from(&f->config).layers > 1) ||
+        !extents_get(f, extents))
         return false;
-    extents_get(f, extents);
-    extents_get_other(f, others);
+    memcpy(others, extents, sizeof others);
+    extents_change(f, others);
     for (size_t i = 0; i < f->record->kernel_count; ++i)
         if (tile_parse(f->record->kernels[i].name, tile) &&
             (tile_fits(extents, tile, ratio) || tile_fits(others, tile, ratio))) {
@@ -231,9 +239,8 @@ static bool by_channels(const struct facts *f, char reason[REASON_TEXT])
     struct extent extents[3];
     int64_t filters = 0, channels = 0;
     double ratio = f->own / f->products;
-    if (is_lstm(f) || !far(ratio))
+    if (!is(f, "conv2d") || !far(ratio) || !extents_get(f, extents))
         return false;
-    extents_get(f, extents);
     for (int i = 0; i < COUNT * COUNT; ++i) {
         const int64_t m[3] = {1, multiples[i % COUNT], multiples[i / COUNT]};
         int64_t new_filters = padded(extents[1].first, m[1]);
@@ -260,7 +267,7 @@ static const char *const elementwise[] = {"elementwise", "elemwise", NULL};
 static bool by_gates(const struct facts *f, char reason[REASON_TEXT])
 {
     double flops, bytes;
-    if (!is_lstm(f) || !ran(f->record, elementwise))
+    if (!is(f, "lstm") || !ran(f->record, elementwise))
         return false;
     struct lstm s = lstm_from(&f->config);
     double cells = (double)(s.sequence * s.batch) * (double)(s.layers * s.directions * s.hidden);
@@ -277,7 +284,7 @@ static bool by_gates(const struct facts *f, char reason[REASON_TEXT])
 /* No reason, but what there is more of. */
 static bool by_parts(const struct facts *f, char reason[REASON_TEXT])
 {
-    if (!is_lstm(f) || f->record->unit != UNIT_TENSOR)
+    if (!is(f, "lstm") || f->record->unit != UNIT_TENSOR)
         return false;
     struct lstm s = lstm_from(&f->config);
     double cells = (double)(s.sequence * s.batch) * (double)(s.layers * s.directions * s.hidden);

@@ -1,5 +1,6 @@
 #include "workload.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
@@ -30,6 +31,9 @@ static const char *const conv2d_pass_words[] = {"forward", "backward-data", "bac
 static const char *const lstm_pass_words[] = {"forward", "backward", NULL};
 static const char *const conv2d_implementation_words[] = {"auto", "cudnn", "im2col", "direct", NULL};
 static const char *const lstm_implementation_words[] = {"auto", "cudnn", "cblas", NULL};
+static const char *const matmul_implementation_words[] = {"auto", "cublaslt", "cblas", "plain",
+                                                          NULL};
+static const char *const loop_implementation_words[] = {"auto", "plain", NULL};
 static const char *const conv2d_algorithm_words[] = {
     "auto", "implicit-gemm", "implicit-precomp-gemm", "gemm",   "direct", "fft", "fft-tiling",
     "winograd", "winograd-nonfused", "algo-0", "algo-1", "algo-3", "graph", NULL};
@@ -74,6 +78,32 @@ static const struct parameter lstm_parameters[] = {
     SERIES("precision", precision_words, "fp32", "of the tensors and the multiplications"),
     INTEGER("sequence", 65536, "16", "time steps"),
 };
+
+static const struct parameter matmul_parameters[] = {
+    SERIES("cache", cache_words, "hot", "cold: caches flushed before each iteration"),
+    SERIES("implementation", matmul_implementation_words, "auto", "auto: the device's best library"),
+    INTEGER("k", 1048576, "1024", "columns of the first matrix, rows of the second"),
+    INTEGER("m", 1048576, "1024", "rows of the first matrix and of the product"),
+    INTEGER("n", 1048576, "1024", "columns of the second matrix and of the product"),
+    SERIES("precision", precision_words, "fp32", "of the matrices and the multiplications"),
+};
+
+static const struct parameter compute_loop_parameters[] = {
+    SERIES("cache", cache_words, "hot", "cold: caches flushed before each iteration"),
+    INTEGER("elements", 68719476736, "4194304", "values, each independent of the others"),
+    SERIES("implementation", loop_implementation_words, "auto", "there is one"),
+    SERIES("precision", precision_words, "fp32", "of the values and the multiply-adds"),
+    INTEGER("steps", 1048576, "4096", "multiply-adds of each value"),
+};
+
+static const struct parameter shared_loop_parameters[] = {
+    SERIES("cache", cache_words, "hot", "cold: caches flushed before each iteration"),
+    SERIES("implementation", loop_implementation_words, "auto", "there is one"),
+    SERIES("precision", precision_words, "fp32", "of the values and the multiply-adds"),
+    INTEGER("steps", 1048576, "4096", "multiply-adds of each value"),
+    INTEGER("tile", LOOP_TILE_MAX, "1024", "values that depend on each other, in one block's shared memory"),
+    INTEGER("tiles", 67108864, "4096", "tiles, each independent of the others"),
+};
 /* clang-format on */
 
 static const char *const conv2d_implementations[] = {
@@ -85,6 +115,17 @@ static const char *const conv2d_implementations[] = {
 static const char *const lstm_implementations[] = {
     "cudnn: NVIDIA cuDNN, on CUDA devices",
     "cblas: CBLAS, on CPUs",
+    NULL,
+};
+
+static const char *const matmul_implementations[] = {
+    "cublaslt: NVIDIA cuBLASLt, on CUDA devices",
+    "cblas: CBLAS, on CPUs",
+    "plain: one thread for each element of the product, or on CPUs three nested loops",
+    NULL,
+};
+static const char *const loop_implementations[] = {
+    "plain: written by hand, on CUDA devices and CPUs",
     NULL,
 };
 
@@ -155,6 +196,44 @@ static struct cost lstm_cost(const struct config *config)
     };
 }
 
+static enum status matmul_check(const struct config *config, struct error *error)
+{
+    (void)config;
+    (void)error;
+    return STATUS_OK;
+}
+
+static struct cost matmul_cost(const struct config *config)
+{
+    struct matmul s = matmul_from(config);
+    double m = (double)s.m, n = (double)s.n, k = (double)s.k;
+    double bytes = (m * k + k * n + m * n) * (double)precision_info[s.precision].bytes;
+    return (struct cost){.flops = 2.0 * m * n * k, .bytes = bytes, .memory = bytes};
+}
+
+static enum status loop_check(const struct config *config, struct error *error)
+{
+    enum precision precision = config_precision(config);
+    bool pairs = precision == PRECISION_FP16 || precision == PRECISION_BF16;
+    if (precision == PRECISION_TF32)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "tf32 is a precision of tensor units, a loop is for the vector units");
+    /* Their vector units work on two values at a time, and a neighbour would be half of a pair. */
+    if (pairs && workload_parameter(config->workload, "tile") >= 0)
+        return error_set(error, STATUS_UNSUPPORTED, "%s is of fp64 and fp32, not of %s",
+                         config->workload->name, precision_info[precision].name);
+    return STATUS_OK;
+}
+
+static struct cost loop_cost(const struct config *config)
+{
+    struct loop s = loop_from(config);
+    double elements = (double)s.tiles * (double)s.tile;
+    double bytes = 2.0 * elements * (double)precision_info[s.precision].bytes;
+    return (struct cost){
+        .flops = 2.0 * elements * (double)s.steps, .bytes = bytes, .memory = bytes};
+}
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const struct workload conv2d_workload = {
@@ -164,7 +243,29 @@ static const struct workload conv2d_workload = {
 static const struct workload lstm_workload = {
     "lstm", lstm_parameters, COUNT(lstm_parameters), lstm_implementations, lstm_check, lstm_cost,
 };
-const struct workload *const workloads[] = {&conv2d_workload, &lstm_workload, NULL};
+static const struct workload matmul_workload = {
+    "matmul",     matmul_parameters, COUNT(matmul_parameters), matmul_implementations,
+    matmul_check, matmul_cost,
+};
+static const struct workload compute_loop_workload = {
+    "compute-loop",
+    compute_loop_parameters,
+    COUNT(compute_loop_parameters),
+    loop_implementations,
+    loop_check,
+    loop_cost,
+};
+static const struct workload shared_loop_workload = {
+    "shared-loop",
+    shared_loop_parameters,
+    COUNT(shared_loop_parameters),
+    loop_implementations,
+    loop_check,
+    loop_cost,
+};
+const struct workload *const workloads[] = {&conv2d_workload,      &lstm_workload,
+                                            &matmul_workload,      &compute_loop_workload,
+                                            &shared_loop_workload, NULL};
 
 const struct workload *workload_find(const char *name)
 {
@@ -485,4 +586,33 @@ int64_t lstm_w_at(const struct lstm *s, int64_t layer, int64_t direction, enum l
 int64_t lstm_w_size(const struct lstm *s)
 {
     return lstm_w_at(s, s->layers, 0, LSTM_INPUT_MATRIX);
+}
+
+struct matmul matmul_from(const struct config *config)
+{
+    return (struct matmul){
+        .m = value_of(config, "m").first,
+        .n = value_of(config, "n").first,
+        .k = value_of(config, "k").first,
+        .precision = config_precision(config),
+        .implementation = config_word(config, "implementation"),
+    };
+}
+
+struct loop loop_from(const struct config *config)
+{
+    bool shared = workload_parameter(config->workload, "tile") >= 0;
+    return (struct loop){
+        .tiles = value_of(config, shared ? "tiles" : "elements").first,
+        .tile = shared ? value_of(config, "tile").first : 1,
+        .steps = value_of(config, "steps").first,
+        .precision = config_precision(config),
+    };
+}
+
+/* The factors lie between 1/2 and 1, so a unit in the last place is 2^-significand. */
+double loop_factor(enum precision precision, int64_t step)
+{
+    int significand = precision_info[precision].significand;
+    return ldexp(rint(ldexp(LOOP_FACTOR(step), significand)), -significand);
 }

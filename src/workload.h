@@ -1,4 +1,5 @@
-/* What a conv2d and an LSTM are: their parameters, shapes, validity and modelled cost.
+/* What a conv2d, an LSTM, a matrix product and the two loops are: their parameters, shapes, validity
+ * and modelled cost.
  *
  * The one place that knows this; rank and workers share it. Everything is const data and pure
  * functions: thread-safe, nothing to free. A new workload is a new row of the table in
@@ -190,5 +191,31 @@ int64_t lstm_w_size(const struct lstm *s);
 int64_t lstm_y_size(const struct lstm *s);
 /* Offset of a part in w, in elements; the four gates follow one another in it. */
 int64_t lstm_w_at(const struct lstm *s, int64_t layer, int64_t direction, enum lstm_part part);
+
+/* A matrix product in numbers, row-major: x [m][k], w [k][n], y [m][n] = x w. */
+struct matmul {
+    int64_t m, n, k;
+    enum precision precision;
+    const char *implementation;
+};
+struct matmul matmul_from(const struct config *config);
+
+/* The loops in numbers. x and y are [tiles][tile]; within a tile v begins as x, then in each step,
+ * all values at once,
+ *   v[i] = a v[(i + 1) mod tile] + x[i],  a = LOOP_FACTOR(step) rounded to the precision,
+ * and y is v in the end. compute-loop: tiles of one value, which stays in a register; shared-loop:
+ * the neighbour's comes through shared memory or, on a CPU, its cache. The two factors differ, so
+ * that v changes in every step for ever; they are below 1, so that rounding does not add up; x keeps
+ * coming in, so that y tells one input from another after any number of steps. Nothing is round: see
+ * fill.h. */
+struct loop {
+    int64_t tiles, tile, steps;
+    enum precision precision;
+};
+struct loop loop_from(const struct config *config);
+
+enum { LOOP_TILE_MAX = 2048 }; /* two of them in fp64 are within what any block may have */
+#define LOOP_FACTOR(step) ((step) % 2 == 0 ? -0.57168429 : 0.91372318)
+double loop_factor(enum precision precision, int64_t step);
 
 #endif

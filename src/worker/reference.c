@@ -45,6 +45,42 @@ double reference_conv2d_cost(const struct config *config)
     }
 }
 
+void reference_matmul(const struct config *config, uint64_t seed, const int64_t *offsets,
+                      int64_t count, double *values)
+{
+    struct matmul s = matmul_from(config);
+    struct fill x = device_fill(config, seed, TENSOR_INPUT);
+    struct fill w = device_fill(config, seed, TENSOR_WEIGHT);
+#pragma omp parallel for schedule(dynamic)
+    for (int64_t i = 0; i < count; ++i) {
+        int64_t row = offsets[i] / s.n, column = offsets[i] % s.n;
+        double sum = 0.0;
+        for (int64_t p = 0; p < s.k; ++p)
+            sum += fill_value(x, (uint64_t)(row * s.k + p)) *
+                   fill_value(w, (uint64_t)(p * s.n + column));
+        values[i] = sum;
+    }
+}
+
+/* What ends in element i began `steps` places further on, and has come one place nearer in each. */
+void reference_loop(const struct config *config, uint64_t seed, const int64_t *offsets,
+                    int64_t count, double *values)
+{
+    struct loop s = loop_from(config);
+    struct fill x = device_fill(config, seed, TENSOR_INPUT);
+    const double factor[2] = {loop_factor(s.precision, 0), loop_factor(s.precision, 1)};
+#pragma omp parallel for schedule(dynamic)
+    for (int64_t i = 0; i < count; ++i) {
+        int64_t first = offsets[i] / s.tile * s.tile, at = (offsets[i] + s.steps) % s.tile;
+        double value = fill_value(x, (uint64_t)(first + at));
+        for (int64_t step = 0; step < s.steps; ++step) {
+            at = at == 0 ? s.tile - 1 : at - 1;
+            value = factor[step % 2] * value + fill_value(x, (uint64_t)(first + at));
+        }
+        values[i] = value;
+    }
+}
+
 /* All arrays are owned and hold the first `samples` of the batch, N of them; D directions, H
  * hidden. */
 struct network {

@@ -17,6 +17,12 @@ void reference_conv2d(const struct config *config, uint64_t seed, const int64_t 
  * compared. */
 double reference_conv2d_cost(const struct config *config);
 
+/* Elements of y of a matrix product and of a loop. */
+void reference_matmul(const struct config *config, uint64_t seed, const int64_t *offsets,
+                      int64_t count, double *values);
+void reference_loop(const struct config *config, uint64_t seed, const int64_t *offsets,
+                    int64_t count, double *values);
+
 /* Results of the whole LSTM for the first `samples` of the batch. y, dx:
  * [sequence][samples][width], dw: the whole of w, from these samples' output gradient alone.
  * forward sets y; backward sets y, dx and dw. The caller owns the arrays (NULL: not wanted).

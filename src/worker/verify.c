@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "reference.h"
 
@@ -83,17 +84,46 @@ static enum status compare(const struct device_ops *device, struct device_state 
                      (long long)elements, tolerance);
 }
 
-static const enum tensor conv2d_result[] = {
-    [CONV2D_FORWARD] = TENSOR_OUTPUT,
-    [CONV2D_BACKWARD_DATA] = TENSOR_INPUT,
-    [CONV2D_BACKWARD_FILTER] = TENSOR_WEIGHT,
+/* A result tensor whose elements the reference computes one by one. */
+struct result {
+    enum tensor tensor;
+    int64_t size;
+    double cost; /* of one element, in multiply-adds */
+    void (*reference)(const struct config *config, uint64_t seed, const int64_t *offsets,
+                      int64_t count, double *values);
 };
 
-static int64_t conv2d_result_size(const struct conv2d *s)
+static struct result conv2d_result(const struct config *config)
 {
-    return s->pass == CONV2D_FORWARD         ? conv2d_y_size(s)
-           : s->pass == CONV2D_BACKWARD_DATA ? conv2d_x_size(s)
-                                             : conv2d_w_size(s);
+    struct conv2d s = conv2d_from(config);
+    struct result result = {.cost = reference_conv2d_cost(config), .reference = reference_conv2d};
+    switch (s.pass) {
+    case CONV2D_FORWARD:
+        result.tensor = TENSOR_OUTPUT;
+        result.size = conv2d_y_size(&s);
+        break;
+    case CONV2D_BACKWARD_DATA:
+        result.tensor = TENSOR_INPUT;
+        result.size = conv2d_x_size(&s);
+        break;
+    case CONV2D_BACKWARD_FILTER:
+        result.tensor = TENSOR_WEIGHT;
+        result.size = conv2d_w_size(&s);
+        break;
+    }
+    return result;
+}
+
+static struct result matmul_result(const struct config *config)
+{
+    struct matmul s = matmul_from(config);
+    return (struct result){TENSOR_OUTPUT, s.m * s.n, (double)s.k, reference_matmul};
+}
+
+static struct result loop_result(const struct config *config)
+{
+    struct loop s = loop_from(config);
+    return (struct result){TENSOR_OUTPUT, s.tiles * s.tile, (double)s.steps, reference_loop};
 }
 
 /* Evenly spread over the tensor, one at a random place in each stretch, the two ends always among
@@ -110,24 +140,22 @@ static void spread(int64_t size, uint64_t seed, struct slice *slice)
     slice->offsets[slice->count - 1] = size - 1;
 }
 
-static enum status verify_conv2d(const struct device_ops *device, struct device_state *state,
-                                 struct work *work, const struct config *config, uint64_t seed,
-                                 struct record *record, struct error *error)
+static enum status verify_elements(const struct device_ops *device, struct device_state *state,
+                                   struct work *work, const struct config *config, uint64_t seed,
+                                   const struct result *result, struct record *record,
+                                   struct error *error)
 {
-    struct conv2d s = conv2d_from(config);
-    int64_t size = conv2d_result_size(&s);
-    double affordable =
-        fmax(reference_budget / reference_conv2d_cost(config), (double)elements_least);
-    int64_t count = (int64_t)fmin(fmin(affordable, (double)elements_most), (double)size);
+    double affordable = fmax(reference_budget / result->cost, (double)elements_least);
+    int64_t count = (int64_t)fmin(fmin(affordable, (double)elements_most), (double)result->size);
     struct slice slice;
-    enum status status = slice_create(&slice, conv2d_result[s.pass], count, error);
+    enum status status = slice_create(&slice, result->tensor, count, error);
     if (status == STATUS_OK) {
-        spread(size, seed, &slice);
-        reference_conv2d(config, seed, slice.offsets, count, slice.expected);
-        status = device->run(state, work, s.batch, error);
+        spread(result->size, seed, &slice);
+        result->reference(config, seed, slice.offsets, count, slice.expected);
+        status = device->run(state, work, 0, error);
     }
     if (status == STATUS_OK)
-        status = compare(device, state, work, &slice, 1, s.precision, record, error);
+        status = compare(device, state, work, &slice, 1, config_precision(config), record, error);
     slice_destroy(&slice);
     return status;
 }
@@ -176,6 +204,19 @@ enum status verify_work(const struct device_ops *device, struct device_state *st
                         struct work *work, const struct config *config, uint64_t seed,
                         struct record *record, struct error *error)
 {
-    bool lstm = workload_parameter(config->workload, "hidden") >= 0;
-    return (lstm ? verify_lstm : verify_conv2d)(device, state, work, config, seed, record, error);
+    static const struct {
+        const char *workload;
+        struct result (*result)(const struct config *config);
+    } results[] = {
+        {"conv2d", conv2d_result},
+        {"matmul", matmul_result},
+        {"compute-loop", loop_result},
+        {"shared-loop", loop_result},
+    };
+    for (size_t i = 0; i < sizeof results / sizeof *results; ++i)
+        if (strcmp(config->workload->name, results[i].workload) == 0) {
+            struct result result = results[i].result(config);
+            return verify_elements(device, state, work, config, seed, &result, record, error);
+        }
+    return verify_lstm(device, state, work, config, seed, record, error);
 }

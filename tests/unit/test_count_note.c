@@ -122,6 +122,13 @@ static void tiles_explain(void **state)
     add_kernel(&r, "nvjet_sm90_hsh_64x8_64x16_1x2_h_bz_NNT", NAN, NAN);
     expect(&r, "FLOPs: counted is 2.64 times the model: "
                "as much as a kernel's tiles of 64 x 8 x 64 need");
+    r = counted("matmul m=200 n=96 k=64 precision=fp16", UNIT_TENSOR, 256.0 / 200 * 128 / 96);
+    add_kernel(&r, "nvjet_sm90_hsh_128x256_64x4_2x1_v_bz_NNN", NAN, NAN);
+    expect(&r, "FLOPs: counted is 1.71 times the model: "
+               "as much as a kernel's tiles of 128 x 256 x 64 need");
+    r = counted("shared-loop", UNIT_VECTOR, 1.5); /* no product */
+    add_kernel(&r, "loop_128x256_64", NAN, NAN);
+    expect(&r, "FLOPs: counted is 1.5 times the model: not explained");
 }
 
 /* As counted on an H200: 31/12 of the products, because widths 32 and 16 become 64 and the first of

@@ -13,6 +13,7 @@
 
 #include "worker/device.h"
 #include "worker/reference.h"
+#include "worker/verify.h"
 
 static const uint64_t seed = 3;
 
@@ -223,6 +224,88 @@ static void lstm_agrees(void **state)
         }
 }
 
+/* Every element of y. */
+static void check_elements(struct device_state *state, const char *text, int64_t size,
+                           void (*reference)(const struct config *config, uint64_t seed,
+                                             const int64_t *offsets, int64_t count, double *values))
+{
+    struct config config = parse(text);
+    int64_t *offsets = malloc((size_t)size * sizeof *offsets);
+    double *expected = new_doubles(size);
+    assert_non_null(offsets);
+    for (int64_t i = 0; i < size; ++i)
+        offsets[i] = i;
+    reference(&config, seed, offsets, size, expected);
+    struct work *work = run_work(state, text, &config, 0, 2);
+    check_result(state, work, text, &config, TENSOR_OUTPUT, offsets, expected, size);
+    device_ops.release(state, work);
+    free(offsets);
+    free(expected);
+}
+
+static void matmul_agrees(void **state)
+{
+    static const int64_t shapes[][3] = {{1, 1, 1},   {5, 3, 7},   {3, 50, 4},   {64, 64, 64},
+                                        {129, 7, 1}, {1, 200, 9}, {33, 65, 130}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (int variant = 0; variant < 6; ++variant) {
+            static const char *const implementations[] = {"auto", "cblas", "plain"};
+            char text[WORKLOAD_TEXT];
+            snprintf(text, sizeof text, "matmul m=%d n=%d k=%d precision=%s implementation=%s",
+                     (int)shapes[i][0], (int)shapes[i][1], (int)shapes[i][2],
+                     variant % 2 ? "fp64" : "fp32", implementations[variant / 2]);
+            check_elements(*state, text, shapes[i][0] * shapes[i][1], reference_matmul);
+        }
+}
+
+/* Few and many steps, odd and even; counts around those of vectors and blocks. */
+static void loops_agree(void **state)
+{
+    static const int steps[] = {1, 2, 3, 8, 33, 1024};
+    static const int shapes[][2] = {{1, 1},  {1, 3},   {2, 16},   {3, 17},  {1, 191},
+                                    {5, 64}, {1, 385}, {2, 2048}, {9, 100}, {2, 2047}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (int variant = 0; variant < 12; ++variant) {
+            const char *precision = variant % 2 ? "fp64" : "fp32";
+            int tiles = shapes[i][0], tile = shapes[i][1];
+            char text[WORKLOAD_TEXT];
+            snprintf(text, sizeof text, "compute-loop elements=%d steps=%d precision=%s",
+                     tiles * tile, steps[variant / 2], precision);
+            check_elements(*state, text, tiles * tile, reference_loop);
+            snprintf(text, sizeof text, "shared-loop tiles=%d tile=%d steps=%d precision=%s", tiles,
+                     tile, steps[variant / 2], precision);
+            check_elements(*state, text, tiles * tile, reference_loop);
+        }
+}
+
+/* What was prepared is not what is asked for: one step too few, another product. */
+static void wrong_results_are_caught(void **state)
+{
+    static const char *const cases[][2] = {
+        {"compute-loop elements=1000 steps=20", "compute-loop elements=1000 steps=21"},
+        {"compute-loop elements=1000 steps=4095", "compute-loop elements=1000 steps=4096"},
+        {"shared-loop tiles=10 tile=100 steps=20", "shared-loop tiles=10 tile=100 steps=21"},
+        {"shared-loop tiles=10 tile=100 steps=9", "shared-loop tiles=5 tile=200 steps=9"},
+        {"matmul m=64 n=32 k=16 implementation=plain", "matmul m=32 n=64 k=16"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct config config = parse(cases[i][0]), other = parse(cases[i][1]);
+        struct work *work = run_work(*state, cases[i][0], &config, 0, 1);
+        struct record record;
+        struct error error;
+        record_init(&record);
+        assert_int_equal(verify_work(&device_ops, *state, work, &config, seed, &record, &error),
+                         STATUS_OK);
+        assert_true(record.verify_error >= 0.0 && record.verify_error < 1e-6);
+        assert_true(record.verify_elements == 1000 || record.verify_elements == 2048);
+        assert_int_equal(verify_work(&device_ops, *state, work, &other, seed, &record, &error),
+                         STATUS_FAILED);
+        assert_non_null(strstr(error.text, "wrong result"));
+        device_ops.release(*state, work);
+        record_clear(&record);
+    }
+}
+
 static void unsupported_is_said(void **state)
 {
     static const struct {
@@ -233,6 +316,10 @@ static void unsupported_is_said(void **state)
         {"lstm precision=bf16", "bf16"},
         {"conv2d implementation=cudnn", "cudnn"},
         {"lstm implementation=cudnn", "cudnn"},
+        {"matmul implementation=cublaslt", "cblas, plain"},
+        {"matmul precision=tf32", "tf32"},
+        {"compute-loop precision=fp16", "fp16"},
+        {"shared-loop tiles=67108864 tile=2048 precision=fp64", "memory"},
         {"conv2d algorithm=winograd", "winograd"},
         {"lstm algorithm=persist-static", "persist-static"},
         {"conv2d batch=4096 height=8192 width=8192 precision=fp64", "memory"},
@@ -260,6 +347,9 @@ static void trace_counts_regions(void **state)
     } cases[] = {
         {"conv2d batch=1 height=16 width=16 channels=4 filters=4", 1},
         {"lstm sequence=5 layers=2", 2 * (1 + 5)},
+        {"matmul m=16 n=16 k=16", 1},
+        {"compute-loop elements=100 steps=10", 1},
+        {"shared-loop tiles=2 steps=10", 1},
         {"lstm sequence=5 layers=2 pass=backward", 2 * (1 + 5)},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
@@ -373,6 +463,9 @@ int main(void)
         cmocka_unit_test(device_is_the_mask),
         cmocka_unit_test_setup_teardown(conv2d_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(lstm_agrees, open_device, close_device),
+        cmocka_unit_test_setup_teardown(matmul_agrees, open_device, close_device),
+        cmocka_unit_test_setup_teardown(loops_agree, open_device, close_device),
+        cmocka_unit_test_setup_teardown(wrong_results_are_caught, open_device, close_device),
         cmocka_unit_test_setup_teardown(unsupported_is_said, open_device, close_device),
         cmocka_unit_test_setup_teardown(trace_counts_regions, open_device, close_device),
         cmocka_unit_test_setup_teardown(roofs_are_sane, open_device, close_device),

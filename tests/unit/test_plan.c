@@ -102,6 +102,7 @@ static void test_golden(void **state)
     }
     free(entries);
     compare_golden(SWEEPS "paper.ini", PLANS "paper.txt");
+    compare_golden(SWEEPS "loops.ini", PLANS "loops.txt");
 }
 
 /* The sweeps that people run: as many configurations as the paper has points, and all can exist. */
@@ -121,6 +122,7 @@ static void test_sweeps(void **state)
         {SWEEPS "lstm_features.ini", 4 * 2 * 2, 0, 0},
         {SWEEPS "lstm_hidden.ini", 4 * 2 * 2, 0, 0},
         {SWEEPS "paper.ini", 84 + 64 - 30, 3 * 6 + 3 * 4, 0},
+        {SWEEPS "loops.ini", 2 * 2 + 2 + 2 + 1, 0, 0},
         {SWEEPS "quickstart.ini", 3 * 3 + 4 * 2 - 1, 0, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {

@@ -304,6 +304,70 @@ static void lstm_forward_by_hand(void **state)
     free(w);
 }
 
+static void matmul_by_hand(void **state)
+{
+    (void)state;
+    struct config config = parse("matmul m=2 n=3 k=4 precision=fp64");
+    double *x = filled(&config, TENSOR_INPUT, 2 * 4), *w = filled(&config, TENSOR_WEIGHT, 4 * 3);
+    for (int64_t i = 0; i < 2 * 3; ++i) {
+        const double *row = x + i / 3 * 4, *column = w + i % 3;
+        double value,
+            sum = row[0] * column[0] + row[1] * column[3] + row[2] * column[6] + row[3] * column[9];
+        reference_matmul(&config, seed, &i, 1, &value);
+        assert_true(fabs(value - sum) < 1e-15);
+    }
+    free(x);
+    free(w);
+}
+
+/* Forwards, all values of a tile at once, as the definition says it. */
+static void check_loop(const char *text)
+{
+    struct config config = parse(text);
+    struct loop s = loop_from(&config);
+    int64_t size = s.tiles * s.tile;
+    double *x = filled(&config, TENSOR_INPUT, size), *v = filled(&config, TENSOR_INPUT, size);
+    double *next = zeros(size);
+    for (int64_t step = 0; step < s.steps; ++step) {
+        for (int64_t i = 0; i < size; ++i) {
+            int64_t first = i / s.tile * s.tile, neighbour = first + (i - first + 1) % s.tile;
+            next[i] = loop_factor(s.precision, step) * v[neighbour] + x[i];
+        }
+        memcpy(v, next, (size_t)size * sizeof *v);
+    }
+    for (int64_t i = 0; i < size; ++i) {
+        double value;
+        reference_loop(&config, seed, &i, 1, &value);
+        assert_true(fabs(value - v[i]) < 1e-14);
+    }
+    free(x);
+    free(v);
+    free(next);
+}
+
+static void loops_as_defined(void **state)
+{
+    (void)state;
+    check_loop("compute-loop elements=3 steps=1 precision=fp64");
+    check_loop("compute-loop elements=5 steps=100 precision=bf16");
+    check_loop("shared-loop tiles=3 tile=1 steps=4");
+    check_loop("shared-loop tiles=2 tile=5 steps=3 precision=fp64");
+    check_loop("shared-loop tiles=3 tile=4 steps=4");
+    check_loop("shared-loop tiles=2 tile=7 steps=50");
+}
+
+/* One value, two steps: a2 (a1 x + x) + x. */
+static void compute_loop_by_hand(void **state)
+{
+    (void)state;
+    struct config config = parse("compute-loop elements=1 steps=2 precision=fp64");
+    double *x = filled(&config, TENSOR_INPUT, 1), value;
+    int64_t offset = 0;
+    reference_loop(&config, seed, &offset, 1, &value);
+    assert_true(fabs(value - (0.91372318 * (-0.57168429 * x[0] + x[0]) + x[0])) < 1e-15);
+    free(x);
+}
+
 static void cost_counts_products(void **state)
 {
     (void)state;
@@ -327,7 +391,8 @@ int main(void)
         cmocka_unit_test(conv2d_forward_by_hand),  cmocka_unit_test(conv2d_padding_by_hand),
         cmocka_unit_test(conv2d_backward_by_hand), cmocka_unit_test(conv2d_gradients),
         cmocka_unit_test(lstm_forward_by_hand),    cmocka_unit_test(lstm_gradients),
-        cmocka_unit_test(cost_counts_products),
+        cmocka_unit_test(matmul_by_hand),          cmocka_unit_test(loops_as_defined),
+        cmocka_unit_test(compute_loop_by_hand),    cmocka_unit_test(cost_counts_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

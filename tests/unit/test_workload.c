@@ -27,6 +27,12 @@ static const char default_lstm[] =
     "lstm algorithm=auto batch=16 cache=hot directions=1 features=32 hidden=16 implementation=auto "
     "layers=1 pass=forward precision=fp32 sequence=16";
 
+static const char *const default_others[] = {
+    "matmul cache=hot implementation=auto k=1024 m=1024 n=1024 precision=fp32",
+    "compute-loop cache=hot elements=4194304 implementation=auto precision=fp32 steps=4096",
+    "shared-loop cache=hot implementation=auto precision=fp32 steps=4096 tile=1024 tiles=4096",
+};
+
 /* The identity of every configuration ever measured hangs on this text. */
 static void canonical_text_is_stable(void **state)
 {
@@ -42,6 +48,12 @@ static void canonical_text_is_stable(void **state)
     assert_string_equal(text, default_lstm);
     config_hash(&lstm, hash);
     assert_string_equal(hash, "6145d76bcdbfb58f14c89c3a6d18ea3a");
+    for (size_t i = 0; i < sizeof default_others / sizeof *default_others; ++i) {
+        struct config config = parse(default_others[i]);
+        struct config defaults = config_default(config.workload);
+        config_format(&defaults, text);
+        assert_string_equal(text, default_others[i]);
+    }
 }
 
 static void parameters_are_sorted(void **state)
@@ -62,6 +74,8 @@ static void text_round_trips(void **state)
         "conv2d algorithm=fft batch=1 cache=cold channels=3 dilation=2 filters=8 groups=1 height=9 "
         "implementation=cudnn kernel=3x5 layout=nchw padding=7 pass=backward-filter precision=bf16 "
         "stride=1 width=1",
+        "matmul cache=cold implementation=cublaslt k=3 m=1 n=2 precision=bf16",
+        "shared-loop cache=cold implementation=plain precision=fp64 steps=1 tile=2048 tiles=7",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
         char text[WORKLOAD_TEXT];
@@ -80,6 +94,7 @@ static void wrong_text_is_refused(void **state)
         "conv2d kernel=0",     "conv2d padding=full", "conv2d precision=fp31",
         "conv2d batch=1e3",    "lstm directions=3",   "",
         "conv2d kernel=3x5x7", "conv2d batch=16abc",  "lstm pass=backward-data",
+        "matmul k=0",          "matmul batch=1",      "shared-loop tile=2049",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
         struct config config;
@@ -124,6 +139,10 @@ static void impossible_configurations(void **state)
         "conv2d groups=3",
         "conv2d filters=6 groups=4",
         "conv2d batch=1048576 height=65536 width=65536 channels=1048576",
+        "compute-loop precision=tf32",
+        "shared-loop precision=tf32",
+        "shared-loop precision=fp16",
+        "shared-loop precision=bf16",
     };
     struct error error;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
@@ -157,6 +176,44 @@ static void costs(void **state)
     assert_true(cost.flops == 16.0 * 16 * 2 * 16 * (16 * (32 + 16) + 27 + 16 * (32 + 16) + 27));
 }
 
+static void costs_of_products_and_loops(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double flops, bytes;
+    } rows[] = {
+        {"matmul m=2 n=3 k=5", 2 * 2 * 3 * 5, 4 * (2 * 5 + 5 * 3 + 2 * 3)},
+        {"matmul m=4 n=1 k=1 precision=fp64 implementation=plain", 8, 8 * (4 + 1 + 4)},
+        {"compute-loop elements=10 steps=7", 2 * 10 * 7, 4 * 2 * 10},
+        {"compute-loop elements=10 steps=7 precision=bf16", 2 * 10 * 7, 2 * 2 * 10},
+        {"shared-loop tiles=3 tile=5 steps=7 precision=fp64", 2 * 15 * 7, 8 * 2 * 15},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct config config = parse(rows[i].text);
+        struct cost cost = config_cost(&config);
+        assert_true(cost.flops == rows[i].flops);
+        assert_true(cost.bytes == rows[i].bytes && cost.memory == rows[i].bytes);
+    }
+}
+
+/* What a device's conversion of the constant gives. */
+static void loop_factors_are_rounded(void **state)
+{
+    (void)state;
+    for (int64_t step = 0; step < 2; ++step) {
+        double exact = LOOP_FACTOR(step);
+        assert_true(loop_factor(PRECISION_FP64, step) == exact);
+        assert_true(loop_factor(PRECISION_FP32, step) == (double)(float)exact);
+        assert_true(loop_factor(PRECISION_FP32, step) == loop_factor(PRECISION_FP32, step + 2));
+        for (int p = 0; p < PRECISION_COUNT; ++p)
+            assert_true(fabs(loop_factor((enum precision)p, step) - exact) <=
+                        ldexp(0.5, -precision_info[p].significand));
+    }
+    assert_true(loop_factor(PRECISION_BF16, 0) == -146.0 / 256);
+    assert_true(loop_factor(PRECISION_BF16, 1) == 234.0 / 256);
+}
+
 /* Each element of w belongs to one part, and the parts fill w. */
 static void lstm_parts_tile_the_weights(void **state)
 {
@@ -186,6 +243,8 @@ int main(void)
         cmocka_unit_test(shapes),
         cmocka_unit_test(impossible_configurations),
         cmocka_unit_test(costs),
+        cmocka_unit_test(costs_of_products_and_loops),
+        cmocka_unit_test(loop_factors_are_rounded),
         cmocka_unit_test(lstm_parts_tile_the_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

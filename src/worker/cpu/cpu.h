@@ -77,6 +77,8 @@ struct work {
     union {
         struct conv2d_plan conv2d;
         struct lstm_plan lstm;
+        struct matmul matmul;
+        struct loop loop;
     } plan;
 };
 
@@ -95,6 +97,7 @@ struct routine {
 };
 
 extern const struct routine conv2d_im2col, conv2d_direct, lstm_cblas;
+extern const struct routine matmul_cblas, matmul_plain, compute_loop_plain, shared_loop_plain;
 
 /* STATUS_UNSUPPORTED if one of the extents is beyond BLAS's integers. */
 enum status blas_check(const int64_t *extents, size_t count, struct error *error);

@@ -14,7 +14,9 @@
 #include "memory.h"
 
 /* The first of a workload is its "auto". */
-static const struct routine *const routines[] = {&conv2d_im2col, &conv2d_direct, &lstm_cblas, NULL};
+static const struct routine *const routines[] = {
+    &conv2d_im2col, &conv2d_direct,      &lstm_cblas,        &matmul_cblas,
+    &matmul_plain,  &compute_loop_plain, &shared_loop_plain, NULL};
 
 static enum status cpu_count(int *count, struct error *error)
 {
@@ -163,7 +165,7 @@ static enum status config_supported(const struct config *config, struct error *e
         return error_set(error, STATUS_UNSUPPORTED,
                          "a CPU has no %s unit here; its precisions are fp32 and fp64",
                          precision_info[precision].name);
-    if (strcmp(algorithm, "auto") != 0)
+    if (algorithm && strcmp(algorithm, "auto") != 0)
         return error_set(error, STATUS_UNSUPPORTED,
                          "algorithm %s is a GPU library's; on a CPU the implementation says it all",
                          algorithm);

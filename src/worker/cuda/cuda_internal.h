@@ -120,11 +120,13 @@ struct work {
     double enqueue_time; /* s */
 };
 
-/* conv2d.c, lstm.c: the row of one workload. On failure *work stays NULL. */
-enum status conv2d_prepare(struct device_state *state, const struct config *config, uint64_t seed,
-                           struct work **work, struct record *record, struct error *error);
-enum status lstm_prepare(struct device_state *state, const struct config *config, uint64_t seed,
-                         struct work **work, struct record *record, struct error *error);
+/* conv2d.c, lstm.c, matmul.c, loops.c: one implementation of a workload each, the loops both. On
+ * failure *work stays NULL. */
+typedef enum status work_preparation(struct device_state *state, const struct config *config,
+                                     uint64_t seed, struct work **work, struct record *record,
+                                     struct error *error);
+work_preparation conv2d_prepare, lstm_prepare, matmul_cublaslt_prepare, matmul_plain_prepare,
+    loop_prepare;
 
 extern const char *const cudnn_math_name[]; /* by cudnnMathType_t */
 

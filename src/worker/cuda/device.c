@@ -187,34 +187,53 @@ const char *const cudnn_math_name[] = {
     [CUDNN_FMA_MATH] = "fma",
 };
 
-static const struct {
-    const char *name;
-    enum status (*prepare)(struct device_state *state, const struct config *config, uint64_t seed,
-                           struct work **work, struct record *record, struct error *error);
+/* The first of a workload is its "auto". */
+static const struct preparation {
+    const char *workload, *implementation;
+    work_preparation *prepare;
 } preparations[] = {
-    {"conv2d", conv2d_prepare},
-    {"lstm", lstm_prepare},
+    {"conv2d", "cudnn", conv2d_prepare},
+    {"lstm", "cudnn", lstm_prepare},
+    {"matmul", "cublaslt", matmul_cublaslt_prepare},
+    {"matmul", "plain", matmul_plain_prepare},
+    {"compute-loop", "plain", loop_prepare},
+    {"shared-loop", "plain", loop_prepare},
 };
+
+static enum status preparation_find(const struct config *config, const struct preparation **found,
+                                    struct error *error)
+{
+    const char *workload = config->workload->name;
+    const char *wanted = config_word(config, "implementation");
+    char offered[128] = "";
+    for (size_t i = 0; i < sizeof preparations / sizeof *preparations; ++i) {
+        if (strcmp(preparations[i].workload, workload) != 0)
+            continue;
+        if (strcmp(wanted, "auto") == 0 || strcmp(wanted, preparations[i].implementation) == 0) {
+            *found = &preparations[i];
+            return STATUS_OK;
+        }
+        size_t used = strlen(offered);
+        snprintf(offered + used, sizeof offered - used, "%s%s", used ? ", " : "",
+                 preparations[i].implementation);
+    }
+    return error_set(error, STATUS_UNSUPPORTED,
+                     "implementation %s of %s does not run on CUDA devices, which have: %s", wanted,
+                     workload, offered[0] ? offered : "none");
+}
 
 static enum status device_prepare(struct device_state *state, const struct config *config,
                                   uint64_t seed, struct work **work, struct record *record,
                                   struct error *error)
 {
-    const char *implementation = config_word(config, "implementation");
-    if (strcmp(implementation, "auto") != 0 && strcmp(implementation, "cudnn") != 0)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "implementation %s runs on CPUs only; on CUDA devices there is cudnn",
-                         implementation);
+    const struct preparation *preparation = NULL;
+    TRY(preparation_find(config, &preparation, error));
     TRY(memory_check(config_cost(config).memory, "the tensors", error));
-    for (size_t i = 0; i < sizeof preparations / sizeof *preparations; ++i)
-        if (strcmp(config->workload->name, preparations[i].name) == 0) {
-            TRY(preparations[i].prepare(state, config, seed, work, record, error));
-            (*work)->energy_given = NAN;
-            snprintf(record->implementation, sizeof record->implementation, "cudnn");
-            return STATUS_OK;
-        }
-    return error_set(error, STATUS_UNSUPPORTED, "workload %s does not run on CUDA devices",
-                     config->workload->name);
+    TRY(preparation->prepare(state, config, seed, work, record, error));
+    (*work)->energy_given = NAN;
+    snprintf(record->implementation, sizeof record->implementation, "%s",
+             preparation->implementation);
+    return STATUS_OK;
 }
 
 static enum status device_run(struct device_state *state, struct work *work, int64_t samples,

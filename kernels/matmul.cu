@@ -1,0 +1,79 @@
+#include "kernels.h"
+
+#include "element.cuh"
+
+/* The straightforward product: a warp along a row of y, so that what it reads of w lies together
+ * and what it reads of x is one value for all. Its caches do the rest. */
+static const int block_columns = 32, block_rows = 8;
+
+/* Sums in what the products of two elements need. */
+template <typename T> struct wide {
+    typedef float type;
+};
+template <> struct wide<double> {
+    typedef double type;
+};
+
+__device__ static inline double widen(double x)
+{
+    return x;
+}
+__device__ static inline float widen(float x)
+{
+    return x;
+}
+__device__ static inline float widen(__half x)
+{
+    return __half2float(x);
+}
+__device__ static inline float widen(__nv_bfloat16 x)
+{
+    return __bfloat162float(x);
+}
+
+/* The blocks are counted along a row of y first. */
+template <typename T>
+__global__ void __launch_bounds__(block_columns *block_rows)
+    matmul(T *y, const T *x, const T *w, int64_t m, int64_t n, int64_t k, unsigned row_blocks)
+{
+    int64_t column = (int64_t)(blockIdx.x % row_blocks) * block_columns + threadIdx.x;
+    int64_t row = (int64_t)(blockIdx.x / row_blocks) * block_rows + threadIdx.y;
+    if (row >= m || column >= n)
+        return;
+    typename wide<T>::type sum = 0;
+    x += row * k;
+    w += column;
+    for (const T *end = x + k; x != end; ++x, w += n)
+        sum = fma(widen(*x), widen(*w), sum);
+    y[row * n + column] = element_from<T>(sum);
+}
+
+template <typename T>
+static cudaError_t launch(void *y, const void *x, const void *w, int64_t m, int64_t n, int64_t k,
+                          cudaStream_t stream)
+{
+    int64_t row_blocks = (n + block_columns - 1) / block_columns;
+    int64_t blocks = row_blocks * ((m + block_rows - 1) / block_rows);
+    if (blocks > INT32_MAX)
+        return cudaErrorInvalidValue;
+    matmul<T><<<(unsigned)blocks, dim3(block_columns, block_rows), 0, stream>>>(
+        (T *)y, (const T *)x, (const T *)w, m, n, k, (unsigned)row_blocks);
+    return cudaGetLastError();
+}
+
+cudaError_t kernel_matmul(enum precision precision, void *y, const void *x, const void *w,
+                          int64_t m, int64_t n, int64_t k, cudaStream_t stream)
+{
+    switch (precision) {
+    case PRECISION_FP64:
+        return launch<double>(y, x, w, m, n, k, stream);
+    case PRECISION_FP32:
+        return launch<float>(y, x, w, m, n, k, stream);
+    case PRECISION_FP16:
+        return launch<__half>(y, x, w, m, n, k, stream);
+    case PRECISION_BF16:
+        return launch<__nv_bfloat16>(y, x, w, m, n, k, stream);
+    default:
+        return cudaErrorInvalidValue;
+    }
+}

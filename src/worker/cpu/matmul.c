@@ -1,0 +1,76 @@
+/* A matrix product on the CPU: by CBLAS, and as three nested loops.
+ *
+ * The longer edge of the product is divided among the threads, each of which calls single-threaded
+ * BLAS for its own part, so that a BLAS with threads of its own never puts a second set on the
+ * cores. */
+#include <cblas.h>
+#include <omp.h>
+
+#include "cpu.h"
+
+static void plan_matmul(struct work *work)
+{
+    struct matmul s = matmul_from(&work->config);
+    work->plan.matmul = s;
+    work->size[TENSOR_INPUT] = s.m * s.k;
+    work->size[TENSOR_WEIGHT] = s.k * s.n;
+    work->size[TENSOR_OUTPUT] = s.m * s.n;
+    work->reads[TENSOR_INPUT] = work->reads[TENSOR_WEIGHT] = true;
+    work->writes[TENSOR_OUTPUT] = true;
+}
+
+#define REAL_BITS 32
+#include "matmul_real.h"
+#undef REAL_BITS
+#define REAL_BITS 64
+#include "matmul_real.h"
+#undef REAL_BITS
+
+static enum status cblas_plan(struct work *work, const struct device_state *state,
+                              struct error *error)
+{
+    struct matmul s = matmul_from(&work->config);
+    const int64_t extents[] = {s.m, s.n, s.k};
+    (void)state;
+    plan_matmul(work);
+    return blas_check(extents, sizeof extents / sizeof *extents, error);
+}
+
+static void cblas_run(struct work *work, struct trace *trace)
+{
+    double begin = trace_begin(trace);
+    (work->precision == PRECISION_FP64 ? multiply_fp64 : multiply_fp32)(work);
+    trace_end(trace, "matmul_cblas", begin);
+}
+
+const struct routine matmul_cblas = {
+    .workload = "matmul",
+    .implementation = "cblas",
+    .algorithm = "gemm",
+    .plan = cblas_plan,
+    .run = cblas_run,
+};
+
+static enum status plain_plan(struct work *work, const struct device_state *state,
+                              struct error *error)
+{
+    (void)state;
+    (void)error;
+    plan_matmul(work);
+    return STATUS_OK;
+}
+
+static void plain_run(struct work *work, struct trace *trace)
+{
+    double begin = trace_begin(trace);
+    (work->precision == PRECISION_FP64 ? plain_fp64 : plain_fp32)(work);
+    trace_end(trace, "matmul_plain", begin);
+}
+
+const struct routine matmul_plain = {
+    .workload = "matmul",
+    .implementation = "plain",
+    .algorithm = "triple-loop",
+    .plan = plain_plan,
+    .run = plain_run,
+};

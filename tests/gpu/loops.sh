@@ -1,0 +1,64 @@
+#!/bin/sh
+# The matrix product and the two loops on a GPU: right results in every precision, counts that are the
+# model's, and a compute loop that reaches the roof of the vector units.
+. "$(dirname "$0")/../mpi/lib.sh"
+worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
+[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
+gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
+[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+
+cat >loops.ini <<INI
+[sweep]
+device = cuda
+[matmul library]
+vary = one-at-a-time
+m = 1024, 1000
+n = 1024, 8, 1000
+k = 1024, 4096, 1000
+precision = fp64, fp32, tf32, fp16, bf16
+[matmul plain]
+vary = one-at-a-time
+implementation = plain
+m = 1024, 1, 999
+n = 1024, 1, 999
+k = 1024, 1, 999
+precision = fp64, fp32, fp16, bf16
+[compute-loop roof]
+elements = 33554432
+precision = fp64, fp32, fp16, bf16
+[compute-loop odd]
+elements = 1, 12345
+steps = 1, 2, 63, 64, 131
+precision = fp64, fp32, fp16, bf16
+[shared-loop shared]
+vary = one-at-a-time
+tile = 1024, 1, 2, 255, 256, 257, 600, 2047, 2048
+steps = 4096, 1, 2, 7
+precision = fp64, fp32
+[compute-loop not-offered]
+precision = tf32
+[matmul not-offered-either]
+implementation = plain, cblas
+precision = tf32
+INI
+expect 0 run 1 loops.ini
+python '
+import numpy, xarray
+data = xarray.open_dataset("loops.nc").load()
+label, status = data.label.values, data.status.values
+offered = ~numpy.char.startswith(label.astype(str), "not-")
+assert (status[offered] == 0).all(), data.error.values[status == 2]
+assert (status[~offered] == 1).all()
+good = data.isel(config=status == 0)
+assert (good.verify_error <= good.verify_tolerance).all()
+assert (good.launches > 0).all() and (good.busy_time > 0).all()
+# Every operation is known: nothing is padded, nothing left out.
+counted = (good.counters == "counted").values
+loops = counted & good.label.isin(["roof", "shared", "plain"]).values
+assert numpy.allclose(good.flops_counted.values[loops], good.flops_model.values[loops], rtol=1e-3)
+roof = good.isel(config=(good.label == "roof").values)
+assert (roof.roof_fraction > 0.93).all() and (roof.roof_fraction < 1.02).all(), roof.roof_fraction.values
+assert (roof.bound == 0).all()
+shared = good.isel(config=((good.label == "shared") & (good.steps == 4096) & (good.tile == 1024)).values)
+print("shared loop, of the roof:", shared.roof_fraction.values)
+' || fail "a figure is missing or wrong"
