@@ -399,19 +399,37 @@ static struct parameter_row parameter_row(const struct config *config, const cha
     return row;
 }
 
-/* Appends what the parameter means in each workload that has it: "conv2d: images; lstm: sequences".
- */
-static void parameter_meaning(const char *name, char *text, size_t size)
+static const char *help_of(const struct workload *workload, const char *name)
 {
-    const char *separator = "";
-    size_t used = strlen(text);
+    int parameter = workload_parameter(workload, name);
+    return parameter < 0 ? NULL : workload->parameters[parameter].help;
+}
+
+static bool same_help(size_t workload, size_t other, const char *name)
+{
+    const char *a = help_of(workloads[workload], name), *b = help_of(workloads[other], name);
+    return a && b && strcmp(a, b) == 0;
+}
+
+static bool help_seen(size_t workload, const char *name)
+{
+    for (size_t i = 0; i < workload; ++i)
+        if (same_help(i, workload, name))
+            return true;
+    return false;
+}
+
+/* What the parameter means in each workload that has it: "conv2d: images; lstm, gru: sequences". */
+static void parameter_meaning(const char *name, FILE *stream)
+{
     for (size_t i = 0; workloads[i]; ++i) {
-        int parameter = workload_parameter(workloads[i], name);
-        if (parameter < 0 || used >= size)
+        if (!help_of(workloads[i], name) || help_seen(i, name))
             continue;
-        used += (size_t)snprintf(text + used, size - used, "%s%s: %s", separator,
-                                 workloads[i]->name, workloads[i]->parameters[parameter].help);
-        separator = "; ";
+        fprintf(stream, "; %s", workloads[i]->name);
+        for (size_t j = i + 1; workloads[j]; ++j)
+            if (same_help(i, j, name))
+                fprintf(stream, ", %s", workloads[j]->name);
+        fprintf(stream, ": %s", help_of(workloads[i], name));
     }
 }
 
@@ -421,13 +439,17 @@ static void parameter_variable(struct writer *w, const struct parameter *paramet
                                const char *suffix, enum field_type type, size_t offset,
                                const void **rows)
 {
-    char name[NC_MAX_NAME + 1], long_name[512];
+    char name[NC_MAX_NAME + 1], long_name[512] = "";
     int unused;
+    FILE *stream = fmemopen(long_name, sizeof long_name, "w");
     snprintf(name, sizeof name, "%s%s", parameter->name, suffix);
     bool taken = nc_inq_varid(w->id, name, &unused) == NC_NOERR ||
                  nc_inq_dimid(w->id, name, &unused) == NC_NOERR;
-    snprintf(long_name, sizeof long_name, "parameter %s; ", name);
-    parameter_meaning(parameter->name, long_name, sizeof long_name);
+    if (stream) {
+        fprintf(stream, "parameter %s", name);
+        parameter_meaning(parameter->name, stream);
+        fclose(stream);
+    }
     const struct field field = {name, type, offset, 0, "1", long_name, NULL};
     field_write(w, &field, taken ? "config_" : "", DIM_CONFIG, rows);
 }

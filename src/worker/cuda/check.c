@@ -47,6 +47,20 @@ enum status cudnn_check(cudnnStatus_t code, const char *call, struct error *erro
                      cudnnGetErrorString(code), *detail ? ": " : "", detail);
 }
 
+/* What the library does not offer, or not on this chip, is no failure. */
+enum status cublas_check(cublasStatus_t code, const char *call, struct error *error)
+{
+    if (code == CUBLAS_STATUS_SUCCESS)
+        return STATUS_OK;
+    bool refused = code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_ARCH_MISMATCH ||
+                   code == CUBLAS_STATUS_ALLOC_FAILED;
+    enum status status = context_is_lost() ? STATUS_DEVICE
+                         : refused         ? STATUS_UNSUPPORTED
+                                           : STATUS_FAILED;
+    return error_set(error, status, "%.*s: %s", call_length(call), call,
+                     cublasLtGetStatusString(code));
+}
+
 static enum status memory_refuse(double bytes, const char *what, size_t available,
                                  struct error *error)
 {

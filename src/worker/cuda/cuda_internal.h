@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
@@ -21,10 +22,12 @@
  * been cleared is sticky, the context is lost: STATUS_DEVICE. Anything else: STATUS_FAILED. */
 enum status cuda_check(cudaError_t code, const char *call, struct error *error);
 enum status cudnn_check(cudnnStatus_t code, const char *call, struct error *error);
+enum status cublas_check(cublasStatus_t code, const char *call, struct error *error);
 
 /* For functions that return enum status and have a `struct error *error`. */
 #define CUDA(call)  cuda_check((call), #call, error)
 #define CUDNN(call) cudnn_check((call), #call, error)
+#define CUBLAS(call) cublas_check((call), #call, error)
 #define TRY(expression)                                                                            \
     do {                                                                                           \
         enum status try_status = (expression);                                                     \

@@ -3,21 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cublasLt.h>
 
 #include "../../../kernels/kernels.h"
-
-/* STATUS_UNSUPPORTED where the library has no such product. */
-static enum status cublas_check(cublasStatus_t code, const char *call, struct error *error)
-{
-    if (code == CUBLAS_STATUS_SUCCESS)
-        return STATUS_OK;
-    TRY(cuda_check(cudaDeviceSynchronize(), call, error));
-    bool refused = code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_ARCH_MISMATCH;
-    return error_set(error, refused ? STATUS_UNSUPPORTED : STATUS_FAILED, "%.*s: %s",
-                     (int)strcspn(call, "("), call, cublasLtGetStatusString(code));
-}
-#define CUBLAS(call) cublas_check((call), #call, error)
 
 static const struct format {
     cudaDataType_t data, scale;

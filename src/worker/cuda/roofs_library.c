@@ -5,20 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cublasLt.h>
 
 #include "../../../kernels/kernels.h"
-
-static enum status cublas_check(cublasStatus_t code, const char *call, struct error *error)
-{
-    if (code == CUBLAS_STATUS_SUCCESS)
-        return STATUS_OK;
-    TRY(cuda_check(cudaDeviceSynchronize(), call, error));
-    return error_set(error,
-                     code == CUBLAS_STATUS_NOT_SUPPORTED ? STATUS_UNSUPPORTED : STATUS_FAILED,
-                     "%.*s: %s", (int)strcspn(call, "("), call, cublasLtGetStatusString(code));
-}
-#define CUBLAS(call) cublas_check((call), #call, error)
 
 /* Of each number of bytes so many elements that a column of an operand is as long. */
 #define DEPTH(element_bytes) (16384 / (element_bytes))
