@@ -30,6 +30,8 @@ const struct field record_fields[] = {
     R(time_min, FIELD_DOUBLE, "s", "time of one iteration, minimum"),
     R(time_max, FIELD_DOUBLE, "s", "time of one iteration, maximum"),
     R(host_time, FIELD_DOUBLE, "s", "host time to enqueue one iteration"),
+    R(profiler_ratio, FIELD_DOUBLE, "1",
+      "device time of known kernels with the idle profiler in the process, over that without"),
     R(samples, FIELD_INTEGER, "1", "timed iterations"),
     R(converged, FIELD_INTEGER, "1", "adaptive rule: 1 converged, 0 max_time came first"),
     R(launches, FIELD_INTEGER, "1", "kernel launches in one iteration (CPU: OpenMP regions)"),

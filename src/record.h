@@ -50,7 +50,10 @@ struct record {
     double workspace;        /* byte */
     /* timing run */
     double time_median, time_mean, time_stdev, time_min, time_max; /* s, one iteration */
-    double host_time;  /* s, to enqueue one iteration: the pace of a caller that never waits */
+    double host_time; /* s, to enqueue one iteration: the pace of a caller that never waits */
+    /* 1, up to noise: how much longer known kernels took with the profiler in the process, idle, as it
+     * was while this was timed; missing: it was not there. */
+    double profiler_ratio;
     int64_t samples;   /* iterations that the statistics are of */
     int64_t converged; /* of the adaptive rule: 1 yes, 0 max_time came first; missing without it */
     /* trace run */

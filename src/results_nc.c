@@ -85,7 +85,10 @@ static const struct comment {
 } comments[] = {
     {"status", "only a measured row has times; error says why another one has none"},
     {"time_median",
-     "without a profiler attached; performance and what follows from it use this time"},
+     "nothing is traced or counted meanwhile; performance and what follows from it use this time"},
+    {"profiler_ratio",
+     "missing: no profiler was in the process while the row was timed. With one, idle, host_time may "
+     "be longer, the device's times are not: beyond 2 % it would not have stayed"},
     {"time_sample", "the first samples in the order of time"},
     {"busy_time",
      "from the trace run, a separate one that is slower: not to be mixed with time_median"},

@@ -26,7 +26,7 @@ static struct script {
     int pushed;
     int passes;          /* after which the profiler has enough */
     const char *lacking; /* metrics with this in their names have no value */
-    int attached, finalized, runs;
+    int attached, finalized, runs, enabled, disabled;
     char names[8][8]; /* of the ranges pushed last */
     bool nameless;    /* the image knows no names */
 } script;
@@ -75,6 +75,7 @@ cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params
 CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *parameters)
 {
     parameters->pRangeProfilerObject = (CUpti_RangeProfiler_Object *)&script;
+    script.enabled += script.enable == CUPTI_SUCCESS;
     return script.enable;
 }
 
@@ -116,8 +117,14 @@ CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *parameters
         (void)parameters;                                                                          \
         return CUPTI_SUCCESS;                                                                      \
     }
-RANGE(Disable)
 RANGE(PopRange)
+
+CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params *parameters)
+{
+    assert_ptr_equal(parameters->pRangeProfilerObject, &script);
+    ++script.disabled;
+    return CUPTI_SUCCESS;
+}
 
 CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *parameters)
 {
@@ -474,6 +481,79 @@ static void another_number_of_launches_shows(void **state)
     }
 }
 
+static const char *collect_again(struct counters *counters, bool by_launch)
+{
+    static char text[COUNTERS_TEXT];
+    double values[1][QUANTITY_COUNT];
+    struct error error;
+    const struct counters_work work = {prepare, run, NULL};
+    script.runs = 0;
+    assert_int_equal(
+        by_launch
+            ? counters_collect_launches(counters, QUANTITY_COUNT, &work, 1, values, text, &error)
+            : counters_collect(counters, QUANTITY_COUNT, &work, values[0], text, &error),
+        STATUS_OK);
+    return text;
+}
+
+/* Attached once for many collections, anew for another kind of range or after a failure, and gone
+ * at the end. */
+static void it_stands_by_if_told(void **state)
+{
+    (void)state;
+    char text[COUNTERS_TEXT];
+    struct counters *counters = counters_open(0, NULL, text);
+    assert_non_null(counters);
+    assert_false(counters_attached(counters));
+    assert_string_equal(collect_again(counters, false), "counted");
+    assert_false(counters_attached(counters));
+    assert_int_equal(script.finalized, 2); /* with the one of opening */
+
+    counters_stand_by(counters, true);
+    for (int i = 0; i < 3; ++i) {
+        assert_string_equal(collect_again(counters, false), "counted");
+        assert_true(counters_attached(counters));
+    }
+    assert_int_equal(script.enabled, 2);
+    assert_int_equal(script.finalized, 2);
+
+    assert_string_equal(collect_again(counters, true), "counted");
+    assert_int_equal(script.enabled, 3);
+    assert_int_equal(script.disabled, 2);
+
+    script.start = CUPTI_ERROR_HARDWARE_BUSY;
+    assert_memory_equal(collect_again(counters, true), "refused: ", 9);
+    assert_false(counters_attached(counters));
+    assert_int_equal(script.enabled, script.disabled);
+    script.start = CUPTI_SUCCESS;
+    assert_string_equal(collect_again(counters, true), "counted");
+    assert_true(counters_attached(counters));
+
+    counters_stand_by(counters, false);
+    assert_false(counters_attached(counters));
+    counters_stand_by(counters, true);
+    assert_string_equal(collect_again(counters, false), "counted");
+    counters_close(counters);
+    assert_int_equal(script.enabled, script.disabled);
+    assert_int_equal(script.finalized, script.attached);
+    assert_false(counters_attached(NULL));
+}
+
+/* Where it cannot even be enabled, nothing stays behind. */
+static void what_cannot_begin_leaves_nothing(void **state)
+{
+    (void)state;
+    char text[COUNTERS_TEXT];
+    struct counters *counters = counters_open(0, NULL, text);
+    counters_stand_by(counters, true);
+    script.enable = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+    assert_memory_equal(collect_again(counters, false), "refused: ", 9);
+    assert_false(counters_attached(counters));
+    assert_int_equal(script.finalized, script.attached);
+    assert_int_equal(script.disabled, 0);
+    counters_close(counters);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -489,6 +569,8 @@ int main(void)
         cmocka_unit_test_setup(an_unknown_range_shows, set_up),
         cmocka_unit_test_setup(each_launch_has_its_counts, set_up),
         cmocka_unit_test_setup(another_number_of_launches_shows, set_up),
+        cmocka_unit_test_setup(it_stands_by_if_told, set_up),
+        cmocka_unit_test_setup(what_cannot_begin_leaves_nothing, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

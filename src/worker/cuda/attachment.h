@@ -1,5 +1,5 @@
-/* When CUPTI is part of this process: only while something is traced or counted, as it makes every
- * launch dearer. */
+/* When CUPTI is part of this process: while something is traced or counted, as it makes every launch
+ * dearer; and between countings, if counters.c lets the profiler stand by. */
 #ifndef ROOFSWEEP_ATTACHMENT_H
 #define ROOFSWEEP_ATTACHMENT_H
 

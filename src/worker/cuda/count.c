@@ -269,6 +269,38 @@ static enum status count_kernels(struct device_state *state, const struct counte
     return status;
 }
 
+void count_never_stand_by(struct device_state *state)
+{
+    state->stand_by_decided = true;
+    state->profiler_ratio = NAN;
+    counters_stand_by(state->counters, false);
+}
+
+/* The profiler may stand by if that leaves device times alone, which each worker finds out with its
+ * first collection: known kernels are timed before it, with nothing attached, and after it. */
+static enum status collect_and_decide(struct device_state *state, enum quantity tensor,
+                                      const struct counters_work *counted,
+                                      double values[QUANTITY_COUNT], char outcome[COUNTERS_TEXT],
+                                      struct error *error)
+{
+    const double most = 0.02;
+    double before[DISTURBANCE_TIMES], after[DISTURBANCE_TIMES];
+    bool deciding = !state->stand_by_decided;
+    if (deciding) {
+        TRY(disturbance_times(state, before, error));
+        counters_stand_by(state->counters, true);
+    }
+    TRY(counters_collect(state->counters, tensor, counted, values, outcome, error));
+    if (!deciding || !counters_attached(state->counters))
+        return STATUS_OK;
+    TRY(disturbance_times(state, after, error));
+    state->stand_by_decided = true;
+    state->profiler_ratio = disturbance_ratio(before, after);
+    if (!(fabs(state->profiler_ratio - 1.0) <= most))
+        count_never_stand_by(state);
+    return STATUS_OK;
+}
+
 enum status count_run(struct device_state *state, struct work *work, bool cold, bool kernels,
                       struct record *record, struct error *error)
 {
@@ -283,7 +315,7 @@ enum status count_run(struct device_state *state, struct work *work, bool cold, 
     }
     enum quantity tensor =
         record->unit == UNIT_TENSOR ? quantities[work->precision].tensor : QUANTITY_COUNT;
-    TRY(counters_collect(state->counters, tensor, &counted, values, outcome, error));
+    TRY(collect_and_decide(state, tensor, &counted, values, outcome, error));
     record_outcome(outcome, record);
     record_flops(values, work->precision, record);
     record_bytes(values, record);

@@ -20,8 +20,16 @@ struct collection {
     struct metric_set *set; /* owned; NULL: not yet made */
 };
 
+/* While it is enabled, CUPTI is attached to the process. */
+struct profiler {
+    CUpti_RangeProfiler_Object *object; /* NULL: not enabled */
+    bool by_launch; /* its kind of range; changing that on one object fails at the next PushRange */
+    bool stand_by;
+};
+
 struct counters {
     CUcontext context;
+    struct profiler profiler;
     char chip[32];
     const struct metric_family *family;
     uint8_t *availability;                             /* owned */
@@ -29,13 +37,12 @@ struct counters {
     int passes;
 };
 
-/* One attachment of the profiler. It stays with one kind of range: changing that on one profiler
- * object fails at the next PushRange. */
+/* One collection. */
 struct session {
     bool by_launch; /* a range of its own for each kernel; otherwise for each piece of work */
     size_t ranges;
-    CUpti_RangeProfiler_Object *profiler; /* NULL: not attached */
-    uint8_t *image;                       /* owned: counter data */
+    CUpti_RangeProfiler_Object *profiler;
+    uint8_t *image; /* owned: counter data */
     size_t image_size;
 };
 
@@ -92,6 +99,55 @@ static void refuse(CUptiResult code, const char *call, char text[COUNTERS_TEXT])
             return;
         }
     snprintf(text, COUNTERS_TEXT, "refused: %s: %s", call, name);
+}
+
+/* ---- the profiler ---- */
+
+static CUptiResult profiler_enable(struct profiler *profiler, CUcontext context, bool by_launch)
+{
+    PARAMETERS(enable, CUpti_RangeProfiler_Enable);
+    enable.ctx = context;
+    CUptiResult code = attachment_begin();
+    if (code == CUPTI_SUCCESS)
+        code = cuptiRangeProfilerEnable(&enable);
+    if (code != CUPTI_SUCCESS) {
+        attachment_end();
+        return code;
+    }
+    profiler->object = enable.pRangeProfilerObject;
+    profiler->by_launch = by_launch;
+    return CUPTI_SUCCESS;
+}
+
+static void profiler_disable(struct profiler *profiler)
+{
+    if (!profiler->object)
+        return;
+    PARAMETERS(disable, CUpti_RangeProfiler_Disable);
+    disable.pRangeProfilerObject = profiler->object;
+    cuptiRangeProfilerDisable(&disable);
+    profiler->object = NULL;
+    attachment_end();
+}
+
+static CUptiResult profiler_get(struct profiler *profiler, CUcontext context, bool by_launch)
+{
+    if (profiler->object && profiler->by_launch == by_launch)
+        return CUPTI_SUCCESS;
+    profiler_disable(profiler);
+    return profiler_enable(profiler, context, by_launch);
+}
+
+void counters_stand_by(struct counters *counters, bool stand_by)
+{
+    counters->profiler.stand_by = stand_by;
+    if (!stand_by)
+        profiler_disable(&counters->profiler);
+}
+
+bool counters_attached(const struct counters *counters)
+{
+    return counters && counters->profiler.object;
 }
 
 /* ---- the device ---- */
@@ -187,6 +243,7 @@ void counters_close(struct counters *counters)
 {
     if (!counters)
         return;
+    profiler_disable(&counters->profiler);
     for (int i = 0; i <= QUANTITY_COUNT; ++i)
         metric_set_destroy(counters->collections[i].set);
     free(counters->availability);
@@ -236,14 +293,11 @@ static CUptiResult session_image(struct session *session, const struct metric_se
     return cuptiRangeProfilerCounterDataImageInitialize(&image);
 }
 
-static CUptiResult session_begin(struct session *session, CUcontext context,
+static CUptiResult session_begin(struct session *session, struct counters *counters,
                                  const struct metric_set *set)
 {
-    TRY_CUPTI(attachment_begin());
-    PARAMETERS(enable, CUpti_RangeProfiler_Enable);
-    enable.ctx = context;
-    TRY_CUPTI(cuptiRangeProfilerEnable(&enable));
-    session->profiler = enable.pRangeProfilerObject;
+    TRY_CUPTI(profiler_get(&counters->profiler, counters->context, session->by_launch));
+    session->profiler = counters->profiler.object;
     TRY_CUPTI(session_image(session, set));
     PARAMETERS(config, CUpti_RangeProfiler_SetConfig);
     config.pRangeProfilerObject = session->profiler;
@@ -258,14 +312,12 @@ static CUptiResult session_begin(struct session *session, CUcontext context,
     return cuptiRangeProfilerSetConfig(&config);
 }
 
-static void session_end(struct session *session)
+/* What went wrong may have left a pass open: the next collection begins afresh. */
+static void session_end(struct session *session, struct counters *counters, bool well)
 {
-    PARAMETERS(disable, CUpti_RangeProfiler_Disable);
-    disable.pRangeProfilerObject = session->profiler;
-    if (session->profiler)
-        cuptiRangeProfilerDisable(&disable);
-    attachment_end();
     free(session->image);
+    if (!well || !counters->profiler.stand_by)
+        profiler_disable(&counters->profiler);
 }
 
 static CUptiResult pass_begin(struct session *session)
@@ -417,7 +469,7 @@ static enum status collect(struct counters *counters, struct session *session,
     bool complete = false;
     enum status status = STATUS_OK;
     counters->passes = 0;
-    CUptiResult code = session_begin(session, counters->context, set);
+    CUptiResult code = session_begin(session, counters, set);
     if (code == CUPTI_SUCCESS)
         status = repeat(counters, session, metric_set_passes(set), works, count, &code, &complete,
                         error);
@@ -432,7 +484,7 @@ static enum status collect(struct counters *counters, struct session *session,
             refuse(code, "counter data", problem);
     }
     if (status != STATUS_DEVICE)
-        session_end(session);
+        session_end(session, counters, status == STATUS_OK && strcmp(problem, "counted") == 0);
     return status;
 }
 

@@ -2,8 +2,8 @@
  * by its owner, once for each pass, so that CUPTI saves and restores no memory.
  *
  * Life cycle: counters_open once, the counters_collect functions any number of times,
- * counters_close. The profiler is attached to the process within those only: what is timed between
- * two calls runs without it. Not thread-safe. */
+ * counters_close. The profiler is attached to the process within those only, so that what is timed
+ * between two calls runs without it, unless it was told to stand by. Not thread-safe. */
 #ifndef ROOFSWEEP_COUNTERS_H
 #define ROOFSWEEP_COUNTERS_H
 
@@ -51,6 +51,13 @@ enum status counters_collect_launches(struct counters *counters, enum quantity t
                                       const struct counters_work *work, size_t launches,
                                       double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
                                       struct error *error);
+
+/* From the next collection on the profiler stays in the process between collections, idle: attaching
+ * it costs far more than counting, and the processes of a node wait for each other over it. false:
+ * it leaves at once. After a failed collection it leaves in any case, and returns with the next. */
+void counters_stand_by(struct counters *counters, bool stand_by);
+/* Whether it is in the process now; takes NULL. */
+bool counters_attached(const struct counters *counters);
 
 /* Whether the chip can count it at all. */
 bool counters_have(const struct counters *counters, enum quantity quantity);

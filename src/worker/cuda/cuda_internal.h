@@ -25,8 +25,8 @@ enum status cudnn_check(cudnnStatus_t code, const char *call, struct error *erro
 enum status cublas_check(cublasStatus_t code, const char *call, struct error *error);
 
 /* For functions that return enum status and have a `struct error *error`. */
-#define CUDA(call)  cuda_check((call), #call, error)
-#define CUDNN(call) cudnn_check((call), #call, error)
+#define CUDA(call)   cuda_check((call), #call, error)
+#define CUDNN(call)  cudnn_check((call), #call, error)
 #define CUBLAS(call) cublas_check((call), #call, error)
 #define TRY(expression)                                                                            \
     do {                                                                                           \
@@ -84,6 +84,8 @@ struct device_state {
     struct counters *counters; /* NULL until counters are wanted, and where they are refused */
     char counters_outcome
         [COUNTERS_TEXT]; /* of the preflight: "" before, then "counted" or why not */
+    bool stand_by_decided;
+    double profiler_ratio; /* as of struct record; missing unless the profiler stands by */
     /* trace.c */
     bool trace_refused;      /* CUPTI cannot be attached; the reason has been printed */
     struct launch *launches; /* owned: of the last trace, in the order of their launch */
@@ -163,10 +165,23 @@ enum status count_try(struct device_state *state, struct device *device, struct 
 void count_close(struct device_state *state);
 enum status count_run(struct device_state *state, struct work *work, bool cold, bool kernels,
                       struct record *record, struct error *error);
+/* The profiler leaves the process after every collection, from now on. */
+void count_never_stand_by(struct device_state *state);
 /* What counts the FLOPs of a unit in this precision; QUANTITY_COUNT: nothing. */
 enum quantity count_quantity(enum precision precision, enum unit unit);
 /* Read and written together, by level. */
 void count_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUNT]);
+
+/* ---- disturbance.c ---- */
+
+/* s: the time from one of many queued empty kernels to the next, and that of one kernel of about a
+ * millisecond; medians. What attaches itself to the process must leave them alone. */
+enum { DISTURBANCE_TIMES = 2 };
+enum status disturbance_times(struct device_state *state, double times[DISTURBANCE_TIMES],
+                              struct error *error);
+/* Of the two, the one that is farther from 1. */
+double disturbance_ratio(const double before[DISTURBANCE_TIMES],
+                         const double after[DISTURBANCE_TIMES]);
 
 /* ---- selftest.c: known work ---- */
 

@@ -177,11 +177,12 @@ static const char *tracer_attach(void)
     return cupti_error(result);
 }
 
-/* Only after all buffers have been handed over. */
-static void tracer_detach(void)
+/* Only after all buffers have been handed over. A profiler that stands by keeps CUPTI. */
+static void tracer_detach(const struct device_state *state)
 {
     cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-    attachment_end();
+    if (!counters_attached(state->counters))
+        attachment_end();
 }
 
 /* One iteration between attach and detach; a CUPTI failure goes to trace->broken. */
@@ -202,11 +203,18 @@ static enum status trace_iteration(struct device_state *state, struct work *work
         const char *flush = cupti_error(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
         trace->broken = trace->broken ? trace->broken : flush;
     }
-    tracer_detach();
+    tracer_detach(state);
     trace_activate(NULL);
     if (!trace->broken && trace->launch_count == 0)
         trace->broken = "it saw no kernels";
     return status;
+}
+
+static void trace_clear(struct trace *trace)
+{
+    free(trace->launches);
+    free(trace->kernels);
+    *trace = (struct trace){0};
 }
 
 /* For count.c; takes the launches over. */
@@ -233,6 +241,12 @@ enum status trace_run(struct device_state *state, struct work *work, struct reco
         return STATUS_OK;
     struct trace trace = {0};
     enum status status = trace_iteration(state, work, &trace, error);
+    if (status == STATUS_OK && trace.broken && counters_attached(state->counters)) {
+        /* It may be in the way. Then it does not come back. */
+        count_never_stand_by(state);
+        trace_clear(&trace);
+        status = trace_iteration(state, work, &trace, error);
+    }
     if (status == STATUS_OK && !trace.broken)
         status = record_set_kernels(record, trace.kernels, trace.count, error);
     if (status == STATUS_OK && !trace.broken) {
@@ -243,7 +257,6 @@ enum status trace_run(struct device_state *state, struct work *work, struct reco
     if (trace.broken)
         fprintf(stderr, "no kernel trace: CUPTI: %s%s\n", trace.broken,
                 state->trace_refused ? "; there will be none from this worker" : "");
-    free(trace.launches);
-    free(trace.kernels);
+    trace_clear(&trace);
     return status;
 }
