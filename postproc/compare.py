@@ -49,35 +49,39 @@ class Device:
         self.times = own.groupby("config_hash")["time_median"].median().to_dict()
         self.algorithms = own.groupby("config_hash")["algorithm"].first().to_dict()
 
-    def take_roofs(self, table):
-        """The device's part of roof_rows()."""
-        order = {name: kind_order(name) for name in table["name"]}
-        for (name, condition), rows in sorted(table.groupby(["name", "condition"]),
-                                              key=lambda group: (order[group[0][0]], group[0])):
-            usable, last = rows[rows["usable"]], rows.iloc[-1]
-            if len(usable):
-                self.roofs[f"{name}, {condition}", usable["unit"].iloc[0]] = usable["value"].median()
-            else:
-                self.doubts[f"{name}, {condition}"] = last["setting"] if np.isnan(last["value"]) else last["verdict"]
 
-    def take_peaks(self, peaks, rows):
-        for (kind, what, unit), values in peaks.items():
-            if np.isfinite(values[rows]).any():
-                self.roofs[f"{kind} {what}".rstrip(), unit] = float(np.nanmedian(values[rows]))
+def take_roofs(devices, rows):
+    """Gives each device its part of roof_rows(), in the order of kinds. devices: {place: device}."""
+    rows = rows.iloc[np.lexsort([rows["condition"], rows["name"].map(kind_order)])]
+    usable = rows[rows["usable"]].groupby(["place", "name", "condition", "unit"], sort=False)["value"].median()
+    for (place, name, condition, unit), value in usable.items():
+        devices[place].roofs[f"{name}, {condition}", unit] = value
+    known = set(usable.index.droplevel("unit"))
+    for _, roof in rows[~rows["usable"]].iterrows():
+        place, name, condition = roof["place"], roof["name"], roof["condition"]
+        if (place, name, condition) not in known:
+            why = "setting" if np.isnan(roof["value"]) else "verdict"
+            devices[place].doubts[f"{name}, {condition}"] = roof[why]
+
+
+def take_peaks(device, peaks, rows):
+    """The same of an older file: what roofs() has of the device's rows."""
+    for (kind, what, unit), values in peaks.items():
+        if np.isfinite(values[rows]).any():
+            device.roofs[f"{kind} {what}".rstrip(), unit] = float(np.nanmedian(values[rows]))
 
 
 def devices_of(number, data, table, by_kind):
     """The devices of a file. One that was opened by several runs is one device."""
-    place, devices, peaks = places(data), [], roofs(data)
-    kinds = roof_rows(data) if by_kind else None
+    place, peaks, devices = places(data), roofs(data), {}
     for first in np.unique(place):
         rows = np.flatnonzero(place == first)
-        devices.append(Device(number, data, rows, table))
-        if by_kind:
-            devices[-1].take_roofs(kinds[kinds["place"] == first])
-        else:
-            devices[-1].take_peaks(peaks, rows)
-    return devices
+        devices[first] = Device(number, data, rows, table)
+        if not by_kind:
+            take_peaks(devices[first], peaks, rows)
+    if by_kind:
+        take_roofs(devices, roof_rows(data))
+    return list(devices.values())
 
 
 def references(devices, values, across):
@@ -193,7 +197,8 @@ def print_outliers(devices, roof_ratios, time_ratios, limit, across):
                           if name in groups["" if across else device.model]]  # another one has it
         if device in times:
             worst = max(times[device], key=lambda ratio: max(ratio, 1 / ratio))
-            found[device].append(f"{device.name} times: {len(times[device])} configurations, at most {percent(worst)}")
+            found[device].append(f"{device.name} times: {len(times[device])} configurations, "
+                                 f"at most {percent(worst)}")
     lines = [line for device in devices for line in found[device]]
     print(f"Beyond {100 * limit:g} %: {len(lines) or 'nothing'}")
     for line in lines:

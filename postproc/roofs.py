@@ -96,11 +96,11 @@ class Target:
     """One thing that a roof shall reach."""
 
     def __init__(self, text):
-        self.text, self.least, self.fraction = text, None, False
-        number = re.fullmatch(r"(\d+(?:\.\d+)?) *(%|([numkMGTP]?)(B/s|FLOP/s|OP/s|s))", text)
+        self.text, self.least, self.unit = text, None, None
+        number = re.fullmatch(r"(\d+(?:\.\d+)?) *(?:(%)|([numkMGTP]?)(B/s|FLOP/s|OP/s|s))", text)
         if number:
-            self.fraction = number[2] == "%"
-            self.least = float(number[1]) * (0.01 if self.fraction else PREFIXES[number[3]])
+            self.least = float(number[1]) * (0.01 if number[2] else PREFIXES[number[3]])
+            self.unit = number[2] or number[4]
         elif text not in KINDS:
             raise ValueError(f"'{text}' is neither a figure, as in 4.48 TB/s or 97 %, nor a roof")
 
@@ -108,12 +108,15 @@ class Target:
         """How far `roof` gets: 1 or more is enough; NaN if that is not known. others: of its device."""
         if not roof["usable"]:
             return np.nan
-        if self.fraction:
+        if self.unit == "%":
             return of_theory(roof) / self.least
-        least = self.least
-        if least is None:
-            least = middle(others[(others["name"] == self.text) & (others["condition"] == roof["condition"]) &
-                                  others["usable"]]["value"])
+        least, unit = self.least, self.unit
+        if unit is None:
+            same = others[(others["name"] == self.text) & (others["condition"] == roof["condition"]) &
+                          others["usable"]]
+            least, unit = middle(same["value"]), same["unit"].max() if len(same) else roof["unit"]
+        if unit != roof["unit"]:
+            fail(f"{roof['name']} is in {roof['unit']}, its target '{self.text}' is not")
         return least / roof["value"] if roof["unit"] == "s" else roof["value"] / least
 
     def verdict(self, found, rows):
@@ -189,7 +192,7 @@ def setting_text(rows):
     settings = Counter((measured if len(measured) else rows)["setting"])
     text, more = settings.most_common(1)[0][0], len(settings) - 1
     text = text if len(text) <= SETTING_WIDTH else text[:SETTING_WIDTH - 3] + "..."
-    return text + f" and {more} more" * (more > 0)
+    return text + f" (and {more} other)" * (more > 0)
 
 
 def counted_text(roof):
@@ -248,7 +251,8 @@ def print_conditions(data, rows):
     facts = [("driver", data["device_driver_version"].values[own]),
              ("power cap", [scaled(cap, "W") for cap in caps if np.isfinite(cap)]),
              ("roofs taken from", data["device_roofs_reused"].values[own])]
-    texts = [f"{name} {' and '.join(sorted({text for text in found if text}))}" for name, found in facts if any(found)]
+    texts = [f"{name} {' and '.join(sorted({text for text in found if text}))}"
+             for name, found in facts if any(found)]
     starts = rows["start_time"].dropna()
     print(", ".join(texts + [f"measured {start:%Y-%m-%dT%H:%M:%SZ}" for start in starts.nsmallest(1)]))
 
@@ -308,24 +312,23 @@ def main():
     rows, targets, devices = roof_rows(data), Targets(options.targets), Devices(data)
     if rows is None:
         fail(f"{options.file}: too old, it has no row for each roof; compare.py compares its peaks")
-    count = data.sizes["device"]
-    if options.device is not None and not 0 <= options.device < count:
-        fail(f"no device {options.device}; there are: 0 to {count - 1}")
+    one, count = options.device, data.sizes["device"]
+    if one is not None and not 0 <= one < count:
+        fail(f"no device {one}; there are: 0 to {count - 1}")
+    rows = rows if one is None else rows[rows["device"] == one]
+    if rows.empty:
+        fail(f"{options.file}: no roofs" + (f" of device {one}" if one is not None else ""))
     print(f"{options.file}: {data.attrs.get('title', 'no title')}, {data.attrs.get('source', 'roofsweep')}, "
           f"{data.attrs.get('date_created', 'no date')}\n")
-    if options.device is not None:
-        rows = rows[rows["device"] == options.device]
-    if rows.empty:
-        fail(f"{options.file}: no roofs" + (f" of device {options.device}" if options.device is not None else ""))
-    if options.device is not None:
-        print_device(options.device, rows, devices, targets)
+    if one is not None:
+        print_device(one, rows, devices, targets)
     else:
         models = data["device_model"].values[rows["place"]]
         for model in dict.fromkeys(models):
             print_model(model, rows[models == model], devices, targets)
-    without = set(devices.places) - set(rows["place"]) if options.device is None else set()
-    if without:
-        print(f"No roofs at all: {devices.names(without)}\n")
+        without = set(devices.places) - set(rows["place"])
+        if without:
+            print(f"No roofs at all: {devices.names(without)}\n")
     devices.print_named()
     return 0 if targets.all_reached else 1
 

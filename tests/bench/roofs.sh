@@ -40,7 +40,10 @@ INI
 seconds_most=20 # for each device
 
 gpus=0
-[ -x "$build/bin/roofsweep-worker-cuda" ] && gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || true
+if [ -x "$build/bin/roofsweep-worker-cuda" ]; then
+    gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || true
+    [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(echo "$CUDA_VISIBLE_DEVICES" | tr , '\n' | grep -c .)
+fi
 ranks=$([ "$gpus" -gt 0 ] && echo "$gpus" || echo 1)
 begin=$(date +%s.%N)
 mpirun -n "$ranks" --oversubscribe --bind-to none "$build/bin/roofsweep" --quiet "$root/sweeps/roofs.ini" >report ||
