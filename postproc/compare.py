@@ -3,6 +3,9 @@
 
 Each device is set against the median of all devices of its model; with several files, of those in the
 first file (last quarter's, say). What differs by more than the threshold is marked * and listed.
+Every roof compares, alone and together each by itself; of a file that is older than this, the best of each
+memory level and of each precision and unit. A roof that is above-theory or contradicted, or could not be
+measured, is compared with nothing; that counts as a difference where another device of the model has it.
 Times compare where a configuration was measured on several devices: `distribute = replicate`, or several
 files. A device whose roofs were measured by several runs of one file is one line, their median.
 
@@ -12,7 +15,7 @@ import os
 import signal
 import sys
 
-from results import fail, frame, load, np, roofs, scaled
+from results import fail, frame, kind_order, load, np, percent, places, print_table, roof_rows, roofs, scaled
 
 
 def arguments():
@@ -34,26 +37,51 @@ def arguments():
 
 
 class Device:
-    """One device of one file: its roofs, and its median time of each configuration."""
+    """One device of one file: its roofs by (name, unit), the roofs that cannot be compared, by name, with the
+    reason, and its median time of each configuration."""
 
-    def __init__(self, number, data, rows, table, model):
+    def __init__(self, number, data, rows, table):
         first = rows[0]
-        host, self.uuid = (data[f"device_{name}"].values[first] for name in ["hostname", "uuid"])
-        self.number, self.model, self.name = number, model, f"{number}#{first} {host}"
-        self.roofs = {key: float(np.median(values[rows][np.isfinite(values[rows])]))
-                      for key, values in roofs(data).items() if np.isfinite(values[rows]).any()}
+        self.uuid, self.model = (data[f"device_{name}"].values[first] for name in ["uuid", "model"])
+        self.number, self.name = number, f"{number}#{first} {data['device_hostname'].values[first]}"
+        self.roofs, self.doubts = {}, {}
         own = table[table["config_device"].isin(rows)]
         self.times = own.groupby("config_hash")["time_median"].median().to_dict()
         self.algorithms = own.groupby("config_hash")["algorithm"].first().to_dict()
 
 
-def devices_of(number, data, table):
+def take_roofs(devices, rows):
+    """Gives each device its part of roof_rows(), in the order of kinds. devices: {place: device}."""
+    rows = rows.iloc[np.lexsort([rows["condition"], rows["name"].map(kind_order)])]
+    usable = rows[rows["usable"]].groupby(["place", "name", "condition", "unit"], sort=False)["value"].median()
+    for (place, name, condition, unit), value in usable.items():
+        devices[place].roofs[f"{name}, {condition}", unit] = value
+    known = set(usable.index.droplevel("unit"))
+    for _, roof in rows[~rows["usable"]].iterrows():
+        place, name, condition = roof["place"], roof["name"], roof["condition"]
+        if (place, name, condition) not in known:
+            why = "setting" if np.isnan(roof["value"]) else "verdict"
+            devices[place].doubts[f"{name}, {condition}"] = roof[why]
+
+
+def take_peaks(device, peaks, rows):
+    """The same of an older file: what roofs() has of the device's rows."""
+    for (kind, what, unit), values in peaks.items():
+        if np.isfinite(values[rows]).any():
+            device.roofs[f"{kind} {what}".rstrip(), unit] = float(np.nanmedian(values[rows]))
+
+
+def devices_of(number, data, table, by_kind):
     """The devices of a file. One that was opened by several runs is one device."""
-    places = {}
-    keys = zip(data["device_hostname"].values, data["device_uuid"].values, data["device_model"].values)
-    for row, key in enumerate(keys):
-        places.setdefault(key, []).append(row)
-    return [Device(number, data, rows, table, key[2]) for key, rows in places.items()]
+    place, peaks, devices = places(data), roofs(data), {}
+    for first in np.unique(place):
+        rows = np.flatnonzero(place == first)
+        devices[first] = Device(number, data, rows, table)
+        if not by_kind:
+            take_peaks(devices[first], peaks, rows)
+    if by_kind:
+        take_roofs(devices, roof_rows(data))
+    return list(devices.values())
 
 
 def references(devices, values, across):
@@ -76,44 +104,40 @@ def ratios(devices, values, across):
             for place in [("" if across else device.model, key)] if place in reference}
 
 
-def print_table(head, rows):
-    """Columns as wide as they must be; the first to the left. A head may have several lines."""
-    depth = max(cell.count("\n") for cell in head) + 1
-    heads = list(zip(*[([""] * depth + cell.split("\n"))[-depth:] for cell in head]))
-    widths = [max(len(row[i]) for row in heads + rows) for i in range(len(head))]
-    for row in heads + rows:
-        cells = [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
-        print("  ".join(cells).rstrip())
-    print()
-
-
-def percent(ratio):
-    return f"{100 * (ratio - 1):+.1f} %"
-
-
 def differs(ratio, limit):
     return max(ratio, 1 / ratio) > 1 + limit if ratio > 0 else True
 
 
-def print_roofs(devices, found, limit):
-    """A line per device, a column per roof, and for each model their spread: largest over least."""
-    keys = list(dict.fromkeys(key for device in devices for key in device.roofs))
+def print_roofs(devices, found, reference, limit):
+    """A line per roof and model: what its devices have. Device by device is what is beyond the threshold."""
     rows = []
+    for (model, (name, unit)), value in reference.items():
+        same = [device for device in devices if model in ("", device.model)]
+        own = [(found[device, (name, unit)], device) for device in same if (device, (name, unit)) in found]
+        count = f"{len(own)}!" if any(name in device.doubts for device in same) else f"{len(own)} "
+        (least, low), (most, high) = (choose(own, key=lambda pair: pair[0]) for choose in (min, max))
+        cells = [[percent(ratio) + ("*" if differs(ratio, limit) else " "), device.name]
+                 for ratio, device in [(least, low), (most, high)]]
+        ends = cells[1] + cells[0] if unit == "s" else cells[0] + cells[1]
+        rows.append((model, [name, count, scaled(value, unit), f"{100 * (most / least - 1):.1f} %"] + ends))
+    print("Roofs against the reference; of times, + is slower")
+    for model in dict.fromkeys(model for model, _ in rows):
+        print_table([model or "all models", "devices ", "reference", "spread", "slowest ", "on", "fastest ", "on"],
+                    [cells for other, cells in rows if other == model], left=["on"])
+
+
+def print_doubts(devices):
+    """What was not compared, and where."""
+    found = {}
     for device in devices:
-        cells = [device.name]
-        for key in keys:
-            mark = "*" if differs(found.get((device, key), 1), limit) else " "
-            cells.append(scaled(device.roofs.get(key, np.nan), "").replace(" ", "") + mark)
-        rows.append(cells)
-    for model in dict.fromkeys(device.model for device in devices):
-        same = [device for device in devices if device.model == model]
-        cells = [f"spread {model}"]
-        for key in keys:
-            values = [device.roofs[key] for device in same if key in device.roofs]
-            cells.append(f"{100 * (max(values) / min(values) - 1):.1f}%" if len(values) > 1 else "- ")
-        rows.append(cells)
-    print("Roofs, as measured")
-    print_table(["device"] + ["\n".join(key) + " " for key in keys], rows)
+        for name, why in device.doubts.items():
+            found.setdefault((name, why), []).append(device.name)
+    if found:
+        print("Not compared")
+    for (name, why), names in found.items():
+        print(f"  {name}: {why}: {', '.join(names)}")
+    if found:
+        print()
 
 
 def print_times(devices, found, limit):
@@ -157,16 +181,25 @@ def print_configurations(found, texts, count, limit):
     print_table(["configuration", "devices", "fastest", "on", "slowest", "on", "algorithm"], rows)
 
 
-def print_outliers(devices, roof_ratios, time_ratios, limit):
+def print_outliers(devices, roof_ratios, time_ratios, limit, across):
     """What is beyond the threshold, in a sentence each. Returns how many there are."""
-    lines = [f"{device.name} {' '.join(part for part in key[:2] if part)}: {percent(ratio)}"
-             for (device, key), ratio in roof_ratios.items() if differs(ratio, limit)]
+    groups, found, times = {}, {device: [] for device in devices}, {}
+    for (device, (name, _)), ratio in roof_ratios.items():
+        if differs(ratio, limit):
+            found[device].append(f"{device.name} {name}: {percent(ratio)}")
+    for (device, _), ratio in time_ratios.items():
+        if differs(ratio, limit):
+            times.setdefault(device, []).append(ratio)
     for device in devices:
-        outside = [ratio for (other, _), ratio in time_ratios.items()
-                   if other is device and differs(ratio, limit)]
-        if outside:
-            worst = max(outside, key=lambda ratio: max(ratio, 1 / ratio))
-            lines.append(f"{device.name} times: {len(outside)} configurations, at most {percent(worst)}")
+        groups.setdefault("" if across else device.model, set()).update(name for name, _ in device.roofs)
+    for device in devices:
+        found[device] += [f"{device.name} {name}: {why}" for name, why in device.doubts.items()
+                          if name in groups["" if across else device.model]]  # another one has it
+        if device in times:
+            worst = max(times[device], key=lambda ratio: max(ratio, 1 / ratio))
+            found[device].append(f"{device.name} times: {len(times[device])} configurations, "
+                                 f"at most {percent(worst)}")
+    lines = [line for device in devices for line in found[device]]
     print(f"Beyond {100 * limit:g} %: {len(lines) or 'nothing'}")
     for line in lines:
         print(f"  {line}")
@@ -175,29 +208,34 @@ def print_outliers(devices, roof_ratios, time_ratios, limit):
 
 def main():
     options = arguments()
-    files = [load(path) for path in options.files]
+    files = [load(path, configurations=False) for path in options.files]
     tables = [frame(data) for data in files]
+    older = [path for path, data in zip(options.files, files) if roof_rows(data) is None]
     devices = []
     for number, (path, data, table) in enumerate(zip(options.files, files, tables), 1):
-        devices += devices_of(number, data, table)
+        devices += devices_of(number, data, table, not older)
         print(f"file {number}: {path}, {data.attrs.get('date_created', 'no date')}")
     for device in devices:
-        print(f"device {device.name}: {device.model}, {device.uuid}")
+        print(f"device {device.name}: {device.model}, {device.uuid}" + ", no roofs" * (not device.roofs))
     print()
     if len(devices) < 2:
         fail("only one device: name a second file, or a file of several devices")
-    limit = options.threshold / 100
-    roof_ratios = ratios(devices, lambda device: device.roofs, options.across_models)
-    time_ratios = ratios(devices, lambda device: device.times, options.across_models)
+    limit, across = options.threshold / 100, options.across_models
+    roof_ratios = ratios(devices, lambda device: device.roofs, across)
+    time_ratios = ratios(devices, lambda device: device.times, across)
     if not roof_ratios and not time_ratios:
         fail("no two devices are of the same model; --across-models compares them")
-    print_roofs(devices, roof_ratios, limit)
+    if older:
+        print(f"{', '.join(older)}: older than roofs of each kind, so the best of each level and unit compare\n")
+    if roof_ratios:
+        print_roofs(devices, roof_ratios, references(devices, lambda device: device.roofs, across), limit)
+    print_doubts(devices)
     if time_ratios:
         print_times(devices, time_ratios, limit)
         print_configurations(time_ratios, short_texts(tables), options.configurations, limit)
     else:
         print("No configuration was measured on two devices (distribute = replicate does that).\n")
-    return 1 if print_outliers(devices, roof_ratios, time_ratios, limit) else 0
+    return 1 if print_outliers(devices, roof_ratios, time_ratios, limit, across) else 0
 
 
 if __name__ == "__main__":

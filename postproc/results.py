@@ -2,7 +2,6 @@
 import sys
 
 
-
 def fail(text):
     print(f"{sys.argv[0].rsplit('/', 1)[-1]}: {text}", file=sys.stderr)
     sys.exit(2)
@@ -17,9 +16,23 @@ except ImportError as missing:
 # What is crossed with the shapes: each value is a curve of its own.
 SERIES = ["pass", "config_implementation", "config_algorithm", "layout", "cache"]
 
+# The kinds of roofs in the order of roofsweep's own table, src/roof.c.
+KINDS = [
+    *(f"{level} {way}" for level in ["dram", "l3", "l2", "l1"] for way in ["read", "write", "copy", "triad"]),
+    "shared read", "host to device", "device to host", "device to device",
+    *(f"{precision} vector" for precision in ["fp64", "fp32", "fp16", "bf16"]),
+    *(f"{precision} tensor mma" for precision in ["fp64", "tf32", "fp16", "bf16", "fp8", "int8"]),
+    *(f"{precision} tensor wgmma" for precision in ["tf32", "fp16", "bf16", "fp8", "int8"]),
+    *(f"{precision} tensor library" for precision in ["fp64", "tf32", "fp16", "bf16", "fp8", "int8"]),
+    "launch host", "launch latency", "launch gap", "launch gap graph",
+]
+DOUBTFUL = ["above-theory", "contradicted"]  # verdicts of roofs that are kept and not used
 
-def load(path):
-    """A result file as an xarray Dataset in memory; ends the program if it is none."""
+
+def load(path, configurations=True):
+    """A result file as an xarray Dataset in memory; ends the program if it is none.
+
+    With configurations=False a file of roofs alone will do."""
     try:
         data = xarray.open_dataset(path)
     except OSError as error:
@@ -30,7 +43,9 @@ def load(path):
     if not needed <= set(data.variables):
         fail(f"{path}: no result file of roofsweep, it has no {sorted(needed - set(data.variables))}")
     data = data.load()  # whole: the netCDF4 module reads strings from disk only in steps of one
-    if not (words(data, "status") == "measured").any():
+    if configurations and data.sizes["config"] == 0:
+        fail(f"{path}: it holds roofs alone, no configurations")
+    if configurations and not (words(data, "status") == "measured").any():
         fail(f"{path}: none of its {data.sizes['config']} configurations is measured")
     return data
 
@@ -69,8 +84,47 @@ def frame(data):
     return table.reset_index(drop=True)
 
 
+def places(data):
+    """For each row of device the first row of the same device: several runs of a file may have opened it."""
+    first = {}
+    keys = zip(*(data[f"device_{name}"].values for name in ["hostname", "uuid", "model"]))
+    return np.array([first.setdefault(key, row) for row, key in enumerate(keys)])
+
+
+def roof_rows(data):
+    """The measured roofs as a pandas table, a row for each device, kind and condition; None of a file that
+    is older than these rows.
+
+    The variables device_roof_*, without the prefix and with flags as words; value and unit; usable: has a
+    value, and its verdict is not doubtful; place: the device's row of places()."""
+    if "device_roof" not in data.sizes:
+        return None
+    names = [name for name in data.variables if data[name].dims == ("device_roof",)]
+    table = data[names].to_dataframe().reset_index(drop=True)
+    for name in [name for name in names if "flag_meanings" in data[name].attrs]:
+        table[name] = words(data, name)
+    table.columns = [name[len("device_roof_"):] for name in table.columns]
+    levels = data["memory_level_name"].values
+    table["bytes_ratio"] = [{level: ratio for level, ratio in zip(levels, ratios) if np.isfinite(ratio)}
+                            for ratios in data["device_roof_bytes_ratio"].values]
+    table["value"] = table["bandwidth"].fillna(table["performance"]).fillna(table["time"])
+    operations = np.where(table["name"].str.startswith("int8"), "OP/s", "FLOP/s")
+    table["unit"] = np.select([table["time"].notna(), table["performance"].notna()], ["s", operations], "B/s")
+    table["usable"] = table["value"].notna() & ~table["verdict"].isin(DOUBTFUL)
+    table = table[table["device"] >= 0]  # a file without roofs has one row of no device
+    table["place"] = places(data)[table["device"]]
+    return table
+
+
+def kind_order(name):
+    """Sorts roofs by kind; kinds that this version does not know come last."""
+    return KINDS.index(name) if name in KINDS else len(KINDS)
+
+
 def roofs(data):
-    """The roofs of each device, as {(kind, what, unit): value per device}; NaN where not measured."""
+    """The roofs that the model uses: the best usable one of each level, and of each precision and unit.
+
+    {(kind, what, unit): value per device}; NaN where not measured."""
     found = {}
     for i, level in enumerate(data["memory_level_name"].values):
         found["bandwidth", level, "B/s"] = data["device_peak_bandwidth"].values[:, i]
@@ -88,3 +142,21 @@ def scaled(value, unit):
     prefixes = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
     power = 0 if value == 0 else int(np.clip(3 * np.floor(np.log10(abs(value)) / 3), -9, 15))
     return f"{value / 10.0 ** power:.4g} {prefixes[power]}{unit}"
+
+
+def percent(ratio):
+    """1.02 as '+2.0 %'."""
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def print_table(head, rows, left=()):
+    """Columns as wide as they must be, to the right but the first and those in left. A head may have
+    several lines."""
+    depth = max(cell.count("\n") for cell in head) + 1
+    heads = list(zip(*[([""] * depth + cell.split("\n"))[-depth:] for cell in head]))
+    widths = [max(len(row[i]) for row in heads + rows) for i in range(len(head))]
+    for row in heads + rows:
+        cells = [cell.ljust(width) if i == 0 or head[i] in left else cell.rjust(width)
+                 for i, (cell, width) in enumerate(zip(row, widths))]
+        print("  ".join(cells).rstrip())
+    print()

@@ -40,6 +40,20 @@ head -c 5 quickstart.pdf | grep -q '%PDF-' || fail "quickstart.pdf is none"
 h200=$root/tests/data/paper_h200.nc
 expect 0 script roofline.py "$h200" --label lstm-sequence --output h200.png
 drawn h200.png
+# Every memory level that has a roof.
+PYTHONPATH=$root/postproc python '
+import sys, netCDF4, shutil
+shutil.copy(sys.argv[1], "l1.nc")
+data = netCDF4.Dataset("l1.nc", "a")
+data["device_peak_bandwidth"][:, list(data["memory_level_name"][:]).index("l1")] = 33e12
+data.close()
+import results, roofline
+data = results.load("l1.nc")
+table = results.frame(data)
+figure = roofline.draw(data, table[table.label.str.contains("conv2d-batch")], "conv2d-batch", "batch")
+texts = {text.get_text() for text in figure.axes[0].texts}
+assert {"dram 4.685 TB/s", "l2 11.81 TB/s", "l1 33 TB/s"} <= texts, texts
+' "$h200" || fail "a memory level is not drawn"
 
 # 0: nothing beyond the threshold. 1: something is, here what was made twice as slow.
 expect 0 script compare.py quickstart.nc again.nc --threshold 100000
@@ -53,11 +67,12 @@ import netCDF4, shutil, sys
 shutil.copy(sys.argv[1], "slow.nc")
 data = netCDF4.Dataset("slow.nc", "a")
 data["time_median"][:] *= 2
-data["device_peak_bandwidth"][:] /= 2
+data["device_peak_bandwidth"][:] /= 2 # an older file: no roofs by kind
 data["algorithm"][0] = "another"
 data.close()
 ' "$h200"
 expect 1 script compare.py "$h200" slow.nc
+says "slow.nc: older than roofs of each kind"
 says "2#0 vm bandwidth dram: -50.0 %"
 says "2#0 vm times: 118 configurations, at most +100.0 %"
 says "+100.0 %*"
@@ -76,7 +91,7 @@ refused() {
 echo "no netcdf" >text.nc
 head -c 20000 quickstart.nc >torn.nc
 python 'import xarray; xarray.Dataset({"a": ("x", [1, 2])}).to_netcdf("other.nc")'
-for name in roofline.py compare.py; do
+for name in roofline.py compare.py roofs.py; do
     expect 0 script "$name" --help
     refused "none.nc: No such file" "$name" none.nc
     refused "text.nc: no NetCDF file" "$name" text.nc
@@ -88,6 +103,7 @@ refused "no parameter 'nope'" roofline.py quickstart.nc --by nope
 refused "neither .png nor .pdf" roofline.py quickstart.nc --output figure.txt
 refused "cannot write" roofline.py quickstart.nc --output nowhere/figure.pdf
 refused "only one device" compare.py "$h200"
+refused "too old" roofs.py "$h200"
 
 # recipes LANGUAGE: the README's blocks of it, in one file.
 recipes() {

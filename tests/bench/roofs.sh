@@ -1,0 +1,58 @@
+#!/bin/sh
+# The roofs of all devices of this machine, measured by sweeps/roofs.ini with one rank per GPU (without GPUs:
+# one on the CPU), beside theory and, for the chips below, beside the figures to reach. Prints the wall time and
+# a table ready to be put next to other tools. Exit status 1: a figure is not reached. KEEP.nc: where the result
+# file goes. Usage: tests/bench/roofs.sh [BUILD [KEEP.nc]]
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(cd "${1:-build}" && pwd)
+keep=${2:+$(realpath "$2")}
+for python in python3 /usr/bin/python3; do
+    "$python" -c 'import xarray, netCDF4' 2>/dev/null && break
+done
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# Memory: the best public figures and a little more. On chip: of the theory at the clock that was measured
+# meanwhile, and not below the vendor's library in the same run. L2: the best figure published of gpu-benches.
+cat >targets.ini <<INI
+[NVIDIA H200]
+dram write = 4.68 TB/s
+dram read = 4.50 TB/s
+dram copy = 4.35 TB/s
+dram triad = 4.48 TB/s
+l2 read = 10.6 TB/s
+l1 read = 98 %
+shared read = 98 %
+fp64 vector = 98 %
+fp32 vector = 98 %
+fp16 vector = 97 %
+bf16 vector = 97 %
+fp64 tensor mma = 97 %, fp64 tensor library
+tf32 tensor wgmma = 97 %, tf32 tensor library
+fp16 tensor wgmma = 97 %, fp16 tensor library
+bf16 tensor wgmma = 97 %, bf16 tensor library
+fp8 tensor wgmma = 97 %, fp8 tensor library
+int8 tensor wgmma = 97 %, int8 tensor library
+INI
+seconds_most=20 # for each device
+
+gpus=0
+if [ -x "$build/bin/roofsweep-worker-cuda" ]; then
+    gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || true
+    [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(echo "$CUDA_VISIBLE_DEVICES" | tr , '\n' | grep -c .)
+fi
+ranks=$([ "$gpus" -gt 0 ] && echo "$gpus" || echo 1)
+begin=$(date +%s.%N)
+mpirun -n "$ranks" --oversubscribe --bind-to none "$build/bin/roofsweep" --quiet "$root/sweeps/roofs.ini" >report ||
+    { cat report; exit 1; }
+end=$(date +%s.%N)
+echo "$begin $end $ranks $gpus" | awk -v most=$seconds_most '{
+    each = ($2 - $1) / $3
+    note = each <= most ? ", of " most " s" : ": MORE THAN " most " s"
+    printf "%d rank(s): roofs in %.1f s, start-up included, %.1f s each%s\n", $3, $2 - $1, each, $4 ? note : ""
+}'
+[ -z "$keep" ] || cp roofs.nc "$keep"
+"$python" "$root/postproc/roofs.py" roofs.nc --targets targets.ini
