@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "clock.h"
 #include "worker/device.h"
 #include "worker/reference.h"
 #include "worker/verify.h"
@@ -379,47 +380,146 @@ static void trace_counts_regions(void **state)
     }
 }
 
-static void roofs_are_sane(void **state)
+static struct roof_request request_all(void)
 {
-    struct roof_request request = {.launch = true};
-    struct device device;
-    struct error error;
+    struct roof_request request = {.launch = true, .transfer = true};
     for (int i = 0; i < LEVEL_COUNT; ++i)
         request.memory[i] = true;
     for (int i = 0; i < PRECISION_COUNT; ++i)
         request.compute[i] = true;
-    device_init(&device);
-    assert_int_equal(device_ops.measure_roofs(*state, &request, &device, &error), STATUS_OK);
-    assert_true(device.peak_bandwidth[LEVEL_DRAM] > 0.0);
-    for (int i = 0; i < LEVEL_COUNT; ++i) { /* missing where no cache is known */
-        const double patterns[] = {device.bandwidth_read[i], device.bandwidth_write[i],
-                                   device.bandwidth_copy[i], device.bandwidth_triad[i]};
-        for (int j = 0; j < 4; ++j)
-            assert_false(patterns[j] <= 0.0 || patterns[j] > device.peak_bandwidth[i]);
-        assert_false(device.peak_bandwidth[i] < 0.8 * device.peak_bandwidth[LEVEL_DRAM]);
-    }
-    double ratio = device.peak_vector[PRECISION_FP32] / device.peak_vector[PRECISION_FP64];
-    assert_true(ratio > 1.3 && ratio < 3.0);
-    for (int i = 0; i < PRECISION_COUNT; ++i) {
-        assert_true(isnan(device.peak_tensor[i]));
-        if (i != PRECISION_FP32 && i != PRECISION_FP64)
-            assert_true(isnan(device.peak_vector[i]));
-    }
-    assert_true(device.launch_overhead > 0.0 && device.launch_overhead < 1.0);
-    assert_true(strstr(device.roof_settings, "dram=") != NULL);
+    return request;
 }
 
-/* What was not asked for stays missing. */
+static void tune(struct device_state *state, const struct roof_request *request,
+                 bool found[ROOF_KINDS])
+{
+    struct error error;
+    if (device_ops.tune_roofs(state, request, true, found, &error))
+        fail_msg("%s", error.text);
+}
+
+/* `level` and `pattern` as in the kind's name; NaN where it was not found. */
+static double value_of(const struct roof *roofs, const char *level, const char *pattern)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s %s", level, pattern);
+    return roof_value(&roofs[roof_kind_find(name)]);
+}
+
+static void check_roof(const struct roof *roof, int kind, double before)
+{
+    bool is_time = roof_kinds[kind].measure == ROOF_TIME;
+    assert_string_equal(roof->name, roof_kinds[kind].name);
+    assert_true(roof_value(roof) > 0.0);
+    assert_true(isfinite(roof->bandwidth) + isfinite(roof->performance) + isfinite(roof->time) ==
+                1);
+    assert_true(roof->samples >= 10 && roof->spread >= 0.0);
+    assert_true(is_time ? roof->median == 1.0 : roof->median > 0.0 && roof->median <= 1.0);
+    assert_true(roof->start_time >= before && roof->start_time <= clock_epoch());
+    assert_true(isnan(roof->nominal_fraction) && isnan(roof->flops_ratio)); /* nothing known of */
+    assert_true(isnan(roof->sm_clock) || roof->sm_clock > 1e8);
+    assert_int_equal(roof->verdict, ROOF_UNPROVEN);
+    assert_non_null(strstr(roof->setting, "thread"));
+    assert_null(strstr(roof->setting, "not measured"));
+    if (is_time)
+        return;
+    if (strstr(roof->setting, "past the caches"))
+        assert_true(roof_kinds[kind].level == LEVEL_DRAM && !strstr(roof->name, "read"));
+}
+
+/* Machines are shared and their neighbours differ from moment to moment: bounds are wide. */
+static void check_memory(const struct roof *roofs, const char *level)
+{
+    double read = value_of(roofs, level, "read"), write = value_of(roofs, level, "write");
+    double copy = value_of(roofs, level, "copy"), triad = value_of(roofs, level, "triad");
+    if (isnan(read)) { /* this machine has no such cache, or hides it */
+        assert_true(isnan(write) && isnan(copy) && isnan(triad));
+        return;
+    }
+    /* Nothing costs a multiple of what else is done at the same place. */
+    assert_true(write > read / 5.0 && write < read * 5.0);
+    assert_true(copy > fmin(read, write) / 2.0 && copy < (read + write) * 2.0);
+    assert_true(triad > copy / 3.0 && triad < copy * 3.0);
+}
+
+static void roofs_are_sane(void **state)
+{
+    struct roof_request request = request_all();
+    struct roof roofs[ROOF_KINDS];
+    struct error error;
+    bool found[ROOF_KINDS] = {false};
+    tune(*state, &request, found);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        double before = clock_epoch();
+        roof_init(&roofs[kind], kind, ROOF_ALONE);
+        if (!found[kind])
+            assert_int_equal(device_ops.measure_roof(*state, kind, 0.0, &roofs[kind], &error),
+                             STATUS_UNSUPPORTED);
+        else if (device_ops.measure_roof(*state, kind, 0.0, &roofs[kind], &error))
+            fail_msg("%s: %s", roof_kinds[kind].name, error.text);
+        else
+            check_roof(&roofs[kind], kind, before);
+    }
+    assert_false(isnan(value_of(roofs, "dram", "read")));
+    for (int level = 0; level < LEVEL_COUNT; ++level)
+        check_memory(roofs, memory_level_name[level]);
+    assert_false(value_of(roofs, "l1", "read") < 0.8 * value_of(roofs, "dram", "read"));
+    assert_false(value_of(roofs, "l1", "triad") < 0.8 * value_of(roofs, "dram", "triad"));
+    double ratio = value_of(roofs, "fp32", "vector") / value_of(roofs, "fp64", "vector");
+    assert_true(ratio > 1.3 && ratio < 3.0);
+    assert_true(value_of(roofs, "launch", "gap") < 1.0);
+    device_ops.release_roofs(*state);
+}
+
+/* What was not asked for is not found, nor what is a GPU's. */
 static void roofs_are_those_requested(void **state)
 {
-    struct roof_request request = {.memory = {[LEVEL_L1] = true}};
-    struct device device;
+    static const char *const names[] = {"fp32 vector", "launch gap"};
+    struct roof_request request = {
+        .compute = {[PRECISION_FP32] = true}, .launch = true, .transfer = true};
+    bool found[ROOF_KINDS] = {false};
+    tune(*state, &request, found);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        bool expected = false;
+        for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
+            expected |= strcmp(roof_kinds[kind].name, names[i]) == 0;
+        if (found[kind] != expected)
+            fail_msg("%s", roof_kinds[kind].name);
+    }
+    /* Tuning again forgets what was found before. */
     struct error error;
-    device_init(&device);
-    assert_int_equal(device_ops.measure_roofs(*state, &request, &device, &error), STATUS_OK);
-    assert_true(isnan(device.peak_bandwidth[LEVEL_DRAM]));
-    assert_true(isnan(device.peak_vector[PRECISION_FP32]));
-    assert_true(isnan(device.launch_overhead));
+    struct roof roof;
+    request = (struct roof_request){.memory = {[LEVEL_DRAM] = true}};
+    tune(*state, &request, found);
+    roof_init(&roof, roof_kind_find("fp32 vector"), ROOF_ALONE);
+    assert_int_equal(
+        device_ops.measure_roof(*state, roof_kind_find("fp32 vector"), 0.0, &roof, &error),
+        STATUS_UNSUPPORTED);
+    assert_true(found[roof_kind_find("dram triad")] && !found[roof_kind_find("fp32 vector")]);
+    /* Left to `close`, which must free it. */
+}
+
+static void roofs_begin_together(void **state)
+{
+    struct roof_request request = {.memory = {[LEVEL_L1] = true}, .launch = true};
+    struct error error;
+    struct roof roof;
+    bool found[ROOF_KINDS] = {false};
+    int kind = roof_kind_find("launch gap");
+    tune(*state, &request, found);
+    assert_true(found[kind]);
+    double start = clock_epoch() + 0.2;
+    roof_init(&roof, kind, ROOF_TOGETHER);
+    assert_int_equal(device_ops.measure_roof(*state, kind, start, &roof, &error), STATUS_OK);
+    assert_true(roof.start_time >= start && roof.start_time < start + 1.0);
+    assert_int_equal(roof.condition, ROOF_TOGETHER);
+    roof_init(&roof, kind, ROOF_TOGETHER);
+    assert_int_equal(device_ops.measure_roof(*state, kind, clock_epoch() - 0.01, &roof, &error),
+                     STATUS_FAILED);
+    assert_non_null(strstr(error.text, "start"));
+    device_ops.release_roofs(*state);
+    assert_int_equal(device_ops.measure_roof(*state, kind, 0.0, &roof, &error), STATUS_UNSUPPORTED);
+    device_ops.release_roofs(*state); /* nothing left */
 }
 
 /* The device is the affinity mask, which is as it was after closing. */
@@ -470,6 +570,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(trace_counts_regions, open_device, close_device),
         cmocka_unit_test_setup_teardown(roofs_are_sane, open_device, close_device),
         cmocka_unit_test_setup_teardown(roofs_are_those_requested, open_device, close_device),
+        cmocka_unit_test_setup_teardown(roofs_begin_together, open_device, close_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@ struct device_state {
     struct topology topology;
     void *flush; /* for cold caches; created when first needed */
     size_t flush_size;
+    struct roofs *roofs; /* NULL unless they are tuned */
 };
 
 /* What the regions of one iteration took, by name, when they are traced; NULL: they are not. */
@@ -108,9 +109,12 @@ enum status timing_time(struct device_state *state, struct work *work, bool cold
 enum status timing_trace(struct device_state *state, struct work *work, struct record *record,
                          struct error *error);
 
-/* roofs.c */
-enum status roofs_measure(struct device_state *state, const struct roof_request *request,
-                          struct device *device, struct error *error);
+/* roofs.c: the members tune_roofs, measure_roof and release_roofs of device_ops. */
+enum status roofs_tune(struct device_state *state, const struct roof_request *request, bool prove,
+                       bool found[ROOF_KINDS], struct error *error);
+enum status roofs_measure(struct device_state *state, int kind, double start, struct roof *roof,
+                          struct error *error);
+void roofs_release(struct device_state *state);
 const char *simd_name(void); /* the widest vectors of this CPU that the roofs use, "avx512" */
 
 #endif

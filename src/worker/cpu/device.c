@@ -96,6 +96,7 @@ static void cpu_close(struct device_state *state)
     if (!state)
         return;
     team_unbind(&state->topology);
+    roofs_release(state);
     memory_destroy(state->flush, state->flush_size);
     topology_clear(&state->topology);
     free(state);
@@ -346,7 +347,9 @@ const struct device_ops device_ops = {
     .count = cpu_count,
     .open = cpu_open,
     .close = cpu_close,
-    .measure_roofs = roofs_measure,
+    .tune_roofs = roofs_tune,
+    .measure_roof = roofs_measure,
+    .release_roofs = roofs_release,
     .prepare = cpu_prepare,
     .time = timing_time,
     .trace = timing_trace,

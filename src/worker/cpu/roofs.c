@@ -6,44 +6,55 @@
  * right for an L3 that holds what falls out of L2 and for one that holds everything; for DRAM four
  * times the L3 of these cores. Arithmetic: independent chains of multiply-adds in registers. A
  * sample lasts long enough for the clock, and the best of many samples counts: what disturbs a
- * measurement only ever makes it slower. */
+ * measurement only ever makes it slower. There is no theory beside these roofs: how many units a
+ * core has, and how fast its memory is, no CPU tells reliably. */
 #include <math.h>
 #include <omp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../../clock.h"
 #include "cpu.h"
 #include "memory.h"
 #include "simd.h"
 
-static const double sample_time = 1e-3;                   /* s, at least */
-static const double roof_time = 0.12;                     /* s, all samples of one roof */
+static const double sample_time = 0.5e-3; /* s, at least */
+static const double tune_time = 0.02;     /* s, about, for one roof */
+/* s: longer than a GPU's ROOF_WINDOW, since one pass over the DRAM set may take 10 ms, and since
+ * other programs, or on a virtual machine its neighbours, disturb a CPU more. */
+static const double window = 0.05;
 static const double dram_least = 256.0 * 1024.0 * 1024.0; /* byte, all threads */
+enum { SAMPLES_MIN = 10, SAMPLES_MAX = 1000, TRIALS_MIN = 5 };
+enum { WAYS_MAX = 2 * SIMD_KINDS, LARGE_PAGE = 2 << 20 };
+
+/* One way to do a roof. */
+struct way {
+    const struct simd *simd; /* NULL: the launch gap */
+    simd_sweep *sweep;       /* NULL: not a memory roof */
+    bool stream;
+    int arrays;
+    size_t bytes; /* of one array of one thread */
+    simd_fma *fma;
+    double work;    /* of one repetition by the whole team: bytes, FLOPs, regions */
+    int64_t repeat; /* in a sample */
+};
+
+/* What tune_roofs leaves to measure_roof. */
+struct roofs {
+    struct way ways[ROOF_KINDS]; /* work 0: not found, or no memory for it */
+    char *memory;                /* each thread has touched its share first, and uses no other */
+    size_t share, size;          /* byte, of one thread and of all */
+    int threads;
+    double seconds[SAMPLES_MAX];
+};
 
 const char *simd_name(void)
 {
-    return simd_best()->name;
-}
-
-/* The text of struct device.roof_settings, "...; " by "...; ". */
-struct settings {
-    char *text;
-    size_t size;
-};
-
-static void __attribute__((format(printf, 2, 3)))
-settings_add(struct settings *settings, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(settings->text, settings->size, format, arguments);
-    va_end(arguments);
-    size_t used = length < 0 || (size_t)length >= settings->size ? 0 : (size_t)length;
-    settings->text += used;
-    settings->size -= used;
+    const struct simd *kinds[SIMD_KINDS];
+    simd_list(kinds);
+    return kinds[0]->name;
 }
 
 /* Byte of one thread's working set; NaN if the level is not known or memory is too small for it. */
@@ -68,154 +79,281 @@ static double set_size(const struct topology *topology, enum memory_level level)
     }
 }
 
-/* One sweep of the whole team, each thread in its own part of `memory`: seconds from the first
- * thread's begin to the last one's end. */
-static double sweep_once(simd_sweep *sweep, int arrays, char *memory, size_t set, int64_t repeat)
+static bool is_memory(int kind)
 {
-    size_t bytes = set / (size_t)arrays / SIMD_BLOCK * SIMD_BLOCK;
+    return roof_kinds[kind].measure == ROOF_BANDWIDTH && roof_kinds[kind].level < LEVEL_COUNT;
+}
+
+static bool is_gap(int kind)
+{
+    return strcmp(roof_kinds[kind].name, "launch gap") == 0;
+}
+
+/* "dram read" has the pattern "read". */
+static const struct simd_pattern *pattern_of(const struct simd *simd, int kind)
+{
+    const char *name = strrchr(roof_kinds[kind].name, ' ') + 1;
+    for (int i = 0; i < SIMD_PATTERNS; ++i)
+        if (strcmp(simd->patterns[i].name, name) == 0)
+            return &simd->patterns[i];
+    return NULL;
+}
+
+static simd_fma *fma_of(const struct simd *simd, int kind)
+{
+    const struct roof_kind *info = &roof_kinds[kind];
+    bool vector = info->measure == ROOF_COMPUTE && info->unit == UNIT_VECTOR;
+    return vector ? simd->fma[info->precision] : NULL;
+}
+
+/* Whether CPUs have this roof: a cache that the system does not know of is none. */
+static bool kind_exists(const struct topology *topology, int kind)
+{
+    const struct simd *kinds[SIMD_KINDS];
+    simd_list(kinds);
+    if (is_memory(kind))
+        return pattern_of(kinds[0], kind) && (roof_kinds[kind].level == LEVEL_DRAM ||
+                                              set_size(topology, roof_kinds[kind].level) > 0.0);
+    return is_gap(kind) || fma_of(kinds[0], kind);
+}
+
+static struct way way_of_sweep(const struct simd *simd, const struct simd_pattern *pattern,
+                               bool stream, size_t set, int threads)
+{
+    struct way way = {.simd = simd, .stream = stream, .arrays = pattern->arrays, .repeat = 1};
+    way.sweep = stream ? pattern->stream : pattern->plain;
+    way.bytes = set / (size_t)pattern->arrays / SIMD_BLOCK * SIMD_BLOCK;
+    way.work = (double)way.bytes * pattern->arrays * threads;
+    return way;
+}
+
+/* All that is tried for a roof; set: one thread's, of a memory roof. Only DRAM is stored to past the
+ * caches, and to DRAM all widths are the same. */
+static int ways_list(int kind, size_t set, int threads, struct way ways[WAYS_MAX])
+{
+    const struct simd *kinds[SIMD_KINDS];
+    int simd_count = simd_list(kinds), count = 0;
+    bool dram = is_memory(kind) && roof_kinds[kind].level == LEVEL_DRAM;
+    if (is_gap(kind))
+        ways[count++] = (struct way){.work = 1.0, .repeat = 1};
+    for (int i = 0; i < (dram ? 1 : simd_count) && !is_gap(kind); ++i) {
+        if (is_memory(kind)) {
+            const struct simd_pattern *pattern = pattern_of(kinds[i], kind);
+            ways[count++] = way_of_sweep(kinds[i], pattern, false, set, threads);
+            if (dram && pattern->stream)
+                ways[count++] = way_of_sweep(kinds[i], pattern, true, set, threads);
+        } else {
+            double flops = kinds[i]->flops[roof_kinds[kind].precision] * threads;
+            ways[count++] = (struct way){
+                .simd = kinds[i], .fma = fma_of(kinds[i], kind), .work = flops, .repeat = 1};
+        }
+    }
+    return count;
+}
+
+/* One sample by the whole team: seconds from the first thread's begin to the last one's end. */
+static double team_run(const struct roofs *roofs, const struct way *way)
+{
     double begin = INFINITY, end = -INFINITY;
 #pragma omp parallel reduction(min : begin) reduction(max : end)
     {
-        char *own = memory + (size_t)omp_get_thread_num() * set;
+        char *own = roofs->memory + (size_t)omp_get_thread_num() * roofs->share;
         double result;
-        struct simd_arrays at = {own, own + bytes, own + (size_t)(arrays - 1) * bytes, 0.5,
+        struct simd_arrays at = {own, own + way->bytes,
+                                 own + (size_t)(way->arrays > 2 ? 2 : 0) * way->bytes, 0.5,
                                  &result};
 #pragma omp barrier
         begin = clock_monotonic();
-        sweep(&at, bytes, repeat);
+        if (way->sweep)
+            way->sweep(&at, way->bytes, way->repeat);
+        else
+            way->fma(0x1p-20, way->repeat, &result);
         end = clock_monotonic();
     }
     return end - begin;
 }
 
-/* byte s-1 */
-static double sweep_best(simd_sweep *sweep, int arrays, char *memory, size_t set)
+/* Regions of the whole team, one after the other. */
+static double regions_run(int64_t count)
 {
-    double bytes =
-        (double)(set / (size_t)arrays / SIMD_BLOCK * SIMD_BLOCK) * arrays * omp_get_max_threads();
-    int64_t repeat = 1;
-    while (sweep_once(sweep, arrays, memory, set, repeat) < sample_time)
-        repeat *= 2;
-    double best = INFINITY, begin = clock_monotonic();
-    for (int i = 0; i < 3 || clock_monotonic() - begin < roof_time; ++i)
-        best = fmin(best, sweep_once(sweep, arrays, memory, set, repeat));
-    return bytes * (double)repeat / best;
+    double begin = clock_monotonic();
+    for (int64_t i = 0; i < count; ++i) {
+#pragma omp parallel
+        __asm__ volatile("" : : : "memory");
+    }
+    return clock_monotonic() - begin;
 }
 
-static enum status measure_memory(const struct device_state *state, enum memory_level level,
-                                  struct device *device, struct settings *settings,
-                                  struct error *error)
+static double way_run(const struct roofs *roofs, const struct way *way)
 {
-    double *const roofs[SIMD_PATTERNS] = {
-        &device->bandwidth_read[level], &device->bandwidth_write[level],
-        &device->bandwidth_copy[level], &device->bandwidth_triad[level]};
-    const struct simd *simd = simd_best();
-    double wanted = set_size(&state->topology, level);
-    if (!(wanted >= 8 * SIMD_BLOCK))
-        return STATUS_OK;
-    size_t set = (size_t)wanted / SIMD_BLOCK * SIMD_BLOCK;
-    size_t size = set * (size_t)state->topology.cores;
-    char *memory = memory_create(size);
-    if (!memory)
-        return error_set(error, STATUS_FAILED, "no memory for the %s roof: %zu bytes",
-                         memory_level_name[level], size);
+    return way->simd ? team_run(roofs, way) : regions_run(way->repeat);
+}
+
+/* One sample, of at least sample_time: the repetitions are doubled until there are enough of them. */
+static double way_sample(const struct roofs *roofs, struct way *way)
+{
+    double seconds;
+    while ((seconds = way_run(roofs, way)) < sample_time)
+        way->repeat *= 2;
+    return seconds;
+}
+
+/* By turns, so that what disturbs one way disturbs the others too. */
+static struct way way_fastest(const struct roofs *roofs, struct way *ways, int count)
+{
+    double best = INFINITY, end = clock_monotonic() + tune_time;
+    int fastest = 0;
+    for (int trial = 0; count > 1 && (trial < TRIALS_MIN || clock_monotonic() < end); ++trial)
+        for (int i = 0; i < count; ++i) {
+            double seconds = way_sample(roofs, &ways[i]);
+            double cost = seconds / ((double)ways[i].repeat * ways[i].work);
+            if (cost < best) {
+                best = cost;
+                fastest = i;
+            }
+        }
+    return ways[fastest];
+}
+
+/* Values that differ, and none of them zero: some memory controllers take lines of zeros at twice
+ * the speed of others. */
+static void memory_touch(const struct roofs *roofs)
+{
 #pragma omp parallel
     {
-        double *own = (double *)(void *)(memory + (size_t)omp_get_thread_num() * set);
-        for (size_t i = 0; i < set / sizeof *own; ++i)
-            own[i] = 1.0;
+        char *memory = roofs->memory + (size_t)omp_get_thread_num() * roofs->share;
+        double *own = (double *)(void *)memory;
+        for (size_t i = 0; i < roofs->share / sizeof *own; ++i)
+            own[i] = 1.0 + (double)(i % 1021) * 1e-3;
     }
-    double best = 0.0;
-    const char *best_name = "", *best_store = "";
-    for (int i = 0; i < SIMD_PATTERNS; ++i) {
-        const struct simd_pattern *pattern = &simd->patterns[i];
-        double plain = sweep_best(pattern->plain, pattern->arrays, memory, set), stream = 0.0;
-        if (level == LEVEL_DRAM && pattern->stream)
-            stream = sweep_best(pattern->stream, pattern->arrays, memory, set);
-        *roofs[i] = fmax(plain, stream);
-        if (*roofs[i] > best) {
-            best = *roofs[i];
-            best_name = pattern->name;
-            best_store = stream > plain ? " past the caches" : "";
-        }
+}
+
+void roofs_release(struct device_state *state)
+{
+    if (state->roofs)
+        memory_destroy(state->roofs->memory, state->roofs->size);
+    free(state->roofs);
+    state->roofs = NULL;
+}
+
+/* Sets of the levels whose roofs were found, 0 where there is no memory for them; one thread's. */
+static size_t sets_find(const struct topology *topology, const bool found[ROOF_KINDS],
+                        size_t sets[LEVEL_COUNT])
+{
+    size_t largest = 0;
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        enum memory_level level = roof_kinds[kind].level;
+        if (!found[kind] || !is_memory(kind) || sets[level] > 0)
+            continue;
+        double wanted = set_size(topology, level);
+        sets[level] = wanted >= 8 * SIMD_BLOCK ? (size_t)wanted : 0;
+        largest = sets[level] > largest ? sets[level] : largest;
     }
-    device->peak_bandwidth[level] = best;
-    settings_add(settings, "; %s=%s%s, %zu byte per thread", memory_level_name[level], best_name,
-                 best_store, set);
-    memory_destroy(memory, size);
+    return largest;
+}
+
+enum status roofs_tune(struct device_state *state, const struct roof_request *request, bool prove,
+                       bool found[ROOF_KINDS], struct error *error)
+{
+    (void)prove;
+    size_t sets[LEVEL_COUNT] = {0};
+    bool wanted[ROOF_KINDS];
+    roofs_release(state);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        wanted[kind] = roof_requested(request, kind) && kind_exists(&state->topology, kind);
+    struct roofs *roofs = calloc(1, sizeof *roofs);
+    if (!roofs)
+        return error_set(error, STATUS_FAILED, "no memory for the roofs");
+    state->roofs = roofs;
+    roofs->threads = state->topology.cores;
+    roofs->share = sets_find(&state->topology, wanted, sets);
+    roofs->share = (roofs->share + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+    roofs->size = roofs->share * (size_t)roofs->threads;
+    roofs->memory = memory_create(roofs->size);
+    if (!roofs->memory) {
+        error_set(error, STATUS_FAILED, "no memory for the roofs: %zu bytes", roofs->size);
+        roofs_release(state);
+        return STATUS_FAILED;
+    }
+    memory_touch(roofs);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        size_t set = is_memory(kind) ? sets[roof_kinds[kind].level] : 0;
+        if (!wanted[kind] || (is_memory(kind) && set == 0))
+            continue;
+        struct way ways[WAYS_MAX];
+        int count = ways_list(kind, set, roofs->threads, ways);
+        roofs->ways[kind] = way_fastest(roofs, ways, count);
+    }
+    memcpy(found, wanted, sizeof wanted);
     return STATUS_OK;
 }
 
-static double fma_once(const struct simd *simd, enum precision precision, int64_t iterations)
+static void setting_write(const struct roofs *roofs, const struct way *way, struct roof *roof)
 {
-    double begin = INFINITY, end = -INFINITY, sum = 0.0;
-#pragma omp parallel reduction(min : begin) reduction(max : end) reduction(+ : sum)
-    {
-        double result;
-#pragma omp barrier
-        begin = clock_monotonic();
-        simd->fma[precision](0.5, iterations, &result);
-        end = clock_monotonic();
-        sum += result;
-    }
-    return isfinite(sum) ? end - begin : NAN;
+    char *text = roof->setting, team[32];
+    size_t size = sizeof roof->setting;
+    double kib = (double)way->bytes * way->arrays / 1024.0;
+    bool large = kib >= 1024.0;
+    snprintf(team, sizeof team, roofs->threads == 1 ? "1 thread" : "%d threads", roofs->threads);
+    if (way->sweep)
+        snprintf(text, size, "%s on %.4g %s each, %s%s", team, large ? kib / 1024.0 : kib,
+                 large ? "MiB" : "KiB", way->simd->name,
+                 way->stream ? ", stores past the caches" : "");
+    else if (way->fma)
+        snprintf(text, size, "%s of %d chains, %s", team, way->simd->chains, way->simd->name);
+    else
+        snprintf(text, size, "regions of %s", team);
 }
 
-/* FLOP/s */
-static double fma_best(const struct simd *simd, enum precision precision)
+/* Sleeps, and wakes up a little earlier. False if the moment has passed. */
+static bool wait_for(double moment)
 {
-    int64_t iterations = 1024;
-    while (fma_once(simd, precision, iterations) < sample_time)
-        iterations *= 2;
-    double best = INFINITY, begin = clock_monotonic();
-    for (int i = 0; i < 3 || clock_monotonic() - begin < roof_time; ++i)
-        best = fmin(best, fma_once(simd, precision, iterations));
-    return simd->flops[precision] * (double)iterations * omp_get_max_threads() / best;
+    const double early = 2e-3;
+    double left = moment - clock_epoch();
+    if (left < 0.0)
+        return false;
+    double sleep = fmax(left - early, 0.0);
+    struct timespec time = {.tv_sec = (time_t)sleep, .tv_nsec = (long)(fmod(sleep, 1.0) * 1e9)};
+    nanosleep(&time, NULL);
+    while (clock_epoch() < moment)
+        ;
+    return true;
 }
 
-static int compare(const void *a, const void *b)
+/* Fills seconds[]. A sample that is shorter than it should be shows that those that have set the
+ * repetitions were disturbed: all over again, with more of them. */
+static int64_t samples_take(struct roofs *roofs, struct way *way)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* s from one region of the whole team to the next: the median of batches. */
-static double region_overhead(void)
-{
-    enum { BATCHES = 101, REGIONS = 100 };
-    double batches[BATCHES];
-    for (int i = 0; i < BATCHES; ++i) {
-        double begin = clock_monotonic();
-        for (int j = 0; j < REGIONS; ++j) {
-#pragma omp parallel
-            __asm__ volatile("" : : : "memory");
+    double end = clock_monotonic() + window;
+    int64_t samples = 0;
+    way_sample(roofs, way); /* wakes the team, and fetches the set into its cache */
+    while (samples < SAMPLES_MIN || (samples < SAMPLES_MAX && clock_monotonic() < end)) {
+        roofs->seconds[samples] = way_run(roofs, way);
+        if (roofs->seconds[samples++] < sample_time) {
+            way->repeat *= 2;
+            samples = 0;
         }
-        batches[i] = (clock_monotonic() - begin) / REGIONS;
     }
-    qsort(batches, BATCHES, sizeof *batches, compare);
-    return batches[BATCHES / 2];
+    return samples;
 }
 
-enum status roofs_measure(struct device_state *state, const struct roof_request *request,
-                          struct device *device, struct error *error)
+enum status roofs_measure(struct device_state *state, int kind, double start, struct roof *roof,
+                          struct error *error)
 {
-    const struct simd *simd = simd_best();
-    struct settings settings = {device->roof_settings, sizeof device->roof_settings};
-    settings_add(&settings, "threads=%d", state->topology.cores);
-    for (int precision = 0; precision < PRECISION_COUNT; ++precision)
-        if (request->compute[precision] && simd->fma[precision]) {
-            device->peak_vector[precision] = fma_best(simd, (enum precision)precision);
-            settings_add(&settings, "; %s=%s, %d chains", precision_info[precision].name,
-                         simd->name, simd->chains);
-        }
-    for (int level = 0; level < LEVEL_COUNT; ++level) {
-        enum status status = STATUS_OK;
-        if (request->memory[level])
-            status = measure_memory(state, (enum memory_level)level, device, &settings, error);
-        if (status)
-            return status;
-    }
-    if (request->launch)
-        device->launch_overhead = region_overhead();
+    struct roofs *roofs = state->roofs;
+    struct way *way = roofs ? &roofs->ways[kind] : NULL;
+    if (!way || way->work <= 0.0)
+        return error_set(error, STATUS_UNSUPPORTED, "%s",
+                         way && kind_exists(&state->topology, kind) && is_memory(kind)
+                             ? "too little memory is available to exceed the caches"
+                             : "this roof was not tuned");
+    if (start > 0.0 && !wait_for(start))
+        return error_set(error, STATUS_FAILED, "the common start had passed");
+    roof->start_time = clock_epoch();
+    int64_t samples = samples_take(roofs, way);
+    roof->sm_clock = topology_clock(&state->topology);
+    roof_set_samples(roof, way->work * (double)way->repeat, roofs->seconds, samples);
+    setting_write(roofs, way, roof);
+    roof_judge(roof);
     return STATUS_OK;
 }

@@ -38,13 +38,16 @@
 #define SIMD_FENCE()             _mm_sfence()
 #include "simd_kernels.h"
 
-const struct simd *simd_best(void)
+int simd_list(const struct simd *list[SIMD_KINDS])
 {
+    int count = 0;
     if (__builtin_cpu_supports("avx512f"))
-        return &simd_avx512;
+        list[count++] = &simd_avx512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return &simd_avx2;
-    return &simd_sse2;
+        list[count++] = &simd_avx2;
+    if (count == 0)
+        list[count++] = &simd_sse2;
+    return count;
 }
 
 #else
@@ -69,9 +72,10 @@ const struct simd *simd_best(void)
 #define SIMD_FENCE()            ((void)0)
 #include "simd_kernels.h"
 
-const struct simd *simd_best(void)
+int simd_list(const struct simd *list[SIMD_KINDS])
 {
-    return &simd_base;
+    list[0] = &simd_base;
+    return 1;
 }
 
 #endif

@@ -26,14 +26,20 @@ struct simd_pattern {
     simd_sweep *plain, *stream; /* stream: stores past the caches; NULL: there is no such thing */
 };
 
+/* `iterations` of a multiply-add in each chain; 0 < seed << 1. result: something of their sum. */
+typedef void simd_fma(double seed, int64_t iterations, double *result);
+
 struct simd {
     const char *name; /* "avx512", ... */
     struct simd_pattern patterns[SIMD_PATTERNS];
-    void (*fma[PRECISION_COUNT])(double seed, int64_t iterations, double *result); /* NULL: none */
+    simd_fma *fma[PRECISION_COUNT]; /* NULL: none */
     int chains;
     double flops[PRECISION_COUNT]; /* of one iteration */
 };
 
-const struct simd *simd_best(void);
+/* Those that this CPU has, the widest first. The widest is mostly, not always, the fastest: wide
+ * vectors may lower the clock. Returns how many; at least one. */
+enum { SIMD_KINDS = 2 };
+int simd_list(const struct simd *list[SIMD_KINDS]);
 
 #endif

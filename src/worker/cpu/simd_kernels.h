@@ -18,7 +18,9 @@ typedef double SIMD_NAME(doubles) __attribute__((vector_size(SIMD_BYTES), may_al
 typedef float SIMD_NAME(floats) __attribute__((vector_size(SIMD_BYTES), may_alias));
 
 /* Eight vectors a turn. The barrier keeps the compiler from making a library call of a copy loop,
- * or from hoisting anything out of the repetitions. */
+ * from hoisting anything out of the repetitions, and from shuffling the order of the addresses, which
+ * halves what the prefetchers of some CPUs do. */
+#define SIMD_BARRIER() __asm__ volatile("" : : : "memory")
 #define SIMD_SWEEP(name, statement)                                                                \
     SIMD_TARGET static void SIMD_NAME(name)(const struct simd_arrays *arrays, size_t bytes,        \
                                             int64_t repeat)                                        \
@@ -29,10 +31,12 @@ typedef float SIMD_NAME(floats) __attribute__((vector_size(SIMD_BYTES), may_alia
         vector s = arrays->scale - (vector){0};                                                    \
         (void)b, (void)c, (void)s;                                                                 \
         for (int64_t pass = 0; pass < repeat; ++pass)                                              \
-            for (size_t i = 0; i < bytes / sizeof(vector); i += 8) {                               \
-                _Pragma("GCC unroll 8") for (size_t j = i; j < i + 8; ++j) statement;              \
-                __asm__ volatile("" : : : "memory");                                               \
-            }                                                                                      \
+            for (size_t i = 0; i < bytes / sizeof(vector); i += 8)                                 \
+                _Pragma("GCC unroll 8") for (size_t j = i; j < i + 8; ++j)                         \
+                {                                                                                  \
+                    statement;                                                                     \
+                    SIMD_BARRIER();                                                                \
+                }                                                                                  \
         SIMD_FENCE();                                                                              \
     }
 SIMD_SWEEP(write, a[j] = s)
@@ -43,32 +47,44 @@ SIMD_SWEEP(copy_stream, SIMD_STREAM(a + j, b[j]))
 SIMD_SWEEP(triad_stream, SIMD_STREAM(a + j, SIMD_FMA_DOUBLE(s, c[j], b[j])))
 #undef SIMD_SWEEP
 
+/* Both halves at the same time: more of the prefetchers work for it than with one. */
 SIMD_TARGET static void SIMD_NAME(read)(const struct simd_arrays *arrays, size_t bytes,
                                         int64_t repeat)
 {
     typedef SIMD_NAME(doubles) vector;
     const vector *a = arrays->a;
-    vector sum[8] = {{0}}, total = {0};
+    const size_t half = bytes / sizeof(vector) / 2;
+    vector low[4] = {{0}}, high[4] = {{0}}, total = {0};
     for (int64_t pass = 0; pass < repeat; ++pass)
-        for (size_t i = 0; i < bytes / sizeof(vector); i += 8)
-#pragma GCC unroll 8
-            for (size_t j = 0; j < 8; ++j)
-                sum[j] += a[i + j];
-#pragma GCC unroll 8
-    for (size_t j = 0; j < 8; ++j)
-        total += sum[j];
+        for (size_t i = 0; i < half; i += 4) {
+#pragma GCC unroll 4
+            for (size_t j = 0; j < 4; ++j)
+                low[j] += a[i + j];
+            SIMD_BARRIER();
+#pragma GCC unroll 4
+            for (size_t j = 0; j < 4; ++j)
+                high[j] += a[half + i + j];
+            SIMD_BARRIER();
+        }
+#pragma GCC unroll 4
+    for (size_t j = 0; j < 4; ++j)
+        total += low[j] + high[j];
     *arrays->result = total[0];
 }
 
-/* x = x * m + a with 0 < m < 1 stays finite and away from denormals. Every chain has its own x. */
+/* x = x * m + a with m a little above -1: every x goes on swinging between its own two values for
+ * far longer than a sample takes, so that the units work on bits that differ and change. */
 #define SIMD_FMA(name, type, fma)                                                                  \
     SIMD_TARGET static void SIMD_NAME(name)(double seed, int64_t iterations, double *result)       \
     {                                                                                              \
         typedef SIMD_NAME(type) vector;                                                            \
         vector x[SIMD_CHAINS], total = {0}, m, a;                                                  \
-        m = (__typeof__(m[0]))(0.5 + 1e-3 * seed) - total;                                         \
-        a = (__typeof__(a[0]))(1.0 + 1e-3 * seed) - total;                                         \
-        _Pragma("GCC unroll 32") for (int j = 0; j < SIMD_CHAINS; ++j) x[j] = (float)(j + 1) * a;  \
+        enum { LANES = sizeof(vector) / sizeof m[0] };                                             \
+        m = (__typeof__(m[0]))(seed - 1.0) - total;                                                \
+        a = (__typeof__(a[0]))(1.0 + seed) - total;                                                \
+        for (int j = 0; j < SIMD_CHAINS; ++j)                                                      \
+            for (int lane = 0; lane < LANES; ++lane)                                               \
+                x[j][lane] = (__typeof__(m[0]))(2.0 + (j * LANES + lane) * 0.7e-3);                \
         for (int64_t i = 0; i < iterations; ++i)                                                   \
             _Pragma("GCC unroll 32") for (int j = 0; j < SIMD_CHAINS; ++j) x[j] = fma(x[j], m, a); \
         _Pragma("GCC unroll 32") for (int j = 0; j < SIMD_CHAINS; ++j) total += x[j];              \
@@ -100,5 +116,6 @@ static const struct simd SIMD_NAME(simd) = {
 #undef SIMD_CHAINS
 #undef SIMD_FMA_FLOAT
 #undef SIMD_FMA_DOUBLE
+#undef SIMD_BARRIER
 #undef SIMD_STREAM
 #undef SIMD_FENCE
