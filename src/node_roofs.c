@@ -1,6 +1,5 @@
 #include "node_roofs.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -90,8 +89,7 @@ static void add_unmeasured(struct party *party, int kind, enum roof_condition co
                            const char *why)
 {
     struct roof roof;
-    roof_init(&roof, kind, condition);
-    snprintf(roof.setting, sizeof roof.setting, "not measured: %.140s", why);
+    roof_set_unmeasured(&roof, kind, condition, clock_epoch(), why);
     device_add_roof(&party->device, &roof);
 }
 

@@ -129,6 +129,16 @@ void roof_init(struct roof *roof, int kind, enum roof_condition condition)
     roof->verdict = ROOF_UNPROVEN;
 }
 
+void roof_set_unmeasured(struct roof *roof, int kind, enum roof_condition condition, double time,
+                         const char *why)
+{
+    static const char text[] = "not measured: ";
+    roof_init(roof, kind, condition);
+    roof->start_time = time;
+    snprintf(roof->setting, sizeof roof->setting, "%s%.*s", text,
+             (int)(sizeof roof->setting - sizeof text), why);
+}
+
 /* Where the value of this measure lies. */
 static double *value_of(struct roof *roof, enum roof_measure measure)
 {

@@ -82,6 +82,9 @@ extern const struct field roof_fields[];
 
 /* Everything missing, but name and condition. */
 void roof_init(struct roof *roof, int kind, enum roof_condition condition);
+/* The same, with "not measured: WHY" as its setting. time: s since 1970-01-01T00:00:00Z. */
+void roof_set_unmeasured(struct roof *roof, int kind, enum roof_condition condition, double time,
+                         const char *why);
 
 /* The one of the three values that its kind has; NaN if it was not measured. */
 double roof_value(const struct roof *roof);

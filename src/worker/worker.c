@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "../clock.h"
 #include "../protocol.h"
 #include "version.h"
 #include "device.h"
@@ -70,8 +71,7 @@ static enum status measure_roof(struct worker *worker, int kind, enum roof_condi
     enum status status = worker->ops->measure_roof(worker->state, kind, start, roof, error);
     if (status == STATUS_OK || status == STATUS_DEVICE)
         return status;
-    roof_init(roof, kind, condition);
-    snprintf(roof->setting, sizeof roof->setting, "not measured: %.140s", error->text);
+    roof_set_unmeasured(roof, kind, condition, clock_epoch(), error->text);
     return STATUS_OK;
 }
 

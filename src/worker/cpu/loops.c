@@ -110,7 +110,7 @@ static void loop_run(struct work *work, part_run *run)
 static size_t kind_find(void)
 {
     size_t kind = 0;
-    while (kinds[kind].vectors && strcmp(kinds[kind].vectors, simd_best()->name) != 0)
+    while (kinds[kind].vectors && strcmp(kinds[kind].vectors, simd_name()) != 0)
         ++kind;
     return kind;
 }
