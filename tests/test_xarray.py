@@ -11,7 +11,7 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-DIMENSIONS = {"config", "kernel", "device", "precision", "memory_level", "sample"}
+DIMENSIONS = {"config", "kernel", "device", "device_roof", "precision", "memory_level", "sample"}
 ATTRIBUTES = {"Conventions", "title", "summary", "keywords", "source", "history", "date_created",
               "manifest", "settings", "mpi"}
 
@@ -23,7 +23,8 @@ def words(data, name):
 
 
 def check_description(data):
-    assert set(data.sizes) == DIMENSIONS, set(data.sizes)
+    older = {"device_roof"} - set(data.sizes)  # files from before roofs were rows
+    assert set(data.sizes) == DIMENSIONS - older, set(data.sizes)
     assert data.encoding["unlimited_dims"] == {"config"}, data.encoding["unlimited_dims"]
     assert ATTRIBUTES <= set(data.attrs), ATTRIBUTES - set(data.attrs)
     for name, variable in data.variables.items():
@@ -61,6 +62,28 @@ def check_indices(data):
     assert (data["kernel_config"] >= -1).all()
     assert (data["kernel_config"] < data.sizes["config"]).all()
     assert (data["kernel_config"].diff("kernel") >= 0).all()
+
+
+def check_roofs(data):
+    """The ceilings of the model are the best of the roofs that may be used."""
+    if "device_roof" not in data.sizes:
+        return
+    device = data["device_roof_device"].values
+    names, conditions = data["device_roof_name"].values, words(data, "device_roof_condition")
+    assert ((device >= -1) & (device < data.sizes["device"])).all()
+    rows = list(zip(device, names, conditions))
+    assert len(set(rows)) == len(rows), "a roof stands twice"
+    values = np.array([data[f"device_roof_{name}"].values for name in ("bandwidth", "performance", "time")])
+    known = np.isfinite(values).sum(axis=0)
+    reasons = data["device_roof_setting"].str.startswith("not measured: ").values
+    assert (known <= 1).all() and ((known == 1) | reasons | (names == "")).all()
+    usable = np.isin(words(data, "device_roof_verdict"), ["unproven", "proven"])
+    for i, precision in enumerate(data["precision_name"].values):
+        for unit in ["vector", "tensor"]:
+            own = usable & np.char.startswith(names.astype(str), f"{precision} {unit}")
+            for row, peak in enumerate(data[f"device_peak_{unit}"].values[:, i]):
+                found = values[1][own & (device == row) & (known == 1)]
+                assert close(peak, found.max() if len(found) else np.nan), (precision, unit, row)
 
 
 def check_measured(data):
@@ -125,7 +148,7 @@ def check_roofline(data):
 def main():
     # Loaded whole: the netCDF4 module reads strings from disk only in steps of one.
     data = xarray.open_dataset(sys.argv[1]).load()
-    for check in [check_description, check_identity, check_indices, check_measured, check_roofline]:
+    for check in [check_description, check_identity, check_indices, check_roofs, check_measured, check_roofline]:
         check(data)
     print(data)
 

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Every roof of every GPU of this machine: measured, below its theory, and proven where counters may be read.
+. "$(dirname "$0")/../mpi/lib.sh"
+worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
+[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
+gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
+[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+
+printf '[sweep]\ndevice = cuda\n[peaks]\nlaunch = yes\n' >roofs.ini
+expect 0 run "$gpus" roofs.ini
+python '
+import sys, numpy, xarray
+gpus = int(sys.argv[1])
+data = xarray.open_dataset("roofs.nc", decode_times=False).load()
+def flag(name):
+    return numpy.array(data[name].attrs["flag_meanings"].split())[data[name].values]
+names, conditions = data.device_roof_name.values, flag("device_roof_condition")
+verdicts, counted = flag("device_roof_verdict"), data.device_counters.values
+value = numpy.nanmax([data[f"device_roof_{n}"].values for n in ("bandwidth", "performance", "time")], axis=0)
+wanted = {f"{level} {way}" for level in ("dram", "l2") for way in ("read", "write", "copy", "triad")}
+wanted |= {"l1 read", "shared read", "host to device", "device to host"}
+wanted |= {"launch host", "launch latency", "launch gap", "launch gap graph", "fp64 vector", "fp32 vector"}
+capability = float(data.device_compute_capability.values[0])
+if capability >= 8.0:
+    wanted |= {f"{p} vector" for p in ("fp16", "bf16")}
+    wanted |= {f"{p} tensor mma" for p in ("tf32", "fp16", "bf16", "int8")}
+    wanted |= {f"{p} tensor library" for p in ("tf32", "fp16", "bf16", "int8")}
+if capability == 9.0:
+    wanted |= {f"{p} tensor wgmma" for p in ("tf32", "fp16", "bf16", "fp8", "int8")}
+    wanted |= {"fp64 tensor mma", "fp64 tensor library", "fp8 tensor library"}
+if gpus > 1:
+    wanted |= {"device to device"}
+wrong = []
+for device in range(gpus):
+    for condition in ["alone", "together"][:1 + (gpus > 1)]:
+        rows = {names[i]: i for i in range(len(names))
+                if data.device_roof_device.values[i] == device and conditions[i] == condition}
+        wrong += [(device, condition, name, "missing") for name in wanted - set(rows)]
+        for name, i in rows.items():
+            setting = str(data.device_roof_setting.values[i])
+            if not value[i] > 0:
+                wrong.append((device, condition, name, setting))
+            elif verdicts[i] in ("above-theory", "contradicted"):
+                wrong.append((device, condition, name, verdicts[i], setting, data.device_roof_clock_fraction.values[i],
+                              data.device_roof_flops_ratio.values[i], data.device_roof_bytes_ratio.values[i]))
+            elif counted[device] == "counted" and verdicts[i] != "proven" and not name.startswith(("launch", "host", "device")):
+                wrong.append((device, condition, name, "not proven", setting))
+            fraction = data.device_roof_clock_fraction.values[i]
+            if name.endswith((" vector", " wgmma", "dram read", "dram write")) and fraction < 0.85:
+                wrong.append((device, condition, name, "far from theory", fraction, setting))
+for line in wrong:
+    print(*line)
+sys.exit(bool(wrong))
+' "$gpus" || fail "a roof is missing or wrong"
+"$ROOFSWEEP_PYTHON" "$root/postproc/roofs.py" roofs.nc
