@@ -1,0 +1,168 @@
+/* The roofs' kernels do what they are timed for: copies and triads are right to the last byte and
+ * write no further, sums of matrix products stay finite however long they run. */
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../kernels/kernels.h"
+
+enum { GUARD = 4096, BYTES_MAX = 4096 * 1031, SKIPPED = 77 };
+
+static int failures;
+
+static void fail(const char *name, const char *what, const char *problem)
+{
+    fprintf(stderr, "FAIL: %s, %s: %s\n", name, what, problem);
+    ++failures;
+}
+
+/* False, with a message, if it cannot have run to its end. */
+static bool ran(const char *name, const char *what, cudaError_t code)
+{
+    if (code == cudaSuccess)
+        code = cudaDeviceSynchronize();
+    if (code != cudaSuccess)
+        fail(name, what, cudaGetErrorString(code));
+    return code == cudaSuccess;
+}
+
+static float b_at(size_t i)
+{
+    return (float)(i % 8191) / 8192.0f - 0.5f;
+}
+
+static float c_at(size_t i)
+{
+    return 0.25f - (float)(i % 4099) / 8192.0f;
+}
+
+/* What a must hold at i. */
+static float expected(const char *pattern, size_t i, float written)
+{
+    const float s = 0.40625f;
+    if (strcmp(pattern, "copy") == 0)
+        return b_at(i);
+    return strcmp(pattern, "triad") == 0 ? fmaf(s, c_at(i), b_at(i)) : written;
+}
+
+static void check_memory(const struct memory_kernel *row, float *const device[3], float *host,
+                         size_t bytes, int repeat, int blocks)
+{
+    char what[160];
+    size_t count = bytes / sizeof(float);
+    snprintf(what, sizeof what, "%s, %zu bytes, %d times, %d blocks", row->what, bytes, repeat,
+             blocks);
+    cudaMemset(device[0], 0xff, BYTES_MAX + GUARD); /* NaN */
+    cudaError_t code =
+        row->launch(device[0], device[1], device[2], bytes, repeat, blocks, 128, NULL);
+    if (code == cudaErrorNoKernelImageForDevice || !ran(row->name, what, code))
+        return;
+    cudaMemcpy(host, device[0], bytes + GUARD, cudaMemcpyDeviceToHost);
+    bool writes = strcmp(row->name, "read") != 0;
+    for (size_t i = 0; writes && i < count; ++i)
+        if (!(fabsf(host[i] - expected(row->name, i, host[0])) <= 1e-6f)) {
+            fail(row->name, what, "a wrong value");
+            return;
+        }
+    for (size_t i = writes ? count : 0; i < count + GUARD / sizeof(float); ++i)
+        if (!isnan(host[i])) {
+            fail(row->name, what, "it writes where it must not");
+            return;
+        }
+}
+
+static void check_memories(int capability)
+{
+    static const size_t sizes[] = {4096, (size_t)4096 * 37, BYTES_MAX};
+    float *device[3], *host = malloc(BYTES_MAX + GUARD);
+    for (int i = 0; i < 3; ++i)
+        cudaMalloc((void **)&device[i], BYTES_MAX + GUARD);
+    for (int array = 1; array < 3; ++array) {
+        for (size_t i = 0; i < BYTES_MAX / sizeof(float); ++i)
+            host[i] = array == 1 ? b_at(i) : c_at(i);
+        cudaMemcpy(device[array], host, BYTES_MAX, cudaMemcpyHostToDevice);
+    }
+    for (const struct memory_kernel *row = memory_kernels; row->name; ++row)
+        for (int i = 0; i < 3 && capability >= row->least; ++i)
+            for (int j = 0; j < 4; ++j)
+                check_memory(row, device, host, sizes[i], j % 2 ? 3 : 1, j / 2 ? 5 : 0);
+    for (int i = 0; i < 3; ++i)
+        cudaFree(device[i]);
+    free(host);
+}
+
+static void check_finite(const char *name, const char *what, const float *device, size_t count)
+{
+    float *host = malloc(count * sizeof *host);
+    size_t same = 0;
+    cudaMemcpy(host, device, count * sizeof *host, cudaMemcpyDeviceToHost);
+    for (size_t i = 0; i < count; ++i) {
+        same += host[i] == host[0];
+        if (!isfinite(host[i])) {
+            fail(name, what, "a sum is not finite");
+            break;
+        }
+    }
+    if (same == count)
+        fail(name, what, "all sums are the same");
+    free(host);
+}
+
+static void check_tensor(const struct tensor_kernel *row, int multiprocessors)
+{
+    static const int64_t iterations[] = {0, 1, 20000};
+    int blocks = row->blocks * multiprocessors;
+    size_t count = (size_t)blocks * (size_t)row->threads;
+    float *out;
+    cudaMalloc((void **)&out, count * sizeof *out);
+    for (int i = 0; i < 3; ++i) {
+        cudaMemset(out, 0xff, count * sizeof *out);
+        cudaError_t code = row->launch(out, iterations[i], blocks, NULL);
+        if (code != cudaErrorNoKernelImageForDevice && ran(row->roof, row->what, code))
+            check_finite(row->roof, row->what, out, count);
+    }
+    cudaFree(out);
+}
+
+static void check_tensors(const struct tensor_kernel *rows, int capability, int multiprocessors)
+{
+    for (; rows->roof; ++rows)
+        if (capability >= rows->least && capability <= rows->most)
+            check_tensor(rows, multiprocessors);
+}
+
+static void check_onchip(int multiprocessors)
+{
+    const size_t bytes = 32768;
+    const int blocks = 2 * multiprocessors;
+    void *data;
+    cudaMalloc(&data, bytes * (size_t)blocks);
+    cudaMemset(data, 0x5a, bytes * (size_t)blocks);
+    for (const struct onchip_kernel *row = onchip_kernels; row->roof; ++row)
+        ran(row->roof, "32 KiB", row->launch(data, bytes, 100, blocks, 512, NULL));
+    cudaFree(data);
+}
+
+int main(void)
+{
+    struct cudaDeviceProp device;
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
+        puts("no GPU");
+        return SKIPPED;
+    }
+    if (cudaGetDeviceProperties(&device, 0) != cudaSuccess)
+        return 1;
+    int capability = 10 * device.major + device.minor;
+    check_memories(capability);
+    check_tensors(tensor_kernels, capability, device.multiProcessorCount);
+#ifdef ROOFSWEEP_WGMMA
+    check_tensors(tensor_wgmma_kernels, capability, device.multiProcessorCount);
+#endif
+    check_onchip(device.multiProcessorCount);
+    printf("%d failures\n", failures);
+    return failures > 0;
+}
