@@ -11,24 +11,6 @@
 static const int threads = 256, blocks_each = 2; /* for each block; for each multiprocessor */
 static const int unroll = 8;
 
-/* Where a build for an older chip has no such instruction the kernel is empty there, and its
- * launcher refuses. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define FROM_80(statement)
-#else
-#define FROM_80(statement) statement
-#endif
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 890
-#define FROM_89(statement)
-#else
-#define FROM_89(statement) statement
-#endif
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-#define FROM_90(statement)
-#else
-#define FROM_90(statement) statement
-#endif
-
 /* Statements, by their registers of A, B and C; of the letters s for sums, o for operands. */
 #define ASM_112(instruction, s, o)                                                                 \
     asm volatile(instruction " {%0, %1}, {%2}, {%3}, {%0, %1};"                                    \
@@ -45,12 +27,12 @@ static const int unroll = 8;
                  : o(a[0]), o(a[1]), o(a[2]), o(a[3]), o(a[4]), o(a[5]), o(a[6]), o(a[7]),         \
                    o(b[0]), o(b[1]), o(b[2]), o(b[3]))
 
-#define MMA(name, from, operands, type, m, n, k, across, down, statement)                          \
+#define MMA(name, from, operands, type, m, n, k, of_a, of_b, statement)                            \
     struct name {                                                                                  \
         typedef operands operand;                                                                  \
         typedef operand::word word;                                                                \
         typedef type sum;                                                                          \
-        static const int least = from, rows = across, columns = down, flops = 2 * m * n * k,       \
+        static const int least = from / 10, rows = of_a, columns = of_b, flops = 2 * m * n * k,    \
                          a_words = m * k / 32 / operand::elements,                                 \
                          b_words = n * k / 32 / operand::elements, sums = m * n / 32;              \
         static __device__ void step(sum *c, const word *a, const word *b)                          \
@@ -58,21 +40,21 @@ static const int unroll = 8;
             FROM_##from(statement;)                                                                \
         }                                                                                          \
     };
-MMA(warp_fp64_k4, 80, single_fp64, double, 8, 8, 4, 4, 2,
+MMA(warp_fp64_k4, 800, single_fp64, double, 8, 8, 4, 4, 2,
     ASM_112("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "d", "d"))
-MMA(warp_fp64_k8, 90, single_fp64, double, 16, 8, 8, 2, 2,
+MMA(warp_fp64_k8, 900, single_fp64, double, 16, 8, 8, 2, 2,
     ASM_424("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "d", "d"))
-MMA(warp_fp64_k16, 90, single_fp64, double, 16, 8, 16, 2, 2,
+MMA(warp_fp64_k16, 900, single_fp64, double, 16, 8, 16, 2, 2,
     ASM_844("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "d", "d"))
-MMA(warp_tf32, 80, packed_tf32, float, 16, 8, 8, 4, 2,
+MMA(warp_tf32, 800, packed_tf32, float, 16, 8, 8, 4, 2,
     ASM_424("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "f", "r"))
-MMA(warp_fp16, 80, packed_fp16, float, 16, 8, 16, 4, 2,
+MMA(warp_fp16, 800, packed_fp16, float, 16, 8, 16, 4, 2,
     ASM_424("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "f", "r"))
-MMA(warp_bf16, 80, packed_bf16, float, 16, 8, 16, 4, 2,
+MMA(warp_bf16, 800, packed_bf16, float, 16, 8, 16, 4, 2,
     ASM_424("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "f", "r"))
-MMA(warp_fp8, 89, packed_fp8, float, 16, 8, 32, 4, 2,
+MMA(warp_fp8, 890, packed_fp8, float, 16, 8, 32, 4, 2,
     ASM_424("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "f", "r"))
-MMA(warp_int8, 80, packed_int8, uint32_t, 16, 8, 32, 4, 2,
+MMA(warp_int8, 800, packed_int8, uint32_t, 16, 8, 32, 4, 2,
     ASM_424("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "r", "r"))
 
 template <typename instruction>

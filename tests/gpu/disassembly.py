@@ -1,14 +1,13 @@
 """Checks the machine code of the roofs' kernels against a table: that they do what they are taken
 for, whatever the compiler has become.
 
-usage: disassembly.py TABLE PROGRAM (needs cuobjdump, or $CUOBJDUMP, and c++filt)
+usage: disassembly.py TABLE PROGRAM (needs cuobjdump, nvdisasm and c++filt)
 
 The hot loop of a kernel is, of all stretches from a backward branch's target to that branch, the
 one with most of the table's instructions; of several, the shortest.
 """
 import collections
 import fnmatch
-import os
 import re
 import subprocess
 import sys
@@ -46,10 +45,9 @@ def short_name(demangled):
 
 def code_read(program):
     """(architecture, short name) -> Code, of all kernels of the program."""
-    tool = os.environ.get("CUOBJDUMP") or "cuobjdump"
     resources, instructions = {}, collections.defaultdict(list)
     architecture = function = None
-    for line in output(tool, "-res-usage", program).splitlines():
+    for line in output("cuobjdump", "-res-usage", program).splitlines():
         if match := re.match(r"arch = (\S+)", line):
             architecture = match[1]
         elif match := re.match(r"\s*Function (\S+):", line):
@@ -57,7 +55,7 @@ def code_read(program):
         elif "REG:" in line:
             resources[architecture, function] = {
                 name: int(value) for name, value in re.findall(r"(\w+):(\d+)", line)}
-    for line in output(tool, "-sass", program).splitlines():
+    for line in output("cuobjdump", "-sass", program).splitlines():
         if match := re.match(r"\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\d+ )?\s*(\S+)\s*([^;]*);", line):
             instructions[architecture, function].append((int(match[1], 16), match[2], match[3]))
         elif match := re.match(r"\s*code for (\S+)", line):
