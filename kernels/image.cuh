@@ -1,9 +1,27 @@
-/* Instructions that older chips have not are left out of kernels built for those, and a newer
- * device of the same generation takes such a build for its own. */
+/* Instructions that older chips have not are left out of the kernels in builds for those; such a
+ * kernel is not to be run. A newer device of the same generation would take such a build for its
+ * own. */
 #ifndef ROOFSWEEP_IMAGE_CUH
 #define ROOFSWEEP_IMAGE_CUH
 
 #include <cuda_runtime_api.h>
+
+#define FROM_700(statement) statement
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define FROM_800(statement)
+#else
+#define FROM_800(statement) statement
+#endif
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 890
+#define FROM_890(statement)
+#else
+#define FROM_890(statement) statement
+#endif
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define FROM_900(statement)
+#else
+#define FROM_900(statement) statement
+#endif
 
 /* cudaErrorNoKernelImageForDevice where the build has no code of `kernel` for this device that was
  * made for compute capability `least` (90 for 9.0) or a later one. */

@@ -2,20 +2,10 @@
 
 #include <cuda_fp16.h>
 
+#include "image.cuh"
+
 /* Inline PTX, so that nothing is folded or merged, and nothing else in these kernels needs a
- * floating-point unit. Where a build for an older chip has no such instruction the kernel is empty
- * there, and not to be run. */
-#define FROM_700(statement) statement
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define FROM_800(statement)
-#else
-#define FROM_800(statement) statement
-#endif
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 890
-#define FROM_890(statement)
-#else
-#define FROM_890(statement) statement
-#endif
+ * floating-point unit. */
 
 static const int threads = 256;
 

@@ -11,24 +11,6 @@
 static const int threads = 256, blocks_each = 2; /* for each block; for each multiprocessor */
 static const int unroll = 8;
 
-/* Where a build for an older chip has no such instruction the kernel is empty there, and its
- * launcher refuses. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define FROM_80(statement)
-#else
-#define FROM_80(statement) statement
-#endif
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 890
-#define FROM_89(statement)
-#else
-#define FROM_89(statement) statement
-#endif
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-#define FROM_90(statement)
-#else
-#define FROM_90(statement) statement
-#endif
-
 /* Statements, by their registers of A, B and C; of the letters s for sums, o for operands. */
 #define ASM_112(instruction, s, o)                                                                 \
     asm volatile(instruction " {%0, %1}, {%2}, {%3}, {%0, %1};"                                    \
@@ -45,12 +27,12 @@ static const int unroll = 8;
                  : o(a[0]), o(a[1]), o(a[2]), o(a[3]), o(a[4]), o(a[5]), o(a[6]), o(a[7]),         \
                    o(b[0]), o(b[1]), o(b[2]), o(b[3]))
 
-#define MMA(name, from, operands, type, m, n, k, across, down, statement)                          \
+#define MMA(name, from, operands, type, m, n, k, of_a, of_b, statement)                            \
     struct name {                                                                                  \
         typedef operands operand;                                                                  \
         typedef operand::word word;                                                                \
         typedef type sum;                                                                          \
-        static const int least = from, rows = across, columns = down, flops = 2 * m * n * k,       \
+        static const int least = from / 10, rows = of_a, columns = of_b, flops = 2 * m * n * k,    \
                          a_words = m * k / 32 / operand::elements,                                 \
                          b_words = n * k / 32 / operand::elements, sums = m * n / 32;              \
         static __device__ void step(sum *c, const word *a, const word *b)                          \
@@ -58,95 +40,98 @@ static const int unroll = 8;
             FROM_##from(statement;)                                                                \
         }                                                                                          \
     };
-MMA(mma_fp64_k4, 80, single_fp64, double, 8, 8, 4, 4, 2,
+MMA(warp_fp64_k4, 800, single_fp64, double, 8, 8, 4, 4, 2,
     ASM_112("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "d", "d"))
-MMA(mma_fp64_k8, 90, single_fp64, double, 16, 8, 8, 2, 2,
+MMA(warp_fp64_k8, 900, single_fp64, double, 16, 8, 8, 2, 2,
     ASM_424("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", "d", "d"))
-MMA(mma_fp64_k16, 90, single_fp64, double, 16, 8, 16, 2, 2,
+MMA(warp_fp64_k16, 900, single_fp64, double, 16, 8, 16, 2, 2,
     ASM_844("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "d", "d"))
-MMA(mma_tf32, 80, packed_tf32, float, 16, 8, 8, 4, 2,
+MMA(warp_tf32, 800, packed_tf32, float, 16, 8, 8, 4, 2,
     ASM_424("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "f", "r"))
-MMA(mma_fp16, 80, packed_fp16, float, 16, 8, 16, 4, 2,
+MMA(warp_fp16, 800, packed_fp16, float, 16, 8, 16, 4, 2,
     ASM_424("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "f", "r"))
-MMA(mma_bf16, 80, packed_bf16, float, 16, 8, 16, 4, 2,
+MMA(warp_bf16, 800, packed_bf16, float, 16, 8, 16, 4, 2,
     ASM_424("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "f", "r"))
-MMA(mma_fp8, 89, packed_fp8, float, 16, 8, 32, 4, 2,
+MMA(warp_fp8, 890, packed_fp8, float, 16, 8, 32, 4, 2,
     ASM_424("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "f", "r"))
-MMA(mma_int8, 80, packed_int8, uint32_t, 16, 8, 32, 4, 2,
+MMA(warp_int8, 800, packed_int8, uint32_t, 16, 8, 32, 4, 2,
     ASM_424("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "r", "r"))
 
-template <typename mma>
+template <typename instruction>
 __global__ void __launch_bounds__(threads, blocks_each) mma_chains(float *out, int iterations)
 {
     const int registers = 256; /* more than are filled */
     int64_t thread = (int64_t)blockIdx.x * threads + threadIdx.x;
     uint64_t index = (uint64_t)thread * registers;
-    typename mma::word a[mma::rows][mma::a_words], b[2][mma::columns][mma::b_words];
-    typename mma::sum c[mma::rows][mma::columns][mma::sums];
+    typename instruction::word a[instruction::rows][instruction::a_words],
+        b[2][instruction::columns][instruction::b_words];
+    typename instruction::sum c[instruction::rows][instruction::columns][instruction::sums];
 #pragma unroll
-    for (int i = 0; i < mma::rows * mma::a_words; ++i)
-        a[i / mma::a_words][i % mma::a_words] = mma::operand::make(index++);
+    for (int i = 0; i < instruction::rows * instruction::a_words; ++i)
+        a[i / instruction::a_words][i % instruction::a_words] = instruction::operand::make(index++);
 #pragma unroll
-    for (int i = 0; i < mma::columns * mma::b_words; ++i) {
-        typename mma::word x = mma::operand::make(index++);
-        b[0][i / mma::b_words][i % mma::b_words] = x;
-        b[1][i / mma::b_words][i % mma::b_words] = mma::operand::opposite(x);
+    for (int i = 0; i < instruction::columns * instruction::b_words; ++i) {
+        typename instruction::word x = instruction::operand::make(index++);
+        b[0][i / instruction::b_words][i % instruction::b_words] = x;
+        b[1][i / instruction::b_words][i % instruction::b_words] =
+            instruction::operand::opposite(x);
     }
 #pragma unroll
-    for (int i = 0; i < mma::rows; ++i)
+    for (int i = 0; i < instruction::rows; ++i)
 #pragma unroll
-        for (int j = 0; j < mma::columns; ++j)
+        for (int j = 0; j < instruction::columns; ++j)
 #pragma unroll
-            for (int s = 0; s < mma::sums; ++s)
-                c[i][j][s] = operand_sum<typename mma::sum>(index++);
+            for (int s = 0; s < instruction::sums; ++s)
+                c[i][j][s] = operand_sum<typename instruction::sum>(index++);
 #pragma unroll 1
     for (int n = 0; n < iterations; ++n) {
 #pragma unroll
         for (int u = 0; u < 2 * unroll; ++u)
 #pragma unroll
-            for (int i = 0; i < mma::rows; ++i)
+            for (int i = 0; i < instruction::rows; ++i)
 #pragma unroll
-                for (int j = 0; j < mma::columns; ++j)
-                    mma::step(c[i][j], a[i], b[u % 2][j]);
+                for (int j = 0; j < instruction::columns; ++j)
+                    instruction::step(c[i][j], a[i], b[u % 2][j]);
     }
     float total = 0.0f;
 #pragma unroll
-    for (int i = 0; i < mma::rows; ++i)
+    for (int i = 0; i < instruction::rows; ++i)
 #pragma unroll
-        for (int j = 0; j < mma::columns; ++j)
+        for (int j = 0; j < instruction::columns; ++j)
 #pragma unroll
-            for (int s = 0; s < mma::sums; ++s)
+            for (int s = 0; s < instruction::sums; ++s)
                 total += (float)c[i][j][s];
     out[thread] = total;
 }
 
-template <typename mma>
+template <typename instruction>
 static cudaError_t launch(void *out, int64_t iterations, int blocks, cudaStream_t stream)
 {
     if (iterations < 0 || iterations > INT_MAX)
         return cudaErrorInvalidValue;
-    cudaError_t code = image_check((const void *)mma_chains<mma>, mma::least);
+    cudaError_t code = image_check((const void *)mma_chains<instruction>, instruction::least);
     if (code != cudaSuccess)
         return code;
-    mma_chains<mma><<<blocks, threads, 0, stream>>>((float *)out, (int)iterations);
+    mma_chains<instruction><<<blocks, threads, 0, stream>>>((float *)out, (int)iterations);
     return cudaGetLastError();
 }
 
-#define ROW(roof, what, least, most, mma)                                                          \
+#define ROW(roof, what, least, most, instruction)                                                  \
     {                                                                                              \
-        roof, what, least, most, blocks_each, threads, launch<mma>,                                \
-            (double)mma::flops *mma::rows *mma::columns * 2 * unroll *threads / 32                 \
+        roof, what, least, most, blocks_each, threads, launch<instruction>,                        \
+            (double)instruction::flops *instruction::rows *instruction::columns * 2 *              \
+                unroll *threads / 32                                                               \
     }
 const struct tensor_kernel tensor_kernels[] = {
-    ROW("fp64 tensor mma", "m8n8k4, 8 chains a warp", 80, 999, mma_fp64_k4),
-    ROW("fp64 tensor mma", "m16n8k8, 4 chains a warp", 90, 999, mma_fp64_k8),
-    ROW("fp64 tensor mma", "m16n8k16, 4 chains a warp", 90, 999, mma_fp64_k16),
-    ROW("tf32 tensor mma", "m16n8k8, 8 chains a warp", 80, 999, mma_tf32),
-    ROW("fp16 tensor mma", "m16n8k16, fp32 sums, 8 chains a warp", 80, 999, mma_fp16),
-    ROW("bf16 tensor mma", "m16n8k16, fp32 sums, 8 chains a warp", 80, 999, mma_bf16),
-    ROW("fp8 tensor mma", "m16n8k32, e4m3, fp32 sums, 8 chains a warp", 89, 89, mma_fp8),
+    ROW("fp64 tensor mma", "m8n8k4, 8 chains a warp", 80, 999, warp_fp64_k4),
+    ROW("fp64 tensor mma", "m16n8k8, 4 chains a warp", 90, 999, warp_fp64_k8),
+    ROW("fp64 tensor mma", "m16n8k16, 4 chains a warp", 90, 999, warp_fp64_k16),
+    ROW("tf32 tensor mma", "m16n8k8, 8 chains a warp", 80, 999, warp_tf32),
+    ROW("fp16 tensor mma", "m16n8k16, fp32 sums, 8 chains a warp", 80, 999, warp_fp16),
+    ROW("bf16 tensor mma", "m16n8k16, fp32 sums, 8 chains a warp", 80, 999, warp_bf16),
+    ROW("fp8 tensor mma", "m16n8k32, e4m3, fp32 sums, 8 chains a warp", 89, 89, warp_fp8),
     /* In between, fp8 is for wgmma and tcgen05 only: of this the compiler makes fp16. */
-    ROW("fp8 tensor mma", "m16n8k32, e4m3, fp32 sums, 8 chains a warp", 120, 999, mma_fp8),
-    ROW("int8 tensor mma", "m16n8k32, 8 chains a warp", 80, 999, mma_int8),
+    ROW("fp8 tensor mma", "m16n8k32, e4m3, fp32 sums, 8 chains a warp", 120, 999, warp_fp8),
+    ROW("int8 tensor mma", "m16n8k32, 8 chains a warp", 80, 999, warp_int8),
     {NULL, NULL, 0, 0, 0, 0, NULL, 0.0},
 };

@@ -66,13 +66,13 @@ static_assert(a_bytes % 1024 == 0, "the second A and B are aligned as the first"
                          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(sign));         \
         }                                                                                          \
     };
-WGMMA(wgmma_tf32, packed_tf32, float, "f", 8, "m64n256k8.f32.tf32.tf32", "1, %130, 1", "1, %133, 1")
-WGMMA(wgmma_fp16, packed_fp16, float, "f", 16, "m64n256k16.f32.f16.f16", "1, %130, 1, 0, 0",
+WGMMA(group_tf32, packed_tf32, float, "f", 8, "m64n256k8.f32.tf32.tf32", "1, %130, 1", "1, %133, 1")
+WGMMA(group_fp16, packed_fp16, float, "f", 16, "m64n256k16.f32.f16.f16", "1, %130, 1, 0, 0",
       "1, %133, 1, 0")
-WGMMA(wgmma_bf16, packed_bf16, float, "f", 16, "m64n256k16.f32.bf16.bf16", "1, %130, 1, 0, 0",
+WGMMA(group_bf16, packed_bf16, float, "f", 16, "m64n256k16.f32.bf16.bf16", "1, %130, 1, 0, 0",
       "1, %133, 1, 0")
-WGMMA(wgmma_fp8, packed_fp8, float, "f", 32, "m64n256k32.f32.e4m3.e4m3", "1, %130, 1", "1, %133, 1")
-WGMMA(wgmma_int8, packed_int8, uint32_t, "r", 32, "m64n256k32.s32.s8.s8", "1", "1")
+WGMMA(group_fp8, packed_fp8, float, "f", 32, "m64n256k32.f32.e4m3.e4m3", "1, %130, 1", "1, %133, 1")
+WGMMA(group_int8, packed_int8, uint32_t, "r", 32, "m64n256k32.s32.s8.s8", "1", "1")
 
 /* Where A is: what a step is given. */
 template <enum tiling tiling> struct a_in_shared {
@@ -170,10 +170,10 @@ static cudaError_t launch(void *out, int64_t iterations, int blocks, cudaStream_
         ROW(precision " tensor wgmma", shape ", A in registers, B in shared memory", instruction,  \
             a_in_registers)
 const struct tensor_kernel tensor_wgmma_kernels[] = {
-    ROWS("tf32", "m64n256k8", wgmma_tf32),
-    ROWS("fp16", "m64n256k16, fp32 sums", wgmma_fp16),
-    ROWS("bf16", "m64n256k16, fp32 sums", wgmma_bf16),
-    ROWS("fp8", "m64n256k32, e4m3, fp32 sums", wgmma_fp8),
-    ROWS("int8", "m64n256k32", wgmma_int8),
+    ROWS("tf32", "m64n256k8", group_tf32),
+    ROWS("fp16", "m64n256k16, fp32 sums", group_fp16),
+    ROWS("bf16", "m64n256k16, fp32 sums", group_bf16),
+    ROWS("fp8", "m64n256k32, e4m3, fp32 sums", group_fp8),
+    ROWS("int8", "m64n256k32", group_int8),
     {NULL, NULL, 0, 0, 0, 0, NULL, 0.0},
 };
