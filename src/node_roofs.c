@@ -151,11 +151,17 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
         .device = *executor_device(executor),
     };
     int found[ROOF_KINDS];
+    const bool *wanted = settings->request.condition;
     MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &party.node);
     MPI_Comm_rank(party.node, &party.rank);
     MPI_Comm_size(party.node, &party.count);
-    if (!settings->skip)
+    if (!settings->skip) {
+        log_print(log, LOG_INFO, "measuring the roofs of %d device%s%s%s", party.count,
+                  party.count == 1 ? "" : "s of this node",
+                  party.count > 1 && wanted[ROOF_ALONE] ? ", each alone" : "",
+                  party.count > 1 && wanted[ROOF_TOGETHER] ? ", all together" : "");
         tune_until_done(&party);
+    }
     meet(&party, 0.0);
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         found[kind] = party.found[kind];
