@@ -1,6 +1,6 @@
-/* What others reach on these cores, for cpu_roofs.sh: copy and triad by STREAM's rules (plain loops,
- * compiled for this CPU, arrays of four times the last-level cache, bytes without what a store
- * fetches first, the best of ten), and the GEMMs of the BLAS that the worker links.
+/* What others reach on these cores, for cpu_roofs.sh: copy and triad by STREAM's rules (plain
+ * loops, compiled for this CPU, arrays of four times the last-level cache, bytes without what a
+ * store fetches first, the best of ten), and the GEMMs of the BLAS that the worker links.
  * Usage: cpu_roofs BYTES EXTENT; prints "ROOF<tab>VALUE<tab>WHO". */
 #include <cblas.h>
 #include <math.h>

@@ -1,8 +1,9 @@
 #!/bin/sh
 # The CPU worker's roofs beside what others reach on the same cores: copy and triad by STREAM's rules, the GEMMs
 # of OpenBLAS, and, where it is installed, likwid-bench for every level. By turns, several times over, the best of
-# each, because a machine's neighbours come and go. Prints a table; fails where a roof is below 0.95 of another's
-# figure. Usage: tests/bench/cpu_roofs.sh [BUILD] [ROUNDS]
+# each, because a machine's neighbours come and go; STREAM and the worker's DRAM roofs more often than the rest,
+# because DRAM is what is shared with them. Prints a table; fails where a roof is below 0.95 of another's figure.
+# A round takes a minute or two with likwid-bench. Usage: tests/bench/cpu_roofs.sh [BUILD] [ROUNDS]
 set -eu
 here=$(dirname "$0")
 worker=$(cd "${1:-build}" && pwd)/bin/roofsweep-worker-cpu
@@ -52,6 +53,19 @@ likwid=
 if command -v likwid-bench >/dev/null && [ "$(nproc)" = "$(nproc --all)" ]; then
     likwid-bench -a | sed 's/ .*//' >"$work/kernels" && likwid=yes
 fi
+own() { # own REQUEST: the worker's roofs, "NAME<tab>VALUE<tab>roofsweep<tab>SETTING"
+    echo "$1" | $pin "$worker" | sed 's/{"name":/\n&/g' | sed 's/,"/,\n"/g' |
+        awk -F'": *"?|"?[,}]*$' -v OFS='\t' '
+            /^{"name"/ { name = $2 }
+            /^"setting"/ { sub(/^"setting": *"/, ""); sub(/",$/, ""); setting = $0 }
+            /^"(bandwidth|performance|time)"/ { value[name] = $2 }
+            /^"samples"/ { print name, value[name], "roofsweep", setting }'
+}
+dram() {
+    $pin "$work/others" "$bytes" 0
+    own '{"op":"roofs","memory":["dram"],"compute":[],"launch":false}'
+}
+
 likwid_run() { # a roof of the worker on each line of standard input: name, value, who, setting
     while IFS='	' read -r roof _ _ setting; do
         # "2 threads on 24 KiB each, ..." to kilobytes of all together; arithmetic: little is enough.
@@ -61,28 +75,24 @@ likwid_run() { # a roof of the worker on each line of standard input: name, valu
             likwid-bench -t "$kernel" -i $((2000000 / ${size:-24} + 10)) -W "N:${size:-$((24 * cores))}kB:$cores" 2>/dev/null </dev/null |
                 awk -v roof="$roof" -v who="likwid $kernel" -F: -v OFS='\t' \
                     '$1 == (roof ~ /vector/ ? "MFlops/s" : "MByte/s") { print roof, $2 * 1e6, who }'
+            case $roof in dram*) dram ;; esac
         done
     done
 }
 
 round=0
 while [ $round -lt "$rounds" ]; do
-    echo '{"op":"roofs"}' | $pin "$worker" | sed 's/{"name":/\n&/g' | sed 's/,"/,\n"/g' |
-        awk -F'": *"?|"?[,}]*$' -v OFS='\t' '
-            /^{"name"/ { name = $2 }
-            /^"setting"/ { sub(/^"setting": *"/, ""); sub(/",$/, ""); setting = $0 }
-            /^"(bandwidth|performance|time)"/ { value[name] = $2 }
-            /^"samples"/ { print name, value[name], "roofsweep", setting }' >"$work/own"
-    cat "$work/own" >>"$work/all"
-    $pin "$work/others" "$bytes" 0 >>"$work/all"
+    own '{"op":"roofs"}' >"$work/own"
+    cat "$work/own"
+    dram
     for core in $cores_of_blas; do
         [ "$core" = default ] || export OPENBLAS_CORETYPE="$core"
-        $pin "$work/others" 0 "$extent" >>"$work/all"
+        $pin "$work/others" 0 "$extent"
         unset OPENBLAS_CORETYPE
     done
-    [ -z "$likwid" ] || grep -v gap "$work/own" | likwid_run >>"$work/all"
+    [ -z "$likwid" ] || grep -v gap "$work/own" | likwid_run
     round=$((round + 1))
-done
+done >"$work/all"
 
 echo "$(field model <"$work/device"), cores $list, best of $rounds rounds"
 awk -F'\t' '

@@ -127,8 +127,8 @@ static struct way way_of_sweep(const struct simd *simd, const struct simd_patter
     return way;
 }
 
-/* All that is tried for a roof; set: one thread's, of a memory roof. Only DRAM is stored to past the
- * caches, and to DRAM all widths are the same. */
+/* All that is tried for a roof; set: one thread's, of a memory roof. Only DRAM is stored to past
+ * the caches, and to DRAM all widths are the same. */
 static int ways_list(int kind, size_t set, int threads, struct way ways[WAYS_MAX])
 {
     const struct simd *kinds[SIMD_KINDS];
@@ -189,7 +189,7 @@ static double way_run(const struct roofs *roofs, const struct way *way)
     return way->simd ? team_run(roofs, way) : regions_run(way->repeat);
 }
 
-/* One sample, of at least sample_time: the repetitions are doubled until there are enough of them. */
+/* One sample, of at least sample_time: the repetitions are doubled until they are enough. */
 static double way_sample(const struct roofs *roofs, struct way *way)
 {
     double seconds;
