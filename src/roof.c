@@ -82,7 +82,8 @@ const struct field roof_fields[] = {
     R(samples, FIELD_INTEGER, "1", "samples"),
     R(start_time, FIELD_DOUBLE, "seconds since 1970-01-01T00:00:00Z", "start of the samples"),
     R(nominal_fraction, FIELD_DOUBLE, "1", "value over theory at the nominal clock"),
-    R(clock_fraction, FIELD_DOUBLE, "1", "value over theory at the clock measured meanwhile"),
+    R(clock_fraction, FIELD_DOUBLE, "1",
+      "median sample over theory at the mean clock measured meanwhile"),
     R(sm_clock, FIELD_DOUBLE, "s-1", "multiprocessor or core clock meanwhile"),
     R(memory_clock, FIELD_DOUBLE, "s-1", "memory clock meanwhile"),
     R(power, FIELD_DOUBLE, "W", "power draw meanwhile"),
@@ -181,7 +182,7 @@ void roof_set_samples(struct roof *roof, double work, double *seconds, int64_t s
 void roof_set_theory(struct roof *roof, double theory, double nominal_clock, double clock)
 {
     roof->nominal_fraction = roof_value(roof) / theory;
-    roof->clock_fraction = roof->nominal_fraction * nominal_clock / clock;
+    roof->clock_fraction = roof->median * roof->nominal_fraction * nominal_clock / clock;
 }
 
 /* -1: contradicted, 0: the counters say nothing, 1: as it should be. */

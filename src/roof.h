@@ -64,9 +64,11 @@ struct roof {
     double spread;      /* (slowest - fastest) / median of the samples' times */
     int64_t samples;
     double start_time; /* s since 1970-01-01T00:00:00Z */
-    /* value / theory; missing where there is none */
-    double nominal_fraction; /* at the nominal clock */
-    double clock_fraction;   /* at the clock that was measured meanwhile */
+    /* of the theory; missing where there is none */
+    double nominal_fraction; /* value / theory at the nominal clock */
+    /* median / theory at the mean clock of the samples: under load the clock falls, so that the best
+     * sample may have had a higher one */
+    double clock_fraction;
     /* conditions, seen meanwhile */
     double sm_clock;     /* s-1, by the device's own counters */
     double memory_clock; /* s-1 */
@@ -94,8 +96,8 @@ double roof_value(const struct roof *roof);
  * seconds[]. */
 void roof_set_samples(struct roof *roof, double work, double *seconds, int64_t samples);
 
-/* Sets the fractions, from the theory at the nominal clock and the clock that it goes with: NaN
- * where either is not known. */
+/* Sets the fractions, once the samples are set, from the theory at the nominal clock and the clock
+ * that was measured: NaN where either is not known. */
 void roof_set_theory(struct roof *roof, double theory, double nominal_clock, double clock);
 
 /* Sets the verdict from fractions and ratios. Theory may be exceeded by 1 %, the uncertainty of the

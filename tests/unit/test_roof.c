@@ -96,6 +96,16 @@ static void theory_is_at_the_measured_clock(void **state)
     roof_set_theory(&roof, NAN, 1e9, 1e9);
     roof_judge(&roof);
     assert_int_equal(roof.verdict, ROOF_UNPROVEN);
+
+    /* The clock fell from 2 to 1 GHz: the best sample was within theory at its own clock. */
+    double falling[] = {0.5, 0.75, 1.0};
+    roof = roof_of("fp32 vector");
+    roof_set_samples(&roof, 2.0, falling, 3);
+    roof_set_theory(&roof, 4.1, 2e9, 1.4e9);
+    roof_judge(&roof);
+    assert_true(fabs(roof.nominal_fraction - 4.0 / 4.1) < 1e-12);
+    assert_true(fabs(roof.clock_fraction - 2.0 / 0.75 / 4.1 / 0.7) < 1e-12);
+    assert_int_equal(roof.verdict, ROOF_UNPROVEN);
 }
 
 static void counters_prove_or_contradict(void **state)
