@@ -1,5 +1,7 @@
 #include "kernels.h"
 
+#include <limits.h>
+
 #include "image.cuh"
 
 /* A warp moves one chunk at a time: `loads` accesses of 16 bytes a lane, all in flight together.
@@ -83,6 +85,8 @@ static cudaError_t launch(void *a, const void *b, const void *c, size_t bytes, i
     if (chunks < 1 || warps < 1)
         return cudaErrorInvalidValue;
     int64_t grid = blocks > 0 ? blocks : (chunks * repeat + warps - 1) / warps;
+    if (grid > INT_MAX)
+        return cudaErrorInvalidValue;
     move<pattern, loads, streamed><<<(unsigned)grid, threads, 0, stream>>>(
         (float4 *)a, (const float4 *)b, (const float4 *)c, chunks, grid * warps % chunks, repeat);
     return cudaGetLastError();
@@ -168,6 +172,8 @@ static cudaError_t launch_bulk(void *a, const void *b, const void *, size_t byte
     if (pieces < 1)
         return cudaErrorInvalidValue;
     int64_t grid = blocks > 0 ? blocks : (pieces * repeat + STAGES - 1) / STAGES;
+    if (grid > INT_MAX)
+        return cudaErrorInvalidValue;
     cudaError_t code = image_check((const void *)copy_bulk, 90);
     if (code != cudaSuccess)
         return code;
