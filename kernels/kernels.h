@@ -33,13 +33,14 @@ struct memory_kernel {
     int arrays;       /* how many arrays of `bytes` it needs */
     int bytes_moved;  /* per array byte: 1, 1, 2, 3 */
     int least;        /* compute capability that it runs from */
+    int threads;      /* of each block, whatever is asked for; 0: as many as are asked for */
     bool dram_only;   /* tells the caches to give the data up, or keeps off them: no cache's roof */
     /* `repeat` passes over the same data (more than 1 for cache levels). a = b + s * c for triad, a
      * = b for copy, a = s for write; read sums b into a per-thread register, stored only if it
      * equals a value that does not occur. blocks = 0: as many as give each warp one piece of work,
-     * or, where one thread orders bulk copies and `threads` has no say, each block eight. Arrays
-     * must be aligned to 256 bytes, bytes a multiple of 4096. cudaErrorNoKernelImageForDevice: the
-     * build lacks this row for this device; pass over it. */
+     * or, where one thread orders bulk copies, each block eight. Arrays must be aligned to 256
+     * bytes, bytes a multiple of 4096. cudaErrorNoKernelImageForDevice: the build lacks this row
+     * for this device; pass over it. */
     cudaError_t (*launch)(void *a, const void *b, const void *c, size_t bytes, int repeat,
                           int blocks, int threads, cudaStream_t stream);
 };

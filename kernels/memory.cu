@@ -186,11 +186,11 @@ static cudaError_t launch_bulk(void *a, const void *b, const void *, size_t byte
 
 #define ROW(name, what, arrays, moved, pattern, loads)                                             \
     {                                                                                              \
-        name, what, arrays, moved, 70, false, launch<pattern, loads, NOTHING>                      \
+        name, what, arrays, moved, 70, 0, false, launch<pattern, loads, NOTHING>                   \
     }
 #define STREAM(name, what, arrays, moved, pattern, loads, streamed)                                \
     {                                                                                              \
-        name, what, arrays, moved, 70, true, launch<pattern, loads, streamed>                      \
+        name, what, arrays, moved, 70, 0, true, launch<pattern, loads, streamed>                   \
     }
 const struct memory_kernel memory_kernels[] = {
     ROW("read", "4 in flight", 1, 1, READ, 4),
@@ -206,10 +206,10 @@ const struct memory_kernel memory_kernels[] = {
     STREAM("copy", "2 in flight, streamed", 2, 2, COPY, 2, ALL),
     STREAM("copy", "1 in flight, streamed", 2, 2, COPY, 1, ALL),
     STREAM("copy", "2 in flight, loads streamed", 2, 2, COPY, 2, LOADS),
-    {"copy", "bulk copies of 4096 bytes, 4 in flight", 2, 2, 90, true, launch_bulk},
+    {"copy", "bulk copies of 4096 bytes, 4 in flight", 2, 2, 90, 1, true, launch_bulk},
     STREAM("triad", "4 in flight, streamed", 3, 3, TRIAD, 4, ALL),
     STREAM("triad", "2 in flight, streamed", 3, 3, TRIAD, 2, ALL),
     STREAM("triad", "1 in flight, streamed", 3, 3, TRIAD, 1, ALL),
     STREAM("triad", "2 in flight, loads streamed", 3, 3, TRIAD, 2, LOADS),
-    {NULL, NULL, 0, 0, 0, false, NULL},
+    {NULL, NULL, 0, 0, 0, 0, false, NULL},
 };

@@ -81,8 +81,9 @@ static void memory_describe(struct way *way)
     char blocks[48] = "a block for every tile";
     if (way->blocks > 0)
         snprintf(blocks, sizeof blocks, "%d blocks", way->blocks);
-    snprintf(way->text, sizeof way->text, "%d x %.4g MiB, %s of %d threads, %s", kernel->arrays,
-             (double)way->bytes / mib, blocks, way->threads, kernel->what);
+    snprintf(way->text, sizeof way->text, "%d x %.4g MiB, %s of %d thread%s, %s", kernel->arrays,
+             (double)way->bytes / mib, blocks, way->threads, way->threads > 1 ? "s" : "",
+             kernel->what);
 }
 
 static enum status memory_choose(struct roofs *roofs, int kind, int candidate, struct way *way,
@@ -97,8 +98,10 @@ static enum status memory_choose(struct roofs *roofs, int kind, int candidate, s
     double l2 = (double)roofs->state->l2_bytes;
     TRY(arrays_reserve(roofs, error));
     double bytes = (double)roofs->array_bytes;
-    *way = (struct way){.row = kernel, .threads = shape->threads, .iterations = 1};
-    way->blocks = shape->blocks * roofs->state->multiprocessors;
+    *way = (struct way){.row = kernel,
+                        .threads = kernel->threads > 0 ? kernel->threads : shape->threads,
+                        .blocks = shape->blocks * roofs->state->multiprocessors,
+                        .iterations = 1};
     if (roof_kinds[kind].level == LEVEL_DRAM && bytes < beyond * l2)
         return error_set(error, STATUS_UNSUPPORTED, "too little device memory is free");
     if (roof_kinds[kind].level == LEVEL_L2) {
