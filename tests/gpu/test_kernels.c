@@ -1,5 +1,5 @@
 /* The roofs' kernels do what they are timed for: copies and triads are right to the last byte and
- * write no further, sums of matrix products stay finite however long they run. */
+ * write no further, sums of matrix products stay near where they began however long they run. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdbool.h>
@@ -95,15 +95,18 @@ static void check_memories(int capability)
     free(host);
 }
 
-static void check_finite(const char *name, const char *what, const float *device, size_t count)
+/* That signs alternate keeps a total within hundreds; without, the longest run makes it 1e5 and
+ * more, though finite. Integers wrap around. */
+static void check_sums(const char *name, const char *what, const float *device, size_t count)
 {
+    const float most = strncmp(name, "int8", 4) == 0 ? INFINITY : 1e4f;
     float *host = malloc(count * sizeof *host);
     size_t same = 0;
     cudaMemcpy(host, device, count * sizeof *host, cudaMemcpyDeviceToHost);
     for (size_t i = 0; i < count; ++i) {
         same += host[i] == host[0];
-        if (!isfinite(host[i])) {
-            fail(name, what, "a sum is not finite");
+        if (!(fabsf(host[i]) < most)) {
+            fail(name, what, "a sum is far from where it began");
             break;
         }
     }
@@ -123,7 +126,7 @@ static void check_tensor(const struct tensor_kernel *row, int multiprocessors)
         cudaMemset(out, 0xff, count * sizeof *out);
         cudaError_t code = row->launch(out, iterations[i], blocks, NULL);
         if (code != cudaErrorNoKernelImageForDevice && ran(row->roof, row->what, code))
-            check_finite(row->roof, row->what, out, count);
+            check_sums(row->roof, row->what, out, count);
     }
     cudaFree(out);
 }
