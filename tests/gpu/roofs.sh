@@ -30,6 +30,7 @@ if capability == 9.0:
     wanted |= {"fp64 tensor mma", "fp64 tensor library", "fp8 tensor library"}
 if gpus > 1:
     wanted |= {"device to device"}
+uncounted = ("launch", "host", "device") + (("fp16 vector", "bf16 vector") if capability >= 10 else ())
 wrong = []
 for device in range(gpus):
     for condition in ["alone", "together"][:1 + (gpus > 1)]:
@@ -43,7 +44,7 @@ for device in range(gpus):
             elif verdicts[i] in ("above-theory", "contradicted"):
                 wrong.append((device, condition, name, verdicts[i], setting, data.device_roof_clock_fraction.values[i],
                               data.device_roof_flops_ratio.values[i], data.device_roof_bytes_ratio.values[i]))
-            elif counted[device] == "counted" and verdicts[i] != "proven" and not name.startswith(("launch", "host", "device")):
+            elif counted[device] == "counted" and verdicts[i] != "proven" and not name.startswith(uncounted):
                 wrong.append((device, condition, name, "not proven", setting))
             fraction = data.device_roof_clock_fraction.values[i]
             if name.endswith((" vector", " wgmma", "dram read", "dram write")) and fraction < 0.85:
