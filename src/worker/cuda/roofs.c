@@ -257,10 +257,15 @@ static enum status proof_collect(struct roofs *roofs, enum quantity tensor, stru
         return STATUS_OK;
     enum status status =
         counters_collect_each(roofs->state->counters, tensor, works, count, values, outcome, error);
-    if (status == STATUS_OK && strcmp(outcome, "counted") == 0)
+    if (status == STATUS_DEVICE)
+        return status;
+    if (status || strcmp(outcome, "counted") != 0)
+        fprintf(stderr, "%zu roofs stay unproven, the first is %s: %s\n", count,
+                roof_kinds[kinds[0]].name, status ? error->text : outcome);
+    else
         for (size_t i = 0; i < count; ++i)
             proof_keep(kinds[i], proofs[i].winner, values[i]);
-    return status == STATUS_DEVICE ? status : STATUS_OK;
+    return STATUS_OK;
 }
 
 static enum status winners_prove(struct roofs *roofs, struct error *error)
