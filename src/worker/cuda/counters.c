@@ -533,11 +533,12 @@ static enum status collect_ranges(struct counters *counters, enum quantity tenso
     enum status status =
         collect(counters, &session, collection->set, works, count, values, problem, error);
     if (status == STATUS_OK && strcmp(problem, "counted") != 0 && stood_by) {
-        /* It may be that it cannot be told anew what to do. Then it leaves each time. */
-        counters_stand_by(counters, false);
+        /* It may be that it cannot be told anew what to do: it has left, and tries afresh. */
         session = (struct session){.by_launch = by_launch, .ranges = ranges};
         snprintf(problem, COUNTERS_TEXT, "counted");
         status = collect(counters, &session, collection->set, works, count, values, problem, error);
+        if (status == STATUS_OK && strcmp(problem, "counted") == 0)
+            counters_stand_by(counters, false);
     }
     if (strcmp(problem, "counted") != 0)
         forget(values, ranges);
