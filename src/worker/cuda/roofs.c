@@ -287,8 +287,13 @@ static enum status tune(struct roofs *roofs, const struct roof_request *request,
     if (prove) /* now: later the neighbours have contexts on this device, for their copies */
         TRY(count_open(roofs->state, error));
     TRY(timing_reserve(roofs->state, 2 * SAMPLES_MAX, error));
+    /* All devices of a node tune at once. What the neighbour copies here would be counted among the
+     * proofs: so that comes first, and these last. */
+    int copy = roof_kind_find("device to device");
+    if (roof_requested(request, copy))
+        TRY(kind_tune(roofs, copy, error));
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        if (roof_requested(request, kind))
+        if (kind != copy && roof_requested(request, kind))
             TRY(kind_tune(roofs, kind, error));
     return prove ? winners_prove(roofs, error) : STATUS_OK;
 }
