@@ -102,7 +102,7 @@ void roof_set_theory(struct roof *roof, double theory, double nominal_clock, dou
 
 /* Sets the verdict from fractions and ratios. Theory may be exceeded by 1 %, the uncertainty of the
  * clock. A memory level's bytes must be seen there, within 3 %, and at most 5 % of them farther
- * away; shared memory's, at most 5 % in any level; FLOPs within 1 %. */
+ * away; shared memory's, at most 5 % in any level; of FLOPs 1 % may be missing, or 5 % too many. */
 void roof_judge(struct roof *roof);
 
 /* Not missing, and neither above theory nor contradicted. */

@@ -29,6 +29,8 @@ static struct script {
     int attached, finalized, runs, enabled, disabled;
     char names[8][8]; /* of the ranges pushed last */
     bool nameless;    /* the image knows no names */
+    bool config_once; /* after each enabling only */
+    int configured;   /* the enabling that was configured last */
 } script;
 
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
@@ -130,6 +132,9 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *pa
 {
     assert_int_equal(parameters->replayMode, CUPTI_UserReplay);
     script.range = parameters->range;
+    if (script.config_once && script.configured == script.enabled)
+        return CUPTI_ERROR_INVALID_OPERATION;
+    script.configured = script.enabled;
     return CUPTI_SUCCESS;
 }
 
@@ -539,6 +544,23 @@ static void it_stands_by_if_told(void **state)
     assert_false(counters_attached(NULL));
 }
 
+/* A profiler that cannot be told anew what to do must not cost every second collection. */
+static void standing_by_may_be_in_the_way(void **state)
+{
+    (void)state;
+    char text[COUNTERS_TEXT];
+    struct counters *counters = counters_open(0, NULL, text);
+    counters_stand_by(counters, true);
+    script.config_once = true;
+    for (int i = 0; i < 4; ++i) {
+        assert_string_equal(collect_again(counters, false), "counted");
+        assert_int_equal(counters_attached(counters), i == 0);
+    }
+    assert_int_equal(script.enabled, script.disabled);
+    counters_close(counters);
+    assert_int_equal(script.finalized, script.attached);
+}
+
 /* Where it cannot even be enabled, nothing stays behind. */
 static void what_cannot_begin_leaves_nothing(void **state)
 {
@@ -570,6 +592,7 @@ int main(void)
         cmocka_unit_test_setup(each_launch_has_its_counts, set_up),
         cmocka_unit_test_setup(another_number_of_launches_shows, set_up),
         cmocka_unit_test_setup(it_stands_by_if_told, set_up),
+        cmocka_unit_test_setup(standing_by_may_be_in_the_way, set_up),
         cmocka_unit_test_setup(what_cannot_begin_leaves_nothing, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

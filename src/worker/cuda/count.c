@@ -276,29 +276,69 @@ void count_never_stand_by(struct device_state *state)
     counters_stand_by(state->counters, false);
 }
 
-/* The profiler may stand by if that leaves device times alone, which each worker finds out with its
- * first collection: known kernels are timed before it, with nothing attached, and after it. */
+/* A device too full for the known kernels is no reason to lose the counts, nor the record. */
+static enum status stand_by_judge(struct device_state *state, struct error *error)
+{
+    const double most = 0.02;
+    double now[DISTURBANCE_TIMES];
+    enum status status = disturbance_times(state, now, error);
+    if (status == STATUS_DEVICE)
+        return status;
+    state->profiler_ratio = status == STATUS_OK ? disturbance_ratio(state->undisturbed, now) : NAN;
+    if (!(fabs(state->profiler_ratio - 1.0) <= most))
+        count_never_stand_by(state);
+    return STATUS_OK;
+}
+
+/* Tracing switches more of CUPTI on, and off again. Once is enough. */
+enum status count_check_stand_by(struct device_state *state, struct error *error)
+{
+    if (state->stand_by_traced || !counters_attached(state->counters))
+        return STATUS_OK;
+    state->stand_by_traced = true;
+    return stand_by_judge(state, error);
+}
+
+/* Of the same work, counted twice. What comes from device memory depends on what lay in the caches.
+ */
+static bool counts_agree(const double first[QUANTITY_COUNT], const double second[QUANTITY_COUNT])
+{
+    const double flops_tolerance = 1e-3, cache_tolerance = 0.5;
+    for (int i = 0; i < QUANTITY_COUNT; ++i) {
+        double tolerance = i <= QUANTITY_TENSOR_INT8 ? flops_tolerance : cache_tolerance;
+        if (i == QUANTITY_DRAM_READ || i == QUANTITY_DRAM_WRITE || isnan(first[i]))
+            continue;
+        if (!(fabs(second[i] - first[i]) <= tolerance * first[i]))
+            return false;
+    }
+    return true;
+}
+
+/* The profiler may stand by if it then counts the same, and leaves device times alone. Each worker
+ * finds that out with its first collection: it is repeated, and known kernels are timed before it,
+ * with nothing attached, and after it. */
 static enum status collect_and_decide(struct device_state *state, enum quantity tensor,
                                       const struct counters_work *counted,
                                       double values[QUANTITY_COUNT], char outcome[COUNTERS_TEXT],
                                       struct error *error)
 {
-    const double most = 0.02;
-    double before[DISTURBANCE_TIMES], after[DISTURBANCE_TIMES];
+    double again[QUANTITY_COUNT];
+    char outcome_again[COUNTERS_TEXT];
     bool deciding = !state->stand_by_decided;
     if (deciding) {
-        TRY(disturbance_times(state, before, error));
-        counters_stand_by(state->counters, true);
+        enum status status = disturbance_times(state, state->undisturbed, error);
+        if (status == STATUS_DEVICE)
+            return status;
+        counters_stand_by(state->counters, status == STATUS_OK);
     }
     TRY(counters_collect(state->counters, tensor, counted, values, outcome, error));
     if (!deciding || !counters_attached(state->counters))
         return STATUS_OK;
-    TRY(disturbance_times(state, after, error));
     state->stand_by_decided = true;
-    state->profiler_ratio = disturbance_ratio(before, after);
-    if (!(fabs(state->profiler_ratio - 1.0) <= most))
+    TRY(counters_collect(state->counters, tensor, counted, again, outcome_again, error));
+    if (!counts_agree(values, again))
         count_never_stand_by(state);
-    return STATUS_OK;
+    return counters_attached(state->counters) ? stand_by_judge(state, error) : STATUS_OK;
 }
 
 enum status count_run(struct device_state *state, struct work *work, bool cold, bool kernels,

@@ -20,11 +20,17 @@ struct collection {
     struct metric_set *set; /* owned; NULL: not yet made */
 };
 
+enum { RANGE_NAME = 24 };
+
 /* While it is enabled, CUPTI is attached to the process. */
 struct profiler {
     CUpti_RangeProfiler_Object *object; /* NULL: not enabled */
     bool by_launch; /* its kind of range; changing that on one object fails at the next PushRange */
     bool stand_by;
+    /* Owned: of the last collection. Nothing says that CUPTI does not hold on to them until it is
+     * told of others. */
+    uint8_t *image;
+    char (*names)[RANGE_NAME];
 };
 
 struct counters {
@@ -44,6 +50,7 @@ struct session {
     CUpti_RangeProfiler_Object *profiler;
     uint8_t *image; /* owned: counter data */
     size_t image_size;
+    char (*names)[RANGE_NAME]; /* owned: of the ranges */
 };
 
 #define PARAMETERS(name, type) type##_Params name = {.structSize = type##_Params_STRUCT_SIZE}
@@ -128,6 +135,10 @@ static void profiler_disable(struct profiler *profiler)
     cuptiRangeProfilerDisable(&disable);
     profiler->object = NULL;
     attachment_end();
+    free(profiler->names);
+    free(profiler->image);
+    profiler->names = NULL;
+    profiler->image = NULL;
 }
 
 static CUptiResult profiler_get(struct profiler *profiler, CUcontext context, bool by_launch)
@@ -298,6 +309,9 @@ static CUptiResult session_begin(struct session *session, struct counters *count
 {
     TRY_CUPTI(profiler_get(&counters->profiler, counters->context, session->by_launch));
     session->profiler = counters->profiler.object;
+    session->names = calloc(session->ranges, sizeof *session->names);
+    if (!session->names)
+        return CUPTI_ERROR_OUT_OF_MEMORY;
     TRY_CUPTI(session_image(session, set));
     PARAMETERS(config, CUpti_RangeProfiler_SetConfig);
     config.pRangeProfilerObject = session->profiler;
@@ -315,9 +329,14 @@ static CUptiResult session_begin(struct session *session, struct counters *count
 /* What went wrong may have left a pass open: the next collection begins afresh. */
 static void session_end(struct session *session, struct counters *counters, bool well)
 {
-    free(session->image);
-    if (!well || !counters->profiler.stand_by)
-        profiler_disable(&counters->profiler);
+    struct profiler *profiler = &counters->profiler;
+    struct profiler last = *profiler;
+    profiler->image = session->image;
+    profiler->names = session->names;
+    if (!well || !profiler->stand_by)
+        profiler_disable(profiler);
+    free(last.names);
+    free(last.image);
 }
 
 static CUptiResult pass_begin(struct session *session)
@@ -339,12 +358,13 @@ static CUptiResult pass_end(struct session *session, bool *last)
 /* The name is the number: what comes back is known by it. */
 static CUptiResult range_begin(struct session *session, size_t number)
 {
-    char name[24];
+    if (session->by_launch)
+        return CUPTI_SUCCESS;
     PARAMETERS(push, CUpti_RangeProfiler_PushRange);
-    snprintf(name, sizeof name, "%zu", number);
+    snprintf(session->names[number], sizeof *session->names, "%zu", number);
     push.pRangeProfilerObject = session->profiler;
-    push.pRangeName = name;
-    return session->by_launch ? CUPTI_SUCCESS : cuptiRangeProfilerPushRange(&push);
+    push.pRangeName = session->names[number];
+    return cuptiRangeProfilerPushRange(&push);
 }
 
 static CUptiResult range_end(struct session *session)
@@ -502,6 +522,7 @@ static enum status collect_ranges(struct counters *counters, enum quantity tenso
 {
     struct session session = {.by_launch = by_launch, .ranges = ranges};
     struct collection *collection;
+    const bool stood_by = counters_attached(counters) && counters->profiler.by_launch == by_launch;
     forget(values, ranges);
     CUptiResult code = collection_get(counters, tensor, &collection);
     if (code != CUPTI_SUCCESS) {
@@ -511,6 +532,14 @@ static enum status collect_ranges(struct counters *counters, enum quantity tenso
     snprintf(problem, COUNTERS_TEXT, "counted");
     enum status status =
         collect(counters, &session, collection->set, works, count, values, problem, error);
+    if (status == STATUS_OK && strcmp(problem, "counted") != 0 && stood_by) {
+        /* It may be that it cannot be told anew what to do: it has left, and tries afresh. */
+        session = (struct session){.by_launch = by_launch, .ranges = ranges};
+        snprintf(problem, COUNTERS_TEXT, "counted");
+        status = collect(counters, &session, collection->set, works, count, values, problem, error);
+        if (status == STATUS_OK && strcmp(problem, "counted") == 0)
+            counters_stand_by(counters, false);
+    }
     if (strcmp(problem, "counted") != 0)
         forget(values, ranges);
     return status;

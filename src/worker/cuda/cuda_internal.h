@@ -62,6 +62,8 @@ void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *s
 int nvml_processes(struct nvml *nvml);
 double nvml_energy(struct nvml *nvml); /* J since the driver was loaded; NaN if not offered */
 
+enum { DISTURBANCE_TIMES = 2 }; /* disturbance.c */
+
 /* ---- device.c: the open device ---- */
 
 struct device_state {
@@ -84,7 +86,9 @@ struct device_state {
     struct counters *counters; /* NULL until counters are wanted, and where they are refused */
     char counters_outcome
         [COUNTERS_TEXT]; /* of the preflight: "" before, then "counted" or why not */
-    bool stand_by_decided;
+    bool stand_by_decided,
+        stand_by_traced;                   /* whether the profiler may; again with a trace behind */
+    double undisturbed[DISTURBANCE_TIMES]; /* without it */
     double profiler_ratio; /* as of struct record; missing unless the profiler stands by */
     /* trace.c */
     bool trace_refused;      /* CUPTI cannot be attached; the reason has been printed */
@@ -167,6 +171,8 @@ enum status count_run(struct device_state *state, struct work *work, bool cold, 
                       struct record *record, struct error *error);
 /* The profiler leaves the process after every collection, from now on. */
 void count_never_stand_by(struct device_state *state);
+/* After a trace: whether a profiler that stands by still leaves device times alone. */
+enum status count_check_stand_by(struct device_state *state, struct error *error);
 /* What counts the FLOPs of a unit in this precision; QUANTITY_COUNT: nothing. */
 enum quantity count_quantity(enum precision precision, enum unit unit);
 /* Read and written together, by level. */
@@ -176,7 +182,6 @@ void count_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUNT])
 
 /* s: the time from one of many queued empty kernels to the next, and that of one kernel of about a
  * millisecond; medians. What attaches itself to the process must leave them alone. */
-enum { DISTURBANCE_TIMES = 2 };
 enum status disturbance_times(struct device_state *state, double times[DISTURBANCE_TIMES],
                               struct error *error);
 /* Of the two, the one that is farther from 1. */

@@ -257,10 +257,15 @@ static enum status proof_collect(struct roofs *roofs, enum quantity tensor, stru
         return STATUS_OK;
     enum status status =
         counters_collect_each(roofs->state->counters, tensor, works, count, values, outcome, error);
-    if (status == STATUS_OK && strcmp(outcome, "counted") == 0)
+    if (status == STATUS_DEVICE)
+        return status;
+    if (status || strcmp(outcome, "counted") != 0)
+        fprintf(stderr, "%zu roofs stay unproven, the first is %s: %s\n", count,
+                roof_kinds[kinds[0]].name, status ? error->text : outcome);
+    else
         for (size_t i = 0; i < count; ++i)
             proof_keep(kinds[i], proofs[i].winner, values[i]);
-    return status == STATUS_DEVICE ? status : STATUS_OK;
+    return STATUS_OK;
 }
 
 static enum status winners_prove(struct roofs *roofs, struct error *error)
@@ -282,8 +287,13 @@ static enum status tune(struct roofs *roofs, const struct roof_request *request,
     if (prove) /* now: later the neighbours have contexts on this device, for their copies */
         TRY(count_open(roofs->state, error));
     TRY(timing_reserve(roofs->state, 2 * SAMPLES_MAX, error));
+    /* All devices of a node tune at once. What the neighbour copies here would be counted among the
+     * proofs: so that comes first, and these last. */
+    int copy = roof_kind_find("device to device");
+    if (roof_requested(request, copy))
+        TRY(kind_tune(roofs, copy, error));
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        if (roof_requested(request, kind))
+        if (kind != copy && roof_requested(request, kind))
             TRY(kind_tune(roofs, kind, error));
     return prove ? winners_prove(roofs, error) : STATUS_OK;
 }

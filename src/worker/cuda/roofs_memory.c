@@ -19,8 +19,9 @@ static const struct shape shapes[] = {{1, 512}, {1, 1024}, {2, 512},  {2, 1024},
                                       {4, 512}, {8, 256},  {16, 128}, {32, 256}, {64, 256},
                                       {0, 128}, {0, 256},  {0, 1024}};
 /* Working sets within L2. Not more than a quarter of it: where the cache has two partitions, half
- * of it can hold copies of the other half's lines. */
-static const double parts_of_l2[] = {1.0 / 4, 1.0 / 8, 1.0 / 16};
+ * of it can hold copies of the other half's lines. Not less than an eighth: the smaller, the more
+ * multiprocessors ask for the same line at once, which what lies before L2 may answer together. */
+static const double parts_of_l2[] = {1.0 / 4, 1.0 / 8};
 enum { SHAPES = sizeof shapes / sizeof *shapes, PARTS = sizeof parts_of_l2 / sizeof *parts_of_l2 };
 
 /* The n-th kernel of the kind's pattern, "read" of "dram read"; NULL after the last. */

@@ -81,17 +81,12 @@ static void check_others(struct job *job, const double values[QUANTITY_COUNT],
     print(job->test, job->name, "all other FLOPs", 0.0, sum, sum == 0.0);
 }
 
-/* Counts the job with this quantity of the tensor units, or none, and compares. */
-static enum status check(struct job *job, enum quantity tensor, const struct expectation *expected,
-                         size_t count, struct error *error)
+static void compare(struct job *job, const double values[QUANTITY_COUNT], const char *outcome,
+                    const struct expectation *expected, size_t count)
 {
-    const struct counters_work work = {job_prepare, job_run, job};
-    double values[QUANTITY_COUNT];
-    char outcome[COUNTERS_TEXT];
-    TRY(counters_collect(job->test->state->counters, tensor, &work, values, outcome, error));
     if (strcmp(outcome, "counted") != 0) {
         print(job->test, job->name, outcome, NAN, NAN, false);
-        return STATUS_OK;
+        return;
     }
     for (size_t i = 0; i < count; ++i) {
         const struct expectation *e = &expected[i];
@@ -104,6 +99,17 @@ static enum status check(struct job *job, enum quantity tensor, const struct exp
                   fabs(value - e->value) <= e->tolerance * e->value);
     }
     check_others(job, values, expected, count);
+}
+
+/* Counts the job with this quantity of the tensor units, or none, and compares. */
+static enum status check(struct job *job, enum quantity tensor, const struct expectation *expected,
+                         size_t count, struct error *error)
+{
+    const struct counters_work work = {job_prepare, job_run, job};
+    double values[QUANTITY_COUNT];
+    char outcome[COUNTERS_TEXT];
+    TRY(counters_collect(job->test->state->counters, tensor, &work, values, outcome, error));
+    compare(job, values, outcome, expected, count);
     return STATUS_OK;
 }
 
@@ -119,21 +125,85 @@ static cudaError_t flops_launch(const struct job *job, cudaStream_t stream)
     return job->kernel->launch(job->repeat, flops_blocks(job), stream);
 }
 
+static struct job flops_job(struct selftest *test, const struct known_kernel *kernel,
+                            const char *how)
+{
+    struct job job = {.test = test, .kernel = kernel, .repeat = 4000, .launch = flops_launch};
+    snprintf(job.name, sizeof job.name, "%s%s", kernel->name, how);
+    return job;
+}
+
+static struct expectation flops_expected(const struct job *job)
+{
+    return (struct expectation){job->kernel->quantity,
+                                job->kernel->flops * job->repeat * flops_blocks(job),
+                                flops_tolerance};
+}
+
+static bool runs_here(const struct selftest *test, const struct known_kernel *kernel)
+{
+    int capability = test->state->capability;
+    return capability >= kernel->least && capability <= kernel->most;
+}
+
 static enum status check_flops(struct selftest *test, const struct known_kernel *kernels,
-                               struct error *error)
+                               const char *how, struct error *error)
 {
     for (const struct known_kernel *kernel = kernels; kernel->name; ++kernel) {
-        struct job job = {.test = test, .kernel = kernel, .repeat = 4000, .launch = flops_launch};
-        const struct expectation expected = {
-            kernel->quantity, kernel->flops * job.repeat * flops_blocks(&job), flops_tolerance};
-        int capability = test->state->capability;
-        if (capability < kernel->least || capability > kernel->most)
+        if (!runs_here(test, kernel))
             continue;
-        snprintf(job.name, sizeof job.name, "%s", kernel->name);
+        struct job job = flops_job(test, kernel, how);
+        const struct expectation expected = flops_expected(&job);
         /* What the vector units do is checked against the tensor pipe's moves as well. */
         TRY(check(&job, is_tensor(kernel->quantity) ? kernel->quantity : QUANTITY_TENSOR_FP16,
                   &expected, 1, error));
     }
+    return STATUS_OK;
+}
+
+/* All that need no counter of their own, as ranges of one collection. */
+static enum status check_ranges(struct selftest *test, struct error *error)
+{
+    enum { MOST = 16 };
+    struct job jobs[MOST];
+    struct counters_work works[MOST] = {0};
+    double values[MOST][QUANTITY_COUNT];
+    char outcome[COUNTERS_TEXT];
+    size_t count = 0;
+    for (const struct known_kernel *kernel = known_kernels; kernel->name && count < MOST; ++kernel)
+        if (runs_here(test, kernel) &&
+            (!is_tensor(kernel->quantity) || kernel->quantity == QUANTITY_TENSOR_FP16)) {
+            jobs[count] = flops_job(test, kernel, ", range");
+            works[count] = (struct counters_work){job_prepare, job_run, &jobs[count]};
+            ++count;
+        }
+    TRY(counters_collect_each(test->state->counters, QUANTITY_TENSOR_FP16, works, count, values,
+                              outcome, error));
+    for (size_t i = 0; i < count; ++i) {
+        const struct expectation expected = flops_expected(&jobs[i]);
+        compare(&jobs[i], values[i], outcome, &expected, 1);
+    }
+    return STATUS_OK;
+}
+
+/* The same again, while the profiler stays in the process from one collection to the next. */
+static enum status check_standing_by(struct selftest *test, struct error *error)
+{
+    struct device_state *state = test->state;
+    double before[DISTURBANCE_TIMES], after[DISTURBANCE_TIMES];
+    TRY(disturbance_times(state, before, error));
+    counters_stand_by(state->counters, true);
+    TRY(check_flops(test, known_kernels, ", idle", error));
+    if (counters_attached(state->counters)) {
+        TRY(disturbance_times(state, after, error));
+        fprintf(test->stream,
+                "the profiler stands by: kernels follow each other after %.4g s, %.4g s without "
+                "it; one takes %.5g s, %.5g s without it\n",
+                after[0], before[0], after[1], before[1]);
+    } else {
+        fprintf(test->stream, "the profiler cannot stand by between collections\n");
+    }
+    counters_stand_by(state->counters, false);
     return STATUS_OK;
 }
 
@@ -234,10 +304,12 @@ static enum status arrays_allocate(struct selftest *test, size_t bytes, struct e
 static enum status check_all(struct selftest *test, struct error *error)
 {
     const size_t largest = (size_t)1 << 30;
-    TRY(check_flops(test, known_kernels, error));
+    TRY(check_flops(test, known_kernels, "", error));
 #ifdef ROOFSWEEP_WGMMA
-    TRY(check_flops(test, known_wgmma_kernels, error));
+    TRY(check_flops(test, known_wgmma_kernels, "", error));
 #endif
+    TRY(check_ranges(test, error));
+    TRY(check_standing_by(test, error));
     TRY(arrays_allocate(test, largest, error));
     return check_movement(test, largest, error);
 }

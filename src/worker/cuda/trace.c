@@ -258,5 +258,5 @@ enum status trace_run(struct device_state *state, struct work *work, struct reco
         fprintf(stderr, "no kernel trace: CUPTI: %s%s\n", trace.broken,
                 state->trace_refused ? "; there will be none from this worker" : "");
     trace_clear(&trace);
-    return status;
+    return status == STATUS_OK ? count_check_stand_by(state, error) : status;
 }
