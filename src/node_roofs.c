@@ -60,7 +60,7 @@ static enum status tune(struct party *party)
     if (status == STATUS_OK)
         memcpy(party->tuned, reply.found, sizeof party->tuned);
     else
-        log_print(party->log, LOG_WARNING, "%s on %s: no roofs: %s", party->device.uuid,
+        log_print(party->log, LOG_WARNING, "%s on %s: roofs not tuned: %s", party->device.uuid,
                   party->device.hostname, error.text);
     reply_clear(&reply);
     return status;

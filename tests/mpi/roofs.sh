@@ -98,7 +98,7 @@ while read -r line; do
     printf "%s\n" "$line"
 done | "$REAL"'
 expect 0 run 2 --output none.nc sweep.ini
-says "no roofs"
+says "roofs not tuned"
 roofs none.nc '
 rank = [int(str(key).split("/")[1]) for key in data.device_key.values]
 assert set(of(rank.index(0), 0)) == wanted and not of(rank.index(1), 0)
