@@ -141,7 +141,6 @@ assert max(starts["cuda"]) < min(starts["cpu"]), starts
 '
 
 # Roofs alone: a manifest without workloads.
-# Roofs alone: a manifest without workloads.
 worker 'exec "$REAL"'
 printf '[sweep]\ndevice = cpu\n[peaks]\nmemory = l1\ncompute = fp64\n' >roofs.ini
 expect 0 run 2 roofs.ini
@@ -152,3 +151,13 @@ assert {"l1 read", "fp64 vector", "launch gap"} <= set(of(0, 0))
 '
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --dry-run roofs.ini
 says "configurations: 0"
+# A device that is lost for good: the others' roofs are in the file, and the exit status says so.
+worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
+[ ! -e lost ] || exit 7
+while read -r line; do
+    case $line in *\"l1\ copy\"*) : >lost; break ;; esac
+    printf "%s\n" "$line"
+done | "$REAL"'
+expect 4 run 2 --overwrite roofs.ini
+says "rank 1 has lost its device"
+roofs roofs.nc 'assert data.sizes["device"] == 1 and "l1 triad" in of(0, 0)'
