@@ -26,8 +26,7 @@ struct coordinator {
     int rank_count;
     unsigned char *losses; /* by plan item: devices that were lost while measuring it */
     size_t failures;
-    size_t
-        dropped; /* with replicate, configurations whose device was lost; devices of roofs alone */
+    size_t dropped; /* with replicate, configurations whose device was lost; of roofs, devices */
     bool stopping;
     enum status status;
     struct error error;

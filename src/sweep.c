@@ -383,6 +383,8 @@ enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct err
     }
     catch_signals();
     measure_roofs(sweep);
+    if (signalled) /* before its device arrives: of roofs alone, the last one ends the sweep */
+        pass_signal_on(sweep, coordinator);
     executor_start(sweep->executor);
     run_loop(sweep, coordinator);
     if (coordinator)

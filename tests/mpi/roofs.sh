@@ -161,3 +161,12 @@ done | "$REAL"'
 expect 4 run 2 --overwrite roofs.ini
 says "rank 1 has lost its device"
 roofs roofs.nc 'assert data.sizes["device"] == 1 and "l1 triad" in of(0, 0)'
+
+# One rank is told to end while the roofs are measured: nothing that is not measured passes for done.
+worker 'while read -r line; do
+    case $line in *\"l1\ copy\"*) [ "$OMPI_COMM_WORLD_RANK" = 0 ] || kill -USR1 "$PPID" ;; esac
+    printf "%s\n" "$line"
+done | "$REAL"'
+expect 5 run 2 --overwrite roofs.ini
+says "interrupted"
+roofs roofs.nc 'assert data.sizes["device"] == 2 and not of(0, 1) and not of(1, 1)'
