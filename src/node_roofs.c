@@ -7,7 +7,7 @@
 
 static const double tune_timeout = 300, roof_timeout = 60; /* s */
 /* s from the agreement to the common start: the slowest worker must be ready by then. */
-static const double lead = 0.03;
+static const double lead = 0.05;
 /* After so many lost workers a device gets no more roofs. */
 enum { LOSSES_MOST = 3 };
 /* Only devices of one kind do the same: what a GPU and a CPU call "dram read" are two things. */
