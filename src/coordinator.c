@@ -26,7 +26,7 @@ struct coordinator {
     int rank_count;
     unsigned char *losses; /* by plan item: devices that were lost while measuring it */
     size_t failures;
-    size_t dropped; /* with replicate, configurations whose device was lost */
+    size_t dropped; /* with replicate, configurations whose device was lost; of roofs, devices */
     bool stopping;
     enum status status;
     struct error error;
@@ -294,6 +294,7 @@ static void take_loss(struct coordinator *coordinator, const struct letter *lett
     size_t total = schedule_total(coordinator->schedule);
     schedule_lose(coordinator->schedule, letter->from);
     coordinator->dropped += total - schedule_total(coordinator->schedule);
+    coordinator->dropped += coordinator->plan->count == 0; /* its roofs were all that was wanted */
     hand_out_when_prepared(coordinator);
 }
 

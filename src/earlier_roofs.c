@@ -169,10 +169,12 @@ static bool same_number(double a, double b)
 const struct device *earlier_roofs_find(const struct device *devices, size_t count,
                                         const struct device *device)
 {
-    for (size_t i = count; i-- > 0;)
+    const struct device *best = NULL;
+    for (size_t i = 0; i < count; ++i)
         if (strcmp(devices[i].uuid, device->uuid) == 0 &&
             strcmp(devices[i].driver_version, device->driver_version) == 0 &&
-            same_number(devices[i].power_limit, device->power_limit))
-            return &devices[i];
-    return NULL;
+            same_number(devices[i].power_limit, device->power_limit) &&
+            (!best || devices[i].roof_count >= best->roof_count))
+            best = &devices[i];
+    return best;
 }

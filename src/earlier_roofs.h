@@ -12,8 +12,9 @@
 enum status earlier_roofs_read(const char *path, struct device **devices, size_t *count,
                                struct error *error);
 
-/* The latest that is the same device under the same conditions: UUID, driver and power cap. NULL if
- * there is none. */
+/* The one that is the same device under the same conditions: UUID, driver and power cap. Of several
+ * sessions' the one with the most roofs, since one may have been interrupted; of these the latest.
+ * NULL if there is none. */
 const struct device *earlier_roofs_find(const struct device *devices, size_t count,
                                         const struct device *device);
 

@@ -100,6 +100,16 @@ static void drop_worker(struct executor *executor)
     executor->client = NULL;
 }
 
+static bool is_answer(const struct request *request, enum reply_kind kind,
+                      const struct reply *reply)
+{
+    return reply->kind == kind &&
+           (kind != REPLY_ROOF || (strcmp(reply->roof.name, roof_kinds[request->kind].name) == 0 &&
+                                   reply->roof.condition == (int64_t)request->condition));
+}
+
+/* A worker that answers something else would also answer the next request with what was due here:
+ * it is as good as gone. */
 enum status executor_ask(struct executor *executor, const struct request *request,
                          enum reply_kind kind, double timeout, struct reply *reply,
                          struct error *error)
@@ -121,11 +131,13 @@ enum status executor_ask(struct executor *executor, const struct request *reques
     }
     enum status status = reply_decode(line, reply, error);
     free(line);
-    if (status == STATUS_OK && reply->kind == REPLY_ERROR) {
+    if (status) {
+        status = STATUS_DEVICE;
+    } else if (reply->kind == REPLY_ERROR) {
         *error = reply->error;
         status = reply->status;
-    } else if (status == STATUS_OK && reply->kind != kind) {
-        status = error_set(error, STATUS_SYSTEM, "%s: %s", executor->program, out_of_turn);
+    } else if (!is_answer(request, kind, reply)) {
+        status = error_set(error, STATUS_DEVICE, "%s: %s", executor->program, out_of_turn);
     }
     if (status == STATUS_DEVICE)
         drop_worker(executor);

@@ -42,7 +42,8 @@ enum status executor_open(struct executor *executor, struct error *error);
 const struct device *executor_device(const struct executor *executor);
 const char *executor_choice(const struct executor *executor);
 
-/* Waits for one reply, of this kind, for `timeout` seconds. STATUS_DEVICE: the worker is gone, and
+/* Waits for one reply, of this kind and to this request, for `timeout` seconds; a worker that says
+ * anything else but an error is ended. STATUS_DEVICE: the worker is gone, and
  * executor_reopen must come before the next request. */
 enum status executor_ask(struct executor *executor, const struct request *request,
                          enum reply_kind kind, double timeout, struct reply *reply,

@@ -135,7 +135,8 @@ static const struct comment {
     {"device_peak_vector", "best of its roofs"},
     {"device_peak_tensor", "best of its roofs"},
     {"device_launch_overhead", "its roof launch gap"},
-    {"device_roof_condition", "alone: they idle; together: all do the same at the same time"},
+    {"device_roof_condition",
+     "alone: they idle; together: all of a kind do the same at the same time"},
     {"device_roof_verdict",
      "proven: counters saw the work where it should be and nowhere else; above-theory (by 1 % at "
      "the clock measured meanwhile) and contradicted: an error to look into, not used as a peak"},

@@ -84,6 +84,19 @@ static enum status look_at_outputs(struct sweep *sweep, const struct options *op
     return STATUS_OK;
 }
 
+/* Before anything is replaced: with --overwrite it may be the output itself. */
+static enum status look_at_earlier_roofs(struct sweep *sweep, struct error *error)
+{
+    const char *path = sweep->manifest->reuse;
+    if (!path || sweep->complete)
+        return STATUS_OK;
+    enum status status =
+        earlier_roofs_read(path, &sweep->earlier_devices, &sweep->earlier_device_count, error);
+    if (status)
+        error_prefix(error, "[peaks] reuse");
+    return status;
+}
+
 /* The other ranks parse what rank 0 has read: their working folder may be another one. */
 static enum status share_manifest(struct sweep *sweep, const struct options *options,
                                   struct error *error)
@@ -116,9 +129,8 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, const struc
         status = load_manifest(created, options, error);
         if (status == STATUS_OK)
             status = look_at_outputs(created, options, error);
-        if (status == STATUS_OK && created->manifest->reuse)
-            status = earlier_roofs_read(created->manifest->reuse, &created->earlier_devices,
-                                        &created->earlier_device_count, error);
+        if (status == STATUS_OK)
+            status = look_at_earlier_roofs(created, error);
     }
     status = agreement_reach(comm, status, error);
     if (status == STATUS_OK)
@@ -371,6 +383,8 @@ enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct err
     }
     catch_signals();
     measure_roofs(sweep);
+    if (signalled) /* before its device arrives: of roofs alone, the last one ends the sweep */
+        pass_signal_on(sweep, coordinator);
     executor_start(sweep->executor);
     run_loop(sweep, coordinator);
     if (coordinator)

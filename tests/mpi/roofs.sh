@@ -98,12 +98,46 @@ while read -r line; do
     printf "%s\n" "$line"
 done | "$REAL"'
 expect 0 run 2 --output none.nc sweep.ini
-says "no roofs"
+says "roofs not tuned"
 roofs none.nc '
 rank = [int(str(key).split("/")[1]) for key in data.device_key.values]
 assert set(of(rank.index(0), 0)) == wanted and not of(rank.index(1), 0)
 assert numpy.isnan(data.device_peak_bandwidth[rank.index(1)]).all()
 assert (data.status == 0).all()
+'
+
+# Answers that come twice are about another roof from then on: none of them is taken, each is said.
+worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
+"$REAL" | while read -r line; do
+    case $line in *\"reply\":\"roof\"*) printf "%s\n" "$line" ;; esac
+    printf "%s\n" "$line"
+done'
+expect 0 run 2 --output twice.nc sweep.ini
+says "about something else"
+roofs twice.nc '
+rank = [int(str(key).split("/")[1]) for key in data.device_key.values]
+own = of(rank.index(1), 0)
+assert set(own) == wanted
+lost = {name for name, row in own.items() if "about something" in str(row.device_roof_setting.values)}
+untried = {name for name, row in own.items() if "its workers" in str(row.device_roof_setting.values)}
+assert len(lost) == 3 and len(untried) == len(wanted) - 6, (lost, untried)
+assert set(of(rank.index(1), 1)) == wanted - lost
+'
+
+# Devices of two kinds on a node: each kind does the same together, not with the other one.
+worker '[ "$OMPI_COMM_WORLD_RANK" -lt 2 ] || exit 7
+"$REAL" | sed -u "s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/
+                 s/\"uuid\":\"[^\"]*\"/\"uuid\":\"GPU-$OMPI_COMM_WORLD_RANK\"/"'
+mv bin/roofsweep-worker-cpu bin/roofsweep-worker-cuda
+worker 'exec "$REAL"'
+printf '[sweep]\ndistribute = replicate\n[peaks]\nmemory = l1\ncompute = fp32\n' >mixed.ini
+expect 0 run 4 mixed.ini
+roofs mixed.nc '
+kinds = [str(kind) for kind in data.device_kind.values]
+starts = {kind: [float(of(device, 1)["l1 read"].device_roof_start_time)
+                 for device in range(4) if kinds[device] == kind] for kind in ("cuda", "cpu")}
+assert len(starts["cuda"]) == len(starts["cpu"]) == 2, starts
+assert max(starts["cuda"]) < min(starts["cpu"]), starts
 '
 
 # Roofs alone: a manifest without workloads.
@@ -117,3 +151,22 @@ assert {"l1 read", "fp64 vector", "launch gap"} <= set(of(0, 0))
 '
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --dry-run roofs.ini
 says "configurations: 0"
+# A device that is lost for good: the others' roofs are in the file, and the exit status says so.
+worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
+[ ! -e lost ] || exit 7
+while read -r line; do
+    case $line in *\"l1\ copy\"*) : >lost; break ;; esac
+    printf "%s\n" "$line"
+done | "$REAL"'
+expect 4 run 2 --overwrite roofs.ini
+says "rank 1 has lost its device"
+roofs roofs.nc 'assert data.sizes["device"] == 1 and "l1 triad" in of(0, 0)'
+
+# One rank is told to end while the roofs are measured: nothing that is not measured passes for done.
+worker 'while read -r line; do
+    case $line in *\"l1\ copy\"*) [ "$OMPI_COMM_WORLD_RANK" = 0 ] || kill -USR1 "$PPID" ;; esac
+    printf "%s\n" "$line"
+done | "$REAL"'
+expect 5 run 2 --overwrite roofs.ini
+says "interrupted"
+roofs roofs.nc 'assert data.sizes["device"] == 2 and not of(0, 1) and not of(1, 1)'

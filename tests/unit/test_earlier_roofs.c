@@ -78,6 +78,22 @@ static void only_the_same_device_is_found(void **state)
     free(devices);
 }
 
+/* A later session may have been interrupted before it had all roofs. */
+static void most_roofs_then_the_latest_are_found(void **state)
+{
+    (void)state;
+    struct device gpu = gpu_device();
+    struct device *sessions = malloc(3 * sizeof *sessions);
+    assert_non_null(sessions);
+    for (int i = 0; i < 3; ++i)
+        sessions[i] = gpu;
+    --sessions[2].roof_count;
+    assert_ptr_equal(earlier_roofs_find(sessions, 3, &gpu), &sessions[1]);
+    sessions[2] = gpu;
+    assert_ptr_equal(earlier_roofs_find(sessions, 3, &gpu), &sessions[2]);
+    free(sessions);
+}
+
 static void what_is_no_result_is_refused(void **state)
 {
     (void)state;
@@ -97,6 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_come_back_whole),
         cmocka_unit_test(only_the_same_device_is_found),
+        cmocka_unit_test(most_roofs_then_the_latest_are_found),
         cmocka_unit_test(what_is_no_result_is_refused),
     };
     return cmocka_run_group_tests(tests, write_sample, remove_sample);
