@@ -153,6 +153,18 @@ static void measure_together(struct party *party, int species)
     }
 }
 
+/* They hold memory, and of GPUs a context on the next one, which would look like a stranger's. */
+static void release(struct party *party)
+{
+    struct request request = request_default(REQUEST_RELEASE);
+    struct reply reply;
+    struct error error;
+    reply_init(&reply);
+    if (executor_ask(party->executor, &request, REPLY_ROOFS, roof_timeout, &reply, &error))
+        log_print(party->log, LOG_DEBUG, "roofs not released: %s", error.text);
+    reply_clear(&reply);
+}
+
 void node_roofs_measure(MPI_Comm comm, struct executor *executor,
                         const struct node_roofs_settings *settings,
                         const volatile sig_atomic_t *interrupted, const struct log *log)
@@ -186,6 +198,8 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
     for (int species = 0; species < SPECIES; ++species)
         measure_together(&party, species);
     MPI_Comm_free(&party.node);
-    if (!settings->skip)
-        executor_set_roofs(executor, &party.device);
+    if (settings->skip)
+        return;
+    release(&party);
+    executor_set_roofs(executor, &party.device);
 }

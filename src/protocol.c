@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-static const char *const op_words[] = {"devices", "describe", "tune", "roof",
-                                       "roofs",   "measure",  NULL};
+static const char *const op_words[] = {"devices", "describe", "tune",    "roof",
+                                       "release", "roofs",    "measure", NULL};
 static const char *const reply_words[] = {"devices", "device", "roofs", "roof",
                                           "record",  "error",  NULL};
 static const char *const counters_words[] = {
@@ -231,7 +231,8 @@ enum status request_decode(const char *line, struct request *request, struct err
     if (op < 0) {
         status =
             error_set(error, STATUS_USAGE,
-                      "unknown op '%s'; allowed: devices, describe, tune, roof, roofs, measure",
+                      "unknown op '%s'; allowed: devices, describe, tune, roof, release, roofs, "
+                      "measure",
                       word ? word : "");
         json_decref(object);
         return status;

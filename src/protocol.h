@@ -7,6 +7,7 @@
  *    "prove":true}                                    -> {"reply":"roofs","roofs":["dram read", ...]}
  *   {"op":"roof","name":"dram read","condition":"together","start":1763.5}
  *                                                     -> {"reply":"roof","roof":{...}}
+ *   {"op":"release"}                                  -> {"reply":"roofs","roofs":[]}
  *   {"op":"roofs", ... as tune}                       -> {"reply":"device","device":{... with roofs}}
  *   {"op":"measure","configuration":"conv2d batch=16 ...","seed":1,"warmup":5,"iterations":20,
  *    "stop":0.005,"min_time":0.5,"max_time":15,"counters":"auto","kernels":false,
@@ -14,7 +15,7 @@
  *                                                     -> {"reply":"record","record":{...}}
  * Describe opens the device and, unless "counters" is "off", tries its counters. Tune finds the fastest
  * way to do each roof, which roof then measures, beginning at `start` (s since the epoch; 0: at
- * once); roofs does both, each roof alone. The first measure forgets what tune has found. Whatever
+ * once); release forgets it and frees its memory; roofs does all three, each roof alone. Whatever
  * is left out has its default; the device opens by itself. A request that fails is answered with
  *   {"reply":"error","status":"device","text":"..."};
  * after the status "device" the worker ends, because its device is lost. End of input ends it
@@ -30,6 +31,7 @@ enum request_op {
     REQUEST_DESCRIBE,
     REQUEST_TUNE,
     REQUEST_ROOF,
+    REQUEST_RELEASE,
     REQUEST_ROOFS,
     REQUEST_MEASURE
 };

@@ -106,6 +106,13 @@ static enum status answer_tune(struct worker *worker, const struct request *requ
     return STATUS_OK;
 }
 
+static enum status answer_release(struct worker *worker, struct reply *reply)
+{
+    forget_roofs(worker);
+    reply->kind = REPLY_ROOFS;
+    return STATUS_OK;
+}
+
 static enum status answer_roof(struct worker *worker, const struct request *request,
                                struct reply *reply, struct error *error)
 {
@@ -139,7 +146,6 @@ static enum status answer_record(struct worker *worker, const struct request *re
                                  struct reply *reply, struct error *error)
 {
     enum status status = worker_open(worker, 0, error);
-    forget_roofs(worker);
     if (status == STATUS_OK)
         status = measure_config(worker->ops, worker->state, request, &reply->record, error);
     if (status)
@@ -162,6 +168,8 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
         return answer_tune(worker, &request, reply, error);
     case REQUEST_ROOF:
         return answer_roof(worker, &request, reply, error);
+    case REQUEST_RELEASE:
+        return answer_release(worker, reply);
     case REQUEST_MEASURE:
         return answer_record(worker, &request, reply, error);
     case REQUEST_DESCRIBE:

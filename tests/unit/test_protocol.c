@@ -57,6 +57,17 @@ static void roofs_round_trip(void **state)
     assert_false(copy.prove);
 }
 
+static void release_round_trips(void **state)
+{
+    (void)state;
+    struct request copy, request = request_default(REQUEST_RELEASE);
+    struct error error;
+    char *line = request_encode(&request);
+    assert_int_equal(request_decode(line, &copy, &error), STATUS_OK);
+    free(line);
+    assert_int_equal(copy.op, REQUEST_RELEASE);
+}
+
 static void roof_round_trips(void **state)
 {
     (void)state;
@@ -159,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(request_round_trips),          cmocka_unit_test(roofs_round_trip),
+        cmocka_unit_test(release_round_trips),
         cmocka_unit_test(roof_round_trips),
         cmocka_unit_test(short_requests_take_defaults), cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(replies_round_trip),
