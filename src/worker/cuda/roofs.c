@@ -235,8 +235,8 @@ static void proof_keep(int kind, struct winner *winner, const double values[QUAN
         winner->bytes_ratio[level] = bytes[level] / expected;
 }
 
-/* All that need the same quantity, within one attachment of the profiler, which costs 0.2 s. Where
- * it fails, they stay unproven. */
+/* All that need the same quantity, as ranges of one collection. Where it fails, they stay
+ * unproven. */
 static enum status proof_collect(struct roofs *roofs, enum quantity tensor, struct error *error)
 {
     struct proof proofs[ROOF_KINDS];
@@ -268,14 +268,51 @@ static enum status proof_collect(struct roofs *roofs, enum quantity tensor, stru
     return STATUS_OK;
 }
 
+static void ratios_copy(const struct winner *winner, struct roof *roof)
+{
+    roof->flops_ratio = winner->flops_ratio;
+    memcpy(roof->bytes_ratio, winner->bytes_ratio, sizeof roof->bytes_ratio);
+}
+
+static bool any_contradicted(const struct roofs *roofs, enum quantity tensor)
+{
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        struct roof roof;
+        if (!proof_possible(&roofs->winners[kind]) || proof_tensor(kind) != tensor)
+            continue;
+        roof_init(&roof, kind, ROOF_ALONE);
+        ratios_copy(&roofs->winners[kind], &roof);
+        roof_judge(&roof);
+        if (roof.verdict == ROOF_CONTRADICTED)
+            return true;
+    }
+    return false;
+}
+
+/* A profiler that stands by must not be what contradicts a roof. */
+static enum status quantity_prove(struct roofs *roofs, enum quantity tensor, struct error *error)
+{
+    struct counters *counters = roofs->state->counters;
+    TRY(proof_collect(roofs, tensor, error));
+    if (!counters_attached(counters) || !any_contradicted(roofs, tensor))
+        return STATUS_OK;
+    counters_stand_by(counters, false);
+    return proof_collect(roofs, tensor, error);
+}
+
+/* In between the profiler stands by: attaching it costs 0.2 s, and on a node of several devices,
+ * which prove at the same time, several times that. */
 static enum status winners_prove(struct roofs *roofs, struct error *error)
 {
+    struct counters *counters = roofs->state->counters;
     if (strcmp(roofs->state->counters_outcome, "counted") != 0)
         return STATUS_OK;
-    TRY(proof_collect(roofs, QUANTITY_COUNT, error));
+    counters_stand_by(counters, true);
+    TRY(quantity_prove(roofs, QUANTITY_COUNT, error));
     for (int i = QUANTITY_TENSOR_FP64; i <= QUANTITY_TENSOR_INT8; ++i)
-        if (counters_have(roofs->state->counters, (enum quantity)i))
-            TRY(proof_collect(roofs, (enum quantity)i, error));
+        if (counters_have(counters, (enum quantity)i))
+            TRY(quantity_prove(roofs, (enum quantity)i, error));
+    counters_stand_by(counters, false);
     return STATUS_OK;
 }
 
@@ -421,8 +458,7 @@ static enum status measure(struct roofs *roofs, int kind, double start, struct r
     snprintf(roof->setting, sizeof roof->setting, "%s", winner->way.text);
     roof_set_samples(roof, work_of(&winner->way), seconds, count);
     theory_set(&roofs->state->theory, kind, roof);
-    roof->flops_ratio = winner->flops_ratio;
-    memcpy(roof->bytes_ratio, winner->bytes_ratio, sizeof roof->bytes_ratio);
+    ratios_copy(winner, roof);
     roof_judge(roof);
     return STATUS_OK;
 }
