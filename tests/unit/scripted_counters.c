@@ -1,0 +1,125 @@
+/* What stands in for the hardware counters, and for NVML. */
+#include "scripted_machine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/cuda/cuda_internal.h"
+
+/* ---- NVML ---- */
+
+int nvml_processes(struct nvml *nvml)
+{
+    (void)nvml;
+    return 1;
+}
+
+double nvml_energy(struct nvml *nvml)
+{
+    (void)nvml;
+    return NAN;
+}
+
+void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *seen)
+{
+    (void)nvml;
+    *seen->sm_clock = 1e9; /* not what the device's own counters say */
+    *seen->memory_clock = script.memory_clock;
+    if (cudaEventQuery(last) == cudaErrorNotReady)
+        *seen->power = 700.0;
+}
+
+/* ---- counters ---- */
+
+struct counters *counters_open(int device, CUcontext context, char refusal[COUNTERS_TEXT])
+{
+    (void)context, (void)refusal;
+    assert_int_equal(device, script.own);
+    assert_false(machine.opened);
+    machine.opened = true;
+    return (struct counters *)&machine.opened;
+}
+
+void counters_close(struct counters *counters)
+{
+    if (!counters)
+        return;
+    machine.opened = false;
+    machine.attached = false;
+}
+
+void counters_stand_by(struct counters *counters, bool stand_by)
+{
+    assert_non_null(counters);
+    machine.stand_by = stand_by;
+    if (!stand_by)
+        machine.attached = false;
+}
+
+bool counters_attached(const struct counters *counters)
+{
+    return counters && machine.attached;
+}
+
+bool counters_have(const struct counters *counters, enum quantity quantity)
+{
+    assert_non_null(counters);
+    return quantity != script.absent;
+}
+
+static void counts_tell(const double *counts, enum quantity tensor, double values[QUANTITY_COUNT])
+{
+    for (int i = 0; i < QUANTITY_COUNT; ++i) {
+        bool of_tensor = i >= QUANTITY_TENSOR_FP64 && i <= QUANTITY_TENSOR_INT8;
+        bool told = i != (int)script.absent && (!of_tensor || i == (int)tensor);
+        values[i] = told ? counts[i] * script.counted[i] : NAN;
+    }
+}
+
+enum status counters_collect_each(struct counters *counters, enum quantity tensor,
+                                  const struct counters_work *works, size_t works_count,
+                                  double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+                                  struct error *error)
+{
+    bool stood_by = machine.attached;
+    assert_non_null(counters);
+    ++script.collections;
+    script.afresh += !stood_by;
+    machine.attached = true;
+    for (size_t i = 0; i < works_count; ++i) {
+        TRY(works[i].prepare(works[i].argument, error));
+        memset(machine.counts, 0, sizeof machine.counts);
+        TRY(works[i].run(works[i].argument, error));
+        assert_true(machine.device <= machine.host || script_is_lost());
+        counts_tell(script.stale && stood_by ? machine.counts_before : machine.counts, tensor,
+                    values[i]);
+        memcpy(machine.counts_before, machine.counts, sizeof machine.counts);
+    }
+    snprintf(problem, COUNTERS_TEXT, "%s", script.collection);
+    machine.attached = machine.stand_by && strcmp(script.collection, "counted") == 0;
+    return STATUS_OK;
+}
+
+/* The preflight. */
+enum status counters_collect(struct counters *counters, enum quantity tensor,
+                             const struct counters_work *work, double values[QUANTITY_COUNT],
+                             char problem[COUNTERS_TEXT], struct error *error)
+{
+    (void)counters, (void)tensor, (void)values;
+    TRY(work->prepare(work->argument, error));
+    TRY(work->run(work->argument, error));
+    snprintf(problem, COUNTERS_TEXT, "%s", script.preflight);
+    return STATUS_OK;
+}
+
+enum status counters_collect_launches(struct counters *counters, enum quantity tensor,
+                                      const struct counters_work *work, size_t launches,
+                                      double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+                                      struct error *error)
+{
+    (void)counters, (void)tensor, (void)work, (void)launches, (void)values, (void)problem;
+    (void)error;
+    fail_msg("no roof is counted by kernel");
+    return STATUS_FAILED;
+}

@@ -1,0 +1,286 @@
+/* What stands in for cuBLASLt, and for the words of cuDNN. */
+#include "scripted_machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cudnn.h>
+
+const char *cublasLtGetStatusString(cublasStatus_t code)
+{
+    return code == CUBLAS_STATUS_NOT_SUPPORTED ? "not supported" : "some failure";
+}
+
+const char *cudnnGetErrorString(cudnnStatus_t code)
+{
+    (void)code;
+    return "";
+}
+
+void cudnnGetLastErrorString(char *message, size_t size)
+{
+    (void)size;
+    message[0] = '\0';
+}
+
+struct operation {
+    cublasComputeType_t compute;
+    cudaDataType_t scale;
+    bool transposed;
+};
+
+struct matrix {
+    cudaDataType_t type;
+    uint64_t rows, columns;
+    int64_t leading;
+};
+
+struct preference {
+    size_t workspace;
+};
+
+/* What its documentation offers on such a chip. */
+static const struct product_type {
+    const char *kind, *what;
+    enum precision precision;
+    cudaDataType_t data, result, scale;
+    cublasComputeType_t compute;
+    double pace;
+} product_types[] = {
+    {"fp64 tensor library", "", PRECISION_FP64, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F,
+     CUBLAS_COMPUTE_64F, 1.0},
+    {"tf32 tensor library", "", PRECISION_TF32, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F,
+     CUBLAS_COMPUTE_32F_FAST_TF32, 1.0},
+    {"fp16 tensor library", "", PRECISION_FP16, CUDA_R_16F, CUDA_R_16F, CUDA_R_32F,
+     CUBLAS_COMPUTE_32F, 1.0},
+    {"bf16 tensor library", "", PRECISION_BF16, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F,
+     CUBLAS_COMPUTE_32F, 1.0},
+    {"fp8 tensor library", "", PRECISION_FP8, CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F,
+     CUBLAS_COMPUTE_32F, 1.0},
+    {"int8 tensor library", "int32", PRECISION_INT8, CUDA_R_8I, CUDA_R_32I, CUDA_R_32I,
+     CUBLAS_COMPUTE_32I, 0.8},
+    {"int8 tensor library", "int8", PRECISION_INT8, CUDA_R_8I, CUDA_R_8I, CUDA_R_32F,
+     CUBLAS_COMPUTE_32I, 1.0},
+};
+
+static size_t element_bytes(cudaDataType_t type)
+{
+    static const struct {
+        cudaDataType_t type;
+        size_t bytes;
+    } sizes[] = {{CUDA_R_64F, 8}, {CUDA_R_32F, 4},  {CUDA_R_32I, 4},    {CUDA_R_16F, 2},
+                 {CUDA_R_8I, 1},  {CUDA_R_16BF, 2}, {CUDA_R_8F_E4M3, 1}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i)
+        if (sizes[i].type == type)
+            return sizes[i].bytes;
+    fail_msg("type %d", (int)type);
+    return 0;
+}
+
+static size_t layout_bytes(const struct matrix *layout)
+{
+    return (size_t)layout->leading * layout->columns * element_bytes(layout->type);
+}
+
+static cublasStatus_t cublas_call(void)
+{
+    return script_call() == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+/* A copy of what it is made of, which the library keeps. */
+static cublasStatus_t cublas_create(void *made, const void *of, size_t bytes, int *counter)
+{
+    cublasStatus_t status = cublas_call();
+    if (status != CUBLAS_STATUS_SUCCESS)
+        return status;
+    void *copy = malloc(bytes);
+    assert_non_null(copy);
+    memcpy(copy, of, bytes);
+    memcpy(made, &copy, sizeof copy);
+    ++*counter;
+    return status;
+}
+
+static cublasStatus_t cublas_destroy(void *made, int *counter)
+{
+    free(made);
+    script_give_back(counter);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
+{
+    return cublas_create(handle, "", 1, &machine.handles);
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
+{
+    return cublas_destroy(handle, &machine.handles);
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
+{
+    return cublas_create(preference, &(struct preference){0}, sizeof(struct preference),
+                         &machine.preferences);
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference)
+{
+    return cublas_destroy(preference, &machine.preferences);
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void *value, size_t bytes)
+{
+    struct preference *own = (struct preference *)preference;
+    assert_int_equal(attribute, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+    assert_int_equal(bytes, sizeof own->workspace);
+    memcpy(&own->workspace, value, bytes);
+    return cublas_call();
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *operation,
+                                        cublasComputeType_t compute, cudaDataType_t scale)
+{
+    return cublas_create(operation, &(struct operation){compute, scale, false},
+                         sizeof(struct operation), &machine.operations);
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t operation)
+{
+    return cublas_destroy(operation, &machine.operations);
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              const void *value, size_t bytes)
+{
+    struct operation *own = (struct operation *)operation;
+    if (attribute == CUBLASLT_MATMUL_DESC_TRANSA) {
+        assert_int_equal(bytes, sizeof(int32_t));
+        own->transposed = *(const int32_t *)value == CUBLAS_OP_T;
+    } else {
+        assert_int_equal(attribute, CUBLASLT_MATMUL_DESC_FAST_ACCUM);
+        assert_int_equal(bytes, sizeof(int8_t));
+    }
+    return cublas_call();
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType type,
+                                          uint64_t rows, uint64_t columns, int64_t leading)
+{
+    return cublas_create(layout, &(struct matrix){type, rows, columns, leading},
+                         sizeof(struct matrix), &machine.layouts);
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
+{
+    return cublas_destroy(layout, &machine.layouts);
+}
+
+/* A^T B, of the shapes and alignments that the tensor units of all types take. */
+static const struct product_type *product_find(const struct operation *operation,
+                                               const struct matrix *a, const struct matrix *b,
+                                               const struct matrix *d)
+{
+    const struct matrix *const all[] = {a, b, d};
+    assert_true(operation->transposed);
+    assert_true(a->rows == b->rows && a->columns == d->rows && b->columns == d->columns);
+    assert_int_equal(a->type, b->type);
+    for (int i = 0; i < 3; ++i) {
+        assert_true(all[i]->leading >= (int64_t)all[i]->rows);
+        assert_true((size_t)all[i]->leading * element_bytes(all[i]->type) % 16 == 0);
+    }
+    for (size_t i = 0; i < sizeof product_types / sizeof *product_types; ++i) {
+        const struct product_type *type = &product_types[i];
+        if (type->data == a->type && type->result == d->type && type->scale == operation->scale &&
+            type->compute == operation->compute)
+            return type;
+    }
+    fail_msg("data %d, result %d: no such product", (int)a->type, (int)d->type);
+    return NULL;
+}
+
+static bool product_refused(const struct product_type *type)
+{
+    char label[64];
+    snprintf(label, sizeof label, "%s: %s", type->kind, type->what);
+    return script.refused && strstr(label, script.refused);
+}
+
+enum { ALGORITHM_MARK = 4711 }; /* of those that the library gave */
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
+                                              cublasLtMatmulDesc_t operation,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t *results, int *found)
+{
+    const struct product_type *type = product_find(
+        (struct operation *)operation, (struct matrix *)a, (struct matrix *)b, (struct matrix *)d);
+    assert_non_null(handle);
+    assert_non_null(preference);
+    assert_ptr_equal(c, d);
+    cublasStatus_t status = cublas_call();
+    if (status == CUBLAS_STATUS_SUCCESS && script.not_offered && product_refused(type))
+        status = CUBLAS_STATUS_NOT_SUPPORTED;
+    if (status != CUBLAS_STATUS_SUCCESS)
+        return status;
+    *found = wanted < SCRIPT_ALGORITHMS ? wanted : SCRIPT_ALGORITHMS;
+    for (int i = 0; i < *found; ++i)
+        results[i] = (cublasLtMatmulHeuristicResult_t){
+            .algo.data = {(uint64_t)i, ALGORITHM_MARK},
+            .workspaceSize = ((struct preference *)preference)->workspace};
+    return status;
+}
+
+static void assert_number(const void *number, cudaDataType_t type, double value)
+{
+    if (type == CUDA_R_64F)
+        assert_true(*(const double *)number == value);
+    else if (type == CUDA_R_32F)
+        assert_true((double)*(const float *)number == value);
+    else
+        assert_true(*(const int32_t *)number == (int32_t)value);
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
+                              const void *alpha, const void *a, cublasLtMatrixLayout_t a_layout,
+                              const void *b, cublasLtMatrixLayout_t b_layout, const void *beta,
+                              const void *c, cublasLtMatrixLayout_t c_layout, void *d,
+                              cublasLtMatrixLayout_t d_layout,
+                              const cublasLtMatmulAlgo_t *algorithm, void *workspace,
+                              size_t workspace_bytes, cudaStream_t stream)
+{
+    const struct operation *own = (struct operation *)operation;
+    const struct matrix *of_a = (struct matrix *)a_layout, *of_b = (struct matrix *)b_layout,
+                        *of_d = (struct matrix *)d_layout;
+    const struct product_type *type = product_find(own, of_a, of_b, of_d);
+    double flops = 2.0 * (double)of_d->rows * (double)of_d->columns * (double)of_a->rows;
+    int choice = (int)algorithm->data[0];
+    assert_non_null(handle);
+    assert_ptr_equal(c, d);
+    assert_ptr_equal(c_layout, d_layout);
+    assert_int_equal(algorithm->data[1], ALGORITHM_MARK);
+    assert_number(alpha, own->scale, 1.0);
+    assert_number(beta, own->scale, 0.0);
+    script_assert_filled(a, layout_bytes(of_a), type->precision, script.own);
+    script_assert_filled(b, layout_bytes(of_b), type->precision, script.own);
+    assert_ptr_not_equal(a, b);
+    script_within(d, layout_bytes(of_d), script.own);
+    script_within(workspace, workspace_bytes, script.own);
+    if (product_refused(type) && script.refusal == cudaSuccess)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    machine.counts[script_tensor_quantities[type->precision]] += flops;
+    cudaError_t code = script_run(
+        &(struct work_done){.kind = type->kind,
+                            .what = type->what,
+                            .row = type,
+                            .choice = (int)of_d->rows * SCRIPT_ALGORITHMS + choice,
+                            .amount = flops,
+                            .pace = type->pace * (choice == script.best.algorithm ? 1.0 : 0.9)},
+        stream);
+    return code == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}

@@ -1,0 +1,70 @@
+/* A GPU as a script: what stands in for the CUDA runtime, cuBLASLt, the kernels, NVML, the counters
+ * and the clock that the CUDA worker's roofs call, so that every refusal is met, and every value
+ * known, without a GPU.
+ *
+ * Time is virtual. The one stream of the own device runs what is enqueued in turn; calls take the
+ * host its time. Device memory is addresses alone: the host cannot touch it, and each pointer and
+ * size that is given is checked against what was allocated. */
+#ifndef ROOFSWEEP_SCRIPTED_CUDA_H
+#define ROOFSWEEP_SCRIPTED_CUDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include "roof.h"
+#include "worker/cuda/counters.h"
+
+enum { SCRIPT_JITTER = 4, SCRIPT_ALGORITHMS = 3 };
+
+struct script {
+    /* What the process sees. */
+    int devices, own;
+    double free_bytes;
+    bool direct;                /* the other device's memory can be mapped */
+    cudaError_t remote_context; /* what becoming the other device's gives, */
+    cudaError_t remote_memory;  /* and allocating there */
+
+    /* How fast: bytes or FLOPs per second of the fastest way, by kind of roof. */
+    double rate[ROOF_KINDS];
+    double call_time;  /* s, of the host, for each call and launch */
+    double empty_time; /* s, of the device, from one empty kernel to the next */
+    double node_time;  /* s, the same in a graph */
+    /* The fastest way. Each part of this that another way lacks costs it 10 %. */
+    struct {
+        const char *what;    /* in the kernel's label, "dram read: 4 in flight" */
+        int blocks, threads; /* 0: all are alike */
+        int algorithm;       /* of a matrix product */
+    } best;
+    double jitter[SCRIPT_JITTER]; /* factors of the times of one run after the other, in turn */
+    double sm_clock, memory_clock;
+
+    /* What fails. */
+    const char *refused; /* kernels and products with this in their labels; NULL: none */
+    cudaError_t refusal; /* of kernels, at their launch */
+    bool not_offered;    /* the products, already when their algorithms are asked for */
+    int fail_at;         /* only the call of this number, from 1; 0: none */
+    int lost_at;         /* that one and all after it: the context is gone */
+
+    /* What the counters do. */
+    const char *preflight, *collection; /* outcomes: "counted", or why not */
+    enum quantity absent;               /* QUANTITY_COUNT: none */
+    double counted[QUANTITY_COUNT];     /* over what was done */
+    bool stale; /* where the profiler stood by, it tells the counts of the work before */
+
+    /* What happened. */
+    int calls, collections, afresh; /* afresh: attached for the collection */
+    bool ran[ROOF_KINDS];
+    double begin_time; /* s since the epoch, when the device last read its clocks for a begin */
+};
+extern struct script script;
+
+/* An H200 alone, idle; nothing has happened. */
+void script_reset(void);
+cudaStream_t script_stream(void);
+/* Fails the test unless all that was allocated, created, mapped or attached is gone, and the own
+ * device current. */
+void script_assert_clean(void);
+
+#endif

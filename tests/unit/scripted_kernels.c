@@ -1,0 +1,275 @@
+/* What stands in for the kernels. */
+#include "scripted_machine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../../kernels/kernels.h"
+
+/* ---- kernels that belong to no roof ---- */
+
+cudaError_t kernel_empty(cudaStream_t stream)
+{
+    if (!machine.capturing)
+        return script_enqueue(script.empty_time, stream);
+    cudaError_t code = script_call();
+    machine.nodes += code == cudaSuccess;
+    return code;
+}
+
+cudaError_t kernel_delay(double seconds, cudaStream_t stream)
+{
+    return script_enqueue(seconds, stream);
+}
+
+cudaError_t kernel_fill(enum precision precision, void *data, int64_t elements, struct fill fill,
+                        int64_t first, cudaStream_t stream)
+{
+    size_t bytes = (size_t)elements * precision_info[precision].bytes;
+    (void)fill;
+    assert_int_equal(first, 0);
+    if (elements == 0)
+        return script_enqueue(0.0, stream);
+    struct allocation *allocation = script_within(data, bytes, script.own);
+    assert_true(allocation->address == (uintptr_t)data);
+    cudaError_t code = script_enqueue((double)bytes / 3e12, stream);
+    if (code == cudaSuccess) {
+        allocation->filled = bytes;
+        allocation->precision = precision;
+    }
+    return code;
+}
+
+/* Every multiprocessor has a count of its own; one is not met at the begin, another not at the
+ * end. */
+cudaError_t kernel_clock(struct clock_stamp *stamps, int blocks, cudaStream_t stream)
+{
+    enum { UNMET_AT_BEGIN = 7, UNMET_AT_END = 9 };
+    size_t bytes = CLOCK_STAMPS * sizeof *stamps;
+    bool end = script_within(stamps, bytes, script.own)->address != (uintptr_t)stamps;
+    struct clock_stamp *written = (struct clock_stamp *)script_contents(stamps, bytes);
+    assert_true(blocks >= MULTIPROCESSORS);
+    cudaError_t code = script_enqueue(0.0, stream);
+    if (code != cudaSuccess)
+        return code;
+    if (!end)
+        script.begin_time = script_epoch() + machine.device;
+    for (int i = 0; i < MULTIPROCESSORS; ++i)
+        if (i != (end ? UNMET_AT_END : UNMET_AT_BEGIN))
+            written[i] = (struct clock_stamp){
+                .cycles = (uint64_t)(script.sm_clock * machine.device) + 1000u * (unsigned)i,
+                .nanoseconds = (uint64_t)(1e9 * (script_epoch() + machine.device))};
+    return cudaSuccess;
+}
+
+/* ---- kernels of memory ---- */
+
+static void count(enum quantity quantity, double amount)
+{
+    machine.counts[quantity] += amount;
+}
+
+static void memory_count(const struct memory_kernel *row, double bytes, bool dram)
+{
+    double written = strcmp(row->name, "read") == 0 ? 0.0 : bytes;
+    double read = bytes * row->bytes_moved - written;
+    count(QUANTITY_L1_READ, read);
+    count(QUANTITY_L1_WRITE, written);
+    count(QUANTITY_L2_READ, read);
+    count(QUANTITY_L2_WRITE, written);
+    count(QUANTITY_DRAM_READ, dram ? read : 0.0);
+    count(QUANTITY_DRAM_WRITE, dram ? written : 0.0);
+}
+
+static cudaError_t memory_run(const struct memory_kernel *row, void *a, const void *b,
+                              const void *c, size_t bytes, int repeat, int blocks, int threads,
+                              cudaStream_t stream)
+{
+    const void *const arrays[] = {a, b, c};
+    bool dram = (double)bytes * row->arrays > L2_BYTES;
+    char kind[32];
+    assert_true(bytes > 0 && bytes % 4096 == 0 && repeat >= 1 && blocks >= 0);
+    assert_true(row->threads > 0 ? threads == row->threads : threads % 32 == 0 && threads <= 1024);
+    assert_true(row->least <= CAPABILITY);
+    assert_true(dram || !row->dram_only);
+    for (int i = 0; i < row->arrays; ++i) {
+        script_assert_filled(arrays[i], bytes, PRECISION_FP32, script.own);
+        assert_ptr_not_equal(arrays[i], arrays[(i + 1) % 3]);
+    }
+    snprintf(kind, sizeof kind, "%s %s", dram ? "dram" : "l2", row->name);
+    memory_count(row, (double)bytes * repeat, dram);
+    return script_run(&(struct work_done){.kind = kind,
+                                          .what = row->what,
+                                          .row = row,
+                                          .amount = (double)bytes * repeat * row->bytes_moved,
+                                          .blocks = blocks,
+                                          .threads = threads},
+                      stream);
+}
+
+#define MEMORY(n)                                                                                  \
+    static cudaError_t memory_##n(void *a, const void *b, const void *c, size_t bytes, int repeat, \
+                                  int blocks, int threads, cudaStream_t stream)                    \
+    {                                                                                              \
+        return memory_run(&memory_kernels[n], a, b, c, bytes, repeat, blocks, threads, stream);    \
+    }
+MEMORY(0)
+MEMORY(1)
+MEMORY(2)
+MEMORY(3)
+MEMORY(4)
+MEMORY(5)
+MEMORY(6)
+MEMORY(7)
+MEMORY(8)
+const struct memory_kernel memory_kernels[] = {
+    {"read", "4 in flight", 1, 1, 70, 0, false, memory_0},
+    {"read", "1 in flight", 1, 1, 70, 0, false, memory_1},
+    {"write", "4 in flight", 1, 1, 70, 0, false, memory_2},
+    {"copy", "4 in flight", 2, 2, 70, 0, false, memory_3},
+    {"copy", "1 in flight", 2, 2, 70, 0, false, memory_4},
+    {"triad", "1 in flight", 3, 3, 70, 0, false, memory_5},
+    {"read", "streamed", 1, 1, 70, 0, true, memory_6},
+    {"copy", "bulk", 2, 2, 90, 1, true, memory_7},
+    {"copy", "of a later chip", 2, 2, 100, 0, true, memory_8},
+    {0},
+};
+
+static cudaError_t onchip_run(const struct onchip_kernel *row, const void *data, size_t bytes,
+                              int repeat, int blocks, int threads, cudaStream_t stream)
+{
+    double amount = (double)bytes * blocks * repeat;
+    bool l1 = strcmp(row->roof, "l1 read") == 0;
+    assert_true(threads % 32 == 0 && bytes > 0 && bytes % (64 * (size_t)threads) == 0);
+    assert_true((double)bytes / threads * repeat < 0x1p37);
+    assert_true(bytes * (size_t)blocks <= 256u * 1024 * MULTIPROCESSORS);
+    script_assert_filled(data, bytes * (size_t)blocks, PRECISION_FP32, script.own);
+    count(QUANTITY_L1_READ, l1 ? amount : 0.0);
+    return script_run(&(struct work_done){.kind = row->roof,
+                                          .what = "",
+                                          .row = row,
+                                          .amount = amount,
+                                          .blocks = blocks,
+                                          .threads = threads},
+                      stream);
+}
+
+static cudaError_t l1_run(const void *data, size_t bytes, int repeat, int blocks, int threads,
+                          cudaStream_t stream)
+{
+    return onchip_run(&onchip_kernels[0], data, bytes, repeat, blocks, threads, stream);
+}
+
+static cudaError_t shared_run(const void *data, size_t bytes, int repeat, int blocks, int threads,
+                              cudaStream_t stream)
+{
+    return onchip_run(&onchip_kernels[1], data, bytes, repeat, blocks, threads, stream);
+}
+
+const struct onchip_kernel onchip_kernels[] = {
+    {"l1 read", l1_run}, {"shared read", shared_run}, {0}};
+
+/* ---- kernels of the vector and tensor units ---- */
+
+static const enum quantity vector_quantities[PRECISION_COUNT] = {
+    [PRECISION_FP64] = QUANTITY_VECTOR_FP64,
+    [PRECISION_FP32] = QUANTITY_VECTOR_FP32,
+    [PRECISION_FP16] = QUANTITY_VECTOR_FP16,
+    [PRECISION_BF16] = QUANTITY_VECTOR_FP16,
+};
+const enum quantity script_tensor_quantities[PRECISION_COUNT] = {
+    [PRECISION_FP64] = QUANTITY_TENSOR_FP64, [PRECISION_TF32] = QUANTITY_TENSOR_TF32,
+    [PRECISION_FP16] = QUANTITY_TENSOR_FP16, [PRECISION_BF16] = QUANTITY_TENSOR_BF16,
+    [PRECISION_FP8] = QUANTITY_TENSOR_FP8,   [PRECISION_INT8] = QUANTITY_TENSOR_INT8,
+};
+
+static cudaError_t fma_run(const struct fma_kernel *row, void *out, int64_t iterations, int blocks,
+                           int threads, cudaStream_t stream)
+{
+    size_t all = (size_t)blocks * (size_t)threads;
+    double flops = (double)row->flops_per_iteration * (double)iterations * (double)all;
+    char kind[32];
+    assert_true(iterations >= 1 && threads <= 1024);
+    script_within(out, all * precision_info[row->precision].bytes, script.own);
+    snprintf(kind, sizeof kind, "%s vector", precision_info[row->precision].name);
+    count(vector_quantities[row->precision], flops);
+    return script_run(&(struct work_done){.kind = kind,
+                                          .what = "",
+                                          .row = row,
+                                          .amount = flops,
+                                          .blocks = blocks,
+                                          .threads = threads},
+                      stream);
+}
+
+#define FMA(n)                                                                                     \
+    static cudaError_t fma_##n(void *out, int64_t iterations, int blocks, int threads,             \
+                               cudaStream_t stream)                                                \
+    {                                                                                              \
+        return fma_run(&fma_kernels[n], out, iterations, blocks, threads, stream);                 \
+    }
+FMA(0)
+FMA(1)
+FMA(2)
+FMA(3)
+const struct fma_kernel fma_kernels[] = {
+    {PRECISION_FP64, fma_0, 1024}, {PRECISION_FP32, fma_1, 512}, {PRECISION_FP16, fma_2, 2048},
+    {PRECISION_BF16, fma_3, 2048}, {PRECISION_COUNT, NULL, 0},
+};
+
+static cudaError_t tensor_run(const struct tensor_kernel *row, void *out, int64_t iterations,
+                              int blocks, cudaStream_t stream)
+{
+    double flops = row->flops * (double)iterations * blocks;
+    assert_true(iterations >= 1 && row->least <= CAPABILITY && CAPABILITY <= row->most);
+    assert_int_equal(blocks, row->blocks * MULTIPROCESSORS);
+    script_within(out, (size_t)blocks * (size_t)row->threads * sizeof(float), script.own);
+    count(script_tensor_quantities[roof_kinds[roof_kind_find(row->roof)].precision], flops);
+    return script_run(&(struct work_done){.kind = row->roof,
+                                          .what = row->what,
+                                          .row = row,
+                                          .amount = flops,
+                                          .blocks = blocks,
+                                          .threads = row->threads},
+                      stream);
+}
+
+#define TENSOR(table, n)                                                                           \
+    static cudaError_t table##_##n(void *out, int64_t iterations, int blocks, cudaStream_t stream) \
+    {                                                                                              \
+        return tensor_run(&tensor_##table##kernels[n], out, iterations, blocks, stream);           \
+    }
+TENSOR(, 0)
+TENSOR(, 1)
+TENSOR(, 2)
+TENSOR(, 3)
+TENSOR(, 4)
+TENSOR(, 5)
+TENSOR(, 6)
+TENSOR(, 7)
+TENSOR(, 8)
+const struct tensor_kernel tensor_kernels[] = {
+    {"fp64 tensor mma", "m8n8k4", 80, 999, 2, 256, _0, 65536},
+    {"fp64 tensor mma", "m16n8k16", 90, 999, 1, 512, _1, 65536},
+    {"tf32 tensor mma", "m16n8k8", 80, 999, 2, 256, _2, 65536},
+    {"fp16 tensor mma", "m16n8k8", 80, 999, 2, 256, _3, 65536},
+    {"fp16 tensor mma", "m16n8k16", 80, 999, 1, 256, _4, 131072},
+    {"fp16 tensor mma", "of an older chip", 70, 75, 1, 256, _5, 131072},
+    {"bf16 tensor mma", "m16n8k16", 80, 999, 1, 256, _6, 131072},
+    {"fp8 tensor mma", "m16n8k32", 89, 999, 1, 256, _7, 262144},
+    {"int8 tensor mma", "m16n8k32", 80, 999, 1, 256, _8, 262144},
+    {0},
+};
+TENSOR(wgmma_, 0)
+TENSOR(wgmma_, 1)
+TENSOR(wgmma_, 2)
+TENSOR(wgmma_, 3)
+TENSOR(wgmma_, 4)
+const struct tensor_kernel tensor_wgmma_kernels[] = {
+    {"tf32 tensor wgmma", "m64n256k8", 90, 90, 1, 256, wgmma__0, 524288},
+    {"fp16 tensor wgmma", "m64n256k16", 90, 90, 1, 256, wgmma__1, 1048576},
+    {"bf16 tensor wgmma", "m64n256k16", 90, 90, 1, 256, wgmma__2, 1048576},
+    {"fp8 tensor wgmma", "m64n256k32", 90, 90, 1, 256, wgmma__3, 2097152},
+    {"int8 tensor wgmma", "m64n256k32", 90, 90, 1, 256, wgmma__4, 2097152},
+    {0},
+};

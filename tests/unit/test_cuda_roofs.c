@@ -1,0 +1,718 @@
+/* The CUDA worker's roofs, on a scripted H200: see scripted_cuda.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "scripted_cuda.h"
+#include "worker/cuda/cuda_internal.h"
+
+static struct device_state device;
+static bool found[ROOF_KINDS];
+static const struct roof_request nothing;
+
+static struct roof_request everything(void)
+{
+    struct roof_request request;
+    memset(&request, 1, sizeof request);
+    return request;
+}
+
+static void open_device(void)
+{
+    const int multiprocessors = 132, bus_bits = 6016;
+    device = (struct device_state){
+        .stream = script_stream(),
+        .capability = 90,
+        .multiprocessors = multiprocessors,
+        .l2_bytes = 50 << 20,
+        .theory = chip_theory(chip_find(90), multiprocessors, 1.98e9, 3.2e9, bus_bits),
+    };
+    cudaSetDevice(script.own);
+}
+
+/* Twice is as good as once. */
+static void close_device(void)
+{
+    roofs_release(&device);
+    count_close(&device);
+    timing_close(&device);
+    device = (struct device_state){0};
+    script_assert_clean();
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    script_reset();
+    open_device();
+    return 0;
+}
+
+/* Whatever a test did, nothing stays behind. */
+static int tear_down(void **state)
+{
+    (void)state;
+    close_device();
+    return 0;
+}
+
+static void tune(const struct roof_request *request, bool prove)
+{
+    struct error error;
+    assert_int_equal(roofs_tune(&device, request, prove, found, &error), STATUS_OK);
+    assert_int_equal(cudaGetLastError(), cudaSuccess);
+}
+
+static void tune_all(bool prove)
+{
+    const struct roof_request request = everything();
+    tune(&request, prove);
+}
+
+static int kind_of(const char *name)
+{
+    int kind = roof_kind_find(name);
+    assert_true(kind >= 0);
+    return kind;
+}
+
+static enum status measure_at(int kind, double start, struct roof *roof, struct error *error)
+{
+    roof_init(roof, kind, ROOF_ALONE);
+    return roofs_measure(&device, kind, start, roof, error);
+}
+
+static struct roof measure(const char *name)
+{
+    struct roof roof;
+    struct error error;
+    assert_int_equal(measure_at(kind_of(name), 0.0, &roof, &error), STATUS_OK);
+    return roof;
+}
+
+/* Found, and why it cannot be measured. */
+static const char *refusal(const char *name, enum status expected)
+{
+    static struct error error;
+    struct roof roof, untouched;
+    roof_init(&untouched, kind_of(name), ROOF_ALONE);
+    assert_true(found[kind_of(name)]);
+    assert_int_equal(measure_at(kind_of(name), 0.0, &roof, &error), expected);
+    assert_memory_equal(&roof, &untouched, sizeof roof);
+    return error.text;
+}
+
+static void assert_near(double value, double expected)
+{
+    const double tolerance = 0.01;
+    if (!(fabs(value / expected - 1.0) <= tolerance))
+        fail_msg("%g instead of %g", value, expected);
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* The last of the script's kinds that a single such device does not have. */
+static bool h200_has(int kind)
+{
+    const char *name = roof_kinds[kind].name;
+    return script.rate[kind] > 0.0 ? strcmp(name, "device to device") != 0
+                                   : roof_kinds[kind].measure == ROOF_TIME;
+}
+
+/* ---- values ---- */
+
+static void all_kinds_have_their_values(void **state)
+{
+    (void)state;
+    tune_all(false);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        assert_int_equal(found[kind], h200_has(kind));
+        if (!found[kind] || roof_kinds[kind].measure == ROOF_TIME)
+            continue;
+        struct roof roof = measure(roof_kinds[kind].name);
+        assert_near(roof_value(&roof), script.rate[kind]);
+        assert_in_range(roof.samples, 5, 64);
+        assert_true(roof.spread < 0.01 && roof.median > 0.99);
+        assert_true(strlen(roof.setting) > 5);
+        assert_int_equal(roof.verdict, ROOF_UNPROVEN);
+        assert_true(roof.power == 700.0);
+        assert_near(roof.sm_clock, script.sm_clock);
+    }
+}
+
+static void launches_have_their_times(void **state)
+{
+    (void)state;
+    const struct roof_request request = {.launch = true};
+    const struct {
+        const char *name;
+        double time;
+    } launches[] = {
+        {"launch host", script.call_time},
+        {"launch latency", script.call_time + script.empty_time + script.call_time},
+        {"launch gap", script.empty_time},
+        {"launch gap graph", script.node_time},
+    };
+    tune(&request, false);
+    for (size_t i = 0; i < sizeof launches / sizeof *launches; ++i) {
+        struct roof roof = measure(launches[i].name);
+        assert_near(roof.time, launches[i].time);
+        assert_non_null(strstr(roof.setting, "median"));
+        assert_in_range(roof.samples, 5, 64);
+    }
+}
+
+/* Of the times' factors half are 1.1, in the middle. */
+static void the_best_sample_counts_and_the_median_shows(void **state)
+{
+    (void)state;
+    const double jitter[SCRIPT_JITTER] = {1.1, 1.0, 1.1, 1.4};
+    static const char *const kinds[] = {"dram triad", "l2 read", "fp16 tensor library",
+                                        "device to host"};
+    tune_all(false);
+    memcpy(script.jitter, jitter, sizeof jitter);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+        struct roof roof = measure(kinds[i]);
+        assert_near(roof_value(&roof), script.rate[kind_of(kinds[i])]);
+        assert_near(roof.median, 1.0 / 1.1);
+        assert_near(roof.spread, 0.4 / 1.1);
+    }
+    struct roof roof = measure("launch gap graph"); /* the median itself */
+    assert_near(roof.time, 1.1 * script.node_time);
+    assert_near(roof.spread, 0.4 / 1.1);
+    assert_true(roof.median == 1.0);
+}
+
+/* The own clock is what the device counts, not what the driver says. */
+static void theory_goes_by_the_clock_that_was_counted(void **state)
+{
+    (void)state;
+    const double nominal = 1.98e9;
+    static const char *const kinds[] = {"fp64 vector", "fp16 tensor wgmma", "l1 read",
+                                        "shared read"};
+    tune_all(false);
+    script.sm_clock = 0.9 * nominal;
+    script.memory_clock = 0.95 * device.theory.memory_clock;
+    const double theory[] = {device.theory.vector[PRECISION_FP64],
+                             device.theory.tensor[PRECISION_FP16],
+                             device.theory.bandwidth[LEVEL_L1], device.theory.shared_read};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+        struct roof roof = measure(kinds[i]);
+        double fraction = script.rate[kind_of(kinds[i])] / theory[i];
+        assert_near(roof.sm_clock, script.sm_clock);
+        assert_near(roof.nominal_fraction, fraction);
+        assert_near(roof.clock_fraction, fraction / 0.9);
+        assert_int_equal(roof.verdict, fraction / 0.9 > 1.01 ? ROOF_ABOVE_THEORY : ROOF_UNPROVEN);
+    }
+    struct roof roof = measure("dram read");
+    double fraction = script.rate[kind_of("dram read")] / device.theory.bandwidth[LEVEL_DRAM];
+    assert_near(roof.nominal_fraction, fraction);
+    assert_near(roof.clock_fraction, fraction / 0.95);
+    roof = measure("l2 read"); /* nobody states it of this chip */
+    assert_true(isnan(roof.nominal_fraction) && isnan(roof.clock_fraction));
+}
+
+/* ---- the fastest way ---- */
+
+static void the_fastest_way_wins(void **state)
+{
+    (void)state;
+    const int sms = device.multiprocessors;
+    const struct {
+        const char *kind, *what;
+        int blocks, threads;
+        const char *setting;
+    } ways[] = {
+        {"dram read", "1 in flight", 1 * sms, 512, "132 blocks of 512 threads, 1 in flight"},
+        {"dram read", "4 in flight", 64 * sms, 256, "8448 blocks of 256 threads, 4 in flight"},
+        {"dram read", "streamed", 0, 0, "streamed"},
+        {"dram copy", "bulk", 2 * sms, 1, "264 blocks of 1 thread, bulk"},
+        {"dram triad", "", 16 * sms, 128, "2112 blocks of 128 threads"},
+        {"l2 copy", "1 in flight", 32 * sms, 256, "4224 blocks of 256 threads, 1 in flight"},
+        {"l1 read", "", 4 * sms, 256, "528 blocks of 256 threads"},
+        {"shared read", "", 1 * sms, 512, "132 blocks of 512 threads"},
+        {"fp32 vector", "", 8 * sms, 256, "1056 blocks of 256 threads"},
+        {"fp64 vector", "", 1 * sms, 512, "132 blocks of 512 threads"},
+        {"fp64 tensor mma", "m16n8k16", 0, 0, "m16n8k16, 132 blocks of 512 threads"},
+        {"fp16 tensor mma", "m16n8k8", 0, 0, "m16n8k8, 264 blocks of 256 threads"},
+        {"int8 tensor library", "int32", 0, 0, "to int8"}, /* at 0.9 beats 0.8 */
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i) {
+        const int kind = kind_of(ways[i].kind);
+        script.best.what = ways[i].what;
+        script.best.blocks = ways[i].blocks;
+        script.best.threads = ways[i].threads;
+        struct roof_request request = nothing;
+        enum memory_level level = roof_kinds[kind].level;
+        request.memory[level < LEVEL_COUNT ? level : LEVEL_L1] = true;
+        request.compute[roof_kinds[kind].precision] = roof_kinds[kind].measure == ROOF_COMPUTE;
+        tune(&request, false);
+        struct roof roof = measure(ways[i].kind);
+        if (!strstr(roof.setting, ways[i].setting))
+            fail_msg("%s: %s", ways[i].kind, roof.setting);
+        assert_near(roof_value(&roof),
+                    script.rate[kind] * (strcmp(ways[i].what, "int32") == 0 ? 0.9 : 1.0));
+    }
+}
+
+static void the_fastest_algorithm_wins(void **state)
+{
+    (void)state;
+    const struct roof_request request = {.compute[PRECISION_TF32] = true};
+    for (int i = 0; i < SCRIPT_ALGORITHMS; ++i) {
+        script.best.algorithm = i;
+        tune(&request, false);
+        struct roof roof = measure("tf32 tensor library");
+        assert_near(roof_value(&roof), script.rate[kind_of("tf32 tensor library")]);
+        assert_true(starts_with(roof.setting, "cuBLASLt, m = "));
+        assert_non_null(strstr(roof.setting, "k = 4096, to fp32"));
+    }
+}
+
+/* ---- what fails ---- */
+
+static void a_row_that_is_not_built_is_passed_over(void **state)
+{
+    (void)state;
+    script.refused = "4 in flight";
+    script.refusal = cudaErrorNoKernelImageForDevice;
+    tune_all(false);
+    struct roof roof = measure("l2 read");
+    assert_non_null(strstr(roof.setting, "1 in flight"));
+    assert_string_equal(refusal("l2 write", STATUS_FAILED),
+                        "write: no kernel image (cudaErrorNoKernelImageForDevice)");
+    roof = measure("fp16 tensor mma");
+    assert_near(roof.performance, script.rate[kind_of("fp16 tensor mma")]);
+}
+
+static void a_product_that_is_not_offered_is_passed_over(void **state)
+{
+    (void)state;
+    const struct roof_request request = {
+        .compute = {[PRECISION_INT8] = true, [PRECISION_FP8] = true}};
+    for (int i = 0; i < 2; ++i) {
+        script.not_offered = i == 0; /* otherwise it shows when it is run */
+        script.refused = ": int8";
+        tune(&request, false);
+        struct roof roof = measure("int8 tensor library");
+        assert_non_null(strstr(roof.setting, "to int32"));
+        script.refused = "library";
+        tune(&request, false);
+        assert_non_null(strstr(refusal("int8 tensor library", STATUS_UNSUPPORTED), "supported"));
+        assert_non_null(strstr(refusal("fp8 tensor library", STATUS_UNSUPPORTED), "supported"));
+        roof = measure("fp8 tensor wgmma");
+        assert_near(roof.performance, script.rate[kind_of("fp8 tensor wgmma")]);
+    }
+}
+
+/* At any call: the process must know it, and hold nothing any more. */
+static void a_lost_device_is_told(void **state)
+{
+    (void)state;
+    const struct roof_request request = everything();
+    tune_all(true);
+    const int calls = script.calls;
+    for (int at = 1; at < calls; at += 1 + at / 3) {
+        struct error error;
+        bool untouched[ROOF_KINDS] = {false};
+        close_device();
+        script_reset();
+        script.devices = 2;
+        open_device();
+        script.lost_at = script.calls + at;
+        assert_int_equal(roofs_tune(&device, &request, true, untouched, &error), STATUS_DEVICE);
+        assert_null(device.roofs);
+        for (int kind = 0; kind < ROOF_KINDS; ++kind)
+            assert_false(untouched[kind]);
+    }
+}
+
+static void a_device_lost_while_it_is_measured_is_told(void **state)
+{
+    (void)state;
+    struct roof roof;
+    struct error error;
+    tune_all(false);
+    script.lost_at = script.calls + 10;
+    assert_int_equal(measure_at(kind_of("dram read"), 0.0, &roof, &error), STATUS_DEVICE);
+    assert_int_equal(measure_at(kind_of("launch gap graph"), 0.0, &roof, &error), STATUS_DEVICE);
+}
+
+/* One call of many fails: that costs a candidate, at most a kind, and no memory. */
+static void one_failure_is_survived(void **state)
+{
+    (void)state;
+    const struct roof_request request = everything();
+    tune_all(true);
+    const int calls = script.calls;
+    for (int at = 1; at < calls; at += 1 + at / 3) {
+        struct error error;
+        close_device();
+        script_reset();
+        script.devices = 2;
+        open_device();
+        script.fail_at = script.calls + at;
+        enum status status = roofs_tune(&device, &request, true, found, &error);
+        assert_true(status == STATUS_OK || status == STATUS_FAILED);
+        int missing = 0;
+        for (int kind = 0; status == STATUS_OK && kind < ROOF_KINDS; ++kind) {
+            struct roof roof;
+            missing += found[kind] && measure_at(kind, 0.0, &roof, &error) != STATUS_OK;
+        }
+        assert_in_range(missing, 0, 1);
+    }
+}
+
+/* ---- memory ---- */
+
+static void little_memory_refuses_what_needs_much(void **state)
+{
+    (void)state;
+    script.free_bytes = 300e6; /* of 3.6 GB, on a slice of a GPU */
+    tune_all(true);
+    assert_string_equal(refusal("dram read", STATUS_UNSUPPORTED),
+                        "too little device memory is free");
+    assert_non_null(strstr(refusal("fp16 tensor library", STATUS_UNSUPPORTED),
+                           "of device memory for matrix products"));
+    static const char *const possible[] = {"l2 read",     "l2 triad",         "l1 read",
+                                           "fp64 vector", "fp8 tensor wgmma", "host to device",
+                                           "launch gap"};
+    for (size_t i = 0; i < sizeof possible / sizeof *possible; ++i) {
+        struct roof roof = measure(possible[i]);
+        assert_false(isnan(roof_value(&roof)));
+    }
+}
+
+/* However little there is: each kind is measured, or says that memory is what it lacks. */
+static void no_memory_is_a_reason(void **state)
+{
+    (void)state;
+    static const double sizes[] = {0.0, 4e3, 1e5, 1e6, 5e6, 20e6, 60e6, 150e6, 600e6, 2e9};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+        struct error error;
+        script.free_bytes = sizes[i] + 20e3; /* for the clock's */
+        tune_all(false);
+        for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+            struct roof roof;
+            assert_int_equal(found[kind], h200_has(kind));
+            enum status status = found[kind] ? measure_at(kind, 0.0, &roof, &error) : STATUS_OK;
+            if (status && (status != STATUS_UNSUPPORTED || !strstr(error.text, "memory")))
+                fail_msg("%g byte free, %s: %s", sizes[i], roof_kinds[kind].name, error.text);
+        }
+        roofs_release(&device);
+    }
+}
+
+static void roofs_are_tuned_again(void **state)
+{
+    (void)state;
+    struct roof roof;
+    struct error error;
+    const double free_bytes = script.free_bytes;
+    tune_all(false);
+    tune_all(true);
+    roof = measure("fp16 tensor library");
+    assert_near(roof.performance, script.rate[kind_of("fp16 tensor library")]);
+    roofs_release(&device);
+    roofs_release(&device);
+    assert_true(free_bytes - script.free_bytes < 1e6); /* the clock's, which stays */
+    assert_int_equal(measure_at(kind_of("dram read"), 0.0, &roof, &error), STATUS_FAILED);
+    assert_non_null(strstr(error.text, "dram read was not tuned"));
+}
+
+/* ---- common start ---- */
+
+static void samples_begin_at_the_common_start(void **state)
+{
+    (void)state;
+    const double resolution = 20e-6; /* s, of what is enqueued first */
+    tune_all(false);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        struct roof roof;
+        struct error error;
+        if (!found[kind])
+            continue;
+        double start = clock_epoch() + 0.05;
+        assert_int_equal(measure_at(kind, start, &roof, &error), STATUS_OK);
+        assert_true(roof.start_time >= start && roof.start_time < start + resolution);
+        /* the device as well: nothing of the warm-up was left to do */
+        assert_true(script.begin_time >= start && script.begin_time < start + resolution);
+    }
+}
+
+static void a_start_that_has_passed_is_too_late(void **state)
+{
+    (void)state;
+    const struct roof_request request = {.memory[LEVEL_DRAM] = true};
+    static const double ago[] = {1.0, 10e-3};
+    struct roof roof;
+    struct error error;
+    const int kind = kind_of("dram copy");
+    tune(&request, false);
+    for (size_t i = 0; i < sizeof ago / sizeof *ago; ++i) {
+        assert_int_equal(measure_at(kind, clock_epoch() - ago[i], &roof, &error), STATUS_FAILED);
+        assert_true(starts_with(error.text, "too late"));
+        assert_true(isnan(roof.bandwidth));
+    }
+    /* it is the warm-up that takes too long */
+    script.rate[kind] /= 10.0;
+    assert_int_equal(measure_at(kind, clock_epoch() + 1e-3, &roof, &error), STATUS_FAILED);
+    assert_true(starts_with(error.text, "too late"));
+    script.rate[kind] *= 10.0;
+    assert_int_equal(measure_at(kind, clock_epoch() + 1e-3, &roof, &error), STATUS_OK);
+}
+
+/* ---- two devices ---- */
+
+static void a_device_alone_copies_to_no_other(void **state)
+{
+    (void)state;
+    const struct roof_request request = {.transfer = true};
+    tune(&request, false);
+    assert_false(found[kind_of("device to device")]);
+    assert_true(found[kind_of("host to device")]);
+}
+
+static void copies_go_to_the_next_device(void **state)
+{
+    (void)state;
+    static const char *const ways[][2] = {{"device 0 to 1, through the host", "0 to 1, direct"},
+                                          {"device 1 to 0, through the host", "1 to 0, direct"}};
+    const struct roof_request request = {.transfer = true};
+    for (int own = 0; own < 2; ++own)
+        for (int direct = 0; direct < 2; ++direct) {
+            close_device();
+            script_reset();
+            script.devices = 2;
+            script.own = own;
+            script.direct = direct;
+            open_device();
+            tune(&request, true);
+            struct roof roof = measure("device to device");
+            assert_near(roof.bandwidth, script.rate[kind_of("device to device")]);
+            assert_non_null(strstr(roof.setting, ways[own][direct]));
+        }
+}
+
+static void another_device_may_refuse(void **state)
+{
+    (void)state;
+    const struct roof_request request = {.transfer = true};
+    cudaError_t *const places[] = {&script.remote_context, &script.remote_memory};
+    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+        close_device();
+        script_reset();
+        script.devices = 2;
+        *places[i] = cudaErrorDevicesUnavailable;
+        open_device();
+        tune(&request, false);
+        assert_string_equal(refusal("device to device", STATUS_UNSUPPORTED),
+                            "device 1, the next one: some failure");
+        struct roof roof = measure("host to device");
+        assert_near(roof.bandwidth, script.rate[kind_of("host to device")]);
+    }
+}
+
+/* ---- proofs ---- */
+
+static bool is_counted(int kind)
+{
+    const struct roof_kind *info = &roof_kinds[kind];
+    return found[kind] && info->measure != ROOF_TIME &&
+           !strstr(info->name, "host") /* "to host", "from host": copy engines */;
+}
+
+/* All that are counted have this verdict, but those with `other` in their names. */
+static void assert_verdicts(enum roof_verdict verdict, const char *exception,
+                            enum roof_verdict other)
+{
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        const char *name = roof_kinds[kind].name;
+        if (!is_counted(kind))
+            continue;
+        struct roof roof = measure(name);
+        enum roof_verdict expected = exception && strstr(name, exception) ? other : verdict;
+        if (roof.verdict != (int64_t)expected)
+            fail_msg("%s is %s", name, roof_verdict_name[roof.verdict]);
+    }
+}
+
+enum { COLLECTIONS = 1 + QUANTITY_TENSOR_INT8 - QUANTITY_TENSOR_FP64 + 1 };
+
+static void counts_prove(void **state)
+{
+    (void)state;
+    tune_all(true);
+    assert_int_equal(script.collections, COLLECTIONS);
+    assert_int_equal(script.afresh, 1);
+    assert_verdicts(ROOF_PROVEN, NULL, ROOF_PROVEN);
+    struct roof roof = measure("dram triad");
+    assert_near(roof.bytes_ratio[LEVEL_DRAM], 1.0);
+    assert_near(roof.bytes_ratio[LEVEL_L2], 1.0);
+    assert_true(isnan(roof.flops_ratio));
+    roof = measure("shared read");
+    assert_true(roof.bytes_ratio[LEVEL_L1] == 0.0);
+    roof = measure("fp8 tensor library");
+    assert_near(roof.flops_ratio, 1.0);
+    assert_true(isnan(roof.bytes_ratio[LEVEL_DRAM]));
+    roof = measure("launch gap");
+    assert_int_equal(roof.verdict, ROOF_UNPROVEN);
+}
+
+/* They are counted once more, without anything that stood by, and are still wrong. */
+static void wrong_counts_contradict(void **state)
+{
+    (void)state;
+    static const struct {
+        enum quantity quantity;
+        double counted;
+        const char *kinds;
+    } wrong[] = {
+        {QUANTITY_DRAM_READ, 1.1, "dram"},   {QUANTITY_TENSOR_BF16, 0.95, "bf16 tensor"},
+        {QUANTITY_L1_READ, 0.9, "l1"},       {QUANTITY_VECTOR_FP64, 2.0, "fp64 vector"},
+        {QUANTITY_TENSOR_INT8, 0.0, "int8"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+        close_device();
+        script_reset();
+        open_device();
+        script.counted[wrong[i].quantity] = wrong[i].counted;
+        tune_all(true);
+        assert_int_equal(script.collections, COLLECTIONS + 1);
+        bool write = strstr(wrong[i].kinds, "dram") != NULL; /* which reads nothing */
+        if (!write)
+            assert_verdicts(ROOF_PROVEN, wrong[i].kinds, ROOF_CONTRADICTED);
+        else
+            assert_int_equal(measure("dram write").verdict, ROOF_PROVEN);
+        struct roof roof = measure(write ? "dram read" : "dram copy");
+        assert_int_equal(roof.verdict, write ? ROOF_CONTRADICTED : ROOF_PROVEN);
+        assert_near(roof.bytes_ratio[LEVEL_DRAM], write ? 1.1 : 1.0);
+    }
+}
+
+static void a_profiler_that_stood_by_proves_nothing_wrong(void **state)
+{
+    (void)state;
+    script.stale = true;
+    tune_all(true);
+    assert_verdicts(ROOF_PROVEN, NULL, ROOF_PROVEN);
+    assert_int_equal(script.collections, COLLECTIONS + 1);
+    assert_int_equal(script.afresh, COLLECTIONS); /* it does not stand by again */
+}
+
+static void without_counters_nothing_is_proven(void **state)
+{
+    (void)state;
+    script.preflight = "refused: not allowed; ask";
+    tune_all(true);
+    assert_int_equal(script.collections, 0);
+    assert_verdicts(ROOF_UNPROVEN, NULL, ROOF_UNPROVEN);
+    close_device();
+    set_up(NULL);
+    script.collection = "refused: taken by another; wait"; /* from then on */
+    tune_all(true);
+    assert_int_equal(script.collections, COLLECTIONS);
+    assert_verdicts(ROOF_UNPROVEN, NULL, ROOF_UNPROVEN);
+    close_device();
+    set_up(NULL);
+    tune_all(false);
+    assert_int_equal(script.collections, 0);
+    assert_string_equal(device.counters_outcome, "");
+}
+
+static void what_the_chip_cannot_count_is_unproven(void **state)
+{
+    (void)state;
+    script.absent = QUANTITY_TENSOR_FP8;
+    tune_all(true);
+    assert_int_equal(script.collections, COLLECTIONS - 1);
+    assert_verdicts(ROOF_PROVEN, "fp8", ROOF_UNPROVEN);
+}
+
+/* ---- requests ---- */
+
+static void only_what_is_asked_is_tuned(void **state)
+{
+    (void)state;
+    struct roof_request request = nothing;
+    bool *const members[] = {
+        &request.memory[LEVEL_DRAM],
+        &request.memory[LEVEL_L3],
+        &request.memory[LEVEL_L2],
+        &request.memory[LEVEL_L1],
+        &request.compute[PRECISION_FP64],
+        &request.compute[PRECISION_FP32],
+        &request.compute[PRECISION_TF32],
+        &request.compute[PRECISION_FP16],
+        &request.compute[PRECISION_BF16],
+        &request.compute[PRECISION_FP8],
+        &request.compute[PRECISION_INT8],
+        &request.launch,
+        &request.transfer,
+    };
+    int all = 0, expected = 0;
+    for (size_t i = 0; i < sizeof members / sizeof *members; ++i) {
+        request = nothing;
+        *members[i] = true;
+        memset(script.ran, 0, sizeof script.ran);
+        tune(&request, false);
+        for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+            bool wanted = roof_requested(&request, kind) && h200_has(kind);
+            assert_int_equal(found[kind], wanted);
+            if (roof_kinds[kind].measure != ROOF_TIME)
+                assert_int_equal(script.ran[kind], wanted);
+            all += found[kind];
+        }
+    }
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        expected += h200_has(kind);
+    assert_int_equal(all, expected);
+    tune(&nothing, true);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        assert_false(found[kind]);
+    assert_int_equal(script.collections, 0);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(all_kinds_have_their_values),
+        TEST(launches_have_their_times),
+        TEST(the_best_sample_counts_and_the_median_shows),
+        TEST(theory_goes_by_the_clock_that_was_counted),
+        TEST(the_fastest_way_wins),
+        TEST(the_fastest_algorithm_wins),
+        TEST(a_row_that_is_not_built_is_passed_over),
+        TEST(a_product_that_is_not_offered_is_passed_over),
+        TEST(a_lost_device_is_told),
+        TEST(a_device_lost_while_it_is_measured_is_told),
+        TEST(one_failure_is_survived),
+        TEST(little_memory_refuses_what_needs_much),
+        TEST(no_memory_is_a_reason),
+        TEST(roofs_are_tuned_again),
+        TEST(samples_begin_at_the_common_start),
+        TEST(a_start_that_has_passed_is_too_late),
+        TEST(a_device_alone_copies_to_no_other),
+        TEST(copies_go_to_the_next_device),
+        TEST(another_device_may_refuse),
+        TEST(counts_prove),
+        TEST(wrong_counts_contradict),
+        TEST(a_profiler_that_stood_by_proves_nothing_wrong),
+        TEST(without_counters_nothing_is_proven),
+        TEST(what_the_chip_cannot_count_is_unproven),
+        TEST(only_what_is_asked_is_tuned),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
