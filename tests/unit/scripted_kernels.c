@@ -40,25 +40,26 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t elements, 
     return code;
 }
 
-/* Every multiprocessor has a count of its own; one is not met at the begin, another not at the
+/* Every multiprocessor has a count of its own. Some are not met at the begin, others not at the
  * end. */
 cudaError_t kernel_clock(struct clock_stamp *stamps, int blocks, cudaStream_t stream)
 {
-    enum { UNMET_AT_BEGIN = 7, UNMET_AT_END = 9 };
+    enum { UNMET = 8 }; /* one of so many */
     size_t bytes = CLOCK_STAMPS * sizeof *stamps;
     bool end = script_within(stamps, bytes, script.own)->address != (uintptr_t)stamps;
     struct clock_stamp *written = (struct clock_stamp *)script_contents(stamps, bytes);
     assert_true(blocks >= MULTIPROCESSORS);
     cudaError_t code = script_enqueue(0.0, stream);
+    double now = script_epoch() + machine.device;
     if (code != cudaSuccess)
         return code;
     if (!end)
-        script.begin_time = script_epoch() + machine.device;
+        script.begin_time = now;
     for (int i = 0; i < MULTIPROCESSORS; ++i)
-        if (i != (end ? UNMET_AT_END : UNMET_AT_BEGIN))
+        if (i % UNMET != end)
             written[i] = (struct clock_stamp){
                 .cycles = (uint64_t)(script.sm_clock * machine.device) + 1000u * (unsigned)i,
-                .nanoseconds = (uint64_t)(1e9 * (script_epoch() + machine.device))};
+                .nanoseconds = (uint64_t)(1e9 * now)};
     return cudaSuccess;
 }
 
@@ -142,7 +143,7 @@ static cudaError_t onchip_run(const struct onchip_kernel *row, const void *data,
     bool l1 = strcmp(row->roof, "l1 read") == 0;
     assert_true(threads % 32 == 0 && bytes > 0 && bytes % (64 * (size_t)threads) == 0);
     assert_true((double)bytes / threads * repeat < 0x1p37);
-    assert_true(bytes * (size_t)blocks <= 256u * 1024 * MULTIPROCESSORS);
+    assert_true(bytes * (size_t)blocks <= (size_t)SHARED_BYTES * MULTIPROCESSORS);
     script_assert_filled(data, bytes * (size_t)blocks, PRECISION_FP32, script.own);
     count(QUANTITY_L1_READ, l1 ? amount : 0.0);
     return script_run(&(struct work_done){.kind = row->roof,

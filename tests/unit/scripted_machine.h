@@ -18,6 +18,7 @@ enum {
     LOADED = 512,
     CAPABILITY = 90,
     MULTIPROCESSORS = 132,
+    SHARED_BYTES = 228 << 10, /* of each multiprocessor; L1 is a little larger */
     L2_BYTES = 50 << 20
 };
 
