@@ -142,10 +142,11 @@ static enum status draft_finish(struct draft *draft, struct error *error)
     struct manifest *manifest = draft->manifest;
     bool roofs_only = draft->group_line[words_find(settings_groups, "peaks")] != 0;
     if (manifest->section_count == 0 && !roofs_only)
-        return error_set(error, STATUS_USAGE,
-                         "%s: no workload; add a section such as [conv2d LABEL] or [lstm LABEL], or "
-                         "[peaks] to measure the roofs alone",
-                         manifest->path);
+        return error_set(
+            error, STATUS_USAGE,
+            "%s: no workload; add a section such as [conv2d LABEL] or [lstm LABEL], or "
+            "[peaks] to measure the roofs alone",
+            manifest->path);
     enum status status = settings_finish(&draft->settings, manifest->path, error);
     for (size_t i = 0; i < manifest->section_count && status == STATUS_OK; ++i)
         status = section_finish(&manifest->sections[i], manifest->path,

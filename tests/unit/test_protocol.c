@@ -124,12 +124,18 @@ static void short_requests_take_defaults(void **state)
 static void nonsense_is_refused(void **state)
 {
     (void)state;
-    static const char *const lines[] = {"",     "\n",
-                                        "[]",   "{\"op\":\"dance\"}",
-                                        "{}",   "{\"op\":",
-                                        "null", "{\"op\":\"measure\"}",
-                                        "{\"op\":\"roof\"}", "{\"op\":\"roof\",\"name\":\"slate\"}",
-                                        "5\n",  "{\"op\":\"a\",\"op\":\"b\"}"};
+    static const char *const lines[] = {"",
+                                        "\n",
+                                        "[]",
+                                        "{\"op\":\"dance\"}",
+                                        "{}",
+                                        "{\"op\":",
+                                        "null",
+                                        "{\"op\":\"measure\"}",
+                                        "{\"op\":\"roof\"}",
+                                        "{\"op\":\"roof\",\"name\":\"slate\"}",
+                                        "5\n",
+                                        "{\"op\":\"a\",\"op\":\"b\"}"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i) {
         struct request request;
         struct error error = {""};
@@ -170,8 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(request_round_trips),          cmocka_unit_test(roofs_round_trip),
-        cmocka_unit_test(release_round_trips),
-        cmocka_unit_test(roof_round_trips),
+        cmocka_unit_test(release_round_trips),          cmocka_unit_test(roof_round_trips),
         cmocka_unit_test(short_requests_take_defaults), cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(replies_round_trip),
     };

@@ -115,11 +115,18 @@ static size_t kind_find(void)
     return kind;
 }
 
-static void compute_loop_run(struct work *work, struct trace *trace)
+/* runs: fp32, fp64 */
+static void region_run(struct work *work, struct trace *trace, const char *name,
+                       part_run *const runs[2])
 {
     double begin = trace_begin(trace);
-    loop_run(work, kinds[kind_find()].compute[work->precision == PRECISION_FP64]);
-    trace_end(trace, "compute_loop", begin);
+    loop_run(work, runs[work->precision == PRECISION_FP64]);
+    trace_end(trace, name, begin);
+}
+
+static void compute_loop_run(struct work *work, struct trace *trace)
+{
+    region_run(work, trace, "compute_loop", kinds[kind_find()].compute);
 }
 
 const struct routine compute_loop_plain = {
@@ -132,9 +139,7 @@ const struct routine compute_loop_plain = {
 
 static void shared_loop_run(struct work *work, struct trace *trace)
 {
-    double begin = trace_begin(trace);
-    loop_run(work, kinds[kind_find()].shared[work->precision == PRECISION_FP64]);
-    trace_end(trace, "shared_loop", begin);
+    region_run(work, trace, "shared_loop", kinds[kind_find()].shared);
 }
 
 const struct routine shared_loop_plain = {
