@@ -93,7 +93,7 @@ static enum status look_at_earlier_roofs(struct sweep *sweep, struct error *erro
     enum status status =
         earlier_roofs_read(path, &sweep->earlier_devices, &sweep->earlier_device_count, error);
     if (status)
-        error_prefix(error, "[peaks] reuse");
+        error_prefix(error, "%s: [peaks] reuse", sweep->manifest->path);
     return status;
 }
 
