@@ -1,37 +1,14 @@
 #include "results_nc.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <netcdf.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "count_note.h"
-#include "folder.h"
-
-#define TIME_UNITS "seconds since 1970-01-01T00:00:00Z"
-
-enum dimension {
-    DIM_CONFIG,
-    DIM_KERNEL,
-    DIM_DEVICE,
-    DIM_ROOF,
-    DIM_PRECISION,
-    DIM_LEVEL,
-    DIM_SAMPLE,
-    DIM_COUNT,
-    DIM_NONE = DIM_COUNT
-};
-static const char *const dimension_name[DIM_COUNT] = {
-    "config", "kernel", "device", "device_roof", "precision", "memory_level", "sample"};
-
-/* Elements of a chunk in the first dimension at most, and in all. */
-enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536 };
+#include "dataset.h"
+#include "draft.h"
 
 /* What the file holds for one row beyond the record itself; a table describes it like any other. */
 struct derived_row {
@@ -80,9 +57,7 @@ static const struct field row_device_fields[] = {
     {0},
 };
 
-static const struct comment {
-    const char *variable, *text;
-} comments[] = {
+static const struct comment comments[] = {
     {"status", "only a measured row has times; error says why another one has none"},
     {"time_median",
      "nothing is traced or counted meanwhile; performance and what follows from it use this time"},
@@ -143,17 +118,13 @@ static const struct comment {
     {"device_roof_flops_ratio", "in a run of its own"},
     {"device_roof_bytes_ratio", "in a run of its own"},
     {"device_roof_node_spread", "same kind, condition and session"},
+    {0},
 };
 
-/* All of one file. `code` is the first error of netCDF; after it, everything else does nothing. */
+/* All of one file. */
 struct writer {
     const struct results *results;
-    int id;
-    int code;
-    char place[NC_MAX_NAME + 1]; /* what it happened at */
-    bool no_memory;
-    size_t lengths[DIM_COUNT];
-    int dimensions[DIM_COUNT];
+    struct dataset set;
     /* The struct of each row, as the tables need them; a blank where a dimension is longer than its
      * data. */
     const struct record **records;
@@ -167,222 +138,26 @@ struct writer {
     struct roof blank_roof;
 };
 
-static bool failed(const struct writer *w)
-{
-    return w->code != NC_NOERR || w->no_memory;
-}
-
-static void check(struct writer *w, const char *place, int code)
-{
-    if (code == NC_NOERR || failed(w))
-        return;
-    w->code = code;
-    snprintf(w->place, sizeof w->place, "%s", place);
-}
-
-static void *allocate(struct writer *w, size_t count, size_t size)
-{
-    void *memory = calloc(count ? count : 1, size);
-    w->no_memory = w->no_memory || !memory;
-    return memory;
-}
-
-static void attribute_text(struct writer *w, int variable, const char *name, const char *text)
-{
-    check(w, name, nc_put_att_text(w->id, variable, name, strlen(text), text));
-}
-
-static size_t at_most(size_t value, size_t limit)
-{
-    return value < limit ? value : limit;
-}
-
-static void define_storage(struct writer *w, const char *name, int variable, nc_type type,
-                           enum dimension rows, size_t width)
-{
-    size_t height = at_most(CHUNK_ELEMENTS / width, CHUNK_ROWS);
-    size_t chunk[2] = {at_most(w->lengths[rows], height ? height : 1), width};
-    chunk[0] = chunk[0] ? chunk[0] : 1;
-    check(w, name, nc_def_var_chunking(w->id, variable, NC_CHUNKED, chunk));
-    if (type != NC_STRING)
-        check(w, name, nc_def_var_deflate(w->id, variable, 1, 1, 1));
-}
-
-/* Variable over `rows`, or rows x inner. */
-static int variable_define(struct writer *w, const char *name, nc_type type, enum dimension rows,
-                           enum dimension inner, const char *units, const char *long_name)
-{
-    int variable = -1;
-    int count = inner == DIM_NONE ? 1 : 2;
-    const int dimensions[2] = {w->dimensions[rows], count == 2 ? w->dimensions[inner] : -1};
-    check(w, name, nc_def_var(w->id, name, type, count, dimensions, &variable));
-    if (failed(w))
-        return -1;
-    define_storage(w, name, variable, type, rows, count == 2 ? w->lengths[inner] : 1);
-    attribute_text(w, variable, "units", units);
-    attribute_text(w, variable, "long_name", long_name);
-    if (strcmp(units, TIME_UNITS) == 0)
-        attribute_text(w, variable, "calendar", "standard");
-    if (inner == DIM_LEVEL)
-        attribute_text(w, variable, "coordinates", "memory_level_name");
-    if (inner == DIM_PRECISION)
-        attribute_text(w, variable, "coordinates", "precision_name");
-    for (size_t i = 0; i < sizeof comments / sizeof comments[0]; ++i)
-        if (strcmp(name, comments[i].variable) == 0)
-            attribute_text(w, variable, "comment", comments[i].text);
-    return variable;
-}
-
-/* The default fill values of netCDF: NCO and CDO cannot skip a NaN, and xarray turns these into
- * one. */
-static void define_fill(struct writer *w, const char *name, int variable, nc_type type)
-{
-    const double fill_double = NC_FILL_DOUBLE;
-    const long long fill_integer = NC_FILL_INT64;
-    const void *fill = type == NC_DOUBLE ? (const void *)&fill_double : &fill_integer;
-    check(w, name, nc_def_var_fill(w->id, variable, NC_FILL, fill));
-}
-
-static void variable_put(struct writer *w, const char *name, int variable, size_t rows,
-                         size_t width, const void *data)
-{
-    const size_t start[2] = {0, 0}, count[2] = {rows, width};
-    if (!failed(w) && rows > 0)
-        check(w, name, nc_put_vara(w->id, variable, start, count, data));
-}
-
-static enum dimension inner_of(enum field_type type)
-{
-    return type == FIELD_LEVELS ? DIM_LEVEL : type == FIELD_PRECISIONS ? DIM_PRECISION : DIM_NONE;
-}
-
-static nc_type type_of(enum field_type type)
-{
-    static const nc_type types[] = {
-        [FIELD_TEXT] = NC_STRING,   [FIELD_INTEGER] = NC_INT64,     [FIELD_DOUBLE] = NC_DOUBLE,
-        [FIELD_LEVELS] = NC_DOUBLE, [FIELD_PRECISIONS] = NC_DOUBLE, [FIELD_FLAG] = NC_BYTE,
-    };
-    return types[type];
-}
-
-/* A flag has no fill value, because xarray makes floats of integers that have one. A missing flag
- * is one more value, "unknown", unless the flag is always known or has a word for it. */
-static bool flags_complete(const char *const *flags)
-{
-    return flags == record_status_name || flags == roofline_bound_name || flags == source_name;
-}
-
-static void define_flags(struct writer *w, const char *name, int variable, const char *const *flags)
-{
-    char meanings[256] = "";
-    signed char values[32];
-    size_t count = 0, used = 0;
-    for (; flags[count]; ++count)
-        used += (size_t)snprintf(meanings + used, sizeof meanings - used, "%s%s", count ? " " : "",
-                                 flags[count]);
-    if (!flags_complete(flags)) {
-        snprintf(meanings + used, sizeof meanings - used, " unknown");
-        ++count;
-    }
-    for (size_t i = 0; i < count; ++i)
-        values[i] = (signed char)i;
-    check(w, name, nc_put_att_schar(w->id, variable, "flag_values", NC_BYTE, count, values));
-    attribute_text(w, variable, "flag_meanings", meanings);
-}
-
-static signed char flag_of(const struct field *field, int64_t value)
-{
-    if (value != FIELD_MISSING)
-        return (signed char)value;
-    signed char unknown = 0;
-    while (field->flags[unknown])
-        ++unknown;
-    return unknown;
-}
-
-/* Copies the field's values of one struct to row `row` of the array that netCDF gets. */
-static void gather(const struct field *field, const void *structure, size_t row, size_t width,
-                   void *data)
-{
-    const void *at = (const char *)structure + field->offset;
-    if (field->type == FIELD_TEXT) {
-        ((const char **)data)[row] = at;
-    } else if (field->type == FIELD_FLAG) {
-        ((signed char *)data)[row] = flag_of(field, *(const int64_t *)at);
-    } else if (field->type == FIELD_INTEGER) {
-        int64_t value = *(const int64_t *)at;
-        ((long long *)data)[row] = value == FIELD_MISSING ? NC_FILL_INT64 : value;
-    } else {
-        for (size_t i = 0; i < width; ++i) {
-            double value = ((const double *)at)[i];
-            ((double *)data)[row * width + i] = isnan(value) ? NC_FILL_DOUBLE : value;
-        }
-    }
-}
-
-static void field_write(struct writer *w, const struct field *field, const char *prefix,
-                        enum dimension dimension, const void *rows)
-{
-    char name[NC_MAX_NAME + 1];
-    snprintf(name, sizeof name, "%s%s", prefix, field->name);
-    nc_type type = type_of(field->type);
-    enum dimension inner = inner_of(field->type);
-    size_t width = inner == DIM_NONE ? 1 : w->lengths[inner];
-    int variable = variable_define(w, name, type, dimension, inner, field->units, field->long_name);
-    if (type == NC_DOUBLE || type == NC_INT64)
-        define_fill(w, name, variable, type);
-    if (field->type == FIELD_FLAG)
-        define_flags(w, name, variable, field->flags);
-    /* No element is wider than this. */
-    void *data = allocate(w, w->lengths[dimension] * width, sizeof(double));
-    for (size_t row = 0; data && row < w->lengths[dimension]; ++row)
-        gather(field, ((const void *const *)rows)[row], row, width, data);
-    variable_put(w, name, variable, w->lengths[dimension], width, data);
-    free(data);
-}
-
-static void fields_write(struct writer *w, const struct field *table, const char *prefix,
-                         enum dimension dimension, const void *rows)
-{
-    for (const struct field *field = table; field->name && !failed(w); ++field)
-        field_write(w, field, prefix, dimension, rows);
-}
-
 /* All of a record but its device's key, which config_device stands for. */
 static void records_write(struct writer *w)
 {
-    for (const struct field *field = record_fields; field->name && !failed(w); ++field)
+    for (const struct field *field = record_fields; field->name && !dataset_failed(&w->set);
+         ++field)
         if (strcmp(field->name, "device_key") != 0)
-            field_write(w, field, "", DIM_CONFIG, w->records);
-}
-
-/* One text a row; `texts` holds a pointer for each. */
-static void texts_write(struct writer *w, const char *name, enum dimension dimension,
-                        const char *long_name, const char *const *texts)
-{
-    const struct field field = {name, FIELD_TEXT, 0, 0, "1", long_name, NULL};
-    field_write(w, &field, "", dimension, texts);
-}
-
-/* An index is no measurement: it has no fill value, so that its type stays an integer in xarray. */
-static void index_write(struct writer *w, const char *name, enum dimension dimension,
-                        const char *long_name, const int64_t *rows)
-{
-    int variable = variable_define(w, name, NC_INT64, dimension, DIM_NONE, "1", long_name);
-    variable_put(w, name, variable, w->lengths[dimension], 1, rows);
+            dataset_field(&w->set, field, "", DIM_CONFIG, (const void *const *)w->records);
 }
 
 static void samples_write(struct writer *w)
 {
     const char *name = "time_sample";
-    int variable =
-        variable_define(w, name, NC_DOUBLE, DIM_CONFIG, DIM_SAMPLE, "s", "time of one iteration");
-    define_fill(w, name, variable, NC_DOUBLE);
-    for (size_t row = 0; row < w->lengths[DIM_CONFIG] && !failed(w); ++row) {
+    int variable = dataset_define(&w->set, name, NC_DOUBLE, DIM_CONFIG, DIM_SAMPLE, "s",
+                                  "time of one iteration");
+    for (size_t row = 0; row < w->set.lengths[DIM_CONFIG] && !dataset_failed(&w->set); ++row) {
         const struct record *record = w->records[row];
         const size_t start[2] = {row, 0}, count[2] = {1, record->sample_count};
         if (record->sample_count > 0)
-            check(w, name, nc_put_vara_double(w->id, variable, start, count, record->sample));
+            dataset_check(&w->set, name,
+                          nc_put_vara_double(w->set.id, variable, start, count, record->sample));
     }
 }
 
@@ -447,15 +222,15 @@ static void parameter_variable(struct writer *w, const struct parameter *paramet
     int unused;
     FILE *stream = fmemopen(long_name, sizeof long_name, "w");
     snprintf(name, sizeof name, "%s%s", parameter->name, suffix);
-    bool taken = nc_inq_varid(w->id, name, &unused) == NC_NOERR ||
-                 nc_inq_dimid(w->id, name, &unused) == NC_NOERR;
+    bool taken = nc_inq_varid(w->set.id, name, &unused) == NC_NOERR ||
+                 nc_inq_dimid(w->set.id, name, &unused) == NC_NOERR;
     if (stream) {
         fprintf(stream, "parameter %s", name);
         parameter_meaning(parameter->name, stream);
         fclose(stream);
     }
     const struct field field = {name, type, offset, 0, "1", long_name, NULL};
-    field_write(w, &field, taken ? "config_" : "", DIM_CONFIG, rows);
+    dataset_field(&w->set, &field, taken ? "config_" : "", DIM_CONFIG, rows);
 }
 
 static void parameter_write(struct writer *w, const struct parameter *parameter)
@@ -463,19 +238,19 @@ static void parameter_write(struct writer *w, const struct parameter *parameter)
     const size_t first = offsetof(struct parameter_row, first);
     const size_t second = offsetof(struct parameter_row, second);
     const size_t text = offsetof(struct parameter_row, text);
-    size_t count = w->lengths[DIM_CONFIG];
-    struct parameter_row *values = allocate(w, count, sizeof *values);
-    const void **rows = allocate(w, count, sizeof *rows);
-    for (size_t i = 0; !failed(w) && i < count; ++i) {
+    size_t count = w->set.lengths[DIM_CONFIG];
+    struct parameter_row *values = dataset_allocate(&w->set, count, sizeof *values);
+    const void **rows = dataset_allocate(&w->set, count, sizeof *rows);
+    for (size_t i = 0; !dataset_failed(&w->set) && i < count; ++i) {
         values[i] = parameter_row(&w->configs[i], parameter->name);
         rows[i] = &values[i];
     }
-    if (!failed(w) && parameter->kind == PARAMETER_INTEGER)
+    if (!dataset_failed(&w->set) && parameter->kind == PARAMETER_INTEGER)
         parameter_variable(w, parameter, "", FIELD_INTEGER, first, rows);
-    else if (!failed(w) && parameter->kind == PARAMETER_EXTENT) {
+    else if (!dataset_failed(&w->set) && parameter->kind == PARAMETER_EXTENT) {
         parameter_variable(w, parameter, "_height", FIELD_INTEGER, first, rows);
         parameter_variable(w, parameter, "_width", FIELD_INTEGER, second, rows);
-    } else if (!failed(w)) {
+    } else if (!dataset_failed(&w->set)) {
         parameter_variable(w, parameter, "", FIELD_TEXT, text, rows);
     }
     free(rows);
@@ -503,19 +278,19 @@ static void names_write(struct writer *w)
     const char *precisions[PRECISION_COUNT];
     for (int i = 0; i < PRECISION_COUNT; ++i)
         precisions[i] = precision_info[i].name;
-    texts_write(w, "precision_name", DIM_PRECISION, "precision", precisions);
-    texts_write(w, "memory_level_name", DIM_LEVEL, "memory level, from far to near",
-                memory_level_name);
+    dataset_texts(&w->set, "precision_name", DIM_PRECISION, "precision", precisions);
+    dataset_texts(&w->set, "memory_level_name", DIM_LEVEL, "memory level, from far to near",
+                  memory_level_name);
 }
 
 static void workloads_write(struct writer *w)
 {
-    size_t count = w->lengths[DIM_CONFIG];
-    const char **names = allocate(w, count, sizeof *names);
-    for (size_t i = 0; !failed(w) && i < count; ++i)
+    size_t count = w->set.lengths[DIM_CONFIG];
+    const char **names = dataset_allocate(&w->set, count, sizeof *names);
+    for (size_t i = 0; !dataset_failed(&w->set) && i < count; ++i)
         names[i] = w->configs[i].workload ? w->configs[i].workload->name : "";
-    if (!failed(w))
-        texts_write(w, "workload", DIM_CONFIG, "workload", names);
+    if (!dataset_failed(&w->set))
+        dataset_texts(&w->set, "workload", DIM_CONFIG, "workload", names);
     free(names);
 }
 
@@ -534,7 +309,7 @@ static void history_write(struct writer *w)
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     if (!stream) {
-        w->no_memory = true;
+        w->set.no_memory = true;
         return;
     }
     for (size_t i = 0; i < w->results->session_count; ++i) {
@@ -545,7 +320,7 @@ static void history_write(struct writer *w)
                 session->hostname, *session->job_id ? session->job_id : "none", session->command);
     }
     fclose(stream);
-    attribute_text(w, NC_GLOBAL, "history", text);
+    dataset_attribute(&w->set, NC_GLOBAL, "history", text);
     free(text);
 }
 
@@ -563,10 +338,10 @@ static void coverage_write(struct writer *w)
         last = fmax(last, record->start_time + record->wall_time);
     }
     time_format(first, text);
-    attribute_text(w, NC_GLOBAL, "time_coverage_start", text);
+    dataset_attribute(&w->set, NC_GLOBAL, "time_coverage_start", text);
     time_format(last, text);
-    attribute_text(w, NC_GLOBAL, "time_coverage_end", text);
-    attribute_text(w, NC_GLOBAL, "date_created", text);
+    dataset_attribute(&w->set, NC_GLOBAL, "time_coverage_end", text);
+    dataset_attribute(&w->set, NC_GLOBAL, "date_created", text);
 }
 
 static void globals_write(struct writer *w)
@@ -596,7 +371,7 @@ static void globals_write(struct writer *w)
         {"command", last->command},
     };
     for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; ++i)
-        attribute_text(w, NC_GLOBAL, attributes[i].name, attributes[i].text);
+        dataset_attribute(&w->set, NC_GLOBAL, attributes[i].name, attributes[i].text);
     history_write(w);
     coverage_write(w);
 }
@@ -633,35 +408,36 @@ static void lengths_set(struct writer *w)
         if (w->results->records[i].sample_count > samples)
             samples = w->results->records[i].sample_count;
     }
-    w->lengths[DIM_CONFIG] = w->results->record_count;
+    w->set.lengths[DIM_CONFIG] = w->results->record_count;
     for (size_t i = 0; i < w->results->device_count; ++i)
         roofs += (size_t)w->results->devices[i].roof_count;
     /* A dimension of length 0 would be an unlimited one. */
-    w->lengths[DIM_KERNEL] = kernels ? kernels : 1;
-    w->lengths[DIM_DEVICE] = w->results->device_count ? w->results->device_count : 1;
-    w->lengths[DIM_ROOF] = roofs ? roofs : 1;
-    w->lengths[DIM_SAMPLE] = samples ? samples : 1;
-    w->lengths[DIM_PRECISION] = PRECISION_COUNT;
-    w->lengths[DIM_LEVEL] = LEVEL_COUNT;
+    w->set.lengths[DIM_KERNEL] = kernels ? kernels : 1;
+    w->set.lengths[DIM_DEVICE] = w->results->device_count ? w->results->device_count : 1;
+    w->set.lengths[DIM_ROOF] = roofs ? roofs : 1;
+    w->set.lengths[DIM_SAMPLE] = samples ? samples : 1;
+    w->set.lengths[DIM_PRECISION] = PRECISION_COUNT;
+    w->set.lengths[DIM_LEVEL] = LEVEL_COUNT;
 }
 
 static void rows_allocate(struct writer *w)
 {
-    size_t configs = w->lengths[DIM_CONFIG];
+    size_t configs = w->set.lengths[DIM_CONFIG];
     w->records = results_order(w->results);
-    w->no_memory = !w->records;
-    w->configs = allocate(w, configs, sizeof *w->configs);
-    w->row_devices = allocate(w, configs, sizeof *w->row_devices);
-    w->config_device = allocate(w, configs, sizeof *w->config_device);
-    w->derived = allocate(w, configs, sizeof *w->derived);
-    w->derived_rows = allocate(w, configs, sizeof *w->derived_rows);
-    w->devices = allocate(w, w->lengths[DIM_DEVICE], sizeof *w->devices);
-    w->kernels = allocate(w, w->lengths[DIM_KERNEL], sizeof *w->kernels);
-    w->kernel_config = allocate(w, w->lengths[DIM_KERNEL], sizeof *w->kernel_config);
-    w->roofs = allocate(w, w->lengths[DIM_ROOF], sizeof *w->roofs);
-    w->roof_rows = allocate(w, w->lengths[DIM_ROOF], sizeof *w->roof_rows);
-    w->roof_row = allocate(w, w->lengths[DIM_ROOF], sizeof *w->roof_row);
-    w->roof_device = allocate(w, w->lengths[DIM_ROOF], sizeof *w->roof_device);
+    w->set.no_memory = !w->records;
+    w->configs = dataset_allocate(&w->set, configs, sizeof *w->configs);
+    w->row_devices = dataset_allocate(&w->set, configs, sizeof *w->row_devices);
+    w->config_device = dataset_allocate(&w->set, configs, sizeof *w->config_device);
+    w->derived = dataset_allocate(&w->set, configs, sizeof *w->derived);
+    w->derived_rows = dataset_allocate(&w->set, configs, sizeof *w->derived_rows);
+    w->devices = dataset_allocate(&w->set, w->set.lengths[DIM_DEVICE], sizeof *w->devices);
+    w->kernels = dataset_allocate(&w->set, w->set.lengths[DIM_KERNEL], sizeof *w->kernels);
+    w->kernel_config =
+        dataset_allocate(&w->set, w->set.lengths[DIM_KERNEL], sizeof *w->kernel_config);
+    w->roofs = dataset_allocate(&w->set, w->set.lengths[DIM_ROOF], sizeof *w->roofs);
+    w->roof_rows = dataset_allocate(&w->set, w->set.lengths[DIM_ROOF], sizeof *w->roof_rows);
+    w->roof_row = dataset_allocate(&w->set, w->set.lengths[DIM_ROOF], sizeof *w->roof_row);
+    w->roof_device = dataset_allocate(&w->set, w->set.lengths[DIM_ROOF], sizeof *w->roof_device);
 }
 
 static void rows_free(struct writer *w)
@@ -721,7 +497,7 @@ static void rows_set(struct writer *w)
     roofs_set(w);
     w->kernels[0] = &w->blank_kernel;
     w->kernel_config[0] = -1;
-    for (size_t row = 0; row < w->lengths[DIM_CONFIG]; ++row) {
+    for (size_t row = 0; row < w->set.lengths[DIM_CONFIG]; ++row) {
         row_set(w, row);
         for (size_t i = 0; i < w->records[row]->kernel_count; ++i, ++kernel) {
             w->kernels[kernel] = &w->records[row]->kernels[i];
@@ -732,107 +508,43 @@ static void rows_set(struct writer *w)
 
 static void content_write(struct writer *w)
 {
-    for (int i = 0; i < DIM_COUNT; ++i) {
-        size_t length = i == DIM_CONFIG ? NC_UNLIMITED : w->lengths[i];
-        check(w, dimension_name[i],
-              nc_def_dim(w->id, dimension_name[i], length, &w->dimensions[i]));
-    }
+    struct dataset *set = &w->set;
     globals_write(w);
     names_write(w);
     records_write(w);
     samples_write(w);
     workloads_write(w);
     parameters_write(w);
-    index_write(w, "config_device", DIM_CONFIG, "row's device: index, -1 if it reached none",
-                w->config_device);
-    fields_write(w, row_device_fields, "", DIM_CONFIG, w->row_devices);
-    fields_write(w, derived_fields, "", DIM_CONFIG, w->derived);
-    index_write(w, "kernel_config", DIM_KERNEL,
-                "kernel's row of config: index, -1 if there is none", w->kernel_config);
-    fields_write(w, kernel_fields, "kernel_", DIM_KERNEL, w->kernels);
-    fields_write(w, device_fields, "device_", DIM_DEVICE, w->devices);
-    index_write(w, "device_roof_device", DIM_ROOF, "roof's device: index, -1 if there is none",
-                w->roof_device);
-    fields_write(w, roof_fields, "device_roof_", DIM_ROOF, w->roofs);
-    fields_write(w, roof_row_fields, "device_roof_", DIM_ROOF, w->roof_rows);
+    dataset_index(set, "config_device", DIM_CONFIG, "row's device: index, -1 if it reached none",
+                  w->config_device);
+    dataset_fields(set, row_device_fields, "", DIM_CONFIG, w->row_devices);
+    dataset_fields(set, derived_fields, "", DIM_CONFIG, w->derived);
+    dataset_index(set, "kernel_config", DIM_KERNEL,
+                  "kernel's row of config: index, -1 if there is none", w->kernel_config);
+    dataset_fields(set, kernel_fields, "kernel_", DIM_KERNEL, w->kernels);
+    dataset_fields(set, device_fields, "device_", DIM_DEVICE, w->devices);
+    dataset_index(set, "device_roof_device", DIM_ROOF, "roof's device: index, -1 if there is none",
+                  w->roof_device);
+    dataset_fields(set, roof_fields, "device_roof_", DIM_ROOF, w->roofs);
+    dataset_fields(set, roof_row_fields, "device_roof_", DIM_ROOF, w->roof_rows);
 }
 
-/* The path is gone once the file is open: if the process is killed, nothing of it stays. */
-static enum status image_fill(const struct results *results, const char *path, struct error *error)
+static enum status draft_fill(const struct draft *draft, const struct results *results,
+                              struct error *error)
 {
-    struct writer w = {.results = results};
+    struct writer w = {.results = results, .set.comments = comments};
     device_init(&w.blank_device);
     fields_clear(kernel_fields, &w.blank_kernel);
     fields_clear(roof_fields, &w.blank_roof);
     lengths_set(&w);
     rows_allocate(&w);
-    if (!failed(&w)) {
+    if (!dataset_failed(&w.set))
         rows_set(&w);
-        check(&w, "start of file", nc_create(path, NC_NETCDF4 | NC_CLOBBER, &w.id));
-    }
-    unlink(path);
-    if (!failed(&w)) {
-        content_write(&w);
-        check(&w, "end of file", nc_close(w.id));
-    }
+    dataset_create(&w.set, draft->path);
+    draft_hide(draft);
+    content_write(&w);
+    enum status status = dataset_close(&w.set, error);
     rows_free(&w);
-    if (w.no_memory)
-        return error_set(error, STATUS_SYSTEM, "no memory for the netCDF file");
-    if (w.code != NC_NOERR)
-        return error_set(error, STATUS_SYSTEM, "netCDF cannot make '%s' in %s: %s", w.place, path,
-                         nc_strerror(w.code));
-    return STATUS_OK;
-}
-
-/* Opens a new file of the node's memory, or failing that of its disk; -1 without either. */
-static int image_open(char path[32])
-{
-    strcpy(path, "/dev/shm/roofsweep-XXXXXX");
-    int fd = mkostemp(path, O_CLOEXEC);
-    if (fd < 0) {
-        strcpy(path, "/tmp/roofsweep-XXXXXX");
-        fd = mkostemp(path, O_CLOEXEC);
-    }
-    return fd;
-}
-
-static bool file_copy(int from, int to)
-{
-    char block[1 << 16];
-    off_t at = 0;
-    ssize_t got;
-    while ((got = pread(from, block, sizeof block, at)) > 0) {
-        ssize_t written = write(to, block, (size_t)got);
-        if (written < 0 && errno != EINTR)
-            return false;
-        at += written > 0 ? written : 0;
-    }
-    return got == 0;
-}
-
-/* Copies it to a file, durably. */
-static enum status image_save(int image, const char *path, struct error *error)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    enum status status = STATUS_OK;
-    if (fd < 0 || !file_copy(image, fd) || fsync(fd) != 0)
-        status = error_set(error, STATUS_SYSTEM, "%s: cannot write: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return status;
-}
-
-/* `image` to `temporary`, and that to `path`. */
-static enum status image_publish(int image, const char *temporary, const char *path,
-                                 struct error *error)
-{
-    enum status status = image_save(image, temporary, error);
-    if (status == STATUS_OK && rename(temporary, path) != 0)
-        status = error_set(error, STATUS_SYSTEM, "%s: cannot rename %s to it: %s", path, temporary,
-                           strerror(errno));
-    if (status == STATUS_OK)
-        return folder_sync(path, error);
-    unlink(temporary);
     return status;
 }
 
@@ -841,19 +553,16 @@ static enum status image_publish(int image, const char *temporary, const char *p
  * write. */
 enum status results_nc_write(const struct results *results, const char *path, struct error *error)
 {
-    char image_path[32], *temporary = NULL;
-    int image = image_open(image_path);
-    if (image < 0)
-        return error_set(error, STATUS_SYSTEM, "%s: neither /dev/shm nor /tmp can be written: %s",
-                         path, strerror(errno));
-    enum status status = image_fill(results, image_path, error);
-    if (status == STATUS_OK && asprintf(&temporary, "%s.tmp", path) < 0)
-        status = error_set(error, STATUS_SYSTEM, "no memory");
+    struct draft draft;
+    enum status status = draft_open(&draft, error);
+    bool opened = status == STATUS_OK;
+    if (opened)
+        status = draft_fill(&draft, results, error);
     if (status)
         error_prefix(error, "%s", path);
     else
-        status = image_publish(image, temporary, path, error);
-    free(temporary);
-    close(image);
+        status = draft_publish(&draft, path, error);
+    if (opened)
+        draft_close(&draft);
     return status;
 }
