@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "workloads/conv2d.h"
+#include "workloads/lstm.h"
+#include "workloads/matmul.h"
+
 enum { REASON_TEXT = 200 };
 
 /* What the rules look at. */

@@ -1,9 +1,9 @@
-/* What a conv2d, an LSTM, a matrix product and the two loops are: their parameters, shapes, validity
- * and modelled cost.
+/* What can be measured: workloads, with their parameters, validity and modelled cost, and
+ * configurations of them.
  *
- * The one place that knows this; rank and workers share it. Everything is const data and pure
- * functions: thread-safe, nothing to free. A new workload is a new row of the table in
- * workload.c. */
+ * Rank and workers share it. Everything is const data and pure functions: thread-safe, nothing to
+ * free. What one workload is stands in its file of workloads/; a new one is such a file and a row of
+ * the table in workload.c. */
 #ifndef ROOFSWEEP_WORKLOAD_H
 #define ROOFSWEEP_WORKLOAD_H
 
@@ -62,7 +62,7 @@ enum { WORKLOAD_PARAMETERS_MAX = 20, WORKLOAD_VALUE_TEXT = 32, WORKLOAD_TEXT = 5
 
 struct config;
 
-/* Modelled cost of one iteration; the formulas and what they count stand in workload.c. */
+/* Modelled cost of one iteration; the formulas and what they count stand in workloads/. */
 struct cost {
     double flops; /* floating-point operations; a multiply-add is 2 */
     double bytes; /* compulsory traffic: each input read once, each output written once */
@@ -75,6 +75,7 @@ struct workload {
     const struct parameter *parameters; /* sorted by name: the order of the canonical text */
     size_t count;
     const char *const *implementations; /* "NAME: what it is", NULL-terminated, for --list */
+    /* See config_check; NULL if every configuration can exist. */
     enum status (*check)(const struct config *config, struct error *error);
     struct cost (*cost)(const struct config *config);
 };
@@ -96,6 +97,21 @@ enum status parameter_parse(const struct parameter *parameter, const char *text,
                             struct value *value, struct error *error);
 void parameter_format(const struct parameter *parameter, struct value value,
                       char text[WORKLOAD_VALUE_TEXT]);
+
+/* Rows of a table of parameters, those that workloads share among them, and the table's place in
+ * struct workload. */
+#define WORKLOAD_INTEGER(name, maximum, initial, help)                                             \
+    {                                                                                              \
+        name, PARAMETER_INTEGER, false, 1, maximum, NULL, initial, help                            \
+    }
+#define WORKLOAD_SERIES(name, words, initial, help)                                                \
+    {                                                                                              \
+        name, PARAMETER_WORD, true, 0, 0, words, initial, help                                     \
+    }
+#define WORKLOAD_CACHE                                                                             \
+    WORKLOAD_SERIES("cache", workload_caches, "hot", "cold: caches flushed before each iteration")
+#define WORKLOAD_TABLE(array) array, sizeof(array) / sizeof *(array)
+extern const char *const workload_precisions[], *const workload_caches[]; /* NULL-terminated */
 
 /* All parameters at their defaults. */
 struct config config_default(const struct workload *workload);
@@ -119,103 +135,7 @@ enum status config_check(const struct config *config, struct error *error);
 struct cost config_cost(const struct config *config);
 enum precision config_precision(const struct config *config);
 
-enum layout { LAYOUT_NHWC, LAYOUT_NCHW };
-
-enum conv2d_pass { CONV2D_FORWARD, CONV2D_BACKWARD_DATA, CONV2D_BACKWARD_FILTER };
-
-/* A conv2d in numbers. Tensors, dense, in the given layout:
- *   x [batch][height][width][channels]                   or [batch][channels][height][width]
- *   w [filters][kernel_height][kernel_width][channels/groups] or [filters][channels/groups][kh][kw]
- *   y [batch][out_height][out_width][filters]            or [batch][filters][out_height][out_width]
- * forward: y from x, w; backward-data: x from y, w; backward-filter: w from x, y. */
-struct conv2d {
-    int64_t batch, height, width, channels, filters, kernel_height, kernel_width;
-    int64_t stride, pad_height, pad_width, dilation, groups; /* pads: zeros on each side */
-    int64_t out_height, out_width;
-    enum layout layout;
-    enum precision precision;
-    enum conv2d_pass pass;
-    const char *implementation, *algorithm;
-    bool cold; /* cache flushed before each iteration */
-};
-struct conv2d conv2d_from(const struct config *config);
-
-/* Elements of each tensor, and the offset of one element in it, in elements. `c` of conv2d_w_at
- * counts within the filter's group. */
-int64_t conv2d_x_size(const struct conv2d *s);
-int64_t conv2d_w_size(const struct conv2d *s);
-int64_t conv2d_y_size(const struct conv2d *s);
-static inline int64_t conv2d_x_at(const struct conv2d *s, int64_t n, int64_t h, int64_t w,
-                                  int64_t c)
-{
-    return s->layout == LAYOUT_NHWC ? ((n * s->height + h) * s->width + w) * s->channels + c
-                                    : ((n * s->channels + c) * s->height + h) * s->width + w;
-}
-static inline int64_t conv2d_w_at(const struct conv2d *s, int64_t k, int64_t r, int64_t q,
-                                  int64_t c)
-{
-    int64_t group_channels = s->channels / s->groups;
-    return s->layout == LAYOUT_NHWC
-               ? ((k * s->kernel_height + r) * s->kernel_width + q) * group_channels + c
-               : ((k * group_channels + c) * s->kernel_height + r) * s->kernel_width + q;
-}
-static inline int64_t conv2d_y_at(const struct conv2d *s, int64_t n, int64_t h, int64_t w,
-                                  int64_t k)
-{
-    return s->layout == LAYOUT_NHWC ? ((n * s->out_height + h) * s->out_width + w) * s->filters + k
-                                    : ((n * s->filters + k) * s->out_height + h) * s->out_width + w;
-}
-
-enum lstm_pass { LSTM_FORWARD, LSTM_BACKWARD };
-
-/* An LSTM in numbers, after equation (5) of the time-based Roofline paper, one bias per gate, zero
- * initial states. With D = directions, layer l has input width I(0) = features, I(l) = hidden * D:
- *   x [sequence][batch][features]      y [sequence][batch][hidden * D] (forward, then reverse)
- *   w [layer][direction] { input [4][hidden][I(l)], recurrent [4][hidden][hidden], bias [4][hidden] }
- * Gates in the order input, forget, cell, output. `forward` computes y in inference mode;
- * `backward` computes dx and dw from dy, x, w and what a training forward pass has kept; that pass
- * is not timed. */
-struct lstm {
-    int64_t batch, sequence, features, hidden, layers, directions;
-    enum precision precision;
-    enum lstm_pass pass;
-    const char *implementation, *algorithm;
-    bool cold;
-};
-struct lstm lstm_from(const struct config *config);
-
-enum lstm_part { LSTM_INPUT_MATRIX, LSTM_RECURRENT_MATRIX, LSTM_BIAS };
-int64_t lstm_input_width(const struct lstm *s, int64_t layer); /* I(layer) */
-int64_t lstm_x_size(const struct lstm *s);
-int64_t lstm_w_size(const struct lstm *s);
-int64_t lstm_y_size(const struct lstm *s);
-/* Offset of a part in w, in elements; the four gates follow one another in it. */
-int64_t lstm_w_at(const struct lstm *s, int64_t layer, int64_t direction, enum lstm_part part);
-
-/* A matrix product in numbers, row-major: x [m][k], w [k][n], y [m][n] = x w. */
-struct matmul {
-    int64_t m, n, k;
-    enum precision precision;
-    const char *implementation;
-};
-struct matmul matmul_from(const struct config *config);
-
-/* The loops in numbers. x and y are [tiles][tile]; within a tile v begins as x, then in each step,
- * all values at once,
- *   v[i] = a v[(i + 1) mod tile] + x[i],  a = LOOP_FACTOR(step) rounded to the precision,
- * and y is v in the end. compute-loop: tiles of one value, which stays in a register; shared-loop:
- * the neighbour's comes through shared memory or, on a CPU, its cache. The two factors differ, so
- * that v changes in every step for ever; they are below 1, so that rounding does not add up; x keeps
- * coming in, so that y tells one input from another after any number of steps. Nothing is round: see
- * fill.h. */
-struct loop {
-    int64_t tiles, tile, steps;
-    enum precision precision;
-};
-struct loop loop_from(const struct config *config);
-
-enum { LOOP_TILE_MAX = 2048 }; /* two of them in fp64 are within what any block may have */
-#define LOOP_FACTOR(step) ((step) % 2 == 0 ? -0.57168429 : 0.91372318)
-double loop_factor(enum precision precision, int64_t step);
+/* Of a parameter that the workload has. */
+struct value config_value(const struct config *config, const char *parameter);
 
 #endif

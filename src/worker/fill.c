@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "../workloads/lstm.h"
 #include "device.h"
 
 /* Weights of an LSTM are drawn from [-2^e, 2^e) with 2^e near 1 / sqrt(fan-in), as networks are

@@ -3,6 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../workloads/conv2d.h"
+#include "../workloads/loop.h"
+#include "../workloads/lstm.h"
+#include "../workloads/matmul.h"
 #include "device.h"
 #include "fill.h"
 

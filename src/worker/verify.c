@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../workloads/conv2d.h"
+#include "../workloads/loop.h"
+#include "../workloads/lstm.h"
+#include "../workloads/matmul.h"
 #include "reference.h"
 
 /* Work that the reference may take, in multiply-adds: a quarter of a second on one core, which is

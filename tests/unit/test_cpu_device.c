@@ -15,6 +15,8 @@
 #include "worker/device.h"
 #include "worker/reference.h"
 #include "worker/verify.h"
+#include "workloads/conv2d.h"
+#include "workloads/lstm.h"
 
 static const uint64_t seed = 3;
 

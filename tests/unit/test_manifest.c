@@ -14,6 +14,7 @@
 
 #include "manifest.h"
 #include "plan.h"
+#include "workloads/conv2d.h"
 
 #define VALID   TEST_DATA_DIR "/manifests/valid/"
 #define INVALID TEST_DATA_DIR "/manifests/invalid/"

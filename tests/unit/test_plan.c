@@ -11,6 +11,7 @@
 
 #include "manifest.h"
 #include "plan.h"
+#include "workloads/conv2d.h"
 
 #define VALID  TEST_DATA_DIR "/manifests/valid/"
 #define PLANS  TEST_DATA_DIR "/plans/"

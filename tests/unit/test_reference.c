@@ -12,6 +12,9 @@
 
 #include "worker/device.h"
 #include "worker/reference.h"
+#include "workloads/conv2d.h"
+#include "workloads/loop.h"
+#include "workloads/lstm.h"
 
 #define ELEMENT              array_element
 #define REAL                 double

@@ -8,7 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "workload.h"
+#include "workloads/conv2d.h"
+#include "workloads/loop.h"
+#include "workloads/lstm.h"
 
 static struct config parse(const char *text)
 {

@@ -6,6 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../workloads/conv2d.h"
+#include "../../workloads/loop.h"
+#include "../../workloads/lstm.h"
+#include "../../workloads/matmul.h"
 #include "../device.h"
 #include "topology.h"
 

@@ -5,6 +5,7 @@
 #ifndef ROOFSWEEP_CONV2D_GRAPH_H
 #define ROOFSWEEP_CONV2D_GRAPH_H
 
+#include "../../workloads/conv2d.h"
 #include "cuda_internal.h"
 
 enum { CONV2D_PLANS_MAX = 10, CONV2D_PLAN_NAME = 128 };

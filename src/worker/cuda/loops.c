@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../../../kernels/kernels.h"
+#include "../../workloads/loop.h"
 
 struct loop_work {
     struct work base;

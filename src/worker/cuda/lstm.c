@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../../kernels/kernels.h"
+#include "../../workloads/lstm.h"
 
 static const struct {
     const char *name;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../../kernels/kernels.h"
+#include "../../workloads/matmul.h"
 
 static const struct format {
     cudaDataType_t data, scale;
