@@ -93,7 +93,7 @@ extern const struct tensor_kernel tensor_wgmma_kernels[]; /* likewise; only in b
 cudaError_t kernel_matmul(enum precision precision, void *y, const void *x, const void *w,
                           int64_t m, int64_t n, int64_t k, cudaStream_t stream);
 
-/* loops.cu: the loops as src/workload.h defines them. */
+/* loops.cu: the loops as src/workloads/loop.h defines them. */
 
 /* x and y have room for an even number of elements: fp16 and bf16 come in pairs. */
 cudaError_t kernel_compute_loop(enum precision precision, void *y, const void *x, int64_t elements,

@@ -63,11 +63,15 @@ static enum status range_parse(const struct parameter *parameter, char *item, st
 static enum status range_append(const struct parameter *parameter, const struct range *range,
                                 struct axis *axis, struct error *error)
 {
-    enum status status = STATUS_OK;
-    /* No overflow: bounds are below 2^31 (workload.c), steps, too. */
-    for (int64_t i = range->first; i <= range->last && status == STATUS_OK;
-         i = range->operation == '*' ? i * range->step : i + range->step)
+    bool geometric = range->operation == '*';
+    /* The last value from which a step stays within the range, and within int64_t. */
+    int64_t stop = geometric ? range->last / range->step : range->last - range->step;
+    int64_t i = range->first;
+    enum status status = value_append(parameter, axis, (struct value){i, 0}, error);
+    while (status == STATUS_OK && i <= stop) {
+        i = geometric ? i * range->step : i + range->step;
         status = value_append(parameter, axis, (struct value){i, 0}, error);
+    }
     return status;
 }
 

@@ -85,7 +85,7 @@ struct device_ops {
     enum status (*run)(struct device_state *state, struct work *work, int64_t samples,
                        struct error *error);
 
-    /* Elements of a result tensor, by offset in the layout that workload.h defines, as doubles. */
+    /* Elements of a result tensor, by offset in the layout that workloads/ defines, as doubles. */
     enum status (*read)(struct device_state *state, struct work *work, enum tensor tensor,
                         const int64_t *offsets, int64_t count, double *values, struct error *error);
 

@@ -9,7 +9,7 @@
 #include "../status.h"
 #include "../workload.h"
 
-/* values[i] = element offsets[i] of the pass's result tensor (y, x or w; see workload.h). */
+/* values[i] = element offsets[i] of the pass's result tensor (y, x or w; see workloads/). */
 void reference_conv2d(const struct config *config, uint64_t seed, const int64_t *offsets,
                       int64_t count, double *values);
 
