@@ -67,6 +67,7 @@ void script_reset(void)
         .jitter = {1.0, 1.0, 1.0, 1.0},
         .sm_clock = 1.98e9,
         .memory_clock = 3.2e9,
+        .processes = 1,
         .preflight = "counted",
         .collection = "counted",
         .absent = QUANTITY_COUNT,

@@ -39,6 +39,7 @@ struct script {
     } best;
     double jitter[SCRIPT_JITTER]; /* factors of the times of one run after the other, in turn */
     double sm_clock, memory_clock;
+    int processes; /* that compute on the device, this one included */
 
     /* What fails. */
     const char *refused; /* kernels and products with this in their labels; NULL: none */

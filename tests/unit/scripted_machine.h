@@ -47,7 +47,7 @@ extern struct machine {
         int choice;
     } loaded[LOADED]; /* code; the first `loads` */
     size_t loads;
-    bool opened, attached, stand_by;                              /* counters */
+    bool opened, tried, attached, stand_by;                       /* counters */
     double counts[QUANTITY_COUNT], counts_before[QUANTITY_COUNT]; /* of the last two works */
 } machine;
 

@@ -154,6 +154,8 @@ static enum status winner_find(struct roofs *roofs, int kind, int candidates, st
         enum status status = trial(roofs, kind, i, &tried, best, &rate, &reason);
         if (status == STATUS_DEVICE) {
             *error = reason;
+            error_prefix(error, "%s, %s", roof_kinds[kind].name,
+                         *tried.way.text ? tried.way.text : "before its first run");
             return status;
         }
         if (status && !refusal) {
