@@ -151,6 +151,18 @@ static void all_kinds_have_their_values(void **state)
     }
 }
 
+/* The devices of a node measure alone in turn: eight of them, ten seconds. */
+static void all_roofs_are_measured_soon(void **state)
+{
+    (void)state;
+    tune_all(false);
+    double begin = clock_monotonic();
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        if (found[kind])
+            measure(roof_kinds[kind].name);
+    assert_true(clock_monotonic() - begin < 1.25);
+}
+
 static void launches_have_their_times(void **state)
 {
     (void)state;
@@ -828,6 +840,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(all_kinds_have_their_values),
+        TEST(all_roofs_are_measured_soon),
         TEST(launches_have_their_times),
         TEST(the_best_sample_counts_and_the_median_shows),
         TEST(theory_goes_by_the_clock_that_was_counted),
