@@ -56,6 +56,7 @@ struct script {
 
     /* What happened. */
     int calls, collections, afresh; /* afresh: attached for the collection */
+    unsigned reductions;            /* that the last product's algorithms may use */
     bool ran[ROOF_KINDS];
     double begin_time; /* s since the epoch, when the device last read its clocks for a begin */
 };
