@@ -374,8 +374,11 @@ cudaError_t script_enqueue(double seconds, cudaStream_t stream)
     assert_int_equal(machine.current, script.own);
     assert_false(machine.capturing);
     cudaError_t code = script_call();
+    double *end = &machine.ends[machine.enqueued++ % QUEUE];
+    machine.host = fmax(machine.host, *end);
     if (code == cudaSuccess)
         machine.device = fmax(machine.device, machine.host) + seconds;
+    *end = machine.device;
     return code;
 }
 

@@ -267,6 +267,26 @@ static void iterations_run_at_the_device_s_pace(void **state)
     record_clear(&record);
 }
 
+/* A slow device leaves the host waiting for room in the queue, which is not what a launch takes. */
+static void the_host_s_pace_is_its_own(void **state)
+{
+    (void)state;
+    enum { ITERATIONS = 3000 };
+    static const struct work_ops ops = {.iterate = empty_iterate};
+    static double seconds[ITERATIONS];
+    struct work work = {.ops = &ops, .energy_given = NAN};
+    struct record record;
+    struct error error;
+    record_init(&record);
+    script.empty_time = 20.0 * script.call_time;
+    assert_int_equal(timing_run(&device, &work, false, 10, seconds, NULL, &error), STATUS_OK);
+    assert_int_equal(timing_run(&device, &work, false, ITERATIONS, seconds, &record, &error),
+                     STATUS_OK);
+    assert_in_range(1e9 * record.host_time, 1e9 * script.call_time, 1.2e9 * script.call_time);
+    assert_near(seconds[ITERATIONS - 1], script.empty_time);
+    record_clear(&record);
+}
+
 /* ---- the counts of records, likewise ---- */
 
 enum { FP32_ROW = 1, FP32_THREADS = 1024, FP32_ITERATIONS = 10 };
@@ -877,6 +897,7 @@ int main(void)
         TEST(the_best_sample_counts_and_the_median_shows),
         TEST(theory_goes_by_the_clock_that_was_counted),
         TEST(iterations_run_at_the_device_s_pace),
+        TEST(the_host_s_pace_is_its_own),
         TEST(a_profiler_stands_by_between_rows),
         TEST(a_profiler_that_tells_what_was_does_not_stand_by),
         TEST(sums_of_products_stay_wide),
