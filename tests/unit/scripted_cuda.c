@@ -350,8 +350,10 @@ cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
     return code == cudaSuccess ? allocate(memory, bytes, HOST) : code;
 }
 
+/* That it takes NULL is nowhere said. */
 cudaError_t cudaFreeHost(void *memory)
 {
+    assert_non_null(memory);
     return release(memory, HOST);
 }
 
