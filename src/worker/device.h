@@ -16,8 +16,8 @@
 #include "../workload.h"
 #include "fill.h"
 
-/* s: long enough for power and clock to settle, short enough for all roofs of all devices. */
-#define ROOF_WINDOW 0.03
+/* s: long enough for eight samples, short enough for all roofs of eight devices in turn. */
+#define ROOF_WINDOW 0.02
 
 struct device_state; /* the table's own */
 struct work;         /* the table's own: one configuration, allocated and ready to run */

@@ -37,7 +37,7 @@ bf16 tensor wgmma = 97 %, bf16 tensor library
 fp8 tensor wgmma = 97 %, fp8 tensor library
 int8 tensor wgmma = 97 %, int8 tensor library
 INI
-seconds_most=20 # for each device
+seconds_most=20 # for all devices of the node
 
 gpus=0
 if [ -x "$build/bin/roofsweep-worker-cuda" ]; then
@@ -50,9 +50,9 @@ mpirun -n "$ranks" --oversubscribe --bind-to none "$build/bin/roofsweep" --quiet
     { cat report; exit 1; }
 end=$(date +%s.%N)
 echo "$begin $end $ranks $gpus" | awk -v most=$seconds_most '{
-    each = ($2 - $1) / $3
-    note = each <= most ? ", of " most " s" : ": MORE THAN " most " s"
-    printf "%d rank(s): roofs in %.1f s, start-up included, %.1f s each%s\n", $3, $2 - $1, each, $4 ? note : ""
+    seconds = $2 - $1
+    note = seconds <= most ? ", of " most " s" : ": MORE THAN " most " s"
+    printf "%d rank(s): roofs in %.1f s, start-up included%s\n", $3, seconds, $4 ? note : ""
 }'
 [ -z "$keep" ] || cp roofs.nc "$keep"
 "$python" "$root/postproc/roofs.py" roofs.nc --targets targets.ini

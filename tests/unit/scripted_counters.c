@@ -12,7 +12,7 @@
 int nvml_processes(struct nvml *nvml)
 {
     (void)nvml;
-    return 1;
+    return script.processes;
 }
 
 double nvml_energy(struct nvml *nvml)
@@ -45,7 +45,7 @@ void counters_close(struct counters *counters)
 {
     if (!counters)
         return;
-    machine.opened = false;
+    machine.opened = machine.tried = false;
     machine.attached = false;
 }
 
@@ -101,12 +101,15 @@ enum status counters_collect_each(struct counters *counters, enum quantity tenso
     return STATUS_OK;
 }
 
-/* The preflight. */
+/* The first is the preflight. */
 enum status counters_collect(struct counters *counters, enum quantity tensor,
                              const struct counters_work *work, double values[QUANTITY_COUNT],
                              char problem[COUNTERS_TEXT], struct error *error)
 {
-    (void)counters, (void)tensor, (void)values;
+    if (machine.tried)
+        return counters_collect_each(counters, tensor, work, 1, (double(*)[QUANTITY_COUNT])values,
+                                     problem, error);
+    machine.tried = true;
     TRY(work->prepare(work->argument, error));
     TRY(work->run(work->argument, error));
     snprintf(problem, COUNTERS_TEXT, "%s", script.preflight);

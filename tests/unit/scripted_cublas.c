@@ -37,6 +37,7 @@ struct matrix {
 
 struct preference {
     size_t workspace;
+    uint32_t reductions;
 };
 
 /* What its documentation offers on such a chip. */
@@ -120,8 +121,9 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
 {
-    return cublas_create(preference, &(struct preference){0}, sizeof(struct preference),
-                         &machine.preferences);
+    return cublas_create(preference,
+                         &(struct preference){.reductions = CUBLASLT_REDUCTION_SCHEME_MASK},
+                         sizeof(struct preference), &machine.preferences);
 }
 
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference)
@@ -134,9 +136,14 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                                                     const void *value, size_t bytes)
 {
     struct preference *own = (struct preference *)preference;
-    assert_int_equal(attribute, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
-    assert_int_equal(bytes, sizeof own->workspace);
-    memcpy(&own->workspace, value, bytes);
+    if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) {
+        assert_int_equal(bytes, sizeof own->reductions);
+        memcpy(&own->reductions, value, bytes);
+    } else {
+        assert_int_equal(attribute, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+        assert_int_equal(bytes, sizeof own->workspace);
+        memcpy(&own->workspace, value, bytes);
+    }
     return cublas_call();
 }
 
@@ -179,14 +186,19 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
     return cublas_destroy(layout, &machine.layouts);
 }
 
-/* A^T B, of the shapes and alignments that the tensor units of all types take. */
+static uint64_t depth(const struct operation *operation, const struct matrix *a)
+{
+    return operation->transposed ? a->rows : a->columns;
+}
+
+/* A^T B or A B, of the shapes and alignments that the tensor units take. */
 static const struct product_type *product_find(const struct operation *operation,
                                                const struct matrix *a, const struct matrix *b,
                                                const struct matrix *d)
 {
     const struct matrix *const all[] = {a, b, d};
-    assert_true(operation->transposed);
-    assert_true(a->rows == b->rows && a->columns == d->rows && b->columns == d->columns);
+    assert_true(depth(operation, a) == b->rows && b->columns == d->columns);
+    assert_true(a->rows * a->columns == b->rows * d->rows);
     assert_int_equal(a->type, b->type);
     for (int i = 0; i < 3; ++i) {
         assert_true(all[i]->leading >= (int64_t)all[i]->rows);
@@ -228,6 +240,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
         status = CUBLAS_STATUS_NOT_SUPPORTED;
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
+    script.reductions = ((struct preference *)preference)->reductions;
     *found = wanted < SCRIPT_ALGORITHMS ? wanted : SCRIPT_ALGORITHMS;
     for (int i = 0; i < *found; ++i)
         results[i] = (cublasLtMatmulHeuristicResult_t){
@@ -258,7 +271,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     const struct matrix *of_a = (struct matrix *)a_layout, *of_b = (struct matrix *)b_layout,
                         *of_d = (struct matrix *)d_layout;
     const struct product_type *type = product_find(own, of_a, of_b, of_d);
-    double flops = 2.0 * (double)of_d->rows * (double)of_d->columns * (double)of_a->rows;
+    double flops = 2.0 * (double)of_d->rows * (double)of_d->columns * (double)depth(own, of_a);
     int choice = (int)algorithm->data[0];
     assert_non_null(handle);
     assert_ptr_equal(c, d);
@@ -283,4 +296,31 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
                             .pace = type->pace * (choice == script.best.algorithm ? 1.0 : 0.9)},
         stream);
     return code == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+/* ---- what an algorithm says of itself ---- */
+
+cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t *algorithm,
+                                                 cublasLtMatmulAlgoCapAttributes_t attribute,
+                                                 void *value, size_t bytes, size_t *written)
+{
+    const uint64_t flags = CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA;
+    assert_int_equal(algorithm->data[1], ALGORITHM_MARK);
+    assert_int_equal(attribute, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS);
+    assert_int_equal(bytes, sizeof flags);
+    memcpy(value, &flags, bytes);
+    *written = bytes;
+    return cublas_call();
+}
+
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algorithm,
+                                                    cublasLtMatmulAlgoConfigAttributes_t attribute,
+                                                    void *value, size_t bytes, size_t *written)
+{
+    const int32_t number = (int32_t)algorithm->data[0];
+    assert_int_equal(attribute, CUBLASLT_ALGO_CONFIG_ID);
+    assert_int_equal(bytes, sizeof number);
+    memcpy(value, &number, bytes);
+    *written = bytes;
+    return cublas_call();
 }

@@ -67,6 +67,7 @@ void script_reset(void)
         .jitter = {1.0, 1.0, 1.0, 1.0},
         .sm_clock = 1.98e9,
         .memory_clock = 3.2e9,
+        .processes = 1,
         .preflight = "counted",
         .collection = "counted",
         .absent = QUANTITY_COUNT,
@@ -349,8 +350,10 @@ cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
     return code == cudaSuccess ? allocate(memory, bytes, HOST) : code;
 }
 
+/* That it takes NULL is nowhere said. */
 cudaError_t cudaFreeHost(void *memory)
 {
+    assert_non_null(memory);
     return release(memory, HOST);
 }
 
@@ -373,8 +376,11 @@ cudaError_t script_enqueue(double seconds, cudaStream_t stream)
     assert_int_equal(machine.current, script.own);
     assert_false(machine.capturing);
     cudaError_t code = script_call();
+    double *end = &machine.ends[machine.enqueued++ % QUEUE];
+    machine.host = fmax(machine.host, *end);
     if (code == cudaSuccess)
         machine.device = fmax(machine.device, machine.host) + seconds;
+    *end = machine.device;
     return code;
 }
 

@@ -39,6 +39,7 @@ struct script {
     } best;
     double jitter[SCRIPT_JITTER]; /* factors of the times of one run after the other, in turn */
     double sm_clock, memory_clock;
+    int processes; /* that compute on the device, this one included */
 
     /* What fails. */
     const char *refused; /* kernels and products with this in their labels; NULL: none */
@@ -55,6 +56,7 @@ struct script {
 
     /* What happened. */
     int calls, collections, afresh; /* afresh: attached for the collection */
+    unsigned reductions;            /* that the last product's algorithms may use */
     bool ran[ROOF_KINDS];
     double begin_time; /* s since the epoch, when the device last read its clocks for a begin */
 };

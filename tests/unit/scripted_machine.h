@@ -18,6 +18,7 @@ enum {
     LOADED = 512,
     CAPABILITY = 90,
     MULTIPROCESSORS = 132,
+    QUEUE = 1000,             /* launches and the like that wait for the device */
     SHARED_BYTES = 228 << 10, /* of each multiprocessor; L1 is a little larger */
     L2_BYTES = 50 << 20
 };
@@ -34,6 +35,8 @@ struct allocation {
 /* What there is now. */
 extern struct machine {
     double host, device; /* s: now, and when all that is enqueued will be done */
+    double ends[QUEUE];  /* when each of what was enqueued last will be */
+    size_t enqueued;
     int current;
     bool context[DEVICES], mapped, capturing;
     cudaError_t last_error;
@@ -47,7 +50,7 @@ extern struct machine {
         int choice;
     } loaded[LOADED]; /* code; the first `loads` */
     size_t loads;
-    bool opened, attached, stand_by;                              /* counters */
+    bool opened, tried, attached, stand_by;                       /* counters */
     double counts[QUANTITY_COUNT], counts_before[QUANTITY_COUNT]; /* of the last two works */
 } machine;
 

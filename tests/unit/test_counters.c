@@ -29,9 +29,19 @@ static struct script {
     int attached, finalized, runs, enabled, disabled;
     char names[8][8]; /* of the ranges pushed last */
     bool nameless;    /* the image knows no names */
-    bool config_once; /* after each enabling only */
+    bool config_once; /* after each enabling only: later it is refused, */
+    bool config_kept; /* or without effect: what was not asked for at first has no value */
     int configured;   /* the enabling that was configured last */
 } script;
+
+/* The host's part: a set that takes three passes, and finds 7 for every metric, 7 more in
+ * each further range. */
+enum { PASSES = 3, EACH = 7 };
+struct metric_set {
+    const char *const *metrics;
+    size_t count;
+};
+static struct metric_set the_set, configured_set;
 
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
                                            CUpti_BuffersCallbackCompleteFunc completed)
@@ -134,6 +144,8 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *pa
     script.range = parameters->range;
     if (script.config_once && script.configured == script.enabled)
         return CUPTI_ERROR_INVALID_OPERATION;
+    if (!script.config_kept || script.configured != script.enabled)
+        configured_set = the_set;
     script.configured = script.enabled;
     return CUPTI_SUCCESS;
 }
@@ -160,15 +172,6 @@ CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
     (void)parameters;
     return CUPTI_SUCCESS;
 }
-
-/* The host's part: a set that takes three passes, and finds 7 for every metric, 7 more in
- * each further range. */
-enum { PASSES = 3, EACH = 7 };
-struct metric_set {
-    const char *const *metrics;
-    size_t count;
-};
-static struct metric_set the_set;
 
 CUptiResult metric_set_create(const char *chip, const uint8_t *availability,
                               const char *const *metrics, size_t count, struct metric_set **set)
@@ -203,14 +206,20 @@ size_t metric_set_passes(const struct metric_set *set)
     return PASSES;
 }
 
+static bool metric_is_counted(const char *metric)
+{
+    bool configured = false;
+    for (size_t i = 0; i < configured_set.count; ++i)
+        configured |= strcmp(configured_set.metrics[i], metric) == 0;
+    return configured && !(script.lacking && strstr(metric, script.lacking));
+}
+
 CUptiResult metric_set_evaluate(struct metric_set *set, const uint8_t *image, size_t size,
                                 size_t range, double *values)
 {
     (void)image, (void)size;
     for (size_t i = 0; i < set->count; ++i)
-        values[i] = script.lacking && strstr(set->metrics[i], script.lacking)
-                        ? NAN
-                        : EACH * (double)(range + 1);
+        values[i] = metric_is_counted(set->metrics[i]) ? EACH * (double)(range + 1) : NAN;
     return CUPTI_SUCCESS;
 }
 
@@ -561,6 +570,30 @@ static void standing_by_may_be_in_the_way(void **state)
     assert_int_equal(script.finalized, script.attached);
 }
 
+/* Told anew without effect, it has no value for what it was not told at first. */
+static void what_was_not_told_is_counted_afresh(void **state)
+{
+    (void)state;
+    char text[COUNTERS_TEXT];
+    double values[QUANTITY_COUNT];
+    struct error error;
+    const struct counters_work work = {prepare, run, NULL};
+    struct counters *counters = counters_open(0, NULL, text);
+    counters_stand_by(counters, true);
+    script.config_kept = true;
+    assert_string_equal(collect_again(counters, false), "counted");
+    assert_true(counters_attached(counters));
+    script.runs = 0;
+    assert_int_equal(counters_collect(counters, QUANTITY_TENSOR_FP16, &work, values, text, &error),
+                     STATUS_OK);
+    assert_string_equal(text, "counted");
+    assert_true(values[QUANTITY_TENSOR_FP16] == EACH);
+    assert_false(counters_attached(counters));
+    assert_int_equal(script.enabled, script.disabled);
+    counters_close(counters);
+    assert_int_equal(script.finalized, script.attached);
+}
+
 /* Where it cannot even be enabled, nothing stays behind. */
 static void what_cannot_begin_leaves_nothing(void **state)
 {
@@ -593,6 +626,7 @@ int main(void)
         cmocka_unit_test_setup(another_number_of_launches_shows, set_up),
         cmocka_unit_test_setup(it_stands_by_if_told, set_up),
         cmocka_unit_test_setup(standing_by_may_be_in_the_way, set_up),
+        cmocka_unit_test_setup(what_was_not_told_is_counted_afresh, set_up),
         cmocka_unit_test_setup(what_cannot_begin_leaves_nothing, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

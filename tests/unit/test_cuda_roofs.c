@@ -151,6 +151,18 @@ static void all_kinds_have_their_values(void **state)
     }
 }
 
+/* The devices of a node measure alone in turn: eight of them, ten seconds. */
+static void all_roofs_are_measured_soon(void **state)
+{
+    (void)state;
+    tune_all(false);
+    double begin = clock_monotonic();
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        if (found[kind])
+            measure(roof_kinds[kind].name);
+    assert_true(clock_monotonic() - begin < 1.3);
+}
+
 static void launches_have_their_times(void **state)
 {
     (void)state;
@@ -253,6 +265,111 @@ static void iterations_run_at_the_device_s_pace(void **state)
         assert_true(isnan(record.profiler_ratio) && isnan(record.energy));
     }
     record_clear(&record);
+}
+
+/* A slow device leaves the host waiting for room in the queue, which is not what a launch takes. */
+static void the_host_s_pace_is_its_own(void **state)
+{
+    (void)state;
+    enum { ITERATIONS = 3000 };
+    static const struct work_ops ops = {.iterate = empty_iterate};
+    static double seconds[ITERATIONS];
+    struct work work = {.ops = &ops, .energy_given = NAN};
+    struct record record;
+    struct error error;
+    record_init(&record);
+    script.empty_time = 20.0 * script.call_time;
+    assert_int_equal(timing_run(&device, &work, false, 10, seconds, NULL, &error), STATUS_OK);
+    assert_int_equal(timing_run(&device, &work, false, ITERATIONS, seconds, &record, &error),
+                     STATUS_OK);
+    assert_in_range(1e9 * record.host_time, 1e9 * script.call_time, 1.2e9 * script.call_time);
+    assert_near(seconds[ITERATIONS - 1], script.empty_time);
+    record_clear(&record);
+}
+
+/* ---- the counts of records, likewise ---- */
+
+enum { FP32_ROW = 1, FP32_THREADS = 1024, FP32_ITERATIONS = 10 };
+
+static enum status fp32_iterate(struct device_state *state, struct work *work, struct error *error)
+{
+    void *out;
+    (void)work;
+    TRY(memory_allocate(state->multiprocessors * FP32_THREADS * sizeof(float), "it", &out, error));
+    cudaError_t code = fma_kernels[FP32_ROW].launch(out, FP32_ITERATIONS, state->multiprocessors,
+                                                    FP32_THREADS, state->stream);
+    cudaFree(out);
+    return CUDA(code);
+}
+
+static void rows_count(int rows)
+{
+    static const struct work_ops ops = {.iterate = fp32_iterate};
+    const double flops = (double)fma_kernels[FP32_ROW].flops_per_iteration * FP32_ITERATIONS *
+                         FP32_THREADS * device.multiprocessors;
+    struct work work = {.ops = &ops, .precision = PRECISION_FP32};
+    for (int row = 0; row < rows; ++row) {
+        struct record record;
+        struct error error;
+        record_init(&record);
+        record.unit = UNIT_VECTOR;
+        assert_int_equal(count_run(&device, &work, false, false, &record, &error), STATUS_OK);
+        assert_string_equal(record.counters, "counted");
+        assert_true(record.flops_counted == flops);
+        record_clear(&record);
+    }
+}
+
+/* It stays after the first row, where it then counts the row's work as it did before. */
+static void a_profiler_stands_by_between_rows(void **state)
+{
+    (void)state;
+    rows_count(3);
+    assert_true(counters_attached(device.counters));
+    assert_int_equal(script.afresh, 1);
+    assert_near(device.profiler_ratio, 1.0);
+}
+
+/* The same work twice would tell the same. */
+static void a_profiler_that_tells_what_was_does_not_stand_by(void **state)
+{
+    (void)state;
+    script.stale = true;
+    rows_count(3);
+    assert_false(counters_attached(device.counters));
+    assert_int_equal(script.afresh, 3);
+}
+
+/* ---- products of records ---- */
+
+/* Partial sums of a product in pieces are never of the result's 16 bits. */
+static void sums_of_products_stay_wide(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *precision;
+        unsigned reductions;
+    } cases[] = {{"tf32", CUBLASLT_REDUCTION_SCHEME_MASK},
+                 {"fp16", CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE},
+                 {"bf16", CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char text[80];
+        struct config config;
+        struct work *work = NULL;
+        struct record record;
+        struct error error;
+        snprintf(text, sizeof text, "matmul m=64 n=128 k=4096 precision=%s", cases[i].precision);
+        assert_int_equal(config_parse(text, &config, &error), STATUS_OK);
+        record_init(&record);
+        script.best.algorithm = (int)i;
+        assert_int_equal(matmul_cublaslt_prepare(&device, &config, 1, &work, &record, &error),
+                         STATUS_OK);
+        assert_int_equal(script.reductions, cases[i].reductions);
+        assert_int_equal(record.algorithm[strlen("algo-")], '0' + (int)i);
+        assert_int_equal(record.unit, UNIT_TENSOR);
+        work->ops->release(work);
+        record_clear(&record);
+    }
 }
 
 /* ---- the fastest way ---- */
@@ -391,6 +508,18 @@ static void device_loss_is_told(const struct roof_request *request)
         for (int kind = 0; kind < ROOF_KINDS; ++kind)
             assert_false(untouched[kind]);
     }
+}
+
+/* Of hundreds of ways, so that it can be found. */
+static void the_way_that_lost_the_device_is_named(void **state)
+{
+    (void)state;
+    const struct roof_request request = {.memory[LEVEL_DRAM] = true};
+    struct error error;
+    script.lost_at = script.calls + 400;
+    assert_int_equal(roofs_tune(&device, &request, false, found, &error), STATUS_DEVICE);
+    if (!starts_with(error.text, "dram read, 1 x 4096 MiB, "))
+        fail_msg("%s", error.text);
 }
 
 static void a_lost_device_is_told(void **state)
@@ -669,6 +798,21 @@ static void a_profiler_that_stood_by_proves_nothing_wrong(void **state)
     assert_int_equal(script.afresh, COLLECTIONS); /* it does not stand by again */
 }
 
+/* A neighbour's copies end some time; counting then begins. */
+static void another_process_forbids_proofs_while_it_is_there(void **state)
+{
+    (void)state;
+    script.processes = 2;
+    tune_all(true);
+    assert_true(starts_with(device.counters_outcome, "refused: another process"));
+    assert_int_equal(script.collections, 0);
+    assert_verdicts(ROOF_UNPROVEN, NULL, ROOF_UNPROVEN);
+    script.processes = 1;
+    tune_all(true);
+    assert_string_equal(device.counters_outcome, "counted");
+    assert_verdicts(ROOF_PROVEN, NULL, ROOF_PROVEN);
+}
+
 static void without_counters_nothing_is_proven(void **state)
 {
     (void)state;
@@ -748,15 +892,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(all_kinds_have_their_values),
+        TEST(all_roofs_are_measured_soon),
         TEST(launches_have_their_times),
         TEST(the_best_sample_counts_and_the_median_shows),
         TEST(theory_goes_by_the_clock_that_was_counted),
         TEST(iterations_run_at_the_device_s_pace),
+        TEST(the_host_s_pace_is_its_own),
+        TEST(a_profiler_stands_by_between_rows),
+        TEST(a_profiler_that_tells_what_was_does_not_stand_by),
+        TEST(sums_of_products_stay_wide),
         TEST(the_fastest_way_wins),
         TEST(the_fastest_algorithm_wins),
         TEST(a_row_that_is_not_built_is_passed_over),
         TEST(a_product_that_is_not_offered_is_passed_over),
         TEST(a_lost_device_is_told),
+        TEST(the_way_that_lost_the_device_is_named),
         TEST(a_device_lost_while_it_is_measured_is_told),
         TEST(one_failure_is_survived),
         TEST(little_memory_refuses_what_needs_much),
@@ -770,6 +920,7 @@ int main(void)
         TEST(counts_prove),
         TEST(wrong_counts_contradict),
         TEST(a_profiler_that_stood_by_proves_nothing_wrong),
+        TEST(another_process_forbids_proofs_while_it_is_there),
         TEST(without_counters_nothing_is_proven),
         TEST(what_the_chip_cannot_count_is_unproven),
         TEST(only_what_is_asked_is_tuned),

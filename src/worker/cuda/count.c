@@ -73,7 +73,8 @@ static enum status try_counting(struct device_state *state, char problem[COUNTER
     return counters_collect(state->counters, QUANTITY_COUNT, &work, values, problem, error);
 }
 
-/* The memory's counters know no processes. */
+/* The memory's counters know no processes. This alone is not for ever: a neighbour that has measured
+ * its copies to this device leaves it again. */
 static const char not_alone[] =
     "refused: another process computes on this GPU and would be counted; "
     "end it (nvidia-smi names it), or ask for a GPU of your own";
@@ -82,7 +83,7 @@ enum status count_open(struct device_state *state, struct error *error)
 {
     char *outcome = state->counters_outcome;
     int device;
-    if (outcome[0])
+    if (outcome[0] && strcmp(outcome, not_alone) != 0)
         return STATUS_OK;
     TRY(CUDA(cudaGetDevice(&device)));
     if (nvml_processes(state->nvml) > 1) {
@@ -315,8 +316,9 @@ static bool counts_agree(const double first[QUANTITY_COUNT], const double second
 }
 
 /* The profiler may stand by if it then counts the same, and leaves device times alone. Each worker
- * finds that out with its first collection: it is repeated, and known kernels are timed before it,
- * with nothing attached, and after it. */
+ * finds that out with its first collection: it is repeated, after one of something else, told to
+ * count otherwise, so that nothing left of the first passes for the second; and known kernels are
+ * timed before it, with nothing attached, and after it. */
 static enum status collect_and_decide(struct device_state *state, enum quantity tensor,
                                       const struct counters_work *counted,
                                       double values[QUANTITY_COUNT], char outcome[COUNTERS_TEXT],
@@ -335,6 +337,7 @@ static enum status collect_and_decide(struct device_state *state, enum quantity 
     if (!deciding || !counters_attached(state->counters))
         return STATUS_OK;
     state->stand_by_decided = true;
+    TRY(try_counting(state, outcome_again, error));
     TRY(counters_collect(state->counters, tensor, counted, again, outcome_again, error));
     if (!counts_agree(values, again))
         count_never_stand_by(state);

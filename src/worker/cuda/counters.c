@@ -515,6 +515,18 @@ static void forget(double (*values)[QUANTITY_COUNT], size_t ranges)
             values[i][j] = NAN;
 }
 
+/* A quantity that is wanted, and that the chip has, without a value. */
+static bool any_missing(const struct counters *counters, const struct collection *collection,
+                        double (*values)[QUANTITY_COUNT], size_t ranges)
+{
+    for (size_t i = 0; i < ranges; ++i)
+        for (int j = 0; j < QUANTITY_COUNT; ++j)
+            if (collection->wanted[j] && counters_have(counters, (enum quantity)j) &&
+                isnan(values[i][j]))
+                return true;
+    return false;
+}
+
 static enum status collect_ranges(struct counters *counters, enum quantity tensor,
                                   const struct counters_work *works, size_t count, bool by_launch,
                                   size_t ranges, double (*values)[QUANTITY_COUNT],
@@ -532,8 +544,11 @@ static enum status collect_ranges(struct counters *counters, enum quantity tenso
     snprintf(problem, COUNTERS_TEXT, "counted");
     enum status status =
         collect(counters, &session, collection->set, works, count, values, problem, error);
-    if (status == STATUS_OK && strcmp(problem, "counted") != 0 && stood_by) {
-        /* It may be that it cannot be told anew what to do: it has left, and tries afresh. */
+    if (status == STATUS_OK && stood_by &&
+        any_missing(counters, collection, values, ranges)) { /* all are, where it failed */
+        /* It may be that it cannot be told anew what to do: it leaves, and tries afresh. */
+        profiler_disable(&counters->profiler);
+        forget(values, ranges);
         session = (struct session){.by_launch = by_launch, .ranges = ranges};
         snprintf(problem, COUNTERS_TEXT, "counted");
         status = collect(counters, &session, collection->set, works, count, values, problem, error);

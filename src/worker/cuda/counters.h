@@ -55,7 +55,8 @@ enum status counters_collect_launches(struct counters *counters, enum quantity t
 /* From the next collection on the profiler stays in the process between collections, idle: attaching
  * it costs far more than counting, and the processes of a node wait for each other over it. false:
  * it leaves at once. After a failed collection it leaves in any case. One that fails where it stood
- * by is repeated; if that succeeds, it does not stand by again. */
+ * by, or that leaves a quantity without value, is repeated; if that succeeds, it does not stand by
+ * again. */
 void counters_stand_by(struct counters *counters, bool stand_by);
 /* Whether it is in the process now; takes NULL. */
 bool counters_attached(const struct counters *counters);

@@ -170,9 +170,13 @@ enum status matmul_plain_prepare(struct device_state *state, const struct config
     return STATUS_OK;
 }
 
+/* A product in pieces adds them up in the type of its sums, not in a narrower one of its result. */
 static enum status operation_describe(struct matmul_work *m, struct error *error)
 {
     const struct format *format = &formats[m->shape.precision];
+    const uint32_t reductions = format->data == format->scale
+                                    ? CUBLASLT_REDUCTION_SCHEME_MASK
+                                    : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     uint64_t rows = (uint64_t)m->shape.m, columns = (uint64_t)m->shape.n;
     uint64_t inner = (uint64_t)m->shape.k;
     TRY(CUBLAS(cublasLtCreate(&m->handle)));
@@ -184,6 +188,9 @@ static enum status operation_describe(struct matmul_work *m, struct error *error
     TRY(CUBLAS(
         cublasLtMatrixLayoutCreate(&m->y_layout, format->data, columns, rows, (int64_t)columns)));
     TRY(CUBLAS(cublasLtMatmulPreferenceCreate(&m->preference)));
+    TRY(CUBLAS(cublasLtMatmulPreferenceSetAttribute(m->preference,
+                                                    CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                                    &reductions, sizeof reductions)));
     return CUBLAS(cublasLtMatmulPreferenceSetAttribute(m->preference,
                                                        CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                        &workspace_most, sizeof workspace_most));

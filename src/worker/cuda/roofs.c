@@ -14,8 +14,8 @@ static const struct roof_family *const families[] = {
 };
 enum { FAMILIES = sizeof families / sizeof *families, SAMPLES_LEAST = 5, SAMPLES_MAX = 64 };
 
-static const double trial_time = 1e-3;              /* s, one run of a candidate */
-static const double sample_time = ROOF_WINDOW / 12; /* s, one sample of a measurement */
+static const double trial_time = 1e-3;             /* s, one run of a candidate */
+static const double sample_time = ROOF_WINDOW / 8; /* s, one sample of a measurement */
 
 enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size_t bytes,
                           struct error *error)
@@ -154,6 +154,8 @@ static enum status winner_find(struct roofs *roofs, int kind, int candidates, st
         enum status status = trial(roofs, kind, i, &tried, best, &rate, &reason);
         if (status == STATUS_DEVICE) {
             *error = reason;
+            error_prefix(error, "%s, %s", roof_kinds[kind].name,
+                         *tried.way.text ? tried.way.text : "before its first run");
             return status;
         }
         if (status && !refusal) {
@@ -374,7 +376,7 @@ void roofs_release(struct device_state *state)
 static enum status warm_up(struct roofs *roofs, const struct winner *winner, double start,
                            double *each, struct error *error)
 {
-    const double settling = 0.015, margin = 0.5e-3; /* s */
+    const double settling = 0.010, margin = 0.5e-3; /* s */
     double end = start > 0.0 ? start - margin : clock_epoch() + settling;
     do {
         double begin = clock_monotonic(), seconds;

@@ -175,7 +175,8 @@ static void transfer_close(struct roofs *roofs)
         return;
     if (transfer->remote)
         remote_close(transfer);
-    cudaFreeHost(transfer->host);
+    if (transfer->host)
+        cudaFreeHost(transfer->host);
     free(transfer);
 }
 

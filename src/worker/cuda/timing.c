@@ -113,8 +113,9 @@ static enum status enqueue_iteration(struct device_state *state, struct work *wo
 /* The host takes longer to launch small kernels than the device to run them: timed as they come,
  * they would show the host's pace. So the device is kept waiting until a chunk of iterations is
  * enqueued, and then runs them back to back. A chunk is what the host enqueues in 1.5 ms: few
- * enough launches for the stream's queue, which holds about a thousand. The clock is read where all
- * of it begins and ends. */
+ * enough launches for the stream's queue, which holds about a thousand. Where the device is slower,
+ * later chunks find the queue full, and the host waits: its own pace is that of the fastest chunk.
+ * The clock is read where all of it begins and ends. */
 static enum status enqueue(struct device_state *state, struct work *work, bool cold, int iterations,
                            bool stamped, double *host_time, struct error *error)
 {
@@ -127,10 +128,11 @@ static enum status enqueue(struct device_state *state, struct work *work, bool c
             TRY(CUDA(kernel_delay(least + margin * estimate * (last - first), state->stream)));
         if (stamped && first == 0)
             TRY(timing_stamp(state, TIMING_BEGIN, error));
-        double begin = clock_monotonic();
+        double begin = clock_monotonic(), spent = 0.0;
         for (int i = first; i < last; ++i)
-            TRY(enqueue_iteration(state, work, cold, &state->events[2 * i], host_time, error));
+            TRY(enqueue_iteration(state, work, cold, &state->events[2 * i], &spent, error));
         double each = (clock_monotonic() - begin) / (last - first);
+        *host_time = fmin(*host_time, spent / (last - first));
         work->enqueue_time = estimate > 0.0 ? fmin(work->enqueue_time, each) : each;
     }
     return stamped ? timing_stamp(state, TIMING_END, error) : STATUS_OK;
@@ -162,7 +164,7 @@ static void conditions_record(struct device_state *state, cudaEvent_t last, stru
 enum status timing_run(struct device_state *state, struct work *work, bool cold, int iterations,
                        double *seconds, struct record *record, struct error *error)
 {
-    double host_time = 0.0;
+    double host_time = INFINITY;
     TRY(timing_reserve(state, 2 * iterations, error));
     if (cold)
         TRY(flush_reserve(state, error));
@@ -175,7 +177,7 @@ enum status timing_run(struct device_state *state, struct work *work, bool cold,
         conditions_record(state, state->events[2 * iterations - 1], record);
     TRY(CUDA(cudaStreamSynchronize(state->stream)));
     if (record) {
-        record->host_time = host_time / iterations;
+        record->host_time = host_time;
         record->profiler_ratio = counters_attached(state->counters) ? state->profiler_ratio : NAN;
         TRY(timing_clock(state, &record->sm_clock_counted, error));
         energy_record(work, nvml_energy(state->nvml), record);
