@@ -7,7 +7,7 @@
 /* A warp moves one chunk at a time: `loads` accesses of 16 bytes a lane, all in flight together.
  * Four cover the latency of HBM with few warps; one, in many short blocks, walks through memory in
  * order, which writes prefer. Chunks divide 4096 bytes: no tail. */
-template <int loads> constexpr size_t chunk_bytes = (size_t)loads * 32 * sizeof(float4);
+template <int loads> constexpr int chunk_bytes = loads * 32 * (int)sizeof(float4);
 
 enum pattern { READ, WRITE, COPY, TRIAD };
 
@@ -99,12 +99,24 @@ static cudaError_t launch(void *a, const void *b, const void *c, size_t bytes, i
 enum { PIECE = 4096, STAGES = 8, AHEAD = 4 }; /* PIECE: bytes */
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-static __device__ void bulk_load(uint32_t stage, const char *from, uint32_t barrier)
+/* What L2 is told of both sides. */
+template <enum streamed streamed> static __device__ uint64_t bulk_policy()
+{
+    uint64_t policy;
+    if (streamed == ALL)
+        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    else
+        asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+static __device__ void bulk_load(uint32_t stage, const char *from, uint32_t barrier,
+                                 uint64_t policy)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n"
-                 "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%2], [%3], %1, [%0];" ::"r"(barrier),
-                 "n"((int)PIECE), "r"(stage), "l"(__cvta_generic_to_global(from))
+                 "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                 "[%2], [%3], %1, [%0], %4;" ::"r"(barrier),
+                 "n"((int)PIECE), "r"(stage), "l"(__cvta_generic_to_global(from)), "l"(policy)
                  : "memory");
 }
 
@@ -122,16 +134,17 @@ static __device__ void bulk_wait(uint32_t barrier, uint32_t phase)
     while (!is_over);
 }
 
-static __device__ void bulk_store(char *to, uint32_t stage)
+static __device__ void bulk_store(char *to, uint32_t stage, uint64_t policy)
 {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n"
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;\n"
                  "cp.async.bulk.commit_group;" ::"l"(__cvta_generic_to_global(to)),
-                 "r"(stage), "n"((int)PIECE)
+                 "r"(stage), "n"((int)PIECE), "l"(policy)
                  : "memory");
 }
 #endif
 
-static __global__ void __launch_bounds__(1)
+template <enum streamed streamed>
+__global__ void __launch_bounds__(1)
     copy_bulk(char *a, const char *b, int64_t pieces, int64_t step, int repeat)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -139,6 +152,7 @@ static __global__ void __launch_bounds__(1)
     __shared__ uint64_t arrived[STAGES];
     uint32_t stage = (uint32_t)__cvta_generic_to_shared(buffer);
     uint32_t barrier = (uint32_t)__cvta_generic_to_shared(arrived);
+    uint64_t policy = bulk_policy<streamed>();
     for (int i = 0; i < STAGES; ++i)
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier + i * 8) : "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -148,14 +162,14 @@ static __global__ void __launch_bounds__(1)
         if (n < mine) { /* its stage is free once all but the last few stores have read theirs */
             int i = (int)(n % STAGES);
             asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(STAGES - AHEAD - 1) : "memory");
-            bulk_load(stage + i * PIECE, b + in * PIECE, barrier + i * 8);
+            bulk_load(stage + i * PIECE, b + in * PIECE, barrier + i * 8, policy);
             in += step;
             in -= in >= pieces ? pieces : 0;
         }
         if (n >= AHEAD) {
             int i = (int)((n - AHEAD) % STAGES);
             bulk_wait(barrier + i * 8, (uint32_t)((n - AHEAD) / STAGES));
-            bulk_store(a + out * PIECE, stage + i * PIECE);
+            bulk_store(a + out * PIECE, stage + i * PIECE, policy);
             out += step;
             out -= out >= pieces ? pieces : 0;
         }
@@ -165,6 +179,7 @@ static __global__ void __launch_bounds__(1)
 }
 
 /* Without a number of blocks each fills its stages once. */
+template <enum streamed streamed>
 static cudaError_t launch_bulk(void *a, const void *b, const void *, size_t bytes, int repeat,
                                int blocks, int, cudaStream_t stream)
 {
@@ -174,23 +189,29 @@ static cudaError_t launch_bulk(void *a, const void *b, const void *, size_t byte
     int64_t grid = blocks > 0 ? blocks : (pieces * repeat + STAGES - 1) / STAGES;
     if (grid > INT_MAX)
         return cudaErrorInvalidValue;
-    cudaError_t code = image_check((const void *)copy_bulk, 90);
+    cudaError_t code = image_check((const void *)copy_bulk<streamed>, 90);
     if (code != cudaSuccess)
         return code;
-    cudaFuncSetAttribute(copy_bulk, cudaFuncAttributePreferredSharedMemoryCarveout,
+    cudaFuncSetAttribute(copy_bulk<streamed>, cudaFuncAttributePreferredSharedMemoryCarveout,
                          cudaSharedmemCarveoutMaxShared);
-    copy_bulk<<<(unsigned)grid, 1, 0, stream>>>((char *)a, (const char *)b, pieces, grid % pieces,
-                                                repeat);
+    copy_bulk<streamed><<<(unsigned)grid, 1, 0, stream>>>((char *)a, (const char *)b, pieces,
+                                                          grid % pieces, repeat);
     return cudaGetLastError();
 }
 
 #define ROW(name, what, arrays, moved, pattern, loads)                                             \
     {                                                                                              \
-        name, what, arrays, moved, 70, 0, false, launch<pattern, loads, NOTHING>                   \
+        name, what, chunk_bytes<loads>, arrays, moved, 70, 0, false,                               \
+            launch<pattern, loads, NOTHING>                                                        \
     }
 #define STREAM(name, what, arrays, moved, pattern, loads, streamed)                                \
     {                                                                                              \
-        name, what, arrays, moved, 70, 0, true, launch<pattern, loads, streamed>                   \
+        name, what, chunk_bytes<loads>, arrays, moved, 70, 0, true,                                \
+            launch<pattern, loads, streamed>                                                       \
+    }
+#define BULK(what, streamed)                                                                       \
+    {                                                                                              \
+        "copy", what, PIECE, 2, 2, 90, 1, true, launch_bulk<streamed>                              \
     }
 const struct memory_kernel memory_kernels[] = {
     ROW("read", "4 in flight", 1, 1, READ, 4),
@@ -202,14 +223,17 @@ const struct memory_kernel memory_kernels[] = {
     ROW("triad", "4 in flight", 3, 3, TRIAD, 4),
     ROW("triad", "1 in flight", 3, 3, TRIAD, 1),
     STREAM("read", "4 in flight, streamed", 1, 1, READ, 4, LOADS),
+    STREAM("write", "4 in flight, streamed", 1, 1, WRITE, 4, ALL),
+    STREAM("write", "1 in flight, streamed", 1, 1, WRITE, 1, ALL),
     STREAM("copy", "4 in flight, streamed", 2, 2, COPY, 4, ALL),
     STREAM("copy", "2 in flight, streamed", 2, 2, COPY, 2, ALL),
     STREAM("copy", "1 in flight, streamed", 2, 2, COPY, 1, ALL),
     STREAM("copy", "2 in flight, loads streamed", 2, 2, COPY, 2, LOADS),
-    {"copy", "bulk copies of 4096 bytes, 4 in flight", 2, 2, 90, 1, true, launch_bulk},
+    BULK("bulk copies of 4096 bytes, 4 in flight", NOTHING),
+    BULK("bulk copies of 4096 bytes, 4 in flight, streamed", ALL),
     STREAM("triad", "4 in flight, streamed", 3, 3, TRIAD, 4, ALL),
     STREAM("triad", "2 in flight, streamed", 3, 3, TRIAD, 2, ALL),
     STREAM("triad", "1 in flight, streamed", 3, 3, TRIAD, 1, ALL),
     STREAM("triad", "2 in flight, loads streamed", 3, 3, TRIAD, 2, LOADS),
-    {NULL, NULL, 0, 0, 0, 0, false, NULL},
+    {NULL, NULL, 0, 0, 0, 0, 0, false, NULL},
 };

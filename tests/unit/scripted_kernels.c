@@ -124,15 +124,15 @@ MEMORY(6)
 MEMORY(7)
 MEMORY(8)
 const struct memory_kernel memory_kernels[] = {
-    {"read", "4 in flight", 1, 1, 70, 0, false, memory_0},
-    {"read", "1 in flight", 1, 1, 70, 0, false, memory_1},
-    {"write", "4 in flight", 1, 1, 70, 0, false, memory_2},
-    {"copy", "4 in flight", 2, 2, 70, 0, false, memory_3},
-    {"copy", "1 in flight", 2, 2, 70, 0, false, memory_4},
-    {"triad", "1 in flight", 3, 3, 70, 0, false, memory_5},
-    {"read", "streamed", 1, 1, 70, 0, true, memory_6},
-    {"copy", "bulk", 2, 2, 90, 1, true, memory_7},
-    {"copy", "of a later chip", 2, 2, 100, 0, true, memory_8},
+    {"read", "4 in flight", 2048, 1, 1, 70, 0, false, memory_0},
+    {"read", "1 in flight", 512, 1, 1, 70, 0, false, memory_1},
+    {"write", "4 in flight", 2048, 1, 1, 70, 0, false, memory_2},
+    {"copy", "4 in flight", 2048, 2, 2, 70, 0, false, memory_3},
+    {"copy", "1 in flight", 512, 2, 2, 70, 0, false, memory_4},
+    {"triad", "1 in flight", 512, 3, 3, 70, 0, false, memory_5},
+    {"read", "streamed", 2048, 1, 1, 70, 0, true, memory_6},
+    {"copy", "bulk", 4096, 2, 2, 90, 1, true, memory_7},
+    {"copy", "of a later chip", 512, 2, 2, 100, 0, true, memory_8},
     {0},
 };
 
@@ -168,7 +168,7 @@ static cudaError_t shared_run(const void *data, size_t bytes, int repeat, int bl
 }
 
 const struct onchip_kernel onchip_kernels[] = {
-    {"l1 read", l1_run}, {"shared read", shared_run}, {0}};
+    {"l1 read", "16 bytes", l1_run}, {"shared read", "16 bytes", shared_run}, {0}};
 
 /* ---- kernels of the vector and tensor units ---- */
 
