@@ -93,6 +93,9 @@ static cudaError_t memory_run(const struct memory_kernel *row, void *a, const vo
     assert_true(row->threads > 0 ? threads == row->threads : threads % 32 == 0 && threads <= 1024);
     assert_true(row->least <= CAPABILITY);
     assert_true(dram || !row->dram_only);
+    /* In a cache no two warps that are at work together may be at the same piece. */
+    int64_t most = 2048 * MULTIPROCESSORS, at_work = (int64_t)blocks * threads;
+    assert_true(dram || (at_work < most ? at_work : most) / 32 * row->piece <= (int64_t)bytes);
     for (int i = 0; i < row->arrays; ++i) {
         script_assert_filled(arrays[i], bytes, PRECISION_FP32, script.own);
         assert_ptr_not_equal(arrays[i], arrays[(i + 1) % 3]);
