@@ -41,8 +41,8 @@ __device__ static inline float total(float4 v)
 }
 
 /* The warps take turns over `chunks * repeat` chunks, so that the work stays even when one pass is
- * too short to fill the device. step: how many warps there are, modulo chunks; divisions take long,
- * and a warp may have one chunk only. */
+ * too short to fill the device. step: how many warps there are, modulo chunks: divisions take long.
+ */
 template <enum pattern pattern, int loads, enum streamed streamed>
 __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks, int64_t step,
                      int repeat)
@@ -81,14 +81,17 @@ template <enum pattern pattern, int loads, enum streamed streamed>
 static cudaError_t launch(void *a, const void *b, const void *c, size_t bytes, int repeat,
                           int blocks, int threads, cudaStream_t stream)
 {
+    const int most_passes = 65535; /* of a grid's second dimension */
     int64_t chunks = (int64_t)(bytes / chunk_bytes<loads>), warps = threads / 32;
     if (chunks < 1 || warps < 1)
         return cudaErrorInvalidValue;
-    int64_t grid = blocks > 0 ? blocks : (chunks * repeat + warps - 1) / warps;
-    if (grid > INT_MAX)
+    int64_t grid = blocks > 0 ? blocks : (chunks + warps - 1) / warps;
+    int passes = blocks > 0 ? 1 : repeat; /* each with blocks of its own, one behind the other */
+    if (grid > INT_MAX || passes > most_passes)
         return cudaErrorInvalidValue;
-    move<pattern, loads, streamed><<<(unsigned)grid, threads, 0, stream>>>(
-        (float4 *)a, (const float4 *)b, (const float4 *)c, chunks, grid * warps % chunks, repeat);
+    move<pattern, loads, streamed><<<dim3((unsigned)grid, passes), threads, 0, stream>>>(
+        (float4 *)a, (const float4 *)b, (const float4 *)c, chunks, grid * warps % chunks,
+        blocks > 0 ? repeat : 1);
     return cudaGetLastError();
 }
 
