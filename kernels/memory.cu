@@ -11,20 +11,20 @@ template <int loads> constexpr int chunk_bytes = loads * 32 * (int)sizeof(float4
 
 enum pattern { READ, WRITE, COPY, TRIAD };
 
-/* Data that nobody comes back to, said for nothing, for what is loaded, or for what is stored too:
- * L2 then gives such lines up before others. */
-enum streamed { NOTHING, LOADS, ALL };
+/* Data that nobody comes back to, said for nothing, for what is loaded, for both, or for what is
+ * stored: L2 then gives such lines up before others. */
+enum streamed { NOTHING, LOADS, ALL, STORES };
 
 /* Through L2 only: a cache level is measured by its own hits, and L1 must not answer in its place.
  */
 template <enum streamed streamed> __device__ static inline float4 load(const float4 *address)
 {
-    return streamed == NOTHING ? __ldcg(address) : __ldcs(address);
+    return streamed == LOADS || streamed == ALL ? __ldcs(address) : __ldcg(address);
 }
 
 template <enum streamed streamed> __device__ static inline void store(float4 *address, float4 x)
 {
-    if (streamed == ALL)
+    if (streamed == STORES || streamed == ALL)
         __stcs(address, x);
     else
         *address = x;
@@ -232,11 +232,13 @@ const struct memory_kernel memory_kernels[] = {
     STREAM("copy", "2 in flight, streamed", 2, 2, COPY, 2, ALL),
     STREAM("copy", "1 in flight, streamed", 2, 2, COPY, 1, ALL),
     STREAM("copy", "2 in flight, loads streamed", 2, 2, COPY, 2, LOADS),
+    STREAM("copy", "2 in flight, stores streamed", 2, 2, COPY, 2, STORES),
     BULK("bulk copies of 4096 bytes, 4 in flight", NOTHING),
     BULK("bulk copies of 4096 bytes, 4 in flight, streamed", ALL),
     STREAM("triad", "4 in flight, streamed", 3, 3, TRIAD, 4, ALL),
     STREAM("triad", "2 in flight, streamed", 3, 3, TRIAD, 2, ALL),
     STREAM("triad", "1 in flight, streamed", 3, 3, TRIAD, 1, ALL),
     STREAM("triad", "2 in flight, loads streamed", 3, 3, TRIAD, 2, LOADS),
+    STREAM("triad", "2 in flight, stores streamed", 3, 3, TRIAD, 2, STORES),
     {NULL, NULL, 0, 0, 0, 0, 0, false, NULL},
 };
