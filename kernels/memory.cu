@@ -228,6 +228,7 @@ const struct memory_kernel memory_kernels[] = {
     STREAM("read", "4 in flight, streamed", 1, 1, READ, 4, LOADS),
     STREAM("write", "4 in flight, streamed", 1, 1, WRITE, 4, ALL),
     STREAM("write", "1 in flight, streamed", 1, 1, WRITE, 1, ALL),
+    STREAM("copy", "8 in flight, streamed", 2, 2, COPY, 8, ALL),
     STREAM("copy", "4 in flight, streamed", 2, 2, COPY, 4, ALL),
     STREAM("copy", "2 in flight, streamed", 2, 2, COPY, 2, ALL),
     STREAM("copy", "1 in flight, streamed", 2, 2, COPY, 1, ALL),
