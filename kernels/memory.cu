@@ -7,24 +7,24 @@
 /* A warp moves one chunk at a time: `loads` accesses of 16 bytes a lane, all in flight together.
  * Four cover the latency of HBM with few warps; one, in many short blocks, walks through memory in
  * order, which writes prefer. Chunks divide 4096 bytes: no tail. */
-template <int loads> constexpr size_t chunk_bytes = (size_t)loads * 32 * sizeof(float4);
+template <int loads> constexpr int chunk_bytes = loads * 32 * (int)sizeof(float4);
 
 enum pattern { READ, WRITE, COPY, TRIAD };
 
-/* Data that nobody comes back to, said for nothing, for what is loaded, or for what is stored too:
- * L2 then gives such lines up before others. */
-enum streamed { NOTHING, LOADS, ALL };
+/* Data that nobody comes back to, said for nothing, for what is loaded, for both, or for what is
+ * stored: L2 then gives such lines up before others. */
+enum streamed { NOTHING, LOADS, ALL, STORES };
 
 /* Through L2 only: a cache level is measured by its own hits, and L1 must not answer in its place.
  */
 template <enum streamed streamed> __device__ static inline float4 load(const float4 *address)
 {
-    return streamed == NOTHING ? __ldcg(address) : __ldcs(address);
+    return streamed == LOADS || streamed == ALL ? __ldcs(address) : __ldcg(address);
 }
 
 template <enum streamed streamed> __device__ static inline void store(float4 *address, float4 x)
 {
-    if (streamed == ALL)
+    if (streamed == STORES || streamed == ALL)
         __stcs(address, x);
     else
         *address = x;
@@ -41,8 +41,8 @@ __device__ static inline float total(float4 v)
 }
 
 /* The warps take turns over `chunks * repeat` chunks, so that the work stays even when one pass is
- * too short to fill the device. step: how many warps there are, modulo chunks; divisions take long,
- * and a warp may have one chunk only. */
+ * too short to fill the device. step: how many warps there are, modulo chunks: divisions take long.
+ */
 template <enum pattern pattern, int loads, enum streamed streamed>
 __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks, int64_t step,
                      int repeat)
@@ -81,14 +81,17 @@ template <enum pattern pattern, int loads, enum streamed streamed>
 static cudaError_t launch(void *a, const void *b, const void *c, size_t bytes, int repeat,
                           int blocks, int threads, cudaStream_t stream)
 {
+    const int most_passes = 65535; /* of a grid's second dimension */
     int64_t chunks = (int64_t)(bytes / chunk_bytes<loads>), warps = threads / 32;
     if (chunks < 1 || warps < 1)
         return cudaErrorInvalidValue;
-    int64_t grid = blocks > 0 ? blocks : (chunks * repeat + warps - 1) / warps;
-    if (grid > INT_MAX)
+    int64_t grid = blocks > 0 ? blocks : (chunks + warps - 1) / warps;
+    int passes = blocks > 0 ? 1 : repeat; /* each with blocks of its own, one behind the other */
+    if (grid > INT_MAX || passes > most_passes)
         return cudaErrorInvalidValue;
-    move<pattern, loads, streamed><<<(unsigned)grid, threads, 0, stream>>>(
-        (float4 *)a, (const float4 *)b, (const float4 *)c, chunks, grid * warps % chunks, repeat);
+    move<pattern, loads, streamed><<<dim3((unsigned)grid, passes), threads, 0, stream>>>(
+        (float4 *)a, (const float4 *)b, (const float4 *)c, chunks, grid * warps % chunks,
+        blocks > 0 ? repeat : 1);
     return cudaGetLastError();
 }
 
@@ -99,12 +102,24 @@ static cudaError_t launch(void *a, const void *b, const void *c, size_t bytes, i
 enum { PIECE = 4096, STAGES = 8, AHEAD = 4 }; /* PIECE: bytes */
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-static __device__ void bulk_load(uint32_t stage, const char *from, uint32_t barrier)
+/* What L2 is told of both sides. */
+template <enum streamed streamed> static __device__ uint64_t bulk_policy()
+{
+    uint64_t policy;
+    if (streamed == ALL)
+        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    else
+        asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+static __device__ void bulk_load(uint32_t stage, const char *from, uint32_t barrier,
+                                 uint64_t policy)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n"
-                 "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%2], [%3], %1, [%0];" ::"r"(barrier),
-                 "n"((int)PIECE), "r"(stage), "l"(__cvta_generic_to_global(from))
+                 "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                 "[%2], [%3], %1, [%0], %4;" ::"r"(barrier),
+                 "n"((int)PIECE), "r"(stage), "l"(__cvta_generic_to_global(from)), "l"(policy)
                  : "memory");
 }
 
@@ -122,16 +137,17 @@ static __device__ void bulk_wait(uint32_t barrier, uint32_t phase)
     while (!is_over);
 }
 
-static __device__ void bulk_store(char *to, uint32_t stage)
+static __device__ void bulk_store(char *to, uint32_t stage, uint64_t policy)
 {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n"
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;\n"
                  "cp.async.bulk.commit_group;" ::"l"(__cvta_generic_to_global(to)),
-                 "r"(stage), "n"((int)PIECE)
+                 "r"(stage), "n"((int)PIECE), "l"(policy)
                  : "memory");
 }
 #endif
 
-static __global__ void __launch_bounds__(1)
+template <enum streamed streamed>
+__global__ void __launch_bounds__(1)
     copy_bulk(char *a, const char *b, int64_t pieces, int64_t step, int repeat)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -139,6 +155,7 @@ static __global__ void __launch_bounds__(1)
     __shared__ uint64_t arrived[STAGES];
     uint32_t stage = (uint32_t)__cvta_generic_to_shared(buffer);
     uint32_t barrier = (uint32_t)__cvta_generic_to_shared(arrived);
+    uint64_t policy = bulk_policy<streamed>();
     for (int i = 0; i < STAGES; ++i)
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier + i * 8) : "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -148,14 +165,14 @@ static __global__ void __launch_bounds__(1)
         if (n < mine) { /* its stage is free once all but the last few stores have read theirs */
             int i = (int)(n % STAGES);
             asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(STAGES - AHEAD - 1) : "memory");
-            bulk_load(stage + i * PIECE, b + in * PIECE, barrier + i * 8);
+            bulk_load(stage + i * PIECE, b + in * PIECE, barrier + i * 8, policy);
             in += step;
             in -= in >= pieces ? pieces : 0;
         }
         if (n >= AHEAD) {
             int i = (int)((n - AHEAD) % STAGES);
             bulk_wait(barrier + i * 8, (uint32_t)((n - AHEAD) / STAGES));
-            bulk_store(a + out * PIECE, stage + i * PIECE);
+            bulk_store(a + out * PIECE, stage + i * PIECE, policy);
             out += step;
             out -= out >= pieces ? pieces : 0;
         }
@@ -165,6 +182,7 @@ static __global__ void __launch_bounds__(1)
 }
 
 /* Without a number of blocks each fills its stages once. */
+template <enum streamed streamed>
 static cudaError_t launch_bulk(void *a, const void *b, const void *, size_t bytes, int repeat,
                                int blocks, int, cudaStream_t stream)
 {
@@ -174,23 +192,29 @@ static cudaError_t launch_bulk(void *a, const void *b, const void *, size_t byte
     int64_t grid = blocks > 0 ? blocks : (pieces * repeat + STAGES - 1) / STAGES;
     if (grid > INT_MAX)
         return cudaErrorInvalidValue;
-    cudaError_t code = image_check((const void *)copy_bulk, 90);
+    cudaError_t code = image_check((const void *)copy_bulk<streamed>, 90);
     if (code != cudaSuccess)
         return code;
-    cudaFuncSetAttribute(copy_bulk, cudaFuncAttributePreferredSharedMemoryCarveout,
+    cudaFuncSetAttribute(copy_bulk<streamed>, cudaFuncAttributePreferredSharedMemoryCarveout,
                          cudaSharedmemCarveoutMaxShared);
-    copy_bulk<<<(unsigned)grid, 1, 0, stream>>>((char *)a, (const char *)b, pieces, grid % pieces,
-                                                repeat);
+    copy_bulk<streamed><<<(unsigned)grid, 1, 0, stream>>>((char *)a, (const char *)b, pieces,
+                                                          grid % pieces, repeat);
     return cudaGetLastError();
 }
 
 #define ROW(name, what, arrays, moved, pattern, loads)                                             \
     {                                                                                              \
-        name, what, arrays, moved, 70, 0, false, launch<pattern, loads, NOTHING>                   \
+        name, what, chunk_bytes<loads>, arrays, moved, 70, 0, false,                               \
+            launch<pattern, loads, NOTHING>                                                        \
     }
 #define STREAM(name, what, arrays, moved, pattern, loads, streamed)                                \
     {                                                                                              \
-        name, what, arrays, moved, 70, 0, true, launch<pattern, loads, streamed>                   \
+        name, what, chunk_bytes<loads>, arrays, moved, 70, 0, true,                                \
+            launch<pattern, loads, streamed>                                                       \
+    }
+#define BULK(what, streamed)                                                                       \
+    {                                                                                              \
+        "copy", what, PIECE, 2, 2, 90, 1, true, launch_bulk<streamed>                              \
     }
 const struct memory_kernel memory_kernels[] = {
     ROW("read", "4 in flight", 1, 1, READ, 4),
@@ -202,14 +226,20 @@ const struct memory_kernel memory_kernels[] = {
     ROW("triad", "4 in flight", 3, 3, TRIAD, 4),
     ROW("triad", "1 in flight", 3, 3, TRIAD, 1),
     STREAM("read", "4 in flight, streamed", 1, 1, READ, 4, LOADS),
+    STREAM("write", "4 in flight, streamed", 1, 1, WRITE, 4, ALL),
+    STREAM("write", "1 in flight, streamed", 1, 1, WRITE, 1, ALL),
+    STREAM("copy", "8 in flight, streamed", 2, 2, COPY, 8, ALL),
     STREAM("copy", "4 in flight, streamed", 2, 2, COPY, 4, ALL),
     STREAM("copy", "2 in flight, streamed", 2, 2, COPY, 2, ALL),
     STREAM("copy", "1 in flight, streamed", 2, 2, COPY, 1, ALL),
     STREAM("copy", "2 in flight, loads streamed", 2, 2, COPY, 2, LOADS),
-    {"copy", "bulk copies of 4096 bytes, 4 in flight", 2, 2, 90, 1, true, launch_bulk},
+    STREAM("copy", "2 in flight, stores streamed", 2, 2, COPY, 2, STORES),
+    BULK("bulk copies of 4096 bytes, 4 in flight", NOTHING),
+    BULK("bulk copies of 4096 bytes, 4 in flight, streamed", ALL),
     STREAM("triad", "4 in flight, streamed", 3, 3, TRIAD, 4, ALL),
     STREAM("triad", "2 in flight, streamed", 3, 3, TRIAD, 2, ALL),
     STREAM("triad", "1 in flight, streamed", 3, 3, TRIAD, 1, ALL),
     STREAM("triad", "2 in flight, loads streamed", 3, 3, TRIAD, 2, LOADS),
-    {NULL, NULL, 0, 0, 0, 0, false, NULL},
+    STREAM("triad", "2 in flight, stores streamed", 3, 3, TRIAD, 2, STORES),
+    {NULL, NULL, 0, 0, 0, 0, 0, false, NULL},
 };

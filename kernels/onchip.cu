@@ -2,42 +2,64 @@
 
 #include <limits.h>
 
-/* A warp takes one piece at a time: `loads` accesses of 16 bytes a lane, each of 512 bytes in one
- * piece, which L1 and shared memory answer in four cycles of 128 bytes. In the same four cycles the
- * four schedulers issue sixteen instructions; a load costs about five, with all that is around it.
- */
-static const int loads = 4, piece_bytes = loads * 32 * 16;
+/* A warp takes one piece at a time: 64 bytes a lane, in loads of 4, 8 or 16 bytes that are all in
+ * flight together. Each load is of 128, 256 or 512 bytes in one piece, which L1 and shared memory
+ * answer in one, two or four cycles of 128 bytes. In the sixteen cycles of a piece the four
+ * schedulers issue sixty-four instructions; it needs about forty at most. */
+static const int lane_bytes = 64, piece_bytes = 32 * lane_bytes;
+
+static __device__ uint32_t fold(uint32_t x)
+{
+    return x;
+}
+static __device__ uint32_t fold(uint2 x)
+{
+    return x.x ^ x.y;
+}
+static __device__ uint32_t fold(uint4 x)
+{
+    return x.x ^ x.y ^ x.z ^ x.w;
+}
 
 /* Inline PTX, so that every load is made, as it stands: through L1, which is the default. */
-struct from_l1 {
+static __device__ void load(uint32_t &x, uint64_t at)
+{
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(x) : "l"(at));
+}
+static __device__ void load(uint2 &x, uint64_t at)
+{
+    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "l"(at));
+}
+static __device__ void load(uint4 &x, uint64_t at)
+{
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "l"(at));
+}
+static __device__ void load(uint4 &x, uint32_t at)
+{
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "r"(at));
+}
+
+/* A lane's address, and what one load of it is. */
+template <typename loaded> struct from_l1 {
     typedef uint64_t address;
-    static __device__ uint4 load(address at, int offset)
-    {
-        uint4 x;
-        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-                     : "l"(at + offset));
-        return x;
-    }
+    typedef loaded word;
 };
 struct from_shared {
     typedef uint32_t address;
-    static __device__ uint4 load(address at, int offset)
-    {
-        uint4 x;
-        asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-                     : "r"(at + offset));
-        return x;
-    }
+    typedef uint4 word;
 };
 
 /* Where the block's own bytes begin. */
-static __device__ from_l1::address begin_of(from_l1, const uint4 *data, uint32_t bytes)
+template <typename word>
+static __device__ uint64_t begin_of(from_l1<word>, const uint4 *data, uint32_t bytes)
 {
     return __cvta_generic_to_global(data) + (uint64_t)blockIdx.x * bytes;
 }
-static __device__ from_shared::address begin_of(from_shared, const uint4 *data, uint32_t bytes)
+static __device__ uint32_t begin_of(from_shared, const uint4 *data, uint32_t bytes)
 {
     extern __shared__ uint4 copy[];
     const uint4 *own = data + (size_t)blockIdx.x * (bytes / sizeof *data);
@@ -51,19 +73,22 @@ template <typename memory>
 __global__ void __launch_bounds__(1024)
     go_round(const uint4 *data, uint32_t bytes, int pieces, uint32_t *out)
 {
-    typename memory::address begin = begin_of(memory(), data, bytes) + threadIdx.x % 32 * 16;
+    typedef typename memory::word word;
+    const int loads = lane_bytes / (int)sizeof(word), sums = 4;
+    typename memory::address begin =
+        begin_of(memory(), data, bytes) + threadIdx.x % 32 * (int)sizeof(word);
     typename memory::address end = begin + bytes;
     typename memory::address at = begin + threadIdx.x / 32 * piece_bytes;
-    uint32_t step = blockDim.x / 32 * piece_bytes, sum[loads] = {};
+    uint32_t step = blockDim.x / 32 * piece_bytes, sum[sums] = {};
 #pragma unroll 1
     for (int n = 0; n < pieces; ++n) {
-        uint4 x[loads];
+        word x[loads];
 #pragma unroll
         for (int i = 0; i < loads; ++i)
-            x[i] = memory::load(at, i * 512);
+            load(x[i], at + i * 32 * (int)sizeof(word));
 #pragma unroll
         for (int i = 0; i < loads; ++i)
-            sum[i] ^= x[i].x ^ x[i].y ^ x[i].z ^ x[i].w;
+            sum[i % sums] ^= fold(x[i]);
         at += step;
         at = at < end ? at : at - bytes;
     }
@@ -94,7 +119,9 @@ static cudaError_t launch(const void *data, size_t bytes, int repeat, int blocks
 }
 
 const struct onchip_kernel onchip_kernels[] = {
-    {"l1 read", launch<from_l1>},
-    {"shared read", launch<from_shared>},
-    {NULL, NULL},
+    {"l1 read", "16 bytes a load", launch<from_l1<uint4>>},
+    {"l1 read", "8 bytes a load", launch<from_l1<uint2>>},
+    {"l1 read", "4 bytes a load", launch<from_l1<uint32_t>>},
+    {"shared read", "16 bytes a load", launch<from_shared>},
+    {NULL, NULL, NULL},
 };

@@ -6,16 +6,17 @@
 #include "wgmma.cuh"
 
 /* Two warpgroups a multiprocessor, each with products of 64 rows by 256 columns: while one of them
- * waits for its last product, the tensor cores work for the other. A is the warpgroup's own, B is
- * common; both hold `steps` pieces of 32 bytes along k. Sums grow by all of them, then shrink by
- * the same, so that they stay where they began, whatever the number of iterations; integers have no
- * negative operands and wrap around.
+ * waits for its last product, the tensor cores work for the other; should both wait together, it is
+ * for 1 % of a long iteration at most. A is the warpgroup's own, B is common; both hold `steps`
+ * pieces of 32 bytes along k. Sums grow by all of them, then shrink by the same, so that they stay
+ * where they began, whatever the number of iterations; integers have no negative operands and wrap
+ * around.
  *
  * Such an instruction does 64 * 256 * 32 / (bytes of an element) multiply-adds in 128 cycles, and
  * reads 256 * 32 bytes of B, and 64 * 32 of A where that is in shared memory: 80 or 64 cycles of
  * 128 bytes. So tensor cores, not shared memory, set the pace. */
 static const int threads = 256, rows = 64, columns = 256, sums = rows * columns / 128;
-static const int steps = 4, unroll = 2;
+static const int steps = 4, unroll = 8;
 static const int a_bytes = rows * steps * 32, b_bytes = columns * steps * 32;
 
 /* Where an operand's last core matrix ends, as the descriptors place it (wgmma.cuh). */

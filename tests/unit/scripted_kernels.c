@@ -101,6 +101,9 @@ static cudaError_t memory_run(const struct memory_kernel *row, void *a, const vo
     assert_true(row->threads > 0 ? threads == row->threads : threads % 32 == 0 && threads <= 1024);
     assert_true(row->least <= CAPABILITY);
     assert_true(dram || !row->dram_only);
+    /* In a cache no two warps that are at work together may be at the same piece. */
+    int64_t most = 2048 * MULTIPROCESSORS, at_work = (int64_t)blocks * threads;
+    assert_true(dram || (at_work < most ? at_work : most) / 32 * row->piece <= (int64_t)bytes);
     for (int i = 0; i < row->arrays; ++i) {
         script_assert_filled(arrays[i], bytes, PRECISION_FP32, script.own);
         assert_ptr_not_equal(arrays[i], arrays[(i + 1) % 3]);
@@ -132,15 +135,15 @@ MEMORY(6)
 MEMORY(7)
 MEMORY(8)
 const struct memory_kernel memory_kernels[] = {
-    {"read", "4 in flight", 1, 1, 70, 0, false, memory_0},
-    {"read", "1 in flight", 1, 1, 70, 0, false, memory_1},
-    {"write", "4 in flight", 1, 1, 70, 0, false, memory_2},
-    {"copy", "4 in flight", 2, 2, 70, 0, false, memory_3},
-    {"copy", "1 in flight", 2, 2, 70, 0, false, memory_4},
-    {"triad", "1 in flight", 3, 3, 70, 0, false, memory_5},
-    {"read", "streamed", 1, 1, 70, 0, true, memory_6},
-    {"copy", "bulk", 2, 2, 90, 1, true, memory_7},
-    {"copy", "of a later chip", 2, 2, 100, 0, true, memory_8},
+    {"read", "4 in flight", 2048, 1, 1, 70, 0, false, memory_0},
+    {"read", "1 in flight", 512, 1, 1, 70, 0, false, memory_1},
+    {"write", "4 in flight", 2048, 1, 1, 70, 0, false, memory_2},
+    {"copy", "4 in flight", 2048, 2, 2, 70, 0, false, memory_3},
+    {"copy", "1 in flight", 512, 2, 2, 70, 0, false, memory_4},
+    {"triad", "1 in flight", 512, 3, 3, 70, 0, false, memory_5},
+    {"read", "streamed", 2048, 1, 1, 70, 0, true, memory_6},
+    {"copy", "bulk", 4096, 2, 2, 90, 1, true, memory_7},
+    {"copy", "of a later chip", 512, 2, 2, 100, 0, true, memory_8},
     {0},
 };
 
@@ -176,7 +179,7 @@ static cudaError_t shared_run(const void *data, size_t bytes, int repeat, int bl
 }
 
 const struct onchip_kernel onchip_kernels[] = {
-    {"l1 read", l1_run}, {"shared read", shared_run}, {0}};
+    {"l1 read", "16 bytes", l1_run}, {"shared read", "16 bytes", shared_run}, {0}};
 
 /* ---- kernels of the vector and tensor units ---- */
 

@@ -163,6 +163,20 @@ static void all_roofs_are_measured_soon(void **state)
     assert_true(clock_monotonic() - begin < 1.3);
 }
 
+/* Where one pass over the arrays is short a sample is several, so that little of it is the launch.
+ */
+static void samples_of_memory_are_long(void **state)
+{
+    (void)state;
+    const int most = 9; /* of ROOF_WINDOW / 8 each, by the trial's rate */
+    tune_all(false);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        const struct roof_kind *info = &roof_kinds[kind];
+        if (found[kind] && info->measure == ROOF_BANDWIDTH && info->level < LEVEL_COUNT)
+            assert_in_range(measure(info->name).samples, 5, most);
+    }
+}
+
 static void launches_have_their_times(void **state)
 {
     (void)state;
@@ -893,6 +907,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(all_kinds_have_their_values),
         TEST(all_roofs_are_measured_soon),
+        TEST(samples_of_memory_are_long),
         TEST(launches_have_their_times),
         TEST(the_best_sample_counts_and_the_median_shows),
         TEST(theory_goes_by_the_clock_that_was_counted),

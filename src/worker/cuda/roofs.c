@@ -125,11 +125,12 @@ static enum status trial_rate(struct roofs *roofs, struct winner *tried, double 
     return STATUS_OK;
 }
 
-/* A winner's samples are longer than a candidate's. */
+/* A winner's samples are longer than a candidate's; rounded up, since passes over device memory are
+ * few. */
 static void way_stretch(struct way *way, double rate)
 {
     if (way->elastic)
-        way->iterations = (int64_t)fmax(1.0, rate * sample_time / way->work);
+        way->iterations = (int64_t)fmax(1.0, ceil(rate * sample_time / way->work));
 }
 
 static enum status trial(struct roofs *roofs, int kind, int candidate, struct winner *tried,

@@ -87,6 +87,17 @@ static void memory_describe(struct way *way)
              kernel->what);
 }
 
+/* With more warps at work than there are pieces two of them would go round in step, one pass apart:
+ * what lies before L2 may answer both together. Blocks that have one piece only are never. */
+static bool warps_meet(const struct roofs *roofs, const struct way *way)
+{
+    const double resident = 2048.0, warp = 32.0; /* threads: of a multiprocessor, at most */
+    const struct memory_kernel *kernel = way->row;
+    double threads =
+        fmin((double)way->blocks * way->threads, resident * roofs->state->multiprocessors);
+    return threads / warp * kernel->piece > (double)way->bytes;
+}
+
 static enum status memory_choose(struct roofs *roofs, int kind, int candidate, struct way *way,
                                  struct error *error)
 {
@@ -102,19 +113,18 @@ static enum status memory_choose(struct roofs *roofs, int kind, int candidate, s
     *way = (struct way){.row = kernel,
                         .threads = kernel->threads > 0 ? kernel->threads : shape->threads,
                         .blocks = shape->blocks * roofs->state->multiprocessors,
-                        .iterations = 1};
+                        .elastic = true};
     if (roof_kinds[kind].level == LEVEL_DRAM && bytes < beyond * l2)
         return error_set(error, STATUS_UNSUPPORTED, "too little device memory is free");
-    if (roof_kinds[kind].level == LEVEL_L2) {
+    if (roof_kinds[kind].level == LEVEL_L2)
         bytes = fmin(bytes, l2 * parts_of_l2[candidate] / kernel->arrays);
-        way->elastic = true;
-    }
     way->bytes = (size_t)(floor(bytes / page) * page);
     if (way->bytes == 0)
         return error_set(error, STATUS_UNSUPPORTED, "too little device memory is free");
+    if (warps_meet(roofs, way))
+        return error_set(error, STATUS_UNSUPPORTED, "two warps would ask for the same at once");
     way->work = (double)way->bytes * kernel->bytes_moved;
-    if (way->elastic)
-        way->iterations = (int64_t)fmax(1.0, first_traffic / way->work);
+    way->iterations = (int64_t)fmax(1.0, first_traffic / way->work);
     memory_describe(way);
     return STATUS_OK;
 }
@@ -192,8 +202,8 @@ static enum status onchip_choose(struct roofs *roofs, int kind, int candidate, s
         return error_set(error, STATUS_UNSUPPORTED, "its blocks are too large for L1");
     way->work = (double)way->bytes * way->blocks;
     TRY(roofs_reserve(roofs, &roofs->operands, way->bytes * (size_t)way->blocks, error));
-    snprintf(way->text, sizeof way->text, "%d blocks of %d threads, %zu KiB each", way->blocks,
-             way->threads, way->bytes / 1024);
+    snprintf(way->text, sizeof way->text, "%d blocks of %d threads, %zu KiB each, %s", way->blocks,
+             way->threads, way->bytes / 1024, kernel->what);
     return STATUS_OK;
 }
 
