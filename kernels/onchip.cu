@@ -36,6 +36,10 @@ static __device__ void load(uint4 &x, uint64_t at)
                  : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
                  : "l"(at));
 }
+static __device__ void load(uint2 &x, uint32_t at)
+{
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "r"(at));
+}
 static __device__ void load(uint4 &x, uint32_t at)
 {
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -48,9 +52,9 @@ template <typename loaded> struct from_l1 {
     typedef uint64_t address;
     typedef loaded word;
 };
-struct from_shared {
+template <typename loaded> struct from_shared {
     typedef uint32_t address;
-    typedef uint4 word;
+    typedef loaded word;
 };
 
 /* Where the block's own bytes begin. */
@@ -59,7 +63,8 @@ static __device__ uint64_t begin_of(from_l1<word>, const uint4 *data, uint32_t b
 {
     return __cvta_generic_to_global(data) + (uint64_t)blockIdx.x * bytes;
 }
-static __device__ uint32_t begin_of(from_shared, const uint4 *data, uint32_t bytes)
+template <typename word>
+static __device__ uint32_t begin_of(from_shared<word>, const uint4 *data, uint32_t bytes)
 {
     extern __shared__ uint4 copy[];
     const uint4 *own = data + (size_t)blockIdx.x * (bytes / sizeof *data);
@@ -122,6 +127,7 @@ const struct onchip_kernel onchip_kernels[] = {
     {"l1 read", "16 bytes a load", launch<from_l1<uint4>>},
     {"l1 read", "8 bytes a load", launch<from_l1<uint2>>},
     {"l1 read", "4 bytes a load", launch<from_l1<uint32_t>>},
-    {"shared read", "16 bytes a load", launch<from_shared>},
+    {"shared read", "16 bytes a load", launch<from_shared<uint4>>},
+    {"shared read", "8 bytes a load", launch<from_shared<uint2>>},
     {NULL, NULL, NULL},
 };
