@@ -75,8 +75,11 @@ says "another process computes on this GPU"
 exec 3>&-
 wait "$other"
 
-# Lost in mid-sweep: the row says so, and the sweep goes on. The preflight is the first collection.
-export ROOFSWEEP_SHIM_CODE=26 ROOFSWEEP_SHIM_AFTER=2
+# Lost in mid-sweep, from its last collection on: the row says so, and the sweep goes on.
+export ROOFSWEEP_SHIM_CALLS="$PWD/calls"
+expect 0 run 1 --overwrite auto.ini
+ROOFSWEEP_SHIM_AFTER=$(($(wc -c <calls) - 1))
+export ROOFSWEEP_SHIM_CODE=26 ROOFSWEEP_SHIM_AFTER
 expect 0 run 1 --overwrite auto.ini
 unpreloaded python '
 import xarray
