@@ -30,18 +30,13 @@ cudaError_t kernel_gather(enum precision precision, const void *data, const int6
 struct memory_kernel {
     const char *name; /* "read", "write", "copy", "triad" */
     const char *what; /* "4 in flight": of a lane's accesses; or what else this row does */
-    int piece;        /* byte, that a warp (of bulk copies a block) takes at a time */
+    int piece;        /* byte, that a warp takes at a time */
     int arrays;       /* how many arrays of `bytes` it needs */
     int bytes_moved;  /* per array byte: 1, 1, 2, 3 */
-    int least;        /* compute capability that it runs from */
-    int threads;      /* of each block, whatever is asked for; 0: as many as are asked for */
-    bool dram_only;   /* tells the caches to give the data up, or keeps off them: no cache's roof */
     /* `repeat` passes over the same data, at most 65535. a = b + s * c for triad, a = b for copy, a
      * = s for write; read sums b into a per-thread register, stored only if it equals a value that
-     * does not occur. blocks = 0: as many as give each warp one piece of work in one pass, or, where
-     * one thread orders bulk copies, each block eight. Arrays must be aligned to 256 bytes, bytes a
-     * multiple of 4096. cudaErrorNoKernelImageForDevice: the build lacks this row
-     * for this device; pass over it. */
+     * does not occur. blocks = 0: as many as give each warp one piece of work in one pass. Arrays
+     * must be aligned to 256 bytes, bytes a multiple of the piece. */
     cudaError_t (*launch)(void *a, const void *b, const void *c, size_t bytes, int repeat,
                           int blocks, int threads, cudaStream_t stream);
 };

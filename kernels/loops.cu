@@ -40,23 +40,13 @@ template <> __device__ inline __nv_bfloat162 factor<__nv_bfloat162>(int step)
  *
  * Independent chains, as in fma.cu: eight cover the latency with one warp a scheduler, and 512
  * instructions a turn keep its own three below 1 %. The factors are immediates. Blocks are small, so
- * that their number divides well among the multiprocessors. Pairs have two pipes, between which the
- * compiler shares out the chains: in a long turn it takes a few chains far ahead of the others, of
- * which most are of one pipe. */
-template <typename T> struct turn {
-    static const int chains = 8, unroll = 64;
-};
-template <> struct turn<__half2> {
-    static const int chains = 16, unroll = 4;
-};
-template <> struct turn<__nv_bfloat162> : turn<__half2> {
-};
-static const int compute_threads = 64;
+ * that their number divides well among the multiprocessors. */
+static const int chains = 8, unroll = 64, compute_threads = 64;
 
 template <typename T> __device__ static inline void advance(T *v, const T *x, int step)
 {
 #pragma unroll
-    for (int i = 0; i < turn<T>::chains; ++i)
+    for (int i = 0; i < chains; ++i)
         v[i] = fused(v[i], factor<T>(step), x[i]);
 }
 
@@ -64,7 +54,6 @@ template <typename T>
 __global__ void __launch_bounds__(compute_threads)
     compute_loop(T *out, const T *in, int64_t count, int steps)
 {
-    const int chains = turn<T>::chains, unroll = turn<T>::unroll;
     int64_t first = (int64_t)blockIdx.x * (compute_threads * chains) + threadIdx.x;
     T x[chains], v[chains];
     if (first >= count)
@@ -100,7 +89,7 @@ template <typename T>
 static cudaError_t compute(void *y, const void *x, int64_t elements, int lanes, int steps,
                            cudaStream_t stream)
 {
-    int64_t count = (elements + lanes - 1) / lanes, each = compute_threads * turn<T>::chains;
+    int64_t count = (elements + lanes - 1) / lanes, each = compute_threads * chains;
     int64_t blocks = (count + each - 1) / each;
     if (blocks > INT32_MAX)
         return cudaErrorInvalidValue;

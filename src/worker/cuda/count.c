@@ -286,7 +286,7 @@ static enum status stand_by_judge(struct device_state *state, struct error *erro
     if (status == STATUS_DEVICE)
         return status;
     state->profiler_ratio = status == STATUS_OK ? disturbance_ratio(state->undisturbed, now) : NAN;
-    if (!(fabs(state->profiler_ratio - 1.0) <= most))
+    if (!(state->profiler_ratio <= 1.0 + most))
         count_never_stand_by(state);
     return STATUS_OK;
 }

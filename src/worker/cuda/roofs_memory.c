@@ -18,27 +18,25 @@ struct shape {
 static const struct shape shapes[] = {{1, 512}, {1, 1024}, {2, 512},  {2, 1024}, {4, 256},
                                       {4, 512}, {8, 256},  {16, 128}, {32, 256}, {64, 256},
                                       {0, 128}, {0, 256},  {0, 1024}};
-/* Working sets within L2. Not more than a quarter of it: where the cache has two partitions, half
- * of it can hold copies of the other half's lines. Not less than an eighth: the smaller, the more
- * multiprocessors ask for the same line at once, which what lies before L2 may answer together. */
-static const double parts_of_l2[] = {1.0 / 4, 1.0 / 8};
+/* Working sets within L2. Not much more than a third of it: where the cache has two partitions, each
+ * can hold copies of the other's lines. */
+static const double parts_of_l2[] = {3.0 / 8, 1.0 / 4};
 enum { SHAPES = sizeof shapes / sizeof *shapes, PARTS = sizeof parts_of_l2 / sizeof *parts_of_l2 };
 
 /* The n-th kernel of the kind's pattern, "read" of "dram read"; NULL after the last. */
-static const struct memory_kernel *kernel_find(const struct roofs *roofs, int kind, int n)
+static const struct memory_kernel *kernel_find(int kind, int n)
 {
     const char *pattern = strchr(roof_kinds[kind].name, ' ') + 1;
     for (const struct memory_kernel *kernel = memory_kernels; kernel->name; ++kernel)
-        if (strcmp(kernel->name, pattern) == 0 && roofs->state->capability >= kernel->least &&
-            (roof_kinds[kind].level == LEVEL_DRAM || !kernel->dram_only) && n-- == 0)
+        if (strcmp(kernel->name, pattern) == 0 && n-- == 0)
             return kernel;
     return NULL;
 }
 
-static int kernel_count(const struct roofs *roofs, int kind)
+static int kernel_count(int kind)
 {
     int count = 0;
-    while (kernel_find(roofs, kind, count))
+    while (kernel_find(kind, count))
         ++count;
     return count;
 }
@@ -49,16 +47,16 @@ static int memory_candidates(const struct roofs *roofs, int kind)
     if (roof_kinds[kind].measure != ROOF_BANDWIDTH)
         return 0;
     if (level == LEVEL_DRAM)
-        return kernel_count(roofs, kind) * SHAPES;
+        return kernel_count(kind) * SHAPES;
     if (level == LEVEL_L2 && roofs->state->l2_bytes > 0)
-        return kernel_count(roofs, kind) * SHAPES * PARTS;
+        return kernel_count(kind) * SHAPES * PARTS;
     return 0;
 }
 
 /* Arrays so long that launch and tail are below 1 % of the time that they take. */
 static enum status arrays_reserve(struct roofs *roofs, struct error *error)
 {
-    const double most = 4.0 * 1024 * 1024 * 1024, share = 1.0 / 8; /* byte; of what is free */
+    const double most = 8.0 * 1024 * 1024 * 1024, share = 1.0 / 8; /* byte; of what is free */
     size_t available, total;
     if (roofs->array_bytes > 0)
         return STATUS_OK;
@@ -82,20 +80,18 @@ static void memory_describe(struct way *way)
     char blocks[48] = "a block for every tile";
     if (way->blocks > 0)
         snprintf(blocks, sizeof blocks, "%d blocks", way->blocks);
-    snprintf(way->text, sizeof way->text, "%d x %.4g MiB, %s of %d thread%s, %s", kernel->arrays,
-             (double)way->bytes / mib, blocks, way->threads, way->threads > 1 ? "s" : "",
-             kernel->what);
+    snprintf(way->text, sizeof way->text, "%d x %.4g MiB, %s of %d threads, %s", kernel->arrays,
+             (double)way->bytes / mib, blocks, way->threads, kernel->what);
 }
 
-/* With more warps at work than there are pieces two of them would go round in step, one pass apart:
- * what lies before L2 may answer both together. Blocks that have one piece only are never. */
-static bool warps_meet(const struct roofs *roofs, const struct way *way)
+/* So that all warps have the same to do. */
+static size_t bytes_round(const struct way *way, double bytes)
 {
-    const double resident = 2048.0, warp = 32.0; /* threads: of a multiprocessor, at most */
+    const double page = 4096.0;
     const struct memory_kernel *kernel = way->row;
-    double threads =
-        fmin((double)way->blocks * way->threads, resident * roofs->state->multiprocessors);
-    return threads / warp * kernel->piece > (double)way->bytes;
+    int warps = way->blocks * (way->threads / 32);
+    double all = warps > 0 ? (double)warps * kernel->piece : page;
+    return (size_t)(floor(bytes / all) * all);
 }
 
 static enum status memory_choose(struct roofs *roofs, int kind, int candidate, struct way *way,
@@ -103,26 +99,23 @@ static enum status memory_choose(struct roofs *roofs, int kind, int candidate, s
 {
     const double beyond = 8.0;        /* times L2: what of it still lies there is little */
     const double first_traffic = 4e9; /* byte, about a millisecond */
-    const double page = 4096.0;
     const struct shape *shape = &shapes[candidate_take(&candidate, SHAPES)];
     const struct memory_kernel *kernel =
-        kernel_find(roofs, kind, candidate_take(&candidate, kernel_count(roofs, kind)));
+        kernel_find(kind, candidate_take(&candidate, kernel_count(kind)));
     double l2 = (double)roofs->state->l2_bytes;
     TRY(arrays_reserve(roofs, error));
     double bytes = (double)roofs->array_bytes;
     *way = (struct way){.row = kernel,
-                        .threads = kernel->threads > 0 ? kernel->threads : shape->threads,
+                        .threads = shape->threads,
                         .blocks = shape->blocks * roofs->state->multiprocessors,
                         .elastic = true};
     if (roof_kinds[kind].level == LEVEL_DRAM && bytes < beyond * l2)
         return error_set(error, STATUS_UNSUPPORTED, "too little device memory is free");
     if (roof_kinds[kind].level == LEVEL_L2)
         bytes = fmin(bytes, l2 * parts_of_l2[candidate] / kernel->arrays);
-    way->bytes = (size_t)(floor(bytes / page) * page);
+    way->bytes = bytes_round(way, bytes);
     if (way->bytes == 0)
-        return error_set(error, STATUS_UNSUPPORTED, "too little device memory is free");
-    if (warps_meet(roofs, way))
-        return error_set(error, STATUS_UNSUPPORTED, "two warps would ask for the same at once");
+        return error_set(error, STATUS_UNSUPPORTED, "its warps take more memory than there is");
     way->work = (double)way->bytes * kernel->bytes_moved;
     way->iterations = (int64_t)fmax(1.0, first_traffic / way->work);
     memory_describe(way);

@@ -199,7 +199,7 @@ static enum status check_standing_by(struct selftest *test, struct error *error)
         fprintf(test->stream,
                 "the profiler stands by: kernels follow each other after %.4g s, %.4g s without "
                 "it; one takes %.5g s, %.5g s without it\n",
-                after[0], before[0], after[1], before[1]);
+                after[1], before[1], after[0], before[0]);
     } else {
         fprintf(test->stream, "the profiler cannot stand by between collections\n");
     }
