@@ -68,16 +68,16 @@ bool counters_have(const struct counters *counters, enum quantity quantity)
     return quantity != script.absent;
 }
 
-static void counts_tell(const double *counts, enum quantity tensor, double values[QUANTITY_COUNT])
+static void counts_tell(const double *counts, unsigned tensors, double values[QUANTITY_COUNT])
 {
     for (int i = 0; i < QUANTITY_COUNT; ++i) {
-        bool of_tensor = i >= QUANTITY_TENSOR_FP64 && i <= QUANTITY_TENSOR_INT8;
-        bool told = i != (int)script.absent && (!of_tensor || i == (int)tensor);
+        unsigned tensor = counters_tensor((enum quantity)i);
+        bool told = i != (int)script.absent && (!tensor || tensor & tensors);
         values[i] = told ? counts[i] * script.counted[i] : NAN;
     }
 }
 
-enum status counters_collect_each(struct counters *counters, enum quantity tensor,
+enum status counters_collect_each(struct counters *counters, unsigned tensors,
                                   const struct counters_work *works, size_t works_count,
                                   double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
                                   struct error *error)
@@ -92,7 +92,7 @@ enum status counters_collect_each(struct counters *counters, enum quantity tenso
         memset(machine.counts, 0, sizeof machine.counts);
         TRY(works[i].run(works[i].argument, error));
         assert_true(machine.device <= machine.host || script_is_lost());
-        counts_tell(script.stale && stood_by ? machine.counts_before : machine.counts, tensor,
+        counts_tell(script.stale && stood_by ? machine.counts_before : machine.counts, tensors,
                     values[i]);
         memcpy(machine.counts_before, machine.counts, sizeof machine.counts);
     }
@@ -102,12 +102,12 @@ enum status counters_collect_each(struct counters *counters, enum quantity tenso
 }
 
 /* The first is the preflight. */
-enum status counters_collect(struct counters *counters, enum quantity tensor,
+enum status counters_collect(struct counters *counters, unsigned tensors,
                              const struct counters_work *work, double values[QUANTITY_COUNT],
                              char problem[COUNTERS_TEXT], struct error *error)
 {
     if (machine.tried)
-        return counters_collect_each(counters, tensor, work, 1, (double(*)[QUANTITY_COUNT])values,
+        return counters_collect_each(counters, tensors, work, 1, (double(*)[QUANTITY_COUNT])values,
                                      problem, error);
     machine.tried = true;
     TRY(work->prepare(work->argument, error));
@@ -116,12 +116,12 @@ enum status counters_collect(struct counters *counters, enum quantity tensor,
     return STATUS_OK;
 }
 
-enum status counters_collect_launches(struct counters *counters, enum quantity tensor,
+enum status counters_collect_launches(struct counters *counters, unsigned tensors,
                                       const struct counters_work *work, size_t launches,
                                       double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
                                       struct error *error)
 {
-    (void)counters, (void)tensor, (void)work, (void)launches, (void)values, (void)problem;
+    (void)counters, (void)tensors, (void)work, (void)launches, (void)values, (void)problem;
     (void)error;
     fail_msg("no roof is counted by kernel");
     return STATUS_FAILED;

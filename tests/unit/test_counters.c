@@ -29,9 +29,8 @@ static struct script {
     int attached, finalized, runs, enabled, disabled;
     char names[8][8]; /* of the ranges pushed last */
     bool nameless;    /* the image knows no names */
-    bool config_once; /* after each enabling only: later it is refused, */
-    bool config_kept; /* or without effect: what was not asked for at first has no value */
-    int configured;   /* the enabling that was configured last */
+    bool config_once; /* after each enabling only: later it is refused */
+    int configured;   /* the enabling that was configured last; later it is without effect */
 } script;
 
 /* The host's part: a set that takes three passes, and finds 7 for every metric, 7 more in
@@ -144,7 +143,7 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *pa
     script.range = parameters->range;
     if (script.config_once && script.configured == script.enabled)
         return CUPTI_ERROR_INVALID_OPERATION;
-    if (!script.config_kept || script.configured != script.enabled)
+    if (script.configured != script.enabled)
         configured_set = the_set;
     script.configured = script.enabled;
     return CUPTI_SUCCESS;
@@ -335,7 +334,8 @@ static const char *outcome(double values[QUANTITY_COUNT])
     const struct counters_work work = {prepare, run, NULL};
     struct counters *counters = counters_open(0, NULL, text);
     assert_non_null(counters);
-    assert_int_equal(counters_collect(counters, QUANTITY_TENSOR_FP16, &work, values, text, &error),
+    assert_int_equal(counters_collect(counters, counters_tensor(QUANTITY_TENSOR_FP16), &work,
+                                      values, text, &error),
                      STATUS_OK);
     assert_int_equal(script.runs, counters_passes(counters));
     counters_close(counters);
@@ -416,9 +416,8 @@ static const char *each_outcome(double (*values)[QUANTITY_COUNT])
     assert_non_null(counters);
     script.ranges = WORKS;
     script.passes = PASSES * WORKS;
-    assert_int_equal(
-        counters_collect_each(counters, QUANTITY_COUNT, works, WORKS, values, text, &error),
-        STATUS_OK);
+    assert_int_equal(counters_collect_each(counters, 0, works, WORKS, values, text, &error),
+                     STATUS_OK);
     assert_int_equal(script.attached, 2); /* to open, and to collect */
     assert_int_equal(counters_passes(counters), PASSES);
     counters_close(counters);
@@ -455,9 +454,8 @@ static const char *launches_outcome(double (*values)[QUANTITY_COUNT])
     const struct counters_work work = {prepare, run, NULL};
     struct counters *counters = counters_open(0, NULL, text);
     assert_non_null(counters);
-    assert_int_equal(
-        counters_collect_launches(counters, QUANTITY_COUNT, &work, LAUNCHES, values, text, &error),
-        STATUS_OK);
+    assert_int_equal(counters_collect_launches(counters, 0, &work, LAUNCHES, values, text, &error),
+                     STATUS_OK);
     counters_close(counters);
     assert_int_equal(script.finalized, script.attached);
     return text;
@@ -502,11 +500,10 @@ static const char *collect_again(struct counters *counters, bool by_launch)
     struct error error;
     const struct counters_work work = {prepare, run, NULL};
     script.runs = 0;
-    assert_int_equal(
-        by_launch
-            ? counters_collect_launches(counters, QUANTITY_COUNT, &work, 1, values, text, &error)
-            : counters_collect(counters, QUANTITY_COUNT, &work, values[0], text, &error),
-        STATUS_OK);
+    assert_int_equal(by_launch
+                         ? counters_collect_launches(counters, 0, &work, 1, values, text, &error)
+                         : counters_collect(counters, 0, &work, values[0], text, &error),
+                     STATUS_OK);
     return text;
 }
 
@@ -570,27 +567,46 @@ static void standing_by_may_be_in_the_way(void **state)
     assert_int_equal(script.finalized, script.attached);
 }
 
-/* Told anew without effect, it has no value for what it was not told at first. */
-static void what_was_not_told_is_counted_afresh(void **state)
+static void collect_tensors(struct counters *counters, unsigned tensors,
+                            double values[QUANTITY_COUNT])
+{
+    char text[COUNTERS_TEXT];
+    struct error error;
+    const struct counters_work work = {prepare, run, NULL};
+    script.runs = 0;
+    assert_int_equal(counters_collect(counters, tensors, &work, values, text, &error), STATUS_OK);
+    assert_string_equal(text, "counted");
+    assert_true(values[QUANTITY_VECTOR_FP32] > 0.0);
+}
+
+/* Told anew it would be of no effect: it is attached anew, to count what was asked for before, too,
+ * and so not again for that. Nobody gets what others have asked for. */
+static void what_it_counts_grows(void **state)
 {
     (void)state;
     char text[COUNTERS_TEXT];
     double values[QUANTITY_COUNT];
-    struct error error;
-    const struct counters_work work = {prepare, run, NULL};
+    const unsigned fp16 = counters_tensor(QUANTITY_TENSOR_FP16);
+    const unsigned bf16 = counters_tensor(QUANTITY_TENSOR_BF16);
+    const struct {
+        unsigned tensors;
+        int enabled;
+    } rows[] = {{0, 1}, {0, 1}, {fp16, 2}, {0, 2}, {bf16, 3}, {fp16, 3}, {0, 3}, {bf16, 3}};
     struct counters *counters = counters_open(0, NULL, text);
     counters_stand_by(counters, true);
-    script.config_kept = true;
-    assert_string_equal(collect_again(counters, false), "counted");
-    assert_true(counters_attached(counters));
-    script.runs = 0;
-    assert_int_equal(counters_collect(counters, QUANTITY_TENSOR_FP16, &work, values, text, &error),
-                     STATUS_OK);
-    assert_string_equal(text, "counted");
-    assert_true(values[QUANTITY_TENSOR_FP16] == EACH);
-    assert_false(counters_attached(counters));
-    assert_int_equal(script.enabled, script.disabled);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        collect_tensors(counters, rows[i].tensors, values);
+        assert_int_equal(script.enabled, rows[i].enabled);
+        assert_int_equal(values[QUANTITY_TENSOR_FP16] == EACH, rows[i].tensors == fp16);
+        assert_int_equal(isnan(values[QUANTITY_TENSOR_BF16]), rows[i].tensors != bf16);
+        assert_true(counters_attached(counters));
+    }
+    counters_stand_by(counters, false);
+    counters_stand_by(counters, true);
+    collect_tensors(counters, fp16, values);
+    assert_true(isnan(values[QUANTITY_TENSOR_BF16]));
     counters_close(counters);
+    assert_int_equal(script.enabled, script.disabled);
     assert_int_equal(script.finalized, script.attached);
 }
 
@@ -626,7 +642,7 @@ int main(void)
         cmocka_unit_test_setup(another_number_of_launches_shows, set_up),
         cmocka_unit_test_setup(it_stands_by_if_told, set_up),
         cmocka_unit_test_setup(standing_by_may_be_in_the_way, set_up),
-        cmocka_unit_test_setup(what_was_not_told_is_counted_afresh, set_up),
+        cmocka_unit_test_setup(what_it_counts_grows, set_up),
         cmocka_unit_test_setup(what_cannot_begin_leaves_nothing, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

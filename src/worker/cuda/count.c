@@ -70,7 +70,7 @@ static enum status try_counting(struct device_state *state, char problem[COUNTER
 {
     const struct counters_work work = {nothing, empty_run, state};
     double values[QUANTITY_COUNT];
-    return counters_collect(state->counters, QUANTITY_COUNT, &work, values, problem, error);
+    return counters_collect(state->counters, 0, &work, values, problem, error);
 }
 
 /* The memory's counters know no processes. This alone is not for ever: a neighbour that has measured
@@ -244,8 +244,8 @@ static void kernels_sum(const struct device_state *state, double (*values)[QUANT
 /* The i-th range is the i-th launch of the trace: both are of the same iteration of the same plan.
  */
 static enum status count_kernels(struct device_state *state, const struct counters_work *counted,
-                                 enum quantity tensor, enum precision precision,
-                                 struct record *record, struct error *error)
+                                 unsigned tensors, enum precision precision, struct record *record,
+                                 struct error *error)
 {
     char outcome[COUNTERS_TEXT] = "no trace";
     enum status status = STATUS_OK;
@@ -254,7 +254,7 @@ static enum status count_kernels(struct device_state *state, const struct counte
     if (!values)
         return error_set(error, STATUS_FAILED, "no memory for the counts of %zu kernels", launches);
     if (launches > 0)
-        status = counters_collect_launches(state->counters, tensor, counted, launches, values,
+        status = counters_collect_launches(state->counters, tensors, counted, launches, values,
                                            outcome, error);
     if (status == STATUS_OK && strcmp(outcome, "counted") == 0) {
         kernels_sum(state, values, precision, record);
@@ -316,10 +316,10 @@ static bool counts_agree(const double first[QUANTITY_COUNT], const double second
 }
 
 /* The profiler may stand by if it then counts the same, and leaves device times alone. Each worker
- * finds that out with its first collection: it is repeated, after one of something else, told to
- * count otherwise, so that nothing left of the first passes for the second; and known kernels are
- * timed before it, with nothing attached, and after it. */
-static enum status collect_and_decide(struct device_state *state, enum quantity tensor,
+ * finds that out with its first collection: it is repeated, after one of something else, so that
+ * nothing left of the first passes for the second; and known kernels are timed before it, with
+ * nothing attached, and after it. */
+static enum status collect_and_decide(struct device_state *state, unsigned tensors,
                                       const struct counters_work *counted,
                                       double values[QUANTITY_COUNT], char outcome[COUNTERS_TEXT],
                                       struct error *error)
@@ -333,12 +333,12 @@ static enum status collect_and_decide(struct device_state *state, enum quantity 
             return status;
         counters_stand_by(state->counters, status == STATUS_OK);
     }
-    TRY(counters_collect(state->counters, tensor, counted, values, outcome, error));
+    TRY(counters_collect(state->counters, tensors, counted, values, outcome, error));
     if (!deciding || !counters_attached(state->counters))
         return STATUS_OK;
     state->stand_by_decided = true;
     TRY(try_counting(state, outcome_again, error));
-    TRY(counters_collect(state->counters, tensor, counted, again, outcome_again, error));
+    TRY(counters_collect(state->counters, tensors, counted, again, outcome_again, error));
     if (!counts_agree(values, again))
         count_never_stand_by(state);
     return counters_attached(state->counters) ? stand_by_judge(state, error) : STATUS_OK;
@@ -356,13 +356,13 @@ enum status count_run(struct device_state *state, struct work *work, bool cold, 
         record_outcome(state->counters_outcome, record);
         return STATUS_OK;
     }
-    enum quantity tensor =
-        record->unit == UNIT_TENSOR ? quantities[work->precision].tensor : QUANTITY_COUNT;
-    TRY(collect_and_decide(state, tensor, &counted, values, outcome, error));
+    unsigned tensors =
+        record->unit == UNIT_TENSOR ? counters_tensor(quantities[work->precision].tensor) : 0;
+    TRY(collect_and_decide(state, tensors, &counted, values, outcome, error));
     record_outcome(outcome, record);
     record_flops(values, work->precision, record);
     record_bytes(values, record);
     if (kernels && strcmp(outcome, "counted") == 0)
-        return count_kernels(state, &counted, tensor, work->precision, record, error);
+        return count_kernels(state, &counted, tensors, work->precision, record, error);
     return STATUS_OK;
 }

@@ -13,7 +13,7 @@
 #include "attachment.h"
 #include "metric_set.h"
 
-/* What is collected together: everything but tensor units, and one quantity of theirs. */
+/* What is collected together: everything but tensor units, and a set of theirs. */
 struct collection {
     bool wanted[QUANTITY_COUNT];
     const char *metrics[METRICS_MAX];
@@ -25,7 +25,10 @@ enum { RANGE_NAME = 24 };
 /* While it is enabled, CUPTI is attached to the process. */
 struct profiler {
     CUpti_RangeProfiler_Object *object; /* NULL: not enabled */
-    bool by_launch; /* its kind of range; changing that on one object fails at the next PushRange */
+    /* What it was told first, which stays. Of another kind of range PushRange fails; another
+     * configuration is taken without a word, and then it counts wrong. */
+    bool by_launch;
+    unsigned tensors;
     bool stand_by;
     /* Owned: of the last collection. Nothing says that CUPTI does not hold on to them until it is
      * told of others. */
@@ -38,14 +41,16 @@ struct counters {
     struct profiler profiler;
     char chip[32];
     const struct metric_family *family;
-    uint8_t *availability;                             /* owned */
-    struct collection collections[QUANTITY_COUNT + 1]; /* by tensor quantity */
+    uint8_t *availability; /* owned */
+    struct collection collections[COUNTERS_TENSOR_SETS];
+    unsigned asked; /* tensors, since it stands by */
     int passes;
 };
 
 /* One collection. */
 struct session {
     bool by_launch; /* a range of its own for each kernel; otherwise for each piece of work */
+    unsigned tensors;
     size_t ranges;
     CUpti_RangeProfiler_Object *profiler;
     uint8_t *image; /* owned: counter data */
@@ -110,7 +115,8 @@ static void refuse(CUptiResult code, const char *call, char text[COUNTERS_TEXT])
 
 /* ---- the profiler ---- */
 
-static CUptiResult profiler_enable(struct profiler *profiler, CUcontext context, bool by_launch)
+static CUptiResult profiler_enable(struct profiler *profiler, CUcontext context, bool by_launch,
+                                   unsigned tensors)
 {
     PARAMETERS(enable, CUpti_RangeProfiler_Enable);
     enable.ctx = context;
@@ -123,6 +129,7 @@ static CUptiResult profiler_enable(struct profiler *profiler, CUcontext context,
     }
     profiler->object = enable.pRangeProfilerObject;
     profiler->by_launch = by_launch;
+    profiler->tensors = tensors;
     return CUPTI_SUCCESS;
 }
 
@@ -141,17 +148,24 @@ static void profiler_disable(struct profiler *profiler)
     profiler->image = NULL;
 }
 
-static CUptiResult profiler_get(struct profiler *profiler, CUcontext context, bool by_launch)
+static bool profiler_is(const struct profiler *profiler, bool by_launch, unsigned tensors)
 {
-    if (profiler->object && profiler->by_launch == by_launch)
+    return profiler->object && profiler->by_launch == by_launch && profiler->tensors == tensors;
+}
+
+static CUptiResult profiler_get(struct profiler *profiler, CUcontext context, bool by_launch,
+                                unsigned tensors)
+{
+    if (profiler_is(profiler, by_launch, tensors))
         return CUPTI_SUCCESS;
     profiler_disable(profiler);
-    return profiler_enable(profiler, context, by_launch);
+    return profiler_enable(profiler, context, by_launch, tensors);
 }
 
 void counters_stand_by(struct counters *counters, bool stand_by)
 {
     counters->profiler.stand_by = stand_by;
+    counters->asked = 0;
     if (!stand_by)
         profiler_disable(&counters->profiler);
 }
@@ -255,7 +269,7 @@ void counters_close(struct counters *counters)
     if (!counters)
         return;
     profiler_disable(&counters->profiler);
-    for (int i = 0; i <= QUANTITY_COUNT; ++i)
+    for (int i = 0; i < COUNTERS_TENSOR_SETS; ++i)
         metric_set_destroy(counters->collections[i].set);
     free(counters->availability);
     free(counters);
@@ -271,14 +285,16 @@ int counters_passes(const struct counters *counters)
     return counters->passes;
 }
 
-static CUptiResult collection_get(struct counters *counters, enum quantity tensor,
+static CUptiResult collection_get(struct counters *counters, unsigned tensors,
                                   struct collection **collection)
 {
-    struct collection *c = *collection = &counters->collections[tensor];
+    struct collection *c = *collection = &counters->collections[tensors];
     if (c->set)
         return CUPTI_SUCCESS;
-    for (int i = 0; i < QUANTITY_COUNT; ++i)
-        c->wanted[i] = i < QUANTITY_TENSOR_FP64 || i > QUANTITY_TENSOR_INT8 || i == (int)tensor;
+    for (int i = 0; i < QUANTITY_COUNT; ++i) {
+        unsigned tensor = counters_tensor((enum quantity)i);
+        c->wanted[i] = !tensor || tensor & tensors;
+    }
     size_t count = metrics_list(counters->family, c->wanted, c->metrics);
     return metric_set_create(counters->chip, counters->availability, c->metrics, count, &c->set);
 }
@@ -307,7 +323,8 @@ static CUptiResult session_image(struct session *session, const struct metric_se
 static CUptiResult session_begin(struct session *session, struct counters *counters,
                                  const struct metric_set *set)
 {
-    TRY_CUPTI(profiler_get(&counters->profiler, counters->context, session->by_launch));
+    TRY_CUPTI(
+        profiler_get(&counters->profiler, counters->context, session->by_launch, session->tensors));
     session->profiler = counters->profiler.object;
     session->names = calloc(session->ranges, sizeof *session->names);
     if (!session->names)
@@ -527,59 +544,81 @@ static bool any_missing(const struct counters *counters, const struct collection
     return false;
 }
 
-static enum status collect_ranges(struct counters *counters, enum quantity tensor,
-                                  const struct counters_work *works, size_t count, bool by_launch,
-                                  size_t ranges, double (*values)[QUANTITY_COUNT],
-                                  char problem[COUNTERS_TEXT], struct error *error)
+static enum status collect_ranges(struct counters *counters, const struct session *described,
+                                  const struct counters_work *works, size_t count,
+                                  double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+                                  struct error *error)
 {
-    struct session session = {.by_launch = by_launch, .ranges = ranges};
+    struct session session = *described;
     struct collection *collection;
-    const bool stood_by = counters_attached(counters) && counters->profiler.by_launch == by_launch;
-    forget(values, ranges);
-    CUptiResult code = collection_get(counters, tensor, &collection);
+    const bool stood_by = profiler_is(&counters->profiler, session.by_launch, session.tensors);
+    CUptiResult code = collection_get(counters, session.tensors, &collection);
     if (code != CUPTI_SUCCESS) {
         refuse(code, "metric set", problem);
         return STATUS_OK;
     }
-    snprintf(problem, COUNTERS_TEXT, "counted");
     enum status status =
         collect(counters, &session, collection->set, works, count, values, problem, error);
     if (status == STATUS_OK && stood_by &&
-        any_missing(counters, collection, values, ranges)) { /* all are, where it failed */
-        /* It may be that it cannot be told anew what to do: it leaves, and tries afresh. */
+        any_missing(counters, collection, values, session.ranges)) { /* all are, where it failed */
         profiler_disable(&counters->profiler);
-        forget(values, ranges);
-        session = (struct session){.by_launch = by_launch, .ranges = ranges};
+        forget(values, session.ranges);
+        session = *described;
         snprintf(problem, COUNTERS_TEXT, "counted");
         status = collect(counters, &session, collection->set, works, count, values, problem, error);
         if (status == STATUS_OK && strcmp(problem, "counted") == 0)
             counters_stand_by(counters, false);
     }
-    if (strcmp(problem, "counted") != 0)
+    return status;
+}
+
+/* What was counted because others had asked for it. */
+static void forget_unasked(double (*values)[QUANTITY_COUNT], size_t ranges, unsigned tensors)
+{
+    for (size_t i = 0; i < ranges; ++i)
+        for (int j = 0; j < QUANTITY_COUNT; ++j)
+            if (counters_tensor((enum quantity)j) & ~tensors)
+                values[i][j] = NAN;
+}
+
+static enum status collect_kind(struct counters *counters, unsigned tensors,
+                                const struct counters_work *works, size_t count, bool by_launch,
+                                size_t ranges, double (*values)[QUANTITY_COUNT],
+                                char problem[COUNTERS_TEXT], struct error *error)
+{
+    struct session session = {.by_launch = by_launch, .tensors = tensors, .ranges = ranges};
+    if (counters->profiler.stand_by)
+        session.tensors = counters->asked |= tensors;
+    forget(values, ranges);
+    snprintf(problem, COUNTERS_TEXT, "counted");
+    enum status status = collect_ranges(counters, &session, works, count, values, problem, error);
+    if (strcmp(problem, "counted") == 0)
+        forget_unasked(values, ranges, tensors);
+    else
         forget(values, ranges);
     return status;
 }
 
-enum status counters_collect(struct counters *counters, enum quantity tensor,
+enum status counters_collect(struct counters *counters, unsigned tensors,
                              const struct counters_work *work, double values[QUANTITY_COUNT],
                              char problem[COUNTERS_TEXT], struct error *error)
 {
-    return counters_collect_each(counters, tensor, work, 1, (double(*)[QUANTITY_COUNT])values,
+    return counters_collect_each(counters, tensors, work, 1, (double(*)[QUANTITY_COUNT])values,
                                  problem, error);
 }
 
-enum status counters_collect_each(struct counters *counters, enum quantity tensor,
+enum status counters_collect_each(struct counters *counters, unsigned tensors,
                                   const struct counters_work *works, size_t count,
                                   double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
                                   struct error *error)
 {
-    return collect_ranges(counters, tensor, works, count, false, count, values, problem, error);
+    return collect_kind(counters, tensors, works, count, false, count, values, problem, error);
 }
 
-enum status counters_collect_launches(struct counters *counters, enum quantity tensor,
+enum status counters_collect_launches(struct counters *counters, unsigned tensors,
                                       const struct counters_work *work, size_t launches,
                                       double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
                                       struct error *error)
 {
-    return collect_ranges(counters, tensor, work, 1, true, launches, values, problem, error);
+    return collect_kind(counters, tensors, work, 1, true, launches, values, problem, error);
 }

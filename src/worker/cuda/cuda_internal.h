@@ -184,7 +184,7 @@ void count_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUNT])
  * millisecond; medians. What attaches itself to the process must leave them alone. */
 enum status disturbance_times(struct device_state *state, double times[DISTURBANCE_TIMES],
                               struct error *error);
-/* Of the two, the one that is farther from 1. */
+/* Of the two, the one that has grown most. */
 double disturbance_ratio(const double before[DISTURBANCE_TIMES],
                          const double after[DISTURBANCE_TIMES]);
 

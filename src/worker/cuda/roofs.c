@@ -209,14 +209,6 @@ static enum status proof_run(void *argument, struct error *error)
     return CUDA(cudaStreamSynchronize(proof->roofs->state->stream));
 }
 
-/* Which quantity of the tensor units is collected with it; QUANTITY_COUNT: none. */
-static enum quantity proof_tensor(int kind)
-{
-    const struct roof_kind *info = &roof_kinds[kind];
-    bool tensor = info->measure == ROOF_COMPUTE && info->unit == UNIT_TENSOR;
-    return tensor ? count_quantity(info->precision, UNIT_TENSOR) : QUANTITY_COUNT;
-}
-
 /* The kernels of the roofs: not the copy engines, whose bytes are nobody's. */
 static bool proof_possible(const struct winner *winner)
 {
@@ -238,9 +230,9 @@ static void proof_keep(int kind, struct winner *winner, const double values[QUAN
         winner->bytes_ratio[level] = bytes[level] / expected;
 }
 
-/* All that need the same quantity, as ranges of one collection. Where it fails, they stay
- * unproven. */
-static enum status proof_collect(struct roofs *roofs, enum quantity tensor, struct error *error)
+/* As ranges of one collection: attaching the profiler costs 0.2 s, and on a node of several devices,
+ * which prove at the same time, several times that. Where it fails, all stay unproven. */
+static enum status winners_prove(struct roofs *roofs, struct error *error)
 {
     struct proof proofs[ROOF_KINDS];
     struct counters_work works[ROOF_KINDS];
@@ -248,74 +240,24 @@ static enum status proof_collect(struct roofs *roofs, enum quantity tensor, stru
     int kinds[ROOF_KINDS];
     size_t count = 0;
     char outcome[COUNTERS_TEXT];
-    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
-        if (!proof_possible(&roofs->winners[kind]) || proof_tensor(kind) != tensor)
-            continue;
-        kinds[count] = kind;
-        proofs[count] = (struct proof){roofs, &roofs->winners[kind]};
-        works[count] = (struct counters_work){proof_run, proof_run, &proofs[count]};
-        ++count;
-    }
-    if (count == 0)
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        if (proof_possible(&roofs->winners[kind])) {
+            kinds[count] = kind;
+            proofs[count] = (struct proof){roofs, &roofs->winners[kind]};
+            works[count] = (struct counters_work){proof_run, proof_run, &proofs[count]};
+            ++count;
+        }
+    if (count == 0 || strcmp(roofs->state->counters_outcome, "counted") != 0)
         return STATUS_OK;
-    enum status status =
-        counters_collect_each(roofs->state->counters, tensor, works, count, values, outcome, error);
+    enum status status = counters_collect_each(roofs->state->counters, COUNTERS_ALL_TENSORS, works,
+                                               count, values, outcome, error);
     if (status == STATUS_DEVICE)
         return status;
     if (status || strcmp(outcome, "counted") != 0)
-        fprintf(stderr, "%zu roofs stay unproven, the first is %s: %s\n", count,
-                roof_kinds[kinds[0]].name, status ? error->text : outcome);
+        fprintf(stderr, "the roofs stay unproven: %s\n", status ? error->text : outcome);
     else
         for (size_t i = 0; i < count; ++i)
             proof_keep(kinds[i], proofs[i].winner, values[i]);
-    return STATUS_OK;
-}
-
-static void ratios_copy(const struct winner *winner, struct roof *roof)
-{
-    roof->flops_ratio = winner->flops_ratio;
-    memcpy(roof->bytes_ratio, winner->bytes_ratio, sizeof roof->bytes_ratio);
-}
-
-static bool any_contradicted(const struct roofs *roofs, enum quantity tensor)
-{
-    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
-        struct roof roof;
-        if (!proof_possible(&roofs->winners[kind]) || proof_tensor(kind) != tensor)
-            continue;
-        roof_init(&roof, kind, ROOF_ALONE);
-        ratios_copy(&roofs->winners[kind], &roof);
-        roof_judge(&roof);
-        if (roof.verdict == ROOF_CONTRADICTED)
-            return true;
-    }
-    return false;
-}
-
-/* A profiler that stands by must not be what contradicts a roof. */
-static enum status quantity_prove(struct roofs *roofs, enum quantity tensor, struct error *error)
-{
-    struct counters *counters = roofs->state->counters;
-    TRY(proof_collect(roofs, tensor, error));
-    if (!counters_attached(counters) || !any_contradicted(roofs, tensor))
-        return STATUS_OK;
-    counters_stand_by(counters, false);
-    return proof_collect(roofs, tensor, error);
-}
-
-/* In between the profiler stands by: attaching it costs 0.2 s, and on a node of several devices,
- * which prove at the same time, several times that. */
-static enum status winners_prove(struct roofs *roofs, struct error *error)
-{
-    struct counters *counters = roofs->state->counters;
-    if (strcmp(roofs->state->counters_outcome, "counted") != 0)
-        return STATUS_OK;
-    counters_stand_by(counters, true);
-    TRY(quantity_prove(roofs, QUANTITY_COUNT, error));
-    for (int i = QUANTITY_TENSOR_FP64; i <= QUANTITY_TENSOR_INT8; ++i)
-        if (counters_have(counters, (enum quantity)i))
-            TRY(quantity_prove(roofs, (enum quantity)i, error));
-    counters_stand_by(counters, false);
     return STATUS_OK;
 }
 
@@ -431,6 +373,12 @@ static enum status samples_take(struct roofs *roofs, const struct winner *winner
     for (int i = 0; i < count && !winner->family->time; ++i)
         TRY(elapsed(roofs, 2 * i, &seconds[i], error));
     return timing_clock(roofs->state, &roof->sm_clock, error);
+}
+
+static void ratios_copy(const struct winner *winner, struct roof *roof)
+{
+    roof->flops_ratio = winner->flops_ratio;
+    memcpy(roof->bytes_ratio, winner->bytes_ratio, sizeof roof->bytes_ratio);
 }
 
 /* What vendors state of L2 is of reads. */
