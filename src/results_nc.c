@@ -521,7 +521,8 @@ static void workloads_write(struct writer *w)
 
 static void time_format(double time, char text[32])
 {
-    time_t seconds = isnan(time) ? 0 : (time_t)time;
+    const double year_10000 = 253402300800.0;
+    time_t seconds = time >= 0 && time < year_10000 ? (time_t)time : 0; /* so also for a NaN */
     struct tm utc;
     gmtime_r(&seconds, &utc);
     strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
