@@ -239,10 +239,13 @@ static void count_outcome(struct coordinator *coordinator, const struct record *
         stop(coordinator, STATUS_FAILED, "as many configurations failed as max_failures allows");
 }
 
-/* Journals the record of a plan item and counts it as done for this rank. */
+/* Journals the record of a plan item and counts it as done for this rank. What a row is known by
+ * again is the plan's, whatever a worker says. */
 static void keep(struct coordinator *coordinator, int rank, size_t item, struct record *record)
 {
-    snprintf(record->label, sizeof record->label, "%s", coordinator->plan->items[item].label);
+    const struct plan_item *asked = &coordinator->plan->items[item];
+    snprintf(record->label, sizeof record->label, "%s", asked->label);
+    snprintf(record->config_hash, sizeof record->config_hash, "%s", asked->hash);
     append(coordinator, "record", record_encode(record));
     schedule_done(coordinator->schedule, rank, item);
     count_outcome(coordinator, record);

@@ -40,77 +40,112 @@ static size_t length_of(struct reader *r, const char *dimension)
     return r->code == NC_NOERR ? length : 0;
 }
 
-static void text_read(struct reader *r, const char *name, int variable, size_t row, char *text,
-                      size_t size)
+/* Of another rank, netCDF would look for more indices than it is given. */
+static bool variable_find(struct reader *r, const char *name, int rank, int *variable)
 {
-    char *value = NULL;
-    if (!check(r, name, nc_get_var1_string(r->id, variable, &row, &value)))
-        return;
-    snprintf(text, size, "%s", value ? value : "");
-    nc_free_string(1, &value);
+    int found;
+    return check(r, name, nc_inq_varid(r->id, name, variable)) &&
+           check(r, name, nc_inq_varndims(r->id, *variable, &found)) &&
+           check(r, name, found == rank ? NC_NOERR : NC_EBADDIM);
 }
 
-static void doubles_read(struct reader *r, const char *name, int variable, size_t row, size_t count,
-                         double *values)
+/* Where the rows of a table go: structs, one behind the other. */
+struct rows {
+    void *first;
+    size_t size, count;
+};
+
+static void *member(const struct rows *rows, size_t row, const struct field *field)
 {
-    const size_t start[] = {row, 0}, counts[] = {1, count};
-    if (!check(r, name, nc_get_vara_double(r->id, variable, start, counts, values)))
-        return;
-    for (size_t i = 0; i < count; ++i)
-        values[i] = values[i] == NC_FILL_DOUBLE ? NAN : values[i];
+    return (char *)rows->first + row * rows->size + field->offset;
+}
+
+static void texts_put(const struct field *field, char **column, const struct rows *rows)
+{
+    for (size_t row = 0; row < rows->count; ++row)
+        snprintf(member(rows, row, field), field->size, "%s", column[row] ? column[row] : "");
+    nc_free_string(rows->count, column);
 }
 
 /* A flag that the file does not know is one more value than it has names for: missing. */
-static void integer_read(struct reader *r, const struct field *field, const char *name,
-                         int variable, size_t row, int64_t *value)
+static void integers_put(const struct field *field, const long long *column,
+                         const struct rows *rows)
 {
-    long long read = 0, flags = 0;
-    if (!check(r, name, nc_get_var1_longlong(r->id, variable, &row, &read)))
-        return;
+    long long flags = 0;
     while (field->flags && field->flags[flags])
         ++flags;
-    bool known = field->flags ? read >= 0 && read < flags : read != NC_FILL_INT64;
-    *value = known ? read : FIELD_MISSING;
+    for (size_t row = 0; row < rows->count; ++row) {
+        long long value = column[row];
+        bool known = field->flags ? value >= 0 && value < flags : value != NC_FILL_INT64;
+        *(int64_t *)member(rows, row, field) = known ? value : FIELD_MISSING;
+    }
 }
 
-static void field_read(struct reader *r, const struct field *field, const char *prefix, size_t row,
-                       void *structure)
+static void doubles_put(const struct field *field, const double *column, const struct rows *rows)
 {
-    char name[NC_MAX_NAME + 1];
+    size_t width = field->size / sizeof *column;
+    for (size_t row = 0; row < rows->count; ++row)
+        for (size_t i = 0; i < width; ++i) {
+            double value = column[row * width + i];
+            ((double *)member(rows, row, field))[i] = value == NC_FILL_DOUBLE ? NAN : value;
+        }
+}
+
+/* The whole column at once: netCDF takes long for each single value. */
+static void column_read(struct reader *r, const struct field *field, const char *name,
+                        const struct rows *rows)
+{
+    bool wide = field->type == FIELD_LEVELS || field->type == FIELD_PRECISIONS;
+    size_t width = wide ? field->size / sizeof(double) : 1;
+    const size_t start[] = {0, 0}, counts[] = {rows->count, width};
     int variable;
-    void *at = (char *)structure + field->offset;
-    snprintf(name, sizeof name, "%s%s", prefix, field->name);
-    if (!check(r, name, nc_inq_varid(r->id, name, &variable)))
+    if (rows->count == 0 || !variable_find(r, name, wide ? 2 : 1, &variable))
         return;
-    if (field->type == FIELD_TEXT)
-        text_read(r, name, variable, row, at, field->size);
-    else if (field->type == FIELD_INTEGER || field->type == FIELD_FLAG)
-        integer_read(r, field, name, variable, row, at);
-    else
-        doubles_read(r, name, variable, row, field->size / sizeof(double), at);
+    void *column = calloc(rows->count, width * sizeof(double)); /* no element is wider */
+    if (!check(r, name, column ? NC_NOERR : NC_ENOMEM))
+        return;
+    if (field->type == FIELD_TEXT) {
+        if (check(r, name, nc_get_vara_string(r->id, variable, start, counts, column)))
+            texts_put(field, column, rows);
+    } else if (field->type == FIELD_INTEGER || field->type == FIELD_FLAG) {
+        if (check(r, name, nc_get_vara_longlong(r->id, variable, start, counts, column)))
+            integers_put(field, column, rows);
+    } else if (check(r, name, nc_get_vara_double(r->id, variable, start, counts, column))) {
+        doubles_put(field, column, rows);
+    }
+    free(column);
 }
 
-static void fields_read(struct reader *r, const struct field *table, const char *prefix, size_t row,
-                        void *structure)
+static void columns_read(struct reader *r, const struct field *table, const char *prefix,
+                         const struct rows *rows)
 {
-    fields_clear(table, structure);
-    for (const struct field *field = table; field->name && r->code == NC_NOERR; ++field)
-        field_read(r, field, prefix, row, structure);
+    for (const struct field *field = table; field->name && r->code == NC_NOERR; ++field) {
+        char name[NC_MAX_NAME + 1];
+        snprintf(name, sizeof name, "%s%s", prefix, field->name);
+        column_read(r, field, name, rows);
+    }
 }
+
+/* A roof and the row of its device. */
+struct roof_row {
+    struct roof roof;
+    int64_t device;
+};
 
 static void roofs_read(struct reader *r, struct device *devices, size_t count)
 {
-    size_t roofs = length_of(r, "device_roof");
-    int variable = -1;
-    check(r, "device_roof_device", nc_inq_varid(r->id, "device_roof_device", &variable));
-    for (size_t row = 0; row < roofs && r->code == NC_NOERR; ++row) {
-        struct roof roof;
-        long long device = -1;
-        check(r, "device_roof_device", nc_get_var1_longlong(r->id, variable, &row, &device));
-        fields_read(r, roof_fields, "device_roof_", row, &roof);
-        if (r->code == NC_NOERR && device >= 0 && (size_t)device < count)
-            device_add_roof(&devices[device], &roof);
-    }
+    static const struct field device_field[] = {
+        FIELD(struct roof_row, device, FIELD_INTEGER, "", ""), {0}};
+    struct rows rows = {.size = sizeof(struct roof_row), .count = length_of(r, "device_roof")};
+    struct roof_row *read = calloc(rows.count ? rows.count : 1, sizeof *read);
+    check(r, "device_roof", read ? NC_NOERR : NC_ENOMEM);
+    rows.first = read;
+    columns_read(r, device_field, "device_roof_", &rows);
+    columns_read(r, roof_fields, "device_roof_", &rows); /* `roof` comes first */
+    for (size_t i = 0; i < rows.count && r->code == NC_NOERR; ++i)
+        if (read[i].device >= 0 && (uint64_t)read[i].device < count)
+            device_add_roof(&devices[read[i].device], &read[i].roof);
+    free(read);
 }
 
 static size_t devices_with_roofs(struct device *devices, size_t count)
@@ -131,9 +166,9 @@ static enum status devices_read(struct reader *r, const char *path, struct devic
         return error_set(error, STATUS_SYSTEM, "no memory for %zu devices", rows);
     for (size_t i = 0; i < rows && r->code == NC_NOERR; ++i) {
         device_init(&read[i]);
-        fields_read(r, identity_fields, "device_", i, &read[i]);
         snprintf(read[i].roofs_reused, sizeof read[i].roofs_reused, "%s", path);
     }
+    columns_read(r, identity_fields, "device_", &(struct rows){read, sizeof *read, rows});
     roofs_read(r, read, rows);
     rows = devices_with_roofs(read, rows);
     if (r->code == NC_NOERR && rows > 0) {

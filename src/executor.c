@@ -132,6 +132,7 @@ enum status executor_ask(struct executor *executor, const struct request *reques
     enum status status = reply_decode(line, reply, error);
     free(line);
     if (status) {
+        error_prefix(error, "%s", executor->program);
         status = STATUS_DEVICE;
     } else if (reply->kind == REPLY_ERROR) {
         *error = reply->error;
@@ -405,12 +406,14 @@ static void handle_line(struct executor *executor, const char *line)
     struct reply reply;
     struct error error;
     reply_init(&reply);
-    if (reply_decode(line, &reply, &error))
+    if (reply_decode(line, &reply, &error)) {
+        error_prefix(&error, "%s", executor->program);
         attempt_failed(executor, error.text);
-    else if (executor->reopening)
+    } else if (executor->reopening) {
         handle_reopened(executor, &reply);
-    else
+    } else {
         handle_record(executor, &reply);
+    }
     reply_clear(&reply);
 }
 

@@ -54,14 +54,12 @@ static json_t *encode_elements(const struct field *field, const double *values)
     return NULL;
 }
 
-/* What a library or a user wrote may be no valid UTF-8, which JSON cannot hold: '?' for such
- * bytes. */
-static json_t *encode_text(const struct field *field, const char *text)
+json_t *text_encode(const char *text)
 {
     if (!*text)
         return NULL;
     json_t *string = json_string(text);
-    char *copy = string ? NULL : strndup(text, field->size);
+    char *copy = string ? NULL : strdup(text);
     if (!copy)
         return string;
     for (char *c = copy; *c; ++c)
@@ -77,7 +75,7 @@ static json_t *encode_value(const struct field *field, const void *at)
 {
     switch (field->type) {
     case FIELD_TEXT:
-        return encode_text(field, at);
+        return text_encode(at);
     case FIELD_INTEGER:
         return *(const int64_t *)at == FIELD_MISSING ? NULL : json_integer(*(const int64_t *)at);
     case FIELD_FLAG:
@@ -108,10 +106,13 @@ static bool decode_text(const struct field *field, const json_t *value, char *at
 {
     if (!json_is_string(value))
         return false;
+    const char *text = json_string_value(value);
     size_t length = json_string_length(value);
     if (length >= field->size)
         length = field->size - 1;
-    memcpy(at, json_string_value(value), length);
+    while (length > 0 && (text[length] & 0xc0) == 0x80) /* no character is cut in two */
+        --length;
+    memcpy(at, text, length);
     at[length] = '\0';
     return true;
 }

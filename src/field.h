@@ -47,6 +47,10 @@ struct field {
 /* Sets every field of the struct to missing. A table ends with a row whose name is NULL. */
 void fields_clear(const struct field *table, void *structure);
 
+/* What a library or a user wrote may be no valid UTF-8, which JSON cannot hold: '?' for such bytes.
+ * NULL for an empty text. New reference; the caller owns it. */
+json_t *text_encode(const char *text);
+
 /* New reference; the caller owns it. */
 json_t *fields_encode(const struct field *table, const void *structure);
 

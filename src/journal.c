@@ -167,7 +167,9 @@ enum status journal_append(struct journal *journal, const char *kind, json_t *en
     enum status status = STATUS_OK;
     if ((journal->torn && ftruncate(journal->fd, journal->end) != 0) ||
         !write_whole(journal->fd, line, length) || fdatasync(journal->fd) != 0)
-        status = system_error(error, journal->path, "write");
+        status = error_set(error, STATUS_SYSTEM,
+                           "%s: cannot write: %s; --resume goes on with what it holds",
+                           journal->path, strerror(errno));
     free(line);
     /* A part of a line must not stay: the next one would be appended to it, and lost with it. */
     journal->torn = status != STATUS_OK && ftruncate(journal->fd, journal->end) != 0;

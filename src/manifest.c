@@ -12,7 +12,7 @@
 #include "settings.h"
 #include "words.h"
 
-enum { MANIFEST_BYTES = 16 << 20, GROUPS_MAX = 8 };
+enum { MANIFEST_BYTES = 16 << 20, SECTIONS_MAX = 10000, GROUPS_MAX = 8 };
 
 /* A manifest under construction. */
 struct draft {
@@ -60,6 +60,10 @@ static enum status workload_begin(struct draft *draft, const struct workload *wo
     enum status status = label_check(manifest, label, error);
     if (status)
         return status;
+    if (manifest->section_count == SECTIONS_MAX)
+        return error_set(error, STATUS_USAGE,
+                         "more than %d workload sections; one section can have lists and ranges",
+                         SECTIONS_MAX);
     struct section section = {.workload = workload, .label = strdup(label), .line = line};
     void *grown = array_grow(manifest->sections, manifest->section_count, sizeof section);
     if (!grown || !section.label) {

@@ -13,17 +13,26 @@ static bool exists(const char *path)
     return lstat(path, &unused) == 0;
 }
 
+/* ENOENT: there is none yet, or its folder is missing, for which see check_folder. */
+static enum status check_file(const char *path, struct error *error)
+{
+    struct stat file;
+    bool there = stat(path, &file) == 0;
+    if (!there && errno != ENOENT)
+        return error_set(error, STATUS_USAGE, "cannot write %s: %s", path, strerror(errno));
+    if (there ? !S_ISREG(file.st_mode) : path[strlen(path) - 1] == '/')
+        return error_set(error, STATUS_USAGE, "cannot write %s: it is no regular file", path);
+    return STATUS_OK;
+}
+
 static enum status check_folder(const char *path, struct error *error)
 {
     char copy[4096];
-    struct stat file;
     snprintf(copy, sizeof copy, "%s", path);
     const char *folder = dirname(copy);
     if (access(folder, W_OK | X_OK) != 0)
         return error_set(error, STATUS_USAGE, "cannot write %s: folder '%s': %s", path, folder,
                          strerror(errno));
-    if (stat(path, &file) == 0 && !S_ISREG(file.st_mode))
-        return error_set(error, STATUS_USAGE, "cannot write %s: it is no regular file", path);
     return STATUS_OK;
 }
 
@@ -36,7 +45,11 @@ enum status outputs_check(const char *path, bool resume, bool overwrite, struct 
                          sizeof named.netcdf - 1);
     strcpy(named.netcdf, path);
     snprintf(named.journal, sizeof named.journal, "%s.journal", path);
-    enum status status = check_folder(path, error);
+    enum status status = check_file(named.netcdf, error);
+    if (status == STATUS_OK)
+        status = check_file(named.journal, error);
+    if (status == STATUS_OK)
+        status = check_folder(path, error);
     if (status)
         return status;
     bool netcdf = exists(named.netcdf), journal = exists(named.journal);

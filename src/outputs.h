@@ -16,8 +16,8 @@ struct outputs {
 };
 
 /* Names the files. STATUS_USAGE, before anything is measured, if there are older ones and it was
- * not said what is to become of them, or if the folder does not exist or cannot be written to.
- * Changes nothing. */
+ * not said what is to become of them, if one is no regular file or cannot be one (its name is too
+ * long), or if the folder does not exist or cannot be written to. Changes nothing. */
 enum status outputs_check(const char *path, bool resume, bool overwrite, struct outputs *outputs,
                           struct error *error);
 

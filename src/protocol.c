@@ -1,5 +1,6 @@
 #include "protocol.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const char *const op_words[] = {"devices", "describe", "tune",    "roof",
@@ -216,8 +217,11 @@ static enum status load(const char *line, json_t **object, struct error *error)
         return STATUS_OK;
     }
     json_decref(loaded);
-    return error_set(error, STATUS_SYSTEM, "not a JSON object (%s): '%.200s'",
-                     loaded ? "another type" : where.text, line);
+    error_set(error, STATUS_SYSTEM, "not a JSON object (%s): '%.200s'",
+              loaded ? "another type" : where.text, line);
+    for (char *c = error->text; *c; ++c) /* it may be anything, and ends on a terminal */
+        *c = isprint((unsigned char)*c) ? *c : '?';
+    return STATUS_SYSTEM;
 }
 
 enum status request_decode(const char *line, struct request *request, struct error *error)
@@ -279,7 +283,7 @@ char *reply_encode(const struct reply *reply)
         json_object_set_new(object, "record", record_encode(&reply->record));
     if (reply->kind == REPLY_ERROR) {
         json_object_set_new(object, "status", json_string(status_words[reply->status]));
-        json_object_set_new(object, "text", json_string(reply->error.text));
+        json_object_set_new(object, "text", text_encode(reply->error.text));
     }
     return dump(object);
 }
@@ -296,7 +300,7 @@ static enum status decode_error(const json_t *object, struct reply *reply)
     int status = word_index(status_words, json_string_value(json_object_get(object, "status")));
     const char *text = json_string_value(json_object_get(object, "text"));
     reply->status = status > 0 ? (enum status)status : STATUS_SYSTEM;
-    error_set(&reply->error, reply->status, "%s", text ? text : "no reason given");
+    error_set(&reply->error, reply->status, "%s", text && *text ? text : "no reason given");
     return STATUS_OK;
 }
 

@@ -178,12 +178,19 @@ json_t *record_encode(const struct record *record)
 static enum status decode_samples(const json_t *array, struct record *record, struct error *error)
 {
     size_t count = json_array_size(array);
+    if (count > RECORD_SAMPLES_MAX)
+        return error_set(error, STATUS_SYSTEM, "%zu samples; a record has %d at most", count,
+                         RECORD_SAMPLES_MAX);
     record->sample = calloc(count ? count : 1, sizeof *record->sample);
     if (!record->sample)
         return error_set(error, STATUS_SYSTEM, "no memory for %zu samples", count);
     record->sample_count = count;
-    for (size_t i = 0; i < count; ++i)
-        record->sample[i] = json_number_value(json_array_get(array, i));
+    for (size_t i = 0; i < count; ++i) {
+        const json_t *sample = json_array_get(array, i);
+        if (!json_is_number(sample))
+            return error_set(error, STATUS_SYSTEM, "a sample is no number");
+        record->sample[i] = json_number_value(sample);
+    }
     return STATUS_OK;
 }
 
@@ -204,6 +211,8 @@ enum status record_decode(const json_t *object, struct record *record, struct er
 {
     record_clear(record);
     enum status status = fields_decode(record_fields, object, record, error);
+    if (status == STATUS_OK && record->status == FIELD_MISSING)
+        status = error_set(error, STATUS_SYSTEM, "a record without a status");
     if (status == STATUS_OK)
         status = decode_samples(json_object_get(object, "sample"), record, error);
     if (status == STATUS_OK)

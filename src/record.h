@@ -148,7 +148,7 @@ void device_set_peaks(struct device *device);
 
 /* JSON: the fields, "sample": [s, ...] and "kernels": [{...}, ...]; of a device, "roofs": [{...}, ...].
  * The caller owns the result. Decoding needs a record that was initialised; on failure it is
- * cleared. */
+ * cleared. A record always has a status. */
 json_t *record_encode(const struct record *record);
 enum status record_decode(const json_t *object, struct record *record, struct error *error);
 json_t *device_encode(const struct device *device);

@@ -156,24 +156,41 @@ static bool neighbours(const struct device *a, const struct device *b)
            same_session(a->key, b->key);
 }
 
-double results_node_spread(const struct results *results, size_t device, const struct roof *roof)
+/* Of one roof, over the devices that were seen so far. */
+struct spread {
+    double lowest, highest, sum;
+    int count;
+};
+
+static void spread_add(struct spread *spread, double value)
 {
-    double lowest = INFINITY, highest = -INFINITY, sum = 0.0;
-    int count = 0;
+    if (isnan(value))
+        return;
+    spread->lowest = spread->count ? fmin(spread->lowest, value) : value;
+    spread->highest = spread->count ? fmax(spread->highest, value) : value;
+    spread->sum += value;
+    ++spread->count;
+}
+
+void results_node_spreads(const struct results *results, size_t device, double spreads[ROOFS_MAX])
+{
+    const struct device *own = &results->devices[device];
+    struct spread seen[ROOFS_MAX] = {{0}};
     for (size_t i = 0; i < results->device_count; ++i) {
         const struct device *other = &results->devices[i];
-        const struct roof *same = NULL;
-        if (neighbours(&results->devices[device], other))
-            same = device_roof(other, roof->name, roof->condition);
-        double value = same ? roof_value(same) : NAN;
-        if (isnan(value))
+        if (!neighbours(own, other))
             continue;
-        lowest = fmin(lowest, value);
-        highest = fmax(highest, value);
-        sum += value;
-        ++count;
+        for (int64_t j = 0; j < own->roof_count; ++j) {
+            const struct roof *same =
+                device_roof(other, own->roofs[j].name, own->roofs[j].condition);
+            if (same)
+                spread_add(&seen[j], roof_value(same));
+        }
     }
-    return count > 1 ? (highest - lowest) / (sum / count) : NAN;
+    for (int64_t j = 0; j < own->roof_count; ++j)
+        spreads[j] = seen[j].count > 1
+                         ? (seen[j].highest - seen[j].lowest) / (seen[j].sum / seen[j].count)
+                         : NAN;
 }
 
 static int compare_records(const void *a, const void *b)

@@ -50,9 +50,9 @@ enum status results_add_record(struct results *results, struct record *record, s
 /* Index into devices, or -1. */
 int64_t results_device(const struct results *results, const char *key);
 
-/* Spread of a roof over the devices of its node: highest minus lowest value, over the mean, among
- * devices of the same host, kind and session; NaN if there are fewer than two. */
-double results_node_spread(const struct results *results, size_t device, const struct roof *roof);
+/* Spread of each of a device's roofs over the devices of its node: highest minus lowest value, over
+ * the mean, among devices of the same host, kind and session; NaN if there are fewer than two. */
+void results_node_spreads(const struct results *results, size_t device, double spreads[ROOFS_MAX]);
 
 /* All records in the order in which people read them, whoever finished first: by label,
  * configuration (numbers in it as numbers) and device. The caller frees the array; NULL without

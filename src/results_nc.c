@@ -296,7 +296,8 @@ static void workloads_write(struct writer *w)
 
 static void time_format(double time, char text[32])
 {
-    time_t seconds = isnan(time) ? 0 : (time_t)time;
+    const double year_10000 = 253402300800.0;
+    time_t seconds = time >= 0 && time < year_10000 ? (time_t)time : 0; /* so also for a NaN */
     struct tm utc;
     gmtime_r(&seconds, &utc);
     strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
@@ -478,14 +479,16 @@ static void roofs_set(struct writer *w)
     w->roof_rows[0] = &w->roof_row[0];
     w->roof_row[0].node_spread = NAN;
     w->roof_device[0] = -1;
-    for (size_t i = 0; i < w->results->device_count; ++i)
+    for (size_t i = 0; i < w->results->device_count; ++i) {
+        double spreads[ROOFS_MAX];
+        results_node_spreads(w->results, i, spreads);
         for (int64_t j = 0; j < w->results->devices[i].roof_count; ++j, ++row) {
-            const struct roof *roof = &w->results->devices[i].roofs[j];
-            w->roofs[row] = roof;
-            w->roof_row[row].node_spread = results_node_spread(w->results, i, roof);
+            w->roofs[row] = &w->results->devices[i].roofs[j];
+            w->roof_row[row].node_spread = spreads[j];
             w->roof_rows[row] = &w->roof_row[row];
             w->roof_device[row] = (int64_t)i;
         }
+    }
 }
 
 static void rows_set(struct writer *w)

@@ -413,8 +413,8 @@ enum status sweep_gather(const char *journal, const char *netcdf, const struct l
         log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", journal);
     if (results->record_count == 0 && results->device_count == 0)
         status = error_set(error, STATUS_SYSTEM, "%s holds nothing yet", journal);
-    else
-        status = results_nc_write(results, netcdf, error);
+    else if ((status = results_nc_write(results, netcdf, error)))
+        error_prefix(error, "%s keeps every row, for --gather", journal);
     if (status == STATUS_OK) {
         report_print(results, stdout);
         log_print(log, LOG_INFO, "%zu rows in %s", results->record_count, netcdf);

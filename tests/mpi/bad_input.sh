@@ -48,6 +48,16 @@ says "no/such/folder"
 mkdir folder.nc
 expect 2 "$roofsweep" --output folder.nc sweep.ini
 says "no regular file"
+expect 2 "$roofsweep" --output new/ sweep.ini
+says "no regular file"
+expect 2 "$roofsweep" --output sweep.ini/x.nc sweep.ini
+says "Not a directory"
+mkfifo pipe.nc.journal
+expect 2 timeout 20 "$roofsweep" --resume --output pipe.nc sweep.ini
+says "pipe.nc.journal: it is no regular file"
+# 248 bytes and ".nc" are a name, but with ".journal" they are none.
+expect 2 "$roofsweep" --output "$(printf '%0248d' 0).nc" sweep.ini
+says "name too long"
 echo precious >taken.nc
 expect 2 run 2 --output taken.nc sweep.ini
 says "--overwrite"

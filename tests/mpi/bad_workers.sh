@@ -28,6 +28,20 @@ worker 'while read -r line; do printf "{\"reply\":\"devices\",\"count\":1}\n"; d
 expect 4 "$ROOFSWEEP_BIN/roofsweep" --output kind.nc sweep.ini
 says "about something else"
 
+# So is one that is none, and the message says whose it is.
+worker 'printf "\033[31mhello\n"; sleep 1'
+expect 4 "$ROOFSWEEP_BIN/roofsweep" --output none.nc sweep.ini
+says "roofsweep-worker-cpu: not a JSON object"
+says "?[31mhello"
+
+# A record without a status is no record; one that names another configuration's hash is known by its own.
+worker '"$REAL" | sed -u "s/\"status\":\"measured\",//"'
+expect 3 "$ROOFSWEEP_BIN/roofsweep" --output status.nc sweep.ini
+says "a record without a status"
+worker '"$REAL" | sed -u "s/\"config_hash\":\"[0-9a-f]*\"/\"config_hash\":\"0\"/"'
+expect 0 "$ROOFSWEEP_BIN/roofsweep" --output hash.nc sweep.ini
+complete hash.nc 4
+
 # One rank's GPU does not open: its CPU must not take, and skip, what the GPUs are for.
 worker '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || { echo "fell off the bus" >&2; exit 7; }
 "$REAL" | sed -u "s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/"'

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <netcdf.h>
 
 #include "earlier_roofs.h"
 #include "results_nc.h"
@@ -108,6 +109,27 @@ static void what_is_no_result_is_refused(void **state)
     }
 }
 
+/* netCDF reads as many indices as the variable has dimensions, given or not. */
+static void other_dimensions_are_refused(void **state)
+{
+    (void)state;
+    static const char odd[] = "earlier_roofs_odd.nc";
+    int file, dimensions[2], variable;
+    assert_int_equal(nc_create(odd, NC_NETCDF4 | NC_CLOBBER, &file), NC_NOERR);
+    assert_int_equal(nc_def_dim(file, "device", 1, &dimensions[0]), NC_NOERR);
+    assert_int_equal(nc_def_dim(file, "config", 1, &dimensions[1]), NC_NOERR);
+    assert_int_equal(nc_def_var(file, "device_uuid", NC_STRING, 2, dimensions, &variable),
+                     NC_NOERR);
+    assert_int_equal(nc_close(file), NC_NOERR);
+    struct device *devices;
+    size_t count;
+    struct error error = {""};
+    assert_int_equal(earlier_roofs_read(odd, &devices, &count, &error), STATUS_USAGE);
+    assert_non_null(strstr(error.text, "device_uuid: "));
+    assert_non_null(strstr(error.text, nc_strerror(NC_EBADDIM)));
+    assert_int_equal(unlink(odd), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +137,7 @@ int main(void)
         cmocka_unit_test(only_the_same_device_is_found),
         cmocka_unit_test(most_roofs_then_the_latest_are_found),
         cmocka_unit_test(what_is_no_result_is_refused),
+        cmocka_unit_test(other_dimensions_are_refused),
     };
     return cmocka_run_group_tests(tests, write_sample, remove_sample);
 }

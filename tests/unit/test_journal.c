@@ -191,6 +191,7 @@ static void test_large_record(void **state)
         kernels[i].count = i;
     }
     record_init(&record);
+    record.status = RECORD_MEASURED;
     assert_ok(record_set_kernels(&record, kernels, COUNT, &error), &error);
     struct journal *journal = open_journal(path, JOURNAL_CREATE);
     append(journal, "record", record_encode(&record));

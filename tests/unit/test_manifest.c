@@ -392,6 +392,32 @@ static void test_files(void **state)
     unlink(file);
 }
 
+/* Labels are compared with one another, so that there must be an end to them. */
+static void test_many_sections(void **state)
+{
+    (void)state;
+    enum { MOST = 10000 };
+    char *text;
+    size_t size;
+    struct manifest *manifest = NULL;
+    struct error error;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    for (int i = 0; i < MOST; ++i)
+        fprintf(stream, "[lstm a%d]\n", i);
+    fflush(stream);
+    assert_int_equal(manifest_parse("m.ini", text, size, &manifest, &error), STATUS_OK);
+    assert_int_equal(manifest->section_count, MOST);
+    manifest_destroy(manifest);
+    fprintf(stream, "[lstm last]\n");
+    fclose(stream);
+    assert_int_equal(manifest_parse("m.ini", text, size, &manifest, &error), STATUS_USAGE);
+    assert_string_equal(error.text,
+                        "m.ini:10001: more than 10000 workload sections; one section can "
+                        "have lists and ranges");
+    free(text);
+}
+
 static void test_standard_input(void **state)
 {
     (void)state;
@@ -425,7 +451,7 @@ int main(void)
         cmocka_unit_test(test_axes),         cmocka_unit_test(test_long_lines),
         cmocka_unit_test(test_cache),        cmocka_unit_test(test_output_name),
         cmocka_unit_test(test_files),        cmocka_unit_test(test_standard_input),
-        cmocka_unit_test(test_destroy_null),
+        cmocka_unit_test(test_destroy_null), cmocka_unit_test(test_many_sections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,7 +161,17 @@ static void replies_round_trip(void **state)
     assert_int_equal(copy.status, STATUS_DEVICE);
     assert_string_equal(copy.error.text, "it is \"gone\"\n");
 
+    /* What a driver says may be no UTF-8, or nothing. */
+    reply.status = error_set(&reply.error, STATUS_FAILED, "caf\xe9");
+    line = reply_encode(&reply);
+    assert_int_equal(reply_decode(line, &copy, &error), STATUS_OK);
+    free(line);
+    assert_string_equal(copy.error.text, "caf?");
+    assert_int_equal(reply_decode("{\"reply\":\"error\",\"text\":\"\"}", &copy, &error), STATUS_OK);
+    assert_string_equal(copy.error.text, "no reason given");
+
     reply.kind = REPLY_RECORD;
+    reply.record.status = RECORD_MEASURED;
     reply.record.time_median = 0.25;
     line = reply_encode(&reply);
     assert_int_equal(reply_decode(line, &copy, &error), STATUS_OK);

@@ -66,24 +66,46 @@ static void record_round_trips(void **state)
 static void wrong_types_are_refused(void **state)
 {
     (void)state;
-    static const char *const texts[] = {
-        "{\"status\":\"well\"}",
-        "{\"time_median\":\"1\"}",
-        "{\"launches\":1.5}",
-        "{\"error\":5}",
-        "{\"bytes_counted\":{\"l2\":\"x\"}}",
-        "{\"kernels\":[{\"count\":\"1\"}]}",
-        "[]",
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"{\"status\":\"well\"}", "'status'"},
+        {"{\"time_median\":1}", "without a status"},
+        {"{\"status\":\"failed\",\"time_median\":\"1\"}", "'time_median'"},
+        {"{\"status\":\"failed\",\"launches\":1.5}", "'launches'"},
+        {"{\"status\":\"failed\",\"error\":5}", "'error'"},
+        {"{\"status\":\"failed\",\"bytes_counted\":{\"l2\":\"x\"}}", "'bytes_counted'"},
+        {"{\"status\":\"failed\",\"kernels\":[{\"count\":\"1\"}]}", "'count'"},
+        {"{\"status\":\"failed\",\"sample\":[0.5, null]}", "no number"},
+        {"[]", "object"},
     };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct record record;
         struct error error = {""};
         record_init(&record);
-        json_t *object = json_loads(texts[i], 0, NULL);
+        json_t *object = json_loads(cases[i].text, 0, NULL);
         assert_int_equal(record_decode(object, &record, &error), STATUS_SYSTEM);
-        assert_true(error.text[0]);
+        assert_non_null(strstr(error.text, cases[i].says));
         json_decref(object);
     }
+}
+
+static void more_samples_than_a_row_has_are_refused(void **state)
+{
+    (void)state;
+    struct record record;
+    struct error error;
+    record_init(&record);
+    json_t *object = json_pack("{s:s, s:[]}", "status", "measured", "sample");
+    json_t *samples = json_object_get(object, "sample");
+    for (int i = 0; i < RECORD_SAMPLES_MAX; ++i)
+        json_array_append_new(samples, json_real(i));
+    assert_int_equal(record_decode(object, &record, &error), STATUS_OK);
+    assert_int_equal(record.sample_count, RECORD_SAMPLES_MAX);
+    json_array_append_new(samples, json_real(1));
+    assert_int_equal(record_decode(object, &record, &error), STATUS_SYSTEM);
+    json_decref(object);
+    record_clear(&record);
 }
 
 /* A newer program's extra key is no error, an over-long text is cut, foreign bytes do not break
@@ -97,9 +119,15 @@ static void forgiving_where_it_can_be(void **state)
     char long_text[5000];
     memset(long_text, 'x', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = '\0';
-    json_t *object = json_pack("{s:s, s:i}", "error", long_text, "not_yet_known", 1);
+    json_t *object =
+        json_pack("{s:s, s:s, s:i}", "status", "failed", "error", long_text, "not_yet_known", 1);
     assert_int_equal(record_decode(object, &record, &error), STATUS_OK);
     assert_int_equal(strlen(record.error), sizeof record.error - 1);
+    json_decref(object);
+    memcpy(long_text + sizeof record.error - 2, "\xc3\xa4", 2); /* cut between characters */
+    object = json_pack("{s:s, s:s}", "status", "failed", "error", long_text);
+    assert_int_equal(record_decode(object, &record, &error), STATUS_OK);
+    assert_int_equal(strlen(record.error), sizeof record.error - 2);
     json_decref(object);
 
     strcpy(record.error, "caf\xe9");
@@ -137,6 +165,7 @@ int main(void)
         cmocka_unit_test(cleared_record_encodes_to_nothing),
         cmocka_unit_test(record_round_trips),
         cmocka_unit_test(wrong_types_are_refused),
+        cmocka_unit_test(more_samples_than_a_row_has_are_refused),
         cmocka_unit_test(forgiving_where_it_can_be),
         cmocka_unit_test(device_round_trips),
     };

@@ -77,6 +77,48 @@ static void test_golden(void **state)
         fail_msg("the file is not as in " GOLDEN "; the lines with + are what was written");
 }
 
+/* What a worker, a library or a user can make of a row, none of which may keep the file from being
+ * written: more kernels than one would think, a time that is none, a manifest of a megabyte. */
+static void test_odd_rows(void **state)
+{
+    enum { KERNELS = 100000, MANIFEST = 1 << 20 };
+    const struct folder *folder = *state;
+    struct error error;
+    struct results *results = sample_results(folder->journal);
+    struct record *record = &results->records[0];
+    struct session *session = &results->sessions[results->session_count - 1];
+    struct kernel *kernels = calloc(KERNELS, sizeof *kernels);
+    assert_non_null(kernels);
+    for (int i = 0; i < KERNELS; ++i)
+        fields_clear(kernel_fields, &kernels[i]);
+    memset(kernels[0].name, 'x', KERNEL_NAME_MAX - 1);
+    assert_ok(record_set_kernels(record, kernels, KERNELS, &error), &error);
+    free(kernels);
+    strcpy(record->algorithm, "\x1b[31m\n\"caf\xe9");
+    record->start_time = 1e300;
+    record->time_median = INFINITY;
+    free(session->manifest_text);
+    session->manifest_text = malloc(MANIFEST + 1);
+    assert_non_null(session->manifest_text);
+    memset(session->manifest_text, ';', MANIFEST);
+    session->manifest_text[MANIFEST] = '\0';
+    assert_ok(results_nc_write(results, folder->file, &error), &error);
+    results_destroy(results);
+
+    int file, dimension;
+    char time[32] = "";
+    size_t length;
+    assert_int_equal(nc_open(folder->file, NC_NOWRITE, &file), NC_NOERR);
+    assert_int_equal(nc_inq_dimid(file, "kernel", &dimension), NC_NOERR);
+    assert_int_equal(nc_inq_dimlen(file, dimension, &length), NC_NOERR);
+    assert_in_range(length, KERNELS, KERNELS + 100);
+    assert_int_equal(nc_inq_attlen(file, NC_GLOBAL, "manifest", &length), NC_NOERR);
+    assert_int_equal(length, MANIFEST);
+    assert_int_equal(nc_get_att_text(file, NC_GLOBAL, "time_coverage_end", time), NC_NOERR);
+    assert_string_equal(time, "1970-01-01T00:00:00Z");
+    assert_int_equal(nc_close(file), NC_NOERR);
+}
+
 /* The golden text is a complete description: ncgen makes a file of it that gives the same text. */
 static void test_golden_regenerates(void **state)
 {
@@ -208,6 +250,7 @@ int main(void)
         TEST(test_golden),
         TEST(test_golden_regenerates),
         TEST(test_derived_values),
+        TEST(test_odd_rows),
         TEST(test_empty),
         TEST(test_unwritable),
         cmocka_unit_test(test_full_disk),

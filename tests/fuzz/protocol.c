@@ -1,0 +1,71 @@
+/* Any bytes as a line between rank and worker: an error with a reason, or what says the same when it is written
+ * again. What a worker reports goes on into results and table. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol.h"
+#include "report.h"
+#include "results.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void request_check(const char *line)
+{
+    struct request request;
+    struct error error = {""};
+    if (request_decode(line, &request, &error)) {
+        if (!*error.text)
+            abort();
+        return;
+    }
+    char *text = request_encode(&request);
+    if (request_decode(text, &request, &error))
+        abort();
+    free(text);
+}
+
+static void report_check(struct reply *reply)
+{
+    struct error error;
+    struct results *results = results_create();
+    FILE *stream = fopen("/dev/null", "w");
+    if (!results || !stream || results_add_device(results, &reply->device, &error) ||
+        (reply->kind == REPLY_RECORD && results_add_record(results, &reply->record, &error)))
+        abort();
+    report_print(results, stream);
+    fclose(stream);
+    results_destroy(results);
+}
+
+static void reply_check(const char *line)
+{
+    struct reply reply;
+    struct error error = {""};
+    reply_init(&reply);
+    if (reply_decode(line, &reply, &error) == STATUS_OK) {
+        char *first = reply_encode(&reply);
+        if (reply_decode(first, &reply, &error))
+            abort();
+        char *second = reply_encode(&reply);
+        if (strcmp(first, second) != 0)
+            abort();
+        free(first);
+        free(second);
+        report_check(&reply);
+    } else if (!*error.text) {
+        abort();
+    }
+    reply_clear(&reply);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *line = strndup((const char *)data, size);
+    if (!line)
+        abort();
+    request_check(line);
+    reply_check(line);
+    free(line);
+    return 0;
+}
