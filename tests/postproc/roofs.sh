@@ -131,6 +131,7 @@ expect 0 script roofs.py node.nc --device 0 --targets reached.ini
 row "^dram read" "3.5 TB/s reached: +0.0 %$"
 row "^fp32 vector" "98 % reached: +0.5 %; 45 TFLOP/s reached: +11.1 %$"
 row "^launch gap" "2.1 us reached: +5.0 %$"
+says "Targets: 4 reached, 0 missed, 0 not known"
 cat >missed.ini <<INI
 [Sample GPU]
 dram read = 3.55 TB/s
@@ -145,8 +146,15 @@ row "^l2 read" "8 TB/s NOT KNOWN for 1 of 4$"
 row "^l1 read" "98 % NOT KNOWN$"
 row "^fp16 tensor wgmma" "810 TFLOP/s MISSED by 2 of 4: -1.2 %; fp16 tensor library NOT KNOWN for 4 of 4$"
 row "^launch gap" "2.01 us MISSED by 3 of 4: -2.4 %$"
+says "Targets: 0 reached, 3 missed, 3 not known"
+# A model that nothing is asked of has not passed; an empty section says that it is meant.
+expect 1 script roofs.py node.nc --targets /dev/null
+says "No targets for Sample GPU; /dev/null has: none"
+expect 1 script roofs.py golden.nc --device 0 --targets reached.ini
 expect 1 script roofs.py golden.nc --targets missed.ini
-says "No targets for Sample CPU"
+says "No targets for Sample CPU; missed.ini has: Sample GPU"
+printf '[Sample GPU]\n[Sample CPU]\n' >empty.ini
+expect 0 script roofs.py golden.nc --targets empty.ini
 printf '[Sample GPU]\ndram reed = 1 TB/s\n' >wrong.ini
 refused "'dram reed' is no roof; there are: dram read, " roofs.py node.nc --targets wrong.ini
 printf '[Sample GPU]\ndram read = fast\n' >wrong.ini
@@ -167,7 +175,7 @@ row "^launch gap, alone *4 " "2.03 us" "+1.5 %   1#3 node1" "-1.5 %   1#0 node1"
 says "Beyond 5 %: 3"
 says "1#1 node1 dram read, alone: not measured: the bus is gone"
 says "1#2 node1 l2 read, alone: contradicted"
-says "1#3 node1 dram triad, together: -18.0 %"
+says "1#3 node1 dram triad, together: -18.0 %, slower"
 expect 1 script compare.py golden.nc node.nc
 says "2#3 node1 dram triad, together: -17.6 %"
 ! grep -q "  1#.* dram" output || { cat output; fail "the reference differs from itself"; }
