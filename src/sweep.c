@@ -401,6 +401,14 @@ static bool has_failures(const struct results *results)
     return false;
 }
 
+static size_t count_roofs(const struct results *results)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < results->device_count; ++i)
+        count += (size_t)results->devices[i].roof_count;
+    return count;
+}
+
 enum status sweep_gather(const char *journal, const char *netcdf, const struct log *log,
                          struct error *error)
 {
@@ -417,7 +425,8 @@ enum status sweep_gather(const char *journal, const char *netcdf, const struct l
         status = results_nc_write(results, netcdf, error);
     if (status == STATUS_OK) {
         report_print(results, stdout);
-        log_print(log, LOG_INFO, "%zu rows in %s", results->record_count, netcdf);
+        log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->record_count,
+                  count_roofs(results), netcdf);
         if (has_failures(results))
             status = error_set(error, STATUS_FAILED, "some configurations failed, see above");
     }

@@ -64,7 +64,7 @@ enum status units_duration(const char *text, double *seconds, struct error *erro
     return error_set(
         error, STATUS_USAGE,
         "'%.60s' is not a duration; write a positive number and a unit (us, ms, s, min, "
-        "h), as in '1.5 s'; at most %g s",
+        "h), as in '1.5 s'; at most %.0f s",
         text, DURATION_MAX);
 }
 
