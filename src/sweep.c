@@ -419,6 +419,7 @@ enum status sweep_gather(const char *journal, const char *netcdf, const struct l
         return status;
     if (torn)
         log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", journal);
+    results_order_devices(results);
     if (results->record_count == 0 && results->device_count == 0)
         status = error_set(error, STATUS_SYSTEM, "%s holds nothing yet", journal);
     else
