@@ -298,7 +298,7 @@ def print_model(model, rows, devices, targets):
     print(f"{model}: {count} device{'s' * (count > 1)} on {hosts} host{'s' * (hosts > 1)}")
     print_conditions(devices.data, rows)
     head = ["roof", "alone", "together", "node\nspread", "median\n/best", "of\ntheory", "of\nclock", "SM clock",
-            "power", "verdict"] + ["slowest", "on"] * (count > 1) + ["setting"] + targets.head(model)
+            "power", "verdict"] + ["slowest", "on"] * (count > 1) + targets.head(model) + ["setting"]
     lines = []
     for kind in sorted({*rows["name"], *targets.kinds(model)}, key=kind_order):
         own = rows[rows["name"] == kind]
@@ -316,8 +316,8 @@ def print_device(number, rows, devices, targets):
     print(f"{model}: {devices.name(number)}")
     print_conditions(devices.data, rows)
     head = ["roof", "condition", "value", "node\nspread", "median\n/best", "spread", "samples", "of\ntheory",
-            "of\nclock", "SM clock", "memory\nclock", "power", "temper-\nature", "throttled", "verdict", "counted",
-            "setting"] + targets.head(model)
+            "of\nclock", "SM clock", "memory\nclock", "power", "temper-\nature", "throttled", "verdict", "counted"
+            ] + targets.head(model) + ["setting"]
     rows = rows.iloc[np.lexsort([rows["condition"], rows["name"].map(kind_order)])]
     print_lines(head, [roof_cells(roof) | {"target": targets.text(model, roof["name"], rows.loc[[row]], rows)}
                        for row, roof in rows.iterrows()])
