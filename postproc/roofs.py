@@ -123,25 +123,26 @@ class Target:
         return least / roof["value"] if roof["unit"] == "s" else roof["value"] / least
 
     def verdict(self, found, rows):
-        """(text, what Targets counts it as), of the rows of one kind and condition among all rows."""
+        """(text, what it counts as, places that do not reach it), of the rows of one kind and condition
+        among all rows."""
         reached = np.array([self.reached(roof, rows[rows["place"] == roof["place"]])
                             for _, roof in found.iterrows()])
-        known = reached[np.isfinite(reached)]
+        known, short = reached[np.isfinite(reached)], list(found["place"][~(reached >= 1)])
         missed, unknown = int((known < 1).sum()), len(reached) - len(known)
         if missed:
             some = f" by {missed} of {len(reached)}" * (len(reached) > 1)
-            return f"{self.text} MISSED{some}: {percent(known.min())}", "missed"
+            return f"{self.text} MISSED{some}: {percent(known.min())}", "missed", short
         if unknown or not len(reached):
             return (f"{self.text} NOT KNOWN" + f" for {unknown} of {len(reached)}" * (len(reached) > 1),
-                    "not known")
-        return f"{self.text} reached: {percent(known.min())}", "reached"
+                    "not known", short)
+        return f"{self.text} reached: {percent(known.min())}", "reached", short
 
 
 class Targets:
-    """What the roofs of each model shall reach, and how many of them do so far."""
+    """What the roofs of each model shall reach, how many of them do so far, and which devices do not."""
 
     def __init__(self, path):
-        self.path, self.counts, self.by_model = path, Counter(), {}
+        self.path, self.counts, self.short, self.by_model = path, Counter(), [], {}
         parser = configparser.ConfigParser(delimiters="=", interpolation=None)
         try:
             if path:
@@ -163,9 +164,13 @@ class Targets:
         return ["target"] * (model in self.by_model)
 
     def text(self, model, kind, found, rows):
-        verdicts = [target.verdict(found, rows) for target in self.by_model.get(model, {}).get(kind, [])]
-        self.counts.update(count for _, count in verdicts)
-        return "; ".join(text for text, _ in verdicts)
+        texts = []
+        for target in self.by_model.get(model, {}).get(kind, []):
+            text, count, short = target.verdict(found, rows)
+            texts.append(text)
+            self.counts[count] += 1
+            self.short += [(f"{kind}, {target.text}: {count}", short)] if short else []
+        return "; ".join(texts)
 
     def print_missing(self, model):
         """A model without a section: another device than was expected, or a slip of the pen."""
@@ -173,10 +178,13 @@ class Targets:
             self.counts["not known"] += 1
             print(f"No targets for {model}; {self.path} has: {', '.join(self.by_model) or 'none'}\n")
 
-    def print_counts(self):
+    def print_counts(self, devices):
         if self.path:
             print("Targets: " + ", ".join(f"{self.counts[name]} {name}"
                                           for name in ["reached", "missed", "not known"]))
+            for what, short in self.short:
+                print(f"  {what} on {devices.names(short)}")
+            print()
 
     def all_reached(self):
         return set(self.counts) <= {"reached"}
@@ -347,8 +355,8 @@ def main():
         without = set(devices.places) - set(rows["place"])
         if without:
             print(f"No roofs at all: {devices.names(without)}\n")
+    targets.print_counts(devices)
     devices.print_named()
-    targets.print_counts()
     return 0 if targets.all_reached() else 1
 
 

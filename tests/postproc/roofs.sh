@@ -147,6 +147,8 @@ row "^l1 read" "98 % NOT KNOWN  "
 row "^fp16 tensor wgmma" "810 TFLOP/s MISSED by 2 of 4: -1.2 %; fp16 tensor library NOT KNOWN for 4 of 4  "
 row "^launch gap" "2.01 us MISSED by 3 of 4: -2.4 %  "
 says "Targets: 0 reached, 3 missed, 3 not known"
+says "  l2 read, 8 TB/s: not known on #2 node1"
+says "  launch gap, 2.01 us: missed on #1 node1, #2 node1, #3 node1"
 # A model that nothing is asked of has not passed; an empty section says that it is meant.
 expect 1 script roofs.py node.nc --targets /dev/null
 says "No targets for Sample GPU; /dev/null has: none"
