@@ -105,7 +105,7 @@ def ratios(devices, values, across):
 
 
 def differs(ratio, limit):
-    return max(ratio, 1 / ratio) > 1 + limit if ratio > 0 else True
+    return abs(ratio - 1) > limit
 
 
 def described(ratio, unit):

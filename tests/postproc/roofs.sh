@@ -165,6 +165,12 @@ printf '[Sample GPU]\nfp32 vector = 1 TB/s\n' >wrong.ini
 refused "fp32 vector is in FLOP/s, its target '1 TB/s' is not" roofs.py node.nc --targets wrong.ini
 refused "none.ini: No such file" roofs.py node.nc --targets none.ini
 
+# Beyond the threshold is what the table shows as more than it.
+PYTHONPATH=$root/postproc python '
+import compare
+assert [compare.differs(ratio, 0.05) for ratio in (0.949, 0.951, 1.049, 1.051)] == [True, False, False, True]
+' || fail "another threshold than was named"
+
 # compare.py: every roof and condition; what is doubtful is said, and compared with nothing.
 expect 0 script compare.py golden.nc alone.nc
 says "Beyond 5 %: nothing"
