@@ -6,6 +6,7 @@
 #SBATCH --nodes=2
 #SBATCH --gpus-per-node=4
 #SBATCH --ntasks-per-node=4
+#SBATCH --exclusive
 #SBATCH --time=01:00:00
 #
 # Each task sees all GPUs of its node, and takes the one of its rank on that node. With
@@ -34,5 +35,6 @@ export SLURM_MPI_TYPE=${SLURM_MPI_TYPE:-pmix} # for Open MPI; `srun --mpi=list` 
 # --resume begins where there is no journal yet, and goes on where there is one.
 srun "$roofsweep" --resume "$@"
 status=$?
-[ "$status" -ne 5 ] || scontrol requeue "$SLURM_JOB_ID"
+# Not for ever: a time limit that is too short for one configuration would never get further.
+[ "$status" -ne 5 ] || [ "${SLURM_RESTART_COUNT:-0}" -ge 20 ] || scontrol requeue "$SLURM_JOB_ID"
 exit "$status"

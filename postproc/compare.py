@@ -105,7 +105,12 @@ def ratios(devices, values, across):
 
 
 def differs(ratio, limit):
-    return max(ratio, 1 / ratio) > 1 + limit if ratio > 0 else True
+    return abs(ratio - 1) > limit
+
+
+def described(ratio, unit):
+    """-18.0 %, slower: of a time, more is slower."""
+    return f"{percent(ratio)}, {'slower' if (ratio > 1) == (unit == 's') else 'faster'}"
 
 
 def print_roofs(devices, found, reference, limit):
@@ -184,9 +189,9 @@ def print_configurations(found, texts, count, limit):
 def print_outliers(devices, roof_ratios, time_ratios, limit, across):
     """What is beyond the threshold, in a sentence each. Returns how many there are."""
     groups, found, times = {}, {device: [] for device in devices}, {}
-    for (device, (name, _)), ratio in roof_ratios.items():
+    for (device, (name, unit)), ratio in roof_ratios.items():
         if differs(ratio, limit):
-            found[device].append(f"{device.name} {name}: {percent(ratio)}")
+            found[device].append(f"{device.name} {name}: {described(ratio, unit)}")
     for (device, _), ratio in time_ratios.items():
         if differs(ratio, limit):
             times.setdefault(device, []).append(ratio)
@@ -198,7 +203,7 @@ def print_outliers(devices, roof_ratios, time_ratios, limit, across):
         if device in times:
             worst = max(times[device], key=lambda ratio: max(ratio, 1 / ratio))
             found[device].append(f"{device.name} times: {len(times[device])} configurations, "
-                                 f"at most {percent(worst)}")
+                                 f"at most {described(worst, 's')}")
     lines = [line for device in devices for line in found[device]]
     print(f"Beyond {100 * limit:g} %: {len(lines) or 'nothing'}")
     for line in lines:

@@ -11,7 +11,8 @@ try:
     import numpy as np
     import xarray
 except ImportError as missing:
-    fail(f"{missing} (Debian: python3-xarray python3-netcdf4, pip: xarray netCDF4)")
+    fail(f"{sys.executable}: {missing} (Debian: /usr/bin/python3 with python3-xarray python3-netcdf4, "
+         "pip: xarray netCDF4)")
 
 # What is crossed with the shapes: each value is a curve of its own.
 SERIES = ["pass", "config_implementation", "config_algorithm", "layout", "cache"]

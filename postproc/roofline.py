@@ -13,6 +13,7 @@ Devices of one model are drawn together: a configuration measured on several is 
 import argparse
 import os
 import re
+import sys
 
 from results import SERIES, fail, frame, load, np, parameters, roofs, scaled
 
@@ -24,7 +25,7 @@ try:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 except ImportError as missing:
-    fail(f"{missing} (Debian: python3-matplotlib, pip: matplotlib)")
+    fail(f"{sys.executable}: {missing} (Debian: /usr/bin/python3 with python3-matplotlib, pip: matplotlib)")
 
 COLOURS = {"fp64": "#882255", "fp32": "#0072B2", "tf32": "#009E73", "fp16": "#D55E00",
            "bf16": "#AA7700", "fp8": "#CC6699", "int8": "#666666"}
@@ -42,7 +43,7 @@ def arguments():
     parser.add_argument("-l", "--label", action="append", help="only this label; may be repeated")
     parser.add_argument("-b", "--by", metavar="PARAMETER",
                         help="write this parameter beside the points and connect them in its order "
-                             "(default: the one that varies, if it is one)")
+                             "(default: the first that varies, if all others follow it)")
     options = parser.parse_args()
     options.output = options.output or os.path.splitext(os.path.basename(options.file))[0] + ".pdf"
     if os.path.splitext(options.output)[1] not in (".png", ".pdf"):
@@ -60,9 +61,8 @@ def choose_by(table, data, wanted):
         return found[0]
     varying = [name for name in names if name not in SERIES + ["config_precision"]
                and table[name].nunique() > 1]
-    if varying == ["kernel_height", "kernel_width"]:
-        return "kernel_height"
-    return varying[0] if len(varying) == 1 else None
+    follow = varying and len(table[varying].drop_duplicates()) == table[varying[0]].nunique()
+    return varying[0] if follow else None
 
 
 def median_rows(table):
@@ -76,8 +76,9 @@ def series(table):
     """(name, colour, marker, rows) for each precision and what else distinguishes curves."""
     keys = [name for name in SERIES if table[name].nunique() > 1]
     others = sorted({tuple(row) for row in table[keys].values}) if keys else [()]
-    for key, rows in table.groupby(["config_precision"] + keys, sort=True):
-        key = key if isinstance(key, tuple) else (key,)
+    keys = ["config_precision"] + keys
+    for key, rows in table.groupby(keys if keys[1:] else keys[0], sort=True):
+        key = key if keys[1:] else (key,)
         marker = MARKERS[others.index(key[1:]) % len(MARKERS)]
         yield " ".join(key), COLOURS.get(key[0], "black"), marker, rows
 

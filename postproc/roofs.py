@@ -5,7 +5,7 @@ alone          best value while the node's other devices idle; of several device
 together       the same while all of them do this at once
 node spread    highest minus lowest of a node's devices, over their mean: the widest of all nodes, together
                if it was measured
-median/best    median of the samples over the best one
+median/best    median of the samples over the best one; spread: slowest minus fastest sample over their median
 of theory      value over theory at the nominal clock
 of clock       value over theory at the clock that was measured meanwhile
 SM clock       that clock; power: meanwhile
@@ -26,7 +26,10 @@ at the measured clock, or as another roof of the same run:
     dram triad = 4.48 TB/s
     fp16 tensor wgmma = 97 %, fp16 tensor library
 
-Exit status: 0, 1 a target is not reached, 2 the file or the targets cannot be read."""
+Every model in the file needs a section, if an empty one.
+
+Exit status: 0, 1 a target is missed or not known, or a model has none, 2 the file or the targets cannot be
+read."""
 import argparse
 import configparser
 import re
@@ -120,24 +123,26 @@ class Target:
         return least / roof["value"] if roof["unit"] == "s" else roof["value"] / least
 
     def verdict(self, found, rows):
-        """(text, all of `found` reach it), of the rows of one kind and condition among all rows."""
+        """(text, what it counts as, places that do not reach it), of the rows of one kind and condition
+        among all rows."""
         reached = np.array([self.reached(roof, rows[rows["place"] == roof["place"]])
                             for _, roof in found.iterrows()])
-        known = reached[np.isfinite(reached)]
+        known, short = reached[np.isfinite(reached)], list(found["place"][~(reached >= 1)])
         missed, unknown = int((known < 1).sum()), len(reached) - len(known)
         if missed:
             some = f" by {missed} of {len(reached)}" * (len(reached) > 1)
-            return f"{self.text} MISSED{some}: {percent(known.min())}", False
+            return f"{self.text} MISSED{some}: {percent(known.min())}", "missed", short
         if unknown or not len(reached):
-            return f"{self.text} NOT KNOWN" + f" for {unknown} of {len(reached)}" * (len(reached) > 1), False
-        return f"{self.text} reached: {percent(known.min())}", True
+            return (f"{self.text} NOT KNOWN" + f" for {unknown} of {len(reached)}" * (len(reached) > 1),
+                    "not known", short)
+        return f"{self.text} reached: {percent(known.min())}", "reached", short
 
 
 class Targets:
-    """What the roofs of each model shall reach, and whether all of them do so far."""
+    """What the roofs of each model shall reach, how many of them do so far, and which devices do not."""
 
     def __init__(self, path):
-        self.all_reached, self.by_model = True, {}
+        self.path, self.counts, self.short, self.by_model = path, Counter(), [], {}
         parser = configparser.ConfigParser(delimiters="=", interpolation=None)
         try:
             if path:
@@ -159,9 +164,30 @@ class Targets:
         return ["target"] * (model in self.by_model)
 
     def text(self, model, kind, found, rows):
-        verdicts = [target.verdict(found, rows) for target in self.by_model.get(model, {}).get(kind, [])]
-        self.all_reached &= all(reached for _, reached in verdicts)
-        return "; ".join(text for text, _ in verdicts)
+        texts = []
+        for target in self.by_model.get(model, {}).get(kind, []):
+            text, count, short = target.verdict(found, rows)
+            texts.append(text)
+            self.counts[count] += 1
+            self.short += [(f"{kind}, {target.text}: {count}", short)] if short else []
+        return "; ".join(texts)
+
+    def print_missing(self, model):
+        """A model without a section: another device than was expected, or a slip of the pen."""
+        if self.path and model not in self.by_model:
+            self.counts["not known"] += 1
+            print(f"No targets for {model}; {self.path} has: {', '.join(self.by_model) or 'none'}\n")
+
+    def print_counts(self, devices):
+        if self.path:
+            print("Targets: " + ", ".join(f"{self.counts[name]} {name}"
+                                          for name in ["reached", "missed", "not known"]))
+            for what, short in self.short:
+                print(f"  {what} on {devices.names(short)}")
+            print()
+
+    def all_reached(self):
+        return set(self.counts) <= {"reached"}
 
 
 def word(verdict):
@@ -280,7 +306,7 @@ def print_model(model, rows, devices, targets):
     print(f"{model}: {count} device{'s' * (count > 1)} on {hosts} host{'s' * (hosts > 1)}")
     print_conditions(devices.data, rows)
     head = ["roof", "alone", "together", "node\nspread", "median\n/best", "of\ntheory", "of\nclock", "SM clock",
-            "power", "verdict"] + ["slowest", "on"] * (count > 1) + ["setting"] + targets.head(model)
+            "power", "verdict"] + ["slowest", "on"] * (count > 1) + targets.head(model) + ["setting"]
     lines = []
     for kind in sorted({*rows["name"], *targets.kinds(model)}, key=kind_order):
         own = rows[rows["name"] == kind]
@@ -288,8 +314,7 @@ def print_model(model, rows, devices, targets):
         lines.append({"roof": kind, "target": targets.text(model, kind, main, rows)} |
                      (kind_cells(own, devices) if len(own) else {}))
     print_lines(head, lines)
-    if targets.by_model and model not in targets.by_model:
-        print(f"No targets for {model}\n")
+    targets.print_missing(model)
     print_doubts(rows, devices)
 
 
@@ -299,11 +324,12 @@ def print_device(number, rows, devices, targets):
     print(f"{model}: {devices.name(number)}")
     print_conditions(devices.data, rows)
     head = ["roof", "condition", "value", "node\nspread", "median\n/best", "spread", "samples", "of\ntheory",
-            "of\nclock", "SM clock", "memory\nclock", "power", "temper-\nature", "throttled", "verdict", "counted",
-            "setting"] + targets.head(model)
+            "of\nclock", "SM clock", "memory\nclock", "power", "temper-\nature", "throttled", "verdict", "counted"
+            ] + targets.head(model) + ["setting"]
     rows = rows.iloc[np.lexsort([rows["condition"], rows["name"].map(kind_order)])]
     print_lines(head, [roof_cells(roof) | {"target": targets.text(model, roof["name"], rows.loc[[row]], rows)}
                        for row, roof in rows.iterrows()])
+    targets.print_missing(model)
 
 
 def main():
@@ -329,8 +355,9 @@ def main():
         without = set(devices.places) - set(rows["place"])
         if without:
             print(f"No roofs at all: {devices.names(without)}\n")
+    targets.print_counts(devices)
     devices.print_named()
-    return 0 if targets.all_reached else 1
+    return 0 if targets.all_reached() else 1
 
 
 if __name__ == "__main__":

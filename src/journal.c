@@ -242,8 +242,10 @@ static enum status line_add(struct results *results, const char *line, size_t le
 {
     if (!checksum_holds(line, length))
         return error_set(error, STATUS_SYSTEM,
-                         "the checksum of this line is wrong; delete the line, and --resume "
-                         "measures again what is then missing");
+                         "%s; delete the line, and --resume measures again what is then missing",
+                         strncmp(line, FRAME_START, CHECKSUM_AT) == 0
+                             ? "the checksum of this line is wrong"
+                             : "no line of a roofsweep journal. If the file is one");
     json_t *object = json_loadb(line, length, 0, NULL);
     enum status status = entry_add(results, object, error);
     json_decref(object);

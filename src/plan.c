@@ -333,6 +333,10 @@ static bool item_print(const struct plan_item *item, int label_width, FILE *stre
 
 void plan_print(const struct plan *plan, FILE *stream)
 {
+    if (plan->count == 0) {
+        fputs("configurations: 0; only the roofs of each device will be measured\n", stream);
+        return;
+    }
     int label_width = (int)strlen("label");
     size_t skipped = 0;
     for (size_t i = 0; i < plan->count; ++i) {

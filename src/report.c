@@ -7,7 +7,7 @@
 
 #include "units.h"
 
-enum { LINES_MAX = 200, REASONS_MAX = 20, NAME_WIDTH_MAX = 64 };
+enum { LINES_MAX = 200, REASONS_MAX = 20, NAME_WIDTH_MAX = 100 };
 
 /* One line of the table. */
 struct line {
@@ -132,7 +132,7 @@ static void table_print(const struct results *results, const struct line *lines,
 {
     static const char *const head[] = {"device", "time",  "FLOP/s", "AI",
                                        "level",  "bound", "of roof"};
-    static const char *const units[] = {"", "s", "FLOP/s", "FLOP/byte", "", "", "%"};
+    static const char *const units[] = {"", "", "", "FLOP/byte", "", "", "%"};
     size_t count = results->record_count, shown = count < LINES_MAX ? count : LINES_MAX;
     size_t width = strlen("configuration");
     for (size_t i = 0; i < shown; ++i)
@@ -268,7 +268,8 @@ void report_print(const struct results *results, FILE *stream)
     }
     reasons_print(lines, results->record_count, RECORD_FAILED, stream);
     reasons_print(lines, results->record_count, RECORD_SKIPPED, stream);
-    fputs("\ndevices and their measured roofs\n", stream);
+    fputs(results->record_count > 0 ? "\n" : "", stream);
+    fputs("devices and their measured roofs\n", stream);
     size_t shown = results->device_count < LINES_MAX ? results->device_count : LINES_MAX;
     for (size_t i = 0; i < shown; ++i)
         device_print(&results->devices[i], i, stream);

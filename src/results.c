@@ -137,6 +137,21 @@ enum status results_add_record(struct results *results, struct record *record, s
     return STATUS_OK;
 }
 
+static int compare_devices(const void *a, const void *b)
+{
+    const struct device *x = a, *y = b;
+    return strverscmp(x->key, y->key);
+}
+
+void results_order_devices(struct results *results)
+{
+    const struct indexed_results *owner = (const struct indexed_results *)results;
+    if (results->device_count > 1)
+        qsort(results->devices, results->device_count, sizeof *results->devices, compare_devices);
+    for (size_t i = 0; i < results->device_count; ++i)
+        json_integer_set(json_object_get(owner->devices, results->devices[i].key), (json_int_t)i);
+}
+
 int64_t results_device(const struct results *results, const char *key)
 {
     const struct indexed_results *owner = (const struct indexed_results *)results;

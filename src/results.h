@@ -47,6 +47,9 @@ enum status results_add_device(struct results *results, const struct device *dev
                                struct error *error);
 enum status results_add_record(struct results *results, struct record *record, struct error *error);
 
+/* Puts the devices, which were added as they arrived, in the order of sessions and ranks. */
+void results_order_devices(struct results *results);
+
 /* Index into devices, or -1. */
 int64_t results_device(const struct results *results, const char *key);
 

@@ -401,6 +401,14 @@ static bool has_failures(const struct results *results)
     return false;
 }
 
+static size_t count_roofs(const struct results *results)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < results->device_count; ++i)
+        count += (size_t)results->devices[i].roof_count;
+    return count;
+}
+
 enum status sweep_gather(const char *journal, const char *netcdf, const struct log *log,
                          struct error *error)
 {
@@ -411,13 +419,15 @@ enum status sweep_gather(const char *journal, const char *netcdf, const struct l
         return status;
     if (torn)
         log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", journal);
+    results_order_devices(results);
     if (results->record_count == 0 && results->device_count == 0)
         status = error_set(error, STATUS_SYSTEM, "%s holds nothing yet", journal);
     else if ((status = results_nc_write(results, netcdf, error)))
         error_prefix(error, "%s keeps every row, for --gather", journal);
     if (status == STATUS_OK) {
         report_print(results, stdout);
-        log_print(log, LOG_INFO, "%zu rows in %s", results->record_count, netcdf);
+        log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->record_count,
+                  count_roofs(results), netcdf);
         if (has_failures(results))
             status = error_set(error, STATUS_FAILED, "some configurations failed, see above");
     }

@@ -64,7 +64,7 @@ enum status units_duration(const char *text, double *seconds, struct error *erro
     return error_set(
         error, STATUS_USAGE,
         "'%.60s' is not a duration; write a positive number and a unit (us, ms, s, min, "
-        "h), as in '1.5 s'; at most %g s",
+        "h), as in '1.5 s'; at most %.0f s",
         text, DURATION_MAX);
 }
 
@@ -72,16 +72,12 @@ enum status units_fraction(const char *text, double *fraction, struct error *err
 {
     double number;
     const char *rest = number_scan(text, &number);
-    if (rest && *rest == '%') {
-        number /= 100;
-        rest = blanks_skip(rest + 1);
-    }
-    if (!rest || *rest || number <= 0 || number >= 1)
+    if (!rest || *rest != '%' || *blanks_skip(rest + 1) || number <= 0 || number >= 100)
         return error_set(error, STATUS_USAGE,
-                         "'%.60s' is not a fraction; write a number between 0 and 1, or a "
-                         "percentage, as in '0.5 %%'",
+                         "'%.60s' is not a percentage; write a number between 0 and 100 and a %%, "
+                         "as in '0.5 %%'",
                          text);
-    *fraction = number;
+    *fraction = number / 100;
     return STATUS_OK;
 }
 

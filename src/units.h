@@ -13,7 +13,7 @@ enum status units_integer(const char *text, int64_t minimum, int64_t maximum, in
 /* "120 s", "500 ms", "20 us", "2 min", "1.5 h" to seconds, positive, at most 1e9. A bare number is
  * an error that names the units. */
 enum status units_duration(const char *text, double *seconds, struct error *error);
-/* "0.5 %" or "0.005" to a fraction in (0, 1). */
+/* "0.5 %" to a fraction in (0, 1). A bare 0.5 could be meant as either, and is refused. */
 enum status units_fraction(const char *text, double *fraction, struct error *error);
 enum status units_flag(const char *text, int *value, struct error *error); /* yes, no */
 

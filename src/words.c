@@ -41,8 +41,8 @@ static size_t distance(const char *a, const char *b)
 void words_hint(const char *const *words, const char *text, char hint[WORDS_HINT])
 {
     const char *nearest = NULL;
-    /* Below its own length: every word of two letters is within two of every other. */
-    size_t bound = least(NEAR + 1, strlen(text)), used;
+    /* Below half of its length: 'cpu' is near to 'gpu', and not what was meant. */
+    size_t bound = least(NEAR + 1, strlen(text) / 2), used;
     for (size_t i = 0; words[i]; ++i)
         if (distance(text, words[i]) < bound) {
             bound = distance(text, words[i]);
@@ -60,7 +60,7 @@ enum status words_parse(const char *const *words, const char *text, int *index, 
     int found = words_find(words, text);
     if (found < 0) {
         words_hint(words, text, hint);
-        return error_set(error, STATUS_USAGE, "unknown value '%.60s'%s", text, hint);
+        return error_set(error, STATUS_USAGE, "'%.60s' is unknown%s", text, hint);
     }
     *index = found;
     return STATUS_OK;

@@ -101,7 +101,8 @@ enum status worker_client_start(const char *path, const cpu_set_t *cpus, int ech
         close_if_open(sockets[0]);
         close_if_open(pipes[0]);
         free(created);
-        return error_set(error, STATUS_SYSTEM, "cannot start %s: %s", path, strerror(failure));
+        return error_set(error, STATUS_SYSTEM, "cannot start %s: %s%s", path, strerror(failure),
+                         failure == ENOENT ? "; was it built, and is it beside roofsweep?" : "");
     }
     created->requests = sockets[0];
     created->errors = pipes[0];

@@ -74,18 +74,20 @@ static enum status parse_extent(const struct parameter *parameter, const char *t
     const char *cross = strchr(text, 'x');
     char rows[WORKLOAD_VALUE_TEXT];
     size_t length = cross ? (size_t)(cross - text) : strlen(text);
-    if (length >= sizeof rows)
-        return error_set(error, STATUS_USAGE, "%s: '%s' is no extent; write 3 or 3x5",
-                         parameter->name, text);
-    memcpy(rows, text, length);
-    rows[length] = '\0';
-    struct value parsed;
-    enum status status = parse_number(parameter, rows, &parsed.first, error);
+    struct value parsed = {0, 0};
+    enum status status = STATUS_USAGE;
+    if (length < sizeof rows) {
+        memcpy(rows, text, length);
+        rows[length] = '\0';
+        status = parse_number(parameter, rows, &parsed.first, error);
+        parsed.second = parsed.first;
+    }
+    if (status == STATUS_OK && cross)
+        status = parse_number(parameter, cross + 1, &parsed.second, error);
     if (status)
-        return status;
-    parsed.second = parsed.first;
-    if (cross && (status = parse_number(parameter, cross + 1, &parsed.second, error)))
-        return status;
+        return error_set(
+            error, status, "%s: '%s' is no extent; write 3 or 3x5, with numbers from %lld to %lld",
+            parameter->name, text, (long long)parameter->minimum, (long long)parameter->maximum);
     *value = parsed;
     return STATUS_OK;
 }

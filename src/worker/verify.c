@@ -222,5 +222,8 @@ enum status verify_work(const struct device_ops *device, struct device_state *st
             struct result result = results[i].result(config);
             return verify_elements(device, state, work, config, seed, &result, record, error);
         }
-    return verify_lstm(device, state, work, config, seed, record, error);
+    if (strcmp(config->workload->name, "lstm") == 0)
+        return verify_lstm(device, state, work, config, seed, record, error);
+    return error_set(error, STATUS_FAILED, "%s has no reference to verify it with",
+                     config->workload->name);
 }

@@ -145,12 +145,13 @@ worker 'exec "$REAL"'
 printf '[sweep]\ndevice = cpu\n[peaks]\nmemory = l1\ncompute = fp64\n' >roofs.ini
 expect 0 run 2 roofs.ini
 says "vector peak fp64"
+says "0 rows and 24 roofs in roofs.nc"
 roofs roofs.nc '
 assert data.sizes["config"] == 0 and data.sizes["device"] == 2
 assert {"l1 read", "fp64 vector", "launch gap"} <= set(of(0, 0))
 '
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --dry-run roofs.ini
-says "configurations: 0"
+says "configurations: 0; only the roofs"
 # A device that is lost for good: the others' roofs are in the file, and the exit status says so.
 worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
 [ ! -e lost ] || exit 7

@@ -11,7 +11,7 @@ export MPLCONFIGDIR="$work"
 script() {
     name=$1
     shift
-    "$ROOFSWEEP_PYTHON" "$root/postproc/$name" "$@"
+    "$ROOFSWEEP_PYTHON" -W error::FutureWarning "$root/postproc/$name" "$@"
 }
 sed 's/^device = auto/device = cpu/' "$root/sweeps/quickstart.ini" >quickstart.ini
 expect 0 run 2 quickstart.ini
@@ -54,6 +54,16 @@ figure = roofline.draw(data, table[table.label.str.contains("conv2d-batch")], "c
 texts = {text.get_text() for text in figure.axes[0].texts}
 assert {"dram 4.685 TB/s", "l2 11.81 TB/s", "l1 33 TB/s"} <= texts, texts
 ' "$h200" || fail "a memory level is not drawn"
+# A figure is by the parameter that the others follow, as with vary = zip, or by none.
+PYTHONPATH=$root/postproc python '
+import results, roofline
+data = results.load("quickstart.nc")
+table = results.frame(data)
+table = table[table.label == "filters"]
+by = lambda channels: roofline.choose_by(table.assign(channels=channels), data, None)
+found = by(32), by(2 * table.filters), by(table["pass"] == "forward")
+assert found == ("filters", "channels", None), found
+' || fail "a figure is by another parameter"
 
 # 0: nothing beyond the threshold. 1: something is, here what was made twice as slow.
 expect 0 script compare.py quickstart.nc again.nc --threshold 100000
@@ -73,8 +83,8 @@ data.close()
 ' "$h200"
 expect 1 script compare.py "$h200" slow.nc
 says "slow.nc: older than roofs of each kind"
-says "2#0 vm bandwidth dram: -50.0 %"
-says "2#0 vm times: 118 configurations, at most +100.0 %"
+says "2#0 vm bandwidth dram: -50.0 %, slower"
+says "2#0 vm times: 118 configurations, at most +100.0 %, slower"
 says "+100.0 %*"
 expect 1 script compare.py "$h200" slow.nc --configurations 118
 [ "$(grep -c 'differs$' output)" = 1 ] || { cat output; fail "a changed algorithm is not said"; }

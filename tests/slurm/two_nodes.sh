@@ -182,3 +182,13 @@ job=$(sbatch --parsable --output=job.out slurm.sh long.ini --output job.nc)
 wait_for "end" job_is COMPLETED Restarts=0
 complete job.nc 200
 ran_on job.nc "n1 n2"
+
+# A sweep that never gets further is not requeued for ever.
+mkdir fake
+printf '#!/bin/sh\nexit 5\n' >fake/srun
+printf '#!/bin/sh\necho "$*"\n' >fake/scontrol
+chmod +x fake/*
+expect 5 env PATH="$work/fake:$PATH" SLURM_JOB_ID=7 SLURM_RESTART_COUNT=19 bash slurm.sh long.ini
+says "requeue 7"
+expect 5 env PATH="$work/fake:$PATH" SLURM_JOB_ID=7 SLURM_RESTART_COUNT=20 bash slurm.sh long.ini
+! grep -q requeue output || fail "requeued for the 21st time"

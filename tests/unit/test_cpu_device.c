@@ -309,6 +309,20 @@ static void wrong_results_are_caught(void **state)
     }
 }
 
+/* A workload that was added without one. */
+static void missing_reference_is_said(void **state)
+{
+    struct workload added = *workload_find("matmul");
+    struct config config = parse("matmul");
+    struct record record;
+    struct error error;
+    added.name = "added";
+    config.workload = &added;
+    assert_int_equal(verify_work(&device_ops, *state, NULL, &config, seed, &record, &error),
+                     STATUS_FAILED);
+    assert_non_null(strstr(error.text, "added has no reference"));
+}
+
 static void unsupported_is_said(void **state)
 {
     static const struct {
@@ -568,6 +582,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(matmul_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(loops_agree, open_device, close_device),
         cmocka_unit_test_setup_teardown(wrong_results_are_caught, open_device, close_device),
+        cmocka_unit_test_setup_teardown(missing_reference_is_said, open_device, close_device),
         cmocka_unit_test_setup_teardown(unsupported_is_said, open_device, close_device),
         cmocka_unit_test_setup_teardown(trace_counts_regions, open_device, close_device),
         cmocka_unit_test_setup_teardown(roofs_are_sane, open_device, close_device),

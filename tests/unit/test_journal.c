@@ -393,11 +393,16 @@ static void test_joined_and_foreign_lines(void **state)
     const char *path = path_of(state);
     static const char *const foreign[] = {"\n", "{}\n", "hello\n", "{\"xxh3\":\"\n",
                                           "\xff\xfe\x01 binary\n"};
+    struct results *results;
+    struct error error;
+    bool torn;
     size_t length;
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; ++i) {
         file_store(path, foreign[i], strlen(foreign[i]));
         assert_corrupt(path, 1);
     }
+    assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
+    assert_non_null(strstr(error.text, "no line of a roofsweep journal"));
     unlink(path);
     write_records(path, 3);
     char *text = file_load(path, &length);

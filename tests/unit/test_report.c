@@ -69,11 +69,34 @@ static void test_sizes(void **state)
     results_destroy(results);
 }
 
+/* Names as long as those of a zipped conv2d still leave the columns in line. */
+static void test_long_names(void **state)
+{
+    (void)state;
+    struct results *results = results_create();
+    struct error error;
+    for (int i = 1; i <= 2; ++i) {
+        char line[128];
+        snprintf(line, sizeof line,
+                 "conv2d batch=%d channels=%d filters=%d height=%d kernel=%d width=%d cache=%s",
+                 100 * i, 256 * i, 256 * i, 112 * i, i, 112 * i, i == 1 ? "hot" : "cold");
+        struct record record = sample_record(line, "resnet", "none", 0);
+        assert_ok(results_add_record(results, &record, &error), &error);
+    }
+    char *text = report_text(results);
+    size_t head = strcspn(text, "\n");
+    for (const char *line = text; *line != '\n'; line += head + 1)
+        assert_int_equal(strcspn(line, "\n"), head);
+    free(text);
+    results_destroy(results);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden),
         cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_long_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,12 +176,37 @@ static void test_node_spreads(void **state)
     results_destroy(results);
 }
 
+/* Row for rank, whoever opened its device first; a later session follows. */
+static void test_order_of_devices(void **state)
+{
+    (void)state;
+    static const char *const arrived[] = {"2026.1Z-7/10", "2026.1Z-7/2", "2026.2Z-7/0",
+                                          "2026.1Z-7/0"};
+    static const char *const ordered[] = {"2026.1Z-7/0", "2026.1Z-7/2", "2026.1Z-7/10",
+                                          "2026.2Z-7/0"};
+    struct results *results = results_create();
+    struct error error;
+    for (size_t i = 0; i < 4; ++i) {
+        struct device device;
+        device_init(&device);
+        snprintf(device.key, sizeof device.key, "%s", arrived[i]);
+        assert_int_equal(results_add_device(results, &device, &error), STATUS_OK);
+    }
+    results_order_devices(results);
+    for (size_t i = 0; i < 4; ++i) {
+        assert_string_equal(results->devices[i].key, ordered[i]);
+        assert_int_equal(results_device(results, ordered[i]), i);
+    }
+    results_destroy(results);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_level), cmocka_unit_test(test_counted),
-        cmocka_unit_test(test_peak),  cmocka_unit_test(test_nothing_known),
-        cmocka_unit_test(test_order), cmocka_unit_test(test_node_spreads),
+        cmocka_unit_test(test_level),        cmocka_unit_test(test_counted),
+        cmocka_unit_test(test_peak),         cmocka_unit_test(test_nothing_known),
+        cmocka_unit_test(test_order),        cmocka_unit_test(test_order_of_devices),
+        cmocka_unit_test(test_node_spreads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

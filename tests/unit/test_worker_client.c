@@ -157,6 +157,7 @@ static void missing_program_is_named(void **state)
     struct error error = {""};
     assert_int_equal(worker_client_start("/no/such/worker", NULL, -1, &client, &error),
                      STATUS_SYSTEM);
+    assert_non_null(strstr(error.text, "was it built"));
     assert_null(client);
     assert_non_null(strstr(error.text, "/no/such/worker"));
 }
