@@ -100,14 +100,20 @@ static void caches_find(struct topology *topology, hwloc_topology_t tree, hwloc_
     }
 }
 
+static bool is_gpu_memory(hwloc_obj_t node)
+{
+    return node->subtype && strcmp(node->subtype, "GPUMemory") == 0;
+}
+
 /* Of all nodes together the system knows better than the sum of the nodes, which lacks hot-plugged
- * memory on some virtual machines. */
+ * memory on some virtual machines. Where CPU and GPU are one chip (GH200), it counts the GPU's as
+ * its own. */
 static void memory_find(struct topology *topology, hwloc_topology_t tree, hwloc_bitmap_t chosen)
 {
     bool all = true;
     for (hwloc_obj_t node = NULL;
          (node = hwloc_get_next_obj_by_type(tree, HWLOC_OBJ_NUMANODE, node));)
-        if (hwloc_bitmap_intersects(node->cpuset, chosen))
+        if (hwloc_bitmap_intersects(node->cpuset, chosen) && !is_gpu_memory(node))
             topology->memory += (double)node->attr->numanode.local_memory;
         else
             all = false;
@@ -132,12 +138,36 @@ static void cpuinfo_find(const char *name, char *text, size_t size)
         fclose(file);
 }
 
+/* An ARM core says only by numbers what it is. */
+static const struct {
+    const char *implementer, *part, *name;
+} arm_cores[] = {
+    {"0x41", "0xd0c", "Neoverse N1"}, {"0x41", "0xd40", "Neoverse V1"},
+    {"0x41", "0xd49", "Neoverse N2"}, {"0x41", "0xd4f", "Neoverse V2"}, /* Grace */
+    {"0x41", "0xd84", "Neoverse V3"}, {"0x46", "0x001", "A64FX"},
+};
+
+static void arm_model_format(const char *implementer, const char *part, char *text, size_t size)
+{
+    for (size_t i = 0; i < sizeof arm_cores / sizeof *arm_cores; ++i)
+        if (strcmp(arm_cores[i].implementer, implementer) == 0 &&
+            strcmp(arm_cores[i].part, part) == 0) {
+            snprintf(text, size, "ARM %s", arm_cores[i].name);
+            return;
+        }
+    snprintf(text, size, "ARM implementer %s, part %s", implementer, part);
+}
+
 static void model_find(struct topology *topology, hwloc_topology_t tree)
 {
     hwloc_obj_t package = hwloc_get_obj_by_type(tree, HWLOC_OBJ_PACKAGE, 0);
-    const char *model = package ? hwloc_obj_get_info_by_name(package, "CPUModel") : NULL;
-    if (model)
-        snprintf(topology->model, sizeof topology->model, "%s", model);
+    const char *names[] = {"CPUModel", "CPUImplementer", "CPUPart"}, *values[] = {NULL, NULL, NULL};
+    for (size_t i = 0; package && i < sizeof names / sizeof *names; ++i)
+        values[i] = hwloc_obj_get_info_by_name(package, names[i]);
+    if (values[0])
+        snprintf(topology->model, sizeof topology->model, "%s", values[0]);
+    else if (values[1] && values[2])
+        arm_model_format(values[1], values[2], topology->model, sizeof topology->model);
     else
         cpuinfo_find("model name", topology->model, sizeof topology->model);
 }
@@ -172,6 +202,8 @@ enum status topology_init(struct topology *topology, struct error *error)
     hwloc_topology_t tree = NULL;
     hwloc_bitmap_t chosen = hwloc_bitmap_alloc();
     enum status status = STATUS_OK;
+    /* Before 2.11 hwloc hides what the memory of GPUs is, unless it is asked for. */
+    setenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1", 0);
     if (!chosen || hwloc_topology_init(&tree) != 0 || hwloc_topology_load(tree) != 0)
         status = error_set(error, STATUS_DEVICE, "hwloc cannot read the topology of this machine");
     if (status == STATUS_OK)
