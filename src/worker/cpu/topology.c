@@ -121,11 +121,11 @@ static void memory_find(struct topology *topology, hwloc_topology_t tree, hwloc_
         topology->memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* Value of "name : value" in /proc/cpuinfo; "" without it. */
-static void cpuinfo_find(const char *name, char *text, size_t size)
+/* Value of "name : value" in a file like /proc/cpuinfo; "" without it. */
+static void cpuinfo_find(const char *path, const char *name, char *text, size_t size)
 {
     char line[512];
-    FILE *file = fopen("/proc/cpuinfo", "r");
+    FILE *file = fopen(path, "r");
     text[0] = '\0';
     while (file && text[0] == '\0' && fgets(line, sizeof line, file)) {
         char *colon = strchr(line, ':');
@@ -138,7 +138,7 @@ static void cpuinfo_find(const char *name, char *text, size_t size)
         fclose(file);
 }
 
-/* An ARM core says only by numbers what it is. */
+/* ARM's cores say only by numbers what they are. */
 static const struct {
     const char *implementer, *part, *name;
 } arm_cores[] = {
@@ -147,29 +147,29 @@ static const struct {
     {"0x41", "0xd84", "Neoverse V3"}, {"0x46", "0x001", "A64FX"},
 };
 
-static void arm_model_format(const char *implementer, const char *part, char *text, size_t size)
+void topology_model(const char *cpuinfo, char *text, size_t size)
 {
+    char implementer[16], part[16];
+    cpuinfo_find(cpuinfo, "CPU implementer", implementer, sizeof implementer);
+    cpuinfo_find(cpuinfo, "CPU part", part, sizeof part);
+    cpuinfo_find(cpuinfo, "model name", text, size);
+    if (text[0] != '\0' || part[0] == '\0')
+        return;
+    snprintf(text, size, "ARM implementer %s, part %s", implementer, part);
     for (size_t i = 0; i < sizeof arm_cores / sizeof *arm_cores; ++i)
         if (strcmp(arm_cores[i].implementer, implementer) == 0 &&
-            strcmp(arm_cores[i].part, part) == 0) {
+            strcmp(arm_cores[i].part, part) == 0)
             snprintf(text, size, "ARM %s", arm_cores[i].name);
-            return;
-        }
-    snprintf(text, size, "ARM implementer %s, part %s", implementer, part);
 }
 
 static void model_find(struct topology *topology, hwloc_topology_t tree)
 {
     hwloc_obj_t package = hwloc_get_obj_by_type(tree, HWLOC_OBJ_PACKAGE, 0);
-    const char *names[] = {"CPUModel", "CPUImplementer", "CPUPart"}, *values[] = {NULL, NULL, NULL};
-    for (size_t i = 0; package && i < sizeof names / sizeof *names; ++i)
-        values[i] = hwloc_obj_get_info_by_name(package, names[i]);
-    if (values[0])
-        snprintf(topology->model, sizeof topology->model, "%s", values[0]);
-    else if (values[1] && values[2])
-        arm_model_format(values[1], values[2], topology->model, sizeof topology->model);
+    const char *model = package ? hwloc_obj_get_info_by_name(package, "CPUModel") : NULL;
+    if (model)
+        snprintf(topology->model, sizeof topology->model, "%s", model);
     else
-        cpuinfo_find("model name", topology->model, sizeof topology->model);
+        topology_model("/proc/cpuinfo", topology->model, sizeof topology->model);
 }
 
 /* A list that is too long for its place keeps its ends and its count. */
