@@ -12,7 +12,11 @@
  *
  * SIMD_FMA_FLOAT(a, b, c), SIMD_FMA_DOUBLE(a, b, c): a * b + c on vectors.
  *
- * SIMD_STREAM(pointer, vector): stores past the caches; SIMD_FENCE(): waits for such stores. */
+ * SIMD_IN_PLACE: 1 where a vector FMA overwrites its addend, as ARM's does: one that is to stay has
+ * to be copied first, which takes a turn of the same units.
+ *
+ * SIMD_STREAM(pointer, vector): stores past the caches; not defined where nothing does.
+ * SIMD_FENCE(): waits for such stores. */
 
 typedef double SIMD_NAME(doubles) __attribute__((vector_size(SIMD_BYTES), may_alias));
 typedef float SIMD_NAME(floats) __attribute__((vector_size(SIMD_BYTES), may_alias));
@@ -42,9 +46,14 @@ typedef float SIMD_NAME(floats) __attribute__((vector_size(SIMD_BYTES), may_alia
 SIMD_SWEEP(write, a[j] = s)
 SIMD_SWEEP(copy, a[j] = b[j])
 SIMD_SWEEP(triad, a[j] = SIMD_FMA_DOUBLE(s, c[j], b[j]))
+#ifdef SIMD_STREAM
 SIMD_SWEEP(write_stream, SIMD_STREAM(a + j, s))
 SIMD_SWEEP(copy_stream, SIMD_STREAM(a + j, b[j]))
 SIMD_SWEEP(triad_stream, SIMD_STREAM(a + j, SIMD_FMA_DOUBLE(s, c[j], b[j])))
+#define SIMD_STREAMED(name) SIMD_NAME(name)
+#else
+#define SIMD_STREAMED(name) NULL
+#endif
 #undef SIMD_SWEEP
 
 /* Both halves at the same time: more of the prefetchers work for it than with one. */
@@ -73,20 +82,22 @@ SIMD_TARGET static void SIMD_NAME(read)(const struct simd_arrays *arrays, size_t
 }
 
 /* x = x * m + a with m a little above -1: every x goes on swinging between its own two values for
- * far longer than a sample takes, so that the units work on bits that differ and change. */
+ * far longer than a sample takes, so that the units work on bits that differ and change. In place it
+ * is x = x * m + x with m a little above -2, and x swings around zero. */
 #define SIMD_FMA(name, type, fma)                                                                  \
     SIMD_TARGET static void SIMD_NAME(name)(double seed, int64_t iterations, double *result)       \
     {                                                                                              \
         typedef SIMD_NAME(type) vector;                                                            \
         vector x[SIMD_CHAINS], total = {0}, m, a;                                                  \
         enum { LANES = sizeof(vector) / sizeof m[0] };                                             \
-        m = (__typeof__(m[0]))(seed - 1.0) - total;                                                \
+        m = (__typeof__(m[0]))(seed - 1.0 - SIMD_IN_PLACE) - total;                                \
         a = (__typeof__(a[0]))(1.0 + seed) - total;                                                \
         for (int j = 0; j < SIMD_CHAINS; ++j)                                                      \
             for (int lane = 0; lane < LANES; ++lane)                                               \
                 x[j][lane] = (__typeof__(m[0]))(2.0 + (j * LANES + lane) * 0.7e-3);                \
         for (int64_t i = 0; i < iterations; ++i)                                                   \
-            _Pragma("GCC unroll 32") for (int j = 0; j < SIMD_CHAINS; ++j) x[j] = fma(x[j], m, a); \
+            _Pragma("GCC unroll 32") for (int j = 0; j < SIMD_CHAINS; ++j) x[j] =                  \
+                fma(x[j], m, SIMD_IN_PLACE ? x[j] : a);                                            \
         _Pragma("GCC unroll 32") for (int j = 0; j < SIMD_CHAINS; ++j) total += x[j];              \
         *result = (double)total[0];                                                                \
     }
@@ -99,9 +110,9 @@ static const struct simd SIMD_NAME(simd) = {
     .patterns =
         {
             {"read", 1, SIMD_NAME(read), NULL},
-            {"write", 1, SIMD_NAME(write), SIMD_NAME(write_stream)},
-            {"copy", 2, SIMD_NAME(copy), SIMD_NAME(copy_stream)},
-            {"triad", 3, SIMD_NAME(triad), SIMD_NAME(triad_stream)},
+            {"write", 1, SIMD_NAME(write), SIMD_STREAMED(write_stream)},
+            {"copy", 2, SIMD_NAME(copy), SIMD_STREAMED(copy_stream)},
+            {"triad", 3, SIMD_NAME(triad), SIMD_STREAMED(triad_stream)},
         },
     .fma = {[PRECISION_FP64] = SIMD_NAME(fma_fp64), [PRECISION_FP32] = SIMD_NAME(fma_fp32)},
     .chains = SIMD_CHAINS,
@@ -116,6 +127,8 @@ static const struct simd SIMD_NAME(simd) = {
 #undef SIMD_CHAINS
 #undef SIMD_FMA_FLOAT
 #undef SIMD_FMA_DOUBLE
+#undef SIMD_IN_PLACE
 #undef SIMD_BARRIER
 #undef SIMD_STREAM
+#undef SIMD_STREAMED
 #undef SIMD_FENCE

@@ -100,14 +100,20 @@ static void caches_find(struct topology *topology, hwloc_topology_t tree, hwloc_
     }
 }
 
+static bool is_gpu_memory(hwloc_obj_t node)
+{
+    return node->subtype && strcmp(node->subtype, "GPUMemory") == 0;
+}
+
 /* Of all nodes together the system knows better than the sum of the nodes, which lacks hot-plugged
- * memory on some virtual machines. */
+ * memory on some virtual machines. Where CPU and GPU are one chip (GH200), it counts the GPU's as
+ * its own. */
 static void memory_find(struct topology *topology, hwloc_topology_t tree, hwloc_bitmap_t chosen)
 {
     bool all = true;
     for (hwloc_obj_t node = NULL;
          (node = hwloc_get_next_obj_by_type(tree, HWLOC_OBJ_NUMANODE, node));)
-        if (hwloc_bitmap_intersects(node->cpuset, chosen))
+        if (hwloc_bitmap_intersects(node->cpuset, chosen) && !is_gpu_memory(node))
             topology->memory += (double)node->attr->numanode.local_memory;
         else
             all = false;
@@ -115,11 +121,11 @@ static void memory_find(struct topology *topology, hwloc_topology_t tree, hwloc_
         topology->memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* Value of "name : value" in /proc/cpuinfo; "" without it. */
-static void cpuinfo_find(const char *name, char *text, size_t size)
+/* Value of "name : value" in a file like /proc/cpuinfo; "" without it. */
+static void cpuinfo_find(const char *path, const char *name, char *text, size_t size)
 {
     char line[512];
-    FILE *file = fopen("/proc/cpuinfo", "r");
+    FILE *file = fopen(path, "r");
     text[0] = '\0';
     while (file && text[0] == '\0' && fgets(line, sizeof line, file)) {
         char *colon = strchr(line, ':');
@@ -132,6 +138,30 @@ static void cpuinfo_find(const char *name, char *text, size_t size)
         fclose(file);
 }
 
+/* ARM's cores say only by numbers what they are. */
+static const struct {
+    const char *implementer, *part, *name;
+} arm_cores[] = {
+    {"0x41", "0xd0c", "Neoverse N1"}, {"0x41", "0xd40", "Neoverse V1"},
+    {"0x41", "0xd49", "Neoverse N2"}, {"0x41", "0xd4f", "Neoverse V2"}, /* Grace */
+    {"0x41", "0xd84", "Neoverse V3"}, {"0x46", "0x001", "A64FX"},
+};
+
+void topology_model(const char *cpuinfo, char *text, size_t size)
+{
+    char implementer[16], part[16];
+    cpuinfo_find(cpuinfo, "CPU implementer", implementer, sizeof implementer);
+    cpuinfo_find(cpuinfo, "CPU part", part, sizeof part);
+    cpuinfo_find(cpuinfo, "model name", text, size);
+    if (text[0] != '\0' || part[0] == '\0')
+        return;
+    snprintf(text, size, "ARM implementer %s, part %s", implementer, part);
+    for (size_t i = 0; i < sizeof arm_cores / sizeof *arm_cores; ++i)
+        if (strcmp(arm_cores[i].implementer, implementer) == 0 &&
+            strcmp(arm_cores[i].part, part) == 0)
+            snprintf(text, size, "ARM %s", arm_cores[i].name);
+}
+
 static void model_find(struct topology *topology, hwloc_topology_t tree)
 {
     hwloc_obj_t package = hwloc_get_obj_by_type(tree, HWLOC_OBJ_PACKAGE, 0);
@@ -139,7 +169,7 @@ static void model_find(struct topology *topology, hwloc_topology_t tree)
     if (model)
         snprintf(topology->model, sizeof topology->model, "%s", model);
     else
-        cpuinfo_find("model name", topology->model, sizeof topology->model);
+        topology_model("/proc/cpuinfo", topology->model, sizeof topology->model);
 }
 
 /* A list that is too long for its place keeps its ends and its count. */
@@ -172,6 +202,8 @@ enum status topology_init(struct topology *topology, struct error *error)
     hwloc_topology_t tree = NULL;
     hwloc_bitmap_t chosen = hwloc_bitmap_alloc();
     enum status status = STATUS_OK;
+    /* Before 2.11 hwloc hides what the memory of GPUs is, unless it is asked for. */
+    setenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1", 0);
     if (!chosen || hwloc_topology_init(&tree) != 0 || hwloc_topology_load(tree) != 0)
         status = error_set(error, STATUS_DEVICE, "hwloc cannot read the topology of this machine");
     if (status == STATUS_OK)

@@ -24,6 +24,9 @@ struct topology {
 enum status topology_init(struct topology *topology, struct error *error);
 void topology_clear(struct topology *topology);
 
+/* The CPU's name from a file like /proc/cpuinfo; "" without it. */
+void topology_model(const char *cpuinfo, char *text, size_t size);
+
 /* Present mean clock of the cores, s-1; NaN where the system does not say. */
 double topology_clock(const struct topology *topology);
 
