@@ -6,6 +6,11 @@ sed -i 's/^iterations = .*/iterations = 2000/' sweep.ini
 run 5 --verbose sweep.ini >output 2>&1 &
 job=$!
 kills=0
+# A worker that is lost while it opens its device ends the sweep; this is about what comes after.
+until grep -q 'measuring the roofs' output; do
+    kill -0 "$job" 2>/dev/null || { cat output; fail "the sweep ended before its roofs"; }
+    sleep 0.1
+done
 while kill -0 "$job" 2>/dev/null; do
     sleep 1
     victim=$(pgrep -n -f "$ROOFSWEEP_BIN/roofsweep-worker-cpu" || true)
@@ -13,6 +18,6 @@ while kill -0 "$job" 2>/dev/null; do
         kills=$((kills + 1))
     fi
 done
-wait "$job" || { cat output; fail "the sweep ended with $?"; }
+wait "$job" || { status=$?; cat output; fail "the sweep ended with $status"; }
 [ "$kills" -ge 2 ] || { cat output; fail "only $kills workers were killed: the sweep is too short"; }
 complete sweep.nc 200
