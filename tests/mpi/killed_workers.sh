@@ -17,7 +17,7 @@ while kill -0 "$job" 2>/dev/null; do
     # No more often than there is progress, which on a busy machine takes longer.
     records=$(grep -c '"kind":"record"' sweep.nc.journal 2>/dev/null || true)
     [ "${records:-0}" -gt "$seen" ] || continue
-    victim=$(pgrep -n -f "$ROOFSWEEP_BIN/roofsweep-worker-cpu" || true)
+    victim=$(pgrep -f "$ROOFSWEEP_BIN/roofsweep-worker-cpu" | shuf -n 1)
     if [ -n "$victim" ] && kill -KILL "$victim" 2>/dev/null; then
         kills=$((kills + 1))
         seen=${records:-0}
