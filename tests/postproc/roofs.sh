@@ -196,8 +196,8 @@ row "^fp64 vector, alone *2 "
 sed 's/^; reuse = .*/reuse = roofs.nc/' roofs.ini >again.ini
 expect 0 run 2 --output again.nc again.ini
 expect 0 script roofs.py roofs.nc
-# Devices are numbered as they come: another run may have another order.
-grep '%' output | sed 's/#[01]//' >measured
+# Devices are numbered as they come, so that what is said of the first may differ.
+grep '%' output | sed 's/ #[01] .*//' >measured
 expect 0 script roofs.py again.nc
 says "roofs taken from roofs.nc"
-grep '%' output | sed 's/#[01]//' | diff measured - || fail "roofs that were taken from a file are other ones"
+grep '%' output | sed 's/ #[01] .*//' | diff measured - || fail "roofs that were taken from a file are other ones"
