@@ -67,7 +67,7 @@ def choose_by(table, data, wanted):
 
 def median_rows(table):
     """One row per configuration: the median over devices."""
-    how = {name: "median" if np.issubdtype(kind, np.number) else "first"
+    how = {name: "median" if kind.kind in "iuf" else "first"
            for name, kind in table.dtypes.items() if name != "config_hash"}
     return table.groupby("config_hash", as_index=False, sort=False).agg(how)
 

@@ -74,7 +74,7 @@ for _ in 1 2 3; do
     sleep 4
     pkill -KILL -n -f "$worker" || true
 done
-wait "$job" || { cat output; fail "the sweep ended with $?"; }
+wait "$job" || { status=$?; cat output; fail "the sweep ended with $status"; }
 python '
 import xarray
 data = xarray.open_dataset("killed.nc").load()

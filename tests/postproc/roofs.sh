@@ -37,6 +37,9 @@ cat >node.py <<'PY'
 import sys
 import numpy, xarray
 sample = xarray.open_dataset("golden.nc").load()
+for name in sample.variables:
+    if sample[name].dtype.kind == "U":  # newer versions of xarray: texts as long as those in the file
+        sample[name] = sample[name].astype(object)
 own = numpy.flatnonzero(sample.device_roof_device == 0)[::-1]  # the file's order is not the table's
 data = sample.isel(device=[0] * 4, device_roof=list(own) * 4)
 data["device_uuid"].values[:] = [f"GPU-{i}" for i in range(4)]
@@ -209,7 +212,8 @@ row "^fp64 vector, alone *2 "
 sed 's/^; reuse = .*/reuse = roofs.nc/' roofs.ini >again.ini
 expect 0 run 2 --output again.nc again.ini
 expect 0 script roofs.py roofs.nc
-grep '%' output >measured
+# Devices are numbered as they come, so that what is said of the first may differ.
+grep '%' output | sed 's/ #[01] .*//' >measured
 expect 0 script roofs.py again.nc
 says "roofs taken from roofs.nc"
-grep '%' output | diff measured - || fail "roofs that were taken from a file are other ones"
+grep '%' output | sed 's/ #[01] .*//' | diff measured - || fail "roofs that were taken from a file are other ones"

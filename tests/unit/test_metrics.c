@@ -1,4 +1,5 @@
 /* The metric tables against CUPTI itself, for every chip that it knows, without a GPU. */
+#include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,12 +8,22 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include <cupti_version.h>
 
 #include "worker/cuda/metric_set.h"
 #include "worker/cuda/metrics.h"
 
-/* CUPTI lists these and then refuses them (CUPTI_ERROR_NOT_SUPPORTED). */
-static const char *const refused[] = {"GV11B"};
+/* CUPTI lists these and then refuses them, or has not yet all of their counters. */
+static const char *const refused[] = {
+    "GV11B",
+#if CUPTI_API_VERSION < 27 /* CUDA 12.8: DRAM */
+    "GB202",
+    "GB203",
+    "GB205",
+#elif CUPTI_API_VERSION < 130000 /* CUDA 12.9: L2 */
+    "GB20B",
+#endif
+};
 
 /* Repetitions of the work that counting may cost, before and with the counter of one tensor
  * precision: counted without the device's availability image, which can only lower it. */
@@ -20,7 +31,7 @@ enum { PASSES_MOST = 3, PASSES_MOST_WITH_TENSOR = 4 };
 static const struct {
     const char *family;
     size_t passes, with_tensor;
-} exceptions[] = {{"GV100", 5, 5}, {"GB110", 2, 6}};
+} exceptions[] = {{"GV100", 5, 5}, {"GB11x", 2, 6}, {"GR100", 2, 6}};
 
 static bool is_refused(const char *chip)
 {
@@ -28,6 +39,16 @@ static bool is_refused(const char *chip)
         if (strcmp(refused[i], chip) == 0)
             return true;
     return false;
+}
+
+/* From CUDA 13.2 on CUPTI answers only where there is a driver; 13.2 itself crashes. */
+static bool cupti_answers(void)
+{
+    if (CUPTI_API_VERSION < 130200)
+        return true;
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    int (*init)(unsigned) = driver ? (int (*)(unsigned))dlsym(driver, "cuInit") : NULL;
+    return init && init(0) == 0;
 }
 
 static void chips_known(const char *const **chips, size_t *count)
@@ -63,7 +84,8 @@ static void test_every_metric_exists(void **state)
     size_t count;
     chips_known(&chips, &count);
     for (size_t i = 0; i < count; ++i) {
-        const struct metric_family *family = metric_family_find(chips[i]);
+        const struct metric_family *family =
+            is_refused(chips[i]) ? NULL : metric_family_find(chips[i]);
         for (int quantity = 0; family && quantity < QUANTITY_COUNT; ++quantity)
             for (const struct metric_term *term = family->formula[quantity]; term->metric; ++term) {
                 struct metric_set *set;
@@ -120,7 +142,7 @@ static void test_passes_stay_within_budget(void **state)
     size_t count;
     chips_known(&chips, &count);
     for (size_t i = 0; i < count; ++i)
-        if (!is_refused(chips[i]))
+        if (!is_refused(chips[i]) && metric_family_find(chips[i]))
             check_passes(chips[i], metric_family_find(chips[i]));
 }
 
@@ -202,14 +224,20 @@ static void test_constants_are_no_flops(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_chip_has_a_table),
+    const struct CMUnitTest alone[] = {
         cmocka_unit_test(test_every_quantity_is_mapped_or_absent),
-        cmocka_unit_test(test_every_metric_exists),
-        cmocka_unit_test(test_passes_stay_within_budget),
-        cmocka_unit_test(test_unknown_names_are_refused),
         cmocka_unit_test(test_formulas),
         cmocka_unit_test(test_constants_are_no_flops),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest asking_cupti[] = {
+        cmocka_unit_test(test_every_chip_has_a_table),
+        cmocka_unit_test(test_every_metric_exists),
+        cmocka_unit_test(test_passes_stay_within_budget),
+        cmocka_unit_test(test_unknown_names_are_refused),
+    };
+    int failed = cmocka_run_group_tests(alone, NULL, NULL);
+    if (cupti_answers())
+        return failed + cmocka_run_group_tests(asking_cupti, NULL, NULL);
+    puts("skipped: from CUDA 13.2 on CUPTI tells its chips only where there is a driver");
+    return failed ? failed : 77;
 }

@@ -122,11 +122,11 @@ const struct metric_family metric_families[] = {
         VECTOR(vector_fp64, vector_fp32_packed, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8_and_below, tensor_int8),
         DRAM(dram_read, dram_write), CACHES}},
-    {"GB110", {"GB110"}, {
+    {"GB11x", {"GB110", "GB112"}, {
         VECTOR(vector_fp64, vector_fp32_packed, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8, tensor_int8),
         DRAM(dram_read, dram_write), CACHES}},
-    {"GB10B", {"GB10B"}, { /* shares the memory of its host */
+    {"GB10B", {"GB10B", "GB10C"}, { /* shares the memory of its host */
         VECTOR(vector_fp64, vector_fp32, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8_and_below, tensor_int8),
         DRAM(absent, absent), CACHES}},
@@ -134,10 +134,14 @@ const struct metric_family metric_families[] = {
         VECTOR(vector_fp64, vector_fp32, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8, tensor_int8),
         DRAM(dram_op_read, dram_op_write), CACHES}},
-    {"GB20B", {"GB20B"}, { /* shares the memory of its host */
+    {"GB20B", {"GB20B", "GB20C"}, { /* shares the memory of its host */
         VECTOR(vector_fp64, vector_fp32, absent),
         TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8, tensor_int8),
         DRAM(absent, absent), CACHES}},
+    {"GR100", {"GR100"}, {
+        VECTOR(vector_fp64, vector_fp32_packed, absent),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8, tensor_int8),
+        DRAM(dram_op_read, dram_op_write), CACHES}},
     {NULL, {NULL}, {NULL}},
 };
 /* clang-format on */
