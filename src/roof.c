@@ -78,12 +78,13 @@ const struct field roof_fields[] = {
     R(performance, FIELD_DOUBLE, "s-1", "FLOP/s (int8: operations), best sample"),
     R(time, FIELD_DOUBLE, "s", "time, median of the samples"),
     R(median, FIELD_DOUBLE, "1", "median of the samples over the value"),
+    R(mean, FIELD_DOUBLE, "1", "all samples together over the value"),
     R(spread, FIELD_DOUBLE, "1", "slowest minus fastest sample, over the median of their times"),
     R(samples, FIELD_INTEGER, "1", "samples"),
     R(start_time, FIELD_DOUBLE, "seconds since 1970-01-01T00:00:00Z", "start of the samples"),
     R(nominal_fraction, FIELD_DOUBLE, "1", "value over theory at the nominal clock"),
     R(clock_fraction, FIELD_DOUBLE, "1",
-      "median sample over theory at the mean clock measured meanwhile"),
+      "all samples together over theory at the mean clock measured meanwhile"),
     R(sm_clock, FIELD_DOUBLE, "s-1", "multiprocessor or core clock meanwhile"),
     R(memory_clock, FIELD_DOUBLE, "s-1", "memory clock meanwhile"),
     R(power, FIELD_DOUBLE, "W", "power draw meanwhile"),
@@ -172,9 +173,13 @@ void roof_set_samples(struct roof *roof, double work, double *seconds, int64_t s
     qsort(seconds, (size_t)samples, sizeof *seconds, compare);
     double fastest = seconds[0], slowest = seconds[samples - 1];
     double median = 0.5 * (seconds[(samples - 1) / 2] + seconds[samples / 2]);
+    double mean = 0.0;
+    for (int64_t i = 0; i < samples; ++i)
+        mean += seconds[i] / (double)samples;
     bool time = roof_kinds[kind].measure == ROOF_TIME;
     *value_of(roof, roof_kinds[kind].measure) = time ? median / work : work / fastest;
     roof->median = time ? 1.0 : fastest / median;
+    roof->mean = time ? mean / median : fastest / mean;
     roof->spread = (slowest - fastest) / median;
     roof->samples = samples;
 }
@@ -182,7 +187,7 @@ void roof_set_samples(struct roof *roof, double work, double *seconds, int64_t s
 void roof_set_theory(struct roof *roof, double theory, double nominal_clock, double clock)
 {
     roof->nominal_fraction = roof_value(roof) / theory;
-    roof->clock_fraction = roof->median * roof->nominal_fraction * nominal_clock / clock;
+    roof->clock_fraction = roof->mean * roof->nominal_fraction * nominal_clock / clock;
 }
 
 /* -1: contradicted, 0: the counters say nothing, 1: as it should be. */

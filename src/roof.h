@@ -61,13 +61,14 @@ struct roof {
     double performance; /* s-1 */
     double time;        /* s */
     double median;      /* of the samples, over the value */
+    double mean;        /* all their work in all their time, over the value; of a time: its mean */
     double spread;      /* (slowest - fastest) / median of the samples' times */
     int64_t samples;
     double start_time; /* s since 1970-01-01T00:00:00Z */
     /* of the theory; missing where there is none */
     double nominal_fraction; /* value / theory at the nominal clock */
-    /* median / theory at the mean clock of the samples: under load the clock falls, so that the best
-     * sample may have had a higher one */
+    /* mean / theory at the mean clock of the samples, which is work for each cycle: under load the
+     * clock falls, so that the best sample, or the middle one, may have had another */
     double clock_fraction;
     /* conditions, seen meanwhile */
     double sm_clock;     /* s-1, by the device's own counters */
@@ -91,7 +92,7 @@ void roof_set_unmeasured(struct roof *roof, int kind, enum roof_condition condit
 /* The one of the three values that its kind has; NaN if it was not measured. */
 double roof_value(const struct roof *roof);
 
-/* Sets value, median, spread and samples from the times of equal pieces of `work` each: bytes,
+/* Sets value, median, mean, spread and samples from the times of equal pieces of `work` each: bytes,
  * FLOPs, or how many things took the time. Fewer than one sample: everything stays missing. Sorts
  * seconds[]. */
 void roof_set_samples(struct roof *roof, double work, double *seconds, int64_t samples);
