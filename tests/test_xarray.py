@@ -23,8 +23,7 @@ def words(data, name):
 
 
 def check_description(data):
-    older = {"device_roof"} - set(data.sizes)  # files from before roofs were rows
-    assert set(data.sizes) == DIMENSIONS - older, set(data.sizes)
+    assert set(data.sizes) == DIMENSIONS, set(data.sizes)
     assert data.encoding["unlimited_dims"] == {"config"}, data.encoding["unlimited_dims"]
     assert ATTRIBUTES <= set(data.attrs), ATTRIBUTES - set(data.attrs)
     for name, variable in data.variables.items():

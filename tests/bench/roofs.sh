@@ -1,6 +1,6 @@
 #!/bin/sh
 # The roofs of all devices of this machine, measured by sweeps/roofs.ini with one rank per GPU (without GPUs:
-# one on the CPU), beside theory and, for the chips below, beside the figures to reach. Prints the wall time and
+# one on the CPU), beside theory and, for the chips of roofs_targets.ini, beside the figures to reach. Prints the wall time and
 # a table ready to be put next to other tools. Exit status 1: a figure is not reached. KEEP.nc: where the result
 # file goes. Usage: tests/bench/roofs.sh [BUILD [KEEP.nc]]
 set -eu
@@ -15,29 +15,6 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# Memory: the best public figures and a little more. On chip: of the theory at the clock that was measured
-# meanwhile, and not below the vendor's library in the same run. L2: what gpu-benches reads from the same 15 MiB;
-# of its higher figures for less (10.1 TB/s for 7 MiB) L2 itself answers 95 % by the counters.
-cat >targets.ini <<INI
-[NVIDIA H200]
-dram write = 4.68 TB/s
-dram read = 4.50 TB/s
-dram copy = 4.35 TB/s
-dram triad = 4.48 TB/s
-l2 read = 9.45 TB/s
-l1 read = 98 %
-shared read = 98 %
-fp64 vector = 98 %
-fp32 vector = 98 %
-fp16 vector = 97 %
-bf16 vector = 97 %
-fp64 tensor mma = 97 %, fp64 tensor library
-tf32 tensor wgmma = 97 %, tf32 tensor library
-fp16 tensor wgmma = 97 %, fp16 tensor library
-bf16 tensor wgmma = 97 %, bf16 tensor library
-fp8 tensor wgmma = 97 %, fp8 tensor library
-int8 tensor wgmma = 97 %, int8 tensor library
-INI
 seconds_most=20 # for all devices of the node
 
 gpus=0
@@ -56,4 +33,4 @@ echo "$begin $end $ranks $gpus" | awk -v most=$seconds_most '{
     printf "%d rank(s): roofs in %.1f s, start-up included%s\n", $3, seconds, $4 ? note : ""
 }'
 [ -z "$keep" ] || cp roofs.nc "$keep"
-"$python" "$root/postproc/roofs.py" roofs.nc --targets targets.ini
+"$python" "$root/postproc/roofs.py" roofs.nc --targets "$root/tests/bench/roofs_targets.ini"
