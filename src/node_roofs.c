@@ -132,12 +132,19 @@ static bool wants_alone(const struct party *party, int kind)
            party->owners[party->species][kind] == 1;
 }
 
+/* Without neighbours that wait for their turn there is time for a load that lasts long enough for the
+ * power sensor of a GPU. */
+static double start_alone(const struct party *party)
+{
+    return party->count == 1 && party->species == 0 ? clock_epoch() + lead : 0.0;
+}
+
 static void measure_alone(struct party *party)
 {
     for (int turn = 0; turn < party->count && !party->leaving; ++turn) {
         for (int kind = 0; kind < ROOF_KINDS && turn == party->rank; ++kind)
             if (party->found[kind] && wants_alone(party, kind) && !*party->interrupted)
-                measure(party, kind, ROOF_ALONE, 0.0);
+                measure(party, kind, ROOF_ALONE, start_alone(party));
         meet(party, 0.0);
     }
 }

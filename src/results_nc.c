@@ -104,6 +104,7 @@ static const struct comment comments[] = {
      "overhead if F / P and B / W are both below the overhead time, which is then the lowest roof"},
     {"count_note",
      "empty within a tenth of the model; the reasons are what algorithm, kernels and shape show"},
+    {"power", "mean over the timed loop; missing if that is too short for the sensor (50 ms)"},
     {"config_algorithm", "as the manifest asks for it; algorithm is what ran"},
     {"config_implementation", "as the manifest asks for it; implementation is what ran"},
     {"device_peak_bandwidth", "read and written bytes together; best of its roofs at the level"},
@@ -115,6 +116,7 @@ static const struct comment comments[] = {
     {"device_roof_verdict",
      "proven: counters saw the work where it should be and nowhere else; above-theory (by 1 % at "
      "the clock measured meanwhile) and contradicted: an error to look into, not used as a peak"},
+    {"device_roof_power", "missing where the load was too short for the sensor (50 ms)"},
     {"device_roof_flops_ratio", "in a run of its own"},
     {"device_roof_bytes_ratio", "in a run of its own"},
     {"device_roof_node_spread", "same kind, condition and session"},

@@ -50,8 +50,8 @@ static enum status medians(struct device_state *state, void *out, double times[D
                            struct error *error)
 {
     static enum status (*const measures[DISTURBANCE_TIMES])(
-        struct device_state * state, void *out, double *seconds,
-        struct error *error) = {kernel_time, gap_time}; /* the gap depends on the clock most: warm */
+        struct device_state * state, void *out, double *seconds, struct error *error) = {
+        kernel_time, gap_time}; /* the gap depends on the clock most: warm */
     for (int i = 0; i < DISTURBANCE_TIMES; ++i) {
         double seconds[SAMPLES];
         struct stats stats;

@@ -14,15 +14,12 @@ enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEMPERATURE_GPU = 0 };
 /* Clock event reasons: power cap, hardware slowdown, heat (driver and hardware), power brake.
  * Idling, set clocks and synchronised boards are no throttling. */
 enum { NVML_HELD_DOWN = 0x04 | 0x08 | 0x20 | 0x40 | 0x80 };
-enum { NVML_FIELD_POWER_INSTANT = 186, NVML_VALUE_UNSIGNED_INT = 1 };
-struct nvml_field_value { /* nvmlFieldValue_t */
-    unsigned field, scope;
-    long long timestamp, latency;
-    int type, result;
+enum { NVML_TOTAL_POWER_SAMPLES = 0, NVML_VALUE_UNSIGNED_INT = 1 };
+struct nvml_power_sample {   /* nvmlSample_t */
+    unsigned long long time; /* us since 1970-01-01T00:00:00Z */
     union {
         double d;
-        unsigned u;
-        unsigned long ul;
+        unsigned milliwatt;
         unsigned long long ull;
     } value;
 };
@@ -36,7 +33,6 @@ struct nvml {
     int (*driver)(char *text, unsigned size);
     int (*clock)(nvml_device device, int domain, unsigned *mhz);
     int (*clock_max)(nvml_device device, int domain, unsigned *mhz);
-    int (*power)(nvml_device device, unsigned *milliwatt);
     int (*power_limit)(nvml_device device, unsigned *milliwatt);
     int (*temperature)(nvml_device device, int sensor, unsigned *celsius);
     int (*throttle)(nvml_device device, unsigned long long *reasons);
@@ -44,7 +40,8 @@ struct nvml {
     int (*ecc)(nvml_device device, int *current, int *pending);
     int (*mig)(nvml_device device, unsigned *current, unsigned *pending);
     int (*processes)(nvml_device device, unsigned *count, void *none);
-    int (*fields)(nvml_device device, int count, struct nvml_field_value *values);
+    int (*samples)(nvml_device device, int kind, unsigned long long after, int *type,
+                   unsigned *count, struct nvml_power_sample *samples);
 };
 
 /* Entry points; those that a driver may lack are NULL then. */
@@ -59,7 +56,6 @@ static const struct {
     {"nvmlSystemGetDriverVersion", offsetof(struct nvml, driver), true},
     {"nvmlDeviceGetClockInfo", offsetof(struct nvml, clock), true},
     {"nvmlDeviceGetMaxClockInfo", offsetof(struct nvml, clock_max), true},
-    {"nvmlDeviceGetPowerUsage", offsetof(struct nvml, power), true},
     {"nvmlDeviceGetEnforcedPowerLimit", offsetof(struct nvml, power_limit), true},
     {"nvmlDeviceGetTemperature", offsetof(struct nvml, temperature), true},
     {"nvmlDeviceGetCurrentClocksThrottleReasons", offsetof(struct nvml, throttle), false},
@@ -67,7 +63,7 @@ static const struct {
     {"nvmlDeviceGetEccMode", offsetof(struct nvml, ecc), true},
     {"nvmlDeviceGetMigMode", offsetof(struct nvml, mig), false},
     {"nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct nvml, processes), false},
-    {"nvmlDeviceGetFieldValues", offsetof(struct nvml, fields), false},
+    {"nvmlDeviceGetSamples", offsetof(struct nvml, samples), false},
 };
 
 static bool nvml_bind(struct nvml *nvml)
@@ -134,19 +130,6 @@ void nvml_describe(struct nvml *nvml, struct device *device)
         device->mig = value != 0;
 }
 
-/* The instantaneous reading where there is one: the other is a mean over the last second on newer
- * chips. */
-static int power_now(struct nvml *nvml, unsigned *milliwatt)
-{
-    struct nvml_field_value field = {.field = NVML_FIELD_POWER_INSTANT};
-    if (nvml->fields && nvml->fields(nvml->device, 1, &field) == 0 && field.result == 0 &&
-        field.type == NVML_VALUE_UNSIGNED_INT) {
-        *milliwatt = field.value.u;
-        return 0;
-    }
-    return nvml->power(nvml->device, milliwatt);
-}
-
 void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *seen)
 {
     if (!nvml)
@@ -161,12 +144,35 @@ void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *s
         *seen->throttle_reasons = (int64_t)reasons;
         *seen->throttled = *seen->throttled == 1 || (reasons & NVML_HELD_DOWN) != 0;
     }
-    if (power_now(nvml, &value) == 0 && cudaEventQuery(last) == cudaErrorNotReady)
-        *seen->power = 1e-3 * value;
     if (nvml->clock(nvml->device, NVML_CLOCK_MEMORY, &value) == 0)
         *seen->memory_clock = 1e6 * value;
     if (nvml->temperature(nvml->device, NVML_TEMPERATURE_GPU, &value) == 0)
         *seen->temperature = celsius_zero + value;
+}
+
+/* The driver reads the sensor every 20 ms, and it is smoothed: 50 ms after a step it shows 96 % of
+ * that (H200). nvmlDeviceGetPowerUsage and the fields of power change every 0.1 s and more. */
+double nvml_power(struct nvml *nvml, double since)
+{
+    enum { SAMPLES_MAX = 1024 };
+    const double settling = 0.05;
+    struct nvml_power_sample samples[SAMPLES_MAX];
+    const unsigned long long after = (unsigned long long)(1e6 * (since + settling));
+    unsigned count = 0, taken = 0;
+    double sum = 0.0;
+    int type;
+    if (!nvml || !nvml->samples ||
+        nvml->samples(nvml->device, NVML_TOTAL_POWER_SAMPLES, after, &type, &count, NULL) != 0 ||
+        count > SAMPLES_MAX ||
+        nvml->samples(nvml->device, NVML_TOTAL_POWER_SAMPLES, after, &type, &count, samples) != 0 ||
+        type != NVML_VALUE_UNSIGNED_INT)
+        return NAN;
+    for (unsigned i = 0; i < count; ++i)
+        if (samples[i].time > after) {
+            sum += 1e-3 * samples[i].value.milliwatt;
+            ++taken;
+        }
+    return taken > 0 ? sum / taken : NAN;
 }
 
 double nvml_energy(struct nvml *nvml)

@@ -359,7 +359,6 @@ static enum status samples_take(struct roofs *roofs, const struct winner *winner
     const struct conditions seen = {
         .sm_clock = &told_clock,
         .memory_clock = &roof->memory_clock,
-        .power = &roof->power,
         .temperature = &roof->temperature,
         .throttle_reasons = &roof->throttle_reasons,
         .throttled = &roof->throttled,
@@ -401,11 +400,13 @@ static enum status measure(struct roofs *roofs, int kind, double start, struct r
                            struct error *error)
 {
     const struct winner *winner = &roofs->winners[kind];
+    const double since = clock_epoch();
     double seconds[SAMPLES_MAX], each;
     TRY(warm_up(roofs, winner, start, &each, error));
     TRY(wait_until(start, error));
     int count = (int)fmin(fmax(ceil(ROOF_WINDOW / each), SAMPLES_LEAST), SAMPLES_MAX);
     TRY(samples_take(roofs, winner, count, seconds, roof, error));
+    roof->power = nvml_power(roofs->state->nvml, since);
     snprintf(roof->setting, sizeof roof->setting, "%s", winner->way.text);
     roof_set_samples(roof, work_of(&winner->way), seconds, count);
     theory_set(&roofs->state->theory, kind, roof);

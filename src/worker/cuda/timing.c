@@ -153,7 +153,6 @@ static void conditions_record(struct device_state *state, cudaEvent_t last, stru
     const struct conditions seen = {
         .sm_clock = &record->sm_clock,
         .memory_clock = &record->memory_clock,
-        .power = &record->power,
         .temperature = &record->temperature,
         .throttle_reasons = &record->throttle_reasons,
         .throttled = &record->throttled,
@@ -181,6 +180,8 @@ enum status timing_run(struct device_state *state, struct work *work, bool cold,
         record->profiler_ratio = counters_attached(state->counters) ? state->profiler_ratio : NAN;
         TRY(timing_clock(state, &record->sm_clock_counted, error));
         energy_record(work, nvml_energy(state->nvml), record);
+        double spent = clock_monotonic() - work->energy_start_time;
+        record->power = nvml_power(state->nvml, clock_epoch() - spent);
     }
     for (int i = 0; i < iterations; ++i) {
         float milliseconds;
