@@ -426,7 +426,8 @@ static void check_roof(const struct roof *roof, int kind, double before)
 {
     bool is_time = roof_kinds[kind].measure == ROOF_TIME;
     assert_string_equal(roof->name, roof_kinds[kind].name);
-    assert_true(roof_value(roof) > 0.0);
+    double value = roof_value(roof); /* of any computer, in SI units */
+    assert_true(is_time ? value > 1e-9 && value < 100.0 : value > 1e7 && value < 1e15);
     assert_true(isfinite(roof->bandwidth) + isfinite(roof->performance) + isfinite(roof->time) ==
                 1);
     assert_true(roof->samples >= 10 && roof->spread >= 0.0);
@@ -443,19 +444,14 @@ static void check_roof(const struct roof *roof, int kind, double before)
         assert_true(roof_kinds[kind].level == LEVEL_DRAM && !strstr(roof->name, "read"));
 }
 
-/* Machines are shared and their neighbours differ from moment to moment: bounds are wide. */
+/* A machine that has no such cache, or hides it, has none of its roofs. How fast they are, beside one
+ * another and other tools, is what tests/bench/cpu_roofs.sh tells. */
 static void check_memory(const struct roof *roofs, const char *level)
 {
-    double read = value_of(roofs, level, "read"), write = value_of(roofs, level, "write");
-    double copy = value_of(roofs, level, "copy"), triad = value_of(roofs, level, "triad");
-    if (isnan(read)) { /* this machine has no such cache, or hides it */
-        assert_true(isnan(write) && isnan(copy) && isnan(triad));
-        return;
-    }
-    /* Nothing costs a multiple of what else is done at the same place. */
-    assert_true(write > read / 5.0 && write < read * 5.0);
-    assert_true(copy > fmin(read, write) / 2.0 && copy < (read + write) * 2.0);
-    assert_true(triad > copy / 3.0 && triad < copy * 3.0);
+    static const char *const patterns[] = {"write", "copy", "triad"};
+    bool there = !isnan(value_of(roofs, level, "read"));
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; ++i)
+        assert_int_equal(!isnan(value_of(roofs, level, patterns[i])), there);
 }
 
 static void roofs_are_sane(void **state)
@@ -479,11 +475,6 @@ static void roofs_are_sane(void **state)
     assert_false(isnan(value_of(roofs, "dram", "read")));
     for (int level = 0; level < LEVEL_COUNT; ++level)
         check_memory(roofs, memory_level_name[level]);
-    assert_false(value_of(roofs, "l1", "read") < 0.8 * value_of(roofs, "dram", "read"));
-    assert_false(value_of(roofs, "l1", "triad") < 0.8 * value_of(roofs, "dram", "triad"));
-    double ratio = value_of(roofs, "fp32", "vector") / value_of(roofs, "fp64", "vector");
-    assert_true(ratio > 1.3 && ratio < 3.0);
-    assert_true(value_of(roofs, "launch", "gap") < 1.0);
     device_ops.release_roofs(*state);
 }
 
