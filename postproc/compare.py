@@ -3,9 +3,8 @@
 
 Each device is set against the median of all devices of its model; with several files, of those in the
 first file (last quarter's, say). What differs by more than the threshold is marked * and listed.
-Every roof compares, alone and together each by itself; of a file that is older than this, the best of each
-memory level and of each precision and unit. A roof that is above-theory or contradicted, or could not be
-measured, is compared with nothing; that counts as a difference where another device of the model has it.
+Every roof compares, alone and together each by itself. A roof that is above-theory or contradicted, or could
+not be measured, is compared with nothing; that counts as a difference where another device of the model has it.
 Times compare where a configuration was measured on several devices: `distribute = replicate`, or several
 files. A device whose roofs were measured by several runs of one file is one line, their median.
 
@@ -15,7 +14,7 @@ import os
 import signal
 import sys
 
-from results import fail, frame, kind_order, load, np, percent, places, print_table, roof_rows, roofs, scaled
+from results import fail, frame, kind_order, load, np, percent, places, print_table, roof_rows, scaled
 
 
 def arguments():
@@ -64,23 +63,13 @@ def take_roofs(devices, rows):
             devices[place].doubts[f"{name}, {condition}"] = roof[why]
 
 
-def take_peaks(device, peaks, rows):
-    """The same of an older file: what roofs() has of the device's rows."""
-    for (kind, what, unit), values in peaks.items():
-        if np.isfinite(values[rows]).any():
-            device.roofs[f"{kind} {what}".rstrip(), unit] = float(np.nanmedian(values[rows]))
-
-
-def devices_of(number, data, table, by_kind):
+def devices_of(number, data, table):
     """The devices of a file. One that was opened by several runs is one device."""
-    place, peaks, devices = places(data), roofs(data), {}
+    place, devices = places(data), {}
     for first in np.unique(place):
         rows = np.flatnonzero(place == first)
         devices[first] = Device(number, data, rows, table)
-        if not by_kind:
-            take_peaks(devices[first], peaks, rows)
-    if by_kind:
-        take_roofs(devices, roof_rows(data))
+    take_roofs(devices, roof_rows(data))
     return list(devices.values())
 
 
@@ -215,10 +204,9 @@ def main():
     options = arguments()
     files = [load(path, configurations=False) for path in options.files]
     tables = [frame(data) for data in files]
-    older = [path for path, data in zip(options.files, files) if roof_rows(data) is None]
     devices = []
     for number, (path, data, table) in enumerate(zip(options.files, files, tables), 1):
-        devices += devices_of(number, data, table, not older)
+        devices += devices_of(number, data, table)
         print(f"file {number}: {path}, {data.attrs.get('date_created', 'no date')}")
     for device in devices:
         print(f"device {device.name}: {device.model}, {device.uuid}" + ", no roofs" * (not device.roofs))
@@ -230,8 +218,6 @@ def main():
     time_ratios = ratios(devices, lambda device: device.times, across)
     if not roof_ratios and not time_ratios:
         fail("no two devices are of the same model; --across-models compares them")
-    if older:
-        print(f"{', '.join(older)}: older than roofs of each kind, so the best of each level and unit compare\n")
     if roof_ratios:
         print_roofs(devices, roof_ratios, references(devices, lambda device: device.roofs, across), limit)
     print_doubts(devices)

@@ -40,7 +40,8 @@ def load(path, configurations=True):
         fail(f"{path}: {error.strerror or error}")
     except ValueError: # its text lists what xarray could install
         fail(f"{path}: no NetCDF file")
-    needed = {"config_hash", "label", "status", "time_median", "config_device", "device_model"}
+    needed = {"config_hash", "label", "status", "time_median", "config_device", "device_model",
+              "device_roof_name"}
     if not needed <= set(data.variables):
         fail(f"{path}: no result file of roofsweep, it has no {sorted(needed - set(data.variables))}")
     data = data.load()  # whole: the netCDF4 module reads strings from disk only in steps of one
@@ -93,13 +94,10 @@ def places(data):
 
 
 def roof_rows(data):
-    """The measured roofs as a pandas table, a row for each device, kind and condition; None of a file that
-    is older than these rows.
+    """The measured roofs as a pandas table, a row for each device, kind and condition.
 
     The variables device_roof_*, without the prefix and with flags as words; value and unit; usable: has a
     value, and its verdict is not doubtful; place: the device's row of places()."""
-    if "device_roof" not in data.sizes:
-        return None
     names = [name for name in data.variables if data[name].dims == ("device_roof",)]
     table = data[names].to_dataframe().reset_index(drop=True)
     for name in [name for name in names if "flag_meanings" in data[name].attrs]:

@@ -336,8 +336,6 @@ def main():
     options = arguments()
     data = load(options.file, configurations=False)
     rows, targets, devices = roof_rows(data), Targets(options.targets), Devices(data)
-    if rows is None:
-        fail(f"{options.file}: too old, it has no row for each roof; compare.py compares its peaks")
     one, count = options.device, data.sizes["device"]
     if one is not None and not 0 <= one < count:
         fail(f"no device {one}; there are: 0 to {count - 1}")
