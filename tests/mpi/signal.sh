@@ -12,12 +12,15 @@ while [ "$records" -lt 20 ]; do
     records=$(grep -c '"kind":"record"' sweep.nc.journal 2>/dev/null || true)
     records=${records:-0}
 done
-# Nobody else may touch its files meanwhile; a second job sees that before it opens a device.
+# Nobody else may touch its files meanwhile; a second job sees that before it opens a device. The first one
+# waits for that: it would be done before.
+kill -STOP "$job"
 for option in --resume --overwrite; do
     expect 2 "$ROOFSWEEP_BIN/roofsweep" "$option" sweep.ini
     says "in use by another job"
     [ "$(wc -l <output)" = 1 ] || { cat output; fail "it did more than refuse"; }
 done
+kill -CONT "$job"
 # Launchers signal the whole process group, and the worker may see it first.
 kill -TERM $(pgrep -P "$job")
 sleep 0.1
