@@ -6,7 +6,8 @@
 #include "clock.h"
 
 static const double tune_timeout = 300, roof_timeout = 60; /* s */
-/* s from the agreement to the common start: the slowest worker must be ready by then. */
+/* s from the agreement to the common start: the slowest worker must be ready by then. The load begins
+ * at once, so that it is also what a device's clock has to settle in. */
 static const double lead = 0.05;
 /* After so many lost workers a device gets no more roofs. */
 enum { LOSSES_MOST = 3 };
@@ -132,11 +133,15 @@ static bool wants_alone(const struct party *party, int kind)
            party->owners[party->species][kind] == 1;
 }
 
-/* Without neighbours that wait for their turn there is time for a load that lasts long enough for the
- * power sensor of a GPU. */
-static double start_alone(const struct party *party)
+/* Tensor units draw so much that the clock still falls when others have settled: alone they get as
+ * long as together, so that the neighbours are all that differs. On a node of one GPU there is time
+ * for as much with all roofs, and then the power sensor follows. */
+static double start_alone(const struct party *party, int kind)
 {
-    return party->count == 1 && party->species == 0 ? clock_epoch() + lead : 0.0;
+    const struct roof_kind *info = &roof_kinds[kind];
+    bool tensor = info->measure == ROOF_COMPUTE && info->unit == UNIT_TENSOR;
+    bool long_enough = party->species == 0 && (tensor || party->count == 1);
+    return long_enough ? clock_epoch() + lead : 0.0;
 }
 
 static void measure_alone(struct party *party)
@@ -144,7 +149,7 @@ static void measure_alone(struct party *party)
     for (int turn = 0; turn < party->count && !party->leaving; ++turn) {
         for (int kind = 0; kind < ROOF_KINDS && turn == party->rank; ++kind)
             if (party->found[kind] && wants_alone(party, kind) && !*party->interrupted)
-                measure(party, kind, ROOF_ALONE, start_alone(party));
+                measure(party, kind, ROOF_ALONE, start_alone(party, kind));
         meet(party, 0.0);
     }
 }

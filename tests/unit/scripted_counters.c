@@ -37,6 +37,18 @@ double nvml_power(struct nvml *nvml, double since)
     return clock_epoch() - since > 0.05 ? 700.0 : NAN;
 }
 
+/* ---- tracer: there is nothing to trace ---- */
+
+void trace_withdraw(struct device_state *state)
+{
+    assert_false(state->trace_stands_by);
+}
+
+bool trace_attached(const struct device_state *state)
+{
+    return counters_attached(state->counters);
+}
+
 /* ---- counters ---- */
 
 struct counters *counters_open(int device, CUcontext context, char refusal[COUNTERS_TEXT])
@@ -44,7 +56,7 @@ struct counters *counters_open(int device, CUcontext context, char refusal[COUNT
     (void)context, (void)refusal;
     assert_int_equal(device, script.own);
     assert_false(machine.opened);
-    machine.opened = true;
+    machine.opened = machine.attached = machine.stand_by = true;
     return (struct counters *)&machine.opened;
 }
 
@@ -67,6 +79,12 @@ void counters_stand_by(struct counters *counters, bool stand_by)
 bool counters_attached(const struct counters *counters)
 {
     return counters && machine.attached;
+}
+
+int counters_enabled(const struct counters *counters)
+{
+    assert_non_null(counters);
+    return script.afresh;
 }
 
 bool counters_have(const struct counters *counters, enum quantity quantity)
@@ -120,6 +138,7 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
     TRY(work->prepare(work->argument, error));
     TRY(work->run(work->argument, error));
     snprintf(problem, COUNTERS_TEXT, "%s", script.preflight);
+    machine.attached = machine.stand_by && strcmp(script.preflight, "counted") == 0;
     return STATUS_OK;
 }
 

@@ -23,6 +23,7 @@ static struct script {
     CUpti_Profiler_DeviceSupported_Params support;
     size_t dropped, ranges;
     CUpti_ProfilerRange range; /* as configured */
+    size_t room;
     int pushed;
     int passes;          /* after which the profiler has enough */
     const char *lacking; /* metrics with this in their names have no value */
@@ -141,6 +142,7 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *pa
 {
     assert_int_equal(parameters->replayMode, CUPTI_UserReplay);
     script.range = parameters->range;
+    script.room = parameters->maxRangesPerPass;
     if (script.config_once && script.configured == script.enabled)
         return CUPTI_ERROR_INVALID_OPERATION;
     if (script.configured != script.enabled)
@@ -405,20 +407,30 @@ static void dropped_ranges_show(void **state)
 
 enum { WORKS = 3 };
 
-/* All within one attachment. */
-static const char *each_outcome(double (*values)[QUANTITY_COUNT])
+static const char *collect_works(struct counters *counters, size_t count,
+                                 double (*values)[QUANTITY_COUNT])
 {
     static char text[COUNTERS_TEXT];
     struct error error;
     const struct counters_work works[WORKS] = {
         {prepare, run, NULL}, {prepare, run, NULL}, {prepare, run, NULL}};
-    struct counters *counters = counters_open(0, NULL, text);
+    script.runs = 0;
+    script.passes = PASSES * (int)count;
+    assert_int_equal(counters_collect_each(counters, 0, works, count, values, text, &error),
+                     STATUS_OK);
+    return text;
+}
+
+/* All within one attachment. */
+static const char *each_outcome(double (*values)[QUANTITY_COUNT])
+{
+    char refusal_text[COUNTERS_TEXT];
+    struct counters *counters = counters_open(0, NULL, refusal_text);
     assert_non_null(counters);
     script.ranges = WORKS;
-    script.passes = PASSES * WORKS;
-    assert_int_equal(counters_collect_each(counters, 0, works, WORKS, values, text, &error),
-                     STATUS_OK);
-    assert_int_equal(script.attached, 2); /* to open, and to collect */
+    const char *text = collect_works(counters, WORKS, values);
+    assert_int_equal(script.attached, 1);
+    assert_int_equal(script.enabled, 1);
     assert_int_equal(counters_passes(counters), PASSES);
     counters_close(counters);
     assert_int_equal(script.finalized, script.attached);
@@ -507,18 +519,20 @@ static const char *collect_again(struct counters *counters, bool by_launch)
     return text;
 }
 
-/* Attached once for many collections, anew for another kind of range or after a failure, and gone
- * at the end. */
+/* Attached once for many collections, anew after a failure, and gone at the end. */
 static void it_stands_by_if_told(void **state)
 {
     (void)state;
     char text[COUNTERS_TEXT];
     struct counters *counters = counters_open(0, NULL, text);
     assert_non_null(counters);
+    assert_true(counters_attached(counters));
+    counters_stand_by(counters, false);
     assert_false(counters_attached(counters));
+    assert_int_equal(script.finalized, 1);
     assert_string_equal(collect_again(counters, false), "counted");
     assert_false(counters_attached(counters));
-    assert_int_equal(script.finalized, 2); /* with the one of opening */
+    assert_int_equal(script.finalized, 2);
 
     counters_stand_by(counters, true);
     for (int i = 0; i < 3; ++i) {
@@ -528,9 +542,10 @@ static void it_stands_by_if_told(void **state)
     assert_int_equal(script.enabled, 2);
     assert_int_equal(script.finalized, 2);
 
-    assert_string_equal(collect_again(counters, true), "counted");
+    assert_string_equal(collect_again(counters, true), "counted"); /* another kind of range */
     assert_int_equal(script.enabled, 3);
     assert_int_equal(script.disabled, 2);
+    assert_int_equal(script.finalized, 3);
 
     script.start = CUPTI_ERROR_HARDWARE_BUSY;
     assert_memory_equal(collect_again(counters, true), "refused: ", 9);
@@ -610,6 +625,24 @@ static void what_it_counts_grows(void **state)
     assert_int_equal(script.finalized, script.attached);
 }
 
+/* Of ranges, too, it has room for as many as it was told first. */
+static void there_is_room_for_several_ranges(void **state)
+{
+    (void)state;
+    char text[COUNTERS_TEXT];
+    double values[WORKS][QUANTITY_COUNT];
+    struct counters *counters = counters_open(0, NULL, text);
+    for (size_t works = 1; works <= WORKS; ++works) {
+        script.ranges = works;
+        assert_string_equal(collect_works(counters, works, values), "counted");
+        assert_true(script.room >= works);
+    }
+    assert_int_equal(counters_enabled(counters), 1);
+    assert_int_equal(script.attached, 1);
+    counters_close(counters);
+    assert_int_equal(script.finalized, 1);
+}
+
 /* Where it cannot even be enabled, nothing stays behind. */
 static void what_cannot_begin_leaves_nothing(void **state)
 {
@@ -643,6 +676,7 @@ int main(void)
         cmocka_unit_test_setup(it_stands_by_if_told, set_up),
         cmocka_unit_test_setup(standing_by_may_be_in_the_way, set_up),
         cmocka_unit_test_setup(what_it_counts_grows, set_up),
+        cmocka_unit_test_setup(there_is_room_for_several_ranges, set_up),
         cmocka_unit_test_setup(what_cannot_begin_leaves_nothing, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

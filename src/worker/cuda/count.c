@@ -64,13 +64,12 @@ static enum status empty_run(void *argument, struct error *error)
     return CUDA(cudaStreamSynchronize(state->stream));
 }
 
-/* Some refusals show only when counting begins. */
-static enum status try_counting(struct device_state *state, char problem[COUNTERS_TEXT],
-                                struct error *error)
+static enum status try_counting(struct device_state *state, unsigned tensors,
+                                char problem[COUNTERS_TEXT], struct error *error)
 {
     const struct counters_work work = {nothing, empty_run, state};
     double values[QUANTITY_COUNT];
-    return counters_collect(state->counters, 0, &work, values, problem, error);
+    return counters_collect(state->counters, tensors, &work, values, problem, error);
 }
 
 /* The memory's counters know no processes. This alone is not for ever: a neighbour that has measured
@@ -90,8 +89,10 @@ enum status count_open(struct device_state *state, struct error *error)
         snprintf(outcome, sizeof state->counters_outcome, "%s", not_alone);
         return STATUS_OK;
     }
+    trace_withdraw(state);
     state->counters = counters_open(device, context_current(), outcome);
-    return state->counters ? try_counting(state, outcome, error) : STATUS_OK;
+    /* Some refusals show only when counting begins. */
+    return state->counters ? try_counting(state, COUNTERS_ALL_TENSORS, outcome, error) : STATUS_OK;
 }
 
 enum status count_try(struct device_state *state, struct device *device, struct error *error)
@@ -99,6 +100,12 @@ enum status count_try(struct device_state *state, struct device *device, struct 
     TRY(count_open(state, error));
     snprintf(device->counters, sizeof device->counters, "%s", state->counters_outcome);
     return STATUS_OK;
+}
+
+void count_withdraw(struct device_state *state)
+{
+    if (state->counters && !state->stand_by_decided)
+        counters_stand_by(state->counters, false);
 }
 
 void count_close(struct device_state *state)
@@ -277,26 +284,22 @@ void count_never_stand_by(struct device_state *state)
     counters_stand_by(state->counters, false);
 }
 
-/* A device too full for the known kernels is no reason to lose the counts, nor the record. */
 static enum status stand_by_judge(struct device_state *state, struct error *error)
 {
-    const double most = 0.02;
-    double now[DISTURBANCE_TIMES];
-    enum status status = disturbance_times(state, now, error);
-    if (status == STATUS_DEVICE)
-        return status;
-    state->profiler_ratio = status == STATUS_OK ? disturbance_ratio(state->undisturbed, now) : NAN;
-    if (!(state->profiler_ratio <= 1.0 + most))
+    bool tolerable;
+    TRY(disturbance_judge(state, &tolerable, error));
+    if (!tolerable)
         count_never_stand_by(state);
     return STATUS_OK;
 }
 
-/* Tracing switches more of CUPTI on, and off again. Once is enough. */
+/* Tracing switches more of CUPTI on, and off again. Once for each attachment is enough. */
 enum status count_check_stand_by(struct device_state *state, struct error *error)
 {
-    if (state->stand_by_traced || !counters_attached(state->counters))
+    if (!counters_attached(state->counters) ||
+        state->stand_by_traced == counters_enabled(state->counters))
         return STATUS_OK;
-    state->stand_by_traced = true;
+    state->stand_by_traced = counters_enabled(state->counters);
     return stand_by_judge(state, error);
 }
 
@@ -328,16 +331,16 @@ static enum status collect_and_decide(struct device_state *state, unsigned tenso
     char outcome_again[COUNTERS_TEXT];
     bool deciding = !state->stand_by_decided;
     if (deciding) {
-        enum status status = disturbance_times(state, state->undisturbed, error);
-        if (status == STATUS_DEVICE)
-            return status;
-        counters_stand_by(state->counters, status == STATUS_OK);
+        bool known;
+        count_withdraw(state);
+        TRY(disturbance_begin(state, &known, error));
+        counters_stand_by(state->counters, known);
     }
     TRY(counters_collect(state->counters, tensors, counted, values, outcome, error));
     if (!deciding || !counters_attached(state->counters))
         return STATUS_OK;
     state->stand_by_decided = true;
-    TRY(try_counting(state, outcome_again, error));
+    TRY(try_counting(state, 0, outcome_again, error));
     TRY(counters_collect(state->counters, tensors, counted, again, outcome_again, error));
     if (!counts_agree(values, again))
         count_never_stand_by(state);

@@ -2,8 +2,9 @@
  * by its owner, once for each pass, so that CUPTI saves and restores no memory.
  *
  * Life cycle: counters_open once, the counters_collect functions any number of times,
- * counters_close. The profiler is attached to the process within those only, so that what is timed
- * between two calls runs without it, unless it was told to stand by. Not thread-safe. */
+ * counters_close. From counters_open on the profiler stands by in the process, until it is told not
+ * to: then it is there within the counters_collect functions only, and what is timed between two of
+ * them runs without it. Not thread-safe. */
 #ifndef ROOFSWEEP_COUNTERS_H
 #define ROOFSWEEP_COUNTERS_H
 
@@ -69,6 +70,9 @@ enum status counters_collect_launches(struct counters *counters, unsigned tensor
 void counters_stand_by(struct counters *counters, bool stand_by);
 /* Whether it is in the process now; takes NULL. */
 bool counters_attached(const struct counters *counters);
+
+/* How many times it was enabled, each time in a new attachment. */
+int counters_enabled(const struct counters *counters);
 
 /* Whether the chip can count it at all. */
 bool counters_have(const struct counters *counters, enum quantity quantity);

@@ -88,15 +88,18 @@ struct device_state {
     /* count.c */
     struct counters *counters; /* NULL until counters are wanted, and where they are refused */
     char counters_outcome
-        [COUNTERS_TEXT]; /* of the preflight: "" before, then "counted" or why not */
-    bool stand_by_decided,
-        stand_by_traced;                   /* whether the profiler may; again with a trace behind */
-    double undisturbed[DISTURBANCE_TIMES]; /* without it */
-    double profiler_ratio; /* as of struct record; missing unless the profiler stands by */
+        [COUNTERS_TEXT];   /* of the preflight: "" before, then "counted" or why not */
+    bool stand_by_decided; /* whether the profiler may; */
+    int stand_by_traced;   /* again with a trace behind: in which of its attachments */
     /* trace.c */
     bool trace_refused;      /* CUPTI cannot be attached; the reason has been printed */
+    bool trace_decided;      /* whether the tracer may stand by, where nothing is counted */
+    bool trace_stands_by;    /* it does */
     struct launch *launches; /* owned: of the last trace, in the order of their launch */
     size_t launch_count;     /* 0 where there was no trace */
+    /* disturbance.c */
+    double undisturbed[DISTURBANCE_TIMES]; /* with nothing attached */
+    double profiler_ratio;                 /* as of struct record; of the last judgement */
 };
 
 /* One kernel launch of an iteration. */
@@ -169,12 +172,14 @@ enum status work_choose(struct device_state *state, struct work *work, int candi
 /* The preflight, once: sets counters_outcome. */
 enum status count_open(struct device_state *state, struct error *error);
 enum status count_try(struct device_state *state, struct device *device, struct error *error);
+/* Before anything is timed: what is left in the process from trying the counters leaves it. */
+void count_withdraw(struct device_state *state);
 void count_close(struct device_state *state);
 enum status count_run(struct device_state *state, struct work *work, bool cold, bool kernels,
                       struct record *record, struct error *error);
 /* The profiler leaves the process after every collection, from now on. */
 void count_never_stand_by(struct device_state *state);
-/* After a trace: whether a profiler that stands by still leaves device times alone. */
+/* After a trace: whether a profiler that stands by leaves device times alone in this attachment. */
 enum status count_check_stand_by(struct device_state *state, struct error *error);
 /* What counts the FLOPs of a unit in this precision; QUANTITY_COUNT: nothing. */
 enum quantity count_quantity(enum precision precision, enum unit unit);
@@ -187,9 +192,10 @@ void count_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUNT])
  * millisecond; medians. What attaches itself to the process must leave them alone. */
 enum status disturbance_times(struct device_state *state, double times[DISTURBANCE_TIMES],
                               struct error *error);
-/* Of the two, the one that has grown most. */
-double disturbance_ratio(const double before[DISTURBANCE_TIMES],
-                         const double after[DISTURBANCE_TIMES]);
+/* Remembers them with nothing attached; *known: could be timed. Fails only with STATUS_DEVICE. */
+enum status disturbance_begin(struct device_state *state, bool *known, struct error *error);
+/* With something attached since: sets profiler_ratio. Fails only with STATUS_DEVICE. */
+enum status disturbance_judge(struct device_state *state, bool *tolerable, struct error *error);
 
 /* ---- selftest.c: known work ---- */
 
@@ -199,6 +205,10 @@ enum status selftest_run(struct device_state *state, FILE *stream, struct error 
 
 enum status trace_run(struct device_state *state, struct work *work, struct record *record,
                       struct error *error);
+/* CUPTI leaves the process, if it is there for the tracer alone. */
+void trace_withdraw(struct device_state *state);
+/* Whether CUPTI, idle, is in the process between two configurations. */
+bool trace_attached(const struct device_state *state);
 void trace_close(struct device_state *state);
 
 /* As device_ops has them. */

@@ -229,6 +229,7 @@ static enum status device_prepare(struct device_state *state, const struct confi
     const struct preparation *preparation = NULL;
     TRY(preparation_find(config, &preparation, error));
     TRY(memory_check(config_cost(config).memory, "the tensors", error));
+    count_withdraw(state);
     TRY(preparation->prepare(state, config, seed, work, record, error));
     (*work)->energy_given = NAN;
     snprintf(record->implementation, sizeof record->implementation, "%s",

@@ -76,12 +76,29 @@ enum status disturbance_times(struct device_state *state, double times[DISTURBAN
     return status;
 }
 
-double disturbance_ratio(const double before[DISTURBANCE_TIMES],
-                         const double after[DISTURBANCE_TIMES])
+static double ratio(const double before[DISTURBANCE_TIMES], const double after[DISTURBANCE_TIMES])
 {
     double worst = 0.0;
     for (int i = 0; i < DISTURBANCE_TIMES; ++i)
         if (!(after[i] / before[i] <= worst))
             worst = after[i] / before[i];
     return worst;
+}
+
+/* A device too full for the known kernels is no reason to lose what is to be attached. */
+enum status disturbance_begin(struct device_state *state, bool *known, struct error *error)
+{
+    enum status status = disturbance_times(state, state->undisturbed, error);
+    *known = status == STATUS_OK;
+    return status == STATUS_DEVICE ? status : STATUS_OK;
+}
+
+enum status disturbance_judge(struct device_state *state, bool *tolerable, struct error *error)
+{
+    const double most = 0.02;
+    double now[DISTURBANCE_TIMES];
+    enum status status = disturbance_times(state, now, error);
+    state->profiler_ratio = status == STATUS_OK ? ratio(state->undisturbed, now) : NAN;
+    *tolerable = state->profiler_ratio <= 1.0 + most;
+    return status == STATUS_DEVICE ? status : STATUS_OK;
 }

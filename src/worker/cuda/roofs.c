@@ -195,17 +195,27 @@ static enum status kind_tune(struct roofs *roofs, int kind, struct error *error)
     return STATUS_OK;
 }
 
-/* ---- proof: one run of each winner, counted ---- */
+/* ---- proof: a short run of each winner, counted ---- */
 
 struct proof {
     struct roofs *roofs;
     struct winner *winner;
+    struct way way; /* the winner's, with fewer iterations where they are elastic */
 };
+
+static struct way proof_way(const struct way *way)
+{
+    const int64_t part = 4; /* of a sample */
+    struct way shorter = *way;
+    if (way->elastic)
+        shorter.iterations = (way->iterations + part - 1) / part;
+    return shorter;
+}
 
 static enum status proof_run(void *argument, struct error *error)
 {
     const struct proof *proof = argument;
-    TRY(proof->winner->family->run(proof->roofs, &proof->winner->way, error));
+    TRY(proof->winner->family->run(proof->roofs, &proof->way, error));
     return CUDA(cudaStreamSynchronize(proof->roofs->state->stream));
 }
 
@@ -216,10 +226,11 @@ static bool proof_possible(const struct winner *winner)
            winner->family != &roofs_launch;
 }
 
-static void proof_keep(int kind, struct winner *winner, const double values[QUANTITY_COUNT])
+static void proof_keep(int kind, const struct proof *proof, const double values[QUANTITY_COUNT])
 {
     const struct roof_kind *info = &roof_kinds[kind];
-    double expected = work_of(&winner->way), bytes[LEVEL_COUNT];
+    struct winner *winner = proof->winner;
+    double expected = work_of(&proof->way), bytes[LEVEL_COUNT];
     if (info->measure == ROOF_COMPUTE) {
         enum quantity quantity = count_quantity(info->precision, info->unit);
         winner->flops_ratio = quantity < QUANTITY_COUNT ? values[quantity] / expected : NAN;
@@ -243,7 +254,8 @@ static enum status winners_prove(struct roofs *roofs, struct error *error)
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         if (proof_possible(&roofs->winners[kind])) {
             kinds[count] = kind;
-            proofs[count] = (struct proof){roofs, &roofs->winners[kind]};
+            struct winner *winner = &roofs->winners[kind];
+            proofs[count] = (struct proof){roofs, winner, proof_way(&winner->way)};
             works[count] = (struct counters_work){proof_run, proof_run, &proofs[count]};
             ++count;
         }
@@ -257,7 +269,7 @@ static enum status winners_prove(struct roofs *roofs, struct error *error)
         fprintf(stderr, "the roofs stay unproven: %s\n", status ? error->text : outcome);
     else
         for (size_t i = 0; i < count; ++i)
-            proof_keep(kinds[i], proofs[i].winner, values[i]);
+            proof_keep(kinds[i], &proofs[i], values[i]);
     return STATUS_OK;
 }
 
@@ -289,6 +301,8 @@ enum status roofs_tune(struct device_state *state, const struct roof_request *re
         return error_set(error, STATUS_SYSTEM, "no memory");
     state->roofs->state = state;
     enum status status = tune(state->roofs, request, prove, error);
+    if (status != STATUS_DEVICE)
+        count_withdraw(state);
     if (status) {
         roofs_release(state);
         return status;

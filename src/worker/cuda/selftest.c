@@ -163,7 +163,7 @@ static enum status check_flops(struct selftest *test, const struct known_kernel 
 }
 
 /* All that need no counter of their own, as ranges of one collection. */
-static enum status check_ranges(struct selftest *test, struct error *error)
+static enum status check_ranges(struct selftest *test, const char *how, struct error *error)
 {
     enum { MOST = 16 };
     struct job jobs[MOST];
@@ -174,7 +174,7 @@ static enum status check_ranges(struct selftest *test, struct error *error)
     for (const struct known_kernel *kernel = known_kernels; kernel->name && count < MOST; ++kernel)
         if (runs_here(test, kernel) &&
             (!is_tensor(kernel->quantity) || kernel->quantity == QUANTITY_TENSOR_FP16)) {
-            jobs[count] = flops_job(test, kernel, ", range");
+            jobs[count] = flops_job(test, kernel, how);
             works[count] = (struct counters_work){job_prepare, job_run, &jobs[count]};
             ++count;
         }
@@ -195,6 +195,7 @@ static enum status check_standing_by(struct selftest *test, struct error *error)
     TRY(disturbance_times(state, before, error));
     counters_stand_by(state->counters, true);
     TRY(check_flops(test, known_kernels, ", idle", error));
+    TRY(check_ranges(test, ", range, idle", error));
     if (counters_attached(state->counters)) {
         TRY(disturbance_times(state, after, error));
         fprintf(test->stream,
@@ -309,7 +310,7 @@ static enum status check_all(struct selftest *test, struct error *error)
 #ifdef ROOFSWEEP_WGMMA
     TRY(check_flops(test, known_wgmma_kernels, "", error));
 #endif
-    TRY(check_ranges(test, error));
+    TRY(check_ranges(test, ", range", error));
     TRY(check_standing_by(test, error));
     TRY(arrays_allocate(test, largest, error));
     return check_movement(test, largest, error);
@@ -322,6 +323,7 @@ enum status selftest_run(struct device_state *state, FILE *stream, struct error 
     if (strcmp(state->counters_outcome, "counted") != 0)
         return error_set(error, STATUS_UNSUPPORTED, "hardware counters: %s",
                          state->counters_outcome);
+    count_withdraw(state);
     fprintf(stream, "%-26s %-22s %13s %13s  %s\n", "work", "quantity", "expected", "counted",
             "verdict");
     enum status status = check_all(&test, error);

@@ -177,12 +177,24 @@ static const char *tracer_attach(void)
     return cupti_error(result);
 }
 
-/* Only after all buffers have been handed over. A profiler that stands by keeps CUPTI. */
+bool trace_attached(const struct device_state *state)
+{
+    return counters_attached(state->counters) || state->trace_stands_by;
+}
+
+/* Only after all buffers have been handed over. */
 static void tracer_detach(const struct device_state *state)
 {
     cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-    if (!counters_attached(state->counters))
+    if (!trace_attached(state))
         attachment_end();
+}
+
+void trace_withdraw(struct device_state *state)
+{
+    if (state->trace_stands_by)
+        attachment_end();
+    state->trace_stands_by = false;
 }
 
 /* One iteration between attach and detach; a CUPTI failure goes to trace->broken. */
@@ -233,6 +245,34 @@ void trace_close(struct device_state *state)
     state->launch_count = 0;
 }
 
+/* What stood by may have been in the way. Then it does not come back. */
+static void clear_the_way(struct device_state *state)
+{
+    if (counters_attached(state->counters))
+        count_never_stand_by(state);
+    trace_withdraw(state);
+    state->trace_decided = true;
+}
+
+/* Where nothing is counted CUPTI stays for the next trace, if it leaves device times alone: to attach
+ * it takes 10 ms, for which the processes of a node wait for each other. */
+static enum status iterate_and_decide(struct device_state *state, struct work *work,
+                                      struct trace *trace, struct error *error)
+{
+    bool tolerable = false;
+    if (state->trace_decided || state->counters)
+        return trace_iteration(state, work, trace, error);
+    TRY(disturbance_begin(state, &state->trace_stands_by, error));
+    TRY(trace_iteration(state, work, trace, error));
+    if (!state->trace_stands_by)
+        return STATUS_OK;
+    state->trace_decided = true;
+    TRY(disturbance_judge(state, &tolerable, error));
+    if (!tolerable)
+        trace_withdraw(state);
+    return STATUS_OK;
+}
+
 enum status trace_run(struct device_state *state, struct work *work, struct record *record,
                       struct error *error)
 {
@@ -240,10 +280,9 @@ enum status trace_run(struct device_state *state, struct work *work, struct reco
     if (state->trace_refused)
         return STATUS_OK;
     struct trace trace = {0};
-    enum status status = trace_iteration(state, work, &trace, error);
-    if (status == STATUS_OK && trace.broken && counters_attached(state->counters)) {
-        /* It may be in the way. Then it does not come back. */
-        count_never_stand_by(state);
+    enum status status = iterate_and_decide(state, work, &trace, error);
+    if (status == STATUS_OK && trace.broken && trace_attached(state)) {
+        clear_the_way(state);
         trace_clear(&trace);
         status = trace_iteration(state, work, &trace, error);
     }
