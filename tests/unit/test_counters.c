@@ -616,6 +616,7 @@ static void what_it_counts_grows(void **state)
         assert_int_equal(isnan(values[QUANTITY_TENSOR_BF16]), rows[i].tensors != bf16);
         assert_true(counters_attached(counters));
     }
+    assert_int_equal(counters_asked(counters), fp16 | bf16);
     counters_stand_by(counters, false);
     counters_stand_by(counters, true);
     collect_tensors(counters, fp16, values);
@@ -637,7 +638,7 @@ static void there_is_room_for_several_ranges(void **state)
         assert_string_equal(collect_works(counters, works, values), "counted");
         assert_true(script.room >= works);
     }
-    assert_int_equal(counters_enabled(counters), 1);
+    assert_int_equal(script.enabled, 1);
     assert_int_equal(script.attached, 1);
     counters_close(counters);
     assert_int_equal(script.finalized, 1);

@@ -293,13 +293,16 @@ static enum status stand_by_judge(struct device_state *state, struct error *erro
     return STATUS_OK;
 }
 
-/* Tracing switches more of CUPTI on, and off again. Once for each attachment is enough. */
+/* Tracing switches more of CUPTI on, and off again. Once for all that is counted is enough. */
 enum status count_check_stand_by(struct device_state *state, struct error *error)
 {
-    if (!counters_attached(state->counters) ||
-        state->stand_by_traced == counters_enabled(state->counters))
+    if (!counters_attached(state->counters))
         return STATUS_OK;
-    state->stand_by_traced = counters_enabled(state->counters);
+    unsigned asked = counters_asked(state->counters);
+    if (state->stand_by_traced && state->stand_by_asked == asked)
+        return STATUS_OK;
+    state->stand_by_traced = true;
+    state->stand_by_asked = asked;
     return stand_by_judge(state, error);
 }
 

@@ -29,7 +29,6 @@ enum {
 struct profiler {
     bool attached;
     CUpti_RangeProfiler_Object *object; /* NULL: not enabled */
-    int enabled;                        /* how often it was */
     /* What it was told first, which stays. Of another kind of range PushRange fails; another
      * configuration is taken without a word, and then it counts wrong. */
     bool by_launch;
@@ -158,8 +157,8 @@ static bool profiler_suits(const struct profiler *profiler, const struct session
            profiler->tensors == session->tensors && profiler->room >= session->ranges;
 }
 
-/* Enabled for the second time in one attachment, it made the device launch kernels 14 % more slowly
- * (H200, CUPTI 13.0): it leaves the process first. */
+/* It leaves the process before it is enabled anew: only of the first time in an attachment is it known
+ * that it then leaves device times alone. */
 static CUptiResult profiler_enable(struct profiler *profiler, CUcontext context,
                                    const struct session *session)
 {
@@ -172,7 +171,6 @@ static CUptiResult profiler_enable(struct profiler *profiler, CUcontext context,
     TRY_CUPTI(profiler_attach(profiler));
     TRY_CUPTI(cuptiRangeProfilerEnable(&enable));
     profiler->object = enable.pRangeProfilerObject;
-    ++profiler->enabled;
     profiler->by_launch = session->by_launch;
     profiler->tensors = session->tensors;
     profiler->room = session->ranges > RANGES_LEAST ? session->ranges : RANGES_LEAST;
@@ -192,9 +190,9 @@ bool counters_attached(const struct counters *counters)
     return counters && counters->profiler.attached;
 }
 
-int counters_enabled(const struct counters *counters)
+unsigned counters_asked(const struct counters *counters)
 {
-    return counters->profiler.enabled;
+    return counters->asked;
 }
 
 /* ---- the device ---- */

@@ -71,8 +71,8 @@ void counters_stand_by(struct counters *counters, bool stand_by);
 /* Whether it is in the process now; takes NULL. */
 bool counters_attached(const struct counters *counters);
 
-/* How many times it was enabled, each time in a new attachment. */
-int counters_enabled(const struct counters *counters);
+/* The tensors that were asked for since it stands by. */
+unsigned counters_asked(const struct counters *counters);
 
 /* Whether the chip can count it at all. */
 bool counters_have(const struct counters *counters, enum quantity quantity);

@@ -163,7 +163,7 @@ static enum status check_flops(struct selftest *test, const struct known_kernel 
 }
 
 /* All that need no counter of their own, as ranges of one collection. */
-static enum status check_ranges(struct selftest *test, const char *how, struct error *error)
+static enum status check_ranges(struct selftest *test, struct error *error)
 {
     enum { MOST = 16 };
     struct job jobs[MOST];
@@ -174,7 +174,7 @@ static enum status check_ranges(struct selftest *test, const char *how, struct e
     for (const struct known_kernel *kernel = known_kernels; kernel->name && count < MOST; ++kernel)
         if (runs_here(test, kernel) &&
             (!is_tensor(kernel->quantity) || kernel->quantity == QUANTITY_TENSOR_FP16)) {
-            jobs[count] = flops_job(test, kernel, how);
+            jobs[count] = flops_job(test, kernel, ", range");
             works[count] = (struct counters_work){job_prepare, job_run, &jobs[count]};
             ++count;
         }
@@ -195,7 +195,6 @@ static enum status check_standing_by(struct selftest *test, struct error *error)
     TRY(disturbance_times(state, before, error));
     counters_stand_by(state->counters, true);
     TRY(check_flops(test, known_kernels, ", idle", error));
-    TRY(check_ranges(test, ", range, idle", error));
     if (counters_attached(state->counters)) {
         TRY(disturbance_times(state, after, error));
         fprintf(test->stream,
@@ -310,7 +309,7 @@ static enum status check_all(struct selftest *test, struct error *error)
 #ifdef ROOFSWEEP_WGMMA
     TRY(check_flops(test, known_wgmma_kernels, "", error));
 #endif
-    TRY(check_ranges(test, ", range", error));
+    TRY(check_ranges(test, error));
     TRY(check_standing_by(test, error));
     TRY(arrays_allocate(test, largest, error));
     return check_movement(test, largest, error);
