@@ -23,14 +23,18 @@ if [ -x "$build/bin/roofsweep-worker-cuda" ]; then
     [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(echo "$CUDA_VISIBLE_DEVICES" | tr , '\n' | grep -c .)
 fi
 ranks=$([ "$gpus" -gt 0 ] && echo "$gpus" || echo 1)
+launch() { mpirun -n "$ranks" --oversubscribe --bind-to none "$@"; }
+before=$(date +%s.%N)
+launch true
 begin=$(date +%s.%N)
-mpirun -n "$ranks" --oversubscribe --bind-to none "$build/bin/roofsweep" --quiet "$root/sweeps/roofs.ini" >report ||
-    { cat report; exit 1; }
+launch "$build/bin/roofsweep" --quiet "$root/sweeps/roofs.ini" >report || { cat report; exit 1; }
 end=$(date +%s.%N)
-echo "$begin $end $ranks $gpus" | awk -v most=$seconds_most '{
-    seconds = $2 - $1
+echo "$before $begin $end $ranks $gpus" | awk -v most=$seconds_most '{
+    launcher = $2 - $1
+    seconds = $3 - $2
     note = seconds <= most ? ", of " most " s" : ": MORE THAN " most " s"
-    printf "%d rank(s): roofs in %.1f s, start-up included%s\n", $3, seconds, $4 ? note : ""
+    printf "%d rank(s): roofs in %.1f s, launcher (%.1f s) and start-up included%s\n",
+        $4, seconds, launcher, $5 ? note : ""
 }'
 [ -z "$keep" ] || cp roofs.nc "$keep"
 "$python" "$root/postproc/roofs.py" roofs.nc --targets "$root/tests/bench/roofs_targets.ini"
