@@ -144,6 +144,26 @@ assert len(starts["cuda"]) == len(starts["cpu"]) == 2, starts
 assert max(starts["cuda"]) < min(starts["cpu"]), starts
 '
 
+# A GPU's tensor units get as long to settle alone as together, whatever else it has does not.
+worker 'tee -a "$OMPI_COMM_WORLD_RANK.requests" | sed -u "s/tf32 tensor mma/fp32 vector/" | "$REAL" |
+sed -u "s/fp32 vector/tf32 tensor mma/; s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/
+        s/\"uuid\":\"[^\"]*\"/\"uuid\":\"GPU-$OMPI_COMM_WORLD_RANK\"/"'
+mv bin/roofsweep-worker-cpu bin/roofsweep-worker-cuda
+printf '[sweep]\ndistribute = replicate\ndevice = cuda\n[peaks]\nmemory = l1\ncompute = fp32\n' >settle.ini
+expect 0 run 2 settle.ini
+python '
+import json
+for rank in 0, 1:
+    asked = [json.loads(line) for line in open(f"{rank}.requests")]
+    asked = [request for request in asked if request["op"] == "roof"]
+    assert len(asked) >= 10, asked
+    for request in asked:
+        settled = request["start"] > 0
+        assert settled == (request["condition"] == "together" or "tensor" in request["name"]), request
+'
+worker 'exec "$REAL"'
+rm -f bin/roofsweep-worker-cuda
+
 # Roofs alone: a manifest without workloads.
 worker 'exec "$REAL"'
 printf '[sweep]\ndevice = cpu\n[peaks]\nmemory = l1\ncompute = fp64\n' >roofs.ini
