@@ -126,7 +126,7 @@ enum status counters_collect_each(struct counters *counters, unsigned tensors,
     return STATUS_OK;
 }
 
-/* The first is the preflight. */
+/* The first is the preflight: one or two. */
 enum status counters_collect(struct counters *counters, unsigned tensors,
                              const struct counters_work *work, double values[QUANTITY_COUNT],
                              char problem[COUNTERS_TEXT], struct error *error)
@@ -134,11 +134,12 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
     if (machine.tried)
         return counters_collect_each(counters, tensors, work, 1, (double(*)[QUANTITY_COUNT])values,
                                      problem, error);
-    machine.tried = true;
+    const char *outcome = tensors && script.no_tensors ? script.no_tensors : script.preflight;
+    machine.tried = !tensors || strcmp(outcome, "counted") == 0;
     TRY(work->prepare(work->argument, error));
     TRY(work->run(work->argument, error));
-    snprintf(problem, COUNTERS_TEXT, "%s", script.preflight);
-    machine.attached = machine.stand_by && strcmp(script.preflight, "counted") == 0;
+    snprintf(problem, COUNTERS_TEXT, "%s", outcome);
+    machine.attached = machine.stand_by && strcmp(outcome, "counted") == 0;
     return STATUS_OK;
 }
 

@@ -50,6 +50,7 @@ struct script {
 
     /* What the counters do. */
     const char *preflight, *collection; /* outcomes: "counted", or why not */
+    const char *no_tensors;             /* of a preflight that asks for any; NULL: as of others */
     enum quantity absent;               /* QUANTITY_COUNT: none */
     double counted[QUANTITY_COUNT];     /* over what was done */
     bool stale; /* where the profiler stood by, it tells the counts of the work before */

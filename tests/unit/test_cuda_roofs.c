@@ -839,6 +839,11 @@ static void without_counters_nothing_is_proven(void **state)
     assert_verdicts(ROOF_UNPROVEN, NULL, ROOF_UNPROVEN);
     close_device();
     set_up(NULL);
+    script.no_tensors = "refused: metric set"; /* the rest can be counted */
+    tune_all(true);
+    assert_string_equal(device.counters_outcome, "counted");
+    close_device();
+    set_up(NULL);
     tune_all(false);
     assert_int_equal(script.collections, 0);
     assert_string_equal(device.counters_outcome, "");

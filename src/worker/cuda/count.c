@@ -72,6 +72,18 @@ static enum status try_counting(struct device_state *state, unsigned tensors,
     return counters_collect(state->counters, tensors, &work, values, problem, error);
 }
 
+/* Some refusals show only when counting begins. With all tensors, as the proofs of the roofs will ask
+ * for; a device that lacks a counter of theirs still has the others. */
+static enum status preflight(struct device_state *state, char outcome[COUNTERS_TEXT],
+                             struct error *error)
+{
+    TRY(try_counting(state, COUNTERS_ALL_TENSORS, outcome, error));
+    if (strcmp(outcome, "counted") == 0)
+        return STATUS_OK;
+    counters_stand_by(state->counters, true); /* forgets what was asked for */
+    return try_counting(state, 0, outcome, error);
+}
+
 /* The memory's counters know no processes. This alone is not for ever: a neighbour that has measured
  * its copies to this device leaves it again. */
 static const char not_alone[] =
@@ -91,8 +103,7 @@ enum status count_open(struct device_state *state, struct error *error)
     }
     trace_withdraw(state);
     state->counters = counters_open(device, context_current(), outcome);
-    /* Some refusals show only when counting begins. */
-    return state->counters ? try_counting(state, COUNTERS_ALL_TENSORS, outcome, error) : STATUS_OK;
+    return state->counters ? preflight(state, outcome, error) : STATUS_OK;
 }
 
 enum status count_try(struct device_state *state, struct device *device, struct error *error)
