@@ -3,7 +3,8 @@
 
 Each device is set against the median of all devices of its model; with several files, of those in the
 first file (last quarter's, say). What differs by more than the threshold is marked * and listed.
-Every roof compares, alone and together each by itself. A roof that is above-theory or contradicted, or could
+Every roof compares, alone and together each by itself; where the samples of one roof differ among themselves
+(the launches of a busy host, copies of all GPUs at once), by more than twice as much, too, or half. A roof that is above-theory or contradicted, or could
 not be measured, is compared with nothing; that counts as a difference where another device of the model has it.
 Times compare where a configuration was measured on several devices: `distribute = replicate`, or several
 files. A device whose roofs were measured by several runs of one file is one line, their median.
@@ -43,7 +44,7 @@ class Device:
         first = rows[0]
         self.uuid, self.model = (data[f"device_{name}"].values[first] for name in ["uuid", "model"])
         self.number, self.name = number, f"{number}#{first} {data['device_hostname'].values[first]}"
-        self.roofs, self.doubts = {}, {}
+        self.roofs, self.spreads, self.doubts = {}, {}, {}
         own = table[table["config_device"].isin(rows)]
         self.times = own.groupby("config_hash")["time_median"].median().to_dict()
         self.algorithms = own.groupby("config_hash")["algorithm"].first().to_dict()
@@ -52,9 +53,11 @@ class Device:
 def take_roofs(devices, rows):
     """Gives each device its part of roof_rows(), in the order of kinds. devices: {place: device}."""
     rows = rows.iloc[np.lexsort([rows["condition"], rows["name"].map(kind_order)])]
-    usable = rows[rows["usable"]].groupby(["place", "name", "condition", "unit"], sort=False)["value"].median()
-    for (place, name, condition, unit), value in usable.items():
-        devices[place].roofs[f"{name}, {condition}", unit] = value
+    usable = rows[rows["usable"]].groupby(["place", "name", "condition", "unit"], sort=False)
+    usable = usable[["value", "spread"]].median()
+    for (place, name, condition, unit), roof in usable.iterrows():
+        devices[place].roofs[f"{name}, {condition}", unit] = roof["value"]
+        devices[place].spreads[f"{name}, {condition}", unit] = roof["spread"]
     known = set(usable.index.droplevel("unit"))
     for _, roof in rows[~rows["usable"]].iterrows():
         place, name, condition = roof["place"], roof["name"], roof["condition"]
@@ -93,6 +96,14 @@ def ratios(devices, values, across):
             for place in [("" if across else device.model, key)] if place in reference}
 
 
+def roof_limits(devices, limit, across):
+    """{(group, key): largest difference that says nothing}: no less than the limit. One device whose samples
+    differ does not widen it, since it is the median of the reference devices."""
+    spreads = references(devices, lambda device: device.spreads, across)
+    return {place: max(limit, min(2 * spread, 0.5)) if np.isfinite(spread) else limit
+            for place, spread in spreads.items()}
+
+
 def differs(ratio, limit):
     return abs(ratio - 1) > limit
 
@@ -102,22 +113,24 @@ def described(ratio, unit):
     return f"{percent(ratio)}, {'slower' if (ratio > 1) == (unit == 's') else 'faster'}"
 
 
-def print_roofs(devices, found, reference, limit):
-    """A line per roof and model: what its devices have. Device by device is what is beyond the threshold."""
+def print_roofs(devices, found, reference, limits):
+    """A line per roof and model: what its devices have. Device by device is what is beyond its limit."""
     rows = []
     for (model, (name, unit)), value in reference.items():
         same = [device for device in devices if model in ("", device.model)]
         own = [(found[device, (name, unit)], device) for device in same if (device, (name, unit)) in found]
         count = f"{len(own)}!" if any(name in device.doubts for device in same) else f"{len(own)} "
+        limit = limits[model, (name, unit)]
         (least, low), (most, high) = (choose(own, key=lambda pair: pair[0]) for choose in (min, max))
         cells = [[percent(ratio) + ("*" if differs(ratio, limit) else " "), device.name]
                  for ratio, device in [(least, low), (most, high)]]
         ends = cells[1] + cells[0] if unit == "s" else cells[0] + cells[1]
-        rows.append((model, [name, count, scaled(value, unit), f"{100 * (most / least - 1):.1f} %"] + ends))
+        spread = f"{100 * (most / least - 1):.1f} %"
+        rows.append((model, [name, count, scaled(value, unit), spread, f"{100 * limit:.3g} %"] + ends))
     print("Roofs against the reference; of times, + is slower")
     for model in dict.fromkeys(model for model, _ in rows):
-        print_table([model or "all models", "devices ", "reference", "spread", "slowest ", "on", "fastest ", "on"],
-                    [cells for other, cells in rows if other == model], left=["on"])
+        print_table([model or "all models", "devices ", "reference", "spread", "limit", "slowest ", "on", "fastest ",
+                     "on"], [cells for other, cells in rows if other == model], left=["on"])
 
 
 def print_doubts(devices):
@@ -175,11 +188,11 @@ def print_configurations(found, texts, count, limit):
     print_table(["configuration", "devices", "fastest", "on", "slowest", "on", "algorithm"], rows)
 
 
-def print_outliers(devices, roof_ratios, time_ratios, limit, across):
-    """What is beyond the threshold, in a sentence each. Returns how many there are."""
+def print_outliers(devices, roof_ratios, limits, time_ratios, limit, across):
+    """What is beyond its limit, in a sentence each. Returns how many there are."""
     groups, found, times = {}, {device: [] for device in devices}, {}
     for (device, (name, unit)), ratio in roof_ratios.items():
-        if differs(ratio, limit):
+        if differs(ratio, limits["" if across else device.model, (name, unit)]):
             found[device].append(f"{device.name} {name}: {described(ratio, unit)}")
     for (device, _), ratio in time_ratios.items():
         if differs(ratio, limit):
@@ -218,15 +231,16 @@ def main():
     time_ratios = ratios(devices, lambda device: device.times, across)
     if not roof_ratios and not time_ratios:
         fail("no two devices are of the same model; --across-models compares them")
+    limits = roof_limits(devices, limit, across)
     if roof_ratios:
-        print_roofs(devices, roof_ratios, references(devices, lambda device: device.roofs, across), limit)
+        print_roofs(devices, roof_ratios, references(devices, lambda device: device.roofs, across), limits)
     print_doubts(devices)
     if time_ratios:
         print_times(devices, time_ratios, limit)
         print_configurations(time_ratios, short_texts(tables), options.configurations, limit)
     else:
         print("No configuration was measured on two devices (distribute = replicate does that).\n")
-    return 1 if print_outliers(devices, roof_ratios, time_ratios, limit, across) else 0
+    return 1 if print_outliers(devices, roof_ratios, limits, time_ratios, limit, across) else 0
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ data["device_roof_verdict"].values[at(2, "l2 read")] = 3
 data["device_roof_bandwidth"].values[at(2, "l2 read")] = 1e15
 data["device_roof_bandwidth"].values[at(3, "dram triad", 1)] *= 0.8
 data["device_roof_clock_fraction"].values[names == "fp32 vector"] = 0.985
-for name, value in {"sm_clock": 1.755e9, "power": 612, "temperature": 330.15, "node_spread": 0.03}.items():
+for name, value in {"sm_clock": 1.755e9, "power": 612, "temperature": 330.15, "spread": 0.01, "node_spread": 0.03}.items():
     data[f"device_roof_{name}"].values[:] = value
 data.to_netcdf(sys.argv[1])
 PY
@@ -180,16 +180,41 @@ says "Beyond 5 %: nothing"
 row "fp16 tensor library, alone: above-theory: 1#0 node1, 2#0 node1"
 says "No configuration was measured on two devices"
 expect 1 script compare.py node.nc
-row "^dram triad, together *4 " "3.92 TB/s" "-18.0 %\*  1#3 node1" "+1.5 %   1#2 node1"
+row "^dram triad, together *4 " "3.92 TB/s" "5 %" "-18.0 %\*  1#3 node1" "+1.5 %   1#2 node1"
 row "^l2 read, alone *3! " "8.08 TB/s" "-1.0 %" "+2.0 %   1#3 node1"
 row "^launch gap, alone *4 " "2.03 us" "+1.5 %   1#3 node1" "-1.5 %   1#0 node1"
 says "Beyond 5 %: 3"
 says "1#1 node1 dram read, alone: not measured: the bus is gone"
 says "1#2 node1 l2 read, alone: contradicted"
 says "1#3 node1 dram triad, together: -18.0 %, slower"
-expect 1 script compare.py golden.nc node.nc
+python '
+import shutil, netCDF4
+shutil.copy("golden.nc", "steady.nc")
+with netCDF4.Dataset("steady.nc", "a") as data:
+    data["device_roof_spread"][:] = 0.01
+'
+expect 1 script compare.py steady.nc node.nc
 says "2#3 node1 dram triad, together: -17.6 %"
 ! grep -q "  1#.* dram" output || { cat output; fail "the reference differs from itself"; }
+
+# Samples that differ among themselves allow for more, but not those of one device.
+python '
+import shutil, netCDF4
+for name, spreads in (("noisy.nc", [0.08, 0.1, 0.09, 0.12]), ("unsteady.nc", [0.01, 0.01, 0.01, 0.9]),
+                      ("wild.nc", [0.9] * 4)):
+    shutil.copy("node.nc", name)
+    with netCDF4.Dataset(name, "a") as data:
+        for row, device in enumerate(data["device_roof_device"][:]):
+            if data["device_roof_name"][row] == "dram triad":
+                data["device_roof_spread"][row] = spreads[device]
+'
+expect 1 script compare.py noisy.nc
+row "^dram triad, together *4 " " 19 % " "-18.0 %   1#3 node1"
+says "Beyond 5 %: 2"
+expect 1 script compare.py unsteady.nc
+row "^dram triad, together *4 " "-18.0 %\*  1#3 node1"
+expect 1 script compare.py wild.nc
+row "^dram triad, together *4 " " 50 %" "-18.0 %   1#3 node1"
 
 # Roofs alone are nothing to draw.
 if python 'import matplotlib' 2>/dev/null; then
