@@ -37,16 +37,11 @@ double nvml_power(struct nvml *nvml, double since)
     return clock_epoch() - since > 0.05 ? 700.0 : NAN;
 }
 
-/* ---- tracer: there is nothing to trace ---- */
+/* ---- CUPTI: there is nothing to trace ---- */
 
-void trace_withdraw(struct device_state *state)
+void attachment_drop(bool *stands_by)
 {
-    assert_false(state->trace_stands_by);
-}
-
-bool trace_attached(const struct device_state *state)
-{
-    return counters_attached(state->counters);
+    assert_false(*stands_by);
 }
 
 /* ---- counters ---- */

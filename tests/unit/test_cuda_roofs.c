@@ -33,6 +33,7 @@ static void open_device(void)
         .capability = 90,
         .multiprocessors = multiprocessors,
         .l2_bytes = 50 << 20,
+        .profiler_ratio = NAN,
         .theory = chip_theory(chip_find(90), multiprocessors, 1.98e9, 3.2e9, bus_bits),
     };
     cudaSetDevice(script.own);
@@ -364,6 +365,7 @@ static void a_profiler_that_tells_what_was_does_not_stand_by(void **state)
     script.stale = true;
     rows_count(3);
     assert_false(counters_attached(device.counters));
+    assert_true(isnan(device.profiler_ratio));
     assert_int_equal(script.afresh, 3);
 }
 

@@ -31,3 +31,10 @@ void attachment_end(void)
 {
     cuptiFinalize();
 }
+
+void attachment_drop(bool *stands_by)
+{
+    if (*stands_by)
+        attachment_end();
+    *stands_by = false;
+}

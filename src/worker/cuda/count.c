@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../../kernels/kernels.h"
+#include "attachment.h"
 #include "counters.h"
 
 /* libcuda.so is met at run time only: a worker without driver must still be able to say so. */
@@ -101,7 +102,7 @@ enum status count_open(struct device_state *state, struct error *error)
         snprintf(outcome, sizeof state->counters_outcome, "%s", not_alone);
         return STATUS_OK;
     }
-    trace_withdraw(state);
+    attachment_drop(&state->trace_stands_by);
     state->counters = counters_open(device, context_current(), outcome);
     return state->counters ? preflight(state, outcome, error) : STATUS_OK;
 }
@@ -361,18 +362,13 @@ static enum status collect_and_decide(struct device_state *state, unsigned tenso
     return counters_attached(state->counters) ? stand_by_judge(state, error) : STATUS_OK;
 }
 
-enum status count_run(struct device_state *state, struct work *work, bool cold, bool kernels,
-                      struct record *record, struct error *error)
+static enum status count_iteration(struct device_state *state, struct work *work, bool cold,
+                                   bool kernels, struct record *record, struct error *error)
 {
     struct iteration iteration = {state, work, cold};
     const struct counters_work counted = {iteration_prepare, iteration_run, &iteration};
     char outcome[COUNTERS_TEXT];
     double values[QUANTITY_COUNT];
-    TRY(count_open(state, error));
-    if (strcmp(state->counters_outcome, "counted") != 0) {
-        record_outcome(state->counters_outcome, record);
-        return STATUS_OK;
-    }
     unsigned tensors =
         record->unit == UNIT_TENSOR ? counters_tensor(quantities[work->precision].tensor) : 0;
     TRY(collect_and_decide(state, tensors, &counted, values, outcome, error));
@@ -382,4 +378,18 @@ enum status count_run(struct device_state *state, struct work *work, bool cold, 
     if (kernels && strcmp(outcome, "counted") == 0)
         return count_kernels(state, &counted, tensors, work->precision, record, error);
     return STATUS_OK;
+}
+
+enum status count_run(struct device_state *state, struct work *work, bool cold, bool kernels,
+                      struct record *record, struct error *error)
+{
+    TRY(count_open(state, error));
+    if (strcmp(state->counters_outcome, "counted") != 0) {
+        record_outcome(state->counters_outcome, record);
+        return STATUS_OK;
+    }
+    enum status status = count_iteration(state, work, cold, kernels, record, error);
+    if (!counters_attached(state->counters))
+        state->profiler_ratio = NAN;
+    return status;
 }

@@ -100,7 +100,8 @@ struct device_state {
     size_t launch_count;     /* 0 where there was no trace */
     /* disturbance.c */
     double undisturbed[DISTURBANCE_TIMES]; /* with nothing attached */
-    double profiler_ratio;                 /* as of struct record; of the last judgement */
+    /* As of struct record: the last judgement of what stands by; NaN: nothing does. */
+    double profiler_ratio;
 };
 
 /* One kernel launch of an iteration. */
@@ -207,10 +208,6 @@ enum status selftest_run(struct device_state *state, FILE *stream, struct error 
 
 enum status trace_run(struct device_state *state, struct work *work, struct record *record,
                       struct error *error);
-/* CUPTI leaves the process, if it is there for the tracer alone. */
-void trace_withdraw(struct device_state *state);
-/* Whether CUPTI, idle, is in the process between two configurations. */
-bool trace_attached(const struct device_state *state);
 void trace_close(struct device_state *state);
 
 /* As device_ops has them. */

@@ -152,6 +152,7 @@ static enum status state_open(int index, struct device_state *state, struct devi
     if (index < 0 || index >= count)
         return error_set(error, STATUS_DEVICE, "this process sees %d GPUs only, numbered from 0",
                          count);
+    state->profiler_ratio = NAN;
     TRY(CUDA(cudaSetDevice(index)));
     TRY(device_describe(index, state, device, error));
     TRY(CUDA(cudaStreamCreateWithFlags(&state->stream, cudaStreamNonBlocking)));

@@ -177,7 +177,7 @@ enum status timing_run(struct device_state *state, struct work *work, bool cold,
     TRY(CUDA(cudaStreamSynchronize(state->stream)));
     if (record) {
         record->host_time = host_time;
-        record->profiler_ratio = trace_attached(state) ? state->profiler_ratio : NAN;
+        record->profiler_ratio = state->profiler_ratio;
         TRY(timing_clock(state, &record->sm_clock_counted, error));
         energy_record(work, nvml_energy(state->nvml), record);
         double spent = clock_monotonic() - work->energy_start_time;

@@ -1,6 +1,7 @@
 #include "cuda_internal.h"
 
 #include <cupti.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,7 +178,7 @@ static const char *tracer_attach(void)
     return cupti_error(result);
 }
 
-bool trace_attached(const struct device_state *state)
+static bool stands_by(const struct device_state *state)
 {
     return counters_attached(state->counters) || state->trace_stands_by;
 }
@@ -186,15 +187,14 @@ bool trace_attached(const struct device_state *state)
 static void tracer_detach(const struct device_state *state)
 {
     cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-    if (!trace_attached(state))
+    if (!stands_by(state))
         attachment_end();
 }
 
-void trace_withdraw(struct device_state *state)
+static void tracer_drop(struct device_state *state)
 {
-    if (state->trace_stands_by)
-        attachment_end();
-    state->trace_stands_by = false;
+    attachment_drop(&state->trace_stands_by);
+    state->profiler_ratio = NAN;
 }
 
 /* One iteration between attach and detach; a CUPTI failure goes to trace->broken. */
@@ -250,7 +250,7 @@ static void clear_the_way(struct device_state *state)
 {
     if (counters_attached(state->counters))
         count_never_stand_by(state);
-    trace_withdraw(state);
+    tracer_drop(state);
     state->trace_decided = true;
 }
 
@@ -269,7 +269,7 @@ static enum status iterate_and_decide(struct device_state *state, struct work *w
     state->trace_decided = true;
     TRY(disturbance_judge(state, &tolerable, error));
     if (!tolerable)
-        trace_withdraw(state);
+        tracer_drop(state);
     return STATUS_OK;
 }
 
@@ -281,7 +281,7 @@ enum status trace_run(struct device_state *state, struct work *work, struct reco
         return STATUS_OK;
     struct trace trace = {0};
     enum status status = iterate_and_decide(state, work, &trace, error);
-    if (status == STATUS_OK && trace.broken && trace_attached(state)) {
+    if (status == STATUS_OK && trace.broken && stands_by(state)) {
         clear_the_way(state);
         trace_clear(&trace);
         status = trace_iteration(state, work, &trace, error);
