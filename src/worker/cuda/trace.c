@@ -263,9 +263,11 @@ static enum status iterate_and_decide(struct device_state *state, struct work *w
     if (state->trace_decided || state->counters)
         return trace_iteration(state, work, trace, error);
     TRY(disturbance_begin(state, &state->trace_stands_by, error));
-    TRY(trace_iteration(state, work, trace, error));
-    if (!state->trace_stands_by)
-        return STATUS_OK;
+    enum status status = trace_iteration(state, work, trace, error);
+    if (status && status != STATUS_DEVICE)
+        tracer_drop(state); /* decided with the next one, and so with nothing attached */
+    if (status || !state->trace_stands_by)
+        return status;
     state->trace_decided = true;
     TRY(disturbance_judge(state, &tolerable, error));
     if (!tolerable)
