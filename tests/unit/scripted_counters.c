@@ -67,6 +67,7 @@ void counters_stand_by(struct counters *counters, bool stand_by)
 {
     assert_non_null(counters);
     machine.stand_by = stand_by;
+    machine.asked = 0;
     if (!stand_by)
         machine.attached = false;
 }
@@ -79,7 +80,7 @@ bool counters_attached(const struct counters *counters)
 unsigned counters_asked(const struct counters *counters)
 {
     assert_non_null(counters);
-    return 0;
+    return machine.asked;
 }
 
 bool counters_have(const struct counters *counters, enum quantity quantity)
@@ -105,6 +106,7 @@ enum status counters_collect_each(struct counters *counters, unsigned tensors,
     bool stood_by = machine.attached;
     assert_non_null(counters);
     ++script.collections;
+    machine.asked |= tensors;
     script.afresh += !stood_by;
     machine.attached = true;
     for (size_t i = 0; i < works_count; ++i) {

@@ -51,6 +51,7 @@ extern struct machine {
     } loaded[LOADED]; /* code; the first `loads` */
     size_t loads;
     bool opened, tried, attached, stand_by;                       /* counters */
+    unsigned asked;                                               /* tensors, of them */
     double counts[QUANTITY_COUNT], counts_before[QUANTITY_COUNT]; /* of the last two works */
 } machine;
 

@@ -330,22 +330,29 @@ static enum status fp32_iterate(struct device_state *state, struct work *work, s
     return CUDA(code);
 }
 
-static void rows_count(int rows)
+/* With this outcome, which record.counters tells. */
+static void row_count(enum precision precision, enum unit unit, const char *outcome)
 {
     static const struct work_ops ops = {.iterate = fp32_iterate};
     const double flops = (double)fma_kernels[FP32_ROW].flops_per_iteration * FP32_ITERATIONS *
                          FP32_THREADS * device.multiprocessors;
-    struct work work = {.ops = &ops, .precision = PRECISION_FP32};
-    for (int row = 0; row < rows; ++row) {
-        struct record record;
-        struct error error;
-        record_init(&record);
-        record.unit = UNIT_VECTOR;
-        assert_int_equal(count_run(&device, &work, false, false, &record, &error), STATUS_OK);
-        assert_string_equal(record.counters, "counted");
+    struct work work = {.ops = &ops, .precision = precision};
+    struct record record;
+    struct error error;
+    record_init(&record);
+    record.unit = unit;
+    script.collection = outcome;
+    assert_int_equal(count_run(&device, &work, false, false, &record, &error), STATUS_OK);
+    assert_string_equal(record.counters, outcome);
+    if (strcmp(outcome, "counted") == 0)
         assert_true(record.flops_counted == flops);
-        record_clear(&record);
-    }
+    record_clear(&record);
+}
+
+static void rows_count(int rows)
+{
+    for (int row = 0; row < rows; ++row)
+        row_count(PRECISION_FP32, UNIT_VECTOR, "counted");
 }
 
 /* It stays after the first row, where it then counts the row's work as it did before. */
@@ -367,6 +374,32 @@ static void a_profiler_that_tells_what_was_does_not_stand_by(void **state)
     assert_false(counters_attached(device.counters));
     assert_true(isnan(device.profiler_ratio));
     assert_int_equal(script.afresh, 3);
+}
+
+/* It is not there while the next row is timed, and then is another one than was judged. */
+static void a_profiler_that_was_lost_is_judged_when_it_is_back(void **state)
+{
+    (void)state;
+    rows_count(2);
+    row_count(PRECISION_FP32, UNIT_VECTOR, "refused: taken by another");
+    assert_false(counters_attached(device.counters));
+    assert_true(isnan(device.profiler_ratio));
+    rows_count(1);
+    assert_true(counters_attached(device.counters));
+    assert_near(device.profiler_ratio, 1.0);
+}
+
+static void a_profiler_that_counts_more_is_judged_again(void **state)
+{
+    (void)state;
+    rows_count(1);
+    for (int i = 0; i < DISTURBANCE_TIMES; ++i)
+        device.undisturbed[i] /= 2; /* so that it seems to be in the way */
+    rows_count(1);
+    assert_true(counters_attached(device.counters));
+    row_count(PRECISION_TF32, UNIT_TENSOR, "counted");
+    assert_false(counters_attached(device.counters));
+    assert_true(isnan(device.profiler_ratio));
 }
 
 /* ---- products of records ---- */
@@ -919,6 +952,8 @@ int main(void)
         TEST(the_host_s_pace_is_its_own),
         TEST(a_profiler_stands_by_between_rows),
         TEST(a_profiler_that_tells_what_was_does_not_stand_by),
+        TEST(a_profiler_that_was_lost_is_judged_when_it_is_back),
+        TEST(a_profiler_that_counts_more_is_judged_again),
         TEST(sums_of_products_stay_wide),
         TEST(the_fastest_way_wins),
         TEST(the_fastest_algorithm_wins),

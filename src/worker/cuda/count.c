@@ -299,23 +299,29 @@ void count_never_stand_by(struct device_state *state)
 static enum status stand_by_judge(struct device_state *state, struct error *error)
 {
     bool tolerable;
+    state->stand_by_asked = counters_asked(state->counters);
     TRY(disturbance_judge(state, &tolerable, error));
     if (!tolerable)
         count_never_stand_by(state);
     return STATUS_OK;
 }
 
-/* Tracing switches more of CUPTI on, and off again. Once for all that is counted is enough. */
+/* Tracing switches more of CUPTI on, and off again. Once is enough. */
 enum status count_check_stand_by(struct device_state *state, struct error *error)
 {
-    if (!counters_attached(state->counters))
-        return STATUS_OK;
-    unsigned asked = counters_asked(state->counters);
-    if (state->stand_by_traced && state->stand_by_asked == asked)
+    if (state->stand_by_traced || !counters_attached(state->counters))
         return STATUS_OK;
     state->stand_by_traced = true;
-    state->stand_by_asked = asked;
     return stand_by_judge(state, error);
+}
+
+/* Before the next row is timed: a profiler that counts more by now, or that is back after it was lost,
+ * is another one than was judged. */
+static enum status stand_by_review(struct device_state *state, struct error *error)
+{
+    bool judged =
+        !isnan(state->profiler_ratio) && state->stand_by_asked == counters_asked(state->counters);
+    return judged || !counters_attached(state->counters) ? STATUS_OK : stand_by_judge(state, error);
 }
 
 /* Of the same work, counted twice. What comes from device memory depends on what lay in the caches.
@@ -391,5 +397,5 @@ enum status count_run(struct device_state *state, struct work *work, bool cold, 
     enum status status = count_iteration(state, work, cold, kernels, record, error);
     if (!counters_attached(state->counters))
         state->profiler_ratio = NAN;
-    return status;
+    return status ? status : stand_by_review(state, error);
 }

@@ -88,10 +88,10 @@ struct device_state {
     /* count.c */
     struct counters *counters; /* NULL until counters are wanted, and where they are refused */
     char counters_outcome
-        [COUNTERS_TEXT];     /* of the preflight: "" before, then "counted" or why not */
-    bool stand_by_decided,   /* whether the profiler may; */
-        stand_by_traced;     /* again with a trace behind, */
-    unsigned stand_by_asked; /* while it counted these tensors */
+        [COUNTERS_TEXT]; /* of the preflight: "" before, then "counted" or why not */
+    bool stand_by_decided,
+        stand_by_traced;     /* whether the profiler may; again with a trace behind */
+    unsigned stand_by_asked; /* tensors that it counted when last judged */
     /* trace.c */
     bool trace_refused;      /* CUPTI cannot be attached; the reason has been printed */
     bool trace_decided;      /* whether the tracer may stand by, where nothing is counted */
@@ -181,8 +181,7 @@ enum status count_run(struct device_state *state, struct work *work, bool cold, 
                       struct record *record, struct error *error);
 /* The profiler leaves the process after every collection, from now on. */
 void count_never_stand_by(struct device_state *state);
-/* After a trace: whether a profiler that stands by still leaves device times alone, whatever it counts
- * by now. */
+/* After a trace: whether a profiler that stands by still leaves device times alone. */
 enum status count_check_stand_by(struct device_state *state, struct error *error);
 /* What counts the FLOPs of a unit in this precision; QUANTITY_COUNT: nothing. */
 enum quantity count_quantity(enum precision precision, enum unit unit);
