@@ -3,9 +3,10 @@
 
 Each device is set against the median of all devices of its model; with several files, of those in the
 first file (last quarter's, say). What differs by more than the threshold is marked * and listed.
-Every roof compares, alone and together each by itself; where the samples of one roof differ among themselves
-(the launches of a busy host, copies of all GPUs at once), by more than twice as much, too, or half. A roof that is above-theory or contradicted, or could
-not be measured, is compared with nothing; that counts as a difference where another device of the model has it.
+Every roof compares, alone and together each by itself. Where its samples differ among themselves (launches from
+a busy host, copies of all GPUs at once), its limit is twice their spread if that is more, but 50 % at most. A roof
+that is above-theory or contradicted, or could not be measured, is compared with nothing; that counts as a
+difference where another device of the model has it.
 Times compare where a configuration was measured on several devices: `distribute = replicate`, or several
 files. A device whose roofs were measured by several runs of one file is one line, their median.
 

@@ -519,7 +519,8 @@ static const char *collect_again(struct counters *counters, bool by_launch)
     return text;
 }
 
-/* Attached once for many collections, anew after a failure, and gone at the end. */
+/* Attached once for many collections, anew for another kind of range or after a failure, and gone
+ * at the end. */
 static void it_stands_by_if_told(void **state)
 {
     (void)state;
