@@ -72,6 +72,12 @@ static cudaError_t launch(void *a, const void *b, const void *c, size_t bytes, i
     return cudaGetLastError();
 }
 
+cudaError_t kernel_read(void *data, size_t bytes, cudaStream_t stream)
+{
+    const int threads = 256;
+    return launch<READ, 4>(data, data, data, bytes, 1, 0, threads, stream);
+}
+
 #define ROW(name, what, arrays, moved, pattern, loads)                                             \
     {                                                                                              \
         name, what, chunk_bytes<loads>, arrays, moved, launch<pattern, loads>                      \

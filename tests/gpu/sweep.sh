@@ -55,6 +55,18 @@ assert (good.roof_fraction < 1.1).all(), good.roof_fraction.values.max()
 by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_flops_counted.values, data.sizes["config"])
 counted = data.counters.values == "counted"
 assert numpy.allclose(by_kernel[counted], data.flops_counted.values[counted], rtol=1e-3)
+# The bytes are of the work alone: small hot work needs no device memory, cold work only reads it, a lone kernel is the whole.
+dram, l2 = (data.memory_level_name.values.tolist().index(name) for name in ("dram", "l2"))
+mine = counted & (data.workload.values == "conv2d") & (data.footprint.values < data.device_cache.values[:, l2].min() / 4)
+hot, cold = mine & (data.cache.values == "hot"), mine & (data.cache.values == "cold")
+part = data.bytes_counted.values[:, dram] / data.footprint.values
+assert not mine.any() or (hot.any() and cold.any())
+assert (part[hot] < 0.05).all(), part[hot]
+assert (part[cold] > 0.1).all(), part[cold]
+assert (data.bytes_written.values[cold, dram] < 0.05 * data.footprint.values[cold]).all(), data.bytes_written.values[cold, dram]
+lone = numpy.bincount(data.kernel_config.values, minlength=data.sizes["config"]) == 1
+by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_bytes_counted.values[:, dram], data.sizes["config"])
+assert (numpy.abs(by_kernel / data.footprint.values - part)[mine & lone] < 0.05).all(), (by_kernel / data.footprint.values - part)[mine & lone]
 # No kernel gap can make the time much shorter than what the kernels take by themselves; several streams can.
 assert (good.time_median > 0.3 * good.busy_time).all()
 # Roofs stay below what the hardware can do, and are not far from it.

@@ -109,9 +109,11 @@ enum status counters_collect_each(struct counters *counters, unsigned tensors,
     machine.asked |= tensors;
     script.afresh += !stood_by;
     machine.attached = true;
+    machine.cache = SCRIPT_FOREIGN;
     for (size_t i = 0; i < works_count; ++i) {
         TRY(works[i].prepare(works[i].argument, error));
         memset(machine.counts, 0, sizeof machine.counts);
+        script.counted_cache = machine.cache;
         TRY(works[i].run(works[i].argument, error));
         assert_true(machine.device <= machine.host || script_is_lost());
         counts_tell(script.stale && stood_by ? machine.counts_before : machine.counts, tensors,
@@ -141,12 +143,12 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
 }
 
 enum status counters_collect_launches(struct counters *counters, unsigned tensors,
-                                      const struct counters_work *work, size_t launches,
-                                      double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
-                                      struct error *error)
+                                      const struct counters_work *work, size_t before,
+                                      size_t launches, double (*values)[QUANTITY_COUNT],
+                                      char problem[COUNTERS_TEXT], struct error *error)
 {
-    (void)counters, (void)tensors, (void)work, (void)launches, (void)values, (void)problem;
-    (void)error;
+    (void)counters, (void)tensors, (void)work, (void)before, (void)launches, (void)values;
+    (void)problem, (void)error;
     fail_msg("no roof is counted by kernel");
     return STATUS_FAILED;
 }

@@ -18,6 +18,9 @@
 
 enum { SCRIPT_JITTER = 4, SCRIPT_ALGORITHMS = 3 };
 
+/* What lies in L2: what the profiler wrote, what was read for no other purpose, what work left. */
+enum script_cache { SCRIPT_FOREIGN, SCRIPT_FLUSHED, SCRIPT_WARM };
+
 struct script {
     /* What the process sees. */
     int devices, own;
@@ -59,6 +62,7 @@ struct script {
     int calls, collections, afresh; /* afresh: attached for the collection */
     unsigned reductions;            /* that the last product's algorithms may use */
     bool ran[ROOF_KINDS];
+    enum script_cache counted_cache; /* as the work that was counted last found it */
     double begin_time; /* s since the epoch, when the device last read its clocks for a begin */
 };
 extern struct script script;

@@ -40,6 +40,14 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t elements, 
     return code;
 }
 
+cudaError_t kernel_read(void *data, size_t bytes, cudaStream_t stream)
+{
+    script_within(data, bytes, script.own);
+    assert_true(bytes % 2048 == 0 && (double)bytes > L2_BYTES);
+    machine.cache = SCRIPT_FLUSHED;
+    return script_enqueue((double)bytes / 3e12, stream);
+}
+
 cudaError_t kernel_matmul(enum precision precision, void *y, const void *x, const void *w,
                           int64_t m, int64_t n, int64_t k, cudaStream_t stream)
 {
@@ -95,7 +103,8 @@ static cudaError_t memory_run(const struct memory_kernel *row, void *a, const vo
                               cudaStream_t stream)
 {
     const void *const arrays[] = {a, b, c};
-    bool dram = (double)bytes * row->arrays > L2_BYTES;
+    const double footprint = (double)bytes * row->arrays;
+    bool dram = footprint > L2_BYTES;
     char kind[32];
     assert_true(bytes > 0 && bytes % (size_t)row->piece == 0 && repeat >= 1 && blocks >= 0);
     assert_true(threads % 32 == 0 && threads > 0 && threads <= 1024);
@@ -105,6 +114,7 @@ static cudaError_t memory_run(const struct memory_kernel *row, void *a, const vo
         script_assert_filled(arrays[i], bytes, PRECISION_FP32, script.own);
         assert_ptr_not_equal(arrays[i], arrays[(i + 1) % 3]);
     }
+    assert_true(dram || footprint <= 0.25 * L2_BYTES); /* else some goes on to device memory */
     snprintf(kind, sizeof kind, "%s %s", dram ? "dram" : "l2", row->name);
     memory_count(row, (double)bytes * repeat, dram);
     return script_run(&(struct work_done){.kind = kind,
@@ -196,6 +206,8 @@ static cudaError_t fma_run(const struct fma_kernel *row, void *out, int64_t iter
     script_within(out, all * precision_info[row->precision].bytes, script.own);
     snprintf(kind, sizeof kind, "%s vector", precision_info[row->precision].name);
     count(vector_quantities[row->precision], flops);
+    if (machine.cache == SCRIPT_FLUSHED)
+        machine.cache = SCRIPT_WARM;
     return script_run(&(struct work_done){.kind = kind,
                                           .what = "",
                                           .row = row,

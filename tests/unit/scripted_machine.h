@@ -53,6 +53,7 @@ extern struct machine {
     bool opened, tried, attached, stand_by;                       /* counters */
     unsigned asked;                                               /* tensors, of them */
     double counts[QUANTITY_COUNT], counts_before[QUANTITY_COUNT]; /* of the last two works */
+    enum script_cache cache;
 } machine;
 
 /* What every call does: takes its time, and may fail. */

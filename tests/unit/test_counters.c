@@ -28,10 +28,11 @@ static struct script {
     int passes;          /* after which the profiler has enough */
     const char *lacking; /* metrics with this in their names have no value */
     int attached, finalized, runs, enabled, disabled;
-    char names[8][8]; /* of the ranges pushed last */
-    bool nameless;    /* the image knows no names */
-    bool config_once; /* after each enabling only: later it is refused */
-    int configured;   /* the enabling that was configured last; later it is without effect */
+    char names[8][8];     /* of the ranges pushed last */
+    bool nameless;        /* the image knows no names */
+    bool config_once;     /* after each enabling only: later it is refused */
+    int configured;       /* the enabling that was configured last; later it is without effect */
+    bool passing, within; /* a pass has begun, and a range of it */
 } script;
 
 /* The host's part: a set that takes three passes, and finds 7 for every metric, 7 more in
@@ -100,6 +101,7 @@ cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Para
 
 CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params *parameters)
 {
+    script.passing = false;
     parameters->isAllPassSubmitted = script.runs >= script.passes;
     return CUPTI_SUCCESS;
 }
@@ -120,16 +122,16 @@ cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Para
 CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *parameters)
 {
     (void)parameters;
+    script.passing = true;
     return script.start;
 }
 
-#define RANGE(name)                                                                                \
-    CUptiResult cuptiRangeProfiler##name(CUpti_RangeProfiler_##name##_Params *parameters)          \
-    {                                                                                              \
-        (void)parameters;                                                                          \
-        return CUPTI_SUCCESS;                                                                      \
-    }
-RANGE(PopRange)
+CUptiResult cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Params *parameters)
+{
+    (void)parameters;
+    script.within = false;
+    return CUPTI_SUCCESS;
+}
 
 CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params *parameters)
 {
@@ -155,6 +157,7 @@ CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params *pa
 {
     char *name = script.names[(size_t)script.pushed++ % script.ranges];
     snprintf(name, sizeof script.names[0], "%s", parameters->pRangeName);
+    script.within = true;
     return CUPTI_SUCCESS;
 }
 
@@ -318,13 +321,16 @@ static void unknown_chips_are_refused(void **state)
 static enum status run(void *argument, struct error *error)
 {
     (void)argument, (void)error;
+    assert_true(script.within == (script.range == CUPTI_UserRange));
     ++script.runs;
     return STATUS_OK;
 }
 
+/* What CUPTI does to begin a pass must not come between this and the work. */
 static enum status prepare(void *argument, struct error *error)
 {
     (void)argument, (void)error;
+    assert_true(script.passing && !script.within);
     return STATUS_OK;
 }
 
@@ -457,7 +463,7 @@ static void an_unknown_range_shows(void **state)
     assert_true(isnan(values[0][QUANTITY_DRAM_READ]));
 }
 
-enum { LAUNCHES = 3 };
+enum { BEFORE = 2, LAUNCHES = 3 };
 
 static const char *launches_outcome(double (*values)[QUANTITY_COUNT])
 {
@@ -466,8 +472,9 @@ static const char *launches_outcome(double (*values)[QUANTITY_COUNT])
     const struct counters_work work = {prepare, run, NULL};
     struct counters *counters = counters_open(0, NULL, text);
     assert_non_null(counters);
-    assert_int_equal(counters_collect_launches(counters, 0, &work, LAUNCHES, values, text, &error),
-                     STATUS_OK);
+    assert_int_equal(
+        counters_collect_launches(counters, 0, &work, BEFORE, LAUNCHES, values, text, &error),
+        STATUS_OK);
     counters_close(counters);
     assert_int_equal(script.finalized, script.attached);
     return text;
@@ -477,13 +484,13 @@ static void each_launch_has_its_counts(void **state)
 {
     (void)state;
     double values[LAUNCHES][QUANTITY_COUNT];
-    script.ranges = LAUNCHES;
+    script.ranges = BEFORE + LAUNCHES;
     assert_string_equal(launches_outcome(values), "counted");
     assert_int_equal(script.range, CUPTI_AutoRange);
     assert_int_equal(script.pushed, 0);
     assert_int_equal(script.runs, PASSES);
     for (int i = 0; i < LAUNCHES; ++i)
-        assert_true(values[i][QUANTITY_DRAM_READ] == EACH * (i + 1));
+        assert_true(values[i][QUANTITY_DRAM_READ] == EACH * (BEFORE + i + 1));
 }
 
 static void another_number_of_launches_shows(void **state)
@@ -492,8 +499,8 @@ static void another_number_of_launches_shows(void **state)
     static const struct {
         size_t ranges, dropped;
         const char *text;
-    } cases[] = {{LAUNCHES - 1, 0, "incomplete: 0 ranges dropped, 2 of 3 kept"},
-                 {LAUNCHES, 1, "incomplete: 1 ranges dropped, 3 of 3 kept"}};
+    } cases[] = {{BEFORE + LAUNCHES - 1, 0, "incomplete: 0 ranges dropped, 4 of 5 kept"},
+                 {BEFORE + LAUNCHES, 1, "incomplete: 1 ranges dropped, 5 of 5 kept"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         double values[LAUNCHES][QUANTITY_COUNT];
         set_up(NULL);
@@ -513,7 +520,7 @@ static const char *collect_again(struct counters *counters, bool by_launch)
     const struct counters_work work = {prepare, run, NULL};
     script.runs = 0;
     assert_int_equal(by_launch
-                         ? counters_collect_launches(counters, 0, &work, 1, values, text, &error)
+                         ? counters_collect_launches(counters, 0, &work, 0, 1, values, text, &error)
                          : counters_collect(counters, 0, &work, values[0], text, &error),
                      STATUS_OK);
     return text;

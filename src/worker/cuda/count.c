@@ -33,13 +33,21 @@ struct iteration {
     bool cold;
 };
 
+static enum status iteration_reset(const struct iteration *i, struct error *error)
+{
+    return i->work->ops->reset ? i->work->ops->reset(i->state, i->work, error) : STATUS_OK;
+}
+
+/* The cache is as when it is timed: flushed, or with what an iteration leaves there. */
 static enum status iteration_prepare(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
-    if (i->work->ops->reset)
-        TRY(i->work->ops->reset(i->state, i->work, error));
-    if (i->cold)
-        TRY(timing_flush(i->state, error));
+    TRY(iteration_reset(i, error));
+    TRY(timing_flush(i->state, error));
+    if (!i->cold) {
+        TRY(i->work->ops->iterate(i->state, i->work, error));
+        TRY(iteration_reset(i, error));
+    }
     return CUDA(cudaStreamSynchronize(i->state->stream));
 }
 
@@ -48,6 +56,11 @@ static enum status iteration_run(void *argument, struct error *error)
     const struct iteration *i = argument;
     TRY(i->work->ops->iterate(i->state, i->work, error));
     return CUDA(cudaStreamSynchronize(i->state->stream));
+}
+
+static struct counters_work iteration_work(struct iteration *iteration)
+{
+    return (struct counters_work){iteration_prepare, iteration_run, iteration};
 }
 
 /* ---- preflight: once per worker ---- */
@@ -104,7 +117,10 @@ enum status count_open(struct device_state *state, struct error *error)
     }
     attachment_drop(&state->trace_stands_by);
     state->counters = counters_open(device, context_current(), outcome);
-    return state->counters ? preflight(state, outcome, error) : STATUS_OK;
+    if (!state->counters)
+        return STATUS_OK;
+    TRY(timing_flush(state, error)); /* its buffer, before what is measured takes all the memory */
+    return preflight(state, outcome, error);
 }
 
 enum status count_try(struct device_state *state, struct device *device, struct error *error)
@@ -262,21 +278,23 @@ static void kernels_sum(const struct device_state *state, double (*values)[QUANT
 
 /* The i-th range is the i-th launch of the trace: both are of the same iteration of the same plan.
  */
-static enum status count_kernels(struct device_state *state, const struct counters_work *counted,
-                                 unsigned tensors, enum precision precision, struct record *record,
-                                 struct error *error)
+static enum status count_kernels(struct iteration *iteration, unsigned tensors,
+                                 struct record *record, struct error *error)
 {
     char outcome[COUNTERS_TEXT] = "no trace";
     enum status status = STATUS_OK;
-    size_t launches = state->launch_count;
+    const struct device_state *state = iteration->state;
+    const struct counters_work counted = iteration_work(iteration);
+    size_t launches = state->launch_count, flush = 1;
+    size_t before = flush + (iteration->cold ? 0 : launches);
     double(*values)[QUANTITY_COUNT] = malloc((launches ? launches : 1) * sizeof *values);
     if (!values)
         return error_set(error, STATUS_FAILED, "no memory for the counts of %zu kernels", launches);
     if (launches > 0)
-        status = counters_collect_launches(state->counters, tensors, counted, launches, values,
-                                           outcome, error);
+        status = counters_collect_launches(state->counters, tensors, &counted, before, launches,
+                                           values, outcome, error);
     if (status == STATUS_OK && strcmp(outcome, "counted") == 0) {
-        kernels_sum(state, values, precision, record);
+        kernels_sum(state, values, iteration->work->precision, record);
         if (!kernels_agree(record))
             snprintf(outcome, sizeof outcome, "their FLOPs are not those of the whole");
     }
@@ -372,7 +390,7 @@ static enum status count_iteration(struct device_state *state, struct work *work
                                    bool kernels, struct record *record, struct error *error)
 {
     struct iteration iteration = {state, work, cold};
-    const struct counters_work counted = {iteration_prepare, iteration_run, &iteration};
+    const struct counters_work counted = iteration_work(&iteration);
     char outcome[COUNTERS_TEXT];
     double values[QUANTITY_COUNT];
     unsigned tensors =
@@ -382,7 +400,7 @@ static enum status count_iteration(struct device_state *state, struct work *work
     record_flops(values, work->precision, record);
     record_bytes(values, record);
     if (kernels && strcmp(outcome, "counted") == 0)
-        return count_kernels(state, &counted, tensors, work->precision, record, error);
+        return count_kernels(&iteration, tensors, record, error);
     return STATUS_OK;
 }
 

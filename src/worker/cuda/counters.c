@@ -56,12 +56,18 @@ struct counters {
 struct session {
     bool by_launch; /* a range of its own for each kernel; otherwise for each piece of work */
     unsigned tensors;
-    size_t ranges;
+    size_t ranges, before; /* all; the first of them, of kernels that prepare */
     CUpti_RangeProfiler_Object *profiler;
     uint8_t *image; /* owned: counter data */
     size_t image_size;
     char (*names)[RANGE_NAME]; /* owned: of the ranges */
 };
+
+/* How many there are values of. */
+static size_t session_values(const struct session *session)
+{
+    return session->ranges - session->before;
+}
 
 #define PARAMETERS(name, type) type##_Params name = {.structSize = type##_Params_STRUCT_SIZE}
 #define TRY_CUPTI(call)                                                                            \
@@ -421,20 +427,18 @@ static enum status range_run(struct session *session, const struct counters_work
     return status;
 }
 
-/* Each piece of work once. */
+/* Each piece of work once. Beginning a pass leaves L2 full of what CUPTI wrote: so all is prepared
+ * after it. */
 static enum status pass(struct counters *counters, struct session *session,
                         const struct counters_work *works, size_t count, CUptiResult *code,
                         bool *complete, struct error *error)
 {
-    enum status status = works[0].prepare(works[0].argument, error);
-    if (status)
-        return status;
+    enum status status = STATUS_OK;
     *code = pass_begin(session);
     if (*code != CUPTI_SUCCESS)
         return STATUS_OK;
     for (size_t i = 0; i < count && status == STATUS_OK && *code == CUPTI_SUCCESS; ++i) {
-        if (i > 0)
-            status = works[i].prepare(works[i].argument, error);
+        status = works[i].prepare(works[i].argument, error);
         if (status == STATUS_OK)
             status = range_run(session, &works[i], i, code, error);
     }
@@ -471,7 +475,7 @@ static void evaluate(const struct counters *counters, const struct metric_set *s
 /* Which of the values the i-th range of the image is. SIZE_MAX: none. */
 static CUptiResult range_number(const struct session *session, size_t i, size_t *number)
 {
-    *number = i;
+    *number = i - session->before;
     if (session->by_launch || session->ranges == 1)
         return CUPTI_SUCCESS;
     PARAMETERS(range, CUpti_RangeProfiler_CounterData_GetRangeInfo);
@@ -503,7 +507,7 @@ static CUptiResult decode(const struct counters *counters, struct session *sessi
                  data.numOfRangeDropped, info.numTotalRanges, session->ranges);
         return CUPTI_SUCCESS;
     }
-    for (size_t i = 0; i < session->ranges; ++i) {
+    for (size_t i = session->before; i < session->ranges; ++i) {
         double metrics[METRICS_MAX];
         size_t number;
         TRY_CUPTI(range_number(session, i, &number));
@@ -579,9 +583,10 @@ static enum status collect_ranges(struct counters *counters, const struct sessio
     enum status status =
         collect(counters, &session, collection->set, works, count, values, problem, error);
     if (status == STATUS_OK && stood_by &&
-        any_missing(counters, collection, values, session.ranges)) { /* all are, where it failed */
+        any_missing(counters, collection, values,
+                    session_values(&session))) { /* all are, where it failed */
         profiler_detach(&counters->profiler);
-        forget(values, session.ranges);
+        forget(values, session_values(&session));
         session = *described;
         snprintf(problem, COUNTERS_TEXT, "counted");
         status = collect(counters, &session, collection->set, works, count, values, problem, error);
@@ -600,21 +605,21 @@ static void forget_unasked(double (*values)[QUANTITY_COUNT], size_t ranges, unsi
                 values[i][j] = NAN;
 }
 
-static enum status collect_kind(struct counters *counters, unsigned tensors,
-                                const struct counters_work *works, size_t count, bool by_launch,
-                                size_t ranges, double (*values)[QUANTITY_COUNT],
-                                char problem[COUNTERS_TEXT], struct error *error)
+static enum status collect_kind(struct counters *counters, struct session session,
+                                const struct counters_work *works, size_t count,
+                                double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+                                struct error *error)
 {
-    struct session session = {.by_launch = by_launch, .tensors = tensors, .ranges = ranges};
+    const unsigned tensors = session.tensors;
     if (counters->profiler.stand_by)
         session.tensors = counters->asked |= tensors;
-    forget(values, ranges);
+    forget(values, session_values(&session));
     snprintf(problem, COUNTERS_TEXT, "counted");
     enum status status = collect_ranges(counters, &session, works, count, values, problem, error);
     if (strcmp(problem, "counted") == 0)
-        forget_unasked(values, ranges, tensors);
+        forget_unasked(values, session_values(&session), tensors);
     else
-        forget(values, ranges);
+        forget(values, session_values(&session));
     return status;
 }
 
@@ -631,13 +636,16 @@ enum status counters_collect_each(struct counters *counters, unsigned tensors,
                                   double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
                                   struct error *error)
 {
-    return collect_kind(counters, tensors, works, count, false, count, values, problem, error);
+    const struct session session = {.tensors = tensors, .ranges = count};
+    return collect_kind(counters, session, works, count, values, problem, error);
 }
 
 enum status counters_collect_launches(struct counters *counters, unsigned tensors,
-                                      const struct counters_work *work, size_t launches,
-                                      double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
-                                      struct error *error)
+                                      const struct counters_work *work, size_t before,
+                                      size_t launches, double (*values)[QUANTITY_COUNT],
+                                      char problem[COUNTERS_TEXT], struct error *error)
 {
-    return collect_kind(counters, tensors, work, 1, true, launches, values, problem, error);
+    const struct session session = {
+        .by_launch = true, .tensors = tensors, .ranges = before + launches, .before = before};
+    return collect_kind(counters, session, work, 1, values, problem, error);
 }

@@ -18,7 +18,8 @@ enum { COUNTERS_TEXT = 512 };
 
 struct counters;
 
-/* The work to count. Both are called once for each pass and leave the device idle. */
+/* The work to count. Both are called once for each pass and leave the device idle. What lies in the
+ * caches when it begins is what `prepare` leaves there. */
 struct counters_work {
     enum status (*prepare)(void *argument, struct error *error); /* not counted */
     enum status (*run)(void *argument, struct error *error);     /* counted */
@@ -55,11 +56,12 @@ enum status counters_collect_each(struct counters *counters, unsigned tensors,
                                   struct error *error);
 
 /* As counters_collect, but of each kernel by itself, while no other runs: values[i] is of the i-th
- * launch. If the work does not launch exactly `launches` kernels, that is the problem. */
+ * launch. If `prepare` does not launch exactly `before` kernels and `run` `launches`, that is the
+ * problem. */
 enum status counters_collect_launches(struct counters *counters, unsigned tensors,
-                                      const struct counters_work *work, size_t launches,
-                                      double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
-                                      struct error *error);
+                                      const struct counters_work *work, size_t before,
+                                      size_t launches, double (*values)[QUANTITY_COUNT],
+                                      char problem[COUNTERS_TEXT], struct error *error);
 
 /* From the next collection on the profiler stays in the process between collections, idle: attaching
  * it costs far more than counting, and the processes of a node wait for each other over it. What it

@@ -83,7 +83,7 @@ struct device_state {
     int event_count;
     struct clock_stamp
         *stamps; /* CLOCK_STAMPS at the loop's begin, as many at its end; on the device */
-    void *flush; /* flush_bytes, allocated by the first cold timing */
+    void *flush; /* flush_bytes, allocated by the first flush */
     size_t flush_bytes;
     /* count.c */
     struct counters *counters; /* NULL until counters are wanted, and where they are refused */
@@ -158,7 +158,8 @@ enum timing_end { TIMING_BEGIN, TIMING_END };
 enum status timing_stamp(struct device_state *state, enum timing_end which, struct error *error);
 /* s-1, of the multiprocessors over the last span, which must be over. */
 enum status timing_clock(struct device_state *state, double *clock, struct error *error);
-/* Enqueues what drives everything else out of the last-level cache. */
+/* Enqueues one kernel that reads state->flush_bytes, which drives everything else out of the last-level
+ * cache, and leaves nothing there that is still to be written to device memory. */
 enum status timing_flush(struct device_state *state, struct error *error);
 void timing_close(struct device_state *state);
 

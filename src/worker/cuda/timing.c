@@ -78,13 +78,13 @@ static enum status flush_reserve(struct device_state *state, struct error *error
         return STATUS_OK;
     TRY(memory_allocate(2.0 * (double)state->l2_bytes, "flushing the cache", &state->flush, error));
     state->flush_bytes = 2 * state->l2_bytes;
-    return STATUS_OK;
+    return CUDA(cudaMemsetAsync(state->flush, 0, state->flush_bytes, state->stream));
 }
 
 enum status timing_flush(struct device_state *state, struct error *error)
 {
     TRY(flush_reserve(state, error));
-    return CUDA(cudaMemsetAsync(state->flush, 0, state->flush_bytes, state->stream));
+    return CUDA(kernel_read(state->flush, state->flush_bytes, state->stream));
 }
 
 void timing_close(struct device_state *state)
