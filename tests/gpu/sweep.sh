@@ -54,6 +54,7 @@ assert (good.roof_fraction < 1.1).all(), good.roof_fraction.values.max()
 # What the kernels did one by one is what they did together.
 by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_flops_counted.values, data.sizes["config"])
 counted = data.counters.values == "counted"
+assert not any("not by kernel" in text for text in data.counters.values), set(data.counters.values)
 assert numpy.allclose(by_kernel[counted], data.flops_counted.values[counted], rtol=1e-3)
 # The bytes are of the work alone: small hot work needs no device memory, cold work only reads it, a lone kernel is the whole.
 dram, l2 = (data.memory_level_name.values.tolist().index(name) for name in ("dram", "l2"))

@@ -143,11 +143,11 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
 }
 
 enum status counters_collect_launches(struct counters *counters, unsigned tensors,
-                                      const struct counters_work *work, size_t before,
-                                      size_t launches, double (*values)[QUANTITY_COUNT],
-                                      char problem[COUNTERS_TEXT], struct error *error)
+                                      const struct counters_work *work, size_t launches,
+                                      double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+                                      struct error *error)
 {
-    (void)counters, (void)tensors, (void)work, (void)before, (void)launches, (void)values;
+    (void)counters, (void)tensors, (void)work, (void)launches, (void)values;
     (void)problem, (void)error;
     fail_msg("no roof is counted by kernel");
     return STATUS_FAILED;

@@ -408,7 +408,7 @@ static void dropped_ranges_show(void **state)
 {
     (void)state;
     script.dropped = 2;
-    assert_string_equal(failure(), "incomplete: 2 ranges dropped, 1 of 1 kept");
+    assert_string_equal(failure(), "incomplete: 2 ranges dropped, 1 kept for 1");
 }
 
 enum { WORKS = 3 };
@@ -463,7 +463,7 @@ static void an_unknown_range_shows(void **state)
     assert_true(isnan(values[0][QUANTITY_DRAM_READ]));
 }
 
-enum { BEFORE = 2, LAUNCHES = 3 };
+enum { BEFORE = 2, LAUNCHES = 3, ROOM = 88 };
 
 static const char *launches_outcome(double (*values)[QUANTITY_COUNT])
 {
@@ -472,9 +472,8 @@ static const char *launches_outcome(double (*values)[QUANTITY_COUNT])
     const struct counters_work work = {prepare, run, NULL};
     struct counters *counters = counters_open(0, NULL, text);
     assert_non_null(counters);
-    assert_int_equal(
-        counters_collect_launches(counters, 0, &work, BEFORE, LAUNCHES, values, text, &error),
-        STATUS_OK);
+    assert_int_equal(counters_collect_launches(counters, 0, &work, LAUNCHES, values, text, &error),
+                     STATUS_OK);
     counters_close(counters);
     assert_int_equal(script.finalized, script.attached);
     return text;
@@ -488,6 +487,7 @@ static void each_launch_has_its_counts(void **state)
     assert_string_equal(launches_outcome(values), "counted");
     assert_int_equal(script.range, CUPTI_AutoRange);
     assert_int_equal(script.pushed, 0);
+    assert_int_equal(script.room, ROOM);
     assert_int_equal(script.runs, PASSES);
     for (int i = 0; i < LAUNCHES; ++i)
         assert_true(values[i][QUANTITY_DRAM_READ] == EACH * (BEFORE + i + 1));
@@ -499,8 +499,9 @@ static void another_number_of_launches_shows(void **state)
     static const struct {
         size_t ranges, dropped;
         const char *text;
-    } cases[] = {{BEFORE + LAUNCHES - 1, 0, "incomplete: 0 ranges dropped, 4 of 5 kept"},
-                 {BEFORE + LAUNCHES, 1, "incomplete: 1 ranges dropped, 5 of 5 kept"}};
+    } cases[] = {{LAUNCHES - 1, 0, "incomplete: 0 ranges dropped, 2 kept for 3"},
+                 {ROOM, 0, "incomplete: 0 ranges dropped, 88 kept for 3"}, /* and maybe more */
+                 {BEFORE + LAUNCHES, 1, "incomplete: 1 ranges dropped, 5 kept for 3"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         double values[LAUNCHES][QUANTITY_COUNT];
         set_up(NULL);
@@ -520,7 +521,7 @@ static const char *collect_again(struct counters *counters, bool by_launch)
     const struct counters_work work = {prepare, run, NULL};
     script.runs = 0;
     assert_int_equal(by_launch
-                         ? counters_collect_launches(counters, 0, &work, 0, 1, values, text, &error)
+                         ? counters_collect_launches(counters, 0, &work, 1, values, text, &error)
                          : counters_collect(counters, 0, &work, values[0], text, &error),
                      STATUS_OK);
     return text;

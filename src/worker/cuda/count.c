@@ -285,14 +285,13 @@ static enum status count_kernels(struct iteration *iteration, unsigned tensors,
     enum status status = STATUS_OK;
     const struct device_state *state = iteration->state;
     const struct counters_work counted = iteration_work(iteration);
-    size_t launches = state->launch_count, flush = 1;
-    size_t before = flush + (iteration->cold ? 0 : launches);
+    size_t launches = state->launch_count;
     double(*values)[QUANTITY_COUNT] = malloc((launches ? launches : 1) * sizeof *values);
     if (!values)
         return error_set(error, STATUS_FAILED, "no memory for the counts of %zu kernels", launches);
     if (launches > 0)
-        status = counters_collect_launches(state->counters, tensors, &counted, before, launches,
-                                           values, outcome, error);
+        status = counters_collect_launches(state->counters, tensors, &counted, launches, values,
+                                           outcome, error);
     if (status == STATUS_OK && strcmp(outcome, "counted") == 0) {
         kernels_sum(state, values, iteration->work->precision, record);
         if (!kernels_agree(record))

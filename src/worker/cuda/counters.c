@@ -56,18 +56,13 @@ struct counters {
 struct session {
     bool by_launch; /* a range of its own for each kernel; otherwise for each piece of work */
     unsigned tensors;
-    size_t ranges, before; /* all; the first of them, of kernels that prepare */
+    size_t count; /* of what there are values of: the last ranges, or all */
+    size_t room;  /* for more ranges than there may be */
     CUpti_RangeProfiler_Object *profiler;
     uint8_t *image; /* owned: counter data */
     size_t image_size;
     char (*names)[RANGE_NAME]; /* owned: of the ranges */
 };
-
-/* How many there are values of. */
-static size_t session_values(const struct session *session)
-{
-    return session->ranges - session->before;
-}
 
 #define PARAMETERS(name, type) type##_Params name = {.structSize = type##_Params_STRUCT_SIZE}
 #define TRY_CUPTI(call)                                                                            \
@@ -160,7 +155,7 @@ static void profiler_detach(struct profiler *profiler)
 static bool profiler_suits(const struct profiler *profiler, const struct session *session)
 {
     return profiler->object && profiler->by_launch == session->by_launch &&
-           profiler->tensors == session->tensors && profiler->room >= session->ranges;
+           profiler->tensors == session->tensors && profiler->room >= session->room;
 }
 
 /* It leaves the process before it is enabled anew: only of the first time in an attachment is it known
@@ -179,7 +174,7 @@ static CUptiResult profiler_enable(struct profiler *profiler, CUcontext context,
     profiler->object = enable.pRangeProfilerObject;
     profiler->by_launch = session->by_launch;
     profiler->tensors = session->tensors;
-    profiler->room = session->ranges > RANGES_LEAST ? session->ranges : RANGES_LEAST;
+    profiler->room = session->room > RANGES_LEAST ? session->room : RANGES_LEAST;
     return CUPTI_SUCCESS;
 }
 
@@ -351,7 +346,7 @@ static CUptiResult session_begin(struct session *session, struct counters *count
 {
     TRY_CUPTI(profiler_enable(&counters->profiler, counters->context, session));
     session->profiler = counters->profiler.object;
-    session->names = calloc(session->ranges, sizeof *session->names);
+    session->names = calloc(session->count, sizeof *session->names);
     if (!session->names)
         return CUPTI_ERROR_OUT_OF_MEMORY;
     TRY_CUPTI(session_image(session, counters->profiler.room, set));
@@ -472,11 +467,12 @@ static void evaluate(const struct counters *counters, const struct metric_set *s
         values[i] = metrics_evaluate(counters->family, (enum quantity)i, names, metrics, count);
 }
 
-/* Which of the values the i-th range of the image is. SIZE_MAX: none. */
-static CUptiResult range_number(const struct session *session, size_t i, size_t *number)
+/* Which of the values the i-th range of the image is, of `ranges`. SIZE_MAX: none. */
+static CUptiResult range_number(const struct session *session, size_t i, size_t ranges,
+                                size_t *number)
 {
-    *number = i - session->before;
-    if (session->by_launch || session->ranges == 1)
+    *number = i + session->count - ranges;
+    if (session->by_launch || session->count == 1)
         return CUPTI_SUCCESS;
     PARAMETERS(range, CUpti_RangeProfiler_CounterData_GetRangeInfo);
     range.pCounterDataImage = session->image;
@@ -487,6 +483,34 @@ static CUptiResult range_number(const struct session *session, size_t i, size_t 
     char *end = NULL;
     unsigned long value = range.rangeName ? strtoul(range.rangeName, &end, 10) : 0;
     *number = end && end != range.rangeName && *end == '\0' ? value : SIZE_MAX;
+    return CUPTI_SUCCESS;
+}
+
+/* Kernels that prepared come first, and CUPTI does not say of all ranges that they were dropped for
+ * lack of room. */
+static bool ranges_complete(const struct counters *counters, const struct session *session,
+                            size_t ranges)
+{
+    if (session->by_launch)
+        return ranges >= session->count && ranges < counters->profiler.room;
+    return ranges == session->count;
+}
+
+static CUptiResult decode_values(const struct counters *counters, const struct session *session,
+                                 struct metric_set *set, size_t ranges,
+                                 double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT])
+{
+    for (size_t i = ranges - session->count; i < ranges; ++i) {
+        double metrics[METRICS_MAX];
+        size_t number;
+        TRY_CUPTI(range_number(session, i, ranges, &number));
+        if (number >= session->count) {
+            snprintf(problem, COUNTERS_TEXT, "incomplete: range %zu is unknown", i);
+            return CUPTI_SUCCESS;
+        }
+        TRY_CUPTI(metric_set_evaluate(set, session->image, session->image_size, i, metrics));
+        evaluate(counters, set, metrics, values[number]);
+    }
     return CUPTI_SUCCESS;
 }
 
@@ -502,22 +526,10 @@ static CUptiResult decode(const struct counters *counters, struct session *sessi
     info.pCounterDataImage = session->image;
     info.counterDataImageSize = session->image_size;
     TRY_CUPTI(cuptiRangeProfilerGetCounterDataInfo(&info));
-    if (data.numOfRangeDropped > 0 || info.numTotalRanges != session->ranges) {
-        snprintf(problem, COUNTERS_TEXT, "incomplete: %zu ranges dropped, %zu of %zu kept",
-                 data.numOfRangeDropped, info.numTotalRanges, session->ranges);
-        return CUPTI_SUCCESS;
-    }
-    for (size_t i = session->before; i < session->ranges; ++i) {
-        double metrics[METRICS_MAX];
-        size_t number;
-        TRY_CUPTI(range_number(session, i, &number));
-        if (number >= session->ranges) {
-            snprintf(problem, COUNTERS_TEXT, "incomplete: range %zu is unknown", i);
-            return CUPTI_SUCCESS;
-        }
-        TRY_CUPTI(metric_set_evaluate(set, session->image, session->image_size, i, metrics));
-        evaluate(counters, set, metrics, values[number]);
-    }
+    if (data.numOfRangeDropped == 0 && ranges_complete(counters, session, info.numTotalRanges))
+        return decode_values(counters, session, set, info.numTotalRanges, values, problem);
+    snprintf(problem, COUNTERS_TEXT, "incomplete: %zu ranges dropped, %zu kept for %zu",
+             data.numOfRangeDropped, info.numTotalRanges, session->count);
     return CUPTI_SUCCESS;
 }
 
@@ -583,10 +595,9 @@ static enum status collect_ranges(struct counters *counters, const struct sessio
     enum status status =
         collect(counters, &session, collection->set, works, count, values, problem, error);
     if (status == STATUS_OK && stood_by &&
-        any_missing(counters, collection, values,
-                    session_values(&session))) { /* all are, where it failed */
+        any_missing(counters, collection, values, session.count)) { /* all are, where it failed */
         profiler_detach(&counters->profiler);
-        forget(values, session_values(&session));
+        forget(values, session.count);
         session = *described;
         snprintf(problem, COUNTERS_TEXT, "counted");
         status = collect(counters, &session, collection->set, works, count, values, problem, error);
@@ -613,13 +624,13 @@ static enum status collect_kind(struct counters *counters, struct session sessio
     const unsigned tensors = session.tensors;
     if (counters->profiler.stand_by)
         session.tensors = counters->asked |= tensors;
-    forget(values, session_values(&session));
+    forget(values, session.count);
     snprintf(problem, COUNTERS_TEXT, "counted");
     enum status status = collect_ranges(counters, &session, works, count, values, problem, error);
     if (strcmp(problem, "counted") == 0)
-        forget_unasked(values, session_values(&session), tensors);
+        forget_unasked(values, session.count, tensors);
     else
-        forget(values, session_values(&session));
+        forget(values, session.count);
     return status;
 }
 
@@ -636,16 +647,19 @@ enum status counters_collect_each(struct counters *counters, unsigned tensors,
                                   double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
                                   struct error *error)
 {
-    const struct session session = {.tensors = tensors, .ranges = count};
+    const struct session session = {.tensors = tensors, .count = count, .room = count};
     return collect_kind(counters, session, works, count, values, problem, error);
 }
 
 enum status counters_collect_launches(struct counters *counters, unsigned tensors,
-                                      const struct counters_work *work, size_t before,
-                                      size_t launches, double (*values)[QUANTITY_COUNT],
-                                      char problem[COUNTERS_TEXT], struct error *error)
+                                      const struct counters_work *work, size_t launches,
+                                      double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+                                      struct error *error)
 {
-    const struct session session = {
-        .by_launch = true, .tensors = tensors, .ranges = before + launches, .before = before};
+    const size_t preparing = 7; /* times what is counted: twice another pass, and itself */
+    const struct session session = {.by_launch = true,
+                                    .tensors = tensors,
+                                    .count = launches,
+                                    .room = RANGES_LEAST + (1 + preparing) * launches};
     return collect_kind(counters, session, work, 1, values, problem, error);
 }

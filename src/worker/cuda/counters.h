@@ -55,13 +55,13 @@ enum status counters_collect_each(struct counters *counters, unsigned tensors,
                                   double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
                                   struct error *error);
 
-/* As counters_collect, but of each kernel by itself, while no other runs: values[i] is of the i-th
- * launch. If `prepare` does not launch exactly `before` kernels and `run` `launches`, that is the
- * problem. */
+/* As counters_collect, but of each kernel by itself, while no other runs: values[i] is of the i-th of
+ * the last `launches` launches, which are those of `run`. Those of `prepare` come before; if they are
+ * more than 7 times as many, and some, that is the problem. */
 enum status counters_collect_launches(struct counters *counters, unsigned tensors,
-                                      const struct counters_work *work, size_t before,
-                                      size_t launches, double (*values)[QUANTITY_COUNT],
-                                      char problem[COUNTERS_TEXT], struct error *error);
+                                      const struct counters_work *work, size_t launches,
+                                      double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+                                      struct error *error);
 
 /* From the next collection on the profiler stays in the process between collections, idle: attaching
  * it costs far more than counting, and the processes of a node wait for each other over it. What it
