@@ -86,6 +86,7 @@ cudaError_t kernel_read(void *data, size_t bytes, cudaStream_t stream)
 /* Loads and stores that tell the caches to give the data up, and bulk copies by way of shared memory,
  * are no faster on an H200. */
 const struct memory_kernel memory_kernels[] = {
+    ROW("read", "8 in flight", 1, 1, READ, 8),
     ROW("read", "4 in flight", 1, 1, READ, 4),
     ROW("read", "2 in flight", 1, 1, READ, 2),
     ROW("read", "1 in flight", 1, 1, READ, 1),

@@ -63,6 +63,7 @@ void script_reset(void)
         .call_time = 2e-6,
         .empty_time = 1e-6,
         .node_time = 1.3e-6,
+        .less = 0.9,
         .best.what = "",
         .jitter = {1.0, 1.0, 1.0, 1.0},
         .sm_clock = 1.98e9,
@@ -534,11 +535,10 @@ static void load(const struct work_done *work)
 
 static double pace(const struct work_done *work, const char *label)
 {
-    const double less = 0.9;
     bool shape = script.best.blocks == 0 ||
                  (script.best.blocks == work->blocks && script.best.threads == work->threads);
-    return (work->pace > 0.0 ? work->pace : 1.0) * (shape ? 1.0 : less) *
-           (strstr(label, script.best.what) ? 1.0 : less);
+    return (work->pace > 0.0 ? work->pace : 1.0) * (shape ? 1.0 : script.less) *
+           (strstr(label, script.best.what) ? 1.0 : script.less);
 }
 
 /* A launch returns whatever failed before it and was not read away. */
@@ -555,8 +555,9 @@ cudaError_t script_run(const struct work_done *work, cudaStream_t stream)
         return cudaGetLastError();
     load(work);
     script.ran[kind] = true;
-    return script_enqueue(
-        work->amount / (script.rate[kind] * pace(work, label)) * script_next_jitter(), stream);
+    double way = pace(work, label), begin = way == 1.0 ? script.best.begin_time : 0.0;
+    return script_enqueue(begin + work->amount / (script.rate[kind] * way) * script_next_jitter(),
+                          stream);
 }
 
 /* ---- copies ---- */

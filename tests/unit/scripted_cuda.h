@@ -34,11 +34,13 @@ struct script {
     double call_time;  /* s, of the host, for each call and launch */
     double empty_time; /* s, of the device, from one empty kernel to the next */
     double node_time;  /* s, the same in a graph */
-    /* The fastest way. Each part of this that another way lacks costs it 10 %. */
+    /* The fastest way. Each part of this that another way lacks costs it this factor. */
+    double less;
     struct {
         const char *what;    /* in the kernel's label, "dram read: 4 in flight" */
         int blocks, threads; /* 0: all are alike */
         int algorithm;       /* of a matrix product */
+        double begin_time;   /* s, that each run of it takes more */
     } best;
     double jitter[SCRIPT_JITTER]; /* factors of the times of one run after the other, in turn */
     double sm_clock, memory_clock;

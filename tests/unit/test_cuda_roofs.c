@@ -493,6 +493,23 @@ static void the_fastest_way_wins(void **state)
     }
 }
 
+/* In a short run its begin would count for more than that others are slower. */
+static void the_fastest_way_wins_in_the_long_run(void **state)
+{
+    (void)state;
+    const struct roof_request request = {.compute[PRECISION_FP32] = true};
+    const int kind = kind_of("fp32 vector");
+    script.less = 0.99;
+    script.best.blocks = 2 * device.multiprocessors;
+    script.best.threads = 1024;
+    script.best.begin_time = 20e-6;
+    tune(&request, false);
+    struct roof roof = measure("fp32 vector");
+    if (!strstr(roof.setting, "264 blocks of 1024 threads"))
+        fail_msg("%s", roof.setting);
+    assert_true(roof.performance > script.less * script.rate[kind]);
+}
+
 static void the_fastest_algorithm_wins(void **state)
 {
     (void)state;
@@ -975,6 +992,7 @@ int main(void)
         TEST(rows_are_counted_with_the_cache_as_timed),
         TEST(sums_of_products_stay_wide),
         TEST(the_fastest_way_wins),
+        TEST(the_fastest_way_wins_in_the_long_run),
         TEST(the_fastest_algorithm_wins),
         TEST(a_row_that_is_not_built_is_passed_over),
         TEST(a_product_that_is_not_offered_is_passed_over),

@@ -12,9 +12,13 @@ static const struct roof_family *const families[] = {
     &roofs_memory,  &roofs_onchip,   &roofs_vector, &roofs_tensor,
     &roofs_library, &roofs_transfer, &roofs_launch,
 };
-enum { FAMILIES = sizeof families / sizeof *families, SAMPLES_LEAST = 5, SAMPLES_MAX = 64 };
+enum {
+    FAMILIES = sizeof families / sizeof *families,
+    SAMPLES_LEAST = 5,
+    SAMPLES_MAX = 64,
+    TRIAL_RUNS = 3 /* of a candidate */
+};
 
-static const double trial_time = 1e-3;             /* s, one run of a candidate */
 static const double sample_time = ROOF_WINDOW / 8; /* s, one sample of a measurement */
 
 enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size_t bytes,
@@ -108,16 +112,23 @@ static enum status way_warm(struct roofs *roofs, const struct winner *tried, str
     return STATUS_OK;
 }
 
-/* Work per second, the best of a few runs; after one that shows that it cannot win, no more. */
-static enum status trial_rate(struct roofs *roofs, struct winner *tried, double best, double *rate,
-                              struct error *error)
+/* How long a run of each is to take. Of short ones how blocks begin and end decides, where they are
+ * close, and not the pace of a sample; but many candidates have little time each. */
+static double trial_time(int candidates)
 {
-    enum { RUNS = 3 };
+    const double all = 0.1, least = 1e-3; /* s */
+    return fmin(fmax(all / (TRIAL_RUNS * candidates), least), sample_time);
+}
+
+/* Work per second, the best of a few runs; after one that shows that it cannot win, no more. */
+static enum status trial_rate(struct roofs *roofs, struct winner *tried, double aim, double best,
+                              double *rate, struct error *error)
+{
     const double hopeless = 0.8;
     double seconds, shortest;
     TRY(way_warm(roofs, tried, error));
-    TRY(way_size(roofs, tried, trial_time, &shortest, error));
-    for (int i = 1; i < RUNS && work_of(&tried->way) / shortest > hopeless * best; ++i) {
+    TRY(way_size(roofs, tried, aim, &shortest, error));
+    for (int i = 1; i < TRIAL_RUNS && work_of(&tried->way) / shortest > hopeless * best; ++i) {
         TRY(run_time(roofs, tried, &seconds, error));
         shortest = fmin(shortest, seconds);
     }
@@ -134,10 +145,10 @@ static void way_stretch(struct way *way, double rate)
 }
 
 static enum status trial(struct roofs *roofs, int kind, int candidate, struct winner *tried,
-                         double best, double *rate, struct error *error)
+                         double aim, double best, double *rate, struct error *error)
 {
     TRY(tried->family->choose(roofs, kind, candidate, &tried->way, error));
-    return trial_rate(roofs, tried, best, rate, error);
+    return trial_rate(roofs, tried, aim, best, rate, error);
 }
 
 /* One that cannot be done is passed over; if none can, the first one's reason is kept. Fails only
@@ -145,6 +156,7 @@ static enum status trial(struct roofs *roofs, int kind, int candidate, struct wi
 static enum status winner_find(struct roofs *roofs, int kind, int candidates, struct winner *winner,
                                struct error *error)
 {
+    const double aim = trial_time(candidates);
     double best = 0.0;
     enum status refusal = STATUS_OK;
     struct winner found = *winner;
@@ -152,7 +164,7 @@ static enum status winner_find(struct roofs *roofs, int kind, int candidates, st
         struct winner tried = {.family = winner->family};
         struct error reason;
         double rate;
-        enum status status = trial(roofs, kind, i, &tried, best, &rate, &reason);
+        enum status status = trial(roofs, kind, i, &tried, aim, best, &rate, &reason);
         if (status == STATUS_DEVICE) {
             *error = reason;
             error_prefix(error, "%s, %s", roof_kinds[kind].name,
