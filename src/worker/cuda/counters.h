@@ -57,7 +57,7 @@ enum status counters_collect_each(struct counters *counters, unsigned tensors,
 
 /* As counters_collect, but of each kernel by itself, while no other runs: values[i] is of the i-th of
  * the last `launches` launches, which are those of `run`. Those of `prepare` come before; if they are
- * more than 7 times as many, and some, that is the problem. */
+ * more than 7 times as many and 63, that is the problem. */
 enum status counters_collect_launches(struct counters *counters, unsigned tensors,
                                       const struct counters_work *work, size_t launches,
                                       double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],

@@ -8,7 +8,7 @@
 #include "../../../kernels/kernels.h"
 #include "counters.h"
 
-static const double flops_tolerance = 1e-4, dram_tolerance = 0.002, cache_tolerance = 0.02;
+static const double flops_tolerance = 1e-4, dram_tolerance = 0.005, cache_tolerance = 0.02;
 
 struct selftest {
     struct device_state *state;
