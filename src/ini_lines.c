@@ -220,10 +220,13 @@ enum status ini_line_first(const struct ini_line *line, int *noted, struct error
     return STATUS_OK;
 }
 
-enum status ini_line_unknown(const struct ini_line *line, const char *const *keys,
+enum status ini_line_unknown(const struct ini_line *line, const char *const *keys, const char *home,
                              struct error *error)
 {
     char hint[WORDS_HINT];
+    if (home)
+        return error_set(error, STATUS_USAGE, "unknown key '%s' in [%s]; it belongs in [%s]",
+                         line->key, line->section, home);
     words_hint(keys, line->key, hint);
     return error_set(error, STATUS_USAGE, "unknown key '%s' in [%s]%s", line->key, line->section,
                      hint);

@@ -28,8 +28,8 @@ enum status ini_lines_visit(const char *path, const char *text, size_t length, i
 /* Sets *noted, which is 0, to the line's number; STATUS_USAGE if it is not 0: a repeated key or
  * section. */
 enum status ini_line_first(const struct ini_line *line, int *noted, struct error *error);
-/* STATUS_USAGE: the line's key is none of `keys`. */
-enum status ini_line_unknown(const struct ini_line *line, const char *const *keys,
+/* STATUS_USAGE: the line's key is none of `keys`; `home` is the section that it belongs in, or NULL. */
+enum status ini_line_unknown(const struct ini_line *line, const char *const *keys, const char *home,
                              struct error *error);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "axis.h"
 #include "exclusion.h"
+#include "settings.h"
 #include "words.h"
 
 static const char *const vary_words[] = {"product", "zip", "one-at-a-time", NULL};
@@ -38,7 +39,7 @@ enum status section_take(struct section *section, const struct ini_line *line, s
         keys[PARAMETERS + i] = workload->parameters[i].name;
     int key = words_find(keys, line->key), parameter = key - PARAMETERS;
     if (key < 0)
-        return ini_line_unknown(line, keys, error);
+        return ini_line_unknown(line, keys, settings_group_of(line->key), error);
     int *noted = key == VARY      ? &section->vary_line
                  : key == EXCLUDE ? &section->exclude_line
                                   : &section->axes[parameter].line;

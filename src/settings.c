@@ -229,16 +229,28 @@ enum status settings_take(struct settings *settings, int group, const struct ini
             error_prefix(error, "%s", setting->key);
         return status;
     }
-    return ini_line_unknown(line, keys, error);
+    return ini_line_unknown(line, keys, settings_group_of(line->key), error);
 }
 
-/* Line of a key, 0 if the manifest does not have it. Keys are unique over the groups. */
-static int line_of(const struct settings *settings, const char *key)
+/* Keys are unique over the groups. */
+static int setting_find(const char *key)
 {
     for (int i = 0; i < SETTINGS; ++i)
         if (strcmp(table[i].key, key) == 0)
-            return settings->lines[i];
-    return 0;
+            return i;
+    return -1;
+}
+
+const char *settings_group_of(const char *key)
+{
+    int found = setting_find(key);
+    return found < 0 ? NULL : settings_groups[table[found].group];
+}
+
+/* Line of a key, 0 if the manifest does not have it. */
+static int line_of(const struct settings *settings, const char *key)
+{
+    return settings->lines[setting_find(key)];
 }
 
 enum status settings_finish(struct settings *settings, const char *path, struct error *error)

@@ -25,6 +25,8 @@ struct settings settings_default(void);
 /* Sets one key; `group` is an index into settings_groups. */
 enum status settings_take(struct settings *settings, int group, const struct ini_line *line,
                           struct error *error);
+/* Name of the group that a key is of; NULL: of none. */
+const char *settings_group_of(const char *key);
 /* After the last line: what goes together. "PATH:LINE: " is in front of the error. */
 enum status settings_finish(struct settings *settings, const char *path, struct error *error);
 
