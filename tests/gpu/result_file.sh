@@ -27,11 +27,11 @@ default = (lstm.batch == 16) & (lstm.sequence == 16) & (lstm.features == 32) & (
 assert (lstm.bound.values[default.values] == 2).all(), lstm.bound.values[default.values]
 ' "$file" || fail "$file"
 
-# roofs FILE CODE: of an H200's roofs; `wrong` are the kinds whose verdict is not what it should be.
+# roofs FILE CODE: of an H200's roofs. Counters saw each kernel do its work where it should, and nothing is beyond
+# theory. CODE sees `data`, and of each roof `name`, `device`, `start`.
 roofs() {
     "$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" "$1" || fail "xarray"
     "$ROOFSWEEP_PYTHON" "$root/postproc/roofs.py" "$1" --targets "$root/tests/bench/roofs_targets.ini" >output || true
-    says "Targets: 21 reached, 2 missed, 0 not known"
     says "dram copy, 4.35 TB/s: missed"
     says "dram triad, 4.48 TB/s: missed"
     python '
@@ -41,17 +41,16 @@ name, device, start = data.device_roof_name.values, data.device_roof_device.valu
 verdict = numpy.array(data.device_roof_verdict.attrs["flag_meanings"].split())[data.device_roof_verdict.values]
 uncounted = [str(kind).startswith(("launch", "host", "device")) for kind in name]
 wrong = set(name[verdict != numpy.where(uncounted, "unproven", "proven")])
+assert not wrong, wrong
 assert not (data.device_roof_clock_fraction > 1.01).any()
 '"$2" "$1" || fail "$1"
 }
 
-# Counters saw each kernel do its work where it should, and nothing is beyond theory.
-roofs "$root/tests/data/roofs_h200.nc" 'assert not wrong, wrong'
+roofs "$root/tests/data/roofs_h200.nc" 'assert set(device) == {0}'
+says "Targets: 20 reached, 3 missed, 0 not known"
 
-# Eight of them on one node. (L2 write was proven by too short a run there: 5 % of it reached DRAM, on five of them over
-# the limit.)
+# Eight of them on one node.
 roofs "$root/tests/data/roofs_8xh200.nc" '
-assert wrong == {"l2 write"}, wrong
 devices, kinds = data.sizes["device"], len(set(name))
 assert (devices, kinds) == (8, 37) and data.sizes["device_roof"] == 2 * devices * kinds
 alone, together = data.device_roof_condition.values == 0, data.device_roof_condition.values == 1
@@ -71,4 +70,4 @@ for kind in ["dram read", "dram copy", "l2 read", "l1 read", "fp64 vector", "fp3
 assert ratio("device to host") < 0.6
 '
 says "NVIDIA H200: 8 devices on 1 host"
-says "l2 write, alone: CONTRADICTED, not used: #3 vm, #4 vm, #5 vm, #6 vm, #7 vm"
+says "Targets: 19 reached, 4 missed, 0 not known"
