@@ -4,7 +4,7 @@
 
 /* A warp moves one chunk at a time: `loads` accesses of 16 bytes a lane, all in flight together.
  * Four cover the latency of HBM with few warps; one, in many short blocks, walks through memory in
- * order, which writes prefer. Chunks divide 4096 bytes: no tail. */
+ * order, which writes prefer; eight, reads in L2. Chunks divide 4096 bytes: no tail. */
 template <int loads> constexpr int chunk_bytes = loads * 32 * (int)sizeof(float4);
 
 enum pattern { READ, WRITE, COPY, TRIAD };

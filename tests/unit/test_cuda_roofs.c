@@ -701,6 +701,21 @@ static void no_memory_is_a_reason(void **state)
     }
 }
 
+/* Counts need a flushed cache; what else there is room for needs no counts. */
+static void a_device_too_full_to_flush_is_not_counted(void **state)
+{
+    (void)state;
+    script.free_bytes = 20e6;
+    tune_all(true);
+    assert_memory_equal(device.counters_outcome, "refused: ", 9);
+    assert_non_null(strstr(device.counters_outcome, "memory"));
+    assert_null(device.counters);
+    assert_int_equal(script.collections, 0);
+    struct roof roof = measure("fp64 vector");
+    assert_near(roof.performance, script.rate[kind_of("fp64 vector")]);
+    assert_int_equal(roof.verdict, ROOF_UNPROVEN);
+}
+
 static void roofs_are_tuned_again(void **state)
 {
     (void)state;
@@ -1002,6 +1017,7 @@ int main(void)
         TEST(one_failure_is_survived),
         TEST(little_memory_refuses_what_needs_much),
         TEST(no_memory_is_a_reason),
+        TEST(a_device_too_full_to_flush_is_not_counted),
         TEST(roofs_are_tuned_again),
         TEST(samples_begin_at_the_common_start),
         TEST(a_start_that_has_passed_is_too_late),

@@ -119,8 +119,15 @@ enum status count_open(struct device_state *state, struct error *error)
     state->counters = counters_open(device, context_current(), outcome);
     if (!state->counters)
         return STATUS_OK;
-    TRY(timing_flush(state, error)); /* its buffer, before what is measured takes all the memory */
-    return preflight(state, outcome, error);
+    enum status status = timing_flush(state, error); /* its buffer, while there is memory for it */
+    if (status == STATUS_OK)
+        return preflight(state, outcome, error);
+    if (status == STATUS_DEVICE)
+        return status;
+    counters_close(state->counters);
+    state->counters = NULL;
+    snprintf(outcome, sizeof state->counters_outcome, "refused: %.400s", error->text);
+    return STATUS_OK;
 }
 
 enum status count_try(struct device_state *state, struct device *device, struct error *error)
@@ -276,7 +283,7 @@ static void kernels_sum(const struct device_state *state, double (*values)[QUANT
         launch_add(values[i], precision, record, &record->kernels[state->launches[i].kernel]);
 }
 
-/* The i-th range is the i-th launch of the trace: both are of the same iteration of the same plan.
+/* The i-th value is of the i-th launch of the trace: both are of the same iteration of the same plan.
  */
 static enum status count_kernels(struct iteration *iteration, unsigned tensors,
                                  struct record *record, struct error *error)
