@@ -1,6 +1,6 @@
 /* Hand-written device code, one .cu file a noun. Every launcher is asynchronous on `stream`,
  * launches exactly one kernel and returns its launch error. Pointers are device memory, owned by
- * the caller. Sources of the numbers that they are used for: src/worker/cuda/roofs.c. */
+ * the caller. Sources of the numbers that they are used for: src/worker/cuda/roofs/roofs.c. */
 #ifndef ROOFSWEEP_KERNELS_H
 #define ROOFSWEEP_KERNELS_H
 
@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <cuda_runtime_api.h>
 
-#include "../src/worker/cuda/metrics.h"
-#include "../src/worker/fill.h"
-#include "../src/workload.h"
+#include "worker/cuda/profiling/metrics.h"
+#include "model/fill.h"
+#include "model/workload.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,7 +59,7 @@ extern const struct fma_kernel fma_kernels[]; /* ends with flops_per_iteration 0
  * round `bytes` of its own, `repeat` times: blocks * repeat * bytes are read. Rows of one roof
  * differ in the width of a load; the fastest is the roof. */
 struct onchip_kernel {
-    const char *roof; /* name of its kind, "l1 read" or "shared read"; see src/roof.h */
+    const char *roof; /* name of its kind, "l1 read" or "shared read"; see src/model/roof.h */
     const char *what; /* "16 bytes a load" */
     /* data: blocks * bytes of it, aligned to 256 bytes; threads a multiple of 32, bytes of 64 *
      * threads, and bytes / threads * repeat below 2^37. 512 threads and more in a multiprocessor
@@ -75,7 +75,7 @@ extern const struct onchip_kernel onchip_kernels[]; /* ends with roof NULL */
  * memory; instructions of 9.0a alone): matrix multiply-adds of random operands that stay on chip.
  * Rows of one roof differ in how they do it; the fastest is the roof. */
 struct tensor_kernel {
-    const char *roof;    /* name of its kind, "fp16 tensor mma"; see src/roof.h */
+    const char *roof;    /* name of its kind, "fp16 tensor mma"; see src/model/roof.h */
     const char *what;    /* "m16n8k16, 8 chains a warp": what this row does */
     int least, most;     /* compute capabilities that it runs on */
     int blocks, threads; /* for each multiprocessor, and for each block */
@@ -93,7 +93,7 @@ extern const struct tensor_kernel tensor_wgmma_kernels[]; /* likewise; only in b
 cudaError_t kernel_matmul(enum precision precision, void *y, const void *x, const void *w,
                           int64_t m, int64_t n, int64_t k, cudaStream_t stream);
 
-/* loops.cu: the loops as src/workloads/loop.h defines them. */
+/* loops.cu: the loops as src/model/workloads/loop.h defines them. */
 
 /* x and y have room for an even number of elements: fp16 and bf16 come in pairs. */
 cudaError_t kernel_compute_loop(enum precision precision, void *y, const void *x, int64_t elements,

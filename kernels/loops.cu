@@ -3,7 +3,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "../src/workloads/loop.h"
+#include "model/workloads/loop.h"
 
 /* One register's worth of the type: a multiply-add of it is one instruction. */
 __device__ static inline double fused(double v, double a, double x)

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "../src/worker/fill.h"
+#include "model/fill.h"
 
 static __device__ inline uint64_t operand_bits(uint64_t index)
 {

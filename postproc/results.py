@@ -17,7 +17,7 @@ except ImportError as missing:
 # What is crossed with the shapes: each value is a curve of its own.
 SERIES = ["pass", "config_implementation", "config_algorithm", "layout", "cache"]
 
-# The kinds of roofs in the order of roofsweep's own table, src/roof.c.
+# The kinds of roofs in the order of roofsweep's own table, src/model/roof.c.
 KINDS = [
     *(f"{level} {way}" for level in ["dram", "l3", "l2", "l1"] for way in ["read", "write", "copy", "triad"]),
     "shared read", "host to device", "device to host", "device to device",

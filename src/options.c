@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workload.h"
+#include "model/workload.h"
 
 enum {
     OPTION_DRY_RUN = 256,

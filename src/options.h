@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "log.h"
-#include "manifest.h"
-#include "status.h"
+#include "base/log.h"
+#include "manifest/manifest.h"
+#include "base/status.h"
 
 /* What the process tells its caller; --help documents them. */
 enum exit_code {

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "folder.h"
-#include "log.h"
+#include "base/folder.h"
+#include "base/log.h"
 #include "options.h"
-#include "plan.h"
+#include "manifest/plan.h"
 #include "sweep.h"
 #include "version.h"
 

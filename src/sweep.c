@@ -5,16 +5,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agreement.h"
-#include "coordinator.h"
-#include "earlier_roofs.h"
-#include "executor.h"
-#include "folder.h"
-#include "node_roofs.h"
-#include "outputs.h"
-#include "report.h"
-#include "results_nc.h"
-#include "session.h"
+#include "ranks/agreement.h"
+#include "ranks/coordinator.h"
+#include "results/earlier_roofs.h"
+#include "ranks/executor.h"
+#include "base/folder.h"
+#include "ranks/node_roofs.h"
+#include "results/outputs.h"
+#include "results/report.h"
+#include "results/results_nc.h"
+#include "ranks/session.h"
 
 struct sweep {
     MPI_Comm comm;

@@ -6,7 +6,7 @@
 
 #include <mpi.h>
 
-#include "log.h"
+#include "base/log.h"
 #include "options.h"
 
 struct sweep;

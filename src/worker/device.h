@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "../record.h"
-#include "../status.h"
-#include "../workload.h"
-#include "fill.h"
+#include "model/record.h"
+#include "base/status.h"
+#include "model/workload.h"
+#include "model/fill.h"
 
 /* s: long enough for eight samples, short enough for all roofs of eight devices in turn. */
 #define ROOF_WINDOW 0.02

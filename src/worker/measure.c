@@ -1,13 +1,13 @@
-#include "measure.h"
+#include "worker/measure.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../clock.h"
-#include "../stats.h"
-#include "verify.h"
+#include "base/clock.h"
+#include "base/stats.h"
+#include "worker/verify.h"
 
 const char measure_no_counters[] = "refused: this kind of device has no counters";
 

@@ -6,8 +6,8 @@
 #ifndef ROOFSWEEP_MEASURE_H
 #define ROOFSWEEP_MEASURE_H
 
-#include "../protocol.h"
-#include "device.h"
+#include "model/protocol.h"
+#include "worker/device.h"
 
 /* Fills in *record, which was initialised: measured, skipped (the device does not offer it, with
  * the reason) or failed (a wrong result, a library error). Only a lost device is an error:

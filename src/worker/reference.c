@@ -1,20 +1,20 @@
-#include "reference.h"
+#include "worker/reference.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "../workloads/conv2d.h"
-#include "../workloads/loop.h"
-#include "../workloads/lstm.h"
-#include "../workloads/matmul.h"
-#include "device.h"
-#include "fill.h"
+#include "model/workloads/conv2d.h"
+#include "model/workloads/loop.h"
+#include "model/workloads/lstm.h"
+#include "model/workloads/matmul.h"
+#include "worker/device.h"
+#include "model/fill.h"
 
 #define ELEMENT              element
 #define REAL                 double
 #define SOURCE               struct fill
 #define LOAD(source, offset) fill_value(source, (uint64_t)(offset))
-#include "conv2d_element.h"
+#include "model/workloads/conv2d_element.h"
 
 /* The two inputs of a pass, in the order of their tensors. */
 static const enum tensor conv2d_inputs[][2] = {

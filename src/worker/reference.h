@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-#include "../status.h"
-#include "../workload.h"
+#include "base/status.h"
+#include "model/workload.h"
 
 /* values[i] = element offsets[i] of the pass's result tensor (y, x or w; see workloads/). */
 void reference_conv2d(const struct config *config, uint64_t seed, const int64_t *offsets,

@@ -1,14 +1,14 @@
-#include "verify.h"
+#include "worker/verify.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../workloads/conv2d.h"
-#include "../workloads/loop.h"
-#include "../workloads/lstm.h"
-#include "../workloads/matmul.h"
-#include "reference.h"
+#include "model/workloads/conv2d.h"
+#include "model/workloads/loop.h"
+#include "model/workloads/lstm.h"
+#include "model/workloads/matmul.h"
+#include "worker/reference.h"
 
 /* Work that the reference may take, in multiply-adds: a quarter of a second on one core, which is
  * what a launcher often leaves to the rank of a GPU. */

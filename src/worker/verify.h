@@ -2,8 +2,8 @@
 #ifndef ROOFSWEEP_VERIFY_H
 #define ROOFSWEEP_VERIFY_H
 
-#include "../record.h"
-#include "device.h"
+#include "model/record.h"
+#include "worker/device.h"
 
 /* Runs the work once and sets verify_error, verify_tolerance and verify_elements of *record.
  * STATUS_FAILED "wrong result: ..." beyond the tolerance, or where the output holds a NaN. */

@@ -1,5 +1,5 @@
 /* The measuring process: reads requests on standard input, answers on standard output, owns one
- * device. src/protocol.h has the messages; device.h what a device must be able to do. */
+ * device. src/model/protocol.h has the messages; device.h what a device must be able to do. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +8,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "../clock.h"
-#include "../protocol.h"
+#include "base/clock.h"
+#include "model/protocol.h"
 #include "version.h"
-#include "device.h"
-#include "measure.h"
+#include "worker/device.h"
+#include "worker/measure.h"
 
 struct worker {
     const struct device_ops *ops;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "manifest.h"
-#include "plan.h"
+#include "manifest/manifest.h"
+#include "manifest/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

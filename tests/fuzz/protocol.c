@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol.h"
-#include "report.h"
-#include "results.h"
+#include "model/protocol.h"
+#include "results/report.h"
+#include "results/results.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

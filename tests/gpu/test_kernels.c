@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../kernels/kernels.h"
+#include "kernels/kernels.h"
 
 enum { GUARD = 4096, BYTES_MAX = 4096 * 1031, SKIPPED = 77 };
 

@@ -61,7 +61,7 @@ data.to_netcdf(sys.argv[1])
 PY
 "$ROOFSWEEP_PYTHON" node.py node.nc
 
-# The table's order is that of src/roof.c, whose kinds are those of the scripts.
+# The table's order is that of src/model/roof.c, whose kinds are those of the scripts.
 PYTHONPATH=$root/postproc python '
 import re, sys, results
 ways = {"MEMORY": [" read", " write", " copy", " triad"], "PATH": [""], "VECTOR": [" vector"], "TIME": [""],
@@ -69,7 +69,7 @@ ways = {"MEMORY": [" read", " write", " copy", " triad"], "PATH": [""], "VECTOR"
 found = re.findall(r"^    (\w+)\(\"([^\"]+)\"", open(sys.argv[1]).read(), re.M)
 kinds = [name + way for macro, name in found for way in ways[macro]]
 assert kinds == results.KINDS, (kinds, results.KINDS)
-' "$root/src/roof.c" || fail "results.py has other kinds of roofs than src/roof.c"
+' "$root/src/model/roof.c" || fail "results.py has other kinds of roofs than src/model/roof.c"
 
 # Each model by itself.
 expect 0 script roofs.py golden.nc
@@ -98,7 +98,7 @@ says "l2 read, alone: CONTRADICTED, not used: #2 node1"
 row "#3 node1: GPU-3"
 order=$(sed -n 's/^\(dram\|l2\|fp32\|fp16\|launch\) \([a-z]*\) .*[0-9] %.*/\1 \2/p' output | tr '\n' ,)
 [ "$order" = "dram read,dram triad,l2 read,fp32 vector,fp16 tensor,fp16 tensor,launch gap," ] ||
-    { cat output; fail "the order is not that of src/roof.c: $order"; }
+    { cat output; fail "the order is not that of src/model/roof.c: $order"; }
 
 # One device in full: both conditions, what was counted, and why something is missing.
 expect 0 script roofs.py node.nc --device 2

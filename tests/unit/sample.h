@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "journal.h"
+#include "results/journal.h"
 
 #define SAMPLE_START 1735689600.0 /* 2025-01-01T00:00:00Z */
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
-#include "worker/cuda/cuda_internal.h"
+#include "base/clock.h"
+#include "worker/cuda/gpu/cuda_internal.h"
 
 /* ---- NVML ---- */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 static const double epoch = 1.7e9, clock_call_time = 2.5e-7; /* s */
 enum { CONTENTS = 1 << 16 }; /* byte: smaller memory keeps what the device writes */

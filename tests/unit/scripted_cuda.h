@@ -13,8 +13,8 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
-#include "roof.h"
-#include "worker/cuda/counters.h"
+#include "model/roof.h"
+#include "worker/cuda/profiling/counters.h"
 
 enum { SCRIPT_JITTER = 4, SCRIPT_ALGORITHMS = 3 };
 

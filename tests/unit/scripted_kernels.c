@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../kernels/kernels.h"
+#include "kernels/kernels.h"
 
 /* ---- kernels that belong to no roof ---- */
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "scripted_cuda.h"
-#include "workload.h"
+#include "model/workload.h"
 
 enum {
     DEVICES = 2,

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "agreement.h"
+#include "ranks/agreement.h"
 
 static struct device device(const char *kind, const char *host, const char *uuid)
 {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "binding.h"
+#include "ranks/binding.h"
 
 static void alone_gets_all(void **state)
 {

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "roofline.h"
-#include "worker/cuda/chip.h"
+#include "model/roofline.h"
+#include "worker/cuda/gpu/chip.h"
 
 /* Products: what CUDA says of them. */
 enum product { V100, V100_PAPER, A100, H100, H200, B200, PRODUCTS };

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "count_note.h"
+#include "results/count_note.h"
 #include "sample.h"
 
 /* Counted so many times what is modelled, by the unit itself; dram as modelled. */

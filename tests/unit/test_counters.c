@@ -14,8 +14,8 @@
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
 
-#include "worker/cuda/counters.h"
-#include "worker/cuda/metric_set.h"
+#include "worker/cuda/profiling/counters.h"
+#include "worker/cuda/profiling/metric_set.h"
 
 static struct script {
     const char *chip;

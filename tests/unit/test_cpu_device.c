@@ -11,12 +11,12 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "worker/device.h"
 #include "worker/reference.h"
 #include "worker/verify.h"
-#include "workloads/conv2d.h"
-#include "workloads/lstm.h"
+#include "model/workloads/conv2d.h"
+#include "model/workloads/lstm.h"
 
 static const uint64_t seed = 3;
 

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../kernels/kernels.h"
-#include "clock.h"
+#include "kernels/kernels.h"
+#include "base/clock.h"
 #include "scripted_cuda.h"
-#include "worker/cuda/cuda_internal.h"
+#include "worker/cuda/gpu/cuda_internal.h"
 
 static struct device_state device;
 static bool found[ROOF_KINDS];

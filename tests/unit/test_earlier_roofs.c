@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include <netcdf.h>
 
-#include "earlier_roofs.h"
-#include "results_nc.h"
+#include "results/earlier_roofs.h"
+#include "results/results_nc.h"
 #include "sample.h"
 
 static const char path[] = "earlier_roofs_test.nc", journal[] = "earlier_roofs_test.nc.journal";

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "journal.h"
+#include "results/journal.h"
 
 static void assert_ok(enum status status, const struct error *error)
 {

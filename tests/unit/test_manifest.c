@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "manifest.h"
-#include "plan.h"
-#include "workloads/conv2d.h"
+#include "manifest/manifest.h"
+#include "manifest/plan.h"
+#include "model/workloads/conv2d.h"
 
 #define VALID   TEST_DATA_DIR "/manifests/valid/"
 #define INVALID TEST_DATA_DIR "/manifests/invalid/"

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include <cupti_version.h>
 
-#include "worker/cuda/metric_set.h"
-#include "worker/cuda/metrics.h"
+#include "worker/cuda/profiling/metric_set.h"
+#include "worker/cuda/profiling/metrics.h"
 
 /* CUPTI lists these and then refuses them, or has not yet all of their counters. */
 static const char *const refused[] = {

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "manifest.h"
-#include "plan.h"
-#include "workloads/conv2d.h"
+#include "manifest/manifest.h"
+#include "manifest/plan.h"
+#include "model/workloads/conv2d.h"
 
 #define VALID  TEST_DATA_DIR "/manifests/valid/"
 #define PLANS  TEST_DATA_DIR "/plans/"

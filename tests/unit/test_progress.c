@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "progress.h"
+#include "ranks/progress.h"
 
 static void lines(void **state)
 {

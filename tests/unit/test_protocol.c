@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol.h"
+#include "model/protocol.h"
 
 static void request_round_trips(void **state)
 {

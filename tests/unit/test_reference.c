@@ -12,15 +12,15 @@
 
 #include "worker/device.h"
 #include "worker/reference.h"
-#include "workloads/conv2d.h"
-#include "workloads/loop.h"
-#include "workloads/lstm.h"
+#include "model/workloads/conv2d.h"
+#include "model/workloads/loop.h"
+#include "model/workloads/lstm.h"
 
 #define ELEMENT              array_element
 #define REAL                 double
 #define SOURCE               const double *
 #define LOAD(source, offset) (source)[offset]
-#include "worker/conv2d_element.h"
+#include "model/workloads/conv2d_element.h"
 
 static const uint64_t seed = 7;
 

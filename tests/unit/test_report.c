@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "report.h"
+#include "results/report.h"
 #include "sample.h"
 
 #define GOLDEN TEST_DATA_DIR "/golden_report.txt"

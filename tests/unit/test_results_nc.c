@@ -15,7 +15,7 @@
 #include <cmocka.h>
 #include <netcdf.h>
 
-#include "results_nc.h"
+#include "results/results_nc.h"
 #include "sample.h"
 
 #define GOLDEN TEST_DATA_DIR "/golden.cdl"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "roofline.h"
+#include "model/roofline.h"
 
 #define assert_near(value, expected, relative)                                                     \
     assert_true(fabs((value) - (expected)) <= (relative)*fabs((double)(expected)))

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedule.h"
+#include "ranks/schedule.h"
 
 /* The order in which one rank would get a manifest's configurations, against
  * tests/data/schedule.txt. */

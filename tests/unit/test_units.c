@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "units.h"
+#include "base/units.h"
 
 static void test_integer(void **state)
 {

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "protocol.h"
-#include "worker_client.h"
+#include "model/protocol.h"
+#include "ranks/worker_client.h"
 
 static struct worker_client *start(const char *path)
 {

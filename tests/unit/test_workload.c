@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "workloads/conv2d.h"
-#include "workloads/loop.h"
-#include "workloads/lstm.h"
+#include "model/workloads/conv2d.h"
+#include "model/workloads/loop.h"
+#include "model/workloads/lstm.h"
 
 static struct config parse(const char *text)
 {

@@ -14,8 +14,8 @@
 #include <omp.h>
 #include <string.h>
 
-#include "../conv2d_geometry.h"
-#include "cpu.h"
+#include "model/workloads/conv2d_geometry.h"
+#include "worker/cpu/cpu.h"
 
 struct tile {
     int64_t begin, end; /* output pixels */
@@ -76,18 +76,18 @@ static struct run run_find(const struct conv2d *s, int64_t tap, int64_t pixel, s
 #define REAL                 float
 #define SOURCE               const float *
 #define LOAD(source, offset) (source)[offset]
-#include "../conv2d_element.h"
+#include "model/workloads/conv2d_element.h"
 #define ELEMENT              element_fp64
 #define REAL                 double
 #define SOURCE               const double *
 #define LOAD(source, offset) (source)[offset]
-#include "../conv2d_element.h"
+#include "model/workloads/conv2d_element.h"
 
 #define REAL_BITS 32
-#include "conv2d_im2col.h"
+#include "worker/cpu/conv2d_im2col.h"
 #undef REAL_BITS
 #define REAL_BITS 64
-#include "conv2d_im2col.h"
+#include "worker/cpu/conv2d_im2col.h"
 #undef REAL_BITS
 
 static int64_t ceil_divide(int64_t a, int64_t b)

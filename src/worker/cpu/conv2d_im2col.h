@@ -4,7 +4,7 @@
  * A column matrix holds, for each output pixel of a tile, the input under the kernel in the order
  * of a filter's own elements. It lies as the layout wants it: nhwc [pixel][element], nchw
  * [element][pixel]. An image is one sample of x; a plane is one channel of it (nchw). */
-#include "real.h"
+#include "worker/cpu/real.h"
 
 /* Here a tile may reach over several images: pixels count through all of them. */
 static void NAME(gather_nhwc)(const struct conv2d *s, const REAL *x, int64_t group,

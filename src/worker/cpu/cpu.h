@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../workloads/conv2d.h"
-#include "../../workloads/loop.h"
-#include "../../workloads/lstm.h"
-#include "../../workloads/matmul.h"
-#include "../device.h"
-#include "topology.h"
+#include "model/workloads/conv2d.h"
+#include "model/workloads/loop.h"
+#include "model/workloads/lstm.h"
+#include "model/workloads/matmul.h"
+#include "worker/device.h"
+#include "worker/cpu/topology.h"
 
 /* The OpenMP team: one thread on each core, bound to it from open to close. libgomp binds a thread
  * that it creates anew wherever its parent is, so no parallel region may ask for another number of

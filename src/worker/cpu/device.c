@@ -10,8 +10,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "cpu.h"
-#include "memory.h"
+#include "worker/cpu/cpu.h"
+#include "worker/cpu/memory.h"
 
 /* The first of a workload is its "auto". */
 static const struct routine *const routines[] = {

@@ -5,8 +5,8 @@
 #include <omp.h>
 #include <string.h>
 
-#include "cpu.h"
-#include "simd.h"
+#include "worker/cpu/cpu.h"
+#include "worker/cpu/simd.h"
 
 /* A part of the work: `count` values or tiles, with the factors of even and odd steps. */
 struct part {
@@ -26,9 +26,9 @@ struct part {
 #define LOOP_BYTES  64
 #define LOOP_CHAINS 12
 #define LOOP_REAL   float
-#include "loops_simd.h"
+#include "worker/cpu/loops_simd.h"
 #define LOOP_REAL double
-#include "loops_simd.h"
+#include "worker/cpu/loops_simd.h"
 #undef LOOP_SUFFIX
 #undef LOOP_TARGET
 #undef LOOP_BYTES
@@ -39,9 +39,9 @@ struct part {
 #define LOOP_BYTES  32
 #define LOOP_CHAINS 10
 #define LOOP_REAL   float
-#include "loops_simd.h"
+#include "worker/cpu/loops_simd.h"
 #define LOOP_REAL double
-#include "loops_simd.h"
+#include "worker/cpu/loops_simd.h"
 #undef LOOP_SUFFIX
 #undef LOOP_TARGET
 #undef LOOP_BYTES
@@ -53,9 +53,9 @@ struct part {
 #define LOOP_BYTES  16
 #define LOOP_CHAINS 10
 #define LOOP_REAL   float
-#include "loops_simd.h"
+#include "worker/cpu/loops_simd.h"
 #define LOOP_REAL double
-#include "loops_simd.h"
+#include "worker/cpu/loops_simd.h"
 
 typedef void part_run(const struct part *part);
 

@@ -11,7 +11,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "worker/cpu/cpu.h"
 
 /* What one task of a time step does: some samples and units of one direction. */
 struct step {
@@ -61,10 +61,10 @@ static int64_t product_rows(int64_t m, int64_t n, int threads)
 }
 
 #define REAL_BITS 32
-#include "lstm_cblas.h"
+#include "worker/cpu/lstm_cblas.h"
 #undef REAL_BITS
 #define REAL_BITS 64
-#include "lstm_cblas.h"
+#include "worker/cpu/lstm_cblas.h"
 #undef REAL_BITS
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)

@@ -1,5 +1,5 @@
 /* An LSTM in one precision: a template, see real.h. Written for lstm.c, which explains it. */
-#include "real.h"
+#include "worker/cpu/real.h"
 
 /* c[m][n] = a * b + beta * c; a transposed is stored [k][m], b transposed [n][k]. */
 struct NAME(product) {

@@ -6,7 +6,7 @@
 #include <cblas.h>
 #include <omp.h>
 
-#include "cpu.h"
+#include "worker/cpu/cpu.h"
 
 static void plan_matmul(struct work *work)
 {
@@ -20,10 +20,10 @@ static void plan_matmul(struct work *work)
 }
 
 #define REAL_BITS 32
-#include "matmul_real.h"
+#include "worker/cpu/matmul_real.h"
 #undef REAL_BITS
 #define REAL_BITS 64
-#include "matmul_real.h"
+#include "worker/cpu/matmul_real.h"
 #undef REAL_BITS
 
 static enum status cblas_plan(struct work *work, const struct device_state *state,

@@ -1,6 +1,6 @@
 /* A matrix product in one precision: a template, see real.h. Written for matmul.c, which explains
  * it. */
-#include "real.h"
+#include "worker/cpu/real.h"
 
 static void NAME(multiply)(const struct work *work)
 {

@@ -1,4 +1,4 @@
-#include "memory.h"
+#include "worker/cpu/memory.h"
 
 #include <limits.h>
 #include <math.h>

@@ -15,10 +15,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../clock.h"
-#include "cpu.h"
-#include "memory.h"
-#include "simd.h"
+#include "base/clock.h"
+#include "worker/cpu/cpu.h"
+#include "worker/cpu/memory.h"
+#include "worker/cpu/simd.h"
 
 static const double sample_time = 0.5e-3; /* s, at least */
 static const double tune_time = 0.02;     /* s, about, for one roof */

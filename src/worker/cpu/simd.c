@@ -1,4 +1,4 @@
-#include "simd.h"
+#include "worker/cpu/simd.h"
 
 #define SIMD_PASTE(name, suffix) name##_##suffix
 
@@ -15,7 +15,7 @@
 #define SIMD_IN_PLACE           0
 #define SIMD_STREAM(pointer, v) _mm512_stream_pd((double *)(pointer), v)
 #define SIMD_FENCE()            _mm_sfence()
-#include "simd_kernels.h"
+#include "worker/cpu/simd_kernels.h"
 
 #define SIMD_NAME(name)         SIMD_PASTE(name, avx2)
 #define SIMD_TEXT               "avx2"
@@ -27,7 +27,7 @@
 #define SIMD_IN_PLACE           0
 #define SIMD_STREAM(pointer, v) _mm256_stream_pd((double *)(pointer), v)
 #define SIMD_FENCE()            _mm_sfence()
-#include "simd_kernels.h"
+#include "worker/cpu/simd_kernels.h"
 
 #define SIMD_NAME(name) SIMD_PASTE(name, sse2)
 #define SIMD_TEXT       "sse2"
@@ -39,7 +39,7 @@
 #define SIMD_IN_PLACE            0
 #define SIMD_STREAM(pointer, v)  _mm_stream_pd((double *)(pointer), v)
 #define SIMD_FENCE()             _mm_sfence()
-#include "simd_kernels.h"
+#include "worker/cpu/simd_kernels.h"
 
 int simd_list(const struct simd *list[SIMD_KINDS])
 {
@@ -71,7 +71,7 @@ int simd_list(const struct simd *list[SIMD_KINDS])
 #define SIMD_FMA_DOUBLE(a, b, c) ((a) * (b) + (c))
 #define SIMD_IN_PLACE            1
 #define SIMD_FENCE()             ((void)0)
-#include "simd_kernels.h"
+#include "worker/cpu/simd_kernels.h"
 
 int simd_list(const struct simd *list[SIMD_KINDS])
 {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../workload.h"
+#include "model/workload.h"
 
 struct simd_arrays {
     void *a;           /* read: the source; else the destination */

@@ -1,9 +1,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../clock.h"
-#include "cpu.h"
-#include "memory.h"
+#include "base/clock.h"
+#include "worker/cpu/cpu.h"
+#include "worker/cpu/memory.h"
 
 double trace_begin(const struct trace *trace)
 {

@@ -1,4 +1,4 @@
-#include "topology.h"
+#include "worker/cpu/topology.h"
 
 #include <errno.h>
 #include <hwloc.h>

@@ -4,8 +4,8 @@
 
 #include <sched.h>
 
-#include "../../status.h"
-#include "../../workload.h"
+#include "base/status.h"
+#include "model/workload.h"
 
 struct topology {
     int cores;

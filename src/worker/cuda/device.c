@@ -1,4 +1,4 @@
-#include "cuda_internal.h"
+#include "worker/cuda/gpu/cuda_internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../../kernels/kernels.h"
+#include "kernels/kernels.h"
 
 /* ---- devices ---- */
 

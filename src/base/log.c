@@ -1,0 +1,32 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <unistd.h>
+
+struct log log_create(FILE *stream, enum log_level level, int rank)
+{
+    return (struct log){stream, level, isatty(fileno(stream)) == 1, rank};
+}
+
+void log_print(const struct log *log, enum log_level level, const char *format, ...)
+{
+    if (level > log->level || (level == LOG_INFO && log->rank != 0))
+        return;
+    char text[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    char rank[32] = "";
+    if (log->rank > 0)
+        snprintf(rank, sizeof rank, " rank %d:", log->rank);
+    /* One call, so that lines of several ranks do not run into each other. */
+    fprintf(log->stream, "%sroofsweep:%s %s%s\n", log->terminal ? "\r\033[K" : "", rank,
+            level == LOG_WARNING ? "warning: " : "", text);
+    fflush(log->stream);
+}
+
+void log_error(const struct log *log, const struct error *error)
+{
+    fprintf(log->stream, "%sroofsweep: %s\n", log->terminal ? "\r\033[K" : "", error->text);
+}

@@ -1,0 +1,25 @@
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum status error_set(struct error *error, enum status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->text, sizeof error->text, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+void error_prefix(struct error *error, const char *format, ...)
+{
+    struct error inner = *error;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(error->text, sizeof error->text, format, arguments);
+    va_end(arguments);
+    if (length >= 0 && (size_t)length < sizeof error->text)
+        snprintf(error->text + length, sizeof error->text - (size_t)length, ": %.*s",
+                 (int)(sizeof error->text - (size_t)length), inner.text);
+}

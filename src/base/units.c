@@ -1,0 +1,108 @@
+#include "base/units.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DURATION_MAX 1e9 /* s; longer is a slip of the pen, and would overflow clocks */
+
+static const char *blanks_skip(const char *text)
+{
+    return text + strspn(text, " \t");
+}
+
+/* Reads a plain decimal number; NULL if there is none. strtod alone would also take "inf", "nan"
+ * and hexadecimal. *rest is behind the number and the blanks that follow it. */
+static const char *number_scan(const char *text, double *number)
+{
+    char *rest;
+    text = blanks_skip(text);
+    if (strspn(text, "+-.0123456789") == 0 || tolower(text[1]) == 'x')
+        return NULL;
+    *number = strtod(text, &rest);
+    return rest == text || !isfinite(*number) ? NULL : blanks_skip(rest);
+}
+
+enum status units_integer(const char *text, int64_t minimum, int64_t maximum, int64_t *value,
+                          struct error *error)
+{
+    const char *digits = blanks_skip(text);
+    char *rest = NULL;
+    errno = 0;
+    long long number = 0;
+    if (isdigit((unsigned char)digits[digits[0] == '-']))
+        number = strtoll(digits, &rest, 10);
+    if (!rest || *blanks_skip(rest) || errno || number < minimum || number > maximum)
+        return error_set(error, STATUS_USAGE, "'%.60s' is not a whole number from %lld to %lld",
+                         text, (long long)minimum, (long long)maximum);
+    *value = number;
+    return STATUS_OK;
+}
+
+enum status units_duration(const char *text, double *seconds, struct error *error)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}};
+    double number;
+    const char *unit = number_scan(text, &number);
+    size_t length = unit ? strcspn(unit, " \t") : 0;
+    for (size_t i = 0; length && !*blanks_skip(unit + length) && i < sizeof units / sizeof *units;
+         ++i) {
+        double result = number * units[i].seconds;
+        if (strlen(units[i].name) == length && !memcmp(unit, units[i].name, length) && result > 0 &&
+            result <= DURATION_MAX) {
+            *seconds = result;
+            return STATUS_OK;
+        }
+    }
+    return error_set(
+        error, STATUS_USAGE,
+        "'%.60s' is not a duration; write a positive number and a unit (us, ms, s, min, "
+        "h), as in '1.5 s'; at most %.0f s",
+        text, DURATION_MAX);
+}
+
+enum status units_fraction(const char *text, double *fraction, struct error *error)
+{
+    double number;
+    const char *rest = number_scan(text, &number);
+    if (!rest || *rest != '%' || *blanks_skip(rest + 1) || number <= 0 || number >= 100)
+        return error_set(error, STATUS_USAGE,
+                         "'%.60s' is not a percentage; write a number between 0 and 100 and a %%, "
+                         "as in '0.5 %%'",
+                         text);
+    *fraction = number / 100;
+    return STATUS_OK;
+}
+
+enum status units_flag(const char *text, int *value, struct error *error)
+{
+    bool yes = strcmp(text, "yes") == 0;
+    if (!yes && strcmp(text, "no") != 0)
+        return error_set(error, STATUS_USAGE, "'%.60s' is neither yes nor no", text);
+    *value = yes;
+    return STATUS_OK;
+}
+
+void units_format(double value, const char *unit, char text[UNITS_TEXT])
+{
+    static const char *const prefixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
+    enum { BASE = 3, LAST = sizeof prefixes / sizeof *prefixes - 1 };
+    int prefix = BASE;
+    if (isnan(value)) {
+        snprintf(text, UNITS_TEXT, "-");
+        return;
+    }
+    /* 999.95 is where four digits round up to the next prefix. */
+    for (; value != 0 && fabs(value) < 0.99995 && prefix > 0; --prefix)
+        value *= 1000;
+    for (; isfinite(value) && fabs(value) >= 999.95 && prefix < LAST; ++prefix)
+        value /= 1000;
+    snprintf(text, UNITS_TEXT, "%.4g %s%s", value, prefixes[prefix], unit);
+}

@@ -1,0 +1,148 @@
+#include "manifest/axis.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/units.h"
+#include "base/words.h"
+
+static enum status value_append(const struct parameter *parameter, struct axis *axis,
+                                struct value value, struct error *error)
+{
+    if (axis->count == AXIS_VALUES_MAX)
+        return error_set(error, STATUS_USAGE, "%s: more than %d values", parameter->name,
+                         AXIS_VALUES_MAX);
+    void *values = array_grow(axis->values, axis->count, sizeof *axis->values);
+    if (!values)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    axis->values = values;
+    axis->values[axis->count++] = value;
+    return STATUS_OK;
+}
+
+struct range {
+    int64_t first, last, step;
+    char operation; /* '*' or '+' */
+};
+
+/* Takes `item` apart. */
+static enum status range_parse(const struct parameter *parameter, char *item, struct range *range,
+                               struct error *error)
+{
+    char *last = strchr(item, ':'), *step = strchr(last + 1, ':');
+    char operation = step ? step[1 + strspn(step + 1, " \t")] : '\0';
+    struct value a, b;
+    if (parameter->kind != PARAMETER_INTEGER)
+        return error_set(error, STATUS_USAGE,
+                         "%s: '%s' is a range; only parameters that are one whole number have them",
+                         parameter->name, item);
+    if (operation != '*' && operation != '+')
+        return error_set(error, STATUS_USAGE,
+                         "%s: range '%s' has no step; write FIRST:LAST:*FACTOR or FIRST:LAST:+STEP",
+                         parameter->name, item);
+    *last++ = '\0';
+    *step++ = '\0';
+    enum status status = parameter_parse(parameter, item, &a, error);
+    if (status == STATUS_OK)
+        status = parameter_parse(parameter, last, &b, error);
+    if (status)
+        return status;
+    *range = (struct range){a.first, b.first, 0, operation};
+    status = units_integer(strchr(step, operation) + 1, operation == '*' ? 2 : 1, INT32_MAX,
+                           &range->step, error);
+    if (status)
+        error_prefix(error, "%s: %s of a range", parameter->name,
+                     operation == '*' ? "factor" : "step");
+    else if (range->last < range->first)
+        status =
+            error_set(error, STATUS_USAGE, "%s: a range from %lld down to %lld; write it upwards",
+                      parameter->name, (long long)range->first, (long long)range->last);
+    return status;
+}
+
+static enum status range_append(const struct parameter *parameter, const struct range *range,
+                                struct axis *axis, struct error *error)
+{
+    bool geometric = range->operation == '*';
+    /* The last value from which a step stays within the range, and within int64_t. */
+    int64_t stop = geometric ? range->last / range->step : range->last - range->step;
+    int64_t i = range->first;
+    enum status status = value_append(parameter, axis, (struct value){i, 0}, error);
+    while (status == STATUS_OK && i <= stop) {
+        i = geometric ? i * range->step : i + range->step;
+        status = value_append(parameter, axis, (struct value){i, 0}, error);
+    }
+    return status;
+}
+
+static enum status item_append(const struct parameter *parameter, char *item, struct axis *axis,
+                               struct error *error)
+{
+    struct value value;
+    struct range range;
+    enum status status;
+    if (strchr(item, ':')) {
+        status = range_parse(parameter, item, &range, error);
+        return status ? status : range_append(parameter, &range, axis, error);
+    }
+    status = parameter_parse(parameter, item, &value, error);
+    return status ? status : value_append(parameter, axis, value, error);
+}
+
+enum status axis_parse(const struct parameter *parameter, const char *text, struct axis *axis,
+                       struct error *error)
+{
+    struct axis parsed = {.line = axis->line};
+    enum status status;
+    for (;; ++text) {
+        char item[WORDS_ITEM];
+        status = words_next(&text, ",", item, error);
+        if (status)
+            error_prefix(error, "%s", parameter->name);
+        else
+            status = item_append(parameter, item, &parsed, error);
+        if (status || *text == '\0')
+            break;
+    }
+    if (status)
+        axis_clear(&parsed);
+    else
+        *axis = parsed;
+    return status;
+}
+
+static int value_compare(const void *a, const void *b)
+{
+    const struct value *x = a, *y = b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return (x->second > y->second) - (x->second < y->second);
+}
+
+enum status axis_distinct(const struct parameter *parameter, const struct axis *axis,
+                          struct error *error)
+{
+    if (axis->count < 2)
+        return STATUS_OK;
+    struct value *sorted = malloc(axis->count * sizeof *sorted);
+    if (!sorted)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    memcpy(sorted, axis->values, axis->count * sizeof *sorted);
+    qsort(sorted, axis->count, sizeof *sorted, value_compare);
+    enum status status = STATUS_OK;
+    for (size_t i = 1; i < axis->count && status == STATUS_OK; ++i) {
+        char text[WORKLOAD_VALUE_TEXT];
+        if (value_compare(&sorted[i - 1], &sorted[i]) != 0)
+            continue;
+        parameter_format(parameter, sorted[i], text);
+        status = error_set(error, STATUS_USAGE, "%s: %s comes twice", parameter->name, text);
+    }
+    free(sorted);
+    return status;
+}
+
+void axis_clear(struct axis *axis)
+{
+    free(axis->values);
+    *axis = (struct axis){.line = axis->line};
+}

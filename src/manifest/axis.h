@@ -1,0 +1,18 @@
+/* A parameter's list of values, as in "16, 32, 64:512:*2"; struct axis is in manifest.h. */
+#ifndef ROOFSWEEP_AXIS_H
+#define ROOFSWEEP_AXIS_H
+
+#include "manifest/manifest.h"
+
+enum { AXIS_VALUES_MAX = 65536 };
+
+/* Values in the order of the text: words and numbers, and for integers the inclusive ranges
+ * "a:b:*f" and "a:b:+s". Sets *axis, but for its line, on success only. */
+enum status axis_parse(const struct parameter *parameter, const char *text, struct axis *axis,
+                       struct error *error);
+/* STATUS_USAGE if a value comes twice. */
+enum status axis_distinct(const struct parameter *parameter, const struct axis *axis,
+                          struct error *error);
+void axis_clear(struct axis *axis);
+
+#endif

@@ -1,0 +1,177 @@
+#include "manifest/exclusion.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/words.h"
+
+static const char *const comparison_text[] = {
+    [COMPARE_EQ] = "=",  [COMPARE_NE] = "!=", [COMPARE_LT] = "<",
+    [COMPARE_LE] = "<=", [COMPARE_GT] = ">",  [COMPARE_GE] = ">=",
+};
+
+static int name_find(const struct workload *workload, const char *name, struct error *error)
+{
+    const char *names[WORKLOAD_PARAMETERS_MAX + 1] = {NULL};
+    char hint[WORDS_HINT];
+    for (size_t i = 0; i < workload->count; ++i)
+        names[i] = workload->parameters[i].name;
+    int parameter = words_find(names, name);
+    if (parameter < 0) {
+        words_hint(names, name, hint);
+        error_set(error, STATUS_USAGE, "unknown parameter '%s' of %s%s", name, workload->name,
+                  hint);
+    }
+    return parameter;
+}
+
+/* -1 if the text in front of the value is none of them. */
+static int comparison_find(const char *text, size_t length)
+{
+    for (int i = COMPARE_EQ; i <= COMPARE_GE; ++i)
+        if (strlen(comparison_text[i]) == length && memcmp(comparison_text[i], text, length) == 0)
+            return i;
+    return -1;
+}
+
+/* Only numbers, and extents with two equal sides, have an order. */
+static bool value_ordered(const struct parameter *parameter, struct value value)
+{
+    return parameter->kind == PARAMETER_EXTENT
+               ? value.first == value.second
+               : parameter->kind != PARAMETER_WORD && value.first >= 0;
+}
+
+static enum status term_parse(const struct workload *workload, const char *text, struct term *term,
+                              struct error *error)
+{
+    size_t name_length = strcspn(text, "=!<>");
+    const char *sign = text + name_length;
+    size_t sign_length = strspn(sign, "=!<>");
+    int comparison = comparison_find(sign, sign_length);
+    char name[WORDS_ITEM];
+    if (comparison < 0)
+        return error_set(
+            error, STATUS_USAGE,
+            "'%s' is no comparison; write PARAMETER, one of = != < <= > >=, and a value", text);
+    snprintf(name, sizeof name, "%.*s", (int)name_length, text);
+    name[strcspn(name, " \t")] = '\0';
+    int parameter = name_find(workload, name, error);
+    if (parameter < 0)
+        return STATUS_USAGE;
+    const char *value_text = sign + sign_length;
+    struct value value;
+    enum status status = parameter_parse(&workload->parameters[parameter],
+                                         value_text + strspn(value_text, " \t"), &value, error);
+    if (status)
+        return status;
+    if (comparison >= COMPARE_LT && !value_ordered(&workload->parameters[parameter], value))
+        return error_set(error, STATUS_USAGE, "'%s': this value has no order; use = or !=", text);
+    *term = (struct term){parameter, (enum comparison)comparison, value};
+    return STATUS_OK;
+}
+
+static enum status term_append(struct exclusion *exclusion, struct term term, struct error *error)
+{
+    void *terms = array_grow(exclusion->terms, exclusion->count, sizeof *exclusion->terms);
+    if (!terms)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    exclusion->terms = terms;
+    exclusion->terms[exclusion->count++] = term;
+    return STATUS_OK;
+}
+
+/* Sets *text to the comma behind the rule, or to the final NUL. */
+static enum status rule_parse(const struct workload *workload, const char **text,
+                              struct exclusion *exclusion, struct error *error)
+{
+    struct exclusion parsed = {NULL, 0};
+    enum status status;
+    for (;; ++*text) {
+        char item[WORDS_ITEM];
+        struct term term = {0};
+        status = words_next(text, ",&", item, error);
+        if (status == STATUS_OK)
+            status = term_parse(workload, item, &term, error);
+        if (status == STATUS_OK)
+            status = term_append(&parsed, term, error);
+        if (status || **text != '&')
+            break;
+    }
+    if (status)
+        free(parsed.terms);
+    else
+        *exclusion = parsed;
+    return status;
+}
+
+enum status exclusions_parse(const struct workload *workload, const char *text,
+                             struct exclusion **exclusions, size_t *count, struct error *error)
+{
+    struct exclusion *parsed = NULL;
+    size_t parsed_count = 0;
+    enum status status;
+    for (;; ++text) {
+        struct exclusion exclusion;
+        void *grown = array_grow(parsed, parsed_count, sizeof *parsed);
+        status = grown ? rule_parse(workload, &text, &exclusion, error)
+                       : error_set(error, STATUS_SYSTEM, "out of memory");
+        parsed = grown ? grown : parsed;
+        if (status)
+            break;
+        parsed[parsed_count++] = exclusion;
+        if (*text == '\0')
+            break;
+    }
+    if (status) {
+        exclusions_destroy(parsed, parsed_count);
+        return status;
+    }
+    *exclusions = parsed;
+    *count = parsed_count;
+    return STATUS_OK;
+}
+
+void exclusions_destroy(struct exclusion *exclusions, size_t count)
+{
+    for (size_t i = 0; i < count; ++i)
+        free(exclusions[i].terms);
+    free(exclusions);
+}
+
+static bool order_holds(enum comparison comparison, int64_t a, int64_t b)
+{
+    switch (comparison) {
+    case COMPARE_LT:
+        return a < b;
+    case COMPARE_LE:
+        return a <= b;
+    case COMPARE_GT:
+        return a > b;
+    default:
+        return a >= b;
+    }
+}
+
+static bool term_holds(const struct term *term, const struct config *config)
+{
+    struct value value = config->values[term->parameter];
+    bool equal = value.first == term->value.first && value.second == term->value.second;
+    if (term->comparison == COMPARE_EQ || term->comparison == COMPARE_NE)
+        return equal == (term->comparison == COMPARE_EQ);
+    enum parameter_kind kind = config->workload->parameters[term->parameter].kind;
+    if (kind == PARAMETER_PADDING && value.first < 0)
+        return false;
+    return order_holds(term->comparison, value.first, term->value.first) &&
+           (kind != PARAMETER_EXTENT ||
+            order_holds(term->comparison, value.second, term->value.second));
+}
+
+bool exclusion_holds(const struct exclusion *exclusion, const struct config *config)
+{
+    for (size_t i = 0; i < exclusion->count; ++i)
+        if (!term_holds(&exclusion->terms[i], config))
+            return false;
+    return true;
+}

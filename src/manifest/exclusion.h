@@ -1,0 +1,20 @@
+/* Rules for configurations to leave out, as in "filters>=512 & batch>=64, pass=forward"; struct
+ * exclusion is in manifest.h. */
+#ifndef ROOFSWEEP_EXCLUSION_H
+#define ROOFSWEEP_EXCLUSION_H
+
+#include <stdbool.h>
+
+#include "manifest/manifest.h"
+
+/* Rules are separated by commas; a rule is terms joined by &, all of which must hold. Words and the
+ * padding's keywords have only = and !=. Sets the outputs, owned by the caller, on success only. */
+enum status exclusions_parse(const struct workload *workload, const char *text,
+                             struct exclusion **exclusions, size_t *count, struct error *error);
+void exclusions_destroy(struct exclusion *exclusions, size_t count);
+
+/* An order comparison holds for an extent if it holds for rows and columns both, and never for a
+ * padding keyword. */
+bool exclusion_holds(const struct exclusion *exclusion, const struct config *config);
+
+#endif

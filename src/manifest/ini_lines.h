@@ -1,0 +1,35 @@
+/* An INI text, line by line, through inih.
+ *
+ * inih knows no line numbers, cuts long lines and names, and takes continuation lines, `key: value`
+ * and text behind a section in silence. So it is fed here by a reader that counts, checks and trims
+ * the lines, and hands those that are longer than inih's buffer over in pieces. */
+#ifndef ROOFSWEEP_INI_LINES_H
+#define ROOFSWEEP_INI_LINES_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+enum { INI_LINE_BYTES = 4096, INI_NAME_BYTES = 49 };
+
+struct ini_line {
+    const char *section; /* the text between the brackets; "" before the first section */
+    const char *key;     /* NULL: the line begins the section */
+    const char *value;   /* without comment and outer blanks; may be "" */
+    int number;          /* from 1 */
+};
+typedef enum status (*ini_visit)(void *user, const struct ini_line *line, struct error *error);
+
+/* Calls `visit` for each section and key in order, until it fails. Errors are STATUS_USAGE (or what
+ * `visit` returned) with "PATH:LINE: " in front. The text is UTF-8 with LF or CRLF line ends. */
+enum status ini_lines_visit(const char *path, const char *text, size_t length, ini_visit visit,
+                            void *user, struct error *error);
+
+/* Sets *noted, which is 0, to the line's number; STATUS_USAGE if it is not 0: a repeated key or
+ * section. */
+enum status ini_line_first(const struct ini_line *line, int *noted, struct error *error);
+/* STATUS_USAGE: the line's key is none of `keys`; `home` is the section that it belongs in, or NULL. */
+enum status ini_line_unknown(const struct ini_line *line, const char *const *keys, const char *home,
+                             struct error *error);
+
+#endif

@@ -1,0 +1,260 @@
+#include "manifest/manifest.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "manifest/ini_lines.h"
+#include "manifest/section.h"
+#include "manifest/settings.h"
+#include "base/words.h"
+
+enum { MANIFEST_BYTES = 16 << 20, SECTIONS_MAX = 10000, GROUPS_MAX = 8 };
+
+/* A manifest under construction. */
+struct draft {
+    struct manifest *manifest;
+    struct settings settings;
+    int group;                  /* index of the current section of settings; -1: of a workload */
+    int group_line[GROUPS_MAX]; /* where each section of settings begins; 0: not there */
+};
+
+/* Takes "NAME LABEL" apart. *label is "" if there is none. */
+static void section_split(const char *text, char name[INI_NAME_BYTES + 1],
+                          char label[INI_NAME_BYTES + 1])
+{
+    static const char blanks[] = " \t";
+    text += strspn(text, blanks);
+    size_t length = strcspn(text, blanks);
+    snprintf(name, INI_NAME_BYTES + 1, "%.*s", (int)length, text);
+    text += length;
+    snprintf(label, INI_NAME_BYTES + 1, "%s", text + strspn(text, blanks));
+    length = strlen(label);
+    while (length && strchr(blanks, label[length - 1]))
+        label[--length] = '\0';
+}
+
+static enum status label_check(const struct manifest *manifest, const char *label,
+                               struct error *error)
+{
+    for (const char *c = label; *c; ++c)
+        if (!isalnum((unsigned char)*c) && !strchr("_.-", *c))
+            return error_set(error, STATUS_USAGE,
+                             "label '%s' has a '%.1s'; allowed: letters, digits, _ . -", label,
+                             (unsigned char)*c < 0x80 ? c : "?");
+    for (size_t i = 0; i < manifest->section_count; ++i)
+        if (strcmp(manifest->sections[i].label, label) == 0)
+            return error_set(error, STATUS_USAGE,
+                             "label '%s' is here a second time; first in line %d", label,
+                             manifest->sections[i].line);
+    return STATUS_OK;
+}
+
+static enum status workload_begin(struct draft *draft, const struct workload *workload,
+                                  const char *label, int line, struct error *error)
+{
+    struct manifest *manifest = draft->manifest;
+    enum status status = label_check(manifest, label, error);
+    if (status)
+        return status;
+    if (manifest->section_count == SECTIONS_MAX)
+        return error_set(error, STATUS_USAGE,
+                         "more than %d workload sections; one section can have lists and ranges",
+                         SECTIONS_MAX);
+    struct section section = {.workload = workload, .label = strdup(label), .line = line};
+    void *grown = array_grow(manifest->sections, manifest->section_count, sizeof section);
+    if (!grown || !section.label) {
+        manifest->sections = grown ? grown : manifest->sections;
+        free(section.label);
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    }
+    manifest->sections = grown;
+    manifest->sections[manifest->section_count++] = section;
+    draft->group = -1;
+    return STATUS_OK;
+}
+
+static enum status section_begin(struct draft *draft, const struct ini_line *line,
+                                 struct error *error)
+{
+    char name[INI_NAME_BYTES + 1], label[INI_NAME_BYTES + 1], hint[WORDS_HINT];
+    section_split(line->section, name, label);
+    const struct workload *workload = workload_find(name);
+    if (workload)
+        return workload_begin(draft, workload, *label ? label : name, line->number, error);
+    int group = words_find(settings_groups, name);
+    if (group >= 0 && *label)
+        return error_set(error, STATUS_USAGE, "[%s] takes no label, but has '%s'", name, label);
+    if (group >= 0) {
+        draft->group = group;
+        return ini_line_first(line, &draft->group_line[group], error);
+    }
+    const char *names[16] = {NULL};
+    size_t count = 0;
+    for (; settings_groups[count]; ++count)
+        names[count] = settings_groups[count];
+    for (size_t i = 0; workloads[i] && count < sizeof names / sizeof *names - 1; ++i)
+        names[count++] = workloads[i]->name;
+    words_hint(names, name, hint);
+    return error_set(error, STATUS_USAGE, "unknown section [%s]%s", line->section, hint);
+}
+
+/* An ini_visit. */
+static enum status line_take(void *user, const struct ini_line *line, struct error *error)
+{
+    struct draft *draft = user;
+    if (!line->key)
+        return section_begin(draft, line, error);
+    if (*line->section == '\0')
+        return error_set(error, STATUS_USAGE, "key '%s' stands before the first section",
+                         line->key);
+    if (*line->value == '\0')
+        return error_set(error, STATUS_USAGE, "key '%s' has no value", line->key);
+    if (draft->group >= 0)
+        return settings_take(&draft->settings, draft->group, line, error);
+    struct manifest *manifest = draft->manifest;
+    return section_take(&manifest->sections[manifest->section_count - 1], line, error);
+}
+
+/* No title, and "a/conv2d.ini" is written to "conv2d.nc". */
+static enum status text_defaults(struct manifest *manifest, struct error *error)
+{
+    if (!manifest->sweep.title)
+        manifest->sweep.title = strdup("");
+    if (!manifest->sweep.title)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    if (manifest->sweep.output)
+        return STATUS_OK;
+    const char *slash = strrchr(manifest->path, '/');
+    const char *name = slash ? slash + 1 : manifest->path;
+    size_t length = strlen(name);
+    if (length > 4 && strcmp(name + length - 4, ".ini") == 0)
+        length -= 4;
+    if (asprintf(&manifest->sweep.output, "%.*s.nc", (int)length, name) >= 0)
+        return STATUS_OK;
+    manifest->sweep.output = NULL;
+    return error_set(error, STATUS_SYSTEM, "out of memory");
+}
+
+static enum status draft_finish(struct draft *draft, struct error *error)
+{
+    static const char *const cache_values[] = {
+        [CACHE_HOT] = "hot", [CACHE_COLD] = "cold", [CACHE_BOTH] = "hot, cold"};
+    struct manifest *manifest = draft->manifest;
+    bool roofs_only = draft->group_line[words_find(settings_groups, "peaks")] != 0;
+    if (manifest->section_count == 0 && !roofs_only)
+        return error_set(
+            error, STATUS_USAGE,
+            "%s: no workload; add a section such as [conv2d LABEL] or [lstm LABEL], or "
+            "[peaks] to measure the roofs alone",
+            manifest->path);
+    enum status status = settings_finish(&draft->settings, manifest->path, error);
+    for (size_t i = 0; i < manifest->section_count && status == STATUS_OK; ++i)
+        status = section_finish(&manifest->sections[i], manifest->path,
+                                cache_values[draft->settings.cache], error);
+    return status;
+}
+
+enum status manifest_parse(const char *path, const char *text, size_t length,
+                           struct manifest **manifest, struct error *error)
+{
+    struct draft draft = {.settings = settings_default(), .group = -1};
+    enum status status = error_set(error, STATUS_SYSTEM, "out of memory");
+    struct manifest *parsed = draft.manifest = calloc(1, sizeof *parsed);
+    if (!parsed)
+        return status;
+    parsed->path = strdup(path);
+    parsed->text = strndup(text, length);
+    if (parsed->path && parsed->text)
+        status = ini_lines_visit(path, text, length, line_take, &draft, error);
+    if (status == STATUS_OK)
+        status = draft_finish(&draft, error);
+    parsed->sweep = draft.settings.sweep;
+    parsed->measure = draft.settings.measure;
+    parsed->peaks = draft.settings.peaks;
+    parsed->reuse = draft.settings.reuse;
+    if (status == STATUS_OK)
+        status = text_defaults(parsed, error);
+    if (status)
+        manifest_destroy(parsed);
+    else
+        *manifest = parsed;
+    return status;
+}
+
+/* Reads to the end of the stream. The caller owns *text. */
+static enum status stream_read(FILE *stream, char **text, size_t *length, struct error *error)
+{
+    char *buffer = malloc(MANIFEST_BYTES + 1);
+    if (!buffer)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    size_t bytes = fread(buffer, 1, MANIFEST_BYTES + 1, stream);
+    enum status status = STATUS_OK;
+    if (ferror(stream))
+        status = error_set(error, STATUS_USAGE, "%s", strerror(errno));
+    else if (bytes > MANIFEST_BYTES)
+        status =
+            error_set(error, STATUS_USAGE, "larger than %d bytes: no manifest", MANIFEST_BYTES);
+    if (status) {
+        free(buffer);
+        return status;
+    }
+    *text = buffer;
+    *length = bytes;
+    return STATUS_OK;
+}
+
+enum status manifest_read(const char *path, struct manifest **manifest, struct error *error)
+{
+    bool standard = strcmp(path, "-") == 0;
+    const char *name = standard ? "stdin" : path;
+    FILE *stream = standard ? stdin : fopen(path, "rb");
+    char *text = NULL;
+    size_t length = 0;
+    if (!stream)
+        return error_set(error, STATUS_USAGE, "%s: %s", name, strerror(errno));
+    enum status status = stream_read(stream, &text, &length, error);
+    if (!standard)
+        fclose(stream);
+    if (status) {
+        error_prefix(error, "%s", name);
+        return status;
+    }
+    status = manifest_parse(name, text, length, manifest, error);
+    free(text);
+    return status;
+}
+
+void manifest_destroy(struct manifest *manifest)
+{
+    if (!manifest)
+        return;
+    for (size_t i = 0; i < manifest->section_count; ++i)
+        section_clear(&manifest->sections[i]);
+    free(manifest->sections);
+    free(manifest->sweep.title);
+    free(manifest->sweep.output);
+    free(manifest->reuse);
+    free(manifest->path);
+    free(manifest->text);
+    free(manifest);
+}
+
+void manifest_settings_text(const struct manifest *manifest, char text[256])
+{
+    static const char *const counters[] = {
+        [COUNTERS_AUTO] = "auto", [COUNTERS_REQUIRE] = "require", [COUNTERS_OFF] = "off"};
+    const struct measure_settings *measure = &manifest->measure;
+    char rule[128];
+    if (measure->iterations)
+        snprintf(rule, sizeof rule, "iterations=%d", measure->iterations);
+    else
+        snprintf(rule, sizeof rule, "stop=%.12g min_time=%.12g max_time=%.12g", measure->stop,
+                 measure->min_time, measure->max_time);
+    snprintf(text, 256, "warmup=%d %s counters=%s kernels=%s verify=%s seed=%llu", measure->warmup,
+             rule, counters[measure->counters], measure->kernels ? "yes" : "no",
+             measure->verify ? "yes" : "no", (unsigned long long)manifest->sweep.seed);
+}

@@ -1,0 +1,96 @@
+/* The manifest: what to run, how to run and measure it, as written in sweep.ini.
+ *
+ * Life cycle: manifest_read (a file) or manifest_parse (a text), read the const fields,
+ * manifest_destroy. Every error in it is STATUS_USAGE and says "FILE:LINE: what was found; what is
+ * allowed"; STATUS_SYSTEM is want of memory. */
+#ifndef ROOFSWEEP_MANIFEST_H
+#define ROOFSWEEP_MANIFEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "model/record.h"
+#include "model/workload.h"
+
+enum device_choice { DEVICE_AUTO, DEVICE_CUDA, DEVICE_CPU };
+enum counters_choice { COUNTERS_AUTO, COUNTERS_REQUIRE, COUNTERS_OFF };
+enum vary { VARY_PRODUCT, VARY_ZIP, VARY_ONE_AT_A_TIME };
+
+struct sweep_settings {
+    char *title;  /* "" if not given */
+    char *output; /* relative to the working folder; if not given, the manifest's name with .nc */
+    enum device_choice device;
+    bool replicate; /* distribute = replicate */
+    bool overwrite;
+    double timeout;              /* s, one configuration */
+    int retries;                 /* further attempts after a worker was lost */
+    int64_t max_failures;        /* the sweep ends when so many rows have failed; -1: never */
+    uint64_t max_configurations; /* a larger plan is refused */
+    uint64_t seed;               /* of the inputs */
+};
+
+struct measure_settings {
+    int warmup;
+    int iterations; /* 0: the adaptive rule below */
+    double stop;    /* fraction: half-width of the 95 % confidence interval of the mean over the
+                          mean; 0 with a fixed number of iterations */
+    double min_time, max_time; /* s, of the adaptive rule; 0 without it */
+    enum counters_choice counters;
+    bool kernels; /* count each kernel by itself as well */
+    bool verify;
+};
+
+/* One parameter's list of values. */
+struct axis {
+    struct value *values;
+    size_t count; /* 0 where the section does not name the parameter */
+    int line;     /* INT_MAX: it comes from [measure], behind all that the section names */
+};
+
+enum comparison { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };
+struct term {
+    int parameter;
+    enum comparison comparison;
+    struct value value;
+};
+/* All terms hold: excluded. */
+struct exclusion {
+    struct term *terms;
+    size_t count;
+};
+
+struct section {
+    const struct workload *workload;
+    char *label;
+    enum vary vary;
+    struct axis axes[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */
+    struct exclusion *exclusions;              /* any of them holds: excluded */
+    size_t exclusion_count;
+    int line, vary_line, exclude_line; /* 0: not in the section */
+};
+
+struct manifest {
+    char *path; /* as given, for messages */
+    char *text; /* the whole file; goes into journal and NetCDF */
+    struct sweep_settings sweep;
+    struct measure_settings measure;
+    struct roof_request peaks;
+    char *reuse; /* result file whose roofs are taken instead of measured; NULL: measured */
+    struct section *sections;
+    size_t section_count; /* 0: a manifest of [peaks] alone measures the roofs */
+};
+
+/* Sets *manifest, owned by the caller, on success only. `path` "-" reads
+ * standard input, which goes by the name "stdin". */
+enum status manifest_read(const char *path, struct manifest **manifest, struct error *error);
+enum status manifest_parse(const char *path, const char *text, size_t length,
+                           struct manifest **manifest, struct error *error);
+void manifest_destroy(struct manifest *manifest); /* takes NULL */
+
+/* How measurements were made, as one canonical line ("warmup=5 iterations=20 ... seed=1"). Records
+ * with different lines must not be mixed in one file. */
+void manifest_settings_text(const struct manifest *manifest, char text[256]);
+
+#endif

@@ -1,0 +1,354 @@
+#include "manifest/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "manifest/exclusion.h"
+#include "base/units.h"
+
+/* A section's axes as places of an odometer: place 0 turns slowest. The shape comes first, in the
+ * order of the manifest's lines, then the series: the points of one shape stay together. */
+struct places {
+    const struct section *section;
+    size_t shape, count;                    /* places of the shape; of all */
+    int parameter[WORKLOAD_PARAMETERS_MAX]; /* of each place */
+    size_t at[WORKLOAD_PARAMETERS_MAX];     /* index of each place's current value */
+    struct config defaults;
+};
+
+/* A plan under construction, with a hash table over its items. */
+struct draft {
+    struct plan plan;
+    size_t *slots;               /* index of an item + 1; 0: free */
+    size_t slot_count;           /* a power of two, at least twice the items */
+    const struct section **last; /* by item: the section that asked for it last */
+};
+
+static bool place_before(const struct section *section, int a, int b)
+{
+    const struct parameter *parameters = section->workload->parameters;
+    if (parameters[a].series != parameters[b].series)
+        return parameters[b].series;
+    return section->axes[a].line < section->axes[b].line;
+}
+
+static struct places places_make(const struct section *section)
+{
+    struct places places = {.section = section, .defaults = config_default(section->workload)};
+    for (int i = 0; i < (int)section->workload->count; ++i) {
+        if (section->axes[i].count == 0)
+            continue;
+        size_t j = places.count++;
+        for (; j > 0 && place_before(section, i, places.parameter[j - 1]); --j)
+            places.parameter[j] = places.parameter[j - 1];
+        places.parameter[j] = i;
+        places.shape += !section->workload->parameters[i].series;
+    }
+    return places;
+}
+
+static size_t place_size(const struct places *places, size_t place)
+{
+    return places->section->axes[places->parameter[place]].count;
+}
+
+static bool product_next(struct places *places, size_t first, size_t end)
+{
+    for (size_t place = end; place-- > first;) {
+        if (++places->at[place] < place_size(places, place))
+            return true;
+        places->at[place] = 0;
+    }
+    return false;
+}
+
+/* All places of more than one value turn together. */
+static bool zip_next(struct places *places)
+{
+    bool more = false;
+    for (size_t place = 0; place < places->shape; ++place) {
+        if (place_size(places, place) == 1)
+            continue;
+        places->at[place] = (places->at[place] + 1) % place_size(places, place);
+        more = places->at[place] != 0;
+    }
+    return more;
+}
+
+/* The first place's values behind its default, then the next place's; all others are at theirs. */
+static bool one_at_a_time_next(struct places *places)
+{
+    size_t place = 0;
+    while (place < places->shape && places->at[place] == 0)
+        ++place;
+    place = place == places->shape ? 0 : place;
+    for (; place < places->shape; ++place) {
+        if (++places->at[place] < place_size(places, place))
+            return true;
+        places->at[place] = 0;
+    }
+    return false;
+}
+
+static bool shape_next(struct places *places)
+{
+    switch (places->section->vary) {
+    case VARY_ZIP:
+        return zip_next(places);
+    case VARY_ONE_AT_A_TIME:
+        return one_at_a_time_next(places);
+    default:
+        return product_next(places, 0, places->shape);
+    }
+}
+
+static bool places_next(struct places *places)
+{
+    return product_next(places, places->shape, places->count) || shape_next(places);
+}
+
+/* UINT64_MAX stands for that and for more. */
+static uint64_t product(uint64_t a, uint64_t b)
+{
+    uint64_t result;
+    return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    uint64_t result;
+    return __builtin_add_overflow(a, b, &result) ? UINT64_MAX : result;
+}
+
+/* How many configurations the section has, before any is excluded. */
+static uint64_t section_count(const struct section *section)
+{
+    struct places places = places_make(section);
+    uint64_t shapes = 1, series = 1;
+    for (size_t place = 0; place < places.shape; ++place) {
+        uint64_t size = place_size(&places, place);
+        if (section->vary == VARY_PRODUCT)
+            shapes = product(shapes, size);
+        else if (section->vary == VARY_ONE_AT_A_TIME)
+            shapes += size - 1;
+        else if (size > shapes)
+            shapes = size;
+    }
+    for (size_t place = places.shape; place < places.count; ++place)
+        series = product(series, place_size(&places, place));
+    return product(shapes, series);
+}
+
+static enum status manifest_count(const struct manifest *manifest, uint64_t *count,
+                                  struct error *error)
+{
+    uint64_t total = 0, most = 0;
+    const struct section *largest = NULL;
+    for (size_t i = 0; i < manifest->section_count; ++i) {
+        uint64_t n = section_count(&manifest->sections[i]);
+        total = sum(total, n);
+        if (n > most) {
+            most = n;
+            largest = &manifest->sections[i];
+        }
+    }
+    if (total > manifest->sweep.max_configurations) {
+        char text[32];
+        snprintf(text, sizeof text, total == UINT64_MAX ? "more than 1.8e19" : "%llu",
+                 (unsigned long long)total);
+        return error_set(error, STATUS_USAGE,
+                         "%s:%d: %s configurations, most of them from [%s %s]; allowed: "
+                         "max_configurations = %llu, which [sweep] can raise",
+                         manifest->path, largest->line, text, largest->workload->name,
+                         largest->label, (unsigned long long)manifest->sweep.max_configurations);
+    }
+    *count = total;
+    return STATUS_OK;
+}
+
+static struct config config_at(const struct places *places)
+{
+    struct config config = places->defaults;
+    for (size_t place = 0; place < places->count; ++place) {
+        int parameter = places->parameter[place];
+        config.values[parameter] = places->section->axes[parameter].values[places->at[place]];
+    }
+    return config;
+}
+
+static bool config_excluded(const struct config *config, const struct section *section)
+{
+    for (size_t i = 0; i < section->exclusion_count; ++i)
+        if (exclusion_holds(&section->exclusions[i], config))
+            return true;
+    return false;
+}
+
+/* The slot of the item with this hash, or the free one where it belongs. */
+static size_t *slot_find(const struct draft *draft, const char *hash)
+{
+    char digits[17];
+    snprintf(digits, sizeof digits, "%.16s", hash);
+    size_t slot = (size_t)strtoull(digits, NULL, 16);
+    for (;; ++slot) {
+        size_t *found = &draft->slots[slot & (draft->slot_count - 1)];
+        if (*found == 0 || strcmp(draft->plan.items[*found - 1].hash, hash) == 0)
+            return found;
+    }
+}
+
+static enum status label_append(struct plan_item *item, const char *label, struct error *error)
+{
+    char *joined;
+    if (asprintf(&joined, "%s %s", item->label, label) < 0)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    free(item->label);
+    item->label = joined;
+    return STATUS_OK;
+}
+
+static enum status config_add(struct draft *draft, const struct section *section,
+                              const struct config *config, struct error *error)
+{
+    struct plan *plan = &draft->plan;
+    struct plan_item item = {.config = *config};
+    struct error unused;
+    config_hash(config, item.hash);
+    size_t *slot = slot_find(draft, item.hash);
+    if (*slot) {
+        size_t i = *slot - 1;
+        bool again = draft->last[i] == section;
+        plan->merged += 1;
+        draft->last[i] = section;
+        return again ? STATUS_OK : label_append(&plan->items[i], section->label, error);
+    }
+    item.label = strdup(section->label);
+    if (!item.label)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    if (config_check(config, &unused) == STATUS_OK)
+        item.cost = config_cost(config);
+    draft->last[plan->count] = section;
+    plan->items[plan->count++] = item;
+    *slot = plan->count;
+    return STATUS_OK;
+}
+
+static enum status section_add(struct draft *draft, const struct section *section,
+                               struct error *error)
+{
+    struct places places = places_make(section);
+    enum status status = STATUS_OK;
+    do {
+        struct config config = config_at(&places);
+        if (config_excluded(&config, section))
+            draft->plan.excluded += 1;
+        else
+            status = config_add(draft, section, &config, error);
+    } while (status == STATUS_OK && places_next(&places));
+    return status;
+}
+
+static enum status draft_make(uint64_t count, struct draft *draft, struct error *error)
+{
+    struct draft made = {.slot_count = 2};
+    while (made.slot_count < 2 * count)
+        made.slot_count *= 2;
+    made.plan.items = calloc(count + 1, sizeof *made.plan.items);
+    made.slots = calloc(made.slot_count, sizeof *made.slots);
+    made.last = calloc(count + 1, sizeof *made.last);
+    *draft = made;
+    return made.plan.items && made.slots && made.last
+               ? STATUS_OK
+               : error_set(error, STATUS_SYSTEM, "no memory for %llu configurations",
+                           (unsigned long long)count);
+}
+
+static void plan_clear(struct plan *plan)
+{
+    for (size_t i = 0; i < plan->count; ++i)
+        free(plan->items[i].label);
+    free(plan->items);
+}
+
+static enum status draft_fill(struct draft *draft, const struct manifest *manifest,
+                              struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < manifest->section_count && status == STATUS_OK; ++i)
+        status = section_add(draft, &manifest->sections[i], error);
+    if (status == STATUS_OK && draft->plan.count == 0 && draft->plan.excluded > 0)
+        status = error_set(error, STATUS_USAGE, "%s: exclude leaves none of %zu configurations",
+                           manifest->path, draft->plan.excluded);
+    return status;
+}
+
+enum status plan_create(const struct manifest *manifest, struct plan **plan, struct error *error)
+{
+    struct draft draft = {.slots = NULL};
+    uint64_t count = 0;
+    enum status status = manifest_count(manifest, &count, error);
+    if (status)
+        return status;
+    struct plan *created = malloc(sizeof *created);
+    status = created ? draft_make(count, &draft, error)
+                     : error_set(error, STATUS_SYSTEM, "out of memory");
+    if (status == STATUS_OK)
+        status = draft_fill(&draft, manifest, error);
+    free(draft.slots);
+    free(draft.last);
+    if (status) {
+        plan_clear(&draft.plan);
+        free(created);
+        return status;
+    }
+    *created = draft.plan;
+    *plan = created;
+    return STATUS_OK;
+}
+
+void plan_destroy(struct plan *plan)
+{
+    if (!plan)
+        return;
+    plan_clear(plan);
+    free(plan);
+}
+
+/* False if the item cannot exist. */
+static bool item_print(const struct plan_item *item, int label_width, FILE *stream)
+{
+    char text[WORKLOAD_TEXT], flops[UNITS_TEXT], bytes[UNITS_TEXT], memory[UNITS_TEXT];
+    struct error reason;
+    bool exists = config_check(&item->config, &reason) == STATUS_OK;
+    units_format(exists ? item->cost.flops : NAN, "FLOP", flops);
+    units_format(exists ? item->cost.bytes : NAN, "B", bytes);
+    units_format(exists ? item->cost.memory : NAN, "B", memory);
+    config_format(&item->config, text);
+    fprintf(stream, "%.12s  %11s  %9s  %9s  %-*s  %s", item->hash, flops, bytes, memory,
+            label_width, item->label, text);
+    fprintf(stream, exists ? "\n" : "  (skipped: %s)\n", reason.text);
+    return exists;
+}
+
+void plan_print(const struct plan *plan, FILE *stream)
+{
+    if (plan->count == 0) {
+        fputs("configurations: 0; only the roofs of each device will be measured\n", stream);
+        return;
+    }
+    int label_width = (int)strlen("label");
+    size_t skipped = 0;
+    for (size_t i = 0; i < plan->count; ++i) {
+        int width = (int)strlen(plan->items[i].label);
+        label_width = width > label_width ? width : label_width;
+    }
+    fprintf(stream, "%-12s  %11s  %9s  %9s  %-*s  %s\n", "hash", "FLOPs", "bytes", "memory",
+            label_width, "label", "configuration");
+    for (size_t i = 0; i < plan->count; ++i)
+        skipped += !item_print(&plan->items[i], label_width, stream);
+    fprintf(stream,
+            "configurations: %zu (%zu cannot exist and will be skipped), excluded: %zu, "
+            "repetitions merged: %zu\n",
+            plan->count, skipped, plan->excluded, plan->merged);
+}

@@ -1,0 +1,121 @@
+#include "manifest/section.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "manifest/axis.h"
+#include "manifest/exclusion.h"
+#include "manifest/settings.h"
+#include "base/words.h"
+
+static const char *const vary_words[] = {"product", "zip", "one-at-a-time", NULL};
+
+static enum status vary_take(struct section *section, const char *text, struct error *error)
+{
+    int index;
+    enum status status = words_parse(vary_words, text, &index, error);
+    if (status)
+        error_prefix(error, "vary");
+    else
+        section->vary = (enum vary)index;
+    return status;
+}
+
+static enum status exclude_take(struct section *section, const char *text, struct error *error)
+{
+    enum status status = exclusions_parse(section->workload, text, &section->exclusions,
+                                          &section->exclusion_count, error);
+    if (status)
+        error_prefix(error, "exclude");
+    return status;
+}
+
+enum status section_take(struct section *section, const struct ini_line *line, struct error *error)
+{
+    enum { VARY, EXCLUDE, PARAMETERS };
+    const struct workload *workload = section->workload;
+    const char *keys[PARAMETERS + WORKLOAD_PARAMETERS_MAX + 1] = {"vary", "exclude"};
+    for (size_t i = 0; i < workload->count; ++i)
+        keys[PARAMETERS + i] = workload->parameters[i].name;
+    int key = words_find(keys, line->key), parameter = key - PARAMETERS;
+    if (key < 0)
+        return ini_line_unknown(line, keys, settings_group_of(line->key), error);
+    int *noted = key == VARY      ? &section->vary_line
+                 : key == EXCLUDE ? &section->exclude_line
+                                  : &section->axes[parameter].line;
+    enum status status = ini_line_first(line, noted, error);
+    if (status)
+        return status;
+    if (key == VARY)
+        return vary_take(section, line->value, error);
+    if (key == EXCLUDE)
+        return exclude_take(section, line->value, error);
+    return axis_parse(&workload->parameters[parameter], line->value, &section->axes[parameter],
+                      error);
+}
+
+/* How many values an axis of the shape has; 0 for a series, and for one that is not in the section.
+ */
+static size_t shape_count(const struct section *section, size_t parameter)
+{
+    return section->workload->parameters[parameter].series ? 0 : section->axes[parameter].count;
+}
+
+static enum status zip_check(const struct section *section, const char *path, struct error *error)
+{
+    const struct parameter *parameters = section->workload->parameters;
+    size_t first = section->workload->count;
+    for (size_t i = 0; i < section->workload->count; ++i) {
+        if (shape_count(section, i) < 2)
+            continue;
+        if (first == section->workload->count)
+            first = i;
+        if (shape_count(section, i) != shape_count(section, first))
+            return error_set(
+                error, STATUS_USAGE,
+                "%s:%d: vary = zip: %s has %zu values and %s has %zu; allowed: lists of "
+                "one length, and single values",
+                path, section->axes[i].line, parameters[i].name, shape_count(section, i),
+                parameters[first].name, shape_count(section, first));
+    }
+    return STATUS_OK;
+}
+
+/* In a zip a value of the shape may well come twice: there it is the tuple that counts. */
+static enum status distinct_check(const struct section *section, const char *path,
+                                  struct error *error)
+{
+    for (size_t i = 0; i < section->workload->count; ++i) {
+        if (section->vary == VARY_ZIP && shape_count(section, i))
+            continue;
+        enum status status =
+            axis_distinct(&section->workload->parameters[i], &section->axes[i], error);
+        if (status) {
+            error_prefix(error, "%s:%d", path, section->axes[i].line);
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status section_finish(struct section *section, const char *path, const char *cache,
+                           struct error *error)
+{
+    enum status status = distinct_check(section, path, error);
+    if (status == STATUS_OK && section->vary == VARY_ZIP)
+        status = zip_check(section, path, error);
+    int parameter = workload_parameter(section->workload, "cache");
+    if (status || parameter < 0 || section->axes[parameter].count)
+        return status;
+    section->axes[parameter].line = INT_MAX;
+    return axis_parse(&section->workload->parameters[parameter], cache, &section->axes[parameter],
+                      error);
+}
+
+void section_clear(struct section *section)
+{
+    for (size_t i = 0; i < WORKLOAD_PARAMETERS_MAX; ++i)
+        axis_clear(&section->axes[i]);
+    exclusions_destroy(section->exclusions, section->exclusion_count);
+    free(section->label);
+}

@@ -1,0 +1,16 @@
+/* A workload section of the manifest, [conv2d LABEL]; struct section is in manifest.h. */
+#ifndef ROOFSWEEP_SECTION_H
+#define ROOFSWEEP_SECTION_H
+
+#include "manifest/ini_lines.h"
+#include "manifest/manifest.h"
+
+/* Sets one key: vary, exclude or a parameter. */
+enum status section_take(struct section *section, const struct ini_line *line, struct error *error);
+/* After the last line: checks the axes against each other, and gives a section that does not name
+ * `cache` the values in the text `cache`. "PATH:LINE: " is in front of the error. */
+enum status section_finish(struct section *section, const char *path, const char *cache,
+                           struct error *error);
+void section_clear(struct section *section);
+
+#endif

@@ -1,0 +1,33 @@
+/* The sections [sweep], [measure] and [peaks]: one const table of keys, defaults, and what excludes
+ * what. */
+#ifndef ROOFSWEEP_SETTINGS_H
+#define ROOFSWEEP_SETTINGS_H
+
+#include "manifest/ini_lines.h"
+#include "manifest/manifest.h"
+
+enum cache_choice { CACHE_HOT, CACHE_COLD, CACHE_BOTH };
+
+enum { SETTINGS_MAX = 32 };
+struct settings {
+    struct sweep_settings sweep;
+    struct measure_settings measure;
+    struct roof_request peaks;
+    char *reuse;             /* NULL: roofs are measured */
+    enum cache_choice cache; /* the axis of sections that do not name one */
+    int lines[SETTINGS_MAX]; /* where each key stands, 0: nowhere */
+};
+
+extern const char *const settings_groups[]; /* "sweep", "measure", "peaks", NULL */
+
+/* Everything at its default; title, output and reuse NULL, and the caller's to free. */
+struct settings settings_default(void);
+/* Sets one key; `group` is an index into settings_groups. */
+enum status settings_take(struct settings *settings, int group, const struct ini_line *line,
+                          struct error *error);
+/* Name of the group that a key is of; NULL: of none. */
+const char *settings_group_of(const char *key);
+/* After the last line: what goes together. "PATH:LINE: " is in front of the error. */
+enum status settings_finish(struct settings *settings, const char *path, struct error *error);
+
+#endif

@@ -1,0 +1,178 @@
+#include "model/field.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *member(const struct field *field, void *structure)
+{
+    return (char *)structure + field->offset;
+}
+
+static const void *const_member(const struct field *field, const void *structure)
+{
+    return (const char *)structure + field->offset;
+}
+
+/* The names of the elements of a FIELD_LEVELS or FIELD_PRECISIONS, and how many there are. */
+static size_t element_count(const struct field *field)
+{
+    return field->type == FIELD_LEVELS ? LEVEL_COUNT : PRECISION_COUNT;
+}
+
+static const char *element_name(const struct field *field, size_t i)
+{
+    return field->type == FIELD_LEVELS ? memory_level_name[i] : precision_info[i].name;
+}
+
+void fields_clear(const struct field *table, void *structure)
+{
+    for (const struct field *field = table; field->name; ++field) {
+        void *at = member(field, structure);
+        if (field->type == FIELD_TEXT) {
+            memset(at, 0, field->size);
+        } else if (field->type == FIELD_INTEGER || field->type == FIELD_FLAG) {
+            *(int64_t *)at = FIELD_MISSING;
+        } else {
+            size_t count = field->size / sizeof(double);
+            for (size_t i = 0; i < count; ++i)
+                ((double *)at)[i] = NAN;
+        }
+    }
+}
+
+static json_t *encode_elements(const struct field *field, const double *values)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < element_count(field); ++i)
+        if (isfinite(values[i]))
+            json_object_set_new(object, element_name(field, i), json_real(values[i]));
+    if (json_object_size(object) > 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+json_t *text_encode(const char *text)
+{
+    if (!*text)
+        return NULL;
+    json_t *string = json_string(text);
+    char *copy = string ? NULL : strdup(text);
+    if (!copy)
+        return string;
+    for (char *c = copy; *c; ++c)
+        if ((unsigned char)*c >= 0x80)
+            *c = '?';
+    string = json_string(copy);
+    free(copy);
+    return string;
+}
+
+/* NULL if the value is missing. */
+static json_t *encode_value(const struct field *field, const void *at)
+{
+    switch (field->type) {
+    case FIELD_TEXT:
+        return text_encode(at);
+    case FIELD_INTEGER:
+        return *(const int64_t *)at == FIELD_MISSING ? NULL : json_integer(*(const int64_t *)at);
+    case FIELD_FLAG:
+        return *(const int64_t *)at == FIELD_MISSING
+                   ? NULL
+                   : json_string(field->flags[*(const int64_t *)at]);
+    case FIELD_DOUBLE:
+        return isfinite(*(const double *)at) ? json_real(*(const double *)at) : NULL;
+    case FIELD_LEVELS:
+    case FIELD_PRECISIONS:
+    default:
+        return encode_elements(field, at);
+    }
+}
+
+json_t *fields_encode(const struct field *table, const void *structure)
+{
+    json_t *object = json_object();
+    for (const struct field *field = table; field->name; ++field) {
+        json_t *value = encode_value(field, const_member(field, structure));
+        if (value)
+            json_object_set_new(object, field->name, value);
+    }
+    return object;
+}
+
+static bool decode_text(const struct field *field, const json_t *value, char *at)
+{
+    if (!json_is_string(value))
+        return false;
+    const char *text = json_string_value(value);
+    size_t length = json_string_length(value);
+    if (length >= field->size)
+        length = field->size - 1;
+    while (length > 0 && (text[length] & 0xc0) == 0x80) /* no character is cut in two */
+        --length;
+    memcpy(at, text, length);
+    at[length] = '\0';
+    return true;
+}
+
+static bool decode_flag(const struct field *field, const json_t *value, int64_t *at)
+{
+    const char *text = json_string_value(value);
+    for (int64_t i = 0; text && field->flags[i]; ++i)
+        if (strcmp(field->flags[i], text) == 0) {
+            *at = i;
+            return true;
+        }
+    return false;
+}
+
+static bool decode_elements(const struct field *field, const json_t *value, double *at)
+{
+    if (!json_is_object(value))
+        return false;
+    for (size_t i = 0; i < element_count(field); ++i) {
+        const json_t *element = json_object_get(value, element_name(field, i));
+        if (element && !json_is_number(element))
+            return false;
+        if (element)
+            at[i] = json_number_value(element);
+    }
+    return true;
+}
+
+static bool decode_value(const struct field *field, const json_t *value, void *at)
+{
+    switch (field->type) {
+    case FIELD_TEXT:
+        return decode_text(field, value, at);
+    case FIELD_INTEGER:
+        *(int64_t *)at = (int64_t)json_integer_value(value);
+        return json_is_integer(value);
+    case FIELD_FLAG:
+        return decode_flag(field, value, at);
+    case FIELD_DOUBLE:
+        *(double *)at = json_number_value(value);
+        return json_is_number(value);
+    case FIELD_LEVELS:
+    case FIELD_PRECISIONS:
+    default:
+        return decode_elements(field, value, at);
+    }
+}
+
+enum status fields_decode(const struct field *table, const json_t *object, void *structure,
+                          struct error *error)
+{
+    if (!json_is_object(object))
+        return error_set(error, STATUS_SYSTEM, "not a JSON object");
+    fields_clear(table, structure);
+    for (const struct field *field = table; field->name; ++field) {
+        const json_t *value = json_object_get(object, field->name);
+        if (value && !decode_value(field, value, member(field, structure)))
+            return error_set(error, STATUS_SYSTEM, "'%s' has a value of the wrong type",
+                             field->name);
+    }
+    return STATUS_OK;
+}

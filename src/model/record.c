@@ -1,0 +1,304 @@
+#include "model/record.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const record_status_name[] = {"measured", "skipped", "failed", NULL};
+static const char *const no_yes[] = {"no", "yes", NULL};
+
+#define R(member, type, units, long_name) FIELD(struct record, member, type, units, long_name)
+const struct field record_fields[] = {
+    R(configuration, FIELD_TEXT, "1", "configuration, as its canonical text"),
+    R(config_hash, FIELD_TEXT, "1", "128-bit xxHash of the canonical text"),
+    R(label, FIELD_TEXT, "1", "labels of the manifest sections that ask for it"),
+    R(device_key, FIELD_TEXT, "1", "device that it was measured on"),
+    FIELD_OF_FLAGS(struct record, status, record_status_name, "outcome"),
+    R(error, FIELD_TEXT, "1", "reason why it was skipped or failed"),
+    R(attempts, FIELD_INTEGER, "1", "attempts made"),
+    R(start_time, FIELD_DOUBLE, "seconds since 1970-01-01T00:00:00Z", "start of the last attempt"),
+    R(wall_time, FIELD_DOUBLE, "s", "wall time of everything done for this configuration"),
+    R(job_id, FIELD_TEXT, "1", "job identifier of the batch system"),
+    R(implementation, FIELD_TEXT, "1", "implementation that ran"),
+    R(algorithm, FIELD_TEXT, "1", "algorithm that the library used"),
+    R(math, FIELD_TEXT, "1", "math mode of the library"),
+    FIELD_OF_FLAGS(struct record, unit, unit_name, "unit whose peak is the compute roof"),
+    R(workspace, FIELD_DOUBLE, "byte", "workspace of the algorithm"),
+    R(time_median, FIELD_DOUBLE, "s", "time of one iteration, median"),
+    R(time_mean, FIELD_DOUBLE, "s", "time of one iteration, mean"),
+    R(time_stdev, FIELD_DOUBLE, "s", "time of one iteration, sample standard deviation"),
+    R(time_min, FIELD_DOUBLE, "s", "time of one iteration, minimum"),
+    R(time_max, FIELD_DOUBLE, "s", "time of one iteration, maximum"),
+    R(host_time, FIELD_DOUBLE, "s", "host time to enqueue one iteration"),
+    R(profiler_ratio, FIELD_DOUBLE, "1",
+      "device time of known kernels with the idle profiler in the process, over that without"),
+    R(samples, FIELD_INTEGER, "1", "timed iterations"),
+    R(converged, FIELD_INTEGER, "1", "adaptive rule: 1 converged, 0 max_time came first"),
+    R(launches, FIELD_INTEGER, "1", "kernel launches in one iteration (CPU: OpenMP regions)"),
+    R(busy_time, FIELD_DOUBLE, "s", "sum of the kernels' own times in one traced iteration"),
+    R(flops_model, FIELD_DOUBLE, "1", "floating-point operations of one iteration, as modelled"),
+    R(bytes_model, FIELD_DOUBLE, "byte", "compulsory traffic of one iteration, as modelled"),
+    R(footprint, FIELD_DOUBLE, "byte", "size of all tensors, without workspace"),
+    R(flops_counted, FIELD_DOUBLE, "1", "floating-point operations of one iteration, as counted"),
+    R(bytes_counted, FIELD_LEVELS, "byte", "traffic of one iteration, as counted"),
+    R(flops_vector, FIELD_PRECISIONS, "1", "of flops_counted, those of the vector units"),
+    R(flops_tensor, FIELD_PRECISIONS, "1", "of flops_counted, those of the tensor units"),
+    R(bytes_read, FIELD_LEVELS, "byte", "of bytes_counted, those read"),
+    R(bytes_written, FIELD_LEVELS, "byte", "of bytes_counted, those written"),
+    R(counters, FIELD_TEXT, "1", "outcome of the hardware counters"),
+    R(sm_clock, FIELD_DOUBLE, "s-1", "multiprocessor clock during the timed loop"),
+    R(sm_clock_counted, FIELD_DOUBLE, "s-1",
+      "multiprocessor clock over the timed loop, from the device's own counters"),
+    R(memory_clock, FIELD_DOUBLE, "s-1", "memory clock during the timed loop"),
+    R(power, FIELD_DOUBLE, "W", "power draw during the timed loop"),
+    R(temperature, FIELD_DOUBLE, "K", "temperature during the timed loop"),
+    R(energy, FIELD_DOUBLE, "J", "energy used by the timed loop"),
+    R(throttle_reasons, FIELD_INTEGER, "1",
+      "clock event reasons during the timed loop, NVML bit mask"),
+    FIELD_OF_FLAGS(struct record, throttled, no_yes, "power or heat held the clock down"),
+    R(verify_error, FIELD_DOUBLE, "1", "relative error against the fp64 reference, 2-norm"),
+    R(verify_tolerance, FIELD_DOUBLE, "1", "largest relative error taken as right"),
+    R(verify_elements, FIELD_INTEGER, "1", "result elements compared"),
+    {0},
+};
+
+#define K(member, type, units, long_name) FIELD(struct kernel, member, type, units, long_name)
+const struct field kernel_fields[] = {
+    K(name, FIELD_TEXT, "1", "kernel name, demangled"),
+    K(count, FIELD_INTEGER, "1", "launches in one iteration"),
+    K(time, FIELD_DOUBLE, "s", "time of all its launches in one traced iteration"),
+    K(grid_x, FIELD_INTEGER, "1", "grid size, x, in blocks"),
+    K(grid_y, FIELD_INTEGER, "1", "grid size, y, in blocks"),
+    K(grid_z, FIELD_INTEGER, "1", "grid size, z, in blocks"),
+    K(block_x, FIELD_INTEGER, "1", "block size, x, in threads"),
+    K(block_y, FIELD_INTEGER, "1", "block size, y, in threads"),
+    K(block_z, FIELD_INTEGER, "1", "block size, z, in threads"),
+    K(registers, FIELD_INTEGER, "1", "registers of a thread"),
+    K(static_shared, FIELD_INTEGER, "byte", "static shared memory of a block"),
+    K(dynamic_shared, FIELD_INTEGER, "byte", "dynamic shared memory of a block"),
+    K(flops_counted, FIELD_DOUBLE, "1",
+      "floating-point operations of all its launches, as counted"),
+    K(bytes_counted, FIELD_LEVELS, "byte", "traffic of all its launches, as counted"),
+    {0},
+};
+
+#define D(member, type, units, long_name) FIELD(struct device, member, type, units, long_name)
+const struct field device_fields[] = {
+    D(key, FIELD_TEXT, "1", "session and rank that opened the device"),
+    D(kind, FIELD_TEXT, "1", "cuda or cpu"),
+    D(hostname, FIELD_TEXT, "1", "host"),
+    D(uuid, FIELD_TEXT, "1", "UUID of the GPU, or host and cores"),
+    D(pci_id, FIELD_TEXT, "1", "PCI bus id"),
+    D(index, FIELD_INTEGER, "1", "device index as the process saw it"),
+    D(model, FIELD_TEXT, "1", "model"),
+    D(compute_capability, FIELD_TEXT, "1", "compute capability, or SIMD level of a CPU"),
+    D(multiprocessors, FIELD_INTEGER, "1", "multiprocessors, or cores"),
+    D(memory, FIELD_DOUBLE, "byte", "memory size"),
+    D(cache, FIELD_LEVELS, "byte", "cache capacity of the whole device"),
+    D(clock_max, FIELD_DOUBLE, "s-1", "highest multiprocessor or core clock"),
+    D(memory_clock_max, FIELD_DOUBLE, "s-1", "highest memory clock"),
+    D(power_limit, FIELD_DOUBLE, "W", "power cap"),
+    FIELD_OF_FLAGS(struct device, ecc, no_yes, "error correction"),
+    FIELD_OF_FLAGS(struct device, mig, no_yes, "multi-instance mode"),
+    FIELD_OF_FLAGS(struct device, cores_shared, no_yes, "another rank ran on the same cores"),
+    D(counters, FIELD_TEXT, "1", "whether its hardware counters can be read"),
+    D(driver_version, FIELD_TEXT, "1", "driver version"),
+    D(runtime_version, FIELD_TEXT, "1", "runtime version"),
+    D(library_version, FIELD_TEXT, "1", "version of the workload library"),
+    D(peak_bandwidth, FIELD_LEVELS, "byte s-1", "bandwidth roof: best measured"),
+    D(peak_vector, FIELD_PRECISIONS, "s-1", "compute roof: measured FLOP/s of the vector units"),
+    D(peak_tensor, FIELD_PRECISIONS, "s-1", "compute roof: measured FLOP/s of the tensor units"),
+    D(launch_overhead, FIELD_DOUBLE, "s",
+      "time from one empty kernel (CPU: OpenMP region) to the next"),
+    D(roofs_reused, FIELD_TEXT, "1", "file that the roofs were taken from, instead of measured"),
+    D(theory_bandwidth, FIELD_LEVELS, "byte s-1", "theoretical bandwidth at the nominal clock"),
+    D(theory_vector, FIELD_PRECISIONS, "s-1",
+      "theoretical FLOP/s of the vector units, nominal clock"),
+    D(theory_tensor, FIELD_PRECISIONS, "s-1",
+      "theoretical FLOP/s of the tensor units, nominal clock"),
+    {0},
+};
+
+void record_init(struct record *record)
+{
+    memset(record, 0, sizeof *record);
+    fields_clear(record_fields, record);
+}
+
+void record_clear(struct record *record)
+{
+    free(record->sample);
+    free(record->kernels);
+    record_init(record);
+}
+
+void record_set_config(struct record *record, const struct config *config)
+{
+    struct cost cost = config_cost(config);
+    config_format(config, record->configuration);
+    config_hash(config, record->config_hash);
+    record->flops_model = cost.flops;
+    record->bytes_model = cost.bytes;
+    record->footprint = cost.memory;
+}
+
+enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
+                               struct error *error)
+{
+    struct kernel *copy = malloc((count ? count : 1) * sizeof *copy);
+    if (!copy)
+        return error_set(error, STATUS_SYSTEM, "no memory for %zu kernels", count);
+    if (count)
+        memcpy(copy, kernels, count * sizeof *copy);
+    free(record->kernels);
+    record->kernels = copy;
+    record->kernel_count = count;
+    return STATUS_OK;
+}
+
+void device_init(struct device *device)
+{
+    memset(device, 0, sizeof *device);
+    fields_clear(device_fields, device);
+}
+
+json_t *record_encode(const struct record *record)
+{
+    json_t *object = fields_encode(record_fields, record);
+    json_t *samples = json_array(), *kernels = json_array();
+    for (size_t i = 0; i < record->sample_count; ++i)
+        json_array_append_new(samples, json_real(record->sample[i]));
+    for (size_t i = 0; i < record->kernel_count; ++i)
+        json_array_append_new(kernels, fields_encode(kernel_fields, &record->kernels[i]));
+    json_object_set_new(object, "sample", samples);
+    json_object_set_new(object, "kernels", kernels);
+    return object;
+}
+
+static enum status decode_samples(const json_t *array, struct record *record, struct error *error)
+{
+    size_t count = json_array_size(array);
+    if (count > RECORD_SAMPLES_MAX)
+        return error_set(error, STATUS_SYSTEM, "%zu samples; a record has %d at most", count,
+                         RECORD_SAMPLES_MAX);
+    record->sample = calloc(count ? count : 1, sizeof *record->sample);
+    if (!record->sample)
+        return error_set(error, STATUS_SYSTEM, "no memory for %zu samples", count);
+    record->sample_count = count;
+    for (size_t i = 0; i < count; ++i) {
+        const json_t *sample = json_array_get(array, i);
+        if (!json_is_number(sample))
+            return error_set(error, STATUS_SYSTEM, "a sample is no number");
+        record->sample[i] = json_number_value(sample);
+    }
+    return STATUS_OK;
+}
+
+static enum status decode_kernels(const json_t *array, struct record *record, struct error *error)
+{
+    size_t count = json_array_size(array);
+    record->kernels = calloc(count ? count : 1, sizeof *record->kernels);
+    if (!record->kernels)
+        return error_set(error, STATUS_SYSTEM, "no memory for %zu kernels", count);
+    record->kernel_count = count;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; ++i)
+        status = fields_decode(kernel_fields, json_array_get(array, i), &record->kernels[i], error);
+    return status;
+}
+
+enum status record_decode(const json_t *object, struct record *record, struct error *error)
+{
+    record_clear(record);
+    enum status status = fields_decode(record_fields, object, record, error);
+    if (status == STATUS_OK && record->status == FIELD_MISSING)
+        status = error_set(error, STATUS_SYSTEM, "a record without a status");
+    if (status == STATUS_OK)
+        status = decode_samples(json_object_get(object, "sample"), record, error);
+    if (status == STATUS_OK)
+        status = decode_kernels(json_object_get(object, "kernels"), record, error);
+    if (status)
+        record_clear(record);
+    return status;
+}
+
+const struct roof *device_roof(const struct device *device, const char *name, int64_t condition)
+{
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        if (device->roofs[i].condition == condition && strcmp(device->roofs[i].name, name) == 0)
+            return &device->roofs[i];
+    return NULL;
+}
+
+void device_add_roof(struct device *device, const struct roof *roof)
+{
+    const struct roof *same = device_roof(device, roof->name, roof->condition);
+    if (same)
+        device->roofs[same - device->roofs] = *roof;
+    else if (device->roof_count < ROOFS_MAX)
+        device->roofs[device->roof_count++] = *roof;
+}
+
+/* NaN is less than anything. */
+static void lift(double *peak, double value)
+{
+    *peak = fmax(*peak, value);
+}
+
+/* Bandwidths that the rows, measured while the others work, could never reach do not count. */
+static bool only_together(const struct device *device)
+{
+    bool together = false;
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        together |= device->roofs[i].condition == ROOF_TOGETHER && roof_usable(&device->roofs[i]);
+    return together && strcmp(device->kind, "cpu") == 0;
+}
+
+void device_set_peaks(struct device *device)
+{
+    bool shared = only_together(device);
+    double gap[] = {[ROOF_ALONE] = NAN, [ROOF_TOGETHER] = NAN};
+    for (int i = 0; i < LEVEL_COUNT; ++i)
+        device->peak_bandwidth[i] = NAN;
+    for (int i = 0; i < PRECISION_COUNT; ++i)
+        device->peak_vector[i] = device->peak_tensor[i] = NAN;
+    for (int64_t i = 0; i < device->roof_count; ++i) {
+        const struct roof *roof = &device->roofs[i];
+        int number = roof_kind_find(roof->name);
+        if (number < 0 || !roof_usable(roof))
+            continue;
+        const struct roof_kind *kind = &roof_kinds[number];
+        if (kind->level < LEVEL_COUNT && shared && roof->condition != ROOF_TOGETHER)
+            continue;
+        if (kind->level < LEVEL_COUNT)
+            lift(&device->peak_bandwidth[kind->level], roof->bandwidth);
+        else if (kind->measure == ROOF_COMPUTE)
+            lift(kind->unit == UNIT_VECTOR ? &device->peak_vector[kind->precision]
+                                           : &device->peak_tensor[kind->precision],
+                 roof->performance);
+        else if (strcmp(kind->name, "launch gap") == 0)
+            gap[roof->condition == ROOF_TOGETHER] = roof->time;
+    }
+    device->launch_overhead = isnan(gap[ROOF_ALONE]) ? gap[ROOF_TOGETHER] : gap[ROOF_ALONE];
+}
+
+json_t *device_encode(const struct device *device)
+{
+    json_t *object = fields_encode(device_fields, device), *roofs = json_array();
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        json_array_append_new(roofs, fields_encode(roof_fields, &device->roofs[i]));
+    json_object_set_new(object, "roofs", roofs);
+    return object;
+}
+
+enum status device_decode(const json_t *object, struct device *device, struct error *error)
+{
+    const json_t *roofs = json_object_get(object, "roofs");
+    device_init(device);
+    enum status status = fields_decode(device_fields, object, device, error);
+    for (size_t i = 0; i < json_array_size(roofs) && i < ROOFS_MAX && status == STATUS_OK; ++i) {
+        status = fields_decode(roof_fields, json_array_get(roofs, i), &device->roofs[i], error);
+        device->roof_count += status == STATUS_OK;
+    }
+    return status;
+}

@@ -1,0 +1,73 @@
+#include "model/roofline.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+const char *const roofline_bound_name[] = {"compute", "bandwidth", "overhead", "unknown", NULL};
+
+double roofline_balance(double peak, double bandwidth)
+{
+    return peak / bandwidth;
+}
+
+double roofline_peak(double multiprocessors, double fma_per_clock, double clock)
+{
+    return multiprocessors * fma_per_clock * clock * 2;
+}
+
+/* min(P, AI * W, F / (n * L)). What does not exist is no ceiling: bandwidth where no byte moves,
+ * and overhead where it was not measured (fmin passes over a NaN). */
+static double roof_of(const struct roofline_work *work, const struct roofline_roofs *roofs,
+                      double intensity, double overhead)
+{
+    double bandwidth_roof = isinf(intensity) ? INFINITY : intensity * roofs->bandwidth;
+    if (isnan(roofs->peak) || isnan(bandwidth_roof))
+        return NAN;
+    return fmin(fmin(roofs->peak, bandwidth_roof), work->flops / overhead);
+}
+
+/* The longer of the two is the run time, the shorter is scaled down by AI : M. Without FLOPs or
+ * without bytes one of them is nothing, whatever the balance. */
+static void split_time(double time, struct roofline *r)
+{
+    bool one_sided = r->intensity == 0 || isinf(r->intensity);
+    double share = one_sided ? r->intensity : r->intensity / r->balance;
+    r->compute_time = isnan(share) ? NAN : time * fmin(1, share);
+    r->bandwidth_time = isnan(share) ? NAN : time / fmax(1, share);
+}
+
+/* With a roof missing, what is known decides: T is never shorter than what it could be. */
+static bool below_overhead(const struct roofline_work *work, const struct roofline_roofs *roofs,
+                           double overhead)
+{
+    return work->time < overhead ||
+           (work->flops / roofs->peak < overhead && work->bytes / roofs->bandwidth < overhead);
+}
+
+static enum roofline_bound bound_of(const struct roofline_work *work,
+                                    const struct roofline_roofs *roofs, const struct roofline *r)
+{
+    if (below_overhead(work, roofs, r->overhead_time))
+        return BOUND_OVERHEAD;
+    if (isnan(r->compute_time) || isnan(r->bandwidth_time))
+        return BOUND_UNKNOWN;
+    return r->compute_time >= r->bandwidth_time ? BOUND_COMPUTE : BOUND_BANDWIDTH;
+}
+
+struct roofline roofline_evaluate(const struct roofline_work *work,
+                                  const struct roofline_roofs *roofs)
+{
+    struct roofline r = {
+        .intensity = work->flops / work->bytes,
+        .performance = work->flops / work->time,
+        .balance = roofline_balance(roofs->peak, roofs->bandwidth),
+        .overhead_time = work->launches * roofs->launch_overhead,
+    };
+    r.roof = roof_of(work, roofs, r.intensity, r.overhead_time);
+    r.fraction =
+        work->flops == 0 ? work->bytes / work->time / roofs->bandwidth : r.performance / r.roof;
+    split_time(work->time, &r);
+    r.bound = bound_of(work, roofs, &r);
+    return r;
+}

@@ -1,0 +1,248 @@
+#include "model/workload.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/units.h"
+#include "model/workloads/conv2d.h"
+#include "model/workloads/loop.h"
+#include "model/workloads/lstm.h"
+#include "model/workloads/matmul.h"
+
+/* clang-format off */
+/* Significand: the leading bit counts. Tolerances: inputs are exact and products are accumulated in
+ * fp32 or wider, so a right result is off by the rounding of what is stored, by the summation
+ * order, and by what Winograd, FFT and recurrent algorithms lose; a wrong element is off by far
+ * more. */
+const struct precision_info precision_info[PRECISION_COUNT] = {
+    [PRECISION_FP64] = {"fp64", 8, 53, 1e-12},
+    [PRECISION_FP32] = {"fp32", 4, 24, 1e-4},
+    [PRECISION_TF32] = {"tf32", 4, 11, 3e-3},
+    [PRECISION_FP16] = {"fp16", 2, 11, 5e-3},
+    [PRECISION_BF16] = {"bf16", 2, 8, 3e-2},
+    [PRECISION_FP8] = {"fp8", 1, 4, 1e-1},
+    [PRECISION_INT8] = {"int8", 1, 8, 0.0},
+};
+
+const char *const memory_level_name[LEVEL_COUNT] = {"dram", "l3", "l2", "l1"};
+
+const char *const workload_precisions[] = {"fp64", "fp32", "tf32", "fp16", "bf16", NULL};
+const char *const workload_caches[] = {"hot", "cold", NULL};
+/* clang-format on */
+
+const struct workload *const workloads[] = {&conv2d_workload,      &lstm_workload,
+                                            &matmul_workload,      &compute_loop_workload,
+                                            &shared_loop_workload, NULL};
+
+const struct workload *workload_find(const char *name)
+{
+    for (size_t i = 0; workloads[i]; ++i)
+        if (strcmp(workloads[i]->name, name) == 0)
+            return workloads[i];
+    return NULL;
+}
+
+int workload_parameter(const struct workload *workload, const char *name)
+{
+    for (size_t i = 0; i < workload->count; ++i)
+        if (strcmp(workload->parameters[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static void words_join(const char *const *words, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; words[i] && used < size; ++i)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", words[i]);
+}
+
+static enum status parse_number(const struct parameter *parameter, const char *text,
+                                int64_t *number, struct error *error)
+{
+    enum status status = units_integer(text, parameter->minimum, parameter->maximum, number, error);
+    if (status)
+        error_prefix(error, "%s", parameter->name);
+    return status;
+}
+
+static enum status parse_extent(const struct parameter *parameter, const char *text,
+                                struct value *value, struct error *error)
+{
+    const char *cross = strchr(text, 'x');
+    char rows[WORKLOAD_VALUE_TEXT];
+    size_t length = cross ? (size_t)(cross - text) : strlen(text);
+    struct value parsed = {0, 0};
+    enum status status = STATUS_USAGE;
+    if (length < sizeof rows) {
+        memcpy(rows, text, length);
+        rows[length] = '\0';
+        status = parse_number(parameter, rows, &parsed.first, error);
+        parsed.second = parsed.first;
+    }
+    if (status == STATUS_OK && cross)
+        status = parse_number(parameter, cross + 1, &parsed.second, error);
+    if (status)
+        return error_set(
+            error, status, "%s: '%s' is no extent; write 3 or 3x5, with numbers from %lld to %lld",
+            parameter->name, text, (long long)parameter->minimum, (long long)parameter->maximum);
+    *value = parsed;
+    return STATUS_OK;
+}
+
+static enum status parse_word(const struct parameter *parameter, const char *text,
+                              struct value *value, struct error *error)
+{
+    for (size_t i = 0; parameter->words[i]; ++i)
+        if (strcmp(parameter->words[i], text) == 0) {
+            *value = (struct value){(int64_t)i, 0};
+            return STATUS_OK;
+        }
+    char allowed[512];
+    words_join(parameter->words, allowed, sizeof allowed);
+    return error_set(error, STATUS_USAGE, "%s: '%s' is unknown; allowed: %s", parameter->name, text,
+                     allowed);
+}
+
+enum status parameter_parse(const struct parameter *parameter, const char *text,
+                            struct value *value, struct error *error)
+{
+    struct value number = {0, 0};
+    enum status status;
+    switch (parameter->kind) {
+    case PARAMETER_WORD:
+        return parse_word(parameter, text, value, error);
+    case PARAMETER_EXTENT:
+        return parse_extent(parameter, text, value, error);
+    case PARAMETER_PADDING:
+        if (strcmp(text, "same") == 0 || strcmp(text, "valid") == 0) {
+            *value = (struct value){text[0] == 's' ? PADDING_SAME : PADDING_VALID, 0};
+            return STATUS_OK;
+        }
+        status = parse_number(parameter, text, &number.first, error);
+        if (status)
+            error_set(error, status,
+                      "%s: '%s' is neither same, valid nor a number from %lld to %lld",
+                      parameter->name, text, (long long)parameter->minimum,
+                      (long long)parameter->maximum);
+        break;
+    case PARAMETER_INTEGER:
+    default:
+        status = parse_number(parameter, text, &number.first, error);
+    }
+    if (status == STATUS_OK)
+        *value = number;
+    return status;
+}
+
+void parameter_format(const struct parameter *parameter, struct value value,
+                      char text[WORKLOAD_VALUE_TEXT])
+{
+    if (parameter->kind == PARAMETER_WORD)
+        snprintf(text, WORKLOAD_VALUE_TEXT, "%s", parameter->words[value.first]);
+    else if (parameter->kind == PARAMETER_EXTENT && value.first != value.second)
+        snprintf(text, WORKLOAD_VALUE_TEXT, "%lldx%lld", (long long)value.first,
+                 (long long)value.second);
+    else if (parameter->kind == PARAMETER_PADDING && value.first < 0)
+        snprintf(text, WORKLOAD_VALUE_TEXT, "%s", value.first == PADDING_SAME ? "same" : "valid");
+    else
+        snprintf(text, WORKLOAD_VALUE_TEXT, "%lld", (long long)value.first);
+}
+
+struct config config_default(const struct workload *workload)
+{
+    struct config config = {.workload = workload};
+    struct error unused;
+    for (size_t i = 0; i < workload->count; ++i)
+        parameter_parse(&workload->parameters[i], workload->parameters[i].initial,
+                        &config.values[i], &unused);
+    return config;
+}
+
+const char *config_word(const struct config *config, const char *parameter)
+{
+    int i = workload_parameter(config->workload, parameter);
+    return i < 0 ? NULL : config->workload->parameters[i].words[config->values[i].first];
+}
+
+void config_format(const struct config *config, char text[WORKLOAD_TEXT])
+{
+    const struct workload *workload = config->workload;
+    size_t used = (size_t)snprintf(text, WORKLOAD_TEXT, "%s", workload->name);
+    for (size_t i = 0; i < workload->count; ++i) {
+        char value[WORKLOAD_VALUE_TEXT];
+        parameter_format(&workload->parameters[i], config->values[i], value);
+        used += (size_t)snprintf(text + used, WORKLOAD_TEXT - used, " %s=%s",
+                                 workload->parameters[i].name, value);
+    }
+}
+
+enum status config_parse(const char *text, struct config *config, struct error *error)
+{
+    char copy[WORKLOAD_TEXT], *rest = copy;
+    if (strlen(text) >= sizeof copy)
+        return error_set(error, STATUS_USAGE, "a configuration of %zu bytes is too long",
+                         strlen(text));
+    strcpy(copy, text);
+    const char *name = strsep(&rest, " ");
+    const struct workload *workload = workload_find(name);
+    if (!workload)
+        return error_set(error, STATUS_USAGE, "unknown workload '%s' in configuration '%s'", name,
+                         text);
+    struct config parsed = config_default(workload);
+    for (char *item; (item = strsep(&rest, " "));) {
+        char *equals = strchr(item, '=');
+        if (equals)
+            *equals = '\0';
+        int i = equals ? workload_parameter(workload, item) : -1;
+        if (i < 0)
+            return error_set(error, STATUS_USAGE, "'%s' is no parameter of %s", item, name);
+        enum status status =
+            parameter_parse(&workload->parameters[i], equals + 1, &parsed.values[i], error);
+        if (status)
+            return status;
+    }
+    *config = parsed;
+    return STATUS_OK;
+}
+
+void config_hash(const struct config *config, char hash[CONFIG_HASH_TEXT])
+{
+    char text[WORKLOAD_TEXT];
+    config_format(config, text);
+    XXH128_hash_t h = XXH3_128bits(text, strlen(text));
+    snprintf(hash, CONFIG_HASH_TEXT, "%016llx%016llx", (unsigned long long)h.high64,
+             (unsigned long long)h.low64);
+}
+
+enum status config_check(const struct config *config, struct error *error)
+{
+    const struct workload *workload = config->workload;
+    enum status status = workload->check ? workload->check(config, error) : STATUS_OK;
+    if (status)
+        return status;
+    /* Beyond this, sizes in elements could leave the range of int64_t. */
+    const double largest = 1e17;
+    double memory = config_cost(config).memory;
+    if (memory > largest)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "its tensors would take %.3g bytes; no device has that", memory);
+    return STATUS_OK;
+}
+
+struct cost config_cost(const struct config *config)
+{
+    return config->workload->cost(config);
+}
+
+struct value config_value(const struct config *config, const char *parameter)
+{
+    return config->values[workload_parameter(config->workload, parameter)];
+}
+
+enum precision config_precision(const struct config *config)
+{
+    return (enum precision)config_value(config, "precision").first;
+}

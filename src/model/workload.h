@@ -1,0 +1,141 @@
+/* What can be measured: workloads, with their parameters, validity and modelled cost, and
+ * configurations of them.
+ *
+ * Rank and workers share it. Everything is const data and pure functions: thread-safe, nothing to
+ * free. What one workload is stands in its file of workloads/; a new one is such a file and a row of
+ * the table in workload.c. */
+#ifndef ROOFSWEEP_WORKLOAD_H
+#define ROOFSWEEP_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum precision {
+    PRECISION_FP64,
+    PRECISION_FP32,
+    PRECISION_TF32, /* stored as fp32, multiplied with 10 bits of mantissa */
+    PRECISION_FP16,
+    PRECISION_BF16,
+    PRECISION_FP8,  /* e4m3; of roofs only, as int8: no workload has it yet */
+    PRECISION_INT8, /* its operations are no FLOPs, and are never added to them */
+    PRECISION_COUNT
+};
+
+struct precision_info {
+    const char *name;
+    size_t bytes;    /* of one stored element */
+    int significand; /* bits, the leading one included; inputs are drawn so that they fit exactly */
+    double tolerance; /* largest relative error of a right result, ||out - ref|| / ||ref|| */
+};
+extern const struct precision_info precision_info[PRECISION_COUNT];
+
+/* From far to near. A GPU has no l3. */
+enum memory_level { LEVEL_DRAM, LEVEL_L3, LEVEL_L2, LEVEL_L1, LEVEL_COUNT };
+extern const char *const memory_level_name[LEVEL_COUNT];
+
+enum parameter_kind {
+    PARAMETER_INTEGER, /* value.first */
+    PARAMETER_EXTENT,  /* "3" or "3x5": value.first rows, value.second columns */
+    PARAMETER_PADDING, /* "same", "valid" or a number: PADDING_SAME, PADDING_VALID or value.first */
+    PARAMETER_WORD     /* value.first is the index into words */
+};
+enum { PADDING_SAME = -1, PADDING_VALID = -2 };
+
+struct parameter {
+    const char *name;
+    enum parameter_kind kind;
+    bool series;              /* always crossed with the shape, whatever `vary` says */
+    int64_t minimum, maximum; /* inclusive; of numbers */
+    const char *const *words; /* NULL-terminated; of PARAMETER_WORD */
+    const char *initial;      /* default, as one would write it */
+    const char *help;         /* one line for --list, unit included */
+};
+
+struct value {
+    int64_t first, second; /* second is 0 unless the kind is PARAMETER_EXTENT */
+};
+
+enum { WORKLOAD_PARAMETERS_MAX = 20, WORKLOAD_VALUE_TEXT = 32, WORKLOAD_TEXT = 512 };
+
+struct config;
+
+/* Modelled cost of one iteration; the formulas and what they count stand in workloads/. */
+struct cost {
+    double flops; /* floating-point operations; a multiply-add is 2 */
+    double bytes; /* compulsory traffic: each input read once, each output written once */
+    /* bytes that must be allocated for the tensors, without the library's workspace */
+    double memory;
+};
+
+struct workload {
+    const char *name;
+    const struct parameter *parameters; /* sorted by name: the order of the canonical text */
+    size_t count;
+    const char *const *implementations; /* "NAME: what it is", NULL-terminated, for --list */
+    /* See config_check; NULL if every configuration can exist. */
+    enum status (*check)(const struct config *config, struct error *error);
+    struct cost (*cost)(const struct config *config);
+};
+
+/* A workload with one value for each parameter. Plain data; copy it freely. */
+struct config {
+    const struct workload *workload;
+    struct value values[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */
+};
+
+extern const struct workload *const workloads[];        /* NULL-terminated */
+const struct workload *workload_find(const char *name); /* NULL if there is none */
+
+/* Index of the parameter in workload->parameters, or -1. */
+int workload_parameter(const struct workload *workload, const char *name);
+
+/* Text to value and back, by kind, range and words. STATUS_USAGE names what is allowed. */
+enum status parameter_parse(const struct parameter *parameter, const char *text,
+                            struct value *value, struct error *error);
+void parameter_format(const struct parameter *parameter, struct value value,
+                      char text[WORKLOAD_VALUE_TEXT]);
+
+/* Rows of a table of parameters, those that workloads share among them, and the table's place in
+ * struct workload. */
+#define WORKLOAD_INTEGER(name, maximum, initial, help)                                             \
+    {                                                                                              \
+        name, PARAMETER_INTEGER, false, 1, maximum, NULL, initial, help                            \
+    }
+#define WORKLOAD_SERIES(name, words, initial, help)                                                \
+    {                                                                                              \
+        name, PARAMETER_WORD, true, 0, 0, words, initial, help                                     \
+    }
+#define WORKLOAD_CACHE                                                                             \
+    WORKLOAD_SERIES("cache", workload_caches, "hot", "cold: caches flushed before each iteration")
+#define WORKLOAD_TABLE(array) array, sizeof(array) / sizeof *(array)
+extern const char *const workload_precisions[], *const workload_caches[]; /* NULL-terminated */
+
+/* All parameters at their defaults. */
+struct config config_default(const struct workload *workload);
+
+/* The chosen word of a PARAMETER_WORD, e.g. config_word(c, "pass"); NULL if there is no such
+ * parameter. */
+const char *config_word(const struct config *config, const char *parameter);
+
+/* The canonical text, "conv2d algorithm=auto batch=16 ...", parameters sorted by name. It is what
+ * the identity of a configuration is computed from, so its form must never change. */
+void config_format(const struct config *config, char text[WORKLOAD_TEXT]);
+enum status config_parse(const char *text, struct config *config, struct error *error);
+
+/* 128-bit xxHash (XXH3) of the canonical text, as 32 lower-case hexadecimal digits. */
+enum { CONFIG_HASH_TEXT = 33 };
+void config_hash(const struct config *config, char hash[CONFIG_HASH_TEXT]);
+
+/* STATUS_UNSUPPORTED with the reason if the configuration cannot exist (an output of no pixels,
+ * groups that do not divide the channels, ...). */
+enum status config_check(const struct config *config, struct error *error);
+struct cost config_cost(const struct config *config);
+enum precision config_precision(const struct config *config);
+
+/* Of a parameter that the workload has. */
+struct value config_value(const struct config *config, const char *parameter);
+
+#endif

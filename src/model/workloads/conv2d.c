@@ -1,0 +1,128 @@
+#include "model/workloads/conv2d.h"
+
+/* clang-format off */
+static const char *const layout_words[] = {"nhwc", "nchw", NULL};
+static const char *const conv2d_pass_words[] = {"forward", "backward-data", "backward-filter", NULL};
+static const char *const conv2d_implementation_words[] = {"auto", "cudnn", "im2col", "direct", NULL};
+static const char *const conv2d_algorithm_words[] = {
+    "auto", "implicit-gemm", "implicit-precomp-gemm", "gemm",   "direct", "fft", "fft-tiling",
+    "winograd", "winograd-nonfused", "algo-0", "algo-1", "algo-3", "graph", NULL};
+
+static const struct parameter conv2d_parameters[] = {
+    WORKLOAD_SERIES("algorithm", conv2d_algorithm_words, "auto", "the library's; auto: fastest as measured"),
+    WORKLOAD_INTEGER("batch", 1048576, "16", "images"),
+    WORKLOAD_CACHE,
+    WORKLOAD_INTEGER("channels", 1048576, "64", "input channels"),
+    WORKLOAD_INTEGER("dilation", 1024, "1", "pixels from one kernel element to the next"),
+    WORKLOAD_INTEGER("filters", 1048576, "64", "output channels"),
+    WORKLOAD_INTEGER("groups", 1048576, "1", "channel groups; must divide channels and filters"),
+    WORKLOAD_INTEGER("height", 65536, "112", "input pixels"),
+    WORKLOAD_SERIES("implementation", conv2d_implementation_words, "auto", "auto: the device's best library"),
+    {"kernel", PARAMETER_EXTENT, false, 1, 1024, NULL, "3", "pixels, height or heightxwidth"},
+    WORKLOAD_SERIES("layout", layout_words, "nhwc", "order of the tensors' dimensions"),
+    {"padding", PARAMETER_PADDING, false, 0, 1024, NULL, "same",
+     "pixels on each side; same: half the kernel, valid: none"},
+    WORKLOAD_SERIES("pass", conv2d_pass_words, "forward", "what is computed"),
+    WORKLOAD_SERIES("precision", workload_precisions, "fp32", "of the tensors and the multiplications"),
+    WORKLOAD_INTEGER("stride", 1024, "2", "pixels"),
+    WORKLOAD_INTEGER("width", 65536, "112", "input pixels"),
+};
+/* clang-format on */
+
+static const char *const conv2d_implementations[] = {
+    "cudnn: NVIDIA cuDNN, on CUDA devices",
+    "im2col: im2col and CBLAS, on CPUs",
+    "direct: the definition in nested loops, on CPUs",
+    NULL,
+};
+
+static int64_t padding_resolve(int64_t padding, int64_t extent)
+{
+    return padding == PADDING_SAME ? extent / 2 : padding == PADDING_VALID ? 0 : padding;
+}
+
+static int64_t output_extent(int64_t input, int64_t padding, int64_t extent, int64_t stride)
+{
+    int64_t room = input + 2 * padding - extent;
+    return room < 0 ? 0 : room / stride + 1;
+}
+
+struct conv2d conv2d_from(const struct config *config)
+{
+    struct value kernel = config_value(config, "kernel");
+    int64_t padding = config_value(config, "padding").first;
+    struct conv2d s = {
+        .batch = config_value(config, "batch").first,
+        .height = config_value(config, "height").first,
+        .width = config_value(config, "width").first,
+        .channels = config_value(config, "channels").first,
+        .filters = config_value(config, "filters").first,
+        .kernel_height = kernel.first,
+        .kernel_width = kernel.second,
+        .stride = config_value(config, "stride").first,
+        .dilation = config_value(config, "dilation").first,
+        .groups = config_value(config, "groups").first,
+        .layout = (enum layout)config_value(config, "layout").first,
+        .precision = config_precision(config),
+        .pass = (enum conv2d_pass)config_value(config, "pass").first,
+        .implementation = config_word(config, "implementation"),
+        .algorithm = config_word(config, "algorithm"),
+        .cold = config_value(config, "cache").first != 0,
+    };
+    int64_t extent_height = s.dilation * (s.kernel_height - 1) + 1;
+    int64_t extent_width = s.dilation * (s.kernel_width - 1) + 1;
+    s.pad_height = padding_resolve(padding, extent_height);
+    s.pad_width = padding_resolve(padding, extent_width);
+    s.out_height = output_extent(s.height, s.pad_height, extent_height, s.stride);
+    s.out_width = output_extent(s.width, s.pad_width, extent_width, s.stride);
+    return s;
+}
+
+int64_t conv2d_x_size(const struct conv2d *s)
+{
+    return s->batch * s->height * s->width * s->channels;
+}
+
+int64_t conv2d_w_size(const struct conv2d *s)
+{
+    return s->filters * s->kernel_height * s->kernel_width * (s->channels / s->groups);
+}
+
+int64_t conv2d_y_size(const struct conv2d *s)
+{
+    return s->batch * s->out_height * s->out_width * s->filters;
+}
+
+static enum status conv2d_check(const struct config *config, struct error *error)
+{
+    struct conv2d s = conv2d_from(config);
+    if (s.channels % s.groups != 0 || s.filters % s.groups != 0)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "%lld groups do not divide %lld channels and %lld filters",
+                         (long long)s.groups, (long long)s.channels, (long long)s.filters);
+    if (s.out_height < 1 || s.out_width < 1)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "the output has no pixels: the kernel is larger than the padded input");
+    return STATUS_OK;
+}
+
+/* Multiplications with padding zeros count, as is usual: a library may or may not skip them. */
+static struct cost conv2d_cost(const struct config *config)
+{
+    struct conv2d s = conv2d_from(config);
+    double element = (double)precision_info[s.precision].bytes;
+    double x = (double)s.batch * (double)s.height * (double)s.width * (double)s.channels;
+    double w = (double)s.filters * (double)(s.kernel_height * s.kernel_width) *
+               ((double)s.channels / (double)s.groups);
+    double y = (double)s.batch * (double)s.out_height * (double)s.out_width * (double)s.filters;
+    double bytes = (x + w + y) * element;
+    return (struct cost){
+        .flops = 2.0 * (double)s.batch * (double)s.out_height * (double)s.out_width * w,
+        .bytes = bytes,
+        .memory = bytes,
+    };
+}
+
+const struct workload conv2d_workload = {
+    "conv2d", WORKLOAD_TABLE(conv2d_parameters), conv2d_implementations, conv2d_check, conv2d_cost,
+};

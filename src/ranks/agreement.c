@@ -1,0 +1,71 @@
+#include "ranks/agreement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum status agreement_reach(MPI_Comm comm, enum status own, struct error *error)
+{
+    int rank, size, first;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    int candidate = own == STATUS_OK ? size : rank;
+    MPI_Allreduce(&candidate, &first, 1, MPI_INT, MPI_MIN, comm);
+    if (first == size)
+        return STATUS_OK;
+    int status = (int)own;
+    MPI_Bcast(&status, 1, MPI_INT, first, comm);
+    struct error text = *error;
+    MPI_Bcast(text.text, sizeof text.text, MPI_CHAR, first, comm);
+    *error = text;
+    if (first != 0)
+        error_prefix(error, "rank %d", first);
+    return (enum status)status;
+}
+
+char *agreement_share_text(MPI_Comm comm, const char *text)
+{
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    unsigned long long length = rank == 0 ? strlen(text) : 0;
+    MPI_Bcast(&length, 1, MPI_UNSIGNED_LONG_LONG, 0, comm);
+    char *copy = malloc(length + 1);
+    if (!copy)
+        MPI_Abort(comm, 1);
+    if (rank == 0)
+        memcpy(copy, text, length);
+    MPI_Bcast(copy, (int)length, MPI_CHAR, 0, comm);
+    copy[length] = '\0';
+    return copy;
+}
+
+static bool same_gpu(const struct device *a, const struct device *b)
+{
+    return strcmp(a->kind, "cuda") == 0 && strcmp(b->kind, "cuda") == 0 &&
+           strcmp(a->hostname, b->hostname) == 0 && strcmp(a->uuid, b->uuid) == 0;
+}
+
+enum status agreement_check_devices(const struct device *devices, int count, struct error *error)
+{
+    for (int i = 0; i < count; ++i)
+        for (int j = 0; j < i; ++j)
+            if (same_gpu(&devices[i], &devices[j]))
+                return error_set(error, STATUS_DEVICE,
+                                 "ranks %d and %d would both measure GPU %s (PCI %s) of host %s; "
+                                 "start one rank per GPU, e.g. srun --ntasks-per-node=GPUS "
+                                 "--gpus-per-task=1, or let every rank see all GPUs of its node",
+                                 j, i, devices[i].uuid, devices[i].pci_id, devices[i].hostname);
+    return STATUS_OK;
+}
+
+enum status agreement_check_kinds(const struct device *devices, int count, struct error *error)
+{
+    for (int i = 1; i < count; ++i)
+        if (strcmp(devices[i].kind, devices[0].kind) != 0)
+            return error_set(
+                error, STATUS_DEVICE,
+                "rank 0 on %s has a %s device, but rank %d on %s a %s device, and they "
+                "would share out one list; mend the GPU, name one kind with --device, or "
+                "measure all on each with distribute = replicate",
+                devices[0].hostname, devices[0].kind, i, devices[i].hostname, devices[i].kind);
+    return STATUS_OK;
+}

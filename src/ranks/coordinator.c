@@ -1,0 +1,346 @@
+#include "ranks/coordinator.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ranks/progress.h"
+#include "model/protocol.h"
+#include "ranks/schedule.h"
+
+enum rank_state { RANK_PREPARING, RANK_IDLE, RANK_BUSY, RANK_LOST, RANK_GONE };
+
+struct rank {
+    enum rank_state state;
+    size_t item; /* of RANK_BUSY */
+};
+
+struct coordinator {
+    const struct manifest *manifest;
+    const struct plan *plan;
+    struct journal *journal;
+    struct mailbox *mailbox;
+    const struct log *log;
+    struct schedule *schedule;
+    struct progress *progress;
+    struct rank *ranks;
+    int rank_count;
+    unsigned char *losses; /* by plan item: devices that were lost while measuring it */
+    size_t failures;
+    size_t dropped; /* with replicate, configurations whose device was lost; of roofs, devices */
+    bool stopping;
+    enum status status;
+    struct error error;
+};
+
+/* Plan items by hash, to find an earlier record's. */
+struct entry {
+    const char *hash;
+    size_t item;
+};
+
+static int compare_hashes(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->hash, ((const struct entry *)b)->hash);
+}
+
+static struct entry *index_create(const struct plan *plan)
+{
+    struct entry *index = malloc(plan->count * sizeof *index);
+    for (size_t i = 0; index && i < plan->count; ++i)
+        index[i] = (struct entry){plan->items[i].hash, i};
+    if (index)
+        qsort(index, plan->count, sizeof *index, compare_hashes);
+    return index;
+}
+
+static const struct entry *index_find(const struct entry *index, size_t count, const char *hash)
+{
+    struct entry key = {hash, 0};
+    return bsearch(&key, index, count, sizeof key, compare_hashes);
+}
+
+static bool same_device(const struct device *a, const struct device *b)
+{
+    return strcmp(a->uuid, b->uuid) == 0 && strcmp(a->hostname, b->hostname) == 0;
+}
+
+/* Marks the record's item as done: for everyone, or with replicate for the rank that has its
+ * device. */
+static void mark_done(struct coordinator *coordinator, const struct coordinator_settings *settings,
+                      const struct record *record, size_t item)
+{
+    int64_t device = results_device(settings->earlier, record->device_key);
+    for (int rank = 0; rank < settings->ranks; ++rank)
+        if (!coordinator->manifest->sweep.replicate ||
+            (device >= 0 &&
+             same_device(&settings->earlier->devices[device], &settings->devices[rank])))
+            schedule_done(coordinator->schedule, rank, item);
+}
+
+static bool mark_earlier(struct coordinator *coordinator,
+                         const struct coordinator_settings *settings)
+{
+    const struct plan *plan = settings->plan;
+    struct entry *index = index_create(plan);
+    if (!index)
+        return false;
+    for (size_t i = 0; settings->earlier && i < settings->earlier->record_count; ++i) {
+        const struct record *record = &settings->earlier->records[i];
+        const struct entry *found = index_find(index, plan->count, record->config_hash);
+        if (found)
+            mark_done(coordinator, settings, record, found->item);
+    }
+    free(index);
+    return true;
+}
+
+size_t coordinator_missing(const struct plan *plan, const struct results *results)
+{
+    struct entry *index = index_create(plan);
+    bool *there = calloc(plan->count, sizeof *there);
+    size_t missing = plan->count;
+    for (size_t i = 0; index && there && i < results->record_count; ++i) {
+        const struct entry *found = index_find(index, plan->count, results->records[i].config_hash);
+        if (found && !there[found->item]) {
+            there[found->item] = true;
+            --missing;
+        }
+    }
+    free(there);
+    free(index);
+    return missing;
+}
+
+struct coordinator *coordinator_create(const struct coordinator_settings *settings,
+                                       struct journal *journal, struct mailbox *mailbox,
+                                       const struct log *log)
+{
+    struct coordinator *created = calloc(1, sizeof *created);
+    if (!created)
+        return NULL;
+    created->manifest = settings->manifest;
+    created->plan = settings->plan;
+    created->journal = journal;
+    created->mailbox = mailbox;
+    created->log = log;
+    created->rank_count = settings->ranks;
+    created->ranks = calloc((size_t)settings->ranks, sizeof *created->ranks);
+    created->schedule =
+        schedule_create(settings->plan, settings->ranks, settings->manifest->sweep.replicate);
+    created->losses = calloc(settings->plan->count, sizeof *created->losses);
+    if (created->ranks && created->losses && created->schedule && mark_earlier(created, settings)) {
+        size_t total = schedule_total(created->schedule);
+        size_t left = schedule_remaining(created->schedule);
+        created->progress = progress_create(log, total - left, total);
+        if (created->progress)
+            return created;
+    }
+    coordinator_destroy(created);
+    return NULL;
+}
+
+void coordinator_destroy(struct coordinator *coordinator)
+{
+    if (!coordinator)
+        return;
+    progress_destroy(coordinator->progress);
+    schedule_destroy(coordinator->schedule);
+    free(coordinator->losses);
+    free(coordinator->ranks);
+    free(coordinator);
+}
+
+/* The first reason counts. Everyone is told, the lost ranks too: they wait for it. */
+static void stop(struct coordinator *coordinator, enum status status, const char *why)
+{
+    struct error error;
+    if (coordinator->stopping)
+        return;
+    coordinator->stopping = true;
+    coordinator->status = error_set(&coordinator->error, status, "%s", why);
+    for (int rank = 0; rank < coordinator->rank_count; ++rank)
+        if (mailbox_send(coordinator->mailbox, rank, LETTER_STOP, "", &error))
+            abort(); /* out of memory: the others would wait for ever */
+}
+
+static void hand_out(struct coordinator *coordinator, int rank)
+{
+    struct rank *state = &coordinator->ranks[rank];
+    struct error error;
+    state->state = RANK_IDLE;
+    if (coordinator->stopping || !schedule_next(coordinator->schedule, rank, &state->item))
+        return;
+    struct request request = request_default(REQUEST_MEASURE);
+    request.measure = coordinator->manifest->measure;
+    request.seed = coordinator->manifest->sweep.seed;
+    config_format(&coordinator->plan->items[state->item].config, request.configuration);
+    char *line = request_encode(&request);
+    state->state = RANK_BUSY;
+    if (!line || mailbox_send(coordinator->mailbox, rank, LETTER_WORK, line, &error))
+        stop(coordinator, STATUS_SYSTEM, "no memory");
+    free(line);
+}
+
+static void stop_when_done(struct coordinator *coordinator)
+{
+    bool preparing = false, able = false;
+    for (int rank = 0; rank < coordinator->rank_count; ++rank) {
+        preparing |= coordinator->ranks[rank].state == RANK_PREPARING;
+        able |= coordinator->ranks[rank].state < RANK_LOST;
+    }
+    if (schedule_remaining(coordinator->schedule) == 0 && !preparing)
+        stop(coordinator, coordinator->dropped ? STATUS_DEVICE : STATUS_OK,
+             "a device was lost before it had measured everything; --resume measures the rest");
+    else if (!able)
+        stop(coordinator, STATUS_DEVICE, "no rank is left that has a usable device");
+}
+
+static void append(struct coordinator *coordinator, const char *kind, json_t *entry)
+{
+    struct error error;
+    if (journal_append(coordinator->journal, kind, entry, &error))
+        stop(coordinator, STATUS_SYSTEM, error.text);
+}
+
+/* Nothing is handed out while a rank measures its roofs: on shared cores or memory that would spoil
+ * both. */
+static void hand_out_when_prepared(struct coordinator *coordinator)
+{
+    for (int rank = 0; rank < coordinator->rank_count; ++rank)
+        if (coordinator->ranks[rank].state == RANK_PREPARING)
+            return;
+    for (int rank = 0; rank < coordinator->rank_count; ++rank)
+        if (coordinator->ranks[rank].state == RANK_IDLE)
+            hand_out(coordinator, rank);
+}
+
+static void take_device(struct coordinator *coordinator, const struct letter *letter)
+{
+    json_t *object = json_loads(letter->text, 0, NULL);
+    if (!object) {
+        stop(coordinator, STATUS_SYSTEM, "a rank sent a device description that is no JSON");
+        return;
+    }
+    append(coordinator, "device", object);
+    log_print(coordinator->log, LOG_DEBUG, "rank %d has measured its roofs", letter->from);
+    coordinator->ranks[letter->from].state = RANK_IDLE;
+    progress_start(coordinator->progress); /* the last one's roofs count */
+    hand_out_when_prepared(coordinator);
+}
+
+static void count_outcome(struct coordinator *coordinator, const struct record *record)
+{
+    int64_t most = coordinator->manifest->sweep.max_failures;
+    log_print(coordinator->log, LOG_DEBUG, "%s: %s%s%s", record->configuration,
+              record_status_name[record->status], record->error[0] ? ": " : "", record->error);
+    if (record->status == RECORD_FAILED)
+        ++coordinator->failures;
+    if (most >= 0 && coordinator->failures >= (size_t)most)
+        stop(coordinator, STATUS_FAILED, "as many configurations failed as max_failures allows");
+}
+
+/* Journals the record of a plan item and counts it as done for this rank. What a row is known by
+ * again is the plan's, whatever a worker says. */
+static void keep(struct coordinator *coordinator, int rank, size_t item, struct record *record)
+{
+    const struct plan_item *asked = &coordinator->plan->items[item];
+    snprintf(record->label, sizeof record->label, "%s", asked->label);
+    snprintf(record->config_hash, sizeof record->config_hash, "%s", asked->hash);
+    append(coordinator, "record", record_encode(record));
+    schedule_done(coordinator->schedule, rank, item);
+    count_outcome(coordinator, record);
+    progress_update(coordinator->progress, schedule_remaining(coordinator->schedule),
+                    coordinator->failures);
+}
+
+static void take_record(struct coordinator *coordinator, const struct letter *letter)
+{
+    struct record record;
+    struct error error;
+    struct rank *rank = &coordinator->ranks[letter->from];
+    json_t *object = json_loads(letter->text, 0, NULL);
+    record_init(&record);
+    if (rank->state != RANK_BUSY || record_decode(object, &record, &error)) {
+        stop(coordinator, STATUS_SYSTEM, "a rank sent something that is no record");
+    } else {
+        keep(coordinator, letter->from, rank->item, &record);
+        hand_out(coordinator, letter->from);
+    }
+    json_decref(object);
+    record_clear(&record);
+}
+
+/* What a lost rank was measuring goes to another, but a configuration that loses a second device is
+ * taken for the cause: it must not go through all of them. With replicate nothing goes to another. */
+static void suspect(struct coordinator *coordinator, const struct letter *letter)
+{
+    enum { LOSSES_MOST = 2 };
+    const struct rank *rank = &coordinator->ranks[letter->from];
+    if (coordinator->manifest->sweep.replicate || rank->state != RANK_BUSY ||
+        ++coordinator->losses[rank->item] < LOSSES_MOST)
+        return;
+    struct record record;
+    record_init(&record);
+    record_set_config(&record, &coordinator->plan->items[rank->item].config);
+    record.status = RECORD_FAILED;
+    snprintf(record.error, sizeof record.error,
+             "%d devices were lost while measuring it, the last: %s", LOSSES_MOST, letter->text);
+    keep(coordinator, letter->from, rank->item, &record);
+}
+
+static void take_loss(struct coordinator *coordinator, const struct letter *letter)
+{
+    log_print(coordinator->log, LOG_WARNING, "rank %d has lost its device, the others go on: %s",
+              letter->from, letter->text);
+    suspect(coordinator, letter);
+    coordinator->ranks[letter->from].state = RANK_LOST;
+    size_t total = schedule_total(coordinator->schedule);
+    schedule_lose(coordinator->schedule, letter->from);
+    coordinator->dropped += total - schedule_total(coordinator->schedule);
+    coordinator->dropped += coordinator->plan->count == 0; /* its roofs were all that was wanted */
+    hand_out_when_prepared(coordinator);
+}
+
+void coordinator_interrupt(struct coordinator *coordinator)
+{
+    stop(coordinator, STATUS_INTERRUPTED, "interrupted by a signal");
+}
+
+void coordinator_handle(struct coordinator *coordinator, const struct letter *letter)
+{
+    switch (letter->kind) {
+    case LETTER_DEVICE:
+        take_device(coordinator, letter);
+        break;
+    case LETTER_RECORD:
+        take_record(coordinator, letter);
+        break;
+    case LETTER_LOST:
+        take_loss(coordinator, letter);
+        break;
+    case LETTER_INTERRUPT:
+        coordinator_interrupt(coordinator);
+        break;
+    case LETTER_BYE:
+        coordinator->ranks[letter->from].state = RANK_GONE;
+        return;
+    case LETTER_WORK:
+    case LETTER_STOP:
+        return;
+    }
+    stop_when_done(coordinator);
+}
+
+bool coordinator_finished(const struct coordinator *coordinator)
+{
+    for (int rank = 0; rank < coordinator->rank_count; ++rank)
+        if (coordinator->ranks[rank].state != RANK_GONE)
+            return false;
+    return true;
+}
+
+enum status coordinator_status(const struct coordinator *coordinator, struct error *error)
+{
+    *error = coordinator->error;
+    return coordinator->status;
+}

@@ -1,0 +1,29 @@
+/* The roofs of all devices of a node, before the sweep begins.
+ *
+ * All devices find their best settings at once; then each measures its roofs alone, one after the
+ * other, while its neighbours idle; then all of one kind measure each roof together, from an agreed
+ * moment on, because devices of a node share power, cooling, and on CPUs the memory. A worker that
+ * is lost, or answers something else, over a roof is replaced; that roof is not tried again. */
+#ifndef ROOFSWEEP_NODE_ROOFS_H
+#define ROOFSWEEP_NODE_ROOFS_H
+
+#include <mpi.h>
+#include <signal.h>
+
+#include "ranks/executor.h"
+#include "base/log.h"
+
+struct node_roofs_settings {
+    struct roof_request request;
+    bool prove; /* by hardware counters */
+    bool skip;  /* this rank's device has its roofs already: it only waits for the others */
+};
+
+/* Collective over comm, blocking, without burning the cores that are being measured. Sets the
+ * executor's roofs; those that could not be measured say so. As soon as *interrupted is set on a rank
+ * of the node, all its ranks leave, with what they have. */
+void node_roofs_measure(MPI_Comm comm, struct executor *executor,
+                        const struct node_roofs_settings *settings,
+                        const volatile sig_atomic_t *interrupted, const struct log *log);
+
+#endif

@@ -1,0 +1,23 @@
+/* How far the sweep is, on standard error of rank 0: a bar on a terminal, now and then a plain line
+ * in a batch log. */
+#ifndef ROOFSWEEP_PROGRESS_H
+#define ROOFSWEEP_PROGRESS_H
+
+#include <stddef.h>
+
+#include "base/log.h"
+
+struct progress; /* the log stays the caller's */
+
+/* `done` of `total` were already there. NULL without memory. */
+struct progress *progress_create(const struct log *log, size_t done, size_t total);
+/* The first configuration is handed out now: the time left is reckoned from here. */
+void progress_start(struct progress *progress);
+/* `left`: what is still to do; it may grow smaller than total - done if a rank is lost. */
+void progress_update(struct progress *progress, size_t left, size_t failed);
+void progress_destroy(struct progress *progress); /* clears the bar; takes NULL */
+
+/* The pure part: "[#####...............]  12/48, 1 failed, 0:35 left" into text. */
+void progress_format(size_t done, size_t total, size_t failed, double seconds_left, char text[128]);
+
+#endif

@@ -1,0 +1,32 @@
+/* Which configuration is measured next, and on which rank. A pure data structure: no clock, no MPI.
+ *
+ * Longest first by modelled cost, so that the last ones to finish are short. Split: each item once,
+ * to whoever asks. Replicate: each item once for each rank. */
+#ifndef ROOFSWEEP_SCHEDULE_H
+#define ROOFSWEEP_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "manifest/plan.h"
+
+struct schedule;
+
+/* The plan is not kept. NULL without memory. */
+struct schedule *schedule_create(const struct plan *plan, int ranks, bool replicate);
+void schedule_destroy(struct schedule *schedule); /* takes NULL */
+
+/* The item (of this rank, with replicate) is done: it will not be handed out, or not again. */
+void schedule_done(struct schedule *schedule, int rank, size_t item);
+
+/* False if there is nothing to hand out to this rank now. */
+bool schedule_next(struct schedule *schedule, int rank, size_t *item);
+
+/* What this rank was given and has not done goes back, because the rank is lost. With replicate,
+ * what was still to come for this rank is given up. */
+void schedule_lose(struct schedule *schedule, int rank);
+
+size_t schedule_total(const struct schedule *schedule);     /* done, given out and to come */
+size_t schedule_remaining(const struct schedule *schedule); /* not done */
+
+#endif

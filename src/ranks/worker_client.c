@@ -1,0 +1,289 @@
+#include "ranks/worker_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+extern char **environ;
+
+enum { TAIL_MAX = 600, LINE_BYTES_MAX = 64 << 20 };
+
+/* s. A process dies of SIGKILL at once, unless it hangs in a driver: that one is left behind. */
+static const double end_patience = 1, kill_patience = 30;
+
+struct worker_client {
+    pid_t pid;
+    int requests; /* our end of the socket pair; also the replies */
+    int errors;   /* read end of its standard error; -1: it has closed it */
+    int echo;
+    char *buffer; /* what of the replies is not yet a line */
+    size_t length, capacity;
+    char tail[TAIL_MAX + 1]; /* end of its standard error */
+    size_t tail_length;
+    double timeout, deadline; /* s; deadline on CLOCK_MONOTONIC, 0: none */
+};
+
+static void close_if_open(int descriptor)
+{
+    if (descriptor >= 0)
+        close(descriptor);
+}
+
+/* A terminal and some batch systems send the signal that ends a sweep to all its processes. What it
+ * means for a worker is its rank's to decide, which ends it by SIGKILL. */
+static void block_signals(posix_spawnattr_t *attributes)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGUSR1);
+    posix_spawnattr_setsigmask(attributes, &set);
+    posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK);
+}
+
+/* The child inherits the affinity of the calling thread. */
+static int spawn_bound(const char *path, const cpu_set_t *cpus, posix_spawn_file_actions_t *actions,
+                       pid_t *pid)
+{
+    cpu_set_t own;
+    posix_spawnattr_t attributes;
+    char *const arguments[] = {(char *)path, NULL};
+    posix_spawnattr_init(&attributes);
+    block_signals(&attributes);
+    bool bound = cpus && sched_getaffinity(0, sizeof own, &own) == 0 &&
+                 sched_setaffinity(0, sizeof *cpus, cpus) == 0;
+    int failure = posix_spawn(pid, path, actions, &attributes, arguments, environ);
+    if (bound)
+        sched_setaffinity(0, sizeof own, &own);
+    posix_spawnattr_destroy(&attributes);
+    return failure;
+}
+
+static int spawn(const char *path, const cpu_set_t *cpus, int requests, int errors, pid_t *pid)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, requests, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, requests, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+    int failure = spawn_bound(path, cpus, &actions, pid);
+    posix_spawn_file_actions_destroy(&actions);
+    return failure;
+}
+
+enum status worker_client_start(const char *path, const cpu_set_t *cpus, int echo,
+                                struct worker_client **client, struct error *error)
+{
+    int sockets[2] = {-1, -1}, pipes[2] = {-1, -1};
+    struct worker_client *created = calloc(1, sizeof *created);
+    int failure = ENOMEM;
+    if (created) {
+        failure =
+            socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) || pipe2(pipes, O_CLOEXEC)
+                ? errno
+                : spawn(path, cpus, sockets[1], pipes[1], &created->pid);
+    }
+    close_if_open(sockets[1]);
+    close_if_open(pipes[1]);
+    if (failure) {
+        close_if_open(sockets[0]);
+        close_if_open(pipes[0]);
+        free(created);
+        return error_set(error, STATUS_SYSTEM, "cannot start %s: %s%s", path, strerror(failure),
+                         failure == ENOENT ? "; was it built, and is it beside roofsweep?" : "");
+    }
+    created->requests = sockets[0];
+    created->errors = pipes[0];
+    created->echo = echo;
+    fcntl(created->requests, F_SETFL, O_NONBLOCK);
+    fcntl(created->errors, F_SETFL, O_NONBLOCK);
+    *client = created;
+    return STATUS_OK;
+}
+
+/* False if it is still there after so many seconds. */
+static bool wait_for_end(struct worker_client *client, double seconds, int *status)
+{
+    double deadline = clock_monotonic() + seconds;
+    *status = 0;
+    while (waitpid(client->pid, status, WNOHANG) == 0) {
+        if (clock_monotonic() > deadline)
+            return false;
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    client->pid = 0;
+    return true;
+}
+
+static void kill_worker(struct worker_client *client)
+{
+    int unused;
+    if (client->pid == 0)
+        return;
+    kill(client->pid, SIGKILL);
+    wait_for_end(client, kill_patience, &unused);
+    client->pid = 0;
+}
+
+void worker_client_destroy(struct worker_client *client)
+{
+    if (!client)
+        return;
+    kill_worker(client);
+    close(client->requests);
+    close_if_open(client->errors);
+    free(client->buffer);
+    free(client);
+}
+
+void worker_client_send(struct worker_client *client, const char *line, double timeout)
+{
+    client->timeout = timeout;
+    client->deadline = clock_monotonic() + timeout;
+    /* Requests are shorter than a socket's buffer, so this is one write; a peer that is gone gives
+     * EPIPE, which the next step reports as the loss that it is. */
+    struct iovec parts[2] = {{(void *)line, strlen(line)}, {"\n", 1}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    while (sendmsg(client->requests, &message, MSG_NOSIGNAL) < 0 && errno == EINTR)
+        ;
+}
+
+static void tail_append(struct worker_client *client, const char *text, size_t length)
+{
+    if (length > TAIL_MAX) {
+        text += length - TAIL_MAX;
+        length = TAIL_MAX;
+    }
+    size_t keep = client->tail_length;
+    if (keep + length > TAIL_MAX)
+        keep = TAIL_MAX - length;
+    memmove(client->tail, client->tail + client->tail_length - keep, keep);
+    memcpy(client->tail + keep, text, length);
+    client->tail_length = keep + length;
+    client->tail[client->tail_length] = '\0';
+}
+
+/* A pipe's worth at most: a worker that prints without end must not keep its rank from all else. */
+static void read_errors(struct worker_client *client)
+{
+    char chunk[65536];
+    if (client->errors < 0)
+        return;
+    ssize_t got = read(client->errors, chunk, sizeof chunk);
+    if (got > 0) {
+        tail_append(client, chunk, (size_t)got);
+        if (client->echo >= 0 && write(client->echo, chunk, (size_t)got) < 0)
+            client->echo = -1;
+    } else if (got == 0) { /* its end would wake every poll */
+        close(client->errors);
+        client->errors = -1;
+    }
+}
+
+/* False at the end of the stream. */
+static bool read_replies(struct worker_client *client)
+{
+    if (client->capacity - client->length < 65536) {
+        char *grown = realloc(client->buffer, 2 * client->capacity + 65536);
+        if (!grown)
+            return false;
+        client->buffer = grown;
+        client->capacity = 2 * client->capacity + 65536;
+    }
+    ssize_t got =
+        read(client->requests, client->buffer + client->length, client->capacity - client->length);
+    if (got > 0)
+        client->length += (size_t)got;
+    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static char *take_line(struct worker_client *client)
+{
+    char *newline = client->length ? memchr(client->buffer, '\n', client->length) : NULL;
+    if (!newline)
+        return NULL;
+    size_t length = (size_t)(newline - client->buffer);
+    char *line = strndup(client->buffer, length);
+    client->length -= length + 1;
+    memmove(client->buffer, newline + 1, client->length);
+    return line;
+}
+
+/* The last lines of its standard error on one line, as what follows the reason. */
+static void explain(struct worker_client *client, const char *reason, struct error *why)
+{
+    while (client->tail_length > 0 && client->tail[client->tail_length - 1] == '\n')
+        client->tail[--client->tail_length] = '\0';
+    for (char *c = client->tail; *c; ++c)
+        if ((unsigned char)*c < ' ')
+            *c = *c == '\n' ? '|' : ' ';
+    error_set(why, STATUS_DEVICE, "%s%s%s", reason,
+              client->tail_length ? "; it last printed: " : "", client->tail);
+}
+
+/* Its end of the socket is closed, so it is ending: it gets a moment to say how. */
+static void explain_end(struct worker_client *client, struct error *why)
+{
+    char reason[128];
+    int status;
+    bool ended = wait_for_end(client, end_patience, &status);
+    read_errors(client);
+    if (!ended)
+        strcpy(reason, "worker closed its standard output without ending");
+    else if (WIFSIGNALED(status))
+        snprintf(reason, sizeof reason, "worker was killed by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else
+        snprintf(reason, sizeof reason, "worker ended with status %d", WEXITSTATUS(status));
+    explain(client, reason, why);
+}
+
+static enum worker_event give_up(struct worker_client *client, const char *reason,
+                                 struct error *why)
+{
+    kill_worker(client);
+    explain(client, reason, why);
+    return WORKER_LOST;
+}
+
+enum worker_event worker_client_step(struct worker_client *client, char **line, struct error *why)
+{
+    read_errors(client);
+    bool open = read_replies(client);
+    char *taken = take_line(client);
+    if (taken) {
+        client->deadline = 0;
+        *line = taken;
+        return WORKER_LINE;
+    }
+    if (!open) {
+        explain_end(client, why);
+        return WORKER_LOST;
+    }
+    if (client->deadline > 0 && clock_monotonic() > client->deadline) {
+        char reason[64];
+        snprintf(reason, sizeof reason, "timed out after %g s", client->timeout);
+        return give_up(client, reason, why);
+    }
+    if (client->length > LINE_BYTES_MAX)
+        return give_up(client, "worker sent a reply without end", why);
+    return WORKER_QUIET;
+}
+
+void worker_client_poll(const struct worker_client *client, struct pollfd descriptors[2])
+{
+    descriptors[0] = (struct pollfd){.fd = client->requests, .events = POLLIN};
+    descriptors[1] = (struct pollfd){.fd = client->errors, .events = POLLIN};
+}

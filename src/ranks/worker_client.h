@@ -1,0 +1,38 @@
+/* The rank's end of one worker process: start it, write it lines, read its replies, know when it is
+ * gone. Never blocks; the caller polls the descriptors and calls worker_client_step. */
+#ifndef ROOFSWEEP_WORKER_CLIENT_H
+#define ROOFSWEEP_WORKER_CLIENT_H
+
+#include <poll.h>
+#include <sched.h>
+
+#include "base/status.h"
+
+struct worker_client;
+
+enum worker_event {
+    WORKER_QUIET, /* nothing new */
+    WORKER_LINE,  /* a reply */
+    WORKER_LOST   /* it has ended, or was killed because it took too long */
+};
+
+/* `cpus`: where it may run; NULL: where the caller may. `echo`: descriptor that a copy of its
+ * standard error goes to, or -1. The worker dies with the thread that started it. */
+enum status worker_client_start(const char *path, const cpu_set_t *cpus, int echo,
+                                struct worker_client **client, struct error *error);
+
+/* Kills and reaps it. Takes NULL. */
+void worker_client_destroy(struct worker_client *client);
+
+/* Adds the newline. The reply must come within `timeout` seconds. A worker that is gone is no error
+ * here: the next step says WORKER_LOST. */
+void worker_client_send(struct worker_client *client, const char *line, double timeout);
+
+/* WORKER_LINE: *line, without newline, is the caller's to free. WORKER_LOST: *why says how it
+ * ended, with the last lines of its standard error. */
+enum worker_event worker_client_step(struct worker_client *client, char **line, struct error *why);
+
+/* Fills in the two descriptors to poll for reading. */
+void worker_client_poll(const struct worker_client *client, struct pollfd descriptors[2]);
+
+#endif

@@ -1,0 +1,421 @@
+#include "results/count_note.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/workloads/conv2d.h"
+#include "model/workloads/lstm.h"
+#include "model/workloads/matmul.h"
+
+enum { REASON_TEXT = 200 };
+
+/* What the rules look at. */
+struct facts {
+    const struct record *record;
+    const struct device *device;
+    struct config config;
+    double own;      /* FLOPs of the unit and precision that the record is about */
+    double products; /* modelled FLOPs of the matrix products alone */
+    double ratio;    /* counted over modelled, of FLOPs or bytes */
+};
+
+static bool is(const struct facts *f, const char *workload)
+{
+    return strcmp(f->config.workload->name, workload) == 0;
+}
+
+static bool near(double value, double expected, double tolerance)
+{
+    return fabs(value - expected) <= tolerance * expected;
+}
+
+static bool far(double ratio)
+{
+    return isfinite(ratio) && (ratio < 0.9 || ratio > 1.1);
+}
+
+/* ---- kernels by their names ---- */
+
+static bool has_word(const char *name, const char *const *words)
+{
+    for (; *words; ++words)
+        if (strcasestr(name, *words))
+            return true;
+    return false;
+}
+
+static bool ran(const struct record *record, const char *const *words)
+{
+    bool found = has_word(record->algorithm, words);
+    for (size_t i = 0; i < record->kernel_count; ++i)
+        found = found || has_word(record->kernels[i].name, words);
+    return found;
+}
+
+/* FLOPs and device memory's bytes of the kernels with such a name; NaN where they were not counted.
+ */
+static void kernels_sum(const struct record *record, const char *const *words, double *flops,
+                        double *bytes)
+{
+    *flops = *bytes = 0.0;
+    for (size_t i = 0; i < record->kernel_count; ++i)
+        if (has_word(record->kernels[i].name, words)) {
+            *flops += record->kernels[i].flops_counted;
+            *bytes += record->kernels[i].bytes_counted[LEVEL_DRAM];
+        }
+}
+
+/* ---- FLOPs ---- */
+
+static const struct {
+    const char *words[3];
+    bool more, fewer; /* than modelled: what it can explain */
+    const char *reason;
+} algorithms[] = {
+    {{"winograd"}, false, true, "Winograd's algorithm multiplies less"},
+    {{"fft"}, true, true, "Fourier transforms stand for multiply-adds"},
+};
+
+static bool by_algorithm(const struct facts *f, char reason[REASON_TEXT])
+{
+    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; ++i)
+        if ((f->ratio > 1.0 ? algorithms[i].more : algorithms[i].fewer) &&
+            ran(f->record, algorithms[i].words)) {
+            snprintf(reason, REASON_TEXT, "%s", algorithms[i].reason);
+            return true;
+        }
+    return false;
+}
+
+/* Of one axis: the part of all pairs (output, kernel tap) that meets the input and not the padding.
+ */
+static double part_inside(int64_t out, int64_t taps, int64_t size, int64_t stride, int64_t pad,
+                          int64_t dilation)
+{
+    double inside = 0.0;
+    for (int64_t tap = 0; tap < taps; ++tap) {
+        int64_t shift = tap * dilation - pad; /* input = output * stride + shift */
+        int64_t first = shift < 0 ? (-shift + stride - 1) / stride : 0;
+        int64_t last = size - 1 - shift < 0 ? -1 : (size - 1 - shift) / stride;
+        last = last < out - 1 ? last : out - 1;
+        inside += last >= first ? (double)(last - first + 1) : 0.0;
+    }
+    return inside / ((double)out * (double)taps);
+}
+
+static bool by_zeros(const struct facts *f, char reason[REASON_TEXT])
+{
+    if (!is(f, "conv2d"))
+        return false;
+    struct conv2d s = conv2d_from(&f->config);
+    double inside =
+        part_inside(s.out_height, s.kernel_height, s.height, s.stride, s.pad_height, s.dilation) *
+        part_inside(s.out_width, s.kernel_width, s.width, s.stride, s.pad_width, s.dilation);
+    if (inside == 1.0 || !near(f->own / f->products, inside, 0.01))
+        return false;
+    snprintf(reason, REASON_TEXT, "%.3g of the multiply-adds are with padding zeros; left out",
+             1.0 - inside);
+    return true;
+}
+
+/* The three extents of the matrix products: batch, gates and widths, or pixels, filters and
+ * channels, or those of the product. The loops have none. */
+struct extent {
+    int64_t first, second; /* of two products side by side; second is 0 for one */
+    double part;           /* of the second that is done */
+};
+
+static bool extents_get(const struct facts *f, struct extent extents[3])
+{
+    if (is(f, "lstm")) {
+        struct lstm s = lstm_from(&f->config);
+        extents[0] = (struct extent){s.batch, 0, 1.0};
+        extents[1] = (struct extent){4 * s.hidden, 0, 1.0};
+        extents[2] = (struct extent){s.features, s.hidden, 1.0};
+    } else if (is(f, "conv2d")) {
+        struct conv2d s = conv2d_from(&f->config);
+        extents[0] = (struct extent){s.batch * s.out_height * s.out_width, 0, 1.0};
+        extents[1] = (struct extent){s.filters / s.groups, 0, 1.0};
+        extents[2] = (struct extent){s.channels / s.groups, 0, 1.0};
+    } else if (is(f, "matmul")) {
+        struct matmul s = matmul_from(&f->config);
+        extents[0] = (struct extent){s.m, 0, 1.0};
+        extents[1] = (struct extent){s.n, 0, 1.0};
+        extents[2] = (struct extent){s.k, 0, 1.0};
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* The same products as a library may also do them: an LSTM's first step has a zero state and needs
+ * no recurrent product; a conv2d's kernel taps lie along one extent with its channels. */
+static void extents_change(const struct facts *f, struct extent extents[3])
+{
+    if (is(f, "lstm")) {
+        double steps = (double)lstm_from(&f->config).sequence;
+        extents[2].part = (steps - 1.0) / steps;
+    } else if (is(f, "conv2d")) {
+        struct conv2d s = conv2d_from(&f->config);
+        extents[2].first *= s.kernel_height * s.kernel_width;
+    }
+}
+
+static int64_t padded(int64_t size, int64_t multiple)
+{
+    return (size + multiple - 1) / multiple * multiple;
+}
+
+static double growth(const struct extent *extent, int64_t multiple)
+{
+    return ((double)padded(extent->first, multiple) +
+            extent->part * (double)padded(extent->second, multiple)) /
+           (double)(extent->first + extent->second);
+}
+
+/* How many times as large the products become, each extent padded to its multiple. */
+static double growth_all(const struct extent extents[3], const int64_t multiples[3])
+{
+    return growth(&extents[0], multiples[0]) * growth(&extents[1], multiples[1]) *
+           growth(&extents[2], multiples[2]);
+}
+
+/* The first "64x8_64" or "256x64x8" in a name: the extents of a tile. */
+static bool tile_parse(const char *name, int64_t tile[3])
+{
+    for (const char *at = name; *at; ++at) {
+        long long m, n, k;
+        bool begins = at == name || !isdigit((unsigned char)at[-1]);
+        if (begins && isdigit((unsigned char)*at) &&
+            (sscanf(at, "%lldx%lldx%lld", &m, &n, &k) == 3 ||
+             sscanf(at, "%lldx%lld_%lld", &m, &n, &k) == 3) &&
+            m > 0 && n > 0 && k > 0) {
+            memcpy(tile, (const int64_t[3]){m, n, k}, 3 * sizeof *tile);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Which extent of a tile lies along which of the products is the library's choice: all are tried.
+ */
+static bool tile_fits(const struct extent extents[3], const int64_t tile[3], double ratio)
+{
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; ++i) {
+        const int64_t m[3] = {tile[orders[i][0]], tile[orders[i][1]], tile[orders[i][2]]};
+        if (near(growth_all(extents, m), ratio, 0.01))
+            return true;
+    }
+    return false;
+}
+
+/* Layers above the first have another width: not looked at. */
+static bool by_tiles(const struct facts *f, char reason[REASON_TEXT])
+{
+    struct extent extents[3], others[3];
+    int64_t tile[3];
+    double ratio = f->own / f->products;
+    if (!far(ratio) || (is(f, "lstm") && lstm_from(&f->config).layers > 1) ||
+        !extents_get(f, extents))
+        return false;
+    memcpy(others, extents, sizeof others);
+    extents_change(f, others);
+    for (size_t i = 0; i < f->record->kernel_count; ++i)
+        if (tile_parse(f->record->kernels[i].name, tile) &&
+            (tile_fits(extents, tile, ratio) || tile_fits(others, tile, ratio))) {
+            snprintf(reason, REASON_TEXT, "as much as a kernel's tiles of %lld x %lld x %lld need",
+                     (long long)tile[0], (long long)tile[1], (long long)tile[2]);
+            return true;
+        }
+    return false;
+}
+
+/* Channels or filters that are no multiples of what an instruction takes; only if just one pair of
+ * padded sizes fits. */
+static bool by_channels(const struct facts *f, char reason[REASON_TEXT])
+{
+    static const int64_t multiples[] = {1, 4, 8, 16, 32};
+    enum { COUNT = sizeof multiples / sizeof *multiples };
+    struct extent extents[3];
+    int64_t filters = 0, channels = 0;
+    double ratio = f->own / f->products;
+    if (!is(f, "conv2d") || !far(ratio) || !extents_get(f, extents))
+        return false;
+    for (int i = 0; i < COUNT * COUNT; ++i) {
+        const int64_t m[3] = {1, multiples[i % COUNT], multiples[i / COUNT]};
+        int64_t new_filters = padded(extents[1].first, m[1]);
+        int64_t new_channels = padded(extents[2].first, m[2]);
+        if (!near(growth_all(extents, m), ratio, 0.01))
+            continue;
+        if (channels && (filters != new_filters || channels != new_channels))
+            return false;
+        filters = new_filters;
+        channels = new_channels;
+    }
+    if (!channels)
+        return false;
+    snprintf(reason, REASON_TEXT,
+             "as much as %lld filters padded to %lld and %lld channels padded to %lld need",
+             (long long)extents[1].first, (long long)filters, (long long)extents[2].first,
+             (long long)channels);
+    return true;
+}
+
+static const char *const elementwise[] = {"elementwise", "elemwise", NULL};
+
+/* The model has no FLOPs for sigmoids and tangents. */
+static bool by_gates(const struct facts *f, char reason[REASON_TEXT])
+{
+    double flops, bytes;
+    if (!is(f, "lstm") || !ran(f->record, elementwise))
+        return false;
+    struct lstm s = lstm_from(&f->config);
+    double cells = (double)(s.sequence * s.batch) * (double)(s.layers * s.directions * s.hidden);
+    kernels_sum(f->record, elementwise, &flops, &bytes);
+    if (!near(f->record->flops_counted - flops, f->products, 0.1))
+        return false;
+    snprintf(reason, REASON_TEXT,
+             "elementwise kernels of the gates do %.3g for each unit and step, "
+             "the model %.3g",
+             flops / cells, (f->record->flops_model - f->products) / cells);
+    return true;
+}
+
+/* No reason, but what there is more of. */
+static bool by_parts(const struct facts *f, char reason[REASON_TEXT])
+{
+    if (!is(f, "lstm") || f->record->unit != UNIT_TENSOR)
+        return false;
+    struct lstm s = lstm_from(&f->config);
+    double cells = (double)(s.sequence * s.batch) * (double)(s.layers * s.directions * s.hidden);
+    snprintf(reason, REASON_TEXT,
+             "the tensor units do %.3g times the products, the vector units %.3g for each unit and "
+             "step; not explained further",
+             f->own / f->products, (f->record->flops_counted - f->own) / cells);
+    return true;
+}
+
+/* Conversions, scaling and sums beside the products of the tensor units. */
+static bool by_vector_units(const struct facts *f, char reason[REASON_TEXT])
+{
+    if (f->record->unit != UNIT_TENSOR || !near(f->own, f->products, 0.1))
+        return false;
+    snprintf(reason, REASON_TEXT,
+             "the tensor units do %.3g times the products, the vector units the rest",
+             f->own / f->products);
+    return true;
+}
+
+/* ---- bytes of device memory ---- */
+
+static const struct {
+    const char *words[8];
+    const char *what;
+} movers[] = {
+    {{"nchwToNhwc", "nhwcToNchw", "FoldedNhwc", "convertTensor", "AddPadding", "cvt"},
+     "kernels that convert the layout"},
+    {{"splitKreduce", "ReduceSplit"}, "kernels that add partial sums"},
+};
+
+static bool by_movers(const struct facts *f, char reason[REASON_TEXT])
+{
+    const struct record *record = f->record;
+    double flops, bytes;
+    for (size_t i = 0; i < sizeof movers / sizeof *movers; ++i) {
+        if (!ran(record, movers[i].words))
+            continue;
+        kernels_sum(record, movers[i].words, &flops, &bytes);
+        if (isnan(bytes))
+            snprintf(reason, REASON_TEXT, "%s ran; kernels = yes would show their part",
+                     movers[i].what);
+        else
+            snprintf(reason, REASON_TEXT, "%s move %.3g times the model, all others %.3g",
+                     movers[i].what, bytes / record->bytes_model,
+                     (record->bytes_counted[LEVEL_DRAM] - bytes) / record->bytes_model);
+        return true;
+    }
+    return false;
+}
+
+static bool by_cache(const struct facts *f, char reason[REASON_TEXT])
+{
+    const struct record *record = f->record;
+    bool hot = strcmp(config_word(&f->config, "cache"), "hot") == 0;
+    bool written = record->bytes_read[LEVEL_DRAM] + record->bytes_written[LEVEL_L2] >=
+                   0.9 * record->bytes_model;
+    bool held = record->footprint <= f->device->cache[LEVEL_L2];
+    if (!hot && !written)
+        return false;
+    snprintf(reason, REASON_TEXT, "%s",
+             hot && held ? "hot cache: l2 holds all tensors"
+             : hot       ? "hot cache: l2 still holds a part of the tensors"
+                         : "what was written is still in l2");
+    return true;
+}
+
+/* ---- the rules ---- */
+
+struct rule {
+    bool more; /* or fewer than modelled */
+    bool (*explain)(const struct facts *facts, char reason[REASON_TEXT]);
+};
+
+/* The first that holds. */
+static const struct rule flops_rules[] = {
+    {true, by_algorithm}, {false, by_algorithm}, {false, by_zeros},
+    {true, by_tiles},     {true, by_channels},   {true, by_vector_units},
+    {true, by_gates},     {true, by_parts},      {false, NULL},
+};
+static const struct rule bytes_rules[] = {{true, by_movers}, {false, by_cache}, {false, NULL}};
+
+static void explain(const struct rule *rules, struct facts *facts, const char *what, double counted,
+                    double modelled, char text[COUNT_NOTE_TEXT])
+{
+    char reason[REASON_TEXT] = "not explained";
+    size_t used = strlen(text);
+    facts->ratio = counted / modelled;
+    if (!far(facts->ratio))
+        return;
+    for (; rules->explain; ++rules)
+        if (rules->more == (facts->ratio > 1.0) && rules->explain(facts, reason))
+            break;
+    snprintf(text + used, COUNT_NOTE_TEXT - used, "%s%s: counted is %.3g times the model: %s",
+             used ? "; " : "", what, facts->ratio, reason);
+}
+
+static double own_flops(const struct record *record, enum precision precision)
+{
+    enum precision vector = precision == PRECISION_BF16 ? PRECISION_FP16 : precision;
+    return record->unit == UNIT_TENSOR ? record->flops_tensor[precision]
+                                       : record->flops_vector[vector];
+}
+
+/* The model of an LSTM has 4 (forward) or 27 (backward) FLOPs a unit and step beside its products.
+ */
+static double products_of(const struct config *config, double flops)
+{
+    if (strcmp(config->workload->name, "lstm") != 0)
+        return flops;
+    struct lstm s = lstm_from(config);
+    double cells = (double)(s.sequence * s.batch) * (double)(s.layers * s.directions * s.hidden);
+    return flops - cells * (s.pass == LSTM_FORWARD ? 4.0 : 27.0);
+}
+
+void count_note(const struct record *record, const struct device *device,
+                char text[COUNT_NOTE_TEXT])
+{
+    struct facts facts = {.record = record, .device = device};
+    struct error unused;
+    text[0] = '\0';
+    if (config_parse(record->configuration, &facts.config, &unused) != STATUS_OK)
+        return;
+    facts.own = own_flops(record, config_precision(&facts.config));
+    facts.products = products_of(&facts.config, record->flops_model);
+    explain(flops_rules, &facts, "FLOPs", record->flops_counted, record->flops_model, text);
+    explain(bytes_rules, &facts, "dram bytes", record->bytes_counted[LEVEL_DRAM],
+            record->bytes_model, text);
+}

@@ -1,0 +1,249 @@
+#include "results/dataset.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/record.h"
+#include "results/results.h"
+
+/* Elements of a chunk in the first dimension at most, and in all. */
+enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536 };
+
+static const char *const dimension_name[DIM_COUNT] = {
+    "config", "kernel", "device", "device_roof", "precision", "memory_level", "sample"};
+
+bool dataset_failed(const struct dataset *set)
+{
+    return set->code != NC_NOERR || set->no_memory;
+}
+
+void dataset_check(struct dataset *set, const char *place, int code)
+{
+    if (code == NC_NOERR || dataset_failed(set))
+        return;
+    set->code = code;
+    snprintf(set->place, sizeof set->place, "%s", place);
+}
+
+void dataset_create(struct dataset *set, const char *path)
+{
+    if (dataset_failed(set))
+        return;
+    int code = nc_create(path, NC_NETCDF4 | NC_CLOBBER, &set->id);
+    set->open = code == NC_NOERR;
+    dataset_check(set, "start of file", code);
+    for (int i = 0; i < DIM_COUNT && !dataset_failed(set); ++i) {
+        size_t length = i == DIM_CONFIG ? NC_UNLIMITED : set->lengths[i];
+        dataset_check(set, dimension_name[i],
+                      nc_def_dim(set->id, dimension_name[i], length, &set->dimensions[i]));
+    }
+}
+
+enum status dataset_close(struct dataset *set, struct error *error)
+{
+    if (set->open)
+        dataset_check(set, "end of file", nc_close(set->id));
+    set->open = false;
+    if (set->no_memory)
+        return error_set(error, STATUS_SYSTEM, "no memory for the netCDF file");
+    if (set->code != NC_NOERR)
+        return error_set(error, STATUS_SYSTEM, "netCDF cannot make '%s': %s", set->place,
+                         nc_strerror(set->code));
+    return STATUS_OK;
+}
+
+void *dataset_allocate(struct dataset *set, size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    set->no_memory = set->no_memory || !memory;
+    return memory;
+}
+
+void dataset_attribute(struct dataset *set, int variable, const char *name, const char *text)
+{
+    dataset_check(set, name, nc_put_att_text(set->id, variable, name, strlen(text), text));
+}
+
+static size_t at_most(size_t value, size_t limit)
+{
+    return value < limit ? value : limit;
+}
+
+static void define_storage(struct dataset *set, const char *name, int variable, nc_type type,
+                           enum dimension rows, size_t width)
+{
+    size_t height = at_most(CHUNK_ELEMENTS / width, CHUNK_ROWS);
+    size_t chunk[2] = {at_most(set->lengths[rows], height ? height : 1), width};
+    chunk[0] = chunk[0] ? chunk[0] : 1;
+    dataset_check(set, name, nc_def_var_chunking(set->id, variable, NC_CHUNKED, chunk));
+    if (type != NC_STRING)
+        dataset_check(set, name, nc_def_var_deflate(set->id, variable, 1, 1, 1));
+}
+
+/* The default fill values of netCDF: NCO and CDO cannot skip a NaN, and xarray turns these into
+ * one. */
+static void define_fill(struct dataset *set, const char *name, int variable, nc_type type)
+{
+    const double fill_double = NC_FILL_DOUBLE;
+    const long long fill_integer = NC_FILL_INT64;
+    const void *fill = type == NC_DOUBLE ? (const void *)&fill_double : &fill_integer;
+    dataset_check(set, name, nc_def_var_fill(set->id, variable, NC_FILL, fill));
+}
+
+static void define_attributes(struct dataset *set, const char *name, int variable,
+                              enum dimension inner, const char *units, const char *long_name)
+{
+    dataset_attribute(set, variable, "units", units);
+    dataset_attribute(set, variable, "long_name", long_name);
+    if (strstr(units, "since"))
+        dataset_attribute(set, variable, "calendar", "standard");
+    if (inner == DIM_LEVEL)
+        dataset_attribute(set, variable, "coordinates", "memory_level_name");
+    if (inner == DIM_PRECISION)
+        dataset_attribute(set, variable, "coordinates", "precision_name");
+    for (const struct comment *comment = set->comments; comment && comment->variable; ++comment)
+        if (strcmp(name, comment->variable) == 0)
+            dataset_attribute(set, variable, "comment", comment->text);
+}
+
+int dataset_define(struct dataset *set, const char *name, nc_type type, enum dimension rows,
+                   enum dimension inner, const char *units, const char *long_name)
+{
+    int variable = -1;
+    int count = inner == DIM_NONE ? 1 : 2;
+    const int dimensions[2] = {set->dimensions[rows], count == 2 ? set->dimensions[inner] : -1};
+    if (!dataset_failed(set))
+        dataset_check(set, name, nc_def_var(set->id, name, type, count, dimensions, &variable));
+    if (dataset_failed(set))
+        return -1;
+    define_storage(set, name, variable, type, rows, count == 2 ? set->lengths[inner] : 1);
+    define_attributes(set, name, variable, inner, units, long_name);
+    if (type == NC_DOUBLE)
+        define_fill(set, name, variable, type);
+    return variable;
+}
+
+static void variable_put(struct dataset *set, const char *name, int variable, size_t rows,
+                         size_t width, const void *data)
+{
+    const size_t start[2] = {0, 0}, count[2] = {rows, width};
+    if (!dataset_failed(set) && rows > 0)
+        dataset_check(set, name, nc_put_vara(set->id, variable, start, count, data));
+}
+
+static enum dimension inner_of(enum field_type type)
+{
+    return type == FIELD_LEVELS ? DIM_LEVEL : type == FIELD_PRECISIONS ? DIM_PRECISION : DIM_NONE;
+}
+
+static nc_type type_of(enum field_type type)
+{
+    static const nc_type types[] = {
+        [FIELD_TEXT] = NC_STRING,   [FIELD_INTEGER] = NC_INT64,     [FIELD_DOUBLE] = NC_DOUBLE,
+        [FIELD_LEVELS] = NC_DOUBLE, [FIELD_PRECISIONS] = NC_DOUBLE, [FIELD_FLAG] = NC_BYTE,
+    };
+    return types[type];
+}
+
+/* A flag has no fill value, because xarray makes floats of integers that have one. A missing flag
+ * is one more value, "unknown", unless the flag is always known or has a word for it. */
+static bool flags_complete(const char *const *flags)
+{
+    return flags == record_status_name || flags == roofline_bound_name || flags == source_name;
+}
+
+static void define_flags(struct dataset *set, const char *name, int variable,
+                         const char *const *flags)
+{
+    char meanings[256] = "";
+    signed char values[32];
+    size_t count = 0, used = 0;
+    for (; flags[count]; ++count)
+        used += (size_t)snprintf(meanings + used, sizeof meanings - used, "%s%s", count ? " " : "",
+                                 flags[count]);
+    if (!flags_complete(flags)) {
+        snprintf(meanings + used, sizeof meanings - used, " unknown");
+        ++count;
+    }
+    for (size_t i = 0; i < count; ++i)
+        values[i] = (signed char)i;
+    dataset_check(set, name,
+                  nc_put_att_schar(set->id, variable, "flag_values", NC_BYTE, count, values));
+    dataset_attribute(set, variable, "flag_meanings", meanings);
+}
+
+static signed char flag_of(const struct field *field, int64_t value)
+{
+    if (value != FIELD_MISSING)
+        return (signed char)value;
+    signed char unknown = 0;
+    while (field->flags[unknown])
+        ++unknown;
+    return unknown;
+}
+
+/* Copies the field's values of one struct to row `row` of the array that netCDF gets. */
+static void gather(const struct field *field, const void *structure, size_t row, size_t width,
+                   void *data)
+{
+    const void *at = (const char *)structure + field->offset;
+    if (field->type == FIELD_TEXT) {
+        ((const char **)data)[row] = at;
+    } else if (field->type == FIELD_FLAG) {
+        ((signed char *)data)[row] = flag_of(field, *(const int64_t *)at);
+    } else if (field->type == FIELD_INTEGER) {
+        int64_t value = *(const int64_t *)at;
+        ((long long *)data)[row] = value == FIELD_MISSING ? NC_FILL_INT64 : value;
+    } else {
+        for (size_t i = 0; i < width; ++i) {
+            double value = ((const double *)at)[i];
+            ((double *)data)[row * width + i] = isnan(value) ? NC_FILL_DOUBLE : value;
+        }
+    }
+}
+
+void dataset_field(struct dataset *set, const struct field *field, const char *prefix,
+                   enum dimension dimension, const void *const *rows)
+{
+    char name[NC_MAX_NAME + 1];
+    snprintf(name, sizeof name, "%s%s", prefix, field->name);
+    nc_type type = type_of(field->type);
+    enum dimension inner = inner_of(field->type);
+    size_t width = inner == DIM_NONE ? 1 : set->lengths[inner];
+    int variable =
+        dataset_define(set, name, type, dimension, inner, field->units, field->long_name);
+    if (type == NC_INT64)
+        define_fill(set, name, variable, type);
+    if (field->type == FIELD_FLAG)
+        define_flags(set, name, variable, field->flags);
+    /* No element is wider than this. */
+    void *data = dataset_allocate(set, set->lengths[dimension] * width, sizeof(double));
+    for (size_t row = 0; data && row < set->lengths[dimension]; ++row)
+        gather(field, rows[row], row, width, data);
+    variable_put(set, name, variable, set->lengths[dimension], width, data);
+    free(data);
+}
+
+void dataset_fields(struct dataset *set, const struct field *table, const char *prefix,
+                    enum dimension dimension, const void *const *rows)
+{
+    for (const struct field *field = table; field->name && !dataset_failed(set); ++field)
+        dataset_field(set, field, prefix, dimension, rows);
+}
+
+void dataset_texts(struct dataset *set, const char *name, enum dimension dimension,
+                   const char *long_name, const char *const *texts)
+{
+    const struct field field = {name, FIELD_TEXT, 0, 0, "1", long_name, NULL};
+    dataset_field(set, &field, "", dimension, (const void *const *)texts);
+}
+
+/* Without a fill value, so that xarray leaves its type an integer. */
+void dataset_index(struct dataset *set, const char *name, enum dimension dimension,
+                   const char *long_name, const int64_t *rows)
+{
+    int variable = dataset_define(set, name, NC_INT64, dimension, DIM_NONE, "1", long_name);
+    variable_put(set, name, variable, set->lengths[dimension], 1, rows);
+}

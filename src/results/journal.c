@@ -1,0 +1,295 @@
+#include "results/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "base/folder.h"
+
+struct journal {
+    int fd;
+    char *path;
+    off_t end; /* byte; what lies behind it was never acknowledged */
+    bool torn; /* something may, and is to be cut off */
+};
+
+/* The line's frame. The checksum is of what stands between CHECKED and the last brace. */
+#define FRAME_START "{\"xxh3\":\""
+#define FRAME_KIND  "\",\"kind\":"
+enum {
+    CHECKSUM_LENGTH = 16,
+    CHECKSUM_AT = sizeof FRAME_START - 1,
+    KIND_AT = CHECKSUM_AT + CHECKSUM_LENGTH,
+    CHECKED_AT = KIND_AT + sizeof FRAME_KIND - 1,
+};
+
+static enum status system_error(struct error *error, const char *path, const char *what)
+{
+    return error_set(error, STATUS_SYSTEM, "%s: cannot %s: %s", path, what, strerror(errno));
+}
+
+static enum status file_lock(int fd, const char *path, struct error *error)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return STATUS_OK;
+    if (errno == EWOULDBLOCK)
+        return error_set(error, STATUS_USAGE,
+                         "%s is in use by another job; wait for its end, or choose another output",
+                         path);
+    /* Some parallel filesystems are mounted without locks. A sweep must still run there. */
+    if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP)
+        return STATUS_OK;
+    return system_error(error, path, "lock");
+}
+
+/* Sets *end to the offset behind the last newline. */
+static enum status find_end(int fd, const char *path, off_t *end, struct error *error)
+{
+    char block[4096];
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return system_error(error, path, "read");
+    off_t at = info.st_size;
+    while (at > 0) {
+        size_t size = at < (off_t)sizeof block ? (size_t)at : sizeof block;
+        if (pread(fd, block, size, at - (off_t)size) != (ssize_t)size)
+            return system_error(error, path, "read");
+        const char *newline = memrchr(block, '\n', size);
+        at -= (off_t)size;
+        if (newline) {
+            at += newline - block + 1;
+            break;
+        }
+    }
+    *end = at;
+    return STATUS_OK;
+}
+
+static enum status file_open(const char *path, enum journal_mode mode, int *fd, struct error *error)
+{
+    int flags = O_RDWR | O_APPEND | O_CLOEXEC | (mode == JOURNAL_CREATE ? O_CREAT | O_EXCL : 0);
+    *fd = open(path, flags, 0666);
+    if (*fd >= 0)
+        return STATUS_OK;
+    if (errno == EEXIST)
+        return error_set(error, STATUS_USAGE,
+                         "%s exists; continue it with --resume, or start anew with --overwrite",
+                         path);
+    if (errno == ENOENT && mode == JOURNAL_RESUME)
+        return error_set(error, STATUS_USAGE,
+                         "%s does not exist: there is nothing to resume; run without --resume",
+                         path);
+    return system_error(error, path, mode == JOURNAL_CREATE ? "create" : "open");
+}
+
+enum status journal_open(const char *path, enum journal_mode mode, struct journal **journal,
+                         struct error *error)
+{
+    struct journal *opened = calloc(1, sizeof *opened);
+    if (!opened || !(opened->path = strdup(path))) {
+        free(opened);
+        return error_set(error, STATUS_SYSTEM, "%s: no memory", path);
+    }
+    enum status status = file_open(path, mode, &opened->fd, error);
+    if (status == STATUS_OK)
+        status = file_lock(opened->fd, path, error);
+    opened->torn = true;
+    if (status == STATUS_OK && mode == JOURNAL_RESUME)
+        status = find_end(opened->fd, path, &opened->end, error);
+    if (status == STATUS_OK && mode == JOURNAL_CREATE)
+        status = folder_sync(path, error);
+    if (status == STATUS_OK)
+        *journal = opened;
+    else
+        journal_close(opened);
+    return status;
+}
+
+void journal_close(struct journal *journal)
+{
+    if (!journal)
+        return;
+    if (journal->fd >= 0)
+        close(journal->fd);
+    free(journal->path);
+    free(journal);
+}
+
+/* The line with its newline, to be freed; NULL without memory. */
+static char *line_format(const char *kind, const json_t *entry, size_t *length)
+{
+    char *text = json_dumps(entry, JSON_COMPACT), *line = NULL;
+    int size = -1;
+    if (text)
+        size =
+            asprintf(&line, FRAME_START "%16s" FRAME_KIND "\"%s\",\"entry\":%s}\n", "", kind, text);
+    free(text);
+    if (size < 0)
+        return NULL;
+    char checksum[CHECKSUM_LENGTH + 1];
+    size_t checked = (size_t)size - CHECKED_AT - strlen("}\n");
+    snprintf(checksum, sizeof checksum, "%016" PRIx64, XXH3_64bits(line + CHECKED_AT, checked));
+    memcpy(line + CHECKSUM_AT, checksum, CHECKSUM_LENGTH);
+    *length = (size_t)size;
+    return line;
+}
+
+static bool write_whole(int fd, const char *data, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(fd, data, length);
+        if (written < 0 && errno != EINTR)
+            return false;
+        if (written > 0) {
+            data += written;
+            length -= (size_t)written;
+        }
+    }
+    return true;
+}
+
+enum status journal_append(struct journal *journal, const char *kind, json_t *entry,
+                           struct error *error)
+{
+    size_t length = 0;
+    char *line = line_format(kind, entry, &length);
+    json_decref(entry);
+    if (!line)
+        return error_set(error, STATUS_SYSTEM, "%s: no memory for a line", journal->path);
+    enum status status = STATUS_OK;
+    if ((journal->torn && ftruncate(journal->fd, journal->end) != 0) ||
+        !write_whole(journal->fd, line, length) || fdatasync(journal->fd) != 0)
+        status = error_set(error, STATUS_SYSTEM,
+                           "%s: cannot write: %s; --resume goes on with what it holds",
+                           journal->path, strerror(errno));
+    free(line);
+    /* A part of a line must not stay: the next one would be appended to it, and lost with it. */
+    journal->torn = status != STATUS_OK && ftruncate(journal->fd, journal->end) != 0;
+    journal->end += status == STATUS_OK ? (off_t)length : 0;
+    return status;
+}
+
+static bool checksum_holds(const char *line, size_t length)
+{
+    if (length <= CHECKED_AT || line[length - 1] != '}' ||
+        memcmp(line, FRAME_START, CHECKSUM_AT) != 0 ||
+        memcmp(line + KIND_AT, FRAME_KIND, CHECKED_AT - KIND_AT) != 0)
+        return false;
+    char checksum[CHECKSUM_LENGTH + 1];
+    snprintf(checksum, sizeof checksum, "%016" PRIx64,
+             XXH3_64bits(line + CHECKED_AT, length - CHECKED_AT - 1));
+    return memcmp(line + CHECKSUM_AT, checksum, CHECKSUM_LENGTH) == 0;
+}
+
+static enum status add_session(struct results *results, const json_t *entry, struct error *error)
+{
+    struct session session;
+    enum status status = session_decode(entry, &session, error);
+    if (status == STATUS_OK) {
+        status = results_add_session(results, &session, error);
+        session_clear(&session);
+    }
+    return status;
+}
+
+static enum status add_device(struct results *results, const json_t *entry, struct error *error)
+{
+    struct device device;
+    enum status status = device_decode(entry, &device, error);
+    return status == STATUS_OK ? results_add_device(results, &device, error) : status;
+}
+
+static enum status add_record(struct results *results, const json_t *entry, struct error *error)
+{
+    struct record record;
+    record_init(&record);
+    enum status status = record_decode(entry, &record, error);
+    if (status == STATUS_OK)
+        status = results_add_record(results, &record, error);
+    record_clear(&record);
+    return status;
+}
+
+struct entry_kind {
+    const char *name;
+    enum status (*add)(struct results *results, const json_t *entry, struct error *error);
+};
+static const struct entry_kind entry_kinds[] = {
+    {"session", add_session}, {"device", add_device}, {"record", add_record}, {0}};
+
+static enum status entry_add(struct results *results, const json_t *line, struct error *error)
+{
+    const char *name = json_string_value(json_object_get(line, "kind"));
+    const struct entry_kind *kind = entry_kinds;
+    while (kind->name && (!name || strcmp(kind->name, name) != 0))
+        ++kind;
+    if (!kind->name)
+        return error_set(error, STATUS_SYSTEM,
+                         "an entry of unknown kind; a newer version of roofsweep wrote it");
+    return kind->add(results, json_object_get(line, "entry"), error);
+}
+
+static enum status line_add(struct results *results, const char *line, size_t length,
+                            struct error *error)
+{
+    if (!checksum_holds(line, length))
+        return error_set(error, STATUS_SYSTEM,
+                         "%s; delete the line, and --resume measures again what is then missing",
+                         strncmp(line, FRAME_START, CHECKSUM_AT) == 0
+                             ? "the checksum of this line is wrong"
+                             : "no line of a roofsweep journal. If the file is one");
+    json_t *object = json_loadb(line, length, 0, NULL);
+    enum status status = entry_add(results, object, error);
+    json_decref(object);
+    return status;
+}
+
+static enum status lines_add(struct results *results, FILE *stream, const char *path, bool *torn,
+                             struct error *error)
+{
+    char *line = NULL;
+    size_t size = 0, number = 0;
+    ssize_t length;
+    enum status status = STATUS_OK;
+    *torn = false;
+    while (status == STATUS_OK && (length = getline(&line, &size, stream)) > 0) {
+        ++number;
+        *torn = line[length - 1] != '\n';
+        if (!*torn)
+            status = line_add(results, line, (size_t)length - 1, error);
+    }
+    if (status != STATUS_OK)
+        error_prefix(error, "%s:%zu", path, number);
+    else if (!feof(stream))
+        status = system_error(error, path, "read");
+    free(line);
+    return status;
+}
+
+enum status journal_read(const char *path, struct results **results, bool *torn,
+                         struct error *error)
+{
+    FILE *stream = fopen(path, "re");
+    if (!stream)
+        return system_error(error, path, "open");
+    struct results *read = results_create();
+    bool last_torn = false;
+    enum status status = !read ? error_set(error, STATUS_SYSTEM, "%s: no memory", path)
+                               : lines_add(read, stream, path, &last_torn, error);
+    fclose(stream);
+    if (status == STATUS_OK) {
+        *results = read;
+        *torn = last_torn;
+    } else {
+        results_destroy(read);
+    }
+    return status;
+}

@@ -1,0 +1,36 @@
+/* The journal, OUTPUT.journal: the one source of truth of a sweep that may be killed at any moment.
+ *
+ * JSON lines, {"xxh3":"<16 hex digits>","kind":"session|device|record","entry":{...}}, each
+ * appended with one write and made durable with fdatasync before journal_append returns. The
+ * checksum (XXH3, 64 bit) is of the line's bytes behind `"kind":` up to the end without the final
+ * brace. A torn last line is what a kill leaves: it is dropped with a warning, and cut off before
+ * appending. */
+#ifndef ROOFSWEEP_JOURNAL_H
+#define ROOFSWEEP_JOURNAL_H
+
+#include <stdbool.h>
+
+#include "results/results.h"
+#include "base/status.h"
+
+/* Open for appending, locked against a second job where the filesystem has locks. */
+struct journal;
+
+/* JOURNAL_CREATE refuses a file that exists; the others refuse one that does not. The first append
+ * cuts off a torn last line, and with JOURNAL_REPLACE all that the file holds. STATUS_USAGE: exists
+ * / does not exist / is in use by another job. */
+enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME, JOURNAL_REPLACE };
+enum status journal_open(const char *path, enum journal_mode mode, struct journal **journal,
+                         struct error *error);
+
+/* Steals the reference to `entry`. A line that cannot be written whole is cut off again. */
+enum status journal_append(struct journal *journal, const char *kind, json_t *entry,
+                           struct error *error);
+void journal_close(struct journal *journal); /* takes NULL */
+
+/* Reads all of it. *torn is set if a last incomplete line was left out. A bad checksum or a line
+ * that is no journal line is STATUS_SYSTEM and named by its number. The caller owns *results. */
+enum status journal_read(const char *path, struct results **results, bool *torn,
+                         struct error *error);
+
+#endif

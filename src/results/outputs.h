@@ -1,0 +1,37 @@
+/* The two files that a sweep writes, OUTPUT and OUTPUT.journal, and what may happen to older
+ * ones. */
+#ifndef ROOFSWEEP_OUTPUTS_H
+#define ROOFSWEEP_OUTPUTS_H
+
+#include <stdbool.h>
+
+#include "results/journal.h"
+#include "base/log.h"
+#include "results/results.h"
+#include "base/status.h"
+
+struct outputs {
+    char netcdf[4096], journal[4096 + 8]; /* paths */
+    bool resume, overwrite;
+};
+
+/* Names the files. STATUS_USAGE, before anything is measured, if there are older ones and it was
+ * not said what is to become of them, if one is no regular file or cannot be one (its name is too
+ * long), or if the folder does not exist or cannot be written to. Changes nothing. */
+enum status outputs_check(const char *path, bool resume, bool overwrite, struct outputs *outputs,
+                          struct error *error);
+
+/* An older journal is opened, so that no other job has it, and with resume read; there is no
+ * *journal and there are empty results otherwise. STATUS_USAGE if another job has it, or if it was
+ * measured with other settings than these, since the rows could not be compared. Changes no
+ * file. */
+enum status outputs_earlier(const struct outputs *outputs, const char *settings,
+                            const struct log *log, struct journal **journal,
+                            struct results **results, struct error *error);
+
+/* Creates the journal if it is not open yet; removes an older NetCDF file where overwriting was
+ * asked for. */
+enum status outputs_begin(const struct outputs *outputs, struct journal **journal,
+                          struct error *error);
+
+#endif

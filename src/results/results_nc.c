@@ -1,0 +1,573 @@
+#include "results/results_nc.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "results/count_note.h"
+#include "results/dataset.h"
+#include "base/staged_file.h"
+
+/* What the file holds for one row beyond the record itself; a table describes it like any other. */
+struct derived_row {
+    char roof_memory_level[8];
+    double arithmetic_intensity[LEVEL_COUNT];
+    double performance, machine_balance, roof, roof_fraction;
+    double compute_time, bandwidth_time, overhead_time;
+    int64_t bound, flops_source, bytes_source;
+    char count_note[COUNT_NOTE_TEXT];
+};
+
+#define R(member, type, units, long_name) FIELD(struct derived_row, member, type, units, long_name)
+static const struct field derived_fields[] = {
+    R(arithmetic_intensity, FIELD_LEVELS, "byte-1", "arithmetic intensity: FLOPs per byte"),
+    R(roof_memory_level, FIELD_TEXT, "1", "memory level of the bandwidth roof"),
+    R(performance, FIELD_DOUBLE, "s-1", "performance: FLOP/s"),
+    R(machine_balance, FIELD_DOUBLE, "byte-1", "machine balance: compute roof over bandwidth roof"),
+    R(roof, FIELD_DOUBLE, "s-1", "lowest roof at this arithmetic intensity: FLOP/s"),
+    R(roof_fraction, FIELD_DOUBLE, "1", "fraction of the roof that was reached"),
+    R(compute_time, FIELD_DOUBLE, "s", "compute time of the time-based Roofline"),
+    R(bandwidth_time, FIELD_DOUBLE, "s", "bandwidth time of the time-based Roofline"),
+    R(overhead_time, FIELD_DOUBLE, "s", "launch overhead of one iteration"),
+    FIELD_OF_FLAGS(struct derived_row, bound, roofline_bound_name, "what bounds the run time"),
+    FIELD_OF_FLAGS(struct derived_row, flops_source, source_name, "where the FLOPs come from"),
+    FIELD_OF_FLAGS(struct derived_row, bytes_source, source_name, "where the bytes come from"),
+    R(count_note, FIELD_TEXT, "1", "why counted FLOPs or bytes are far from the model"),
+    {0},
+};
+
+/* What the file holds for one roof beyond the roof itself. */
+struct roof_row {
+    double node_spread;
+};
+static const struct field roof_row_fields[] = {
+    FIELD(struct roof_row, node_spread, FIELD_DOUBLE, "1",
+          "highest minus lowest of the node's devices, over their mean"),
+    {0},
+};
+
+/* The device of a row once more, so that a row can be read, and files can be joined, by itself. */
+#define D(member, long_name) FIELD(struct device, member, FIELD_TEXT, "1", long_name)
+static const struct field row_device_fields[] = {
+    D(hostname, "host of the device"),
+    D(uuid, "UUID of the device"),
+    D(pci_id, "PCI bus id of the device"),
+    {0},
+};
+
+static const struct comment comments[] = {
+    {"status", "only a measured row has times; error says why another one has none"},
+    {"time_median",
+     "nothing is traced or counted meanwhile; performance and what follows from it use this time"},
+    {"profiler_ratio",
+     "missing: no profiler was in the process while the row was timed. With one, idle, host_time may "
+     "be longer, the device's times are not: beyond 2 % it would not have stayed"},
+    {"time_sample", "the first samples in the order of time"},
+    {"busy_time",
+     "from the trace run, a separate one that is slower: not to be mixed with time_median"},
+    {"launches", "from the trace run"},
+    {"flops_model", "of the definition, a multiply-add is 2; a library may do fewer or more"},
+    {"bytes_model", "each input read once, each output written once: the least that can be moved"},
+    {"flops_counted", "by hardware counters; missing where there are none"},
+    {"bytes_counted", "by hardware counters; missing where there are none"},
+    {"flops_vector",
+     "an fp16 instruction works on two lanes, used or not, and counts both; bf16 is counted with fp16"},
+    {"bytes_read",
+     "dram: by the whole device; l2: by its multiprocessors; l1: global, local and texture "
+     "accesses, all but global stores"},
+    {"bytes_written",
+     "dram: by the whole device; l2: by its multiprocessors, with atomics; l1: global "
+     "stores"},
+    {"counters",
+     "counted, off, or why there are no counts: refused or incomplete, with the reason"},
+    {"kernel_flops_counted",
+     "by hardware counters, one kernel at a time; missing unless kernels = yes"},
+    {"kernel_bytes_counted",
+     "as kernel_flops_counted; the sum may differ from bytes_counted, where kernels "
+     "may overlap and find each other's data in the caches"},
+    {"arithmetic_intensity", "with flops_source and bytes_source; modelled bytes are set against "
+                             "roof_memory_level alone"},
+    {"roof_memory_level",
+     "of counted bytes: the level that needs longest for its own; of modelled bytes: dram if caches "
+     "are flushed or the footprint is larger than the last-level cache, else that cache"},
+    {"performance", "FLOPs / time_median"},
+    {"roof", "min(P, AI W, F / (n L)) of the row's precision and unit, on its own device"},
+    {"roof_fraction", "performance / roof; of pure data movement, bytes / time_median / bandwidth"},
+    {"compute_time",
+     "time_median if the intensity is at least the balance, else scaled by their ratio"},
+    {"bandwidth_time",
+     "time_median if the intensity is below the balance, else scaled by their ratio"},
+    {"overhead_time", "launches times the device's launch overhead"},
+    {"bound",
+     "overhead if F / P and B / W are both below the overhead time, which is then the lowest roof"},
+    {"count_note",
+     "empty within a tenth of the model; the reasons are what algorithm, kernels and shape show"},
+    {"power", "mean over the timed loop; missing if that is too short for the sensor (50 ms)"},
+    {"config_algorithm", "as the manifest asks for it; algorithm is what ran"},
+    {"config_implementation", "as the manifest asks for it; implementation is what ran"},
+    {"device_peak_bandwidth", "read and written bytes together; best of its roofs at the level"},
+    {"device_peak_vector", "best of its roofs"},
+    {"device_peak_tensor", "best of its roofs"},
+    {"device_launch_overhead", "its roof launch gap"},
+    {"device_roof_condition",
+     "alone: they idle; together: all of a kind do the same at the same time"},
+    {"device_roof_verdict",
+     "proven: counters saw the work where it should be and nowhere else; above-theory (by 1 % at "
+     "the clock measured meanwhile) and contradicted: an error to look into, not used as a peak"},
+    {"device_roof_power", "missing where the load was too short for the sensor (50 ms)"},
+    {"device_roof_flops_ratio", "in a run of its own"},
+    {"device_roof_bytes_ratio", "in a run of its own"},
+    {"device_roof_node_spread", "same kind, condition and session"},
+    {0},
+};
+
+/* All of one file. */
+struct writer {
+    const struct results *results;
+    struct dataset set;
+    /* The struct of each row, as the tables need them; a blank where a dimension is longer than its
+     * data. */
+    const struct record **records;
+    const void **devices, **row_devices, **kernels, **derived, **roofs, **roof_rows;
+    int64_t *config_device, *kernel_config, *roof_device;
+    struct derived_row *derived_rows;
+    struct roof_row *roof_row;
+    struct config *configs; /* workload is NULL where this version does not know the text */
+    struct device blank_device;
+    struct kernel blank_kernel;
+    struct roof blank_roof;
+};
+
+/* All of a record but its device's key, which config_device stands for. */
+static void records_write(struct writer *w)
+{
+    for (const struct field *field = record_fields; field->name && !dataset_failed(&w->set);
+         ++field)
+        if (strcmp(field->name, "device_key") != 0)
+            dataset_field(&w->set, field, "", DIM_CONFIG, (const void *const *)w->records);
+}
+
+static void samples_write(struct writer *w)
+{
+    const char *name = "time_sample";
+    int variable = dataset_define(&w->set, name, NC_DOUBLE, DIM_CONFIG, DIM_SAMPLE, "s",
+                                  "time of one iteration");
+    for (size_t row = 0; row < w->set.lengths[DIM_CONFIG] && !dataset_failed(&w->set); ++row) {
+        const struct record *record = w->records[row];
+        const size_t start[2] = {row, 0}, count[2] = {1, record->sample_count};
+        if (record->sample_count > 0)
+            dataset_check(&w->set, name,
+                          nc_put_vara_double(w->set.id, variable, start, count, record->sample));
+    }
+}
+
+struct parameter_row {
+    int64_t first, second;
+    char text[WORKLOAD_VALUE_TEXT];
+};
+
+static struct parameter_row parameter_row(const struct config *config, const char *name)
+{
+    struct parameter_row row = {FIELD_MISSING, FIELD_MISSING, ""};
+    int i = !config->workload ? -1 : workload_parameter(config->workload, name);
+    if (i >= 0) {
+        row.first = config->values[i].first;
+        row.second = config->values[i].second;
+        parameter_format(&config->workload->parameters[i], config->values[i], row.text);
+    }
+    return row;
+}
+
+static const char *help_of(const struct workload *workload, const char *name)
+{
+    int parameter = workload_parameter(workload, name);
+    return parameter < 0 ? NULL : workload->parameters[parameter].help;
+}
+
+static bool same_help(size_t workload, size_t other, const char *name)
+{
+    const char *a = help_of(workloads[workload], name), *b = help_of(workloads[other], name);
+    return a && b && strcmp(a, b) == 0;
+}
+
+static bool help_seen(size_t workload, const char *name)
+{
+    for (size_t i = 0; i < workload; ++i)
+        if (same_help(i, workload, name))
+            return true;
+    return false;
+}
+
+/* What the parameter means in each workload that has it: "conv2d: images; lstm, gru: sequences". */
+static void parameter_meaning(const char *name, FILE *stream)
+{
+    for (size_t i = 0; workloads[i]; ++i) {
+        if (!help_of(workloads[i], name) || help_seen(i, name))
+            continue;
+        fprintf(stream, "; %s", workloads[i]->name);
+        for (size_t j = i + 1; workloads[j]; ++j)
+            if (same_help(i, j, name))
+                fprintf(stream, ", %s", workloads[j]->name);
+        fprintf(stream, ": %s", help_of(workloads[i], name));
+    }
+}
+
+/* A name that a dimension (precision) or a field of the record (algorithm) has already is
+ * "config_NAME". */
+static void parameter_variable(struct writer *w, const struct parameter *parameter,
+                               const char *suffix, enum field_type type, size_t offset,
+                               const void **rows)
+{
+    char name[NC_MAX_NAME + 1], long_name[512] = "";
+    int unused;
+    FILE *stream = fmemopen(long_name, sizeof long_name, "w");
+    snprintf(name, sizeof name, "%s%s", parameter->name, suffix);
+    bool taken = nc_inq_varid(w->set.id, name, &unused) == NC_NOERR ||
+                 nc_inq_dimid(w->set.id, name, &unused) == NC_NOERR;
+    if (stream) {
+        fprintf(stream, "parameter %s", name);
+        parameter_meaning(parameter->name, stream);
+        fclose(stream);
+    }
+    const struct field field = {name, type, offset, 0, "1", long_name, NULL};
+    dataset_field(&w->set, &field, taken ? "config_" : "", DIM_CONFIG, rows);
+}
+
+static void parameter_write(struct writer *w, const struct parameter *parameter)
+{
+    const size_t first = offsetof(struct parameter_row, first);
+    const size_t second = offsetof(struct parameter_row, second);
+    const size_t text = offsetof(struct parameter_row, text);
+    size_t count = w->set.lengths[DIM_CONFIG];
+    struct parameter_row *values = dataset_allocate(&w->set, count, sizeof *values);
+    const void **rows = dataset_allocate(&w->set, count, sizeof *rows);
+    for (size_t i = 0; !dataset_failed(&w->set) && i < count; ++i) {
+        values[i] = parameter_row(&w->configs[i], parameter->name);
+        rows[i] = &values[i];
+    }
+    if (!dataset_failed(&w->set) && parameter->kind == PARAMETER_INTEGER)
+        parameter_variable(w, parameter, "", FIELD_INTEGER, first, rows);
+    else if (!dataset_failed(&w->set) && parameter->kind == PARAMETER_EXTENT) {
+        parameter_variable(w, parameter, "_height", FIELD_INTEGER, first, rows);
+        parameter_variable(w, parameter, "_width", FIELD_INTEGER, second, rows);
+    } else if (!dataset_failed(&w->set)) {
+        parameter_variable(w, parameter, "", FIELD_TEXT, text, rows);
+    }
+    free(rows);
+    free(values);
+}
+
+static bool parameter_seen(size_t workload, const char *name)
+{
+    for (size_t i = 0; i < workload; ++i)
+        if (workload_parameter(workloads[i], name) >= 0)
+            return true;
+    return false;
+}
+
+static void parameters_write(struct writer *w)
+{
+    for (size_t i = 0; workloads[i]; ++i)
+        for (size_t j = 0; j < workloads[i]->count; ++j)
+            if (!parameter_seen(i, workloads[i]->parameters[j].name))
+                parameter_write(w, &workloads[i]->parameters[j]);
+}
+
+static void names_write(struct writer *w)
+{
+    const char *precisions[PRECISION_COUNT];
+    for (int i = 0; i < PRECISION_COUNT; ++i)
+        precisions[i] = precision_info[i].name;
+    dataset_texts(&w->set, "precision_name", DIM_PRECISION, "precision", precisions);
+    dataset_texts(&w->set, "memory_level_name", DIM_LEVEL, "memory level, from far to near",
+                  memory_level_name);
+}
+
+static void workloads_write(struct writer *w)
+{
+    size_t count = w->set.lengths[DIM_CONFIG];
+    const char **names = dataset_allocate(&w->set, count, sizeof *names);
+    for (size_t i = 0; !dataset_failed(&w->set) && i < count; ++i)
+        names[i] = w->configs[i].workload ? w->configs[i].workload->name : "";
+    if (!dataset_failed(&w->set))
+        dataset_texts(&w->set, "workload", DIM_CONFIG, "workload", names);
+    free(names);
+}
+
+static void time_format(double time, char text[32])
+{
+    const double year_10000 = 253402300800.0;
+    time_t seconds = time >= 0 && time < year_10000 ? (time_t)time : 0; /* so also for a NaN */
+    struct tm utc;
+    gmtime_r(&seconds, &utc);
+    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+/* One line a session, the latest at the end. */
+static void history_write(struct writer *w)
+{
+    char *text = NULL, start[32];
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream) {
+        w->set.no_memory = true;
+        return;
+    }
+    for (size_t i = 0; i < w->results->session_count; ++i) {
+        const struct session *session = &w->results->sessions[i];
+        time_format(session->start_time, start);
+        fprintf(stream, "%s%s session %s: roofsweep %s, %lld ranks from %s, job %s: %s",
+                i ? "\n" : "", start, session->id, session->version, (long long)session->ranks,
+                session->hostname, *session->job_id ? session->job_id : "none", session->command);
+    }
+    fclose(stream);
+    dataset_attribute(&w->set, NC_GLOBAL, "history", text);
+    free(text);
+}
+
+/* When the rows were measured. No clock is asked: one journal always gives the same file. */
+static void coverage_write(struct writer *w)
+{
+    double first = NAN, last = NAN;
+    char text[32];
+    for (size_t i = 0; i < w->results->session_count; ++i) {
+        first = fmin(first, w->results->sessions[i].start_time);
+        last = fmax(last, w->results->sessions[i].start_time);
+    }
+    for (size_t i = 0; i < w->results->record_count; ++i) {
+        const struct record *record = &w->results->records[i];
+        last = fmax(last, record->start_time + record->wall_time);
+    }
+    time_format(first, text);
+    dataset_attribute(&w->set, NC_GLOBAL, "time_coverage_start", text);
+    time_format(last, text);
+    dataset_attribute(&w->set, NC_GLOBAL, "time_coverage_end", text);
+    dataset_attribute(&w->set, NC_GLOBAL, "date_created", text);
+}
+
+static void globals_write(struct writer *w)
+{
+    const struct results *results = w->results;
+    struct session none = {.manifest_text = NULL};
+    const struct session *last =
+        results->session_count ? &results->sessions[results->session_count - 1] : &none;
+    char source[sizeof last->version + 16];
+    snprintf(source, sizeof source, "roofsweep %s", last->version);
+    const struct {
+        const char *name, *text;
+    } attributes[] = {
+        {"Conventions", "CF-1.11 ACDD-1.3"},
+        {"title", *last->title ? last->title : "roofsweep results"},
+        {"summary", "Deep-learning operations, each measured on a device and set against the roofs "
+                    "that were measured on the same device (time-based Roofline). One row of "
+                    "config per configuration and device; config_device points into device, "
+                    "kernel_config into config, device_roof_device into device."},
+        {"keywords", "roofline, performance, GPU, deep learning, benchmark"},
+        {"source", source},
+        {"processing_level", "measured values, and values derived from them by the Roofline model"},
+        {"manifest_path", last->manifest_path},
+        {"manifest", last->manifest_text ? last->manifest_text : ""},
+        {"settings", last->settings},
+        {"mpi", last->mpi},
+        {"command", last->command},
+    };
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; ++i)
+        dataset_attribute(&w->set, NC_GLOBAL, attributes[i].name, attributes[i].text);
+    history_write(w);
+    coverage_write(w);
+}
+
+static struct derived_row derived_row(const struct record *record, const struct device *device)
+{
+    struct derived derived = results_derive(record, device);
+    const struct roofline *roofline = &derived.roofline;
+    struct derived_row row = {
+        .performance = roofline->performance,
+        .machine_balance = roofline->balance,
+        .roof = roofline->roof,
+        .roof_fraction = roofline->fraction,
+        .compute_time = roofline->compute_time,
+        .bandwidth_time = roofline->bandwidth_time,
+        .overhead_time = roofline->overhead_time,
+        .bound = roofline->bound,
+        .flops_source = derived.flops_source,
+        .bytes_source = derived.bytes_source,
+    };
+    memcpy(row.arithmetic_intensity, derived.intensity, sizeof row.arithmetic_intensity);
+    count_note(record, device, row.count_note);
+    if (derived.bytes_source != SOURCE_NONE)
+        snprintf(row.roof_memory_level, sizeof row.roof_memory_level, "%s",
+                 memory_level_name[derived.level]);
+    return row;
+}
+
+static void lengths_set(struct writer *w)
+{
+    size_t kernels = 0, samples = 0, roofs = 0;
+    for (size_t i = 0; i < w->results->record_count; ++i) {
+        kernels += w->results->records[i].kernel_count;
+        if (w->results->records[i].sample_count > samples)
+            samples = w->results->records[i].sample_count;
+    }
+    w->set.lengths[DIM_CONFIG] = w->results->record_count;
+    for (size_t i = 0; i < w->results->device_count; ++i)
+        roofs += (size_t)w->results->devices[i].roof_count;
+    /* A dimension of length 0 would be an unlimited one. */
+    w->set.lengths[DIM_KERNEL] = kernels ? kernels : 1;
+    w->set.lengths[DIM_DEVICE] = w->results->device_count ? w->results->device_count : 1;
+    w->set.lengths[DIM_ROOF] = roofs ? roofs : 1;
+    w->set.lengths[DIM_SAMPLE] = samples ? samples : 1;
+    w->set.lengths[DIM_PRECISION] = PRECISION_COUNT;
+    w->set.lengths[DIM_LEVEL] = LEVEL_COUNT;
+}
+
+static void rows_allocate(struct writer *w)
+{
+    size_t configs = w->set.lengths[DIM_CONFIG];
+    w->records = results_order(w->results);
+    w->set.no_memory = !w->records;
+    w->configs = dataset_allocate(&w->set, configs, sizeof *w->configs);
+    w->row_devices = dataset_allocate(&w->set, configs, sizeof *w->row_devices);
+    w->config_device = dataset_allocate(&w->set, configs, sizeof *w->config_device);
+    w->derived = dataset_allocate(&w->set, configs, sizeof *w->derived);
+    w->derived_rows = dataset_allocate(&w->set, configs, sizeof *w->derived_rows);
+    w->devices = dataset_allocate(&w->set, w->set.lengths[DIM_DEVICE], sizeof *w->devices);
+    w->kernels = dataset_allocate(&w->set, w->set.lengths[DIM_KERNEL], sizeof *w->kernels);
+    w->kernel_config =
+        dataset_allocate(&w->set, w->set.lengths[DIM_KERNEL], sizeof *w->kernel_config);
+    w->roofs = dataset_allocate(&w->set, w->set.lengths[DIM_ROOF], sizeof *w->roofs);
+    w->roof_rows = dataset_allocate(&w->set, w->set.lengths[DIM_ROOF], sizeof *w->roof_rows);
+    w->roof_row = dataset_allocate(&w->set, w->set.lengths[DIM_ROOF], sizeof *w->roof_row);
+    w->roof_device = dataset_allocate(&w->set, w->set.lengths[DIM_ROOF], sizeof *w->roof_device);
+}
+
+static void rows_free(struct writer *w)
+{
+    free(w->records);
+    free(w->configs);
+    free(w->row_devices);
+    free(w->config_device);
+    free(w->derived);
+    free(w->derived_rows);
+    free(w->devices);
+    free(w->kernels);
+    free(w->kernel_config);
+    free(w->roofs);
+    free(w->roof_rows);
+    free(w->roof_row);
+    free(w->roof_device);
+}
+
+static void row_set(struct writer *w, size_t row)
+{
+    struct error unused;
+    const struct record *record = w->records[row];
+    if (config_parse(record->configuration, &w->configs[row], &unused) != STATUS_OK)
+        w->configs[row].workload = NULL;
+    int64_t index = results_device(w->results, record->device_key);
+    const struct device *device = index < 0 ? &w->blank_device : &w->results->devices[index];
+    w->config_device[row] = index;
+    w->row_devices[row] = device;
+    w->derived_rows[row] = derived_row(record, device);
+    w->derived[row] = &w->derived_rows[row];
+}
+
+static void roofs_set(struct writer *w)
+{
+    size_t row = 0;
+    w->roofs[0] = &w->blank_roof;
+    w->roof_rows[0] = &w->roof_row[0];
+    w->roof_row[0].node_spread = NAN;
+    w->roof_device[0] = -1;
+    for (size_t i = 0; i < w->results->device_count; ++i) {
+        double spreads[ROOFS_MAX];
+        results_node_spreads(w->results, i, spreads);
+        for (int64_t j = 0; j < w->results->devices[i].roof_count; ++j, ++row) {
+            w->roofs[row] = &w->results->devices[i].roofs[j];
+            w->roof_row[row].node_spread = spreads[j];
+            w->roof_rows[row] = &w->roof_row[row];
+            w->roof_device[row] = (int64_t)i;
+        }
+    }
+}
+
+static void rows_set(struct writer *w)
+{
+    size_t kernel = 0;
+    w->devices[0] = &w->blank_device;
+    for (size_t i = 0; i < w->results->device_count; ++i)
+        w->devices[i] = &w->results->devices[i];
+    roofs_set(w);
+    w->kernels[0] = &w->blank_kernel;
+    w->kernel_config[0] = -1;
+    for (size_t row = 0; row < w->set.lengths[DIM_CONFIG]; ++row) {
+        row_set(w, row);
+        for (size_t i = 0; i < w->records[row]->kernel_count; ++i, ++kernel) {
+            w->kernels[kernel] = &w->records[row]->kernels[i];
+            w->kernel_config[kernel] = (int64_t)row;
+        }
+    }
+}
+
+static void content_write(struct writer *w)
+{
+    struct dataset *set = &w->set;
+    globals_write(w);
+    names_write(w);
+    records_write(w);
+    samples_write(w);
+    workloads_write(w);
+    parameters_write(w);
+    dataset_index(set, "config_device", DIM_CONFIG, "row's device: index, -1 if it reached none",
+                  w->config_device);
+    dataset_fields(set, row_device_fields, "", DIM_CONFIG, w->row_devices);
+    dataset_fields(set, derived_fields, "", DIM_CONFIG, w->derived);
+    dataset_index(set, "kernel_config", DIM_KERNEL,
+                  "kernel's row of config: index, -1 if there is none", w->kernel_config);
+    dataset_fields(set, kernel_fields, "kernel_", DIM_KERNEL, w->kernels);
+    dataset_fields(set, device_fields, "device_", DIM_DEVICE, w->devices);
+    dataset_index(set, "device_roof_device", DIM_ROOF, "roof's device: index, -1 if there is none",
+                  w->roof_device);
+    dataset_fields(set, roof_fields, "device_roof_", DIM_ROOF, w->roofs);
+    dataset_fields(set, roof_row_fields, "device_roof_", DIM_ROOF, w->roof_rows);
+}
+
+static enum status draft_fill(const struct draft *draft, const struct results *results,
+                              struct error *error)
+{
+    struct writer w = {.results = results, .set.comments = comments};
+    device_init(&w.blank_device);
+    fields_clear(kernel_fields, &w.blank_kernel);
+    fields_clear(roof_fields, &w.blank_roof);
+    lengths_set(&w);
+    rows_allocate(&w);
+    if (!dataset_failed(&w.set))
+        rows_set(&w);
+    dataset_create(&w.set, draft->path);
+    draft_hide(draft);
+    content_write(&w);
+    enum status status = dataset_close(&w.set, error);
+    rows_free(&w);
+    return status;
+}
+
+/* HDF5 does not write to where the file shall be: it calls a missing folder "Permission denied" and
+ * a full disk "HDF error", needs locks of the filesystem, and crashes at exit once it could not
+ * write. */
+enum status results_nc_write(const struct results *results, const char *path, struct error *error)
+{
+    struct draft draft;
+    enum status status = draft_open(&draft, error);
+    bool opened = status == STATUS_OK;
+    if (opened)
+        status = draft_fill(&draft, results, error);
+    if (status)
+        error_prefix(error, "%s", path);
+    else
+        status = draft_publish(&draft, path, error);
+    if (opened)
+        draft_close(&draft);
+    return status;
+}

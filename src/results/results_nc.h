@@ -1,0 +1,15 @@
+/* Results as one netCDF-4 file (CF-1.11, ACDD-1.3), flat, laid out as in tests/data/golden.cdl.
+ *
+ * Dimensions config (unlimited), kernel (kernel_config points into config), device, precision,
+ * memory_level, sample. Variables come from the field tables of record.h, the parameters from
+ * workload.h. Written to PATH.tmp, closed, synced and renamed: PATH is whole or absent. */
+#ifndef ROOFSWEEP_RESULTS_NC_H
+#define ROOFSWEEP_RESULTS_NC_H
+
+#include "results/results.h"
+#include "base/status.h"
+
+/* Replaces PATH if it exists: whether it may is decided before anything is measured. */
+enum status results_nc_write(const struct results *results, const char *path, struct error *error);
+
+#endif

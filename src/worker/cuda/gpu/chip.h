@@ -1,0 +1,28 @@
+/* What is known of a compute capability, and what follows from it: the theoretical roofs. Const
+ * data and pure functions; knows nothing of CUDA. */
+#ifndef ROOFSWEEP_CHIP_H
+#define ROOFSWEEP_CHIP_H
+
+#include "model/workload.h"
+
+struct chip {
+    int capability;
+    double l1_bytes;    /* per SM, shared memory included */
+    double onchip_read; /* byte per clock and SM, of L1 and of shared memory alike */
+    double l2_read;     /* byte per clock, the whole chip; NaN: not known */
+    /* Fused multiply-adds per clock and SM; 0: there are no such units, NaN: not known here. */
+    double vector[PRECISION_COUNT], tensor[PRECISION_COUNT];
+};
+const struct chip *chip_find(int capability); /* a chip of unknowns if there is no row */
+
+/* At the nominal clocks; NaN where not known or where there are no such units. */
+struct theory {
+    double clock, memory_clock;                              /* s-1 */
+    double bandwidth[LEVEL_COUNT];                           /* byte s-1; caches: of reads */
+    double shared_read;                                      /* byte s-1 */
+    double vector[PRECISION_COUNT], tensor[PRECISION_COUNT]; /* s-1 */
+};
+struct theory chip_theory(const struct chip *chip, int multiprocessors, double clock,
+                          double memory_clock, double bus_bits);
+
+#endif

@@ -1,0 +1,193 @@
+#include "worker/cuda/gpu/cuda_internal.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The part of NVML's stable interface that is used here; nvml.h is often not installed, and the
+ * library belongs to the driver, so both are met at run time only. All functions return 0 on
+ * success. */
+typedef struct nvml_device *nvml_device;
+enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEMPERATURE_GPU = 0 };
+/* Clock event reasons: power cap, hardware slowdown, heat (driver and hardware), power brake.
+ * Idling, set clocks and synchronised boards are no throttling. */
+enum { NVML_HELD_DOWN = 0x04 | 0x08 | 0x20 | 0x40 | 0x80 };
+enum { NVML_TOTAL_POWER_SAMPLES = 0, NVML_VALUE_UNSIGNED_INT = 1 };
+struct nvml_power_sample {   /* nvmlSample_t */
+    unsigned long long time; /* us since 1970-01-01T00:00:00Z */
+    union {
+        double d;
+        unsigned milliwatt;
+        unsigned long long ull;
+    } value;
+};
+
+struct nvml {
+    void *library;
+    nvml_device device;
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*by_pci)(const char *pci_id, nvml_device *device);
+    int (*driver)(char *text, unsigned size);
+    int (*clock)(nvml_device device, int domain, unsigned *mhz);
+    int (*clock_max)(nvml_device device, int domain, unsigned *mhz);
+    int (*power_limit)(nvml_device device, unsigned *milliwatt);
+    int (*temperature)(nvml_device device, int sensor, unsigned *celsius);
+    int (*throttle)(nvml_device device, unsigned long long *reasons);
+    int (*energy)(nvml_device device, unsigned long long *millijoule);
+    int (*ecc)(nvml_device device, int *current, int *pending);
+    int (*mig)(nvml_device device, unsigned *current, unsigned *pending);
+    int (*processes)(nvml_device device, unsigned *count, void *none);
+    int (*samples)(nvml_device device, int kind, unsigned long long after, int *type,
+                   unsigned *count, struct nvml_power_sample *samples);
+};
+
+/* Entry points; those that a driver may lack are NULL then. */
+static const struct {
+    const char *name;
+    size_t member;
+    bool required;
+} entries[] = {
+    {"nvmlInit_v2", offsetof(struct nvml, init), true},
+    {"nvmlShutdown", offsetof(struct nvml, shutdown), true},
+    {"nvmlDeviceGetHandleByPciBusId_v2", offsetof(struct nvml, by_pci), true},
+    {"nvmlSystemGetDriverVersion", offsetof(struct nvml, driver), true},
+    {"nvmlDeviceGetClockInfo", offsetof(struct nvml, clock), true},
+    {"nvmlDeviceGetMaxClockInfo", offsetof(struct nvml, clock_max), true},
+    {"nvmlDeviceGetEnforcedPowerLimit", offsetof(struct nvml, power_limit), true},
+    {"nvmlDeviceGetTemperature", offsetof(struct nvml, temperature), true},
+    {"nvmlDeviceGetCurrentClocksThrottleReasons", offsetof(struct nvml, throttle), false},
+    {"nvmlDeviceGetTotalEnergyConsumption", offsetof(struct nvml, energy), false},
+    {"nvmlDeviceGetEccMode", offsetof(struct nvml, ecc), true},
+    {"nvmlDeviceGetMigMode", offsetof(struct nvml, mig), false},
+    {"nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct nvml, processes), false},
+    {"nvmlDeviceGetSamples", offsetof(struct nvml, samples), false},
+};
+
+static bool nvml_bind(struct nvml *nvml)
+{
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; ++i) {
+        void *symbol = dlsym(nvml->library, entries[i].name);
+        if (!symbol && entries[i].required)
+            return false;
+        memcpy((char *)nvml + entries[i].member, &symbol, sizeof symbol);
+    }
+    return true;
+}
+
+struct nvml *nvml_open(const char *pci_id)
+{
+    struct nvml *nvml = calloc(1, sizeof *nvml);
+    if (!nvml)
+        return NULL;
+    nvml->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!nvml->library)
+        goto free_nvml;
+    if (!nvml_bind(nvml) || nvml->init() != 0)
+        goto close_library;
+    if (nvml->by_pci(pci_id, &nvml->device) != 0)
+        goto shut_down;
+    return nvml;
+
+shut_down:
+    nvml->shutdown();
+close_library:
+    dlclose(nvml->library);
+free_nvml:
+    free(nvml);
+    return NULL;
+}
+
+void nvml_close(struct nvml *nvml)
+{
+    if (!nvml)
+        return;
+    nvml->shutdown();
+    dlclose(nvml->library);
+    free(nvml);
+}
+
+void nvml_describe(struct nvml *nvml, struct device *device)
+{
+    if (!nvml)
+        return;
+    unsigned value, pending;
+    int current, later;
+    char driver[sizeof device->driver_version];
+    if (nvml->driver(driver, sizeof driver) == 0)
+        memcpy(device->driver_version, driver, sizeof driver);
+    if (nvml->clock_max(nvml->device, NVML_CLOCK_SM, &value) == 0)
+        device->clock_max = 1e6 * value;
+    if (nvml->clock_max(nvml->device, NVML_CLOCK_MEMORY, &value) == 0)
+        device->memory_clock_max = 1e6 * value;
+    if (nvml->power_limit(nvml->device, &value) == 0)
+        device->power_limit = 1e-3 * value;
+    if (nvml->ecc(nvml->device, &current, &later) == 0)
+        device->ecc = current;
+    if (nvml->mig && nvml->mig(nvml->device, &value, &pending) == 0)
+        device->mig = value != 0;
+}
+
+void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *seen)
+{
+    if (!nvml)
+        return;
+    const double celsius_zero = 273.15;
+    unsigned value;
+    unsigned long long reasons;
+    if (nvml->clock(nvml->device, NVML_CLOCK_SM, &value) == 0)
+        *seen->sm_clock = 1e6 * value;
+    if (nvml->throttle && nvml->throttle(nvml->device, &reasons) == 0 &&
+        cudaEventQuery(last) == cudaErrorNotReady) {
+        *seen->throttle_reasons = (int64_t)reasons;
+        *seen->throttled = *seen->throttled == 1 || (reasons & NVML_HELD_DOWN) != 0;
+    }
+    if (nvml->clock(nvml->device, NVML_CLOCK_MEMORY, &value) == 0)
+        *seen->memory_clock = 1e6 * value;
+    if (nvml->temperature(nvml->device, NVML_TEMPERATURE_GPU, &value) == 0)
+        *seen->temperature = celsius_zero + value;
+}
+
+/* The driver reads the sensor every 20 ms, and it is smoothed: 50 ms after a step it shows 96 % of
+ * that (H200). nvmlDeviceGetPowerUsage and the fields of power change every 0.1 s and more. */
+double nvml_power(struct nvml *nvml, double since)
+{
+    enum { SAMPLES_MAX = 1024 };
+    const double settling = 0.05;
+    struct nvml_power_sample samples[SAMPLES_MAX];
+    const unsigned long long after = (unsigned long long)(1e6 * (since + settling));
+    unsigned count = 0, taken = 0;
+    double sum = 0.0;
+    int type;
+    if (!nvml || !nvml->samples ||
+        nvml->samples(nvml->device, NVML_TOTAL_POWER_SAMPLES, after, &type, &count, NULL) != 0 ||
+        count > SAMPLES_MAX ||
+        nvml->samples(nvml->device, NVML_TOTAL_POWER_SAMPLES, after, &type, &count, samples) != 0 ||
+        type != NVML_VALUE_UNSIGNED_INT)
+        return NAN;
+    for (unsigned i = 0; i < count; ++i)
+        if (samples[i].time > after) {
+            sum += 1e-3 * samples[i].value.milliwatt;
+            ++taken;
+        }
+    return taken > 0 ? sum / taken : NAN;
+}
+
+double nvml_energy(struct nvml *nvml)
+{
+    unsigned long long millijoule;
+    bool known = nvml && nvml->energy && nvml->energy(nvml->device, &millijoule) == 0;
+    return known ? 1e-3 * (double)millijoule : NAN;
+}
+
+int nvml_processes(struct nvml *nvml)
+{
+    enum { INSUFFICIENT_SIZE = 7 }; /* what a list without room for them gives, with their number */
+    unsigned count = 0;
+    if (!nvml || !nvml->processes ||
+        nvml->processes(nvml->device, &count, NULL) != INSUFFICIENT_SIZE)
+        return -1;
+    return (int)count;
+}

@@ -1,0 +1,197 @@
+#include "worker/cuda/profiling/metrics.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const quantity_name[QUANTITY_COUNT] = {
+    [QUANTITY_VECTOR_FP64] = "vector fp64 FLOPs",      [QUANTITY_VECTOR_FP32] = "vector fp32 FLOPs",
+    [QUANTITY_VECTOR_FP16] = "vector fp16 FLOPs",      [QUANTITY_TENSOR_FP64] = "tensor fp64 FLOPs",
+    [QUANTITY_TENSOR_TF32] = "tensor tf32 FLOPs",      [QUANTITY_TENSOR_FP16] = "tensor fp16 FLOPs",
+    [QUANTITY_TENSOR_BF16] = "tensor bf16 FLOPs",      [QUANTITY_TENSOR_FP8] = "tensor fp8 FLOPs",
+    [QUANTITY_TENSOR_INT8] = "tensor int8 operations", [QUANTITY_DRAM_READ] = "DRAM bytes read",
+    [QUANTITY_DRAM_WRITE] = "DRAM bytes written",      [QUANTITY_L2_READ] = "L2 bytes read",
+    [QUANTITY_L2_WRITE] = "L2 bytes written",          [QUANTITY_L1_READ] = "L1 bytes read",
+    [QUANTITY_L1_WRITE] = "L1 bytes written",
+};
+
+/* clang-format off */
+#define TERM(metric, factor) {metric ".sum", factor, factor}
+#define LIMITED(metric, factor, limit) {metric ".sum", factor, limit}
+#define END {NULL, 0.0, 0.0}
+#define THREADS(op) "sm__sass_thread_inst_executed_op_" op "_pred_on"
+#define TENSOR(path) "sm__ops_path_tensor_" path
+
+enum { WARP = 32, SECTOR = 32 /* byte */ };
+
+static const struct metric_term absent[] = {END};
+
+static const struct metric_term vector_fp64[] = {
+    TERM(THREADS("dadd"), 1), TERM(THREADS("dmul"), 1), TERM(THREADS("dfma"), 2), END};
+static const struct metric_term vector_fp32[] = {
+    TERM(THREADS("fadd"), 1), TERM(THREADS("fmul"), 1), TERM(THREADS("ffma"), 2), END};
+/* FFMA2 and its like work on two numbers; of the Blackwell chips only these have them. */
+static const struct metric_term vector_fp32_packed[] = {
+    TERM(THREADS("fadd"), 1), TERM(THREADS("fmul"), 1), TERM(THREADS("ffma"), 2),
+    TERM(THREADS("fadd2"), 2), TERM(THREADS("fmul2"), 2), TERM(THREADS("ffma2"), 4), END};
+/* Additions are left out: HADD2 is also how fp16 is converted to fp32, and has one counter for
+ * both. */
+static const struct metric_term vector_fp16[] = {
+    TERM(THREADS("hmul"), 2), TERM(THREADS("hfma"), 4), END};
+/* HFMA2.MMA is a packed FMA that runs on the tensor pipe, and also how the compiler loads a
+ * constant. It spreads FMAs over both pipes evenly, so that of the F FMAs, T of them on the tensor
+ * pipe, not more than 2 (F - T) are real. */
+static const struct metric_term vector_fp16_on_two_pipes[] = {
+    LIMITED(THREADS("hmul"), 2, 2), LIMITED(THREADS("hfma"), 4, 8),
+    LIMITED("sm__inst_executed_pipe_tensor_op_hmma_type_hfma2", 0, -8 * WARP), END};
+
+static const struct metric_term tensor_fp64[] = {TERM(TENSOR("src_fp64"), 1), END};
+static const struct metric_term tensor_tf32[] = {TERM(TENSOR("src_tf32_dst_fp32"), 1), END};
+static const struct metric_term tensor_fp16[] = {
+    TERM(TENSOR("src_fp16_dst_fp16"), 1), TERM(TENSOR("src_fp16_dst_fp32"), 1), END};
+static const struct metric_term tensor_fp16_turing[] = { /* which has neither bf16 nor tf32 */
+    TERM(TENSOR("src_fp16_dst_fp16"), 1), TERM(TENSOR("src_fp16_bf16_tf32_dst_fp32"), 1), END};
+static const struct metric_term tensor_fp16_any[] = {TERM(TENSOR("src_fp16"), 1), END};
+static const struct metric_term tensor_bf16[] = {TERM(TENSOR("src_bf16_dst_fp32"), 1), END};
+static const struct metric_term tensor_fp8_any[] = {TERM(TENSOR("src_fp8"), 1), END};
+static const struct metric_term tensor_fp8[] = {
+    TERM(TENSOR("src_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp8_dst_fp32"), 1), END};
+static const struct metric_term tensor_fp8_and_below[] = { /* one counter for 4, 6 and 8 bits */
+    TERM(TENSOR("src_fp4_fp6_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp4_fp6_fp8_dst_fp32"), 1), END};
+static const struct metric_term tensor_int8[] = {TERM(TENSOR("src_int8"), 1), END};
+
+static const struct metric_term dram_read[] = {TERM("dram__bytes_read", 1), END};
+static const struct metric_term dram_write[] = {TERM("dram__bytes_write", 1), END};
+static const struct metric_term dram_op_read[] = {TERM("dram__bytes_op_read", 1), END};
+static const struct metric_term dram_op_write[] = {TERM("dram__bytes_op_write", 1), END};
+static const struct metric_term l2_read[] = {
+    TERM("lts__t_sectors_srcunit_tex_op_read", SECTOR), END};
+static const struct metric_term l2_write[] = {
+    TERM("lts__t_sectors_srcunit_tex_op_write", SECTOR),
+    TERM("lts__t_sectors_srcunit_tex_op_red", SECTOR),
+    TERM("lts__t_sectors_srcunit_tex_op_atom", SECTOR), END};
+#define L1_STORES "l1tex__t_bytes_pipe_lsu_mem_global_op_st"
+static const struct metric_term l1_read[] = {TERM("l1tex__t_bytes", 1), TERM(L1_STORES, -1), END};
+static const struct metric_term l1_write[] = {TERM(L1_STORES, 1), END};
+
+#define VECTOR(fp64, fp32, fp16)                                                                   \
+    [QUANTITY_VECTOR_FP64] = fp64, [QUANTITY_VECTOR_FP32] = fp32, [QUANTITY_VECTOR_FP16] = fp16
+#define TENSORS(fp64, tf32, fp16, bf16, fp8, int8)                                                 \
+    [QUANTITY_TENSOR_FP64] = fp64, [QUANTITY_TENSOR_TF32] = tf32, [QUANTITY_TENSOR_FP16] = fp16,   \
+    [QUANTITY_TENSOR_BF16] = bf16, [QUANTITY_TENSOR_FP8] = fp8, [QUANTITY_TENSOR_INT8] = int8
+#define DRAM(read, write) [QUANTITY_DRAM_READ] = read, [QUANTITY_DRAM_WRITE] = write
+#define CACHES                                                                                     \
+    [QUANTITY_L2_READ] = l2_read, [QUANTITY_L2_WRITE] = l2_write, [QUANTITY_L1_READ] = l1_read,    \
+    [QUANTITY_L1_WRITE] = l1_write
+
+/* On Blackwell a constant is loaded with HFMA2, too, but on the pipe of the real ones: nothing
+ * tells them apart, so that 16-bit vector FLOPs are absent there. */
+const struct metric_family metric_families[] = {
+    {"GV100", {"GV100"}, {
+        VECTOR(vector_fp64, vector_fp32, vector_fp16),
+        TENSORS(absent, absent, tensor_fp16, absent, absent, absent),
+        DRAM(dram_read, dram_write), CACHES}},
+    {"TU10x", {"TU102", "TU104", "TU106"}, {
+        VECTOR(vector_fp64, vector_fp32, vector_fp16),
+        TENSORS(absent, absent, tensor_fp16_turing, absent, absent, tensor_int8),
+        DRAM(dram_read, dram_write), CACHES}},
+    {"TU11x", {"TU116", "TU117"}, { /* no tensor units */
+        VECTOR(vector_fp64, vector_fp32, vector_fp16),
+        TENSORS(absent, absent, absent, absent, absent, absent),
+        DRAM(dram_read, dram_write), CACHES}},
+    {"GA100", {"GA100"}, {
+        VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, tensor_int8),
+        DRAM(dram_read, dram_write), CACHES}},
+    {"GA10x", {"GA102", "GA103", "GA104", "GA106", "GA107"}, {
+        VECTOR(vector_fp64, vector_fp32, vector_fp16),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, tensor_int8),
+        DRAM(dram_read, dram_write), CACHES}},
+    {"GA10B", {"GA10B"}, { /* shares the memory of its host */
+        VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, tensor_int8),
+        DRAM(absent, absent), CACHES}},
+    {"AD10x", {"AD102", "AD103", "AD104", "AD106", "AD107"}, {
+        VECTOR(vector_fp64, vector_fp32, vector_fp16),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8_any, tensor_int8),
+        DRAM(dram_read, dram_write), CACHES}},
+    {"GH100", {"GH100"}, {
+        VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16_any, tensor_bf16, tensor_fp8_any, tensor_int8),
+        DRAM(dram_read, dram_write), CACHES}},
+    {"GB100", {"GB100", "GB102"}, {
+        VECTOR(vector_fp64, vector_fp32_packed, absent),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8_and_below, tensor_int8),
+        DRAM(dram_read, dram_write), CACHES}},
+    {"GB11x", {"GB110", "GB112"}, {
+        VECTOR(vector_fp64, vector_fp32_packed, absent),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8, tensor_int8),
+        DRAM(dram_read, dram_write), CACHES}},
+    {"GB10B", {"GB10B", "GB10C"}, { /* shares the memory of its host */
+        VECTOR(vector_fp64, vector_fp32, absent),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8_and_below, tensor_int8),
+        DRAM(absent, absent), CACHES}},
+    {"GB20x", {"GB202", "GB203", "GB205", "GB206", "GB207"}, {
+        VECTOR(vector_fp64, vector_fp32, absent),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8, tensor_int8),
+        DRAM(dram_op_read, dram_op_write), CACHES}},
+    {"GB20B", {"GB20B", "GB20C"}, { /* shares the memory of its host */
+        VECTOR(vector_fp64, vector_fp32, absent),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8, tensor_int8),
+        DRAM(absent, absent), CACHES}},
+    {"GR100", {"GR100"}, {
+        VECTOR(vector_fp64, vector_fp32_packed, absent),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8, tensor_int8),
+        DRAM(dram_op_read, dram_op_write), CACHES}},
+    {NULL, {NULL}, {NULL}},
+};
+/* clang-format on */
+
+const struct metric_family *metric_family_find(const char *chip)
+{
+    for (const struct metric_family *family = metric_families; family->name; ++family)
+        for (size_t i = 0; i < sizeof family->chips / sizeof *family->chips; ++i)
+            if (family->chips[i] && strcmp(family->chips[i], chip) == 0)
+                return family;
+    return NULL;
+}
+
+bool metric_family_has(const struct metric_family *family, enum quantity quantity)
+{
+    return family->formula[quantity]->metric != NULL;
+}
+
+/* The index of the metric in the list, or `count`. */
+static size_t find(const char *const *metrics, size_t count, const char *metric)
+{
+    size_t i = 0;
+    while (i < count && strcmp(metrics[i], metric) != 0)
+        ++i;
+    return i;
+}
+
+size_t metrics_list(const struct metric_family *family, const bool wanted[QUANTITY_COUNT],
+                    const char *metrics[METRICS_MAX])
+{
+    size_t count = 0;
+    for (int quantity = 0; quantity < QUANTITY_COUNT; ++quantity)
+        for (const struct metric_term *term = family->formula[quantity];
+             wanted[quantity] && term->metric; ++term)
+            if (find(metrics, count, term->metric) == count && count < METRICS_MAX)
+                metrics[count++] = term->metric;
+    return count;
+}
+
+double metrics_evaluate(const struct metric_family *family, enum quantity quantity,
+                        const char *const *metrics, const double *values, size_t count)
+{
+    double sum = 0.0, limit = 0.0;
+    if (!metric_family_has(family, quantity))
+        return NAN;
+    for (const struct metric_term *term = family->formula[quantity]; term->metric; ++term) {
+        size_t at = find(metrics, count, term->metric);
+        double value = at < count ? values[at] : NAN;
+        sum += term->factor * value;
+        limit += term->limit * value;
+    }
+    return isnan(sum) || isnan(limit) ? NAN : fmax(0.0, fmin(sum, limit));
+}

@@ -1,0 +1,339 @@
+/* Work whose FLOPs and bytes are known, counted. */
+#include "worker/cuda/gpu/cuda_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "worker/cuda/profiling/counters.h"
+
+static const double flops_tolerance = 1e-4, dram_tolerance = 0.005, cache_tolerance = 0.02;
+
+struct selftest {
+    struct device_state *state;
+    FILE *stream;
+    void *a, *b, *c; /* owned, on the device */
+    int right, wrong;
+};
+
+/* One piece of work; what it does not use is 0. */
+struct job {
+    struct selftest *test;
+    char name[48];
+    const struct known_kernel *kernel;
+    const struct memory_kernel *memory;
+    size_t bytes;
+    int repeat;   /* iterations of `kernel`, passes of `memory` */
+    bool in_dram; /* nothing of it may lie in L2 before, nor after */
+    cudaError_t (*launch)(const struct job *job, cudaStream_t stream);
+};
+
+struct expectation {
+    enum quantity quantity;
+    double value, tolerance;
+};
+
+static bool is_tensor(enum quantity quantity)
+{
+    return quantity >= QUANTITY_TENSOR_FP64 && quantity <= QUANTITY_TENSOR_INT8;
+}
+
+static enum status job_run(void *argument, struct error *error)
+{
+    const struct job *job = argument;
+    cudaStream_t stream = job->test->state->stream;
+    TRY(CUDA(job->launch(job, stream)));
+    if (job->in_dram)
+        TRY(timing_flush(job->test->state, error));
+    return CUDA(cudaStreamSynchronize(stream));
+}
+
+static void print(struct selftest *test, const char *name, const char *what, double expected,
+                  double counted, bool right)
+{
+    fprintf(test->stream, "%-26s %-22s %13.8g %13.8g  %s\n", name, what, expected, counted,
+            right ? "right" : "WRONG");
+    ++*(right ? &test->right : &test->wrong);
+}
+
+/* FLOPs of a kind that the work has none of. */
+static void check_others(struct job *job, const double values[QUANTITY_COUNT],
+                         const struct expectation *expected, size_t count)
+{
+    double sum = 0.0;
+    for (int i = 0; i <= QUANTITY_TENSOR_INT8; ++i) {
+        bool own = false;
+        for (size_t j = 0; j < count; ++j)
+            own |= expected[j].quantity == (enum quantity)i;
+        if (!own && !isnan(values[i]))
+            sum += values[i];
+    }
+    print(job->test, job->name, "all other FLOPs", 0.0, sum, sum == 0.0);
+}
+
+static void compare(struct job *job, const double values[QUANTITY_COUNT], const char *outcome,
+                    const struct expectation *expected, size_t count)
+{
+    if (strcmp(outcome, "counted") != 0) {
+        print(job->test, job->name, outcome, NAN, NAN, false);
+        return;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        const struct expectation *e = &expected[i];
+        double value = values[e->quantity];
+        if (!counters_have(job->test->state->counters, e->quantity))
+            fprintf(job->test->stream, "%-26s %-22s this chip has no counter for it\n", job->name,
+                    quantity_name[e->quantity]);
+        else
+            print(job->test, job->name, quantity_name[e->quantity], e->value, value,
+                  fabs(value - e->value) <= e->tolerance * e->value);
+    }
+    check_others(job, values, expected, count);
+}
+
+/* Counts the job with this quantity of the tensor units, or none, and compares. */
+static enum status check(struct job *job, enum quantity tensor, const struct expectation *expected,
+                         size_t count, struct error *error)
+{
+    const struct counters_work work = {job_run, job_run, job}; /* each finds what it leaves */
+    double values[QUANTITY_COUNT];
+    char outcome[COUNTERS_TEXT];
+    TRY(counters_collect(job->test->state->counters, counters_tensor(tensor), &work, values,
+                         outcome, error));
+    compare(job, values, outcome, expected, count);
+    return STATUS_OK;
+}
+
+/* ---- FLOPs ---- */
+
+static int flops_blocks(const struct job *job)
+{
+    return 4 * job->test->state->multiprocessors;
+}
+
+static cudaError_t flops_launch(const struct job *job, cudaStream_t stream)
+{
+    return job->kernel->launch(job->repeat, flops_blocks(job), stream);
+}
+
+static struct job flops_job(struct selftest *test, const struct known_kernel *kernel,
+                            const char *how)
+{
+    struct job job = {.test = test, .kernel = kernel, .repeat = 4000, .launch = flops_launch};
+    snprintf(job.name, sizeof job.name, "%s%s", kernel->name, how);
+    return job;
+}
+
+static struct expectation flops_expected(const struct job *job)
+{
+    return (struct expectation){job->kernel->quantity,
+                                job->kernel->flops * job->repeat * flops_blocks(job),
+                                flops_tolerance};
+}
+
+static bool runs_here(const struct selftest *test, const struct known_kernel *kernel)
+{
+    int capability = test->state->capability;
+    return capability >= kernel->least && capability <= kernel->most;
+}
+
+static enum status check_flops(struct selftest *test, const struct known_kernel *kernels,
+                               const char *how, struct error *error)
+{
+    for (const struct known_kernel *kernel = kernels; kernel->name; ++kernel) {
+        if (!runs_here(test, kernel))
+            continue;
+        struct job job = flops_job(test, kernel, how);
+        const struct expectation expected = flops_expected(&job);
+        /* What the vector units do is checked against the tensor pipe's moves as well. */
+        TRY(check(&job, is_tensor(kernel->quantity) ? kernel->quantity : QUANTITY_TENSOR_FP16,
+                  &expected, 1, error));
+    }
+    return STATUS_OK;
+}
+
+/* All that need no counter of their own, as ranges of one collection. */
+static enum status check_ranges(struct selftest *test, struct error *error)
+{
+    enum { MOST = 16 };
+    struct job jobs[MOST];
+    struct counters_work works[MOST] = {0};
+    double values[MOST][QUANTITY_COUNT];
+    char outcome[COUNTERS_TEXT];
+    size_t count = 0;
+    for (const struct known_kernel *kernel = known_kernels; kernel->name && count < MOST; ++kernel)
+        if (runs_here(test, kernel) &&
+            (!is_tensor(kernel->quantity) || kernel->quantity == QUANTITY_TENSOR_FP16)) {
+            jobs[count] = flops_job(test, kernel, ", range");
+            works[count] = (struct counters_work){job_run, job_run, &jobs[count]};
+            ++count;
+        }
+    TRY(counters_collect_each(test->state->counters, counters_tensor(QUANTITY_TENSOR_FP16), works,
+                              count, values, outcome, error));
+    for (size_t i = 0; i < count; ++i) {
+        const struct expectation expected = flops_expected(&jobs[i]);
+        compare(&jobs[i], values[i], outcome, &expected, 1);
+    }
+    return STATUS_OK;
+}
+
+/* The same again, while the profiler stays in the process from one collection to the next. */
+static enum status check_standing_by(struct selftest *test, struct error *error)
+{
+    struct device_state *state = test->state;
+    double before[DISTURBANCE_TIMES], after[DISTURBANCE_TIMES];
+    TRY(disturbance_times(state, before, error));
+    counters_stand_by(state->counters, true);
+    TRY(check_flops(test, known_kernels, ", idle", error));
+    if (counters_attached(state->counters)) {
+        TRY(disturbance_times(state, after, error));
+        fprintf(test->stream,
+                "the profiler stands by: kernels follow each other after %.4g s, %.4g s without "
+                "it; one takes %.5g s, %.5g s without it\n",
+                after[1], before[1], after[0], before[0]);
+    } else {
+        fprintf(test->stream, "the profiler cannot stand by between collections\n");
+    }
+    counters_stand_by(state->counters, false);
+    return STATUS_OK;
+}
+
+/* ---- bytes ---- */
+
+static cudaError_t memory_launch(const struct job *job, cudaStream_t stream)
+{
+    const int threads = 256;
+    const struct selftest *test = job->test;
+    return job->memory->launch(test->a, test->b, test->c, job->bytes, job->repeat, 0, threads,
+                               stream);
+}
+
+static const struct pattern {
+    const char *name;
+    double read, written;     /* arrays */
+    double flops_per_element; /* fp32 */
+} patterns[] = {{"read", 1, 0, 1}, {"write", 0, 1, 0}, {"copy", 1, 1, 0}, {"triad", 2, 1, 2}};
+
+static const struct memory_kernel *memory_find(const char *name)
+{
+    const struct memory_kernel *kernel = memory_kernels;
+    while (kernel->name && strcmp(kernel->name, name) != 0)
+        ++kernel;
+    return kernel;
+}
+
+/* Of the job's own reads, writes and fp32 FLOPs; what is 0 is not checked. In device memory the flush
+ * counts, too: what the job wrote is all there after it. */
+static enum status check_bytes(struct job *job, double read, double written, double flops,
+                               struct error *error)
+{
+    const bool in_dram = job->in_dram;
+    const double flushed = in_dram ? (double)job->test->state->flush_bytes : 0.0;
+    const double tolerance = in_dram ? dram_tolerance : cache_tolerance;
+    const struct expectation all[] = {
+        {in_dram ? QUANTITY_DRAM_READ : QUANTITY_L2_READ, read + flushed, tolerance},
+        {in_dram ? QUANTITY_DRAM_WRITE : QUANTITY_L2_WRITE, written, tolerance},
+        {QUANTITY_VECTOR_FP32, flops + flushed / sizeof(float), flops_tolerance},
+    };
+    struct expectation expected[sizeof all / sizeof *all];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        if (all[i].value > 0.0)
+            expected[count++] = all[i];
+    return check(job, QUANTITY_TENSOR_FP16, expected, count, error);
+}
+
+static enum status check_pattern(struct selftest *test, const struct pattern *pattern,
+                                 const char *where, size_t bytes, int repeat, bool in_dram,
+                                 struct error *error)
+{
+    struct job job = {.test = test,
+                      .memory = memory_find(pattern->name),
+                      .bytes = bytes,
+                      .repeat = repeat,
+                      .in_dram = in_dram,
+                      .launch = memory_launch};
+    double total = (double)bytes * repeat;
+    snprintf(job.name, sizeof job.name, "%s, %s", pattern->name, where);
+    return check_bytes(&job, pattern->read * total, pattern->written * total,
+                       pattern->flops_per_element * total / sizeof(float), error);
+}
+
+static cudaError_t l1_launch(const struct job *job, cudaStream_t stream)
+{
+    return known_read_l1(job->test->b, job->repeat, job->test->state->multiprocessors, stream);
+}
+
+static cudaError_t widen_launch(const struct job *job, cudaStream_t stream)
+{
+    const size_t element = 4; /* byte, of the result */
+    return known_widen(job->test->a, job->test->b, job->bytes / element,
+                       16 * job->test->state->multiprocessors, stream);
+}
+
+static enum status check_movement(struct selftest *test, size_t largest, struct error *error)
+{
+    const int rounds = 100, l1_rounds = 2000;
+    size_t l2_bytes = test->state->l2_bytes / 8 / 4096 * 4096;
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; ++i) {
+        TRY(check_pattern(test, &patterns[i], "1 GiB", largest, 1, true, error));
+        TRY(check_pattern(test, &patterns[i], "256 MiB", largest / 4, 1, true, error));
+        TRY(check_pattern(test, &patterns[i], "in L2", l2_bytes, rounds, false, error));
+    }
+    struct job l1 = {.test = test, .name = "read, in L1", .repeat = l1_rounds, .launch = l1_launch};
+    const struct expectation l1_read = {
+        QUANTITY_L1_READ, (double)KNOWN_L1_CHUNK * test->state->multiprocessors * l1_rounds,
+        cache_tolerance};
+    TRY(check(&l1, QUANTITY_TENSOR_FP16, &l1_read, 1, error));
+    struct job widen = {.test = test,
+                        .name = "fp16 to fp32, 1 GiB",
+                        .bytes = largest,
+                        .in_dram = true,
+                        .launch = widen_launch};
+    return check_bytes(&widen, 0.5 * (double)largest, (double)largest, 0.0, error);
+}
+
+static enum status arrays_allocate(struct selftest *test, size_t bytes, struct error *error)
+{
+    void **const arrays[] = {&test->a, &test->b, &test->c};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) {
+        TRY(memory_allocate((double)bytes, "the self-test", arrays[i], error));
+        TRY(CUDA(cudaMemsetAsync(*arrays[i], 0, bytes, test->state->stream)));
+    }
+    return CUDA(cudaStreamSynchronize(test->state->stream));
+}
+
+static enum status check_all(struct selftest *test, struct error *error)
+{
+    const size_t largest = (size_t)1 << 30;
+    TRY(check_flops(test, known_kernels, "", error));
+#ifdef ROOFSWEEP_WGMMA
+    TRY(check_flops(test, known_wgmma_kernels, "", error));
+#endif
+    TRY(check_ranges(test, error));
+    TRY(check_standing_by(test, error));
+    TRY(arrays_allocate(test, largest, error));
+    return check_movement(test, largest, error);
+}
+
+enum status selftest_run(struct device_state *state, FILE *stream, struct error *error)
+{
+    struct selftest test = {.state = state, .stream = stream};
+    TRY(count_open(state, error));
+    if (strcmp(state->counters_outcome, "counted") != 0)
+        return error_set(error, STATUS_UNSUPPORTED, "hardware counters: %s",
+                         state->counters_outcome);
+    count_withdraw(state);
+    fprintf(stream, "%-26s %-22s %13s %13s  %s\n", "work", "quantity", "expected", "counted",
+            "verdict");
+    enum status status = check_all(&test, error);
+    cudaFree(test.a);
+    cudaFree(test.b);
+    cudaFree(test.c);
+    if (status)
+        return status;
+    fprintf(stream, "%d counts are right, %d are wrong\n", test.right, test.wrong);
+    return test.wrong ? error_set(error, STATUS_FAILED, "%d counts are wrong", test.wrong)
+                      : STATUS_OK;
+}

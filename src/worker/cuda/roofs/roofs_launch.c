@@ -1,0 +1,155 @@
+/* What it costs to launch a kernel: an empty one, so that what is left is the launch. */
+#include "worker/cuda/roofs/roofs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "base/clock.h"
+
+enum { LAUNCHES = 500 };                /* a stream's queue holds about a thousand */
+static const double enqueueing = 10e-3; /* s, more than so many launches take the host */
+
+static enum status launch_all(struct roofs *roofs, int count, struct error *error)
+{
+    for (int i = 0; i < count; ++i)
+        TRY(CUDA(kernel_empty(roofs->state->stream)));
+    return STATUS_OK;
+}
+
+static enum status graph_launch(struct roofs *roofs, int count, struct error *error)
+{
+    (void)count;
+    return CUDA(cudaGraphLaunch(roofs->graph, roofs->state->stream));
+}
+
+/* The device waits until all are enqueued, as in timing.c: what is left is the gap from one kernel
+ * to the next, not the pace of the host. */
+static enum status device_time(struct roofs *roofs, int count,
+                               enum status (*enqueue)(struct roofs *roofs, int count,
+                                                      struct error *error),
+                               double *seconds, struct error *error)
+{
+    const struct device_state *state = roofs->state;
+    float milliseconds;
+    TRY(CUDA(kernel_delay(enqueueing, state->stream)));
+    TRY(CUDA(cudaEventRecord(state->events[0], state->stream)));
+    TRY(enqueue(roofs, count, error));
+    TRY(CUDA(cudaEventRecord(state->events[1], state->stream)));
+    TRY(CUDA(cudaEventSynchronize(state->events[1])));
+    TRY(CUDA(cudaEventElapsedTime(&milliseconds, state->events[0], state->events[1])));
+    *seconds = 1e-3 * (double)milliseconds;
+    return STATUS_OK;
+}
+
+static enum status gap_time(struct roofs *roofs, int count, double *seconds, struct error *error)
+{
+    return device_time(roofs, count, launch_all, seconds, error);
+}
+
+static enum status graph_time(struct roofs *roofs, int count, double *seconds, struct error *error)
+{
+    return device_time(roofs, count, graph_launch, seconds, error);
+}
+
+/* Into an empty queue, and fewer than it holds: the host never waits. */
+static enum status host_time(struct roofs *roofs, int count, double *seconds, struct error *error)
+{
+    double begin = clock_monotonic();
+    TRY(launch_all(roofs, count, error));
+    *seconds = clock_monotonic() - begin;
+    return CUDA(cudaStreamSynchronize(roofs->state->stream));
+}
+
+static enum status latency_time(struct roofs *roofs, int count, double *seconds,
+                                struct error *error)
+{
+    double begin = clock_monotonic();
+    for (int i = 0; i < count; ++i) {
+        TRY(CUDA(kernel_empty(roofs->state->stream)));
+        TRY(CUDA(cudaStreamSynchronize(roofs->state->stream)));
+    }
+    *seconds = clock_monotonic() - begin;
+    return STATUS_OK;
+}
+
+/* A chain of empty kernels, captured from the stream. */
+static enum status graph_build(struct roofs *roofs, int count, struct error *error)
+{
+    cudaStream_t stream = roofs->state->stream;
+    cudaGraph_t graph = NULL;
+    if (roofs->graph)
+        return STATUS_OK;
+    TRY(CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal)));
+    cudaError_t code = cudaSuccess;
+    for (int i = 0; i < count && code == cudaSuccess; ++i)
+        code = kernel_empty(stream);
+    cudaError_t end = cudaStreamEndCapture(stream, &graph); /* even if a launch failed */
+    if (code == cudaSuccess)
+        code = end;
+    if (code == cudaSuccess)
+        code = cudaGraphInstantiate(&roofs->graph, graph, 0);
+    if (graph)
+        cudaGraphDestroy(graph);
+    return cuda_check(code, "a graph of empty kernels", error);
+}
+
+static const struct launch_way {
+    const char *roof;
+    int count; /* of launches in a sample */
+    const char *what;
+    enum status (*open)(struct roofs *roofs, int count, struct error *error); /* NULL: nothing */
+    enum status (*time)(struct roofs *roofs, int count, double *seconds, struct error *error);
+} launch_ways[] = {
+    {"launch host", LAUNCHES, "launches of empty kernels into an empty queue", NULL, host_time},
+    {"launch latency", 10, "empty kernels, each waited for", NULL, latency_time},
+    {"launch gap", LAUNCHES, "empty kernels, all queued", NULL, gap_time},
+    {"launch gap graph", LAUNCHES, "empty kernels, a chain in a graph", graph_build, graph_time},
+};
+enum { LAUNCH_WAYS = sizeof launch_ways / sizeof *launch_ways };
+
+static const struct launch_way *launch_find(int kind)
+{
+    for (int i = 0; i < LAUNCH_WAYS; ++i)
+        if (strcmp(launch_ways[i].roof, roof_kinds[kind].name) == 0)
+            return &launch_ways[i];
+    return NULL;
+}
+
+static int launch_candidates(const struct roofs *roofs, int kind)
+{
+    (void)roofs;
+    return launch_find(kind) != NULL;
+}
+
+static enum status launch_choose(struct roofs *roofs, int kind, int candidate, struct way *way,
+                                 struct error *error)
+{
+    const struct launch_way *row = launch_find(kind);
+    (void)candidate;
+    if (row->open)
+        TRY(row->open(roofs, row->count, error));
+    *way = (struct way){.row = row, .iterations = 1, .work = row->count};
+    snprintf(way->text, sizeof way->text, "%d %s, median", row->count, row->what);
+    return STATUS_OK;
+}
+
+static enum status launch_time(struct roofs *roofs, const struct way *way, double *seconds,
+                               struct error *error)
+{
+    const struct launch_way *row = way->row;
+    return row->time(roofs, row->count, seconds, error);
+}
+
+static void launch_close(struct roofs *roofs)
+{
+    if (roofs->graph)
+        cudaGraphExecDestroy(roofs->graph);
+}
+
+const struct roof_family roofs_launch = {
+    .candidates = launch_candidates,
+    .choose = launch_choose,
+    .time = launch_time,
+    .close = launch_close,
+};

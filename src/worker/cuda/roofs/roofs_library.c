@@ -1,0 +1,305 @@
+/* Tensor units by the library: the best large matrix product of cuBLASLt. */
+#include "worker/cuda/roofs/roofs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+
+/* Of each number of bytes so many elements that a column of an operand is as long. */
+#define DEPTH(element_bytes) (16384 / (element_bytes))
+
+/* D = A^T B: the one orientation that all types are offered in. Sums are of 32 bits or more. */
+static const struct format {
+    const char *roof;
+    enum precision precision;
+    cudaDataType_t data, result, scale;
+    cublasComputeType_t compute;
+    int depth; /* k */
+    int8_t
+        fast_sums; /* fp8: sums are not widened in between, as the tensor units do by themselves */
+    int least;     /* compute capability */
+    const char *what;
+} formats[] = {
+    {"fp64 tensor library", PRECISION_FP64, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F,
+     DEPTH(8), 0, 80, "to fp64"},
+    {"tf32 tensor library", PRECISION_TF32, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F,
+     CUBLAS_COMPUTE_32F_FAST_TF32, DEPTH(4), 0, 80, "to fp32"},
+    {"fp16 tensor library", PRECISION_FP16, CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F,
+     DEPTH(2), 0, 70, "to fp16"},
+    {"bf16 tensor library", PRECISION_BF16, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F,
+     CUBLAS_COMPUTE_32F, DEPTH(2), 0, 80, "to bf16"},
+    {"fp8 tensor library", PRECISION_FP8, CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F,
+     CUBLAS_COMPUTE_32F, DEPTH(1), 1, 89, "e4m3 to bf16, fast sums"},
+    {"int8 tensor library", PRECISION_INT8, CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I,
+     DEPTH(1), 0, 75, "to int32"},
+    {"int8 tensor library", PRECISION_INT8, CUDA_R_8I, CUDA_R_8I, CUDA_R_32F, CUBLAS_COMPUTE_32I,
+     DEPTH(1), 0, 75, "to int8"},
+};
+
+/* A square one, and one that gives every multiprocessor the same number of tiles, also of those
+ * with 192 columns: half a tile too many would be counted as 3 % more FLOPs than there are. */
+static const struct size {
+    int per_multiprocessor, rows; /* m, either way */
+    int columns;                  /* n */
+} sizes[] = {{0, 8192, 8192}, {128, 0, 3072}};
+
+enum {
+    FORMATS = sizeof formats / sizeof *formats,
+    SIZES = sizeof sizes / sizeof *sizes,
+    ALGORITHMS = 5,
+    COLUMN_BYTES = DEPTH(1),
+    RESULT_BYTES = 8 /* an element at most */
+};
+static const size_t workspace_bytes = (size_t)64 << 20;
+
+/* All owned. */
+struct product {
+    const struct format *format;
+    int64_t m, n, k;
+    cublasLtMatmulDesc_t operation;
+    cublasLtMatrixLayout_t a, b, d;
+    cublasLtMatmulHeuristicResult_t found[ALGORITHMS];
+    int count; /* of what was found */
+};
+
+struct library {
+    cublasLtHandle_t handle;
+    cublasLtMatmulPreference_t preference;
+    void *a, *b, *d, *workspace;
+    int64_t a_columns, b_columns; /* of COLUMN_BYTES each */
+    enum precision filled;        /* what a and b hold; PRECISION_COUNT: nothing yet */
+    struct product products[FORMATS][SIZES];
+};
+
+static int64_t size_rows(const struct size *size, const struct roofs *roofs)
+{
+    return size->rows + (int64_t)size->per_multiprocessor * roofs->state->multiprocessors;
+}
+
+/* ---- what is needed ---- */
+
+static enum status library_allocate(struct roofs *roofs, struct library *library,
+                                    struct error *error)
+{
+    const char *what = "matrix products";
+    double elements = 0.0;
+    for (int i = 0; i < SIZES; ++i) {
+        int64_t m = size_rows(&sizes[i], roofs), n = sizes[i].columns;
+        library->a_columns = m > library->a_columns ? m : library->a_columns;
+        library->b_columns = n > library->b_columns ? n : library->b_columns;
+        elements = fmax(elements, (double)m * (double)n);
+    }
+    TRY(memory_allocate((double)library->a_columns * COLUMN_BYTES, what, &library->a, error));
+    TRY(memory_allocate((double)library->b_columns * COLUMN_BYTES, what, &library->b, error));
+    TRY(memory_allocate(elements * RESULT_BYTES, what, &library->d, error));
+    return memory_allocate((double)workspace_bytes, what, &library->workspace, error);
+}
+
+static enum status library_open(struct roofs *roofs, struct library *library, struct error *error)
+{
+    library->filled = PRECISION_COUNT;
+    TRY(CUBLAS(cublasLtCreate(&library->handle)));
+    TRY(CUBLAS(cublasLtMatmulPreferenceCreate(&library->preference)));
+    TRY(CUBLAS(cublasLtMatmulPreferenceSetAttribute(library->preference,
+                                                    CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                    &workspace_bytes, sizeof workspace_bytes)));
+    return library_allocate(roofs, library, error);
+}
+
+static void product_close(struct product *product)
+{
+    if (product->d)
+        cublasLtMatrixLayoutDestroy(product->d);
+    if (product->b)
+        cublasLtMatrixLayoutDestroy(product->b);
+    if (product->a)
+        cublasLtMatrixLayoutDestroy(product->a);
+    if (product->operation)
+        cublasLtMatmulDescDestroy(product->operation);
+    *product = (struct product){0};
+}
+
+static void library_free(struct library *library)
+{
+    if (!library)
+        return;
+    for (int i = 0; i < FORMATS * SIZES; ++i)
+        product_close(&library->products[i / SIZES][i % SIZES]);
+    cudaFree(library->workspace);
+    cudaFree(library->d);
+    cudaFree(library->b);
+    cudaFree(library->a);
+    if (library->preference)
+        cublasLtMatmulPreferenceDestroy(library->preference);
+    if (library->handle)
+        cublasLtDestroy(library->handle);
+    free(library);
+}
+
+/* roofs->library is there, or the reason why not. */
+static enum status library_ready(struct roofs *roofs, struct error *error)
+{
+    if (roofs->library)
+        return STATUS_OK;
+    struct library *library = calloc(1, sizeof *library);
+    if (!library)
+        return error_set(error, STATUS_FAILED, "no memory");
+    enum status status = library_open(roofs, library, error);
+    if (status)
+        library_free(library);
+    else
+        roofs->library = library;
+    return status;
+}
+
+/* ---- one product ---- */
+
+static enum status product_describe(struct product *p, struct error *error)
+{
+    const struct format *format = p->format;
+    const cublasOperation_t transpose = CUBLAS_OP_T;
+    uint64_t m = (uint64_t)p->m, n = (uint64_t)p->n, k = (uint64_t)p->k;
+    TRY(CUBLAS(cublasLtMatmulDescCreate(&p->operation, format->compute, format->scale)));
+    TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_TRANSA, &transpose,
+                                              sizeof transpose)));
+    if (format->fast_sums)
+        TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM,
+                                                  &format->fast_sums, sizeof format->fast_sums)));
+    TRY(CUBLAS(cublasLtMatrixLayoutCreate(&p->a, format->data, k, m, p->k)));
+    TRY(CUBLAS(cublasLtMatrixLayoutCreate(&p->b, format->data, k, n, p->k)));
+    return CUBLAS(cublasLtMatrixLayoutCreate(&p->d, format->result, m, n, p->m));
+}
+
+static enum status product_find(struct library *library, struct product *p, struct error *error)
+{
+    TRY(product_describe(p, error));
+    return CUBLAS(cublasLtMatmulAlgoGetHeuristic(library->handle, p->operation, p->a, p->b, p->d,
+                                                 p->d, library->preference, ALGORITHMS, p->found,
+                                                 &p->count));
+}
+
+/* Without success it is asked for again, and refused again. */
+static enum status product_ready(struct roofs *roofs, int format, int size, struct error *error)
+{
+    struct product *p = &roofs->library->products[format][size];
+    if (p->format)
+        return STATUS_OK;
+    *p = (struct product){.format = &formats[format],
+                          .m = size_rows(&sizes[size], roofs),
+                          .n = sizes[size].columns,
+                          .k = formats[format].depth};
+    enum status status = product_find(roofs->library, p, error);
+    if (status)
+        product_close(p);
+    return status;
+}
+
+/* ---- the family ---- */
+
+/* Where the rate is not known, fp64 is left out: such chips do it on their vector units. */
+static bool format_offered(const struct roofs *roofs, int kind, const struct format *format)
+{
+    double known = chip_find(roofs->state->capability)->tensor[format->precision];
+    bool unit = known > 0.0 || (isnan(known) && format->precision != PRECISION_FP64);
+    return unit && roofs->state->capability >= format->least &&
+           strcmp(format->roof, roof_kinds[kind].name) == 0;
+}
+
+/* The n-th format of the kind; FORMATS after the last. */
+static int format_find(const struct roofs *roofs, int kind, int n)
+{
+    for (int i = 0; i < FORMATS; ++i)
+        if (format_offered(roofs, kind, &formats[i]) && n-- == 0)
+            return i;
+    return FORMATS;
+}
+
+static int library_candidates(const struct roofs *roofs, int kind)
+{
+    int count = 0;
+    while (format_find(roofs, kind, count) < FORMATS)
+        ++count;
+    return count * SIZES * ALGORITHMS;
+}
+
+static enum status library_choose(struct roofs *roofs, int kind, int candidate, struct way *way,
+                                  struct error *error)
+{
+    int choice = candidate_take(&candidate, ALGORITHMS);
+    int size = candidate_take(&candidate, SIZES);
+    int format = format_find(roofs, kind, candidate);
+    TRY(library_ready(roofs, error));
+    TRY(product_ready(roofs, format, size, error));
+    const struct product *p = &roofs->library->products[format][size];
+    if (choice >= p->count || p->found[choice].state != CUBLAS_STATUS_SUCCESS)
+        return error_set(error, STATUS_UNSUPPORTED, "cuBLASLt has no more than %d ways", p->count);
+    *way = (struct way){.row = p, .choice = choice, .iterations = 1};
+    way->work = 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    snprintf(way->text, sizeof way->text, "cuBLASLt, m = %lld, n = %lld, k = %lld, %s",
+             (long long)p->m, (long long)p->n, (long long)p->k, p->format->what);
+    return STATUS_OK;
+}
+
+/* Random operands: zeros would draw less power and so run faster than real data. Integers are
+ * random bytes. */
+static enum status operands_fill(struct library *library, const struct format *format,
+                                 cudaStream_t stream, struct error *error)
+{
+    const int significand = precision_info[format->precision].significand;
+    const int exponent = format->precision == PRECISION_INT8 ? significand - 1 : 0;
+    void *const data[] = {library->a, library->b};
+    const int64_t columns[] = {library->a_columns, library->b_columns};
+    library->filled = PRECISION_COUNT;
+    for (int i = 0; i < 2; ++i) {
+        struct fill fill = fill_make(1, (enum tensor)i, significand, exponent);
+        TRY(CUDA(
+            kernel_fill(format->precision, data[i], columns[i] * format->depth, fill, 0, stream)));
+    }
+    library->filled = format->precision;
+    return STATUS_OK;
+}
+
+static enum status product_run(struct library *library, const struct product *p, int choice,
+                               cudaStream_t stream, struct error *error)
+{
+    static const double one_double = 1.0, zero_double = 0.0;
+    static const float one_float = 1.0f, zero_float = 0.0f;
+    static const int32_t one_integer = 1, zero_integer = 0;
+    const void *one = &one_float, *zero = &zero_float;
+    if (p->format->scale == CUDA_R_64F) {
+        one = &one_double;
+        zero = &zero_double;
+    } else if (p->format->scale == CUDA_R_32I) {
+        one = &one_integer;
+        zero = &zero_integer;
+    }
+    return CUBLAS(cublasLtMatmul(library->handle, p->operation, one, library->a, p->a, library->b,
+                                 p->b, zero, library->d, p->d, library->d, p->d,
+                                 &p->found[choice].algo, library->workspace, workspace_bytes,
+                                 stream));
+}
+
+/* The first run with another type, always a warm-up, fills the operands. */
+static enum status library_run(struct roofs *roofs, const struct way *way, struct error *error)
+{
+    struct library *library = roofs->library;
+    const struct product *p = way->row;
+    if (library->filled != p->format->precision)
+        TRY(operands_fill(library, p->format, roofs->state->stream, error));
+    return product_run(library, p, way->choice, roofs->state->stream, error);
+}
+
+static void library_close(struct roofs *roofs)
+{
+    library_free(roofs->library);
+}
+
+const struct roof_family roofs_library = {
+    .candidates = library_candidates,
+    .choose = library_choose,
+    .run = library_run,
+    .close = library_close,
+};

@@ -1,0 +1,209 @@
+/* Device memory, L2, L1 and shared memory. */
+#include "worker/cuda/roofs/roofs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+
+/* Launch shapes that are tried: blocks for each SM (0: one piece of work for each warp), threads
+ * for each block. */
+struct shape {
+    int blocks, threads;
+};
+
+/* ---- device memory and L2 ---- */
+
+static const struct shape shapes[] = {{1, 512}, {1, 1024}, {2, 512},  {2, 1024}, {4, 256},
+                                      {4, 512}, {8, 256},  {16, 128}, {32, 256}, {64, 256},
+                                      {0, 128}, {0, 256},  {0, 1024}};
+/* Working set within L2. Where the cache has two partitions, each can hold copies of the other's
+ * lines; and of 3/8 up to 5 % of what is written goes on to device memory, without being slower. */
+static const double part_of_l2 = 1.0 / 4;
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+/* The n-th kernel of the kind's pattern, "read" of "dram read"; NULL after the last. */
+static const struct memory_kernel *kernel_find(int kind, int n)
+{
+    const char *pattern = strchr(roof_kinds[kind].name, ' ') + 1;
+    for (const struct memory_kernel *kernel = memory_kernels; kernel->name; ++kernel)
+        if (strcmp(kernel->name, pattern) == 0 && n-- == 0)
+            return kernel;
+    return NULL;
+}
+
+static int kernel_count(int kind)
+{
+    int count = 0;
+    while (kernel_find(kind, count))
+        ++count;
+    return count;
+}
+
+static int memory_candidates(const struct roofs *roofs, int kind)
+{
+    enum memory_level level = roof_kinds[kind].level;
+    if (roof_kinds[kind].measure != ROOF_BANDWIDTH)
+        return 0;
+    if (level == LEVEL_DRAM || (level == LEVEL_L2 && roofs->state->l2_bytes > 0))
+        return kernel_count(kind) * SHAPES;
+    return 0;
+}
+
+/* Arrays so long that launch and tail are below 1 % of the time that they take. */
+static enum status arrays_reserve(struct roofs *roofs, struct error *error)
+{
+    const double most = 8.0 * 1024 * 1024 * 1024, share = 1.0 / 8; /* byte; of what is free */
+    size_t available, total;
+    if (roofs->array_bytes > 0)
+        return STATUS_OK;
+    TRY(CUDA(cudaMemGetInfo(&available, &total)));
+    double bytes = 4096.0 * floor(fmin(most, (double)available * share) / 4096.0);
+    for (int i = 0; i < 3; ++i) {
+        if (!roofs->arrays[i])
+            TRY(memory_allocate(bytes, "the memory roofs", &roofs->arrays[i], error));
+        struct fill fill = fill_make(1, (enum tensor)i, 24, 0);
+        TRY(CUDA(kernel_fill(PRECISION_FP32, roofs->arrays[i], (int64_t)(bytes / sizeof(float)),
+                             fill, 0, roofs->state->stream)));
+    }
+    roofs->array_bytes = (size_t)bytes;
+    return STATUS_OK;
+}
+
+static void memory_describe(struct way *way)
+{
+    const double mib = 1024.0 * 1024.0;
+    const struct memory_kernel *kernel = way->row;
+    char blocks[48] = "a block for every tile";
+    if (way->blocks > 0)
+        snprintf(blocks, sizeof blocks, "%d blocks", way->blocks);
+    snprintf(way->text, sizeof way->text, "%d x %.4g MiB, %s of %d threads, %s", kernel->arrays,
+             (double)way->bytes / mib, blocks, way->threads, kernel->what);
+}
+
+/* So that all warps have the same to do. */
+static size_t bytes_round(const struct way *way, double bytes)
+{
+    const double page = 4096.0;
+    const struct memory_kernel *kernel = way->row;
+    int warps = way->blocks * (way->threads / 32);
+    double all = warps > 0 ? (double)warps * kernel->piece : page;
+    return (size_t)(floor(bytes / all) * all);
+}
+
+static enum status memory_choose(struct roofs *roofs, int kind, int candidate, struct way *way,
+                                 struct error *error)
+{
+    const double beyond = 8.0;        /* times L2: what of it still lies there is little */
+    const double first_traffic = 4e9; /* byte, about a millisecond */
+    const struct shape *shape = &shapes[candidate_take(&candidate, SHAPES)];
+    const struct memory_kernel *kernel = kernel_find(kind, candidate);
+    double l2 = (double)roofs->state->l2_bytes;
+    TRY(arrays_reserve(roofs, error));
+    double bytes = (double)roofs->array_bytes;
+    *way = (struct way){.row = kernel,
+                        .threads = shape->threads,
+                        .blocks = shape->blocks * roofs->state->multiprocessors,
+                        .elastic = true};
+    if (roof_kinds[kind].level == LEVEL_DRAM && bytes < beyond * l2)
+        return error_set(error, STATUS_UNSUPPORTED, "too little device memory is free");
+    if (roof_kinds[kind].level == LEVEL_L2)
+        bytes = fmin(bytes, l2 * part_of_l2 / kernel->arrays);
+    way->bytes = bytes_round(way, bytes);
+    if (way->bytes == 0)
+        return error_set(error, STATUS_UNSUPPORTED, "its warps take more memory than there is");
+    way->work = (double)way->bytes * kernel->bytes_moved;
+    way->iterations = (int64_t)fmax(1.0, first_traffic / way->work);
+    memory_describe(way);
+    return STATUS_OK;
+}
+
+static enum status memory_run(struct roofs *roofs, const struct way *way, struct error *error)
+{
+    const struct memory_kernel *kernel = way->row;
+    return cuda_check(kernel->launch(roofs->arrays[0], roofs->arrays[1], roofs->arrays[2],
+                                     way->bytes, (int)way->iterations, way->blocks, way->threads,
+                                     roofs->state->stream),
+                      kernel->name, error);
+}
+
+static void memory_close(struct roofs *roofs)
+{
+    for (int i = 0; i < 3; ++i)
+        cudaFree(roofs->arrays[i]);
+}
+
+const struct roof_family roofs_memory = {
+    .candidates = memory_candidates,
+    .choose = memory_choose,
+    .run = memory_run,
+    .close = memory_close,
+};
+
+/* ---- on the multiprocessor ---- */
+
+static const struct shape onchip_shapes[] = {{1, 1024}, {2, 1024}, {2, 512}, {4, 512},
+                                             {4, 256},  {8, 256},  {1, 512}};
+/* Of L1, which shared memory is a part of: what all blocks of a multiprocessor go round. */
+static const double parts_of_l1[] = {1.0 / 2, 1.0 / 4, 1.0 / 8};
+enum {
+    ONCHIP_SHAPES = sizeof onchip_shapes / sizeof *onchip_shapes,
+    ONCHIP_PARTS = sizeof parts_of_l1 / sizeof *parts_of_l1
+};
+
+static const struct onchip_kernel *onchip_find(int kind, int n)
+{
+    for (const struct onchip_kernel *kernel = onchip_kernels; kernel->roof; ++kernel)
+        if (strcmp(kernel->roof, roof_kinds[kind].name) == 0 && n-- == 0)
+            return kernel;
+    return NULL;
+}
+
+static int onchip_count(int kind)
+{
+    int count = 0;
+    while (onchip_find(kind, count))
+        ++count;
+    return count;
+}
+
+static int onchip_candidates(const struct roofs *roofs, int kind)
+{
+    (void)roofs;
+    return onchip_count(kind) * ONCHIP_SHAPES * ONCHIP_PARTS;
+}
+
+static enum status onchip_choose(struct roofs *roofs, int kind, int candidate, struct way *way,
+                                 struct error *error)
+{
+    const double known = chip_find(roofs->state->capability)->l1_bytes;
+    const double l1 = isnan(known) ? 64.0 * 1024 : known; /* every chip since 2017 has so much */
+    const size_t step = 64;                               /* byte, of a thread */
+    const struct shape *shape = &onchip_shapes[candidate_take(&candidate, ONCHIP_SHAPES)];
+    const struct onchip_kernel *kernel =
+        onchip_find(kind, candidate_take(&candidate, onchip_count(kind)));
+    const size_t round = step * (size_t)shape->threads;
+    *way =
+        (struct way){.row = kernel, .threads = shape->threads, .iterations = 1000, .elastic = true};
+    way->blocks = shape->blocks * roofs->state->multiprocessors;
+    way->bytes = (size_t)(l1 * parts_of_l1[candidate] / shape->blocks) / round * round;
+    if (way->bytes == 0)
+        return error_set(error, STATUS_UNSUPPORTED, "its blocks are too large for L1");
+    way->work = (double)way->bytes * way->blocks;
+    TRY(roofs_reserve(roofs, &roofs->operands, way->bytes * (size_t)way->blocks, error));
+    snprintf(way->text, sizeof way->text, "%d blocks of %d threads, %zu KiB each, %s", way->blocks,
+             way->threads, way->bytes / 1024, kernel->what);
+    return STATUS_OK;
+}
+
+static enum status onchip_run(struct roofs *roofs, const struct way *way, struct error *error)
+{
+    const struct onchip_kernel *kernel = way->row;
+    return cuda_check(kernel->launch(roofs->operands.data, way->bytes, (int)way->iterations,
+                                     way->blocks, way->threads, roofs->state->stream),
+                      kernel->roof, error);
+}
+
+const struct roof_family roofs_onchip = {
+    .candidates = onchip_candidates, .choose = onchip_choose, .run = onchip_run};

@@ -1,0 +1,45 @@
+/* One convolution as an operation graph of cuDNN, and the execution plans that cuDNN's heuristics
+ * propose for it: the way to engines that the convolution calls with named algorithms do not reach.
+ *
+ * create, then any of bind and run, then destroy. */
+#ifndef ROOFSWEEP_CONV2D_GRAPH_H
+#define ROOFSWEEP_CONV2D_GRAPH_H
+
+#include "model/workloads/conv2d.h"
+#include "worker/cuda/gpu/cuda_internal.h"
+
+enum { CONV2D_PLANS_MAX = 10, CONV2D_PLAN_NAME = 128 };
+
+struct conv2d_graph;
+
+struct conv2d_graph_request {
+    cudnnHandle_t cudnn; /* must outlive the graph */
+    const struct conv2d *shape;
+    cudnnDataType_t data, compute;
+    bool tensor, vector;    /* take engines that use, and that do not use, tensor units */
+    size_t workspace_limit; /* byte */
+};
+
+struct conv2d_plan {
+    char name[CONV2D_PLAN_NAME]; /* engine and knobs by cuDNN's numbers, "engine-38 k2=5 k13=1" */
+    bool tensor;                 /* runs on tensor units */
+    size_t workspace;            /* byte */
+    cudnnBackendDescriptor_t descriptor;
+};
+
+/* Plans that compute in no other precision than the request's, at least one, the likely fastest
+ * first. STATUS_UNSUPPORTED with a reason if there is none. */
+enum status conv2d_graph_create(const struct conv2d_graph_request *request,
+                                struct conv2d_graph **graph, struct error *error);
+void conv2d_graph_destroy(struct conv2d_graph *graph); /* takes NULL */
+
+/* They live as long as the graph. */
+const struct conv2d_plan *conv2d_graph_plans(const struct conv2d_graph *graph, int *count);
+
+/* Makes `plan` the one that runs, in this device memory, which is aligned to 128 bytes. */
+enum status conv2d_graph_bind(struct conv2d_graph *graph, const struct conv2d_plan *plan, void *x,
+                              void *w, void *y, void *workspace, struct error *error);
+/* Enqueues what is bound. */
+cudnnStatus_t conv2d_graph_run(struct conv2d_graph *graph);
+
+#endif

@@ -1,0 +1,468 @@
+#include "worker/cuda/gpu/cuda_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "model/workloads/lstm.h"
+
+static const struct {
+    const char *name;
+    cudnnRNNAlgo_t number;
+} algorithms[] = {
+    {"standard", CUDNN_RNN_ALGO_STANDARD},
+    {"persist-static", CUDNN_RNN_ALGO_PERSIST_STATIC},
+    {"persist-dynamic", CUDNN_RNN_ALGO_PERSIST_DYNAMIC},
+    {"persist-static-small-h", CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H},
+};
+enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
+
+static const struct format {
+    bool offered;
+    cudnnDataType_t data, compute;
+    cudnnMathType_t math;
+    enum unit unit;
+} formats[PRECISION_COUNT] = {
+    [PRECISION_FP32] = {true, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH, UNIT_VECTOR},
+    [PRECISION_FP16] = {true, CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, UNIT_TENSOR},
+};
+
+/* cuDNN numbers the matrices of a cell 0 to 3 for the input and 4 to 7 for the recurrent gates, in
+ * the canonical order; a bias belongs to each of the first four. */
+enum { GATES = 4 };
+
+/* A piece of the canonical w that is also contiguous in cuDNN's weight space, in elements. */
+struct segment {
+    int64_t begin, length; /* canonical */
+    int64_t at;            /* in the weight space */
+};
+
+struct lstm_work {
+    struct work base;
+    struct lstm shape;
+    const struct format *format;
+    struct config config;
+    uint64_t seed;
+    cudnnDropoutDescriptor_t dropout;
+    cudnnRNNDataDescriptor_t x_descriptor, y_descriptor;
+    cudnnTensorDescriptor_t state_descriptor;
+    void *x, *y;
+    void *dx, *dy; /* backward only */
+    /* bound to one algorithm */
+    cudnnRNNDescriptor_t rnn;
+    void *w, *dw, *workspace, *reserve;
+    size_t w_bytes, workspace_bytes, reserve_bytes;
+    struct segment *segments; /* ascending */
+    size_t segment_count;
+};
+
+static bool is_backward(const struct lstm_work *l)
+{
+    return l->shape.pass == LSTM_BACKWARD;
+}
+
+/* ---- work_ops ---- */
+
+/* The states before the first and after the last step are zero and not wanted. The lengths of the
+ * sequences are in the data descriptors; cuDNN 8.9.1 and later wants no copy of them on the device.
+ */
+static enum status forward(struct device_state *state, struct lstm_work *l, cudnnForwardMode_t mode,
+                           struct error *error)
+{
+    return CUDNN(cudnnRNNForward(state->cudnn, l->rnn, mode, NULL, l->x_descriptor, l->x,
+                                 l->y_descriptor, l->y, l->state_descriptor, NULL, NULL,
+                                 l->state_descriptor, NULL, NULL, l->w_bytes, l->w,
+                                 l->workspace_bytes, l->workspace, l->reserve_bytes, l->reserve));
+}
+
+static enum status forward_iterate(struct device_state *state, struct work *work,
+                                   struct error *error)
+{
+    return forward(state, (struct lstm_work *)work, CUDNN_FWD_MODE_INFERENCE, error);
+}
+
+static enum status backward_iterate(struct device_state *state, struct work *work,
+                                    struct error *error)
+{
+    struct lstm_work *l = (struct lstm_work *)work;
+    TRY(CUDNN(cudnnRNNBackwardData_v8(
+        state->cudnn, l->rnn, NULL, l->y_descriptor, l->y, l->dy, l->x_descriptor, l->dx,
+        l->state_descriptor, NULL, NULL, NULL, l->state_descriptor, NULL, NULL, NULL, l->w_bytes,
+        l->w, l->workspace_bytes, l->workspace, l->reserve_bytes, l->reserve)));
+    return CUDNN(cudnnRNNBackwardWeights_v8(
+        state->cudnn, l->rnn, CUDNN_WGRAD_MODE_ADD, NULL, l->x_descriptor, l->x,
+        l->state_descriptor, NULL, l->y_descriptor, l->y, l->w_bytes, l->dw, l->workspace_bytes,
+        l->workspace, l->reserve_bytes, l->reserve));
+}
+
+/* The data gradient overwrites the reserve space that the training forward pass has left, and the
+ * weight gradient is added to what is there: without both of these a repetition would work on other
+ * numbers. */
+static enum status backward_reset(struct device_state *state, struct work *work,
+                                  struct error *error)
+{
+    struct lstm_work *l = (struct lstm_work *)work;
+    TRY(forward(state, l, CUDNN_FWD_MODE_TRAINING, error));
+    return CUDA(cudaMemsetAsync(l->dw, 0, l->w_bytes, state->stream));
+}
+
+static size_t element_bytes(const struct lstm_work *l)
+{
+    return precision_info[l->shape.precision].bytes;
+}
+
+/* All bits set is a NaN in every format. */
+static enum status forward_run(struct device_state *state, struct work *work, int64_t samples,
+                               struct error *error)
+{
+    (void)samples;
+    struct lstm_work *l = (struct lstm_work *)work;
+    size_t bytes = (size_t)lstm_y_size(&l->shape) * element_bytes(l);
+    TRY(CUDA(cudaMemsetAsync(l->y, 0xff, bytes, state->stream)));
+    return forward_iterate(state, work, error);
+}
+
+static enum status gradient_fill(struct device_state *state, struct lstm_work *l,
+                                 struct error *error)
+{
+    struct fill fill = device_fill(&l->config, l->seed, TENSOR_OUTPUT);
+    return CUDA(
+        kernel_fill(l->shape.precision, l->dy, lstm_y_size(&l->shape), fill, 0, state->stream));
+}
+
+static enum status backward_run(struct device_state *state, struct work *work, int64_t samples,
+                                struct error *error)
+{
+    struct lstm_work *l = (struct lstm_work *)work;
+    const struct lstm *s = &l->shape;
+    size_t row = (size_t)(s->hidden * s->directions) * element_bytes(l);
+    size_t kept = (size_t)samples * row, step = (size_t)s->batch * row;
+    TRY(CUDA(
+        cudaMemsetAsync(l->dx, 0xff, (size_t)lstm_x_size(s) * element_bytes(l), state->stream)));
+    if (samples < s->batch)
+        TRY(CUDA(cudaMemset2DAsync((char *)l->dy + kept, step, 0, step - kept, (size_t)s->sequence,
+                                   state->stream)));
+    TRY(backward_reset(state, work, error));
+    TRY(backward_iterate(state, work, error));
+    return gradient_fill(state, l, error);
+}
+
+static const void *lstm_result(const struct work *work, enum tensor tensor)
+{
+    const struct lstm_work *l = (const struct lstm_work *)work;
+    const void *const memory[TENSOR_COUNT] = {
+        [TENSOR_INPUT] = l->dx, [TENSOR_WEIGHT] = l->dw, [TENSOR_OUTPUT] = l->y};
+    return memory[tensor];
+}
+
+static int segment_compare(const void *key, const void *element)
+{
+    int64_t offset = *(const int64_t *)key;
+    const struct segment *segment = element;
+    return offset < segment->begin ? -1 : offset >= segment->begin + segment->length;
+}
+
+static int64_t lstm_element(const struct work *work, enum tensor tensor, int64_t offset)
+{
+    const struct lstm_work *l = (const struct lstm_work *)work;
+    if (tensor != TENSOR_WEIGHT)
+        return offset;
+    const struct segment *segment =
+        bsearch(&offset, l->segments, l->segment_count, sizeof *l->segments, segment_compare);
+    return segment->at + (offset - segment->begin);
+}
+
+static void algorithm_unbind(struct lstm_work *l)
+{
+    cudaFree(l->reserve);
+    cudaFree(l->workspace);
+    cudaFree(l->dw);
+    cudaFree(l->w);
+    free(l->segments);
+    if (l->rnn)
+        cudnnDestroyRNNDescriptor(l->rnn);
+    l->reserve = l->workspace = l->dw = l->w = NULL;
+    l->segments = NULL;
+    l->segment_count = 0;
+    l->rnn = NULL;
+}
+
+static void lstm_release(struct work *work)
+{
+    struct lstm_work *l = (struct lstm_work *)work;
+    algorithm_unbind(l);
+    cudaFree(l->dy);
+    cudaFree(l->dx);
+    cudaFree(l->y);
+    cudaFree(l->x);
+    if (l->state_descriptor)
+        cudnnDestroyTensorDescriptor(l->state_descriptor);
+    if (l->y_descriptor)
+        cudnnDestroyRNNDataDescriptor(l->y_descriptor);
+    if (l->x_descriptor)
+        cudnnDestroyRNNDataDescriptor(l->x_descriptor);
+    if (l->dropout)
+        cudnnDestroyDropoutDescriptor(l->dropout);
+    free(l);
+}
+
+static const struct work_ops pass_ops[] = {
+    [LSTM_FORWARD] = {NULL, forward_iterate, forward_run, lstm_result, lstm_element, lstm_release},
+    [LSTM_BACKWARD] = {backward_reset, backward_iterate, backward_run, lstm_result, lstm_element,
+                       lstm_release},
+};
+
+/* ---- weights ---- */
+
+/* Elements of a tensor that cuDNN describes; it calls matrices 1 x rows x columns. */
+static enum status descriptor_size(cudnnTensorDescriptor_t descriptor, int64_t *size,
+                                   struct error *error)
+{
+    enum { DIMENSIONS_MAX = 8 };
+    cudnnDataType_t type;
+    int count, dimensions[DIMENSIONS_MAX], strides[DIMENSIONS_MAX];
+    TRY(CUDNN(cudnnGetTensorNdDescriptor(descriptor, DIMENSIONS_MAX, &type, &count, dimensions,
+                                         strides)));
+    *size = 1;
+    for (int i = 0; i < count; ++i)
+        *size *= dimensions[i];
+    return STATUS_OK;
+}
+
+static enum status segment_add(struct lstm_work *l, int64_t begin, int64_t length,
+                               cudnnTensorDescriptor_t descriptor, const void *address,
+                               struct error *error)
+{
+    int64_t size;
+    TRY(descriptor_size(descriptor, &size, error));
+    if (!address || size != length)
+        return error_set(error, STATUS_FAILED,
+                         "cuDNN's weights are laid out in a way not known here");
+    int64_t at = ((const char *)address - (const char *)l->w) / (int64_t)element_bytes(l);
+    l->segments[l->segment_count++] = (struct segment){begin, length, at};
+    return STATUS_OK;
+}
+
+static enum status cell_map(struct device_state *state, struct lstm_work *l, int64_t layer,
+                            int64_t direction, enum lstm_part part, cudnnTensorDescriptor_t matrix,
+                            cudnnTensorDescriptor_t bias, struct error *error)
+{
+    const struct lstm *s = &l->shape;
+    int64_t width = part == LSTM_INPUT_MATRIX ? lstm_input_width(s, layer)
+                    : part == LSTM_BIAS       ? 1
+                                              : s->hidden;
+    int64_t begin = lstm_w_at(s, layer, direction, part), length = s->hidden * width;
+    int first = part == LSTM_RECURRENT_MATRIX ? GATES : 0;
+    for (int gate = 0; gate < GATES; ++gate) {
+        void *matrix_at = NULL, *bias_at = NULL;
+        TRY(CUDNN(cudnnGetRNNWeightParams(state->cudnn, l->rnn,
+                                          (int32_t)(layer * s->directions + direction), l->w_bytes,
+                                          l->w, first + gate, matrix, &matrix_at, bias, &bias_at)));
+        TRY(segment_add(l, begin + gate * length, length, part == LSTM_BIAS ? bias : matrix,
+                        part == LSTM_BIAS ? bias_at : matrix_at, error));
+    }
+    return STATUS_OK;
+}
+
+static enum status segments_map(struct device_state *state, struct lstm_work *l,
+                                cudnnTensorDescriptor_t matrix, cudnnTensorDescriptor_t bias,
+                                struct error *error)
+{
+    static const enum lstm_part parts[] = {LSTM_INPUT_MATRIX, LSTM_RECURRENT_MATRIX, LSTM_BIAS};
+    for (int64_t layer = 0; layer < l->shape.layers; ++layer)
+        for (int64_t direction = 0; direction < l->shape.directions; ++direction)
+            for (int part = 0; part < 3; ++part)
+                TRY(cell_map(state, l, layer, direction, parts[part], matrix, bias, error));
+    return STATUS_OK;
+}
+
+static enum status weights_map(struct device_state *state, struct lstm_work *l, struct error *error)
+{
+    cudnnTensorDescriptor_t matrix = NULL, bias = NULL;
+    size_t count = (size_t)(l->shape.layers * l->shape.directions) * 3 * GATES;
+    l->segments = calloc(count, sizeof *l->segments);
+    if (!l->segments)
+        return error_set(error, STATUS_FAILED, "no memory for %zu weight segments", count);
+    enum status status = CUDNN(cudnnCreateTensorDescriptor(&matrix));
+    if (status == STATUS_OK)
+        status = CUDNN(cudnnCreateTensorDescriptor(&bias));
+    if (status == STATUS_OK)
+        status = segments_map(state, l, matrix, bias, error);
+    if (bias)
+        cudnnDestroyTensorDescriptor(bias);
+    if (matrix)
+        cudnnDestroyTensorDescriptor(matrix);
+    return status;
+}
+
+static enum status weights_fill(struct device_state *state, struct lstm_work *l,
+                                struct error *error)
+{
+    struct fill fill = device_fill(&l->config, l->seed, TENSOR_WEIGHT);
+    TRY(CUDA(cudaMemsetAsync(l->w, 0, l->w_bytes, state->stream)));
+    for (size_t i = 0; i < l->segment_count; ++i) {
+        const struct segment *segment = &l->segments[i];
+        void *address = (char *)l->w + segment->at * (int64_t)element_bytes(l);
+        TRY(CUDA(kernel_fill(l->shape.precision, address, segment->length, fill, segment->begin,
+                             state->stream)));
+    }
+    return STATUS_OK;
+}
+
+/* ---- preparation ---- */
+
+static enum status rnn_create(struct device_state *state, struct lstm_work *l,
+                              cudnnRNNAlgo_t algorithm, struct error *error)
+{
+    const struct lstm *s = &l->shape;
+    TRY(CUDNN(cudnnCreateRNNDescriptor(&l->rnn)));
+    TRY(CUDNN(cudnnSetRNNDescriptor_v8(
+        l->rnn, algorithm, CUDNN_LSTM, CUDNN_RNN_SINGLE_INP_BIAS,
+        s->directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
+        l->format->data, l->format->compute, l->format->math, (int32_t)s->features,
+        (int32_t)s->hidden, (int32_t)s->hidden, (int32_t)s->layers, l->dropout,
+        CUDNN_RNN_PADDED_IO_DISABLED)));
+    if (algorithm == CUDNN_RNN_ALGO_PERSIST_DYNAMIC)
+        TRY(CUDNN(cudnnBuildRNNDynamic(state->cudnn, l->rnn, (int)s->batch)));
+    return STATUS_OK;
+}
+
+static enum status algorithm_bind(struct device_state *state, struct work *work, int candidate,
+                                  struct error *error)
+{
+    struct lstm_work *l = (struct lstm_work *)work;
+    cudnnForwardMode_t mode = is_backward(l) ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
+    algorithm_unbind(l);
+    TRY(rnn_create(state, l, algorithms[candidate].number, error));
+    TRY(CUDNN(cudnnGetRNNTempSpaceSizes(state->cudnn, l->rnn, mode, l->x_descriptor,
+                                        &l->workspace_bytes, &l->reserve_bytes)));
+    TRY(CUDNN(cudnnGetRNNWeightSpaceSize(state->cudnn, l->rnn, &l->w_bytes)));
+    TRY(memory_allocate((double)l->w_bytes, "the weights", &l->w, error));
+    if (is_backward(l))
+        TRY(memory_allocate((double)l->w_bytes, "the weights' gradient", &l->dw, error));
+    TRY(memory_allocate((double)l->workspace_bytes, "the workspace", &l->workspace, error));
+    TRY(memory_allocate((double)l->reserve_bytes, "the reserve space", &l->reserve, error));
+    TRY(weights_map(state, l, error));
+    return weights_fill(state, l, error);
+}
+
+/* Sequences of one length lie in the packed layout as in [sequence][batch][width], and cuDNN then
+ * adds no kernels that deal with padding. */
+static enum status data_describe(struct lstm_work *l, int64_t width,
+                                 cudnnRNNDataDescriptor_t *descriptor, struct error *error)
+{
+    const struct lstm *s = &l->shape;
+    int *lengths = malloc((size_t)s->batch * sizeof *lengths);
+    if (!lengths)
+        return error_set(error, STATUS_FAILED, "no memory for %lld lengths", (long long)s->batch);
+    for (int64_t i = 0; i < s->batch; ++i)
+        lengths[i] = (int)s->sequence;
+    enum status status = CUDNN(cudnnCreateRNNDataDescriptor(descriptor));
+    if (status == STATUS_OK)
+        status = CUDNN(cudnnSetRNNDataDescriptor(
+            *descriptor, l->format->data, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, (int)s->sequence,
+            (int)s->batch, (int)width, lengths, NULL));
+    free(lengths);
+    return status;
+}
+
+static enum status descriptors_create(struct device_state *state, struct lstm_work *l,
+                                      struct error *error)
+{
+    const struct lstm *s = &l->shape;
+    int dimensions[3] = {(int)(s->layers * s->directions), (int)s->batch, (int)s->hidden};
+    int strides[3] = {dimensions[1] * dimensions[2], dimensions[2], 1};
+    TRY(CUDNN(cudnnCreateDropoutDescriptor(&l->dropout)));
+    TRY(CUDNN(cudnnSetDropoutDescriptor(l->dropout, state->cudnn, 0.0f, NULL, 0, 0)));
+    TRY(data_describe(l, s->features, &l->x_descriptor, error));
+    TRY(data_describe(l, s->hidden * s->directions, &l->y_descriptor, error));
+    TRY(CUDNN(cudnnCreateTensorDescriptor(&l->state_descriptor)));
+    return CUDNN(
+        cudnnSetTensorNdDescriptor(l->state_descriptor, l->format->data, 3, dimensions, strides));
+}
+
+static enum status tensors_create(struct device_state *state, struct lstm_work *l,
+                                  struct error *error)
+{
+    double x_bytes = (double)lstm_x_size(&l->shape) * (double)element_bytes(l);
+    double y_bytes = (double)lstm_y_size(&l->shape) * (double)element_bytes(l);
+    struct fill fill = device_fill(&l->config, l->seed, TENSOR_INPUT);
+    TRY(memory_allocate(x_bytes, "the input", &l->x, error));
+    TRY(memory_allocate(y_bytes, "the output", &l->y, error));
+    TRY(CUDA(
+        kernel_fill(l->shape.precision, l->x, lstm_x_size(&l->shape), fill, 0, state->stream)));
+    if (!is_backward(l))
+        return STATUS_OK;
+    TRY(memory_allocate(x_bytes, "the input's gradient", &l->dx, error));
+    TRY(memory_allocate(y_bytes, "the output's gradient", &l->dy, error));
+    return gradient_fill(state, l, error);
+}
+
+/* A named algorithm runs once, because cuDNN may refuse it only then. */
+static enum status algorithm_by_name(struct device_state *state, struct lstm_work *l, int *chosen,
+                                     struct error *error)
+{
+    const struct work_ops *ops = l->base.ops;
+    int candidate = 0;
+    while (candidate < ALGORITHMS && strcmp(algorithms[candidate].name, l->shape.algorithm) != 0)
+        ++candidate;
+    if (candidate == ALGORITHMS)
+        return error_set(error, STATUS_UNSUPPORTED, "cuDNN's LSTM has no algorithm %s",
+                         l->shape.algorithm);
+    enum status status = algorithm_bind(state, &l->base, candidate, error);
+    if (status == STATUS_OK && ops->reset)
+        status = ops->reset(state, &l->base, error);
+    if (status == STATUS_OK)
+        status = ops->iterate(state, &l->base, error);
+    if (status == STATUS_OK)
+        status = CUDA(cudaStreamSynchronize(state->stream));
+    if (status == STATUS_OK) {
+        *chosen = candidate;
+        return STATUS_OK;
+    }
+    error_prefix(error, "algorithm %s", l->shape.algorithm);
+    return status == STATUS_FAILED ? STATUS_UNSUPPORTED : status;
+}
+
+static enum status work_prepare(struct device_state *state, struct lstm_work *l, int *chosen,
+                                struct error *error)
+{
+    TRY(descriptors_create(state, l, error));
+    TRY(tensors_create(state, l, error));
+    if (strcmp(l->shape.algorithm, "auto") != 0)
+        return algorithm_by_name(state, l, chosen, error);
+    return work_choose(state, &l->base, ALGORITHMS, algorithm_bind, chosen, error);
+}
+
+enum status lstm_prepare(struct device_state *state, const struct config *config, uint64_t seed,
+                         struct work **work, struct record *record, struct error *error)
+{
+    struct lstm shape = lstm_from(config);
+    const struct format *format = &formats[shape.precision];
+    if (!format->offered)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "cuDNN's LSTM is measured in fp32 and fp16, not in %s",
+                         precision_info[shape.precision].name);
+    struct lstm_work *l = calloc(1, sizeof *l);
+    if (!l)
+        return error_set(error, STATUS_FAILED, "no memory");
+    l->base.ops = &pass_ops[shape.pass];
+    l->base.precision = shape.precision;
+    l->shape = shape;
+    l->format = format;
+    l->config = *config;
+    l->seed = seed;
+    int chosen;
+    enum status status = work_prepare(state, l, &chosen, error);
+    if (status) {
+        lstm_release(&l->base);
+        return status;
+    }
+    snprintf(record->algorithm, sizeof record->algorithm, "%s", algorithms[chosen].name);
+    snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[format->math]);
+    record->unit = format->unit;
+    record->workspace = (double)l->workspace_bytes;
+    *work = &l->base;
+    return STATUS_OK;
+}
