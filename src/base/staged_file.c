@@ -10,23 +10,23 @@
 
 #include "base/folder.h"
 
-enum status draft_open(struct draft *draft, struct error *error)
+enum status staged_file_open(struct staged_file *file, struct error *error)
 {
-    strcpy(draft->path, "/dev/shm/roofsweep-XXXXXX");
-    draft->fd = mkostemp(draft->path, O_CLOEXEC);
-    if (draft->fd < 0) {
-        strcpy(draft->path, "/tmp/roofsweep-XXXXXX");
-        draft->fd = mkostemp(draft->path, O_CLOEXEC);
+    strcpy(file->path, "/dev/shm/roofsweep-XXXXXX");
+    file->fd = mkostemp(file->path, O_CLOEXEC);
+    if (file->fd < 0) {
+        strcpy(file->path, "/tmp/roofsweep-XXXXXX");
+        file->fd = mkostemp(file->path, O_CLOEXEC);
     }
-    if (draft->fd < 0)
+    if (file->fd < 0)
         return error_set(error, STATUS_SYSTEM, "neither /dev/shm nor /tmp can be written: %s",
                          strerror(errno));
     return STATUS_OK;
 }
 
-void draft_hide(const struct draft *draft)
+void staged_file_hide(const struct staged_file *file)
 {
-    unlink(draft->path);
+    unlink(file->path);
 }
 
 static bool file_copy(int from, int to)
@@ -54,12 +54,13 @@ static enum status file_save(int from, const char *path, struct error *error)
     return status;
 }
 
-enum status draft_publish(const struct draft *draft, const char *path, struct error *error)
+enum status staged_file_publish(const struct staged_file *file, const char *path,
+                                struct error *error)
 {
     char *temporary;
     if (asprintf(&temporary, "%s.tmp", path) < 0)
         return error_set(error, STATUS_SYSTEM, "%s: no memory", path);
-    enum status status = file_save(draft->fd, temporary, error);
+    enum status status = file_save(file->fd, temporary, error);
     if (status == STATUS_OK && rename(temporary, path) != 0)
         status = error_set(error, STATUS_SYSTEM, "%s: cannot rename %s to it: %s", path, temporary,
                            strerror(errno));
@@ -70,8 +71,8 @@ enum status draft_publish(const struct draft *draft, const char *path, struct er
     return status;
 }
 
-void draft_close(const struct draft *draft)
+void staged_file_close(const struct staged_file *file)
 {
-    draft_hide(draft);
-    close(draft->fd);
+    staged_file_hide(file);
+    close(file->fd);
 }

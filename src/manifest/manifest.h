@@ -11,11 +11,11 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "model/record.h"
+#include "model/measurement.h"
+#include "model/roof.h"
 #include "model/workload.h"
 
 enum device_choice { DEVICE_AUTO, DEVICE_CUDA, DEVICE_CPU };
-enum counters_choice { COUNTERS_AUTO, COUNTERS_REQUIRE, COUNTERS_OFF };
 enum vary { VARY_PRODUCT, VARY_ZIP, VARY_ONE_AT_A_TIME };
 
 struct sweep_settings {
@@ -29,17 +29,6 @@ struct sweep_settings {
     int64_t max_failures;        /* the sweep ends when so many rows have failed; -1: never */
     uint64_t max_configurations; /* a larger plan is refused */
     uint64_t seed;               /* of the inputs */
-};
-
-struct measure_settings {
-    int warmup;
-    int iterations; /* 0: the adaptive rule below */
-    double stop;    /* fraction: half-width of the 95 % confidence interval of the mean over the
-                          mean; 0 with a fixed number of iterations */
-    double min_time, max_time; /* s, of the adaptive rule; 0 without it */
-    enum counters_choice counters;
-    bool kernels; /* count each kernel by itself as well */
-    bool verify;
 };
 
 /* One parameter's list of values. */

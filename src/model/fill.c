@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "model/workloads/lstm.h"
-#include "worker/device.h"
+#include "worker/device_ops.h"
 
 /* Weights of an LSTM are drawn from [-2^e, 2^e) with 2^e near 1 / sqrt(fan-in), as networks are
  * initialised, so that the gates neither saturate nor vanish. */

@@ -23,7 +23,8 @@
 #ifndef ROOFSWEEP_PROTOCOL_H
 #define ROOFSWEEP_PROTOCOL_H
 
-#include "manifest/manifest.h"
+#include "model/device.h"
+#include "model/measurement.h"
 #include "model/record.h"
 
 enum request_op {

@@ -1,6 +1,6 @@
-/* What a sweep produces: one record for each configuration and device, and one description of each
- * device. Plain structs in SI units, described by const field tables (field.h), which are at once
- * their JSON form and their NetCDF variables. */
+/* What a sweep produces: one record for each configuration and device. Plain structs in SI units,
+ * described by const field tables (field.h), which are at once their JSON form and their NetCDF
+ * variables. */
 #ifndef ROOFSWEEP_RECORD_H
 #define ROOFSWEEP_RECORD_H
 
@@ -13,7 +13,7 @@
 
 enum record_status { RECORD_MEASURED, RECORD_SKIPPED, RECORD_FAILED };
 
-enum { RECORD_SAMPLES_MAX = 1000, KERNEL_NAME_MAX = 1024, ROOFS_MAX = 2 * ROOF_KINDS };
+enum { RECORD_SAMPLES_MAX = 1000, KERNEL_NAME_MAX = 1024 };
 
 /* One distinct kernel of a record: same name, grid, block and resources. On a CPU, one OpenMP
  * region. */
@@ -88,42 +88,8 @@ struct record {
     size_t kernel_count;
 };
 
-/* One device as one job saw it. Plain data. */
-struct device {
-    char key[128]; /* unique in a file: session and rank */
-    char kind[16]; /* "cuda" or "cpu" */
-    char hostname[128];
-    char uuid[96];   /* CPU: the host and the cores, "cpu-HOST-0-7" */
-    char pci_id[32]; /* 00000000:3B:00.0; CPU: empty */
-    int64_t index;   /* as the job's processes see it */
-    char model[96];
-    char compute_capability[16];        /* "9.0" */
-    int64_t multiprocessors;            /* SMs, or cores */
-    double memory;                      /* byte */
-    double cache[LEVEL_COUNT];          /* byte, capacity on the whole device; dram missing */
-    double clock_max, memory_clock_max; /* s-1 */
-    double power_limit;                 /* W */
-    int64_t ecc;                        /* 1 on, 0 off */
-    int64_t mig;                        /* 1 on, 0 off */
-    int64_t cores_shared;               /* 1: another rank ran on the same cores */
-    char counters[512]; /* "counted"; or "refused: WHY; WHAT TO DO"; "" if nobody asked */
-    char driver_version[32], runtime_version[32], library_version[64];
-    /* The roofs that the model uses, set by device_set_peaks; missing where none was measured. */
-    double peak_bandwidth[LEVEL_COUNT];                                /* byte s-1 */
-    double peak_vector[PRECISION_COUNT], peak_tensor[PRECISION_COUNT]; /* s-1 */
-    double launch_overhead;  /* s, from one kernel (or OpenMP region) to the next */
-    char roofs_reused[1024]; /* file that the roofs were taken from; "": measured by this job */
-    /* theory, from attributes and clocks; missing where not known */
-    double theory_bandwidth[LEVEL_COUNT];
-    double theory_vector[PRECISION_COUNT], theory_tensor[PRECISION_COUNT];
-
-    struct roof roofs[ROOFS_MAX]; /* the first roof_count */
-    int64_t roof_count;
-};
-
 extern const struct field record_fields[]; /* members up to verify_elements */
 extern const struct field kernel_fields[];
-extern const struct field device_fields[];
 extern const char *const record_status_name[]; /* "measured", "skipped", "failed", NULL */
 
 /* Sets everything to missing, with no samples and kernels. */
@@ -135,23 +101,10 @@ void record_set_config(struct record *record, const struct config *config);
 /* Gives the record a copy of these kernels, replacing what it had. STATUS_SYSTEM without memory. */
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error);
-void device_init(struct device *device);
-const struct roof *device_roof(const struct device *device, const char *name,
-                               int64_t condition); /* NULL if there is none */
-/* Replaces the roof of the same kind and condition. */
-void device_add_roof(struct device *device, const struct roof *roof);
-/* Of the usable roofs the highest at each memory level and for each precision and unit, whatever
- * their condition: a ceiling is what nothing exceeds. But the ranks of a CPU share its memory while
- * they work: of its bandwidths those measured together count, if there are any. Launch overhead: the
- * gap, alone if there is such a roof. */
-void device_set_peaks(struct device *device);
-
-/* JSON: the fields, "sample": [s, ...] and "kernels": [{...}, ...]; of a device, "roofs": [{...}, ...].
+/* JSON: the fields, "sample": [s, ...] and "kernels": [{...}, ...];
  * The caller owns the result. Decoding needs a record that was initialised; on failure it is
  * cleared. A record always has a status. */
 json_t *record_encode(const struct record *record);
 enum status record_decode(const json_t *object, struct record *record, struct error *error);
-json_t *device_encode(const struct device *device);
-enum status device_decode(const json_t *object, struct device *device, struct error *error);
 
 #endif

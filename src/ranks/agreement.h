@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include "model/device.h"
 #include "model/record.h"
 #include "base/status.h"
 

@@ -2,6 +2,7 @@
 #ifndef ROOFSWEEP_COUNT_NOTE_H
 #define ROOFSWEEP_COUNT_NOTE_H
 
+#include "model/device.h"
 #include "model/record.h"
 
 enum { COUNT_NOTE_TEXT = 512 };

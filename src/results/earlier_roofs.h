@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "model/device.h"
 #include "model/record.h"
 #include "base/status.h"
 

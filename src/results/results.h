@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "model/device.h"
 #include "model/record.h"
 #include "model/roofline.h"
 #include "base/status.h"

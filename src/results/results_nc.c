@@ -534,7 +534,7 @@ static void content_write(struct writer *w)
     dataset_fields(set, roof_row_fields, "device_roof_", DIM_ROOF, w->roof_rows);
 }
 
-static enum status draft_fill(const struct draft *draft, const struct results *results,
+static enum status draft_fill(const struct staged_file *draft, const struct results *results,
                               struct error *error)
 {
     struct writer w = {.results = results, .set.comments = comments};
@@ -546,7 +546,7 @@ static enum status draft_fill(const struct draft *draft, const struct results *r
     if (!dataset_failed(&w.set))
         rows_set(&w);
     dataset_create(&w.set, draft->path);
-    draft_hide(draft);
+    staged_file_hide(draft);
     content_write(&w);
     enum status status = dataset_close(&w.set, error);
     rows_free(&w);
@@ -558,16 +558,16 @@ static enum status draft_fill(const struct draft *draft, const struct results *r
  * write. */
 enum status results_nc_write(const struct results *results, const char *path, struct error *error)
 {
-    struct draft draft;
-    enum status status = draft_open(&draft, error);
+    struct staged_file draft;
+    enum status status = staged_file_open(&draft, error);
     bool opened = status == STATUS_OK;
     if (opened)
         status = draft_fill(&draft, results, error);
     if (status)
         error_prefix(error, "%s", path);
     else
-        status = draft_publish(&draft, path, error);
+        status = staged_file_publish(&draft, path, error);
     if (opened)
-        draft_close(&draft);
+        staged_file_close(&draft);
     return status;
 }

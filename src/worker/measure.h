@@ -7,7 +7,7 @@
 #define ROOFSWEEP_MEASURE_H
 
 #include "model/protocol.h"
-#include "worker/device.h"
+#include "worker/device_ops.h"
 
 /* Fills in *record, which was initialised: measured, skipped (the device does not offer it, with
  * the reason) or failed (a wrong result, a library error). Only a lost device is an error:

@@ -7,7 +7,7 @@
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
-#include "worker/device.h"
+#include "worker/device_ops.h"
 #include "model/fill.h"
 
 #define ELEMENT              element

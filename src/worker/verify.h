@@ -3,7 +3,7 @@
 #define ROOFSWEEP_VERIFY_H
 
 #include "model/record.h"
-#include "worker/device.h"
+#include "worker/device_ops.h"
 
 /* Runs the work once and sets verify_error, verify_tolerance and verify_elements of *record.
  * STATUS_FAILED "wrong result: ..." beyond the tolerance, or where the output holds a NaN. */

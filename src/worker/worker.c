@@ -1,5 +1,5 @@
 /* The measuring process: reads requests on standard input, answers on standard output, owns one
- * device. src/model/protocol.h has the messages; device.h what a device must be able to do. */
+ * device. src/model/protocol.h has the messages; device_ops.h what a device must be able to do. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "model/protocol.h"
 #include "version.h"
-#include "worker/device.h"
+#include "worker/device_ops.h"
 #include "worker/measure.h"
 
 struct worker {

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "worker/device.h"
+#include "worker/device_ops.h"
 #include "worker/reference.h"
 #include "worker/verify.h"
 #include "model/workloads/conv2d.h"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/device.h"
 #include "model/record.h"
 
 static void cleared_record_encodes_to_nothing(void **state)

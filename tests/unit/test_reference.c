@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "worker/device.h"
+#include "worker/device_ops.h"
 #include "worker/reference.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/loop.h"

@@ -10,7 +10,7 @@
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
-#include "worker/device.h"
+#include "worker/device_ops.h"
 #include "worker/cpu/topology.h"
 
 /* The OpenMP team: one thread on each core, bound to it from open to close. libgomp binds a thread

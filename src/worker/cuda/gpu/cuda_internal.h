@@ -11,7 +11,7 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
-#include "worker/device.h"
+#include "worker/device_ops.h"
 #include "worker/cuda/gpu/chip.h"
 #include "worker/cuda/profiling/counters.h"
 

@@ -5,12 +5,13 @@
  * release_roofs } and { prepare, time, trace, count_hardware, run, read, release }, then close. One piece of work exists at a time.
  * STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration went wrong,
  * the device is fine; STATUS_DEVICE: the device is lost, the process must end. */
-#ifndef ROOFSWEEP_DEVICE_H
-#define ROOFSWEEP_DEVICE_H
+#ifndef ROOFSWEEP_DEVICE_OPS_H
+#define ROOFSWEEP_DEVICE_OPS_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "model/device.h"
 #include "model/record.h"
 #include "base/status.h"
 #include "model/workload.h"

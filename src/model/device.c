@@ -1,0 +1,130 @@
+#include "model/device.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const no_yes[] = {"no", "yes", NULL};
+
+#define D(member, type, units, long_name) FIELD(struct device, member, type, units, long_name)
+const struct field device_fields[] = {
+    D(key, FIELD_TEXT, "1", "session and rank that opened the device"),
+    D(kind, FIELD_TEXT, "1", "cuda or cpu"),
+    D(hostname, FIELD_TEXT, "1", "host"),
+    D(uuid, FIELD_TEXT, "1", "UUID of the GPU, or host and cores"),
+    D(pci_id, FIELD_TEXT, "1", "PCI bus id"),
+    D(index, FIELD_INTEGER, "1", "device index as the process saw it"),
+    D(model, FIELD_TEXT, "1", "model"),
+    D(compute_capability, FIELD_TEXT, "1", "compute capability, or SIMD level of a CPU"),
+    D(multiprocessors, FIELD_INTEGER, "1", "multiprocessors, or cores"),
+    D(memory, FIELD_DOUBLE, "byte", "memory size"),
+    D(cache, FIELD_LEVELS, "byte", "cache capacity of the whole device"),
+    D(clock_max, FIELD_DOUBLE, "s-1", "highest multiprocessor or core clock"),
+    D(memory_clock_max, FIELD_DOUBLE, "s-1", "highest memory clock"),
+    D(power_limit, FIELD_DOUBLE, "W", "power cap"),
+    FIELD_OF_FLAGS(struct device, ecc, no_yes, "error correction"),
+    FIELD_OF_FLAGS(struct device, mig, no_yes, "multi-instance mode"),
+    FIELD_OF_FLAGS(struct device, cores_shared, no_yes, "another rank ran on the same cores"),
+    D(counters, FIELD_TEXT, "1", "whether its hardware counters can be read"),
+    D(driver_version, FIELD_TEXT, "1", "driver version"),
+    D(runtime_version, FIELD_TEXT, "1", "runtime version"),
+    D(library_version, FIELD_TEXT, "1", "version of the workload library"),
+    D(peak_bandwidth, FIELD_LEVELS, "byte s-1", "bandwidth roof: best measured"),
+    D(peak_vector, FIELD_PRECISIONS, "s-1", "compute roof: measured FLOP/s of the vector units"),
+    D(peak_tensor, FIELD_PRECISIONS, "s-1", "compute roof: measured FLOP/s of the tensor units"),
+    D(launch_overhead, FIELD_DOUBLE, "s",
+      "time from one empty kernel (CPU: OpenMP region) to the next"),
+    D(roofs_reused, FIELD_TEXT, "1", "file that the roofs were taken from, instead of measured"),
+    D(theory_bandwidth, FIELD_LEVELS, "byte s-1", "theoretical bandwidth at the nominal clock"),
+    D(theory_vector, FIELD_PRECISIONS, "s-1",
+      "theoretical FLOP/s of the vector units, nominal clock"),
+    D(theory_tensor, FIELD_PRECISIONS, "s-1",
+      "theoretical FLOP/s of the tensor units, nominal clock"),
+    {0},
+};
+
+void device_init(struct device *device)
+{
+    memset(device, 0, sizeof *device);
+    fields_clear(device_fields, device);
+}
+
+const struct roof *device_roof(const struct device *device, const char *name, int64_t condition)
+{
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        if (device->roofs[i].condition == condition && strcmp(device->roofs[i].name, name) == 0)
+            return &device->roofs[i];
+    return NULL;
+}
+
+void device_add_roof(struct device *device, const struct roof *roof)
+{
+    const struct roof *same = device_roof(device, roof->name, roof->condition);
+    if (same)
+        device->roofs[same - device->roofs] = *roof;
+    else if (device->roof_count < ROOFS_MAX)
+        device->roofs[device->roof_count++] = *roof;
+}
+
+/* NaN is less than anything. */
+static void lift(double *peak, double value)
+{
+    *peak = fmax(*peak, value);
+}
+
+/* Bandwidths that the rows, measured while the others work, could never reach do not count. */
+static bool only_together(const struct device *device)
+{
+    bool together = false;
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        together |= device->roofs[i].condition == ROOF_TOGETHER && roof_usable(&device->roofs[i]);
+    return together && strcmp(device->kind, "cpu") == 0;
+}
+
+void device_set_peaks(struct device *device)
+{
+    bool shared = only_together(device);
+    double gap[] = {[ROOF_ALONE] = NAN, [ROOF_TOGETHER] = NAN};
+    for (int i = 0; i < LEVEL_COUNT; ++i)
+        device->peak_bandwidth[i] = NAN;
+    for (int i = 0; i < PRECISION_COUNT; ++i)
+        device->peak_vector[i] = device->peak_tensor[i] = NAN;
+    for (int64_t i = 0; i < device->roof_count; ++i) {
+        const struct roof *roof = &device->roofs[i];
+        int number = roof_kind_find(roof->name);
+        if (number < 0 || !roof_usable(roof))
+            continue;
+        const struct roof_kind *kind = &roof_kinds[number];
+        if (kind->level < LEVEL_COUNT && shared && roof->condition != ROOF_TOGETHER)
+            continue;
+        if (kind->level < LEVEL_COUNT)
+            lift(&device->peak_bandwidth[kind->level], roof->bandwidth);
+        else if (kind->measure == ROOF_COMPUTE)
+            lift(kind->unit == UNIT_VECTOR ? &device->peak_vector[kind->precision]
+                                           : &device->peak_tensor[kind->precision],
+                 roof->performance);
+        else if (strcmp(kind->name, "launch gap") == 0)
+            gap[roof->condition == ROOF_TOGETHER] = roof->time;
+    }
+    device->launch_overhead = isnan(gap[ROOF_ALONE]) ? gap[ROOF_TOGETHER] : gap[ROOF_ALONE];
+}
+
+json_t *device_encode(const struct device *device)
+{
+    json_t *object = fields_encode(device_fields, device), *roofs = json_array();
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        json_array_append_new(roofs, fields_encode(roof_fields, &device->roofs[i]));
+    json_object_set_new(object, "roofs", roofs);
+    return object;
+}
+
+enum status device_decode(const json_t *object, struct device *device, struct error *error)
+{
+    const json_t *roofs = json_object_get(object, "roofs");
+    device_init(device);
+    enum status status = fields_decode(device_fields, object, device, error);
+    for (size_t i = 0; i < json_array_size(roofs) && i < ROOFS_MAX && status == STATUS_OK; ++i) {
+        status = fields_decode(roof_fields, json_array_get(roofs, i), &device->roofs[i], error);
+        device->roof_count += status == STATUS_OK;
+    }
+    return status;
+}

@@ -1,0 +1,63 @@
+/* One device as one job saw it: what it is, what it reached (its roofs), what it should reach. Plain
+ * data in SI units, described by a field table (field.h). */
+#ifndef ROOFSWEEP_DEVICE_H
+#define ROOFSWEEP_DEVICE_H
+
+#include <stdint.h>
+
+#include "model/field.h"
+#include "model/roof.h"
+
+enum { ROOFS_MAX = 2 * ROOF_KINDS };
+
+/* One device as one job saw it. Plain data. */
+struct device {
+    char key[128]; /* unique in a file: session and rank */
+    char kind[16]; /* "cuda" or "cpu" */
+    char hostname[128];
+    char uuid[96];   /* CPU: the host and the cores, "cpu-HOST-0-7" */
+    char pci_id[32]; /* 00000000:3B:00.0; CPU: empty */
+    int64_t index;   /* as the job's processes see it */
+    char model[96];
+    char compute_capability[16];        /* "9.0" */
+    int64_t multiprocessors;            /* SMs, or cores */
+    double memory;                      /* byte */
+    double cache[LEVEL_COUNT];          /* byte, capacity on the whole device; dram missing */
+    double clock_max, memory_clock_max; /* s-1 */
+    double power_limit;                 /* W */
+    int64_t ecc;                        /* 1 on, 0 off */
+    int64_t mig;                        /* 1 on, 0 off */
+    int64_t cores_shared;               /* 1: another rank ran on the same cores */
+    char counters[512]; /* "counted"; or "refused: WHY; WHAT TO DO"; "" if nobody asked */
+    char driver_version[32], runtime_version[32], library_version[64];
+    /* The roofs that the model uses, set by device_set_peaks; missing where none was measured. */
+    double peak_bandwidth[LEVEL_COUNT];                                /* byte s-1 */
+    double peak_vector[PRECISION_COUNT], peak_tensor[PRECISION_COUNT]; /* s-1 */
+    double launch_overhead;  /* s, from one kernel (or OpenMP region) to the next */
+    char roofs_reused[1024]; /* file that the roofs were taken from; "": measured by this job */
+    /* theory, from attributes and clocks; missing where not known */
+    double theory_bandwidth[LEVEL_COUNT];
+    double theory_vector[PRECISION_COUNT], theory_tensor[PRECISION_COUNT];
+
+    struct roof roofs[ROOFS_MAX]; /* the first roof_count */
+    int64_t roof_count;
+};
+
+extern const struct field device_fields[];
+
+void device_init(struct device *device);
+const struct roof *device_roof(const struct device *device, const char *name,
+                               int64_t condition); /* NULL if there is none */
+/* Replaces the roof of the same kind and condition. */
+void device_add_roof(struct device *device, const struct roof *roof);
+/* Of the usable roofs the highest at each memory level and for each precision and unit, whatever
+ * their condition: a ceiling is what nothing exceeds. But the ranks of a CPU share its memory while
+ * they work: of its bandwidths those measured together count, if there are any. Launch overhead: the
+ * gap, alone if there is such a roof. */
+void device_set_peaks(struct device *device);
+
+/* JSON: the fields, and "roofs": [{...}, ...]. The caller owns the result. */
+json_t *device_encode(const struct device *device);
+enum status device_decode(const json_t *object, struct device *device, struct error *error);
+
+#endif

@@ -1,0 +1,21 @@
+/* How a configuration is measured: what a manifest says under [measure], and what a rank asks its
+ * worker for. */
+#ifndef ROOFSWEEP_MEASUREMENT_H
+#define ROOFSWEEP_MEASUREMENT_H
+
+#include <stdbool.h>
+
+enum counters_choice { COUNTERS_AUTO, COUNTERS_REQUIRE, COUNTERS_OFF };
+
+struct measure_settings {
+    int warmup;
+    int iterations; /* 0: the adaptive rule below */
+    double stop;    /* fraction: half-width of the 95 % confidence interval of the mean over the
+                          mean; 0 with a fixed number of iterations */
+    double min_time, max_time; /* s, of the adaptive rule; 0 without it */
+    enum counters_choice counters;
+    bool kernels; /* count each kernel by itself as well */
+    bool verify;
+};
+
+#endif
