@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/device.h"
 #include "model/record.h"
 
 static struct roof roof_of(const char *name)
