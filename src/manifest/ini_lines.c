@@ -1,29 +1,19 @@
 #include "manifest/ini_lines.h"
 
-#include <ini.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/words.h"
 
 static const char blanks[] = " \t";
 
-/* Where the reading of a text stands; the stream that inih's reader sees, and its handler's user.
- */
+/* Where the reading of a text stands. */
 struct lines {
-    const char *next, *end;        /* what is still unread */
-    int number;                    /* of the line being read, from 1 */
-    char line[INI_LINE_BYTES + 1]; /* it */
-    const char *rest;              /* what of it inih has not got yet; "" at its end */
-    bool begins;                   /* inih has got a section, and is yet to report it */
-    bool continues;                /* the next piece continues a value */
-    char key[INI_NAME_BYTES + 1], value[INI_LINE_BYTES + 1];
-    ini_visit visit;
-    void *user;
-    enum status status; /* of the first failure */
-    struct error *error;
+    const char *next, *end;           /* what is still unread */
+    int number;                       /* of the line being read, from 1 */
+    char line[INI_LINE_BYTES + 1];    /* it, without comment and trailing blanks */
+    char section[INI_NAME_BYTES + 1]; /* the line's; "" before the first */
 };
 
 /* Bytes of the UTF-8 character at `text`, 0 if it is none or a control character. */
@@ -87,7 +77,40 @@ static enum status section_check(const char *line, struct error *error)
     return STATUS_OK;
 }
 
-/* Refuses what inih would take in silence. */
+static enum status key_check(const char *line, struct error *error)
+{
+    size_t length = strcspn(line, "=:");
+    if (line[length] != '=' || length == 0)
+        return error_set(error, STATUS_USAGE,
+                         "'%.60s' is neither '[section]', 'key = value' nor '; comment'", line);
+    if (length > INI_NAME_BYTES)
+        return error_set(error, STATUS_USAGE, "a key of %zu bytes; at most %d are allowed", length,
+                         INI_NAME_BYTES);
+    return STATUS_OK;
+}
+
+/* A place behind a blank or a comma where a line could be cut without cutting a word or an item. */
+static bool cut_is_possible(const char *line, size_t place)
+{
+    return strchr(" \t,", line[place - 1]) && !strchr(" \t;#", line[place]);
+}
+
+/* Refuses a word that is longer than any that a manifest means. */
+static enum status words_check(const char *line, struct error *error)
+{
+    size_t begin = 0, length = strlen(line);
+    for (size_t i = 1; i <= length; ++i) {
+        if (i < length && !cut_is_possible(line, i))
+            continue;
+        if (i - begin > INI_WORD_BYTES)
+            return error_set(error, STATUS_USAGE,
+                             "'%.40s...' is longer than %d bytes without a blank or a comma",
+                             line + begin, INI_WORD_BYTES);
+        begin = i;
+    }
+    return STATUS_OK;
+}
+
 static enum status line_check(const char *line, struct error *error)
 {
     size_t indent = strspn(line, blanks);
@@ -95,23 +118,15 @@ static enum status line_check(const char *line, struct error *error)
         return error_set(error, STATUS_USAGE,
                          "'%.60s' is indented; sections and keys begin in the first column",
                          line + indent);
-    if (line[0] == '[')
-        return section_check(line, error);
-    size_t key = strcspn(line, "=:");
-    if (line[0] && (line[key] != '=' || key == 0))
-        return error_set(error, STATUS_USAGE,
-                         "'%.60s' is neither '[section]', 'key = value' nor '; comment'", line);
-    if (key > INI_NAME_BYTES)
-        return error_set(error, STATUS_USAGE, "a key of %zu bytes; at most %d are allowed", key,
-                         INI_NAME_BYTES);
-    return STATUS_OK;
+    if (line[0] == '\0')
+        return STATUS_OK;
+    enum status status = line[0] == '[' ? section_check(line, error) : key_check(line, error);
+    return status ? status : words_check(line, error);
 }
 
-/* Reads the next line; false at the end of the text, or with lines->status set. */
-static bool line_next(struct lines *lines)
+/* Reads the next line; there is one. */
+static enum status line_read(struct lines *lines, struct error *error)
 {
-    if (lines->next == lines->end)
-        return false;
     const char *start = lines->next;
     const char *newline = memchr(start, '\n', (size_t)(lines->end - start));
     size_t length = (size_t)((newline ? newline : lines->end) - start);
@@ -119,73 +134,46 @@ static bool line_next(struct lines *lines)
     lines->number += 1;
     if (length && start[length - 1] == '\r')
         --length;
-    lines->status = bytes_check(start, length, lines->error);
-    if (lines->status)
-        return false;
+    enum status status = bytes_check(start, length, error);
+    if (status)
+        return status;
     memcpy(lines->line, start, length);
     lines->line[length] = '\0';
     line_trim(lines->line);
-    lines->status = line_check(lines->line, lines->error);
-    lines->rest = lines->line;
-    return lines->status == STATUS_OK;
+    return line_check(lines->line, error);
 }
 
-/* Bytes of `rest` that fit, up to a place between two words or items; 0 if there is no such place.
- * No piece begins with what inih would take for a comment. */
-static size_t piece_bytes(const char *rest, size_t room)
+/* Begins the section of the line "[NAME]". */
+static void section_begin(struct lines *lines)
 {
-    size_t bytes = strlen(rest);
-    if (bytes <= room)
-        return bytes;
-    for (bytes = room; bytes; --bytes)
-        if (strchr(" \t,", rest[bytes - 1]) && !strchr(" \t;#", rest[bytes]))
-            break;
-    return bytes;
+    size_t length = strlen(lines->line) - strlen("[]");
+    memcpy(lines->section, lines->line + 1, length);
+    lines->section[length] = '\0';
 }
 
-/* An ini_reader. After a section it adds a line of its own, without a key, because inih reports a
- * section only together with a key. A blank in front makes a piece continue the value before it. */
-static char *line_read(char *piece, int size, void *stream)
+/* Cuts the line "KEY = VALUE" in two. */
+static struct ini_line line_split(struct lines *lines)
 {
-    struct lines *lines = stream;
-    if (lines->begins) {
-        lines->begins = false;
-        snprintf(piece, (size_t)size, "=\n");
-        return piece;
-    }
-    while (lines->status == STATUS_OK && *lines->rest == '\0')
-        if (!line_next(lines))
-            return NULL;
-    if (lines->status)
-        return NULL;
-    size_t bytes = piece_bytes(lines->rest, (size_t)size - sizeof " \n");
-    if (bytes == 0) {
-        lines->status = error_set(lines->error, STATUS_USAGE,
-                                  "'%.40s...' is longer than %d bytes without a blank or a comma",
-                                  lines->rest, size - (int)sizeof " \n");
-        return NULL;
-    }
-    snprintf(piece, (size_t)size, "%s%.*s\n", lines->continues ? " " : "", (int)bytes, lines->rest);
-    lines->begins = piece[0] == '[';
-    lines->rest += bytes;
-    return piece;
+    char *equals = strchr(lines->line, '=');
+    char *end = equals;
+    while (end > lines->line && strchr(blanks, end[-1]))
+        --end;
+    *end = '\0';
+    return (struct ini_line){lines->section, lines->line, equals + 1 + strspn(equals + 1, blanks),
+                             lines->number};
 }
 
-/* An ini_handler. */
-static int piece_take(void *user, const char *section, const char *key, const char *value)
+static enum status line_visit(struct lines *lines, ini_visit visit, void *user, struct error *error)
 {
-    struct lines *lines = user;
-    size_t used = lines->continues ? strlen(lines->value) : 0;
-    if (!lines->continues)
-        snprintf(lines->key, sizeof lines->key, "%s", key);
-    snprintf(lines->value + used, sizeof lines->value - used, "%s%s", value,
-             *lines->rest && strchr(blanks, lines->rest[-1]) ? " " : "");
-    lines->continues = *lines->rest != '\0';
-    if (lines->continues)
-        return 1;
-    struct ini_line line = {section, *lines->key ? lines->key : NULL, lines->value, lines->number};
-    lines->status = lines->visit(lines->user, &line, lines->error);
-    return lines->status == STATUS_OK;
+    enum status status = line_read(lines, error);
+    if (status || lines->line[0] == '\0')
+        return status;
+    struct ini_line line = {lines->section, NULL, "", lines->number};
+    if (lines->line[0] == '[')
+        section_begin(lines);
+    else
+        line = line_split(lines);
+    return visit(user, &line, error);
 }
 
 enum status ini_lines_visit(const char *path, const char *text, size_t length, ini_visit visit,
@@ -193,21 +181,13 @@ enum status ini_lines_visit(const char *path, const char *text, size_t length, i
 {
     static const char mark[] = "\xef\xbb\xbf"; /* how some editors begin a UTF-8 file */
     size_t skipped = length >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
-    struct lines lines = {
-        .next = text + skipped,
-        .end = text + length,
-        .rest = "",
-        .visit = visit,
-        .user = user,
-        .error = error,
-    };
-    int refused = ini_parse_stream(line_read, &lines, piece_take, &lines);
-    if (refused && lines.status == STATUS_OK)
-        return error_set(error, STATUS_SYSTEM, "%s: the INI library refuses it (%d)", path,
-                         refused);
-    if (lines.status)
+    struct lines lines = {.next = text + skipped, .end = text + length};
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && lines.next < lines.end)
+        status = line_visit(&lines, visit, user, error);
+    if (status)
         error_prefix(error, "%s:%d", path, lines.number);
-    return lines.status;
+    return status;
 }
 
 enum status ini_line_first(const struct ini_line *line, int *noted, struct error *error)

@@ -1,8 +1,6 @@
-/* An INI text, line by line, through inih.
- *
- * inih knows no line numbers, cuts long lines and names, and takes continuation lines, `key: value`
- * and text behind a section in silence. So it is fed here by a reader that counts, checks and trims
- * the lines, and hands those that are longer than inih's buffer over in pieces. */
+/* An INI text, line by line: `[section]`, `key = value`, comments behind `;` or in lines that begin with
+ * `#`. What other readers of INI files take in silence is refused here: continuation lines, `key: value`,
+ * text behind a section, control characters, long lines. */
 #ifndef ROOFSWEEP_INI_LINES_H
 #define ROOFSWEEP_INI_LINES_H
 
@@ -10,7 +8,7 @@
 
 #include "base/status.h"
 
-enum { INI_LINE_BYTES = 4096, INI_NAME_BYTES = 49 };
+enum { INI_LINE_BYTES = 4096, INI_NAME_BYTES = 49, INI_WORD_BYTES = 197 };
 
 struct ini_line {
     const char *section; /* the text between the brackets; "" before the first section */

@@ -9,12 +9,12 @@
  * that a BLAS with threads of its own never puts a second set of them on the cores.
  *
  * direct: the definition, element by element; conv2d_element.h. */
-#include <cblas.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "model/workloads/conv2d_geometry.h"
+#include "worker/cpu/blas.h"
 #include "worker/cpu/cpu.h"
 
 struct tile {

@@ -1,5 +1,4 @@
 /* The CPU as a device: the cores of this process's affinity mask, through OpenMP and CBLAS. */
-#include <cblas.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -10,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "worker/cpu/blas.h"
 #include "worker/cpu/cpu.h"
 #include "worker/cpu/memory.h"
 
@@ -28,8 +28,7 @@ static enum status cpu_count(int *count, struct error *error)
 static enum status team_bind(const struct topology *topology, struct error *error)
 {
     int threads = 0, failure = 0;
-    openblas_set_num_threads(
-        1); /* first: an OpenBLAS on OpenMP sets the number of OpenMP's threads */
+    blas_single_thread(); /* first: an OpenBLAS on OpenMP sets the number of OpenMP's threads */
     omp_set_dynamic(0);
     omp_set_num_threads(topology->cores);
 #pragma omp parallel reduction(max : failure)
@@ -82,12 +81,7 @@ static void cpu_describe(const struct topology *topology, struct device *device)
     device->clock_max = topology->clock_max;
     if (uname(&system) == 0)
         snprintf(device->driver_version, sizeof device->driver_version, "%.31s", system.release);
-    /* "OpenBLAS 0.3.21 ..." and the core that its kernels are for, which may be an older one than
-     * this: often the reason for a GEMM far below the roof. */
-    char version[32] = "";
-    sscanf(openblas_get_config(), "%*s %31s", version);
-    snprintf(device->library_version, sizeof device->library_version, "OpenBLAS %s %s", version,
-             openblas_get_corename());
+    blas_describe(device->library_version, sizeof device->library_version);
     snprintf(device->runtime_version, sizeof device->runtime_version, "OpenMP %d", _OPENMP);
 }
 

@@ -6,11 +6,11 @@
  * the weights and for the input. Within a step, a thread keeps its own units, and so its own part
  * of the recurrent matrix, in its cache; where there are too few units the samples are divided as
  * well. The two directions run side by side. */
-#include <cblas.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
+#include "worker/cpu/blas.h"
 #include "worker/cpu/cpu.h"
 
 /* What one task of a time step does: some samples and units of one direction. */

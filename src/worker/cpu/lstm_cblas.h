@@ -3,7 +3,7 @@
 
 /* c[m][n] = a * b + beta * c; a transposed is stored [k][m], b transposed [n][k]. */
 struct NAME(product) {
-    CBLAS_TRANSPOSE a_order, b_order;
+    int a_order, b_order; /* the name of their enum differs between libraries */
     int64_t m, n, k;
     const REAL *a, *b;
     REAL *c;

@@ -3,9 +3,9 @@
  * The longer edge of the product is divided among the threads, each of which calls single-threaded
  * BLAS for its own part, so that a BLAS with threads of its own never puts a second set on the
  * cores. */
-#include <cblas.h>
 #include <omp.h>
 
+#include "worker/cpu/blas.h"
 #include "worker/cpu/cpu.h"
 
 static void plan_matmul(struct work *work)

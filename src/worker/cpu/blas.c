@@ -1,0 +1,123 @@
+#include "worker/cpu/blas.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A function of the library, NULL if it has none of that name. Which library it is shows only when the
+ * program is started: Debian's alternatives, FlexiBLAS and modules exchange it behind its CBLAS. */
+typedef void (*function)(void);
+static function blas_function(const char *name)
+{
+    union {
+        void *address;
+        function call;
+    } symbol = {dlsym(RTLD_DEFAULT, name)};
+    return symbol.call;
+}
+
+/* "OpenBLAS 0.3.21 ..." and the core that its kernels are for, which may be an older one than this:
+ * often the reason for a GEMM far below the roof. */
+static void openblas_describe(char *text, size_t size)
+{
+    char *(*config)(void) = (char *(*)(void))blas_function("openblas_get_config");
+    char *(*core)(void) = (char *(*)(void))blas_function("openblas_get_corename");
+    char version[32] = "";
+    if (config)
+        sscanf(config(), "%*s %31s", version);
+    snprintf(text, size, "OpenBLAS %s %s", version, core ? core() : "");
+}
+
+static void flexiblas_describe(char *text, size_t size)
+{
+    int (*backend)(char *, size_t) =
+        (int (*)(char *, size_t))blas_function("flexiblas_current_backend");
+    char name[32] = "";
+    if (!backend || backend(name, sizeof name) <= 0)
+        name[0] = '\0';
+    snprintf(text, size, "FlexiBLAS %s", name);
+}
+
+static void mkl_describe(char *text, size_t size)
+{
+    void (*say)(char *, int) = (void (*)(char *, int))blas_function("mkl_get_version_string");
+    char version[200] = "MKL";
+    if (say)
+        say(version, (int)sizeof version);
+    snprintf(text, size, "%s", version);
+}
+
+static void blis_describe(char *text, size_t size)
+{
+    const char *(*version)(void) = (const char *(*)(void))blas_function("bli_info_get_version_str");
+    snprintf(text, size, "BLIS %s", version ? version() : "");
+}
+
+static void nvpl_describe(char *text, size_t size)
+{
+    int (*version)(void) = (int (*)(void))blas_function("nvpl_blas_get_version");
+    snprintf(text, size, "NVPL BLAS %d", version ? version() : 0);
+}
+
+/* BLIS counts threads in its own integers, of the size of a pointer. */
+static void blis_threads_set(function set)
+{
+    ((void (*)(ptrdiff_t))set)(1);
+}
+
+static void int_threads_set(function set)
+{
+    ((void (*)(int))set)(1);
+}
+
+/* A library is known by its function that sets the number of its threads. FlexiBLAS is before those
+ * that it calls. */
+static const struct blas {
+    const char *threads;
+    void (*threads_set)(function set);
+    void (*describe)(char *text, size_t size);
+} libraries[] = {
+    {"flexiblas_set_num_threads", int_threads_set, flexiblas_describe},
+    {"openblas_set_num_threads", int_threads_set, openblas_describe},
+    {"MKL_Set_Num_Threads", int_threads_set, mkl_describe},
+    {"bli_thread_set_num_threads", blis_threads_set, blis_describe},
+    {"nvpl_blas_set_num_threads", int_threads_set, nvpl_describe},
+};
+enum { LIBRARIES = sizeof libraries / sizeof *libraries };
+
+void blas_single_thread(void)
+{
+    for (size_t i = 0; i < LIBRARIES; ++i) {
+        function set = blas_function(libraries[i].threads);
+        if (set) {
+            libraries[i].threads_set(set);
+            return;
+        }
+    }
+}
+
+/* Of a library without a row: its file, behind the links "libblas.so.3" and the like. */
+static void file_describe(char *text, size_t size)
+{
+    Dl_info info;
+    char path[PATH_MAX];
+    void *gemm = dlsym(RTLD_DEFAULT, "cblas_dgemm");
+    if (!gemm || !dladdr(gemm, &info) || !info.dli_fname || !realpath(info.dli_fname, path)) {
+        snprintf(text, size, "CBLAS");
+        return;
+    }
+    const char *slash = strrchr(path, '/');
+    snprintf(text, size, "%s", slash ? slash + 1 : path);
+}
+
+void blas_describe(char *text, size_t size)
+{
+    for (size_t i = 0; i < LIBRARIES; ++i)
+        if (blas_function(libraries[i].threads)) {
+            libraries[i].describe(text, size);
+            return;
+        }
+    file_describe(text, size);
+}
