@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
+#include "model/device_kind.h"
 #include "model/workload.h"
 
 enum {
@@ -32,6 +34,7 @@ static const struct option long_options[] = {
     {0},
 };
 
+/* A format: of the words of --device. */
 static const char help_text[] =
     "Usage: roofsweep [options] SWEEP.ini\n"
     "       srun -n 8 roofsweep SWEEP.ini\n"
@@ -41,7 +44,7 @@ static const char help_text[] =
     "measured roofs of its device, into one NetCDF file.\n"
     "\n"
     "  -o, --output FILE     where to write, instead of the manifest's output\n"
-    "  -d, --device KIND     auto, cuda or cpu, instead of the manifest's device\n"
+    "  -d, --device KIND     %s, instead of the manifest's device\n"
     "      --dry-run         print the plan and stop; needs no MPI, no GPU, writes nothing\n"
     "      --list            print workloads, their parameters, defaults and implementations\n"
     "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
@@ -72,17 +75,34 @@ enum exit_code exit_code_of(enum status status)
     return codes[status];
 }
 
+/* The words of --device with this before the last one. */
+enum { DEVICE_WORDS = 128 };
+static const char *list_devices(const char *last, char text[DEVICE_WORDS])
+{
+    const char *words[DEVICE_KINDS + 2];
+    size_t used = 0;
+    device_kind_words(words);
+    for (int i = 0; words[i] && used < DEVICE_WORDS; ++i)
+        used += (size_t)snprintf(text + used, DEVICE_WORDS - used, "%s%s",
+                                 i == 0             ? ""
+                                 : i < DEVICE_KINDS ? ", "
+                                                    : last,
+                                 words[i]);
+    return text;
+}
+
 static enum status parse_device(const char *text, struct options *options, struct error *error)
 {
-    static const char *const names[] = {"auto", "cuda", "cpu"}; /* enum device_choice */
-    for (int i = 0; i < 3; ++i)
-        if (strcmp(names[i], text) == 0) {
-            options->has_device = true;
-            options->device = (enum device_choice)i;
-            return STATUS_OK;
-        }
-    return error_set(error, STATUS_USAGE, "--device '%s' is unknown; allowed: auto, cuda, cpu",
-                     text);
+    const char *words[DEVICE_KINDS + 2];
+    char allowed[DEVICE_WORDS];
+    device_kind_words(words);
+    int choice = words_find(words, text);
+    if (choice < 0)
+        return error_set(error, STATUS_USAGE, "--device '%s' is unknown; allowed: %s", text,
+                         list_devices(", ", allowed));
+    options->has_device = true;
+    options->device = choice;
+    return STATUS_OK;
 }
 
 static enum status parse_option(int option, char **argv, struct options *options,
@@ -163,7 +183,8 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
 
 void options_help(FILE *stream)
 {
-    fputs(help_text, stream);
+    char devices[DEVICE_WORDS];
+    fprintf(stream, help_text, list_devices(" or ", devices));
 }
 
 static void list_parameter(const struct parameter *parameter, FILE *stream)

@@ -37,7 +37,7 @@ struct options {
     const char *journal;  /* --gather */
     const char *output;   /* NULL: as the manifest says */
     bool has_device;
-    enum device_choice device; /* if has_device */
+    int device; /* if has_device: see device_kind_chosen */
     bool resume, overwrite;
     enum log_level level;
 };

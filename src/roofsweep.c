@@ -1,6 +1,7 @@
 /* roofsweep: sweep.ini -> manifest -> plan -> ranks and workers -> journal -> NetCDF file and
  * table. */
 #include <errno.h>
+#include <limits.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "base/log.h"
 #include "options.h"
 #include "manifest/plan.h"
+#include "model/device_kind.h"
 #include "sweep.h"
 #include "version.h"
 
@@ -46,13 +48,14 @@ static enum status gather(const struct options *options, const struct log *log, 
 /* Becomes the worker, which does it all. */
 static enum status self_test(const struct options *options, struct error *error)
 {
-    bool cpu = options->has_device && options->device == DEVICE_CPU;
-    const char *program = cpu ? "roofsweep-worker-cpu" : "roofsweep-worker-cuda";
+    const struct device_kind *chosen =
+        device_kind_chosen(options->has_device ? options->device : DEVICE_AUTO);
+    const char *program = chosen ? chosen->worker : device_kinds[0].worker;
     char path[4096];
-    enum status status = folder_of_program(path, sizeof path - 32, error);
+    enum status status = folder_of_program(path, sizeof path - NAME_MAX, error);
     if (status)
         return status;
-    snprintf(path + strlen(path), 32, "/%s", program);
+    snprintf(path + strlen(path), NAME_MAX, "/%s", program);
     execl(path, program, "--self-test", (char *)NULL);
     return error_set(error, STATUS_DEVICE, "cannot start %s: %s", path, strerror(errno));
 }

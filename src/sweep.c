@@ -7,6 +7,7 @@
 
 #include "ranks/agreement.h"
 #include "ranks/coordinator.h"
+#include "model/device_kind.h"
 #include "results/earlier_roofs.h"
 #include "ranks/executor.h"
 #include "base/folder.h"
@@ -155,7 +156,7 @@ static enum status open_executor(struct sweep *sweep, const struct binding *bind
         return status;
     struct executor_settings settings = {
         .worker_folder = sweep->worker_folder,
-        .device = manifest->sweep.device,
+        .device = device_kind_chosen(manifest->sweep.device),
         .binding = *binding,
         .timeout = manifest->sweep.timeout,
         .retries = manifest->sweep.retries,
@@ -167,6 +168,13 @@ static enum status open_executor(struct sweep *sweep, const struct binding *bind
     if (!sweep->mailbox || !sweep->executor)
         return error_set(error, STATUS_SYSTEM, "no memory");
     return executor_open(sweep->executor, error);
+}
+
+/* False of a device that is the cores of its rank. */
+static bool is_numbered(const struct device *device)
+{
+    const struct device_kind *kind = device_kind_find(device->kind);
+    return kind && kind->numbered;
 }
 
 /* One line for each host, device model and reason, with the ranks counted. */
@@ -187,7 +195,7 @@ static void log_devices(const struct sweep *sweep, const char *choices, size_t c
         if (earlier == 0)
             log_print(sweep->log, LOG_INFO, "%s: %d rank%s on %s (%s)", device->hostname, count,
                       count == 1 ? "" : "s", device->model, choices + (size_t)i * choice_size);
-        if (device->cores_shared == 1 && strcmp(device->kind, "cpu") == 0 && earlier == 0)
+        if (device->cores_shared == 1 && !is_numbered(device) && earlier == 0)
             log_print(sweep->log, LOG_WARNING,
                       "%s: more ranks than cores; times and roofs disturb one another (variable "
                       "device_cores_shared)",
@@ -217,7 +225,8 @@ static enum status check_counters(const struct sweep *sweep, struct error *error
         if (required)
             return error_set(error, STATUS_DEVICE, "counters = require, but on %d of %d ranks %s",
                              count, sweep->ranks, device->counters);
-        log_print(sweep->log, strcmp(device->kind, "cpu") == 0 ? LOG_DEBUG : LOG_WARNING,
+        const struct device_kind *kind = device_kind_find(device->kind);
+        log_print(sweep->log, kind && !kind->has_counters ? LOG_DEBUG : LOG_WARNING,
                   "hardware counters on %d of %d ranks %s; FLOPs and bytes are the modelled ones",
                   count, sweep->ranks, device->counters);
     }

@@ -15,13 +15,12 @@
 #include "model/roof.h"
 #include "model/workload.h"
 
-enum device_choice { DEVICE_AUTO, DEVICE_CUDA, DEVICE_CPU };
 enum vary { VARY_PRODUCT, VARY_ZIP, VARY_ONE_AT_A_TIME };
 
 struct sweep_settings {
-    char *title;  /* "" if not given */
-    char *output; /* relative to the working folder; if not given, the manifest's name with .nc */
-    enum device_choice device;
+    char *title;    /* "" if not given */
+    char *output;   /* relative to the working folder; if not given, the manifest's name with .nc */
+    int device;     /* see device_kind_chosen */
     bool replicate; /* distribute = replicate */
     bool overwrite;
     double timeout;              /* s, one configuration */

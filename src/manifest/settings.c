@@ -4,11 +4,11 @@
 
 #include "base/units.h"
 #include "base/words.h"
+#include "model/device_kind.h"
 
 const char *const settings_groups[] = {"sweep", "measure", "peaks", NULL};
 enum { SWEEP, MEASURE, PEAKS }; /* indices into it */
 
-static const char *const device_words[] = {"auto", "cuda", "cpu", NULL};
 static const char *const distribute_words[] = {"split", "replicate", NULL};
 static const char *const counters_words[] = {"auto", "require", "off", NULL};
 static const char *const cache_words[] = {"hot", "cold", "both", NULL};
@@ -52,6 +52,15 @@ static enum status parse_word(const struct setting *setting, const char *text, v
     if (status == STATUS_OK)
         integer_store(target, setting->size, index);
     return status;
+}
+
+static enum status parse_device(const struct setting *setting, const char *text, void *target,
+                                struct error *error)
+{
+    const char *words[DEVICE_KINDS + 2];
+    (void)setting;
+    device_kind_words(words);
+    return words_parse(words, text, target, error);
 }
 
 static enum status parse_integer(const struct setting *setting, const char *text, void *target,
@@ -164,7 +173,7 @@ static enum status parse_conditions(const struct setting *setting, const char *t
 static const struct setting table[] = {
     {SWEEP, "title", parse_text, AT(sweep.title), 0, 0, NULL},
     {SWEEP, "output", parse_text, AT(sweep.output), 0, 0, NULL},
-    {SWEEP, "device", parse_word, AT(sweep.device), 0, 0, device_words},
+    {SWEEP, "device", parse_device, AT(sweep.device), 0, 0, NULL},
     {SWEEP, "distribute", parse_word, AT(sweep.replicate), 0, 0, distribute_words},
     {SWEEP, "timeout", parse_duration, AT(sweep.timeout), 0, 0, NULL},
     {SWEEP, "retries", parse_integer, AT(sweep.retries), 0, 100, NULL},

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/device_kind.h"
+
 static const char *const no_yes[] = {"no", "yes", NULL};
 
 #define D(member, type, units, long_name) FIELD(struct device, member, type, units, long_name)
@@ -74,10 +76,11 @@ static void lift(double *peak, double value)
 /* Bandwidths that the rows, measured while the others work, could never reach do not count. */
 static bool only_together(const struct device *device)
 {
+    const struct device_kind *kind = device_kind_find(device->kind);
     bool together = false;
     for (int64_t i = 0; i < device->roof_count; ++i)
         together |= device->roofs[i].condition == ROOF_TOGETHER && roof_usable(&device->roofs[i]);
-    return together && strcmp(device->kind, "cpu") == 0;
+    return together && kind && kind->shares_memory;
 }
 
 void device_set_peaks(struct device *device)

@@ -13,7 +13,7 @@ enum { ROOFS_MAX = 2 * ROOF_KINDS };
 /* One device as one job saw it. Plain data. */
 struct device {
     char key[128]; /* unique in a file: session and rank */
-    char kind[16]; /* "cuda" or "cpu" */
+    char kind[16]; /* a name of device_kind.h */
     char hostname[128];
     char uuid[96];   /* CPU: the host and the cores, "cpu-HOST-0-7" */
     char pci_id[32]; /* 00000000:3B:00.0; CPU: empty */

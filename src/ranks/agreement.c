@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/device_kind.h"
+
 enum status agreement_reach(MPI_Comm comm, enum status own, struct error *error)
 {
     int rank, size, first;
@@ -38,22 +40,25 @@ char *agreement_share_text(MPI_Comm comm, const char *text)
     return copy;
 }
 
-static bool same_gpu(const struct device *a, const struct device *b)
+static bool same_device(const struct device *a, const struct device *b)
 {
-    return strcmp(a->kind, "cuda") == 0 && strcmp(b->kind, "cuda") == 0 &&
-           strcmp(a->hostname, b->hostname) == 0 && strcmp(a->uuid, b->uuid) == 0;
+    return strcmp(a->kind, b->kind) == 0 && strcmp(a->hostname, b->hostname) == 0 &&
+           strcmp(a->uuid, b->uuid) == 0;
 }
 
 enum status agreement_check_devices(const struct device *devices, int count, struct error *error)
 {
-    for (int i = 0; i < count; ++i)
-        for (int j = 0; j < i; ++j)
-            if (same_gpu(&devices[i], &devices[j]))
+    for (int i = 0; i < count; ++i) {
+        const struct device_kind *kind = device_kind_find(devices[i].kind);
+        for (int j = 0; j < i && kind && kind->exclusive; ++j)
+            if (same_device(&devices[i], &devices[j]))
                 return error_set(error, STATUS_DEVICE,
-                                 "ranks %d and %d would both measure GPU %s (PCI %s) of host %s; "
-                                 "start one rank per GPU, e.g. srun --ntasks-per-node=GPUS "
-                                 "--gpus-per-task=1, or let every rank see all GPUs of its node",
-                                 j, i, devices[i].uuid, devices[i].pci_id, devices[i].hostname);
+                                 "ranks %d and %d would both measure %s %s (PCI %s) of host %s; "
+                                 "start one rank per %s, e.g. srun --ntasks-per-node=GPUS "
+                                 "--gpus-per-task=1, or let every rank see all %ss of its node",
+                                 j, i, kind->noun, devices[i].uuid, devices[i].pci_id,
+                                 devices[i].hostname, kind->noun, kind->noun);
+    }
     return STATUS_OK;
 }
 

@@ -17,11 +17,12 @@ enum status agreement_reach(MPI_Comm comm, enum status own, struct error *error)
 /* Collective. Gives every rank rank 0's text; the caller frees it. */
 char *agreement_share_text(MPI_Comm comm, const char *text);
 
-/* STATUS_DEVICE if two of these devices are the same GPU: (hostname, uuid). */
+/* STATUS_DEVICE if two of these devices are the same one, (kind, hostname, uuid), of an exclusive
+ * kind. */
 enum status agreement_check_devices(const struct device *devices, int count, struct error *error);
 
-/* STATUS_DEVICE if one is a GPU and another a CPU. They must not share out one list: what only the
- * GPU offers, the CPU would take and skip at once. */
+/* STATUS_DEVICE if they are of different kinds. They must not share out one list: what only a GPU
+ * offers, a CPU would take and skip at once. */
 enum status agreement_check_kinds(const struct device *devices, int count, struct error *error);
 
 #endif

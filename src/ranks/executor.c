@@ -28,7 +28,7 @@ struct executor {
     struct mailbox *mailbox;
     const struct log *log;
     struct worker_client *client; /* NULL: the next attempt starts one */
-    const char *program;          /* roofsweep-worker-... */
+    const struct device_kind *kind;
     struct device device;
     char choice[1200];
     char lost[1024]; /* why there is no device any more, before the sweep has begun */
@@ -65,6 +65,11 @@ const struct device *executor_device(const struct executor *executor)
     return &executor->device;
 }
 
+const struct device_kind *executor_kind(const struct executor *executor)
+{
+    return executor->kind;
+}
+
 const char *executor_choice(const struct executor *executor)
 {
     return executor->choice;
@@ -78,7 +83,7 @@ bool executor_stopped(const struct executor *executor)
 static enum status start_worker(struct executor *executor, struct error *error)
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s", executor->settings.worker_folder, executor->program);
+    snprintf(path, sizeof path, "%s/%s", executor->settings.worker_folder, executor->kind->worker);
     /* A GPU's worker, too, keeps to its share of the cores: its reference runs on all of them, and
      * those of several ranks would spin against each other. */
     return worker_client_start(path, &executor->settings.binding.cpus,
@@ -125,20 +130,20 @@ enum status executor_ask(struct executor *executor, const struct request *reques
         poll(descriptors, 2, 100);
     }
     if (event == WORKER_LOST) {
-        error_prefix(error, "%s", executor->program);
+        error_prefix(error, "%s", executor->kind->worker);
         drop_worker(executor);
         return STATUS_DEVICE;
     }
     enum status status = reply_decode(line, reply, error);
     free(line);
     if (status) {
-        error_prefix(error, "%s", executor->program);
+        error_prefix(error, "%s", executor->kind->worker);
         status = STATUS_DEVICE;
     } else if (reply->kind == REPLY_ERROR) {
         *error = reply->error;
         status = reply->status;
     } else if (!is_answer(request, kind, reply)) {
-        status = error_set(error, STATUS_DEVICE, "%s: %s", executor->program, out_of_turn);
+        status = error_set(error, STATUS_DEVICE, "%s: %s", executor->kind->worker, out_of_turn);
     }
     if (status == STATUS_DEVICE)
         drop_worker(executor);
@@ -147,31 +152,33 @@ enum status executor_ask(struct executor *executor, const struct request *reques
 
 /* One visible device is this rank's whatever its number; of several it takes the one of its number
  * on the node. Anything else would put two ranks on one device without a word. */
-static enum status choose_index(const struct binding *binding, int64_t count, int64_t *index,
+static enum status choose_index(const struct executor *executor, int64_t count, int64_t *index,
                                 struct error *error)
 {
+    const struct binding *binding = &executor->settings.binding;
     *index = count == 1 ? 0 : binding->local_rank;
     if (*index < count)
         return STATUS_OK;
     return error_set(error, STATUS_USAGE,
-                     "rank %d of %d on this node has no GPU of its own: %lld are visible; start at "
+                     "rank %d of %d on this node has no %s of its own: %lld are visible; start at "
                      "most %lld ranks per node (srun --ntasks-per-node=%lld, mpirun --map-by "
                      "ppr:%lld:node)",
-                     binding->local_rank, binding->local_count, (long long)count, (long long)count,
-                     (long long)count, (long long)count);
+                     binding->local_rank, binding->local_count, executor->kind->noun,
+                     (long long)count, (long long)count, (long long)count, (long long)count);
 }
 
-static enum status open_program(struct executor *executor, const char *program, struct error *error)
+static enum status open_kind(struct executor *executor, const struct device_kind *kind,
+                             struct error *error)
 {
     struct reply reply;
     struct request request = request_default(REQUEST_DEVICES);
     reply_init(&reply);
-    executor->program = program;
+    executor->kind = kind;
     enum status status = start_worker(executor, error);
     if (status == STATUS_OK)
         status = executor_ask(executor, &request, REPLY_DEVICES, open_timeout, &reply, error);
-    if (status == STATUS_OK && strcmp(program, "roofsweep-worker-cpu") != 0)
-        status = choose_index(&executor->settings.binding, reply.count, &request.index, error);
+    if (status == STATUS_OK && kind->numbered)
+        status = choose_index(executor, reply.count, &request.index, error);
     request.op = REQUEST_DESCRIBE;
     request.measure.counters = executor->settings.counters;
     if (status == STATUS_OK)
@@ -189,25 +196,27 @@ static enum status open_program(struct executor *executor, const char *program, 
 
 enum status executor_open(struct executor *executor, struct error *error)
 {
-    enum device_choice device = executor->settings.device;
-    struct error no_gpu = {""};
-    enum status status = STATUS_DEVICE;
-    if (device != DEVICE_CPU)
-        status = open_program(executor, "roofsweep-worker-cuda", &no_gpu);
-    /* Too many ranks for the GPUs is for the user to mend, not a reason to measure something
-     * else. */
-    if (status == STATUS_USAGE || (status && device == DEVICE_CUDA)) {
-        *error = no_gpu;
-        return STATUS_DEVICE;
+    const struct device_kind *chosen = executor->settings.device;
+    char reasons[sizeof executor->choice] = "";
+    for (int i = 0; i < DEVICE_KINDS; ++i) {
+        const struct device_kind *kind = &device_kinds[i];
+        if (chosen && chosen != kind)
+            continue;
+        enum status status = open_kind(executor, kind, error);
+        if (status == STATUS_OK) {
+            snprintf(executor->choice, sizeof executor->choice, "%s%.1180s", executor->device.kind,
+                     reasons);
+            return STATUS_OK;
+        }
+        /* Too many ranks for the devices is for the user to mend, not a reason to measure something
+         * else. */
+        if (status == STATUS_USAGE)
+            break;
+        size_t used = strlen(reasons);
+        snprintf(reasons + used, sizeof reasons - used, ", because no %s can be used: %s",
+                 kind->noun, error->text);
     }
-    if (status) {
-        status = open_program(executor, "roofsweep-worker-cpu", error);
-        if (status)
-            return STATUS_DEVICE;
-    }
-    snprintf(executor->choice, sizeof executor->choice, "%s%s%s", executor->device.kind,
-             no_gpu.text[0] ? ", because no GPU can be used: " : "", no_gpu.text);
-    return STATUS_OK;
+    return STATUS_DEVICE;
 }
 
 static void write_home(struct executor *executor, enum letter_kind kind, const char *text)
@@ -407,7 +416,7 @@ static void handle_line(struct executor *executor, const char *line)
     struct error error;
     reply_init(&reply);
     if (reply_decode(line, &reply, &error)) {
-        error_prefix(&error, "%s", executor->program);
+        error_prefix(&error, "%s", executor->kind->worker);
         attempt_failed(executor, error.text);
     } else if (executor->reopening) {
         handle_reopened(executor, &reply);

@@ -14,12 +14,13 @@
 #include "base/log.h"
 #include "ranks/mailbox.h"
 #include "manifest/manifest.h"
+#include "model/device_kind.h"
 #include "model/protocol.h"
 #include "ranks/worker_client.h"
 
 struct executor_settings {
-    const char *worker_folder; /* where roofsweep-worker-cuda and roofsweep-worker-cpu are */
-    enum device_choice device;
+    const char *worker_folder;        /* where the workers of all kinds are */
+    const struct device_kind *device; /* NULL: the first kind that opens */
     struct binding binding;
     double timeout; /* s, one configuration */
     int retries;
@@ -38,8 +39,9 @@ void executor_destroy(struct executor *executor);
 
 /* Chooses a device and opens it. STATUS_DEVICE with the reason and the way out. */
 enum status executor_open(struct executor *executor, struct error *error);
-/* What was opened; and why it is this one, for people. */
+/* What was opened; its kind; and why it is this one, for people. */
 const struct device *executor_device(const struct executor *executor);
+const struct device_kind *executor_kind(const struct executor *executor);
 const char *executor_choice(const struct executor *executor);
 
 /* Waits for one reply, of this kind and to this request, for `timeout` seconds; a worker that says

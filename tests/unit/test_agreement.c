@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "model/device_kind.h"
 #include "ranks/agreement.h"
 
 static struct device device(const char *kind, const char *host, const char *uuid)
@@ -41,6 +42,21 @@ static void different_ones_are_fine(void **state)
     assert_int_equal(agreement_check_devices(devices, 5, &error), STATUS_OK);
 }
 
+/* Whichever kind it is: the row decides, and ranks on the same cores are told so elsewhere. */
+static void exclusive_kinds_are_not_shared(void **state)
+{
+    (void)state;
+    for (int i = 0; i < DEVICE_KINDS; ++i) {
+        struct error error = {""};
+        struct device devices[] = {device(device_kinds[i].name, "n1", "a"),
+                                   device(device_kinds[i].name, "n1", "a")};
+        assert_int_equal(agreement_check_devices(devices, 2, &error),
+                         device_kinds[i].exclusive ? STATUS_DEVICE : STATUS_OK);
+        if (device_kinds[i].exclusive)
+            assert_non_null(strstr(error.text, device_kinds[i].noun));
+    }
+}
+
 static void mixed_kinds_are_refused(void **state)
 {
     (void)state;
@@ -58,6 +74,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_gpu_twice_is_refused),
         cmocka_unit_test(different_ones_are_fine),
+        cmocka_unit_test(exclusive_kinds_are_not_shared),
         cmocka_unit_test(mixed_kinds_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "model/device_kind.h"
 #include "manifest/manifest.h"
 #include "manifest/plan.h"
 #include "model/workloads/conv2d.h"
@@ -192,7 +193,7 @@ static void test_settings(void **state)
     struct manifest *manifest = read_valid("settings.ini");
     assert_string_equal(manifest->sweep.title, "ResNet-50; conv2d = \"batch\" # 1");
     assert_string_equal(manifest->sweep.output, "out/put.nc");
-    assert_int_equal(manifest->sweep.device, DEVICE_CPU);
+    assert_string_equal(device_kind_chosen(manifest->sweep.device)->name, "cpu");
     assert_true(manifest->sweep.replicate);
     assert_true(manifest->sweep.overwrite);
     assert_true(manifest->sweep.timeout == 90);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/device_kind.h"
 #include "options.h"
 
 static enum status parse(const char *line, struct options *options, struct error *error)
@@ -52,7 +53,8 @@ static void values(void **state)
     struct options options;
     struct error error;
     assert_int_equal(parse("-v --device cpu --resume sweep.ini", &options, &error), STATUS_OK);
-    assert_true(options.has_device && options.device == DEVICE_CPU && options.resume);
+    assert_true(options.has_device &&
+                strcmp(device_kind_chosen(options.device)->name, "cpu") == 0 && options.resume);
     assert_int_equal(options.level, LOG_DEBUG);
     assert_int_equal(parse("-q sweep.ini", &options, &error), STATUS_OK);
     assert_false(options.has_device || options.resume || options.overwrite || options.output);

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Words of one vendor's devices stand where vendor_words.txt allows them and says why, and nowhere else in the rooms that
+# every kind of device shares. Prints how many there are.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/../src"
+found=$(mktemp) allowed=$(mktemp)
+trap 'rm -f "$found" "$allowed"' EXIT
+
+# "FILE: word", once each. "mig" is a word of its own, or part of a name with underscores: not "might".
+find base model manifest ranks results -name '*.[ch]' -exec grep -oiHE \
+    'cuda|cudnn|nvml|wgmma|warp|(^|[^a-z])mig([^a-z]|$)' {} + >"$found" || true
+grep -oiHE 'cuda|cudnn|nvml|wgmma|warp|(^|[^a-z])mig([^a-z]|$)' ./*.[ch] >>"$found" || true
+tr 'A-Z' 'a-z' <"$found" | sed 's|^\./||; s/:.*mig.*/: mig/; s/:\([a-z]\)/: \1/' | sort >"$found.all"
+sort -u "$found.all" >"$found"
+sed -n 's/^\([^#:]*: [a-z]*\)  *[^ ].*/\1/p' "$here/vendor_words.txt" | sort -u >"$allowed"
+
+new=$(comm -23 "$found" "$allowed")
+gone=$(comm -13 "$found" "$allowed")
+echo "$(wc -l <"$found.all") vendor words in $(cut -d: -f1 "$found" | sort -u | wc -l) files, all of them allowed"
+rm -f "$found.all"
+[ -z "$gone" ] || printf 'no longer needed in vendor_words.txt:\n%s\n' "$gone"
+[ -z "$new" ] && exit 0
+printf 'FAIL: not in vendor_words.txt; ask the row of a table (model/device_kind.h) instead:\n%s\n' "$new"
+exit 1
