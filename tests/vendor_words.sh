@@ -17,7 +17,7 @@ sed -n 's/^\([^#:]*: [a-z]*\)  *[^ ].*/\1/p' "$here/vendor_words.txt" | sort -u 
 
 new=$(comm -23 "$found" "$allowed")
 gone=$(comm -13 "$found" "$allowed")
-echo "$(wc -l <"$found.all") vendor words in $(cut -d: -f1 "$found" | sort -u | wc -l) files, all of them allowed"
+echo "$(wc -l <"$found.all") vendor words in $(cut -d: -f1 "$found" | sort -u | wc -l) files of the shared rooms"
 rm -f "$found.all"
 [ -z "$gone" ] || printf 'no longer needed in vendor_words.txt:\n%s\n' "$gone"
 [ -z "$new" ] && exit 0
