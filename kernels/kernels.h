@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <cuda_runtime_api.h>
 
-#include "worker/cuda/profiling/metrics.h"
 #include "model/fill.h"
+#include "model/quantity.h"
 #include "model/workload.h"
 
 #ifdef __cplusplus

@@ -205,7 +205,7 @@ static void log_devices(const struct sweep *sweep, const char *choices, size_t c
 
 static bool is_refused(const struct device *device)
 {
-    return *device->counters && strcmp(device->counters, "counted") != 0;
+    return device->counters.code != OUTCOME_MISSING && device->counters.code != COUNTED_YES;
 }
 
 /* One message for each cause; where counters are required, the first cause ends the sweep. */
@@ -216,19 +216,21 @@ static enum status check_counters(const struct sweep *sweep, struct error *error
         const struct device *device = &sweep->devices[i];
         int count = 0, earlier = 0;
         for (int j = 0; j < sweep->ranks; ++j) {
-            bool same = strcmp(device->counters, sweep->devices[j].counters) == 0;
+            bool same = outcome_same(&device->counters, &sweep->devices[j].counters);
             count += same;
             earlier += same && j < i;
         }
         if (!is_refused(device) || earlier > 0)
             continue;
+        char refusal[OUTCOME_TEXT];
+        outcome_format(&device->counters, counted_word, refusal);
         if (required)
             return error_set(error, STATUS_DEVICE, "counters = require, but on %d of %d ranks %s",
-                             count, sweep->ranks, device->counters);
+                             count, sweep->ranks, refusal);
         const struct device_kind *kind = device_kind_find(device->kind);
         log_print(sweep->log, kind && !kind->has_counters ? LOG_DEBUG : LOG_WARNING,
                   "hardware counters on %d of %d ranks %s; FLOPs and bytes are the modelled ones",
-                  count, sweep->ranks, device->counters);
+                  count, sweep->ranks, refusal);
     }
     return STATUS_OK;
 }

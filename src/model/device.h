@@ -28,7 +28,7 @@ struct device {
     int64_t ecc;                        /* 1 on, 0 off */
     int64_t mig;                        /* 1 on, 0 off */
     int64_t cores_shared;               /* 1: another rank ran on the same cores */
-    char counters[512]; /* "counted"; or "refused: WHY; WHAT TO DO"; "" if nobody asked */
+    struct outcome counters; /* enum counted, and "WHY; WHAT TO DO"; missing if nobody asked */
     char driver_version[32], runtime_version[32], library_version[64];
     /* The roofs that the model uses, set by device_set_peaks; missing where none was measured. */
     double peak_bandwidth[LEVEL_COUNT];                                /* byte s-1 */

@@ -32,6 +32,8 @@ void fields_clear(const struct field *table, void *structure)
         void *at = member(field, structure);
         if (field->type == FIELD_TEXT) {
             memset(at, 0, field->size);
+        } else if (field->type == FIELD_OUTCOME) {
+            outcome_set(at, OUTCOME_MISSING, NULL);
         } else if (field->type == FIELD_INTEGER || field->type == FIELD_FLAG) {
             *(int64_t *)at = FIELD_MISSING;
         } else {
@@ -70,6 +72,13 @@ json_t *text_encode(const char *text)
     return string;
 }
 
+static json_t *encode_outcome(const struct field *field, const struct outcome *outcome)
+{
+    char text[OUTCOME_TEXT];
+    outcome_format(outcome, field->flags, text);
+    return text_encode(text);
+}
+
 /* NULL if the value is missing. */
 static json_t *encode_value(const struct field *field, const void *at)
 {
@@ -84,6 +93,8 @@ static json_t *encode_value(const struct field *field, const void *at)
                    : json_string(field->flags[*(const int64_t *)at]);
     case FIELD_DOUBLE:
         return isfinite(*(const double *)at) ? json_real(*(const double *)at) : NULL;
+    case FIELD_OUTCOME:
+        return encode_outcome(field, at);
     case FIELD_LEVELS:
     case FIELD_PRECISIONS:
     default:
@@ -155,6 +166,8 @@ static bool decode_value(const struct field *field, const json_t *value, void *a
     case FIELD_DOUBLE:
         *(double *)at = json_number_value(value);
         return json_is_number(value);
+    case FIELD_OUTCOME:
+        return json_is_string(value) && outcome_parse(json_string_value(value), field->flags, at);
     case FIELD_LEVELS:
     case FIELD_PRECISIONS:
     default:

@@ -12,9 +12,10 @@
 #include <jansson.h>
 
 #include "base/status.h"
+#include "model/outcome.h"
 #include "model/workload.h"
 
-#define FIELD_MISSING INT64_MIN
+#define FIELD_MISSING OUTCOME_MISSING
 
 enum field_type {
     FIELD_TEXT,       /* char[size], NUL-terminated */
@@ -22,7 +23,8 @@ enum field_type {
     FIELD_DOUBLE,     /* double */
     FIELD_LEVELS,     /* double[LEVEL_COUNT], in JSON an object by memory level name */
     FIELD_PRECISIONS, /* double[PRECISION_COUNT], in JSON an object by precision name */
-    FIELD_FLAG        /* int64_t, index into flags */
+    FIELD_FLAG,       /* int64_t, index into flags */
+    FIELD_OUTCOME     /* struct outcome, whose words are the flags; in JSON and NetCDF its text */
 };
 
 struct field {
@@ -31,7 +33,7 @@ struct field {
     size_t offset, size;
     const char *units; /* udunits; "1" for counts, flags and text */
     const char *long_name;
-    const char *const *flags; /* FIELD_FLAG: NULL-terminated meanings, without spaces */
+    const char *const *flags; /* NULL-terminated; FIELD_FLAG: meanings, without spaces */
 };
 
 #define FIELD(structure, member, type, units, long_name)                                           \
@@ -42,6 +44,11 @@ struct field {
 #define FIELD_OF_FLAGS(structure, member, flags, long_name)                                        \
     {                                                                                              \
 #member, FIELD_FLAG, offsetof(structure, member), sizeof(int64_t), "1", long_name, flags   \
+    }
+#define FIELD_OF_OUTCOME(structure, member, words, long_name)                                      \
+    {                                                                                              \
+#member, FIELD_OUTCOME, offsetof(structure, member), sizeof(struct outcome), "1",          \
+            long_name, words                                                                       \
     }
 
 /* Sets every field of the struct to missing. A table ends with a row whose name is NULL. */

@@ -45,7 +45,7 @@ const struct field record_fields[] = {
     R(flops_tensor, FIELD_PRECISIONS, "1", "of flops_counted, those of the tensor units"),
     R(bytes_read, FIELD_LEVELS, "byte", "of bytes_counted, those read"),
     R(bytes_written, FIELD_LEVELS, "byte", "of bytes_counted, those written"),
-    R(counters, FIELD_TEXT, "1", "outcome of the hardware counters"),
+    FIELD_OF_OUTCOME(struct record, counters, counted_word, "outcome of the hardware counters"),
     R(sm_clock, FIELD_DOUBLE, "s-1", "multiprocessor clock during the timed loop"),
     R(sm_clock_counted, FIELD_DOUBLE, "s-1",
       "multiprocessor clock over the timed loop, from the device's own counters"),

@@ -67,7 +67,7 @@ struct record {
     double flops_vector[PRECISION_COUNT]; /* parts of flops_counted; bf16 is counted with fp16 */
     double flops_tensor[PRECISION_COUNT];
     double bytes_read[LEVEL_COUNT], bytes_written[LEVEL_COUNT]; /* parts of bytes_counted */
-    char counters[512]; /* "counted", "off", or why there are no counts: "refused: ..." */
+    struct outcome counters; /* enum counted, and why there are no counts */
     /* conditions, seen during the timing run */
     double sm_clock, memory_clock; /* s-1 */
     double sm_clock_counted;       /* s-1, the device's cycles over its own time */

@@ -141,8 +141,9 @@ static enum dimension inner_of(enum field_type type)
 static nc_type type_of(enum field_type type)
 {
     static const nc_type types[] = {
-        [FIELD_TEXT] = NC_STRING,   [FIELD_INTEGER] = NC_INT64,     [FIELD_DOUBLE] = NC_DOUBLE,
-        [FIELD_LEVELS] = NC_DOUBLE, [FIELD_PRECISIONS] = NC_DOUBLE, [FIELD_FLAG] = NC_BYTE,
+        [FIELD_TEXT] = NC_STRING,    [FIELD_INTEGER] = NC_INT64,     [FIELD_DOUBLE] = NC_DOUBLE,
+        [FIELD_LEVELS] = NC_DOUBLE,  [FIELD_PRECISIONS] = NC_DOUBLE, [FIELD_FLAG] = NC_BYTE,
+        [FIELD_OUTCOME] = NC_STRING,
     };
     return types[type];
 }
@@ -204,11 +205,34 @@ static void gather(const struct field *field, const void *structure, size_t row,
     }
 }
 
+/* The texts of outcomes, one after the other. */
+static void dataset_outcomes(struct dataset *set, const char *name, const struct field *field,
+                             enum dimension dimension, const void *const *rows)
+{
+    size_t count = set->lengths[dimension];
+    char **texts = dataset_allocate(set, count, sizeof *texts);
+    for (size_t row = 0; texts && row < count; ++row) {
+        char text[OUTCOME_TEXT];
+        outcome_format((const void *)((const char *)rows[row] + field->offset), field->flags, text);
+        texts[row] = strdup(text);
+        set->no_memory = set->no_memory || !texts[row];
+    }
+    if (!dataset_failed(set))
+        dataset_texts(set, name, dimension, field->long_name, (const char *const *)texts);
+    for (size_t row = 0; texts && row < count; ++row)
+        free(texts[row]);
+    free(texts);
+}
+
 void dataset_field(struct dataset *set, const struct field *field, const char *prefix,
                    enum dimension dimension, const void *const *rows)
 {
     char name[NC_MAX_NAME + 1];
     snprintf(name, sizeof name, "%s%s", prefix, field->name);
+    if (field->type == FIELD_OUTCOME) {
+        dataset_outcomes(set, name, field, dimension, rows);
+        return;
+    }
     nc_type type = type_of(field->type);
     enum dimension inner = inner_of(field->type);
     size_t width = inner == DIM_NONE ? 1 : set->lengths[inner];

@@ -63,7 +63,10 @@ static void *member(const struct rows *rows, size_t row, const struct field *fie
 static void texts_put(const struct field *field, char **column, const struct rows *rows)
 {
     for (size_t row = 0; row < rows->count; ++row)
-        snprintf(member(rows, row, field), field->size, "%s", column[row] ? column[row] : "");
+        if (field->type == FIELD_OUTCOME) /* a word that it does not know leaves it missing */
+            outcome_parse(column[row] ? column[row] : "", field->flags, member(rows, row, field));
+        else
+            snprintf(member(rows, row, field), field->size, "%s", column[row] ? column[row] : "");
     nc_free_string(rows->count, column);
 }
 
@@ -104,7 +107,7 @@ static void column_read(struct reader *r, const struct field *field, const char 
     void *column = calloc(rows->count, width * sizeof(double)); /* no element is wider */
     if (!check(r, name, column ? NC_NOERR : NC_ENOMEM))
         return;
-    if (field->type == FIELD_TEXT) {
+    if (field->type == FIELD_TEXT || field->type == FIELD_OUTCOME) {
         if (check(r, name, nc_get_vara_string(r->id, variable, start, counts, column)))
             texts_put(field, column, rows);
     } else if (field->type == FIELD_INTEGER || field->type == FIELD_FLAG) {

@@ -9,7 +9,7 @@
 #include "base/stats.h"
 #include "worker/verify.h"
 
-const char measure_no_counters[] = "refused: this kind of device has no counters";
+const struct outcome measure_no_counters = {COUNTED_REFUSED, "this kind of device has no counters"};
 
 /* What every step needs; none of it is owned. */
 struct run {
@@ -132,7 +132,10 @@ static enum status count_work(const struct run *run, struct record *record, stru
     if (wanted && run->device->count_hardware)
         return run->device->count_hardware(run->state, run->work, run->cold, measure->kernels,
                                            record, error);
-    snprintf(record->counters, sizeof record->counters, "%s", wanted ? measure_no_counters : "off");
+    if (wanted)
+        record->counters = measure_no_counters;
+    else
+        outcome_set(&record->counters, COUNTED_OFF, NULL);
     return STATUS_OK;
 }
 

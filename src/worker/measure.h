@@ -17,6 +17,6 @@ enum status measure_config(const struct device_ops *device, struct device_state 
                            struct error *error);
 
 /* The outcome for counters where the device has none. */
-extern const char measure_no_counters[];
+extern const struct outcome measure_no_counters;
 
 #endif

@@ -45,7 +45,7 @@ static enum status try_counters(struct worker *worker, struct error *error)
     struct device *device = &worker->device;
     if (worker->ops->try_counters)
         return worker->ops->try_counters(worker->state, device, error);
-    snprintf(device->counters, sizeof device->counters, "%s", measure_no_counters);
+    device->counters = measure_no_counters;
     return STATUS_OK;
 }
 
@@ -218,9 +218,10 @@ static int self_test(struct worker *worker)
     struct error error;
     enum status status = worker_open(worker, 0, &error);
     if (status == STATUS_OK)
-        status = worker->ops->self_test
-                     ? worker->ops->self_test(worker->state, stdout, &error)
-                     : error_set(&error, STATUS_UNSUPPORTED, "%s", measure_no_counters);
+        status = worker->ops->self_test ? worker->ops->self_test(worker->state, stdout, &error)
+                                        : error_set(&error, STATUS_UNSUPPORTED, "%s: %s",
+                                                    counted_word[measure_no_counters.code],
+                                                    measure_no_counters.reason);
     if (status)
         fprintf(stderr, "%s\n", error.text);
     if (status != STATUS_DEVICE)

@@ -92,7 +92,7 @@ bool counters_have(const struct counters *counters, enum quantity quantity)
 static void counts_tell(const double *counts, unsigned tensors, double values[QUANTITY_COUNT])
 {
     for (int i = 0; i < QUANTITY_COUNT; ++i) {
-        unsigned tensor = counters_tensor((enum quantity)i);
+        unsigned tensor = quantity_tensor((enum quantity)i);
         bool told = i != (int)script.absent && (!tensor || tensor & tensors);
         values[i] = told ? counts[i] * script.counted[i] : NAN;
     }

@@ -342,7 +342,7 @@ static const char *outcome(double values[QUANTITY_COUNT])
     const struct counters_work work = {prepare, run, NULL};
     struct counters *counters = counters_open(0, NULL, text);
     assert_non_null(counters);
-    assert_int_equal(counters_collect(counters, counters_tensor(QUANTITY_TENSOR_FP16), &work,
+    assert_int_equal(counters_collect(counters, quantity_tensor(QUANTITY_TENSOR_FP16), &work,
                                       values, text, &error),
                      STATUS_OK);
     assert_int_equal(script.runs, counters_passes(counters));
@@ -610,8 +610,8 @@ static void what_it_counts_grows(void **state)
     (void)state;
     char text[COUNTERS_TEXT];
     double values[QUANTITY_COUNT];
-    const unsigned fp16 = counters_tensor(QUANTITY_TENSOR_FP16);
-    const unsigned bf16 = counters_tensor(QUANTITY_TENSOR_BF16);
+    const unsigned fp16 = quantity_tensor(QUANTITY_TENSOR_FP16);
+    const unsigned bf16 = quantity_tensor(QUANTITY_TENSOR_BF16);
     const struct {
         unsigned tensors;
         int enabled;

@@ -184,10 +184,6 @@ enum status count_run(struct device_state *state, struct work *work, bool cold, 
 void count_never_stand_by(struct device_state *state);
 /* After a trace: whether a profiler that stands by still leaves device times alone. */
 enum status count_check_stand_by(struct device_state *state, struct error *error);
-/* What counts the FLOPs of a unit in this precision; QUANTITY_COUNT: nothing. */
-enum quantity count_quantity(enum precision precision, enum unit unit);
-/* Read and written together, by level. */
-void count_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUNT]);
 
 /* ---- disturbance.c ---- */
 

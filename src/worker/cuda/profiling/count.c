@@ -91,7 +91,7 @@ static enum status try_counting(struct device_state *state, unsigned tensors,
 static enum status preflight(struct device_state *state, char outcome[COUNTERS_TEXT],
                              struct error *error)
 {
-    TRY(try_counting(state, COUNTERS_ALL_TENSORS, outcome, error));
+    TRY(try_counting(state, QUANTITY_ALL_TENSORS, outcome, error));
     if (strcmp(outcome, "counted") == 0)
         return STATUS_OK;
     counters_stand_by(state->counters, true); /* forgets what was asked for */
@@ -133,7 +133,7 @@ enum status count_open(struct device_state *state, struct error *error)
 enum status count_try(struct device_state *state, struct device *device, struct error *error)
 {
     TRY(count_open(state, error));
-    snprintf(device->counters, sizeof device->counters, "%s", state->counters_outcome);
+    outcome_parse(state->counters_outcome, counted_word, &device->counters);
     return STATUS_OK;
 }
 
@@ -150,25 +150,6 @@ void count_close(struct device_state *state)
 
 /* ---- records ---- */
 
-static const struct {
-    enum quantity vector, tensor;
-} quantities[PRECISION_COUNT] = {
-    [PRECISION_FP64] = {QUANTITY_VECTOR_FP64, QUANTITY_TENSOR_FP64},
-    [PRECISION_FP32] = {QUANTITY_VECTOR_FP32, QUANTITY_COUNT},
-    [PRECISION_TF32] = {QUANTITY_COUNT, QUANTITY_TENSOR_TF32},
-    [PRECISION_FP16] = {QUANTITY_VECTOR_FP16, QUANTITY_TENSOR_FP16},
-    [PRECISION_BF16] = {QUANTITY_COUNT, QUANTITY_TENSOR_BF16}, /* vector: counted with fp16 */
-    [PRECISION_FP8] = {QUANTITY_COUNT, QUANTITY_TENSOR_FP8},
-    [PRECISION_INT8] = {QUANTITY_COUNT, QUANTITY_TENSOR_INT8},
-};
-
-enum quantity count_quantity(enum precision precision, enum unit unit)
-{
-    if (unit == UNIT_TENSOR)
-        return quantities[precision].tensor;
-    return quantities[precision == PRECISION_BF16 ? PRECISION_FP16 : precision].vector;
-}
-
 static void add(double *sum, double value)
 {
     if (!isnan(value))
@@ -184,14 +165,10 @@ static double value_of(const double values[QUANTITY_COUNT], enum quantity quanti
 static double flops_sum(const double values[QUANTITY_COUNT], enum precision precision,
                         const struct record *record)
 {
-    enum quantity own = count_quantity(precision, (enum unit)record->unit);
+    enum quantity own = quantity_of(precision, record->unit == UNIT_TENSOR);
     double sum = NAN;
-    for (int i = 0; i < PRECISION_COUNT; ++i) {
-        if (i == PRECISION_INT8)
-            continue;
-        add(&sum, value_of(values, quantities[i].vector));
-        add(&sum, value_of(values, quantities[i].tensor));
-    }
+    for (int i = 0; i < QUANTITY_TENSOR_INT8; ++i)
+        add(&sum, values[i]);
     return isnan(value_of(values, own)) ? NAN : sum;
 }
 
@@ -199,45 +176,31 @@ static void record_flops(const double values[QUANTITY_COUNT], enum precision pre
                          struct record *record)
 {
     for (int i = 0; i < PRECISION_COUNT; ++i) {
-        record->flops_vector[i] = value_of(values, quantities[i].vector);
-        record->flops_tensor[i] = value_of(values, quantities[i].tensor);
+        enum precision one = (enum precision)i;
+        record->flops_vector[i] =
+            one == PRECISION_BF16 ? NAN : value_of(values, quantity_of(one, false));
+        record->flops_tensor[i] = value_of(values, quantity_of(one, true));
     }
     record->flops_counted = flops_sum(values, precision, record);
 }
 
-static const struct {
-    enum memory_level level;
-    enum quantity read, write;
-} levels[] = {
-    {LEVEL_DRAM, QUANTITY_DRAM_READ, QUANTITY_DRAM_WRITE},
-    {LEVEL_L2, QUANTITY_L2_READ, QUANTITY_L2_WRITE},
-    {LEVEL_L1, QUANTITY_L1_READ, QUANTITY_L1_WRITE},
-};
-enum { LEVELS = sizeof levels / sizeof *levels };
-
-void count_bytes(const double values[QUANTITY_COUNT], double bytes[LEVEL_COUNT])
-{
-    for (int level = 0; level < LEVEL_COUNT; ++level)
-        bytes[level] = NAN;
-    for (size_t i = 0; i < LEVELS; ++i)
-        bytes[levels[i].level] = values[levels[i].read] + values[levels[i].write];
-}
-
 static void record_bytes(const double values[QUANTITY_COUNT], struct record *record)
 {
-    for (size_t i = 0; i < LEVELS; ++i) {
-        enum memory_level level = levels[i].level;
-        record->bytes_read[level] = values[levels[i].read];
-        record->bytes_written[level] = values[levels[i].write];
+    for (int level = 0; level < LEVEL_COUNT; ++level) {
+        enum quantity read, write;
+        bool counted = quantity_of_level((enum memory_level)level, &read, &write);
+        record->bytes_read[level] = counted ? values[read] : NAN;
+        record->bytes_written[level] = counted ? values[write] : NAN;
     }
-    count_bytes(values, record->bytes_counted);
+    quantity_bytes(values, record->bytes_counted);
 }
 
 /* Without the advice, which is the same for all records. */
 static void record_outcome(const char *outcome, struct record *record)
 {
-    int length = (int)strcspn(outcome, ";");
-    snprintf(record->counters, sizeof record->counters, "%.*s", length, outcome);
+    struct outcome whole = {.code = COUNTED_REFUSED};
+    outcome_parse(outcome, counted_word, &whole);
+    outcome_set_brief(&record->counters, &whole);
 }
 
 /* ---- each kernel by itself ---- */
@@ -246,9 +209,11 @@ static void record_outcome(const char *outcome, struct record *record)
 static void launch_add(const double values[QUANTITY_COUNT], enum precision precision,
                        const struct record *record, struct kernel *kernel)
 {
+    double bytes[LEVEL_COUNT];
+    quantity_bytes(values, bytes);
     kernel->flops_counted += flops_sum(values, precision, record);
-    for (size_t i = 0; i < LEVELS; ++i)
-        kernel->bytes_counted[levels[i].level] += values[levels[i].read] + values[levels[i].write];
+    for (int level = 0; level < LEVEL_COUNT; ++level)
+        kernel->bytes_counted[level] += bytes[level];
 }
 
 static void kernels_forget(struct record *record)
@@ -276,8 +241,8 @@ static void kernels_sum(const struct device_state *state, double (*values)[QUANT
 {
     for (size_t i = 0; i < record->kernel_count; ++i) {
         record->kernels[i].flops_counted = 0.0;
-        for (size_t j = 0; j < LEVELS; ++j)
-            record->kernels[i].bytes_counted[levels[j].level] = 0.0;
+        for (int level = 0; level < LEVEL_COUNT; ++level)
+            record->kernels[i].bytes_counted[level] = 0.0;
     }
     for (size_t i = 0; i < state->launch_count; ++i)
         launch_add(values[i], precision, record, &record->kernels[state->launches[i].kernel]);
@@ -306,8 +271,8 @@ static enum status count_kernels(struct iteration *iteration, unsigned tensors,
     }
     if (status == STATUS_OK && strcmp(outcome, "counted") != 0) {
         kernels_forget(record);
-        snprintf(record->counters, sizeof record->counters, "counted, but not by kernel: %.*s",
-                 (int)strcspn(outcome, ";"), outcome);
+        outcome_set(&record->counters, COUNTED_NOT_BY_KERNEL, "%.*s", (int)strcspn(outcome, ";"),
+                    outcome);
     }
     free(values);
     return status;
@@ -400,7 +365,7 @@ static enum status count_iteration(struct device_state *state, struct work *work
     char outcome[COUNTERS_TEXT];
     double values[QUANTITY_COUNT];
     unsigned tensors =
-        record->unit == UNIT_TENSOR ? counters_tensor(quantities[work->precision].tensor) : 0;
+        record->unit == UNIT_TENSOR ? quantity_tensor(quantity_of(work->precision, true)) : 0;
     TRY(collect_and_decide(state, tensors, &counted, values, outcome, error));
     record_outcome(outcome, record);
     record_flops(values, work->precision, record);

@@ -47,7 +47,7 @@ struct counters {
     char chip[32];
     const struct metric_family *family;
     uint8_t *availability; /* owned */
-    struct collection collections[COUNTERS_TENSOR_SETS];
+    struct collection collections[QUANTITY_TENSOR_SETS];
     unsigned asked; /* tensors, since it stands by */
     int passes;
 };
@@ -290,7 +290,7 @@ void counters_close(struct counters *counters)
     if (!counters)
         return;
     profiler_detach(&counters->profiler);
-    for (int i = 0; i < COUNTERS_TENSOR_SETS; ++i)
+    for (int i = 0; i < QUANTITY_TENSOR_SETS; ++i)
         metric_set_destroy(counters->collections[i].set);
     free(counters->availability);
     free(counters);
@@ -313,7 +313,7 @@ static CUptiResult collection_get(struct counters *counters, unsigned tensors,
     if (c->set)
         return CUPTI_SUCCESS;
     for (int i = 0; i < QUANTITY_COUNT; ++i) {
-        unsigned tensor = counters_tensor((enum quantity)i);
+        unsigned tensor = quantity_tensor((enum quantity)i);
         c->wanted[i] = !tensor || tensor & tensors;
     }
     size_t count = metrics_list(counters->family, c->wanted, c->metrics);
@@ -612,7 +612,7 @@ static void forget_unasked(double (*values)[QUANTITY_COUNT], size_t ranges, unsi
 {
     for (size_t i = 0; i < ranges; ++i)
         for (int j = 0; j < QUANTITY_COUNT; ++j)
-            if (counters_tensor((enum quantity)j) & ~tensors)
+            if (quantity_tensor((enum quantity)j) & ~tensors)
                 values[i][j] = NAN;
 }
 

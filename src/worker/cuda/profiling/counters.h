@@ -31,16 +31,6 @@ struct counters_work {
 struct counters *counters_open(int device, CUcontext context, char refusal[COUNTERS_TEXT]);
 void counters_close(struct counters *counters); /* takes NULL */
 
-/* Quantities of the tensor units as a set: each costs a pass or so, of which a work needs one. */
-static inline unsigned counters_tensor(enum quantity quantity) /* none for any other */
-{
-    return quantity >= QUANTITY_TENSOR_FP64 && quantity <= QUANTITY_TENSOR_INT8
-               ? 1u << (quantity - QUANTITY_TENSOR_FP64)
-               : 0;
-}
-enum { COUNTERS_TENSOR_SETS = 1 << (QUANTITY_TENSOR_INT8 - QUANTITY_TENSOR_FP64 + 1) };
-#define COUNTERS_ALL_TENSORS ((unsigned)COUNTERS_TENSOR_SETS - 1)
-
 /* All quantities that the chip has, but of the tensor units' only `tensors`. values[] is NaN where
  * there is none, and altogether if the counters failed: then `problem` says how ("refused: ..." or
  * "incomplete: ..."), otherwise it is "counted". The status is that of the work. */

@@ -10,36 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "model/quantity.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-enum quantity {
-    /* FLOPs of the vector units. One 16-bit instruction works on two lanes, used or not, and counts
-     * both; fp16 and bf16 count together, because no chip tells them apart. */
-    QUANTITY_VECTOR_FP64,
-    QUANTITY_VECTOR_FP32,
-    QUANTITY_VECTOR_FP16,
-    /* FLOPs of the tensor units, by the type of what is multiplied; int8: operations, never FLOPs.
-     */
-    QUANTITY_TENSOR_FP64,
-    QUANTITY_TENSOR_TF32,
-    QUANTITY_TENSOR_FP16,
-    QUANTITY_TENSOR_BF16,
-    QUANTITY_TENSOR_FP8,
-    QUANTITY_TENSOR_INT8,
-    /* Bytes. L2: between the SMs and L2, without what the two halves of an L2 tell each other. L1:
-     * global, local, texture and surface accesses; neither shared memory nor bulk copies into it.
-     */
-    QUANTITY_DRAM_READ,
-    QUANTITY_DRAM_WRITE,
-    QUANTITY_L2_READ,
-    QUANTITY_L2_WRITE, /* stores, reductions and atomics */
-    QUANTITY_L1_READ,  /* all but global stores */
-    QUANTITY_L1_WRITE, /* global stores */
-    QUANTITY_COUNT
-};
-extern const char *const quantity_name[QUANTITY_COUNT];
 
 /* value = min(sum of factor * metric, sum of limit * metric), and at least 0. */
 struct metric_term {

@@ -99,7 +99,7 @@ static enum status check(struct job *job, enum quantity tensor, const struct exp
     const struct counters_work work = {job_run, job_run, job}; /* each finds what it leaves */
     double values[QUANTITY_COUNT];
     char outcome[COUNTERS_TEXT];
-    TRY(counters_collect(job->test->state->counters, counters_tensor(tensor), &work, values,
+    TRY(counters_collect(job->test->state->counters, quantity_tensor(tensor), &work, values,
                          outcome, error));
     compare(job, values, outcome, expected, count);
     return STATUS_OK;
@@ -169,7 +169,7 @@ static enum status check_ranges(struct selftest *test, struct error *error)
             works[count] = (struct counters_work){job_run, job_run, &jobs[count]};
             ++count;
         }
-    TRY(counters_collect_each(test->state->counters, counters_tensor(QUANTITY_TENSOR_FP16), works,
+    TRY(counters_collect_each(test->state->counters, quantity_tensor(QUANTITY_TENSOR_FP16), works,
                               count, values, outcome, error));
     for (size_t i = 0; i < count; ++i) {
         const struct expectation expected = flops_expected(&jobs[i]);

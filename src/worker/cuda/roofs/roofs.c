@@ -246,11 +246,11 @@ static void proof_keep(int kind, const struct proof *proof, const double values[
     struct winner *winner = proof->winner;
     double expected = work_of(&proof->way), bytes[LEVEL_COUNT];
     if (info->measure == ROOF_COMPUTE) {
-        enum quantity quantity = count_quantity(info->precision, info->unit);
+        enum quantity quantity = quantity_of(info->precision, info->unit == UNIT_TENSOR);
         winner->flops_ratio = quantity < QUANTITY_COUNT ? values[quantity] / expected : NAN;
         return;
     }
-    count_bytes(values, bytes);
+    quantity_bytes(values, bytes);
     for (int level = 0; level < LEVEL_COUNT; ++level)
         winner->bytes_ratio[level] = bytes[level] / expected;
 }
@@ -275,7 +275,7 @@ static enum status winners_prove(struct roofs *roofs, struct error *error)
         }
     if (count == 0 || strcmp(roofs->state->counters_outcome, "counted") != 0)
         return STATUS_OK;
-    enum status status = counters_collect_each(roofs->state->counters, COUNTERS_ALL_TENSORS, works,
+    enum status status = counters_collect_each(roofs->state->counters, QUANTITY_ALL_TENSORS, works,
                                                count, values, outcome, error);
     if (status == STATUS_DEVICE)
         return status;

@@ -1,0 +1,153 @@
+/* Outcomes as text and back, and what counts what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/field.h"
+#include "model/outcome.h"
+#include "model/quantity.h"
+
+static const char *text_of(const struct outcome *outcome)
+{
+    static char text[OUTCOME_TEXT];
+    outcome_format(outcome, counted_word, text);
+    return text;
+}
+
+static void words_and_reasons_come_back(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *reason;
+        enum counted code;
+    } rows[] = {
+        {"counted", "", COUNTED_YES},
+        {"off", "", COUNTED_OFF},
+        {"refused: no: never; ask", "no: never; ask", COUNTED_REFUSED},
+        {"incomplete: 2 ranges dropped", "2 ranges dropped", COUNTED_INCOMPLETE},
+        {"counted, but not by kernel: no trace", "no trace", COUNTED_NOT_BY_KERNEL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct outcome outcome;
+        assert_true(outcome_parse(rows[i].text, counted_word, &outcome));
+        assert_int_equal(outcome.code, rows[i].code);
+        assert_string_equal(outcome.reason, rows[i].reason);
+        assert_string_equal(text_of(&outcome), rows[i].text);
+    }
+}
+
+static void other_words_are_none(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "", "count", "counted:", "countedly", "offer", "Refused: x"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
+        struct outcome outcome = {.code = COUNTED_OFF, .reason = "as it was"};
+        assert_false(outcome_parse(texts[i], counted_word, &outcome));
+        assert_int_equal(outcome.code, COUNTED_OFF);
+        assert_string_equal(outcome.reason, "as it was");
+    }
+}
+
+static void a_missing_outcome_has_no_text(void **state)
+{
+    (void)state;
+    struct outcome outcome;
+    outcome_set(&outcome, OUTCOME_MISSING, NULL);
+    assert_string_equal(text_of(&outcome), "");
+    outcome_set(&outcome, COUNTED_REFUSED, "%s", "why; what to do");
+    struct outcome brief;
+    outcome_set_brief(&brief, &outcome);
+    assert_string_equal(text_of(&brief), "refused: why");
+    assert_false(outcome_same(&brief, &outcome));
+    assert_true(outcome_same(&outcome, &outcome));
+}
+
+/* A character of two bytes at the end of what there is room for. */
+static void a_long_reason_is_cut_between_characters(void **state)
+{
+    (void)state;
+    char text[OUTCOME_REASON + 32] = "refused: ";
+    struct outcome outcome;
+    memset(text + 9, 'x', OUTCOME_REASON - 2);
+    strcpy(text + 9 + OUTCOME_REASON - 2, "\xc3\xa9 and more");
+    assert_true(outcome_parse(text, counted_word, &outcome));
+    assert_int_equal(strlen(outcome.reason), OUTCOME_REASON - 2);
+    assert_int_equal(outcome.reason[OUTCOME_REASON - 3], 'x');
+}
+
+struct holder {
+    struct outcome counters;
+};
+static const struct field table[] = {
+    FIELD_OF_OUTCOME(struct holder, counters, counted_word, "what became of it"),
+    {NULL, FIELD_TEXT, 0, 0, NULL, NULL, NULL},
+};
+
+static void as_a_field_it_is_its_text(void **state)
+{
+    (void)state;
+    struct holder holder, copy;
+    struct error error;
+    fields_clear(table, &holder);
+    json_t *object = fields_encode(table, &holder);
+    assert_null(json_object_get(object, "counters"));
+    assert_int_equal(fields_decode(table, object, &copy, &error), STATUS_OK);
+    assert_true(copy.counters.code == FIELD_MISSING);
+    json_decref(object);
+
+    outcome_set(&holder.counters, COUNTED_REFUSED, "%s", "no; ask");
+    object = fields_encode(table, &holder);
+    assert_string_equal(json_string_value(json_object_get(object, "counters")), "refused: no; ask");
+    assert_int_equal(fields_decode(table, object, &copy, &error), STATUS_OK);
+    assert_true(outcome_same(&holder.counters, &copy.counters));
+    json_object_set_new(object, "counters", json_string("perhaps"));
+    assert_int_equal(fields_decode(table, object, &copy, &error), STATUS_SYSTEM);
+    json_object_set_new(object, "counters", json_integer(1));
+    assert_int_equal(fields_decode(table, object, &copy, &error), STATUS_SYSTEM);
+    json_decref(object);
+}
+
+static void units_have_their_quantities(void **state)
+{
+    (void)state;
+    assert_int_equal(quantity_of(PRECISION_FP16, true), QUANTITY_TENSOR_FP16);
+    assert_int_equal(quantity_of(PRECISION_FP16, false), QUANTITY_VECTOR_FP16);
+    assert_int_equal(quantity_of(PRECISION_BF16, false), QUANTITY_VECTOR_FP16);
+    assert_int_equal(quantity_of(PRECISION_TF32, false), QUANTITY_COUNT);
+    assert_int_equal(quantity_of(PRECISION_FP32, true), QUANTITY_COUNT);
+}
+
+static void bytes_are_read_and_written(void **state)
+{
+    (void)state;
+    double values[QUANTITY_COUNT], bytes[LEVEL_COUNT];
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
+        values[i] = i;
+    quantity_bytes(values, bytes);
+    assert_true(bytes[LEVEL_DRAM] == QUANTITY_DRAM_READ + QUANTITY_DRAM_WRITE);
+    assert_true(bytes[LEVEL_L1] == QUANTITY_L1_READ + QUANTITY_L1_WRITE);
+    assert_true(isnan(bytes[LEVEL_L3]));
+    values[QUANTITY_L2_READ] = NAN;
+    quantity_bytes(values, bytes);
+    assert_true(isnan(bytes[LEVEL_L2]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_and_reasons_come_back),
+        cmocka_unit_test(other_words_are_none),
+        cmocka_unit_test(a_missing_outcome_has_no_text),
+        cmocka_unit_test(a_long_reason_is_cut_between_characters),
+        cmocka_unit_test(as_a_field_it_is_its_text),
+        cmocka_unit_test(units_have_their_quantities),
+        cmocka_unit_test(bytes_are_read_and_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
