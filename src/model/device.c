@@ -51,17 +51,18 @@ void device_init(struct device *device)
     fields_clear(device_fields, device);
 }
 
-const struct roof *device_roof(const struct device *device, const char *name, int64_t condition)
+const struct roof *device_same_roof(const struct device *device, const struct roof *roof)
 {
     for (int64_t i = 0; i < device->roof_count; ++i)
-        if (device->roofs[i].condition == condition && strcmp(device->roofs[i].name, name) == 0)
+        if (device->roofs[i].condition == roof->condition &&
+            word_equal(&device->roofs[i].kind, &roof->kind))
             return &device->roofs[i];
     return NULL;
 }
 
 void device_add_roof(struct device *device, const struct roof *roof)
 {
-    const struct roof *same = device_roof(device, roof->name, roof->condition);
+    const struct roof *same = device_same_roof(device, roof);
     if (same)
         device->roofs[same - device->roofs] = *roof;
     else if (device->roof_count < ROOFS_MAX)
@@ -94,10 +95,9 @@ void device_set_peaks(struct device *device)
         device->peak_vector[i] = device->peak_tensor[i] = NAN;
     for (int64_t i = 0; i < device->roof_count; ++i) {
         const struct roof *roof = &device->roofs[i];
-        int number = roof_kind_find(roof->name);
-        if (number < 0 || !roof_usable(roof))
+        const struct roof_kind *kind = roof_kind_of(roof);
+        if (!kind || !roof_usable(roof))
             continue;
-        const struct roof_kind *kind = &roof_kinds[number];
         if (kind->level < LEVEL_COUNT && shared && roof->condition != ROOF_TOGETHER)
             continue;
         if (kind->level < LEVEL_COUNT)
@@ -106,7 +106,7 @@ void device_set_peaks(struct device *device)
             lift(kind->unit == UNIT_VECTOR ? &device->peak_vector[kind->precision]
                                            : &device->peak_tensor[kind->precision],
                  roof->performance);
-        else if (strcmp(kind->name, "launch gap") == 0)
+        else if (kind->launch_overhead)
             gap[roof->condition == ROOF_TOGETHER] = roof->time;
     }
     device->launch_overhead = isnan(gap[ROOF_ALONE]) ? gap[ROOF_TOGETHER] : gap[ROOF_ALONE];

@@ -46,9 +46,9 @@ struct device {
 extern const struct field device_fields[];
 
 void device_init(struct device *device);
-const struct roof *device_roof(const struct device *device, const char *name,
-                               int64_t condition); /* NULL if there is none */
-/* Replaces the roof of the same kind and condition. */
+/* The device's roof of the same kind and condition as this one; NULL if there is none. */
+const struct roof *device_same_roof(const struct device *device, const struct roof *roof);
+/* Replaces that roof, if there is one. */
 void device_add_roof(struct device *device, const struct roof *roof);
 /* Of the usable roofs the highest at each memory level and for each precision and unit, whatever
  * their condition: a ceiling is what nothing exceeds. But the ranks of a CPU share its memory while

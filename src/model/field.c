@@ -26,6 +26,38 @@ static const char *element_name(const struct field *field, size_t i)
     return field->type == FIELD_LEVELS ? memory_level_name[i] : precision_info[i].name;
 }
 
+const char *word_text(const struct word *word, word_of *words)
+{
+    const char *known = words(word->index);
+    return known ? known : word->other;
+}
+
+/* No character is cut in two. */
+static void text_copy(char *at, size_t size, const char *text, size_t length)
+{
+    if (length >= size)
+        length = size - 1;
+    while (length > 0 && (text[length] & 0xc0) == 0x80)
+        --length;
+    memcpy(at, text, length);
+    at[length] = '\0';
+}
+
+void word_set(struct word *word, word_of *words, const char *text)
+{
+    *word = (struct word){.index = *text ? WORD_OTHER : FIELD_MISSING};
+    for (int64_t i = 0; words(i) && word->index == WORD_OTHER; ++i)
+        if (strcmp(words(i), text) == 0)
+            word->index = i;
+    if (word->index == WORD_OTHER)
+        text_copy(word->other, sizeof word->other, text, strlen(text));
+}
+
+bool word_equal(const struct word *a, const struct word *b)
+{
+    return a->index == b->index && strcmp(a->other, b->other) == 0;
+}
+
 void fields_clear(const struct field *table, void *structure)
 {
     for (const struct field *field = table; field->name; ++field) {
@@ -36,6 +68,8 @@ void fields_clear(const struct field *table, void *structure)
             outcome_set(at, OUTCOME_MISSING, NULL);
         } else if (field->type == FIELD_INTEGER || field->type == FIELD_FLAG) {
             *(int64_t *)at = FIELD_MISSING;
+        } else if (field->type == FIELD_WORD) {
+            *(struct word *)at = (struct word){.index = FIELD_MISSING};
         } else {
             size_t count = field->size / sizeof(double);
             for (size_t i = 0; i < count; ++i)
@@ -91,6 +125,8 @@ static json_t *encode_value(const struct field *field, const void *at)
         return *(const int64_t *)at == FIELD_MISSING
                    ? NULL
                    : json_string(field->flags[*(const int64_t *)at]);
+    case FIELD_WORD:
+        return text_encode(word_text(at, field->words));
     case FIELD_DOUBLE:
         return isfinite(*(const double *)at) ? json_real(*(const double *)at) : NULL;
     case FIELD_OUTCOME:
@@ -117,14 +153,7 @@ static bool decode_text(const struct field *field, const json_t *value, char *at
 {
     if (!json_is_string(value))
         return false;
-    const char *text = json_string_value(value);
-    size_t length = json_string_length(value);
-    if (length >= field->size)
-        length = field->size - 1;
-    while (length > 0 && (text[length] & 0xc0) == 0x80) /* no character is cut in two */
-        --length;
-    memcpy(at, text, length);
-    at[length] = '\0';
+    text_copy(at, field->size, json_string_value(value), json_string_length(value));
     return true;
 }
 
@@ -137,6 +166,13 @@ static bool decode_flag(const struct field *field, const json_t *value, int64_t 
             return true;
         }
     return false;
+}
+
+static bool decode_word(const struct field *field, const json_t *value, struct word *at)
+{
+    if (json_is_string(value))
+        word_set(at, field->words, json_string_value(value));
+    return json_is_string(value);
 }
 
 static bool decode_elements(const struct field *field, const json_t *value, double *at)
@@ -163,6 +199,8 @@ static bool decode_value(const struct field *field, const json_t *value, void *a
         return json_is_integer(value);
     case FIELD_FLAG:
         return decode_flag(field, value, at);
+    case FIELD_WORD:
+        return decode_word(field, value, at);
     case FIELD_DOUBLE:
         *(double *)at = json_number_value(value);
         return json_is_number(value);

@@ -7,6 +7,7 @@
 #ifndef ROOFSWEEP_FIELD_H
 #define ROOFSWEEP_FIELD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <jansson.h>
@@ -24,8 +25,22 @@ enum field_type {
     FIELD_LEVELS,     /* double[LEVEL_COUNT], in JSON an object by memory level name */
     FIELD_PRECISIONS, /* double[PRECISION_COUNT], in JSON an object by precision name */
     FIELD_FLAG,       /* int64_t, index into flags */
-    FIELD_OUTCOME     /* struct outcome, whose words are the flags; in JSON and NetCDF its text */
+    FIELD_OUTCOME,    /* struct outcome, whose words are the flags; in JSON and NetCDF its text */
+    FIELD_WORD        /* struct word, in JSON and NetCDF a text */
 };
+
+/* A word out of a table, by its index. One that the table lacks, because another version of the
+ * program wrote it, is kept as text. */
+struct word {
+    int64_t index; /* WORD_OTHER, or FIELD_MISSING */
+    char other[32];
+};
+#define WORD_OTHER (-1)
+typedef const char *word_of(int64_t index); /* NULL: the table has no such index */
+
+const char *word_text(const struct word *word, word_of *words); /* "" if it is missing */
+void word_set(struct word *word, word_of *words, const char *text);
+bool word_equal(const struct word *a, const struct word *b);
 
 struct field {
     const char *name;
@@ -34,21 +49,28 @@ struct field {
     const char *units; /* udunits; "1" for counts, flags and text */
     const char *long_name;
     const char *const *flags; /* NULL-terminated; FIELD_FLAG: meanings, without spaces */
+    word_of *words;           /* FIELD_WORD */
 };
 
-#define FIELD(structure, member, type, units, long_name)                                           \
+#define FIELD(structure, member, of_type, of_units, what)                                          \
     {                                                                                              \
-#member, type, offsetof(structure, member), sizeof(((structure *)0)->member), units,       \
-            long_name, NULL                                                                        \
+        .name = #member, .type = of_type, .offset = offsetof(structure, member),                   \
+        .size = sizeof(((structure *)0)->member), .units = of_units, .long_name = what             \
     }
-#define FIELD_OF_FLAGS(structure, member, flags, long_name)                                        \
+#define FIELD_OF_FLAGS(structure, member, of_flags, what)                                          \
     {                                                                                              \
-#member, FIELD_FLAG, offsetof(structure, member), sizeof(int64_t), "1", long_name, flags   \
+        .name = #member, .type = FIELD_FLAG, .offset = offsetof(structure, member),                \
+        .size = sizeof(int64_t), .units = "1", .long_name = what, .flags = of_flags                \
     }
-#define FIELD_OF_OUTCOME(structure, member, words, long_name)                                      \
+#define FIELD_OF_WORDS(structure, member, shown_as, of_words, what)                                \
     {                                                                                              \
-#member, FIELD_OUTCOME, offsetof(structure, member), sizeof(struct outcome), "1",          \
-            long_name, words                                                                       \
+        .name = shown_as, .type = FIELD_WORD, .offset = offsetof(structure, member),               \
+        .size = sizeof(struct word), .units = "1", .long_name = what, .words = of_words            \
+    }
+#define FIELD_OF_OUTCOME(structure, member, of_flags, what)                                        \
+    {                                                                                              \
+        .name = #member, .type = FIELD_OUTCOME, .offset = offsetof(structure, member),             \
+        .size = sizeof(struct outcome), .units = "1", .long_name = what, .flags = of_flags         \
     }
 
 /* Sets every field of the struct to missing. A table ends with a row whose name is NULL. */

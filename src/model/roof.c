@@ -5,72 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const unit_name[] = {"vector", "tensor", NULL};
 const char *const roof_condition_name[] = {"alone", "together", NULL};
 const char *const roof_verdict_name[] = {"unproven", "proven", "above-theory", "contradicted",
                                          NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 
-/* clang-format off */
-#define MEMORY(level_name, level)                                                                  \
-    {level_name " read", ROOF_BANDWIDTH, level, 0, 0, "loads"},                                    \
-    {level_name " write", ROOF_BANDWIDTH, level, 0, 0, "stores"},                                  \
-    {level_name " copy", ROOF_BANDWIDTH, level, 0, 0, "a = b"},                                    \
-    {level_name " triad", ROOF_BANDWIDTH, level, 0, 0, "a = b + s c"}
-#define PATH(name, help) {name, ROOF_BANDWIDTH, LEVEL_COUNT, 0, 0, help}
-#define VECTOR(name, precision)                                                                    \
-    {name " vector", ROOF_COMPUTE, LEVEL_COUNT, precision, UNIT_VECTOR,                            \
-     "chains of multiply-adds in registers"}
-#define TENSOR(name, precision, way, help)                                                         \
-    {name " tensor " way, ROOF_COMPUTE, LEVEL_COUNT, precision, UNIT_TENSOR, help}
-#define MMA(name, precision)                                                                       \
-    TENSOR(name, precision, "mma", "matrix multiply-adds of a warp, from registers")
-#define WGMMA(name, precision)                                                                     \
-    TENSOR(name, precision, "wgmma", "matrix multiply-adds of a warpgroup, from shared memory")
-#define LIBRARY(name, precision)                                                                   \
-    TENSOR(name, precision, "library", "the library's best large matrix product")
-#define TIME(name, help) {name, ROOF_TIME, LEVEL_COUNT, 0, 0, help}
-
-const struct roof_kind roof_kinds[ROOF_KINDS] = {
-    MEMORY("dram", LEVEL_DRAM),
-    MEMORY("l3", LEVEL_L3),
-    MEMORY("l2", LEVEL_L2),
-    MEMORY("l1", LEVEL_L1),
-    PATH("shared read", "loads from the multiprocessors' shared memory"),
-    PATH("host to device", "copy engine, from pinned memory"),
-    PATH("device to host", "copy engine, to pinned memory"),
-    PATH("device to device", "copy engine, to the next device of the node"),
-    VECTOR("fp64", PRECISION_FP64),
-    VECTOR("fp32", PRECISION_FP32),
-    VECTOR("fp16", PRECISION_FP16),
-    VECTOR("bf16", PRECISION_BF16),
-    MMA("fp64", PRECISION_FP64),
-    MMA("tf32", PRECISION_TF32),
-    MMA("fp16", PRECISION_FP16),
-    MMA("bf16", PRECISION_BF16),
-    MMA("fp8", PRECISION_FP8),
-    MMA("int8", PRECISION_INT8),
-    WGMMA("tf32", PRECISION_TF32),
-    WGMMA("fp16", PRECISION_FP16),
-    WGMMA("bf16", PRECISION_BF16),
-    WGMMA("fp8", PRECISION_FP8),
-    WGMMA("int8", PRECISION_INT8),
-    LIBRARY("fp64", PRECISION_FP64),
-    LIBRARY("tf32", PRECISION_TF32),
-    LIBRARY("fp16", PRECISION_FP16),
-    LIBRARY("bf16", PRECISION_BF16),
-    LIBRARY("fp8", PRECISION_FP8),
-    LIBRARY("int8", PRECISION_INT8),
-    TIME("launch host", "host time of an asynchronous launch"),
-    TIME("launch latency", "from the launch of an empty kernel to the host's knowledge of its end"),
-    TIME("launch gap", "from one empty kernel (CPU: OpenMP region) to the next, all queued"),
-    TIME("launch gap graph", "from one empty kernel to the next that depends on it, in a graph"),
-};
-/* clang-format on */
-
 #define R(member, type, units, long_name) FIELD(struct roof, member, type, units, long_name)
 const struct field roof_fields[] = {
-    R(name, FIELD_TEXT, "1", "kind of roof"),
+    FIELD_OF_WORDS(struct roof, kind, "name", roof_kind_name, "kind of roof"),
     FIELD_OF_FLAGS(struct roof, condition, roof_condition_name,
                    "what the other devices of the node did meanwhile"),
     R(setting, FIELD_TEXT, "1", "setting that won; without a value, why there is none"),
@@ -97,36 +39,11 @@ const struct field roof_fields[] = {
     {0},
 };
 
-int roof_kind_find(const char *name)
-{
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        if (strcmp(roof_kinds[kind].name, name) == 0)
-            return kind;
-    return -1;
-}
-
-static bool starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
-bool roof_requested(const struct roof_request *request, int kind)
-{
-    const struct roof_kind *info = &roof_kinds[kind];
-    if (info->measure == ROOF_COMPUTE)
-        return request->compute[info->precision];
-    if (info->measure == ROOF_TIME)
-        return request->launch;
-    if (info->level < LEVEL_COUNT)
-        return request->memory[info->level];
-    return starts_with(info->name, "shared") ? request->memory[LEVEL_L1] : request->transfer;
-}
-
 void roof_init(struct roof *roof, int kind, enum roof_condition condition)
 {
     memset(roof, 0, sizeof *roof);
     fields_clear(roof_fields, roof);
-    snprintf(roof->name, sizeof roof->name, "%s", roof_kinds[kind].name);
+    roof->kind.index = kind;
     roof->condition = condition;
     roof->verdict = ROOF_UNPROVEN;
 }
@@ -139,6 +56,16 @@ void roof_set_unmeasured(struct roof *roof, int kind, enum roof_condition condit
     roof->start_time = time;
     snprintf(roof->setting, sizeof roof->setting, "%s%.*s", text,
              (int)(sizeof roof->setting - sizeof text), why);
+}
+
+const struct roof_kind *roof_kind_of(const struct roof *roof)
+{
+    return roof_kind_name(roof->kind.index) ? &roof_kinds[roof->kind.index] : NULL;
+}
+
+const char *roof_name(const struct roof *roof)
+{
+    return word_text(&roof->kind, roof_kind_name);
 }
 
 /* Where the value of this measure lies. */
@@ -155,8 +82,8 @@ static double *value_of(struct roof *roof, enum roof_measure measure)
 double roof_value(const struct roof *roof)
 {
     struct roof copy = *roof;
-    int kind = roof_kind_find(roof->name);
-    return kind < 0 ? NAN : *value_of(&copy, roof_kinds[kind].measure);
+    const struct roof_kind *kind = roof_kind_of(roof);
+    return kind ? *value_of(&copy, kind->measure) : NAN;
 }
 
 static int compare(const void *a, const void *b)
@@ -167,8 +94,8 @@ static int compare(const void *a, const void *b)
 
 void roof_set_samples(struct roof *roof, double work, double *seconds, int64_t samples)
 {
-    int kind = roof_kind_find(roof->name);
-    if (kind < 0 || samples < 1)
+    const struct roof_kind *kind = roof_kind_of(roof);
+    if (!kind || samples < 1)
         return;
     qsort(seconds, (size_t)samples, sizeof *seconds, compare);
     double fastest = seconds[0], slowest = seconds[samples - 1];
@@ -176,8 +103,8 @@ void roof_set_samples(struct roof *roof, double work, double *seconds, int64_t s
     double mean = 0.0;
     for (int64_t i = 0; i < samples; ++i)
         mean += seconds[i] / (double)samples;
-    bool time = roof_kinds[kind].measure == ROOF_TIME;
-    *value_of(roof, roof_kinds[kind].measure) = time ? median / work : work / fastest;
+    bool time = kind->measure == ROOF_TIME;
+    *value_of(roof, kind->measure) = time ? median / work : work / fastest;
     roof->median = time ? 1.0 : fastest / median;
     roof->mean = time ? mean / median : fastest / mean;
     roof->spread = (slowest - fastest) / median;
@@ -220,14 +147,15 @@ static int evidence_of_flops(const struct roof *roof)
 void roof_judge(struct roof *roof)
 {
     const double most = 1.01;
-    int kind = roof_kind_find(roof->name), evidence = 0;
+    const struct roof_kind *kind = roof_kind_of(roof);
+    int evidence = 0;
     double fraction = isnan(roof->clock_fraction) ? roof->nominal_fraction : roof->clock_fraction;
     roof->verdict = ROOF_UNPROVEN;
-    if (kind < 0)
+    if (!kind)
         return;
-    if (roof_kinds[kind].measure == ROOF_BANDWIDTH)
-        evidence = evidence_of_bytes(roof, roof_kinds[kind].level);
-    else if (roof_kinds[kind].measure == ROOF_COMPUTE)
+    if (kind->measure == ROOF_BANDWIDTH)
+        evidence = evidence_of_bytes(roof, kind->level);
+    else if (kind->measure == ROOF_COMPUTE)
         evidence = evidence_of_flops(roof);
     if (fraction > most)
         roof->verdict = ROOF_ABOVE_THEORY;

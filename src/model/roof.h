@@ -1,7 +1,5 @@
-/* A roof: what a device does at its best in one respect, and how much that figure is worth.
- *
- * The kinds of roofs are one const table, which ranks and workers share. A measured roof is plain
- * data in SI units, described by a field table (field.h). */
+/* A roof as measured: what a device does at its best in one respect (its kind, roof_kind.h), and how
+ * much that figure is worth. Plain data in SI units, described by a field table (field.h). */
 #ifndef ROOFSWEEP_ROOF_H
 #define ROOFSWEEP_ROOF_H
 
@@ -9,42 +7,11 @@
 #include <stdint.h>
 
 #include "model/field.h"
-#include "model/workload.h"
-
-/* What kind of figure it is: bytes read plus written per second, FLOPs per second (int8:
- * operations), or the seconds of one thing. */
-enum roof_measure { ROOF_BANDWIDTH, ROOF_COMPUTE, ROOF_TIME };
-
-/* Which unit of the device computes. */
-enum unit { UNIT_VECTOR, UNIT_TENSOR };
-extern const char *const unit_name[]; /* "vector", "tensor", NULL */
-
-struct roof_kind {
-    const char *name; /* unique, e.g. "dram triad" */
-    enum roof_measure measure;
-    enum memory_level level;  /* of ROOF_BANDWIDTH; LEVEL_COUNT: none of the model's levels */
-    enum precision precision; /* of ROOF_COMPUTE, as `unit` */
-    enum unit unit;
-    const char *help; /* one line: what is measured */
-};
-enum { ROOF_KINDS = 45 };
-extern const struct roof_kind roof_kinds[ROOF_KINDS];
-int roof_kind_find(const char *name); /* index into roof_kinds, or -1 */
+#include "model/roof_kind.h"
 
 /* Alone: the other devices of the node idle. Together: all of them do the same at the same time. */
 enum roof_condition { ROOF_ALONE, ROOF_TOGETHER };
 extern const char *const roof_condition_name[]; /* "alone", "together", NULL */
-
-/* Which roofs to measure, and under which conditions; a device measures those of them that it has.
- * One without neighbours is measured alone, whichever condition is wanted. */
-struct roof_request {
-    bool memory[LEVEL_COUNT]; /* with l1, shared memory too */
-    bool compute[PRECISION_COUNT];
-    bool launch;
-    bool transfer;     /* between host and device, and from device to device */
-    bool condition[2]; /* by enum roof_condition */
-};
-bool roof_requested(const struct roof_request *request, int kind);
 
 /* Proven: counters have seen the work, where it should be and nowhere else. Above-theory and
  * contradicted: an error to look into; such a roof is kept, and is not used. */
@@ -52,7 +19,9 @@ enum roof_verdict { ROOF_UNPROVEN, ROOF_PROVEN, ROOF_ABOVE_THEORY, ROOF_CONTRADI
 extern const char *const roof_verdict_name[]; /* "unproven", "proven", "above-theory", ... NULL */
 
 struct roof {
-    char name[32];     /* of its kind */
+    /* Its index is an enum roof_id. A kind that another version measured is kept by its name, and is
+     * used for nothing. JSON and NetCDF show the name. */
+    struct word kind;
     int64_t condition; /* enum roof_condition */
     /* What won, "4 GiB in blocks of 256 threads"; without a value, why: "not measured: ..." */
     char setting[160];
@@ -83,11 +52,15 @@ struct roof {
 };
 extern const struct field roof_fields[];
 
-/* Everything missing, but name and condition. */
+/* Everything missing, but kind and condition. */
 void roof_init(struct roof *roof, int kind, enum roof_condition condition);
 /* The same, with "not measured: WHY" as its setting. time: s since 1970-01-01T00:00:00Z. */
 void roof_set_unmeasured(struct roof *roof, int kind, enum roof_condition condition, double time,
                          const char *why);
+
+const struct roof_kind *
+roof_kind_of(const struct roof *roof); /* NULL: this version has none such */
+const char *roof_name(const struct roof *roof);
 
 /* The one of the three values that its kind has; NaN if it was not measured. */
 double roof_value(const struct roof *roof);

@@ -109,7 +109,7 @@ static bool is_answer(const struct request *request, enum reply_kind kind,
                       const struct reply *reply)
 {
     return reply->kind == kind &&
-           (kind != REPLY_ROOF || (strcmp(reply->roof.name, roof_kinds[request->kind].name) == 0 &&
+           (kind != REPLY_ROOF || (reply->roof.kind.index == request->kind &&
                                    reply->roof.condition == (int64_t)request->condition));
 }
 

@@ -143,7 +143,7 @@ static nc_type type_of(enum field_type type)
     static const nc_type types[] = {
         [FIELD_TEXT] = NC_STRING,    [FIELD_INTEGER] = NC_INT64,     [FIELD_DOUBLE] = NC_DOUBLE,
         [FIELD_LEVELS] = NC_DOUBLE,  [FIELD_PRECISIONS] = NC_DOUBLE, [FIELD_FLAG] = NC_BYTE,
-        [FIELD_OUTCOME] = NC_STRING,
+        [FIELD_OUTCOME] = NC_STRING, [FIELD_WORD] = NC_STRING,
     };
     return types[type];
 }
@@ -192,6 +192,8 @@ static void gather(const struct field *field, const void *structure, size_t row,
     const void *at = (const char *)structure + field->offset;
     if (field->type == FIELD_TEXT) {
         ((const char **)data)[row] = at;
+    } else if (field->type == FIELD_WORD) {
+        ((const char **)data)[row] = word_text(at, field->words);
     } else if (field->type == FIELD_FLAG) {
         ((signed char *)data)[row] = flag_of(field, *(const int64_t *)at);
     } else if (field->type == FIELD_INTEGER) {
@@ -260,7 +262,8 @@ void dataset_fields(struct dataset *set, const struct field *table, const char *
 void dataset_texts(struct dataset *set, const char *name, enum dimension dimension,
                    const char *long_name, const char *const *texts)
 {
-    const struct field field = {name, FIELD_TEXT, 0, 0, "1", long_name, NULL};
+    const struct field field = {
+        .name = name, .type = FIELD_TEXT, .units = "1", .long_name = long_name};
     dataset_field(set, &field, "", dimension, (const void *const *)texts);
 }
 

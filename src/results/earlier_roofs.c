@@ -62,11 +62,16 @@ static void *member(const struct rows *rows, size_t row, const struct field *fie
 
 static void texts_put(const struct field *field, char **column, const struct rows *rows)
 {
-    for (size_t row = 0; row < rows->count; ++row)
+    for (size_t row = 0; row < rows->count; ++row) {
+        const char *text = column[row] ? column[row] : "";
+        void *at = member(rows, row, field);
         if (field->type == FIELD_OUTCOME) /* a word that it does not know leaves it missing */
-            outcome_parse(column[row] ? column[row] : "", field->flags, member(rows, row, field));
+            outcome_parse(text, field->flags, at);
+        else if (field->type == FIELD_WORD)
+            word_set(at, field->words, text);
         else
-            snprintf(member(rows, row, field), field->size, "%s", column[row] ? column[row] : "");
+            snprintf(at, field->size, "%s", text);
+    }
     nc_free_string(rows->count, column);
 }
 
@@ -107,7 +112,7 @@ static void column_read(struct reader *r, const struct field *field, const char 
     void *column = calloc(rows->count, width * sizeof(double)); /* no element is wider */
     if (!check(r, name, column ? NC_NOERR : NC_ENOMEM))
         return;
-    if (field->type == FIELD_TEXT || field->type == FIELD_OUTCOME) {
+    if (field->type == FIELD_TEXT || field->type == FIELD_OUTCOME || field->type == FIELD_WORD) {
         if (check(r, name, nc_get_vara_string(r->id, variable, start, counts, column)))
             texts_put(field, column, rows);
     } else if (field->type == FIELD_INTEGER || field->type == FIELD_FLAG) {

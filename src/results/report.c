@@ -231,7 +231,7 @@ static void doubts_print(const struct device *device, FILE *stream)
     for (int64_t i = 0; i < device->roof_count; ++i) {
         const struct roof *roof = &device->roofs[i];
         if (roof->verdict == ROOF_ABOVE_THEORY || roof->verdict == ROOF_CONTRADICTED)
-            fprintf(stream, "   not used: %s, %s, is %s\n", roof->name,
+            fprintf(stream, "   not used: %s, %s, is %s\n", roof_name(roof),
                     roof_condition_name[roof->condition == ROOF_TOGETHER],
                     roof_verdict_name[roof->verdict]);
     }

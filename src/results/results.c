@@ -196,8 +196,7 @@ void results_node_spreads(const struct results *results, size_t device, double s
         if (!neighbours(own, other))
             continue;
         for (int64_t j = 0; j < own->roof_count; ++j) {
-            const struct roof *same =
-                device_roof(other, own->roofs[j].name, own->roofs[j].condition);
+            const struct roof *same = device_same_roof(other, &own->roofs[j]);
             if (same)
                 spread_add(&seen[j], roof_value(same));
         }

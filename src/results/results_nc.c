@@ -231,7 +231,8 @@ static void parameter_variable(struct writer *w, const struct parameter *paramet
         parameter_meaning(parameter->name, stream);
         fclose(stream);
     }
-    const struct field field = {name, type, offset, 0, "1", long_name, NULL};
+    const struct field field = {
+        .name = name, .type = type, .offset = offset, .units = "1", .long_name = long_name};
     dataset_field(&w->set, &field, taken ? "config_" : "", DIM_CONFIG, rows);
 }
 

@@ -36,14 +36,13 @@ static struct session sample_session(void)
 }
 
 /* A roof of three samples, the best of which gives this value. */
-static void add_roof(struct device *device, const char *name, enum roof_condition condition,
+static void add_roof(struct device *device, enum roof_id id, enum roof_condition condition,
                      double value)
 {
     struct roof roof;
-    int kind = roof_kind_find(name);
-    bool time = roof_kinds[kind].measure == ROOF_TIME;
+    bool time = roof_kinds[id].measure == ROOF_TIME;
     double seconds[] = {1.5, 1.0, 2.0};
-    roof_init(&roof, kind, condition);
+    roof_init(&roof, id, condition);
     roof_set_samples(&roof, time ? 1.5 / value : value, seconds, 3);
     strcpy(roof.setting, "sample");
     roof.start_time = 1735689500.0;
@@ -74,14 +73,14 @@ static struct device gpu_device(void)
     d.power_limit = 700;
     d.ecc = 1;
     d.mig = 0;
-    add_roof(&d, "dram read", ROOF_ALONE, 3.5e12);
-    add_roof(&d, "dram triad", ROOF_ALONE, 4e12);
-    add_roof(&d, "dram triad", ROOF_TOGETHER, 3.9e12);
-    add_roof(&d, "l2 read", ROOF_ALONE, 8e12);
-    add_roof(&d, "fp32 vector", ROOF_ALONE, 5e13);
-    add_roof(&d, "fp16 tensor wgmma", ROOF_ALONE, 8e14);
-    add_roof(&d, "fp16 tensor library", ROOF_ALONE, 9e15);
-    add_roof(&d, "launch gap", ROOF_ALONE, 2e-6);
+    add_roof(&d, ROOF_DRAM_READ, ROOF_ALONE, 3.5e12);
+    add_roof(&d, ROOF_DRAM_TRIAD, ROOF_ALONE, 4e12);
+    add_roof(&d, ROOF_DRAM_TRIAD, ROOF_TOGETHER, 3.9e12);
+    add_roof(&d, ROOF_L2_READ, ROOF_ALONE, 8e12);
+    add_roof(&d, ROOF_FP32_VECTOR, ROOF_ALONE, 5e13);
+    add_roof(&d, ROOF_FP16_TENSOR_WGMMA, ROOF_ALONE, 8e14);
+    add_roof(&d, ROOF_FP16_TENSOR_LIBRARY, ROOF_ALONE, 9e15);
+    add_roof(&d, ROOF_LAUNCH_GAP, ROOF_ALONE, 2e-6);
     d.roofs[1].nominal_fraction = 4e12 / 4.8e12;
     d.roofs[1].bytes_ratio[LEVEL_DRAM] = 1.002;
     d.roofs[6].nominal_fraction = 9.0; /* faster than the hardware: not to be used */
@@ -110,11 +109,11 @@ static struct device cpu_device(void)
     d.cache[LEVEL_L2] = 4e6;
     d.cores_shared = 0;
     outcome_set(&d.counters, COUNTED_REFUSED, "this kind of device has no counters");
-    add_roof(&d, "dram copy", ROOF_ALONE, 2e10);
-    add_roof(&d, "l3 read", ROOF_ALONE, 1e11);
-    add_roof(&d, "fp64 vector", ROOF_ALONE, 1e11);
-    add_roof(&d, "fp32 vector", ROOF_ALONE, 2e11);
-    add_roof(&d, "launch gap", ROOF_ALONE, 1e-6);
+    add_roof(&d, ROOF_DRAM_COPY, ROOF_ALONE, 2e10);
+    add_roof(&d, ROOF_L3_READ, ROOF_ALONE, 1e11);
+    add_roof(&d, ROOF_FP64_VECTOR, ROOF_ALONE, 1e11);
+    add_roof(&d, ROOF_FP32_VECTOR, ROOF_ALONE, 2e11);
+    add_roof(&d, ROOF_LAUNCH_GAP, ROOF_ALONE, 1e-6);
     device_set_peaks(&d);
     return d;
 }

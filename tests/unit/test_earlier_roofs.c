@@ -58,6 +58,30 @@ static void they_come_back_whole(void **state)
     free(devices);
 }
 
+/* A kind of another version goes through the file by its name. */
+static void an_unknown_kind_keeps_its_name(void **state)
+{
+    (void)state;
+    static const char odd[] = "earlier_roofs_kind.nc";
+    struct device *devices, gpu = gpu_device();
+    size_t count;
+    struct error error = {""};
+    struct results *results = results_create();
+    assert_non_null(results);
+    word_set(&gpu.roofs[0].kind, roof_kind_name, "l9 read");
+    assert_int_equal(results_add_device(results, &gpu, &error), STATUS_OK);
+    assert_int_equal(results_nc_write(results, odd, &error), STATUS_OK);
+    results_destroy(results);
+    assert_int_equal(earlier_roofs_read(odd, &devices, &count, &error), STATUS_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(devices[0].roof_count, gpu.roof_count);
+    assert_string_equal(roof_name(&devices[0].roofs[0]), "l9 read");
+    assert_true(devices[0].roofs[0].bandwidth == gpu.roofs[0].bandwidth);
+    assert_false(roof_usable(&devices[0].roofs[0]));
+    free(devices);
+    assert_int_equal(unlink(odd), 0);
+}
+
 /* Another card, another driver or another power cap: other roofs. */
 static void only_the_same_device_is_found(void **state)
 {
@@ -133,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_come_back_whole),
+        cmocka_unit_test(an_unknown_kind_keeps_its_name),
         cmocka_unit_test(only_the_same_device_is_found),
         cmocka_unit_test(most_roofs_then_the_latest_are_found),
         cmocka_unit_test(what_is_no_result_is_refused),

@@ -158,11 +158,11 @@ static void test_node_spreads(void **state)
         device_init(&device);
         snprintf(device.key, sizeof device.key, "%s", devices[i].key);
         snprintf(device.hostname, sizeof device.hostname, "%s", devices[i].host);
-        roof_init(&roof, roof_kind_find("dram read"), ROOF_TOGETHER);
+        roof_init(&roof, ROOF_DRAM_READ, ROOF_TOGETHER);
         roof.bandwidth = devices[i].bandwidth;
         device_add_roof(&device, &roof);
         if (i == 0) { /* a roof that no neighbour has */
-            roof_init(&roof, roof_kind_find("dram read"), ROOF_ALONE);
+            roof_init(&roof, ROOF_DRAM_READ, ROOF_ALONE);
             roof.bandwidth = 5e12;
             device_add_roof(&device, &roof);
         }

@@ -1,0 +1,114 @@
+/* The kinds of roofs: one const table, which ranks and workers share.
+ *
+ * To add a kind: its id in enum roof_id, its row in roof_kind.c, and a way to do it in each device
+ * folder that has it (roof_methods of worker/cuda/roofs/roofs.c, candidates_list of
+ * worker/cpu/roofs.c). Nothing else knows the kinds one by one. Plain C and C++, for kernels/. */
+#ifndef ROOFSWEEP_ROOF_KIND_H
+#define ROOFSWEEP_ROOF_KIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/workload.h"
+
+/* In the order in which they are measured and shown. */
+enum roof_id {
+    ROOF_DRAM_READ,
+    ROOF_DRAM_WRITE,
+    ROOF_DRAM_COPY,
+    ROOF_DRAM_TRIAD,
+    ROOF_L3_READ,
+    ROOF_L3_WRITE,
+    ROOF_L3_COPY,
+    ROOF_L3_TRIAD,
+    ROOF_L2_READ,
+    ROOF_L2_WRITE,
+    ROOF_L2_COPY,
+    ROOF_L2_TRIAD,
+    ROOF_L1_READ,
+    ROOF_L1_WRITE,
+    ROOF_L1_COPY,
+    ROOF_L1_TRIAD,
+    ROOF_SHARED_READ,
+    ROOF_HOST_TO_DEVICE,
+    ROOF_DEVICE_TO_HOST,
+    ROOF_DEVICE_TO_DEVICE,
+    ROOF_FP64_VECTOR,
+    ROOF_FP32_VECTOR,
+    ROOF_FP16_VECTOR,
+    ROOF_BF16_VECTOR,
+    ROOF_FP64_TENSOR_MMA,
+    ROOF_TF32_TENSOR_MMA,
+    ROOF_FP16_TENSOR_MMA,
+    ROOF_BF16_TENSOR_MMA,
+    ROOF_FP8_TENSOR_MMA,
+    ROOF_INT8_TENSOR_MMA,
+    ROOF_TF32_TENSOR_WGMMA,
+    ROOF_FP16_TENSOR_WGMMA,
+    ROOF_BF16_TENSOR_WGMMA,
+    ROOF_FP8_TENSOR_WGMMA,
+    ROOF_INT8_TENSOR_WGMMA,
+    ROOF_FP64_TENSOR_LIBRARY,
+    ROOF_TF32_TENSOR_LIBRARY,
+    ROOF_FP16_TENSOR_LIBRARY,
+    ROOF_BF16_TENSOR_LIBRARY,
+    ROOF_FP8_TENSOR_LIBRARY,
+    ROOF_INT8_TENSOR_LIBRARY,
+    ROOF_LAUNCH_HOST,
+    ROOF_LAUNCH_LATENCY,
+    ROOF_LAUNCH_GAP,
+    ROOF_LAUNCH_GAP_GRAPH,
+    ROOF_KINDS
+};
+
+/* What kind of figure it is: bytes read plus written per second, FLOPs per second (int8:
+ * operations), or the seconds of one thing. */
+enum roof_measure { ROOF_BANDWIDTH, ROOF_COMPUTE, ROOF_TIME };
+
+/* How memory is used: loads; stores; a = b; a = b + s c. */
+enum memory_pattern { PATTERN_READ, PATTERN_WRITE, PATTERN_COPY, PATTERN_TRIAD, PATTERN_COUNT };
+
+/* Which unit of the device computes. */
+enum unit { UNIT_VECTOR, UNIT_TENSOR };
+
+/* Which roofs to measure, and under which conditions; a device measures those of them that it has.
+ * One without neighbours is measured alone, whichever condition is wanted. */
+struct roof_request {
+    bool memory[LEVEL_COUNT]; /* with l1, shared memory too */
+    bool compute[PRECISION_COUNT];
+    bool launch;
+    bool transfer;     /* between host and device, and from device to device */
+    bool condition[2]; /* by enum roof_condition */
+};
+
+struct roof_kind {
+    const char *name; /* unique, at most 31 bytes, e.g. "dram triad" */
+    enum roof_measure measure;
+    enum memory_level level;     /* of ROOF_BANDWIDTH; LEVEL_COUNT: none of the model's levels */
+    enum memory_pattern pattern; /* of those with a level */
+    enum precision precision;    /* of ROOF_COMPUTE, as `unit` */
+    enum unit unit;
+    bool launch_overhead; /* of ROOF_TIME: the one that the model takes for each launch */
+    size_t requested_by;  /* offset in struct roof_request of the flag that asks for it */
+    const char *help;     /* one line: what is measured */
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const char *const memory_pattern_name[]; /* "read", "write", "copy", "triad", NULL */
+extern const char *const unit_name[];           /* "vector", "tensor", NULL */
+
+extern const struct roof_kind roof_kinds[ROOF_KINDS]; /* by enum roof_id */
+
+const char *roof_kind_name(int64_t id); /* NULL: there is no such id */
+int roof_kind_find(const char *name);   /* enum roof_id, or -1 */
+
+bool roof_requested(const struct roof_request *request, int id);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
