@@ -86,7 +86,7 @@ struct holder {
 };
 static const struct field table[] = {
     FIELD_OF_OUTCOME(struct holder, counters, counted_word, "what became of it"),
-    {NULL, FIELD_TEXT, 0, 0, NULL, NULL, NULL},
+    {0},
 };
 
 static void as_a_field_it_is_its_text(void **state)
