@@ -52,6 +52,8 @@ void words_hint(const char *const *words, const char *text, char hint[WORDS_HINT
                    : (size_t)snprintf(hint, WORDS_HINT, "; allowed: ");
     for (size_t i = 0; words[i] && used < WORDS_HINT; ++i)
         used += (size_t)snprintf(hint + used, WORDS_HINT - used, "%s%s", i ? ", " : "", words[i]);
+    if (used >= WORDS_HINT)
+        memcpy(hint + WORDS_HINT - sizeof " ...", " ...", sizeof " ...");
 }
 
 enum status words_parse(const char *const *words, const char *text, int *index, struct error *error)

@@ -245,8 +245,6 @@ void manifest_destroy(struct manifest *manifest)
 
 void manifest_settings_text(const struct manifest *manifest, char text[256])
 {
-    static const char *const counters[] = {
-        [COUNTERS_AUTO] = "auto", [COUNTERS_REQUIRE] = "require", [COUNTERS_OFF] = "off"};
     const struct measure_settings *measure = &manifest->measure;
     char rule[128];
     if (measure->iterations)
@@ -255,6 +253,6 @@ void manifest_settings_text(const struct manifest *manifest, char text[256])
         snprintf(rule, sizeof rule, "stop=%.12g min_time=%.12g max_time=%.12g", measure->stop,
                  measure->min_time, measure->max_time);
     snprintf(text, 256, "warmup=%d %s counters=%s kernels=%s verify=%s seed=%llu", measure->warmup,
-             rule, counters[measure->counters], measure->kernels ? "yes" : "no",
+             rule, counters_words[measure->counters], measure->kernels ? "yes" : "no",
              measure->verify ? "yes" : "no", (unsigned long long)manifest->sweep.seed);
 }

@@ -10,7 +10,6 @@ const char *const settings_groups[] = {"sweep", "measure", "peaks", NULL};
 enum { SWEEP, MEASURE, PEAKS }; /* indices into it */
 
 static const char *const distribute_words[] = {"split", "replicate", NULL};
-static const char *const counters_words[] = {"auto", "require", "off", NULL};
 static const char *const cache_words[] = {"hot", "cold", "both", NULL};
 
 struct setting {
@@ -181,8 +180,8 @@ static const struct setting table[] = {
     {SWEEP, "max_failures", parse_limit, AT(sweep.max_failures), 1, INT64_MAX, NULL},
     {SWEEP, "max_configurations", parse_integer, AT(sweep.max_configurations), 1, 1000000000, NULL},
     {SWEEP, "seed", parse_integer, AT(sweep.seed), 0, INT64_MAX, NULL},
-    {MEASURE, "warmup", parse_integer, AT(measure.warmup), 0, 1000000, NULL},
-    {MEASURE, "iterations", parse_integer, AT(measure.iterations), 1, 1000000, NULL},
+    {MEASURE, "warmup", parse_integer, AT(measure.warmup), 0, WARMUP_MAX, NULL},
+    {MEASURE, "iterations", parse_integer, AT(measure.iterations), 1, ITERATIONS_MAX, NULL},
     {MEASURE, "stop", parse_fraction, AT(measure.stop), 0, 0, NULL},
     {MEASURE, "min_time", parse_duration, AT(measure.min_time), 0, 0, NULL},
     {MEASURE, "max_time", parse_duration, AT(measure.max_time), 0, 0, NULL},
@@ -208,13 +207,9 @@ struct settings settings_default(void)
                   .retries = 1,
                   .max_failures = -1,
                   .max_configurations = 100000,
-                  .seed = 1},
-        .measure = {.warmup = 5, .iterations = 20, .min_time = 0.5, .max_time = 15, .verify = true},
-        .peaks = {.memory = {true, true, true, true},
-                  .compute = {true, true, true, true, true, true, true},
-                  .launch = true,
-                  .transfer = true,
-                  .condition = {true, true}},
+                  .seed = SEED_DEFAULT},
+        .measure = measure_default,
+        .peaks = roof_request_all(),
     };
 }
 

@@ -1,11 +1,14 @@
 /* How a configuration is measured: what a manifest says under [measure], and what a rank asks its
- * worker for. */
+ * worker for. The words and defaults of both stand here. */
 #ifndef ROOFSWEEP_MEASUREMENT_H
 #define ROOFSWEEP_MEASUREMENT_H
 
 #include <stdbool.h>
 
 enum counters_choice { COUNTERS_AUTO, COUNTERS_REQUIRE, COUNTERS_OFF };
+extern const char *const counters_words[]; /* by enum counters_choice, NULL-terminated */
+
+enum { WARMUP_MAX = 1000000, ITERATIONS_MAX = 1000000 };
 
 struct measure_settings {
     int warmup;
@@ -17,5 +20,10 @@ struct measure_settings {
     bool kernels; /* count each kernel by itself as well */
     bool verify;
 };
+
+/* What holds where nothing is said: a fixed number of iterations, and the times of the adaptive rule,
+ * should it be chosen. */
+extern const struct measure_settings measure_default;
+enum { SEED_DEFAULT = 1 }; /* of the inputs */
 
 #endif

@@ -1,87 +1,267 @@
 #include "model/protocol.h"
 
 #include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/words.h"
 
 static const char *const op_words[] = {"devices", "describe", "tune",    "roof",
                                        "release", "roofs",    "measure", NULL};
 static const char *const reply_words[] = {"devices", "device", "roofs", "roof",
                                           "record",  "error",  NULL};
-static const char *const counters_words[] = {
-    [COUNTERS_AUTO] = "auto", [COUNTERS_REQUIRE] = "require", [COUNTERS_OFF] = "off", NULL};
 static const char *const status_words[] = {"ok",          "system", "usage",       "failed",
                                            "unsupported", "device", "interrupted", NULL};
 
-/* Index of the word, or -1. */
-static int word_index(const char *const *words, const char *word)
-{
-    for (int i = 0; word && words[i]; ++i)
-        if (strcmp(words[i], word) == 0)
-            return i;
-    return -1;
-}
-
 struct request request_default(enum request_op op)
 {
-    struct request request = {
+    return (struct request){
         .op = op,
-        .measure = {.warmup = 5, .iterations = 20, .min_time = 0.5, .max_time = 15, .verify = true},
-        .peaks = {.launch = true, .transfer = true, .condition = {true, true}},
+        .measure = measure_default,
+        .peaks = roof_request_all(),
         .prove = true,
-        .seed = 1,
+        .seed = SEED_DEFAULT,
     };
-    memset(request.peaks.memory, true, sizeof request.peaks.memory);
-    memset(request.peaks.compute, true, sizeof request.peaks.compute);
-    return request;
 }
 
-static json_t *names_of_levels(const bool *wanted)
+/* One key of a request: which requests have it, and where its value is in struct request. */
+struct key {
+    const char *name;
+    unsigned ops; /* a bit for each enum request_op */
+    const struct key_type *type;
+    size_t offset, size;
+    int64_t maximum;           /* of an integer */
+    const char *(*word)(int);  /* of words: by index, NULL behind the last */
+    const char *required_text; /* what it must be, should it be missing; NULL: it has a default */
+};
+
+struct key_type {
+    json_t *(*encode)(const struct key *key, const void *value);
+    enum status (*decode)(const struct key *key, const json_t *json, void *value,
+                          struct error *error);
+};
+
+static enum status refuse(const json_t *json, const char *allowed, struct error *error)
 {
+    char *found = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+    error_set(error, STATUS_USAGE, "%.60s; allowed: %s", found ? found : "", allowed);
+    free(found);
+    return STATUS_USAGE;
+}
+
+/* Integers and enums are of type int, int64_t or uint64_t. */
+static json_t *integer_encode(const struct key *key, const void *value)
+{
+    int number;
+    int64_t wide;
+    memcpy(key->size == sizeof number ? (void *)&number : (void *)&wide, value, key->size);
+    return json_integer(key->size == sizeof number ? number : wide);
+}
+
+static void integer_store(const struct key *key, int64_t wide, void *value)
+{
+    int number = (int)wide;
+    memcpy(value, key->size == sizeof number ? (void *)&number : (void *)&wide, key->size);
+}
+
+static enum status integer_decode(const struct key *key, const json_t *json, void *value,
+                                  struct error *error)
+{
+    char allowed[80];
+    int64_t wide = json_integer_value(json);
+    if (json_is_integer(json) && wide >= 0 && wide <= key->maximum) {
+        integer_store(key, wide, value);
+        return STATUS_OK;
+    }
+    snprintf(allowed, sizeof allowed, "a whole number from 0 to %lld", (long long)key->maximum);
+    return refuse(json, allowed, error);
+}
+
+/* All 64 bits are allowed; JSON has them as a signed number. */
+static enum status seed_decode(const struct key *key, const json_t *json, void *value,
+                               struct error *error)
+{
+    if (!json_is_integer(json))
+        return refuse(json, "a whole number", error);
+    integer_store(key, json_integer_value(json), value);
+    return STATUS_OK;
+}
+
+static json_t *number_encode(const struct key *key, const void *value)
+{
+    (void)key;
+    return json_real(*(const double *)value);
+}
+
+static enum status number_decode(const struct key *key, const json_t *json, void *value,
+                                 struct error *error)
+{
+    (void)key;
+    if (!json_is_number(json) || json_number_value(json) < 0)
+        return refuse(json, "a number from 0", error);
+    *(double *)value = json_number_value(json);
+    return STATUS_OK;
+}
+
+static json_t *flag_encode(const struct key *key, const void *value)
+{
+    (void)key;
+    return json_boolean(*(const bool *)value);
+}
+
+static enum status flag_decode(const struct key *key, const json_t *json, void *value,
+                               struct error *error)
+{
+    (void)key;
+    if (!json_is_boolean(json))
+        return refuse(json, "true, false", error);
+    *(bool *)value = json_is_true(json);
+    return STATUS_OK;
+}
+
+static const char *level_word(int i)
+{
+    return i < LEVEL_COUNT ? memory_level_name[i] : NULL;
+}
+
+static const char *precision_word(int i)
+{
+    return i < PRECISION_COUNT ? precision_info[i].name : NULL;
+}
+
+static const char *roof_word(int i)
+{
+    return i < ROOF_KINDS ? roof_kinds[i].name : NULL;
+}
+
+static const char *counters_word(int i)
+{
+    return counters_words[i];
+}
+
+static const char *condition_word(int i)
+{
+    return roof_condition_name[i];
+}
+
+static enum status word_index(const struct key *key, const json_t *json, int *index,
+                              struct error *error)
+{
+    enum { WORDS = ROOF_KINDS + 1 }; /* the longest list */
+    const char *words[WORDS] = {NULL};
+    for (int i = 0; i < WORDS - 1 && key->word(i); ++i)
+        words[i] = key->word(i);
+    if (!json_is_string(json))
+        return refuse(json, "a word, or a list of words", error);
+    return words_parse(words, json_string_value(json), index, error);
+}
+
+static json_t *word_encode(const struct key *key, const void *value)
+{
+    return json_string(key->word(*(const int *)value));
+}
+
+static enum status word_decode(const struct key *key, const json_t *json, void *value,
+                               struct error *error)
+{
+    int index;
+    enum status status = word_index(key, json, &index, error);
+    if (status == STATUS_OK)
+        integer_store(key, index, value);
+    return status;
+}
+
+/* A flag for each word. */
+static json_t *words_encode(const struct key *key, const void *value)
+{
+    const bool *wanted = value;
     json_t *array = json_array();
-    for (int i = 0; i < LEVEL_COUNT; ++i)
+    for (int i = 0; key->word(i); ++i)
         if (wanted[i])
-            json_array_append_new(array, json_string(memory_level_name[i]));
+            json_array_append_new(array, json_string(key->word(i)));
     return array;
 }
 
-static json_t *names_of_precisions(const bool *wanted)
+static enum status words_decode(const struct key *key, const json_t *json, void *value,
+                                struct error *error)
 {
-    json_t *array = json_array();
-    for (int i = 0; i < PRECISION_COUNT; ++i)
-        if (wanted[i])
-            json_array_append_new(array, json_string(precision_info[i].name));
-    return array;
+    bool *wanted = value;
+    int index;
+    if (!json_is_array(json))
+        return refuse(json, "a list of words", error);
+    memset(wanted, false, key->size);
+    for (size_t i = 0; i < json_array_size(json); ++i) {
+        enum status status = word_index(key, json_array_get(json, i), &index, error);
+        if (status)
+            return status;
+        wanted[index] = true;
+    }
+    return STATUS_OK;
 }
 
-static void encode_peaks(const struct request *request, json_t *object)
+static json_t *config_encode(const struct key *key, const void *value)
 {
-    json_object_set_new(object, "memory", names_of_levels(request->peaks.memory));
-    json_object_set_new(object, "compute", names_of_precisions(request->peaks.compute));
-    json_object_set_new(object, "launch", json_boolean(request->peaks.launch));
-    json_object_set_new(object, "transfer", json_boolean(request->peaks.transfer));
-    json_object_set_new(object, "prove", json_boolean(request->prove));
+    char text[WORKLOAD_TEXT];
+    (void)key;
+    config_format(value, text);
+    return json_string(text);
 }
 
-static void encode_roof(const struct request *request, json_t *object)
+static enum status config_decode(const struct key *key, const json_t *json, void *value,
+                                 struct error *error)
 {
-    json_object_set_new(object, "name", json_string(roof_kinds[request->kind].name));
-    json_object_set_new(object, "condition", json_string(roof_condition_name[request->condition]));
-    json_object_set_new(object, "start", json_real(request->start));
+    (void)key;
+    if (!json_is_string(json))
+        return refuse(json, "a configuration, e.g. \"conv2d batch=16\"", error);
+    return config_parse(json_string_value(json), value, error);
 }
 
-static void encode_measure(const struct request *request, json_t *object)
+static const struct key_type integer = {integer_encode, integer_decode};
+static const struct key_type seed = {integer_encode, seed_decode};
+static const struct key_type number = {number_encode, number_decode};
+static const struct key_type flag = {flag_encode, flag_decode};
+static const struct key_type word = {word_encode, word_decode};
+static const struct key_type words = {words_encode, words_decode};
+static const struct key_type configuration = {config_encode, config_decode};
+
+enum {
+    DESCRIBE = 1 << REQUEST_DESCRIBE,
+    TUNE = 1 << REQUEST_TUNE | 1 << REQUEST_ROOFS,
+    ROOF = 1 << REQUEST_ROOF,
+    MEASURE = 1 << REQUEST_MEASURE
+};
+
+#define AT(member) offsetof(struct request, member), sizeof(((struct request *)0)->member)
+/* clang-format off */
+static const struct key keys[] = {
+    {"index", DESCRIBE, &integer, AT(index), INT_MAX, NULL, NULL},
+    {"memory", TUNE, &words, AT(peaks.memory), 0, level_word, NULL},
+    {"compute", TUNE, &words, AT(peaks.compute), 0, precision_word, NULL},
+    {"launch", TUNE, &flag, AT(peaks.launch), 0, NULL, NULL},
+    {"transfer", TUNE, &flag, AT(peaks.transfer), 0, NULL, NULL},
+    {"prove", TUNE, &flag, AT(prove), 0, NULL, NULL},
+    {"name", ROOF, &word, AT(kind), 0, roof_word, "the \"name\" of a roof, e.g. \"dram read\""},
+    {"condition", ROOF, &word, AT(condition), 0, condition_word, NULL},
+    {"start", ROOF, &number, AT(start), 0, NULL, NULL},
+    {"configuration", MEASURE, &configuration, AT(config), 0, NULL,
+     "\"configuration\", e.g. \"conv2d batch=16\""},
+    {"seed", MEASURE, &seed, AT(seed), 0, NULL, NULL},
+    {"warmup", MEASURE, &integer, AT(measure.warmup), WARMUP_MAX, NULL, NULL},
+    {"iterations", MEASURE, &integer, AT(measure.iterations), ITERATIONS_MAX, NULL, NULL},
+    {"stop", MEASURE, &number, AT(measure.stop), 0, NULL, NULL},
+    {"min_time", MEASURE, &number, AT(measure.min_time), 0, NULL, NULL},
+    {"max_time", MEASURE, &number, AT(measure.max_time), 0, NULL, NULL},
+    {"counters", DESCRIBE | MEASURE, &word, AT(measure.counters), 0, counters_word, NULL},
+    {"kernels", MEASURE, &flag, AT(measure.kernels), 0, NULL, NULL},
+    {"verify", MEASURE, &flag, AT(measure.verify), 0, NULL, NULL},
+};
+/* clang-format on */
+enum { KEYS = sizeof keys / sizeof *keys };
+
+static bool key_belongs(const struct key *key, enum request_op op)
 {
-    const struct measure_settings *m = &request->measure;
-    json_object_set_new(object, "configuration", json_string(request->configuration));
-    json_object_set_new(object, "seed", json_integer((json_int_t)request->seed));
-    json_object_set_new(object, "warmup", json_integer(m->warmup));
-    json_object_set_new(object, "iterations", json_integer(m->iterations));
-    json_object_set_new(object, "stop", json_real(m->stop));
-    json_object_set_new(object, "min_time", json_real(m->min_time));
-    json_object_set_new(object, "max_time", json_real(m->max_time));
-    json_object_set_new(object, "counters", json_string(counters_words[m->counters]));
-    json_object_set_new(object, "kernels", json_boolean(m->kernels));
-    json_object_set_new(object, "verify", json_boolean(m->verify));
+    return key->ops >> op & 1;
 }
 
 /* Consumes the object. */
@@ -96,116 +276,18 @@ char *request_encode(const struct request *request)
 {
     json_t *object = json_object();
     json_object_set_new(object, "op", json_string(op_words[request->op]));
-    if (request->op == REQUEST_DESCRIBE) {
-        json_object_set_new(object, "index", json_integer(request->index));
-        json_object_set_new(object, "counters",
-                            json_string(counters_words[request->measure.counters]));
-    }
-    if (request->op == REQUEST_TUNE || request->op == REQUEST_ROOFS)
-        encode_peaks(request, object);
-    if (request->op == REQUEST_ROOF)
-        encode_roof(request, object);
-    if (request->op == REQUEST_MEASURE)
-        encode_measure(request, object);
+    for (const struct key *key = keys; key < keys + KEYS; ++key)
+        if (key_belongs(key, request->op))
+            json_object_set_new(object, key->name,
+                                key->type->encode(key, (const char *)request + key->offset));
     return dump(object);
 }
 
-static bool listed(const json_t *array, const char *name)
+/* What is in it may be anything, and ends on a terminal. */
+static void make_printable(struct error *error)
 {
-    for (size_t i = 0; i < json_array_size(array); ++i) {
-        const char *item = json_string_value(json_array_get(array, i));
-        if (item && strcmp(item, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void decode_flag(const json_t *object, const char *name, bool *flag)
-{
-    const json_t *value = json_object_get(object, name);
-    if (json_is_boolean(value))
-        *flag = json_is_true(value);
-}
-
-static void decode_peaks(const json_t *object, struct request *request)
-{
-    struct roof_request *peaks = &request->peaks;
-    const json_t *memory = json_object_get(object, "memory");
-    const json_t *compute = json_object_get(object, "compute");
-    for (int i = 0; memory && i < LEVEL_COUNT; ++i)
-        peaks->memory[i] = listed(memory, memory_level_name[i]);
-    for (int i = 0; compute && i < PRECISION_COUNT; ++i)
-        peaks->compute[i] = listed(compute, precision_info[i].name);
-    decode_flag(object, "launch", &peaks->launch);
-    decode_flag(object, "transfer", &peaks->transfer);
-    decode_flag(object, "prove", &request->prove);
-}
-
-static void decode_number(const json_t *object, const char *name, double *value)
-{
-    const json_t *number = json_object_get(object, name);
-    if (json_is_number(number))
-        *value = json_number_value(number);
-}
-
-static void decode_integer(const json_t *object, const char *name, int *value)
-{
-    const json_t *number = json_object_get(object, name);
-    if (json_is_integer(number))
-        *value = (int)json_integer_value(number);
-}
-
-static void decode_measure(const json_t *object, struct request *request)
-{
-    struct measure_settings *m = &request->measure;
-    const json_t *seed = json_object_get(object, "seed");
-    decode_integer(object, "warmup", &m->warmup);
-    decode_integer(object, "iterations", &m->iterations);
-    decode_number(object, "stop", &m->stop);
-    decode_number(object, "min_time", &m->min_time);
-    decode_number(object, "max_time", &m->max_time);
-    int counters =
-        word_index(counters_words, json_string_value(json_object_get(object, "counters")));
-    if (counters >= 0)
-        m->counters = (enum counters_choice)counters;
-    decode_flag(object, "kernels", &m->kernels);
-    decode_flag(object, "verify", &m->verify);
-    if (seed)
-        request->seed = (uint64_t)json_integer_value(seed);
-}
-
-static enum status decode_configuration(const json_t *object, struct request *request,
-                                        struct error *error)
-{
-    const char *configuration = json_string_value(json_object_get(object, "configuration"));
-    if (!configuration || strlen(configuration) >= WORKLOAD_TEXT)
-        return error_set(error, STATUS_USAGE,
-                         "op measure needs \"configuration\", e.g. \"conv2d batch=16\"");
-    strcpy(request->configuration, configuration);
-    return STATUS_OK;
-}
-
-static enum status decode_roof(const json_t *object, struct request *request, struct error *error)
-{
-    const char *name = json_string_value(json_object_get(object, "name"));
-    const char *condition = json_string_value(json_object_get(object, "condition"));
-    int word = word_index(roof_condition_name, condition);
-    request->kind = name ? roof_kind_find(name) : -1;
-    if (request->kind < 0)
-        return error_set(error, STATUS_USAGE,
-                         "op roof needs the \"name\" of a roof, e.g. \"dram read\"");
-    request->condition = word < 0 ? ROOF_ALONE : (enum roof_condition)word;
-    decode_number(object, "start", &request->start);
-    return STATUS_OK;
-}
-
-static json_t *names_of_roofs(const bool *found)
-{
-    json_t *array = json_array();
-    for (int i = 0; i < ROOF_KINDS; ++i)
-        if (found[i])
-            json_array_append_new(array, json_string(roof_kinds[i].name));
-    return array;
+    for (char *c = error->text; *c; ++c)
+        *c = isprint((unsigned char)*c) ? *c : '?';
 }
 
 static enum status load(const char *line, json_t **object, struct error *error)
@@ -219,38 +301,84 @@ static enum status load(const char *line, json_t **object, struct error *error)
     json_decref(loaded);
     error_set(error, STATUS_SYSTEM, "not a JSON object (%s): '%.200s'",
               loaded ? "another type" : where.text, line);
-    for (char *c = error->text; *c; ++c) /* it may be anything, and ends on a terminal */
-        *c = isprint((unsigned char)*c) ? *c : '?';
+    make_printable(error);
     return STATUS_SYSTEM;
+}
+
+static enum status decode_op(const json_t *object, enum request_op *op, struct error *error)
+{
+    char hint[WORDS_HINT];
+    const char *text = json_string_value(json_object_get(object, "op"));
+    int found = words_find(op_words, text ? text : "");
+    if (found < 0) {
+        words_hint(op_words, text ? text : "", hint);
+        return error_set(error, STATUS_USAGE, "unknown op '%.60s'%s", text ? text : "", hint);
+    }
+    *op = (enum request_op)found;
+    return STATUS_OK;
+}
+
+static enum status check_keys(json_t *object, enum request_op op, struct error *error)
+{
+    const char *names[KEYS + 2] = {"op"}, *name;
+    size_t count = 1;
+    json_t *unused;
+    char hint[WORDS_HINT];
+    for (const struct key *key = keys; key < keys + KEYS; ++key)
+        if (key_belongs(key, op))
+            names[count++] = key->name;
+    json_object_foreach(object, name, unused) if (words_find(names, name) < 0)
+    {
+        words_hint(names, name, hint);
+        return error_set(error, STATUS_USAGE, "op %s has no key '%.60s'%s", op_words[op], name,
+                         hint);
+    }
+    return STATUS_OK;
+}
+
+static enum status decode_key(const json_t *object, const struct key *key, struct request *request,
+                              struct error *error)
+{
+    const json_t *json = json_object_get(object, key->name);
+    if (!json)
+        return key->required_text ? error_set(error, STATUS_USAGE, "op %s needs %s",
+                                              op_words[request->op], key->required_text)
+                                  : STATUS_OK;
+    enum status status = key->type->decode(key, json, (char *)request + key->offset, error);
+    if (status)
+        error_prefix(error, "%s", key->name);
+    return status;
 }
 
 enum status request_decode(const char *line, struct request *request, struct error *error)
 {
     json_t *object;
+    enum request_op op = REQUEST_DEVICES;
     enum status status = load(line, &object, error);
     if (status)
         return status;
-    const char *word = json_string_value(json_object_get(object, "op"));
-    int op = word_index(op_words, word);
-    if (op < 0) {
-        status =
-            error_set(error, STATUS_USAGE,
-                      "unknown op '%s'; allowed: devices, describe, tune, roof, release, roofs, "
-                      "measure",
-                      word ? word : "");
-        json_decref(object);
-        return status;
-    }
-    *request = request_default((enum request_op)op);
-    request->index = json_integer_value(json_object_get(object, "index"));
-    decode_peaks(object, request);
-    decode_measure(object, request);
-    if (op == REQUEST_MEASURE)
-        status = decode_configuration(object, request, error);
-    if (op == REQUEST_ROOF)
-        status = decode_roof(object, request, error);
+    status = decode_op(object, &op, error);
+    struct request decoded = request_default(op);
+    if (status == STATUS_OK)
+        status = check_keys(object, op, error);
+    for (const struct key *key = keys; key < keys + KEYS && status == STATUS_OK; ++key)
+        if (key_belongs(key, op))
+            status = decode_key(object, key, &decoded, error);
     json_decref(object);
+    if (status)
+        make_printable(error);
+    else
+        *request = decoded;
     return status;
+}
+
+static json_t *names_of_roofs(const bool *found)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < ROOF_KINDS; ++i)
+        if (found[i])
+            json_array_append_new(array, json_string(roof_kinds[i].name));
+    return array;
 }
 
 void reply_init(struct reply *reply)
@@ -263,6 +391,7 @@ void reply_init(struct reply *reply)
 
 void reply_clear(struct reply *reply)
 {
+    json_decref(reply->record_json);
     record_clear(&reply->record);
     reply_init(reply);
 }
@@ -288,20 +417,69 @@ char *reply_encode(const struct reply *reply)
     return dump(object);
 }
 
-static void decode_found(const json_t *object, bool *found)
+static bool listed(const json_t *array, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(array); ++i) {
+        const char *item = json_string_value(json_array_get(array, i));
+        if (item && strcmp(item, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static enum status decode_count(const json_t *object, struct reply *reply, struct error *error)
+{
+    const json_t *count = json_object_get(object, "count");
+    reply->count = json_integer_value(count);
+    return json_is_integer(count)
+               ? STATUS_OK
+               : error_set(error, STATUS_SYSTEM, "a reply with devices, but no count of them");
+}
+
+static enum status decode_found(const json_t *object, struct reply *reply, struct error *error)
 {
     const json_t *roofs = json_object_get(object, "roofs");
     for (int i = 0; i < ROOF_KINDS; ++i)
-        found[i] = listed(roofs, roof_kinds[i].name);
+        reply->found[i] = listed(roofs, roof_kinds[i].name);
+    return json_is_array(roofs) ? STATUS_OK
+                                : error_set(error, STATUS_SYSTEM, "a reply without its roofs");
+}
+
+static enum status decode_record(const json_t *object, struct reply *reply, struct error *error)
+{
+    json_t *record = json_object_get(object, "record");
+    enum status status = record_decode(record, &reply->record, error);
+    if (status == STATUS_OK)
+        reply->record_json = json_incref(record);
+    return status;
 }
 
 static enum status decode_error(const json_t *object, struct reply *reply)
 {
-    int status = word_index(status_words, json_string_value(json_object_get(object, "status")));
+    const char *word_of_status = json_string_value(json_object_get(object, "status"));
     const char *text = json_string_value(json_object_get(object, "text"));
+    int status = words_find(status_words, word_of_status ? word_of_status : "");
     reply->status = status > 0 ? (enum status)status : STATUS_SYSTEM;
     error_set(&reply->error, reply->status, "%s", text && *text ? text : "no reason given");
     return STATUS_OK;
+}
+
+static enum status decode_body(const json_t *object, struct reply *reply, struct error *error)
+{
+    switch (reply->kind) {
+    case REPLY_DEVICES:
+        return decode_count(object, reply, error);
+    case REPLY_DEVICE:
+        return device_decode(json_object_get(object, "device"), &reply->device, error);
+    case REPLY_ROOFS:
+        return decode_found(object, reply, error);
+    case REPLY_ROOF:
+        return fields_decode(roof_fields, json_object_get(object, "roof"), &reply->roof, error);
+    case REPLY_RECORD:
+        return decode_record(object, reply, error);
+    default:
+        return decode_error(object, reply);
+    }
 }
 
 enum status reply_decode(const char *line, struct reply *reply, struct error *error)
@@ -310,22 +488,15 @@ enum status reply_decode(const char *line, struct reply *reply, struct error *er
     enum status status = load(line, &object, error);
     if (status)
         return status;
-    int kind = word_index(reply_words, json_string_value(json_object_get(object, "reply")));
+    const char *text = json_string_value(json_object_get(object, "reply"));
+    int kind = words_find(reply_words, text ? text : "");
     reply_clear(reply);
-    reply->kind = (enum reply_kind)kind;
-    reply->count = json_integer_value(json_object_get(object, "count"));
-    if (kind < 0)
+    if (kind < 0) {
         status = error_set(error, STATUS_SYSTEM, "unknown reply '%.200s'", line);
-    else if (kind == REPLY_DEVICE)
-        status = device_decode(json_object_get(object, "device"), &reply->device, error);
-    else if (kind == REPLY_ROOFS)
-        decode_found(object, reply->found);
-    else if (kind == REPLY_ROOF)
-        status = fields_decode(roof_fields, json_object_get(object, "roof"), &reply->roof, error);
-    else if (kind == REPLY_RECORD)
-        status = record_decode(json_object_get(object, "record"), &reply->record, error);
-    else if (kind == REPLY_ERROR)
-        status = decode_error(object, reply);
+    } else {
+        reply->kind = (enum reply_kind)kind;
+        status = decode_body(object, reply, error);
+    }
     json_decref(object);
     return status;
 }

@@ -111,6 +111,15 @@ int roof_kind_find(const char *name)
     return -1;
 }
 
+struct roof_request roof_request_all(void)
+{
+    struct roof_request all = {.launch = true, .transfer = true};
+    memset(all.memory, true, sizeof all.memory);
+    memset(all.compute, true, sizeof all.compute);
+    memset(all.condition, true, sizeof all.condition);
+    return all;
+}
+
 bool roof_requested(const struct roof_request *request, int id)
 {
     return *(const bool *)((const char *)request + roof_kinds[id].requested_by);

@@ -106,6 +106,7 @@ extern const struct roof_kind roof_kinds[ROOF_KINDS]; /* by enum roof_id */
 const char *roof_kind_name(int64_t id); /* NULL: there is no such id */
 int roof_kind_find(const char *name);   /* enum roof_id, or -1 */
 
+struct roof_request roof_request_all(void); /* everything: the default */
 bool roof_requested(const struct roof_request *request, int id);
 
 #ifdef __cplusplus

@@ -173,7 +173,7 @@ static void hand_out(struct coordinator *coordinator, int rank)
     struct request request = request_default(REQUEST_MEASURE);
     request.measure = coordinator->manifest->measure;
     request.seed = coordinator->manifest->sweep.seed;
-    config_format(&coordinator->plan->items[state->item].config, request.configuration);
+    request.config = coordinator->plan->items[state->item].config;
     char *line = request_encode(&request);
     state->state = RANK_BUSY;
     if (!line || mailbox_send(coordinator->mailbox, rank, LETTER_WORK, line, &error))

@@ -280,13 +280,11 @@ static void deliver(struct executor *executor, struct record *record)
 static void deliver_failure(struct executor *executor, const char *why)
 {
     struct request request;
-    struct config config;
     struct record record;
     struct error error;
     record_init(&record);
-    if (request_decode(executor->request, &request, &error) == STATUS_OK &&
-        config_parse(request.configuration, &config, &error) == STATUS_OK)
-        record_set_config(&record, &config);
+    if (request_decode(executor->request, &request, &error) == STATUS_OK)
+        record_set_config(&record, &request.config);
     record.status = RECORD_FAILED;
     record.start_time = clock_epoch();
     snprintf(record.error, sizeof record.error, "%s", why);
@@ -396,8 +394,11 @@ static bool is_requested(const struct executor *executor, const struct record *r
 {
     struct request request;
     struct error error;
-    return request_decode(executor->request, &request, &error) == STATUS_OK &&
-           strcmp(request.configuration, record->configuration) == 0;
+    char text[WORKLOAD_TEXT];
+    if (request_decode(executor->request, &request, &error))
+        return false;
+    config_format(&request.config, text);
+    return strcmp(text, record->configuration) == 0;
 }
 
 static void handle_record(struct executor *executor, struct reply *reply)

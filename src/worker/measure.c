@@ -177,14 +177,12 @@ enum status measure_config(const struct device_ops *device, struct device_state 
                            const struct request *request, struct record *record,
                            struct error *error)
 {
-    struct run run = {.device = device, .state = state, .request = request};
+    struct run run = {
+        .device = device, .state = state, .request = request, .config = request->config};
     double start = clock_monotonic();
     record->start_time = clock_epoch();
-    enum status status = config_parse(request->configuration, &run.config, error);
-    if (status)
-        return status;
     record_set_config(record, &run.config);
-    status = config_check(&run.config, error);
+    enum status status = config_check(&run.config, error);
     if (status == STATUS_OK) {
         run.cold = strcmp(config_word(&run.config, "cache"), "cold") == 0;
         status = device->prepare(state, &run.config, request->seed, &run.work, record, error);

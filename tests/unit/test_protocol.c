@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ static void request_round_trips(void **state)
     (void)state;
     struct request copy, request = request_default(REQUEST_MEASURE);
     struct error error;
-    strcpy(request.configuration, "lstm batch=3");
+    assert_int_equal(config_parse("lstm batch=3", &request.config, &error), STATUS_OK);
     request.measure = (struct measure_settings){.warmup = 2,
                                                 .stop = 0.005,
                                                 .min_time = 1,
@@ -30,7 +31,7 @@ static void request_round_trips(void **state)
     assert_int_equal(request_decode(line, &copy, &error), STATUS_OK);
     free(line);
     assert_int_equal(copy.op, REQUEST_MEASURE);
-    assert_string_equal(copy.configuration, "lstm batch=3");
+    assert_memory_equal(&copy.config, &request.config, sizeof copy.config);
     assert_int_equal(copy.measure.warmup, 2);
     assert_int_equal(copy.measure.iterations, 0);
     assert_true(copy.measure.stop == 0.005 && copy.measure.min_time == 1);
@@ -144,6 +145,115 @@ static void nonsense_is_refused(void **state)
     }
 }
 
+/* Each would measure something else if it were passed over. */
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *key, *allowed;
+    } rows[] = {
+        {"{'op':'roof','name':'dram read','condition':'togther'}", "condition: 'togther'",
+         "did you mean 'together'? allowed: alone, together"},
+        {"{'op':'roof','name':'dram read','conditon':'alone'}", "no key 'conditon'",
+         "did you mean 'condition'? allowed: op, name, condition, start"},
+        {"{'op':'roof','name':'dram raed'}", "name: 'dram raed'", "did you mean 'dram read'?"},
+        {"{'op':'roof','name':7}", "name: 7", "a word"},
+        {"{'op':'roof'}", "op roof needs the \"name\"", "dram read"},
+        {"{'op':'roof','name':'dram read','start':'now'}", "start: \"now\"", "a number from 0"},
+        {"{'op':'tune','memory':['dram','l4']}", "memory: 'l4'", "allowed: dram, l3, l2, l1"},
+        {"{'op':'tune','memory':'dram'}", "memory: \"dram\"", "a list of words"},
+        {"{'op':'roofs','compute':['fp32',5]}", "compute: 5", "a word"},
+        {"{'op':'tune','prove':1}", "prove: 1", "true, false"},
+        {"{'op':'tune','iterations':20}", "no key 'iterations'", "allowed: op, memory"},
+        {"{'op':'devices','index':0}", "no key 'index'", "allowed: op"},
+        {"{'op':'describe','counters':'of'}", "counters: 'of'", "allowed: auto, require, off"},
+        {"{'op':'describe','index':-1}", "index: -1", "a whole number from 0"},
+        {"{'op':'describe','index':0.5}", "index: 0.5", "a whole number from 0"},
+        {"{'op':'measure','configuration':'conv2d','iterations':'20'}", "iterations: \"20\"",
+         "a whole number from 0 to 1000000"},
+        {"{'op':'measure','configuration':'conv2d','warmup':99999999999}", "warmup: 99999999999",
+         "to 1000000"},
+        {"{'op':'measure','configuration':'conv2d','seed':1.5}", "seed: 1.5", "a whole number"},
+        {"{'op':'measure','configuration':'conv2d','verify':'yes'}", "verify: \"yes\"",
+         "true, false"},
+        {"{'op':'measure','configuration':'conv2d','stop':-0.1}", "stop: -0.1", "a number from 0"},
+        {"{'op':'measure','configuration':'conv2d bach=16'}", "configuration: 'bach'",
+         "no parameter of conv2d"},
+        {"{'op':'measure','configuration':null}", "configuration: null", "conv2d batch=16"},
+        {"{'op':'measur','configuration':'conv2d'}", "unknown op 'measur'", "mean 'measure'?"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct request request = request_default(REQUEST_DEVICES), before = request;
+        struct error error = {""};
+        char line[200];
+        snprintf(line, sizeof line, "%s", rows[i].line);
+        for (char *c = line; *c; ++c)
+            *c = *c == '\'' ? '"' : *c;
+        assert_int_equal(request_decode(line, &request, &error), STATUS_USAGE);
+        if (!strstr(error.text, rows[i].key) || !strstr(error.text, rows[i].allowed))
+            fail_msg("%s: '%s' does not say '%s' and '%s'", line, error.text, rows[i].key,
+                     rows[i].allowed);
+        assert_memory_equal(&request, &before, sizeof before);
+    }
+}
+
+/* Every request in full passes its own table: no key is written that is not read. */
+static void every_request_is_read_again(void **state)
+{
+    (void)state;
+    for (int op = REQUEST_DEVICES; op <= REQUEST_MEASURE; ++op) {
+        struct request copy, request = request_default((enum request_op)op);
+        struct error error;
+        assert_int_equal(config_parse("conv2d batch=3", &request.config, &error), STATUS_OK);
+        request.kind = roof_kind_find("launch gap");
+        char *line = request_encode(&request);
+        if (request_decode(line, &copy, &error))
+            fail_msg("%s: %s", line, error.text);
+        char *again = request_encode(&copy);
+        assert_string_equal(line, again);
+        free(again);
+        free(line);
+    }
+}
+
+static void wrong_replies_are_refused(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"{\"reply\":\"tale\"}",
+                                        "{\"reply\":5}",
+                                        "{}",
+                                        "{\"reply\":\"devices\"}",
+                                        "{\"reply\":\"devices\",\"count\":\"8\"}",
+                                        "{\"reply\":\"roofs\",\"roofs\":true}",
+                                        "{\"reply\":\"record\",\"record\":{}}",
+                                        "{\"reply\":\"roof\",\"roof\":{\"bandwidth\":\"much\"}}"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i) {
+        struct reply reply;
+        struct error error = {""};
+        reply_init(&reply);
+        assert_int_equal(reply_decode(lines[i], &reply, &error), STATUS_SYSTEM);
+        assert_true(error.text[0]);
+        reply_clear(&reply);
+    }
+}
+
+/* A newer worker may say more: what is not known is passed on, not lost and not refused. */
+static void a_record_is_kept_as_it_came(void **state)
+{
+    (void)state;
+    struct reply reply;
+    struct error error;
+    reply_init(&reply);
+    assert_int_equal(
+        reply_decode("{\"reply\":\"record\",\"record\":{\"status\":\"measured\",\"mood\":7}}",
+                     &reply, &error),
+        STATUS_OK);
+    assert_int_equal(reply.record.status, RECORD_MEASURED);
+    assert_int_equal(json_integer_value(json_object_get(reply.record_json, "mood")), 7);
+    reply_clear(&reply);
+    assert_null(reply.record_json);
+}
+
 static void replies_round_trip(void **state)
 {
     (void)state;
@@ -188,7 +298,9 @@ int main(void)
         cmocka_unit_test(request_round_trips),          cmocka_unit_test(roofs_round_trip),
         cmocka_unit_test(release_round_trips),          cmocka_unit_test(roof_round_trips),
         cmocka_unit_test(short_requests_take_defaults), cmocka_unit_test(nonsense_is_refused),
-        cmocka_unit_test(replies_round_trip),
+        cmocka_unit_test(replies_round_trip),           cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(every_request_is_read_again),  cmocka_unit_test(wrong_replies_are_refused),
+        cmocka_unit_test(a_record_is_kept_as_it_came),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
