@@ -338,7 +338,7 @@ void plan_print(const struct plan *plan, FILE *stream)
         return;
     }
     int label_width = (int)strlen("label");
-    size_t skipped = 0;
+    size_t skipped = 0, unknown = 0;
     for (size_t i = 0; i < plan->count; ++i) {
         int width = (int)strlen(plan->items[i].label);
         label_width = width > label_width ? width : label_width;
@@ -346,9 +346,14 @@ void plan_print(const struct plan *plan, FILE *stream)
     fprintf(stream, "%-12s  %11s  %9s  %9s  %-*s  %s\n", "hash", "FLOPs", "bytes", "memory",
             label_width, "label", "configuration");
     for (size_t i = 0; i < plan->count; ++i)
-        skipped += !item_print(&plan->items[i], label_width, stream);
+        if (item_print(&plan->items[i], label_width, stream))
+            unknown += isnan(plan->items[i].cost.flops) && isnan(plan->items[i].cost.bytes);
+        else
+            ++skipped;
     fprintf(stream,
             "configurations: %zu (%zu cannot exist and will be skipped), excluded: %zu, "
             "repetitions merged: %zu\n",
             plan->count, skipped, plan->excluded, plan->merged);
+    if (unknown > 0)
+        fprintf(stream, "without a modelled cost: %zu; they are measured first\n", unknown);
 }

@@ -14,8 +14,9 @@
 struct plan_item {
     struct config config;
     char hash[CONFIG_HASH_TEXT];
-    char *label;      /* of all sections that ask for it, separated by a space; owned by the plan */
-    struct cost cost; /* 0 where the configuration cannot exist */
+    char *label; /* of all sections that ask for it, separated by a space; owned by the plan */
+    struct cost
+        cost; /* 0 where the configuration cannot exist, NaN where the workload has no model */
 };
 
 struct plan {
@@ -31,7 +32,7 @@ enum status plan_create(const struct manifest *manifest, struct plan **plan, str
 void plan_destroy(struct plan *plan); /* takes NULL */
 
 /* The text of --dry-run: a line for each item with hash, modelled FLOPs, bytes and memory, and the
- * reason where it cannot exist; then the counts. */
+ * reason where it cannot exist; then the counts. A cost that is not modelled is "-". */
 void plan_print(const struct plan *plan, FILE *stream);
 
 #endif

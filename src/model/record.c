@@ -14,7 +14,7 @@ const struct field record_fields[] = {
     R(label, FIELD_TEXT, "1", "labels of the manifest sections that ask for it"),
     R(device_key, FIELD_TEXT, "1", "device that it was measured on"),
     FIELD_OF_FLAGS(struct record, status, record_status_name, "outcome"),
-    R(error, FIELD_TEXT, "1", "reason why it was skipped or failed"),
+    R(error, FIELD_TEXT, "1", "reason why it was skipped or failed, or not verified"),
     R(attempts, FIELD_INTEGER, "1", "attempts made"),
     R(start_time, FIELD_DOUBLE, "seconds since 1970-01-01T00:00:00Z", "start of the last attempt"),
     R(wall_time, FIELD_DOUBLE, "s", "wall time of everything done for this configuration"),

@@ -36,8 +36,8 @@ struct record {
     char label[1024];     /* labels of all sections that ask for it, separated by a space */
     char device_key[128]; /* struct device.key of the device that it was measured on */
     /* outcome */
-    int64_t status; /* enum record_status */
-    char error[2048];
+    int64_t status;   /* enum record_status */
+    char error[2048]; /* why it was skipped or failed; of a measured row, why it was not verified */
     int64_t attempts;
     double start_time; /* s since 1970-01-01T00:00:00Z */
     double wall_time;  /* s, everything done for this configuration */
@@ -60,7 +60,7 @@ struct record {
     int64_t launches; /* kernels in one iteration */
     double busy_time; /* s, sum of the kernels' times in one iteration */
     /* cost */
-    double flops_model, bytes_model; /* struct cost of one iteration */
+    double flops_model, bytes_model; /* struct cost of one iteration; missing without a model */
     double footprint;                /* byte, struct cost.memory */
     double flops_counted;            /* hardware counters; missing where there are none */
     double bytes_counted[LEVEL_COUNT];
@@ -79,7 +79,7 @@ struct record {
     /* verification */
     double verify_error;     /* ||out - ref|| / ||ref|| over the compared elements */
     double verify_tolerance; /* largest error taken as right */
-    int64_t verify_elements; /* compared; missing with verify = no */
+    int64_t verify_elements; /* compared; missing where nothing was compared */
 
     /* Ragged and per-sample parts; owned, freed by record_clear. */
     double *sample; /* [sample_count] s, the first RECORD_SAMPLES_MAX at most */

@@ -1,10 +1,12 @@
 #include "model/workload.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
 #include "base/units.h"
+#include "model/products.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
@@ -161,10 +163,37 @@ struct config config_default(const struct workload *workload)
     return config;
 }
 
-const char *config_word(const struct config *config, const char *parameter)
+int workload_role(const struct workload *workload, enum parameter_role role)
 {
-    int i = workload_parameter(config->workload, parameter);
+    for (size_t i = 0; i < workload->count; ++i)
+        if (workload->parameters[i].role == role)
+            return (int)i;
+    return -1;
+}
+
+const char *config_word(const struct config *config, enum parameter_role role)
+{
+    int i = workload_role(config->workload, role);
     return i < 0 ? NULL : config->workload->parameters[i].words[config->values[i].first];
+}
+
+bool config_cold(const struct config *config)
+{
+    int i = workload_role(config->workload, ROLE_CACHE);
+    return i >= 0 && config->values[i].first != 0;
+}
+
+enum precision config_precision(const struct config *config)
+{
+    int i = workload_role(config->workload, ROLE_PRECISION);
+    return i < 0 ? PRECISION_COUNT : (enum precision)config->values[i].first;
+}
+
+struct fill config_fill(const struct config *config, uint64_t seed, enum tensor tensor)
+{
+    const struct workload *workload = config->workload;
+    int exponent = workload->exponent ? workload->exponent(config, tensor) : 0;
+    return fill_make(seed, tensor, precision_info[config_precision(config)].significand, exponent);
 }
 
 void config_format(const struct config *config, char text[WORKLOAD_TEXT])
@@ -234,15 +263,18 @@ enum status config_check(const struct config *config, struct error *error)
 
 struct cost config_cost(const struct config *config)
 {
-    return config->workload->cost(config);
+    static const struct cost unknown = {NAN, NAN, NAN};
+    return config->workload->cost ? config->workload->cost(config) : unknown;
+}
+
+void config_products(const struct config *config, struct products *products)
+{
+    *products = (struct products){.inside = 1.0};
+    if (config->workload->products)
+        config->workload->products(config, products);
 }
 
 struct value config_value(const struct config *config, const char *parameter)
 {
     return config->values[workload_parameter(config->workload, parameter)];
-}
-
-enum precision config_precision(const struct config *config)
-{
-    return (enum precision)config_value(config, "precision").first;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "model/fill.h"
 
 enum precision {
     PRECISION_FP64,
@@ -44,6 +45,16 @@ enum parameter_kind {
 };
 enum { PADDING_SAME = -1, PADDING_VALID = -2 };
 
+/* Parameters that several workloads have, and that others ask for. */
+enum parameter_role {
+    ROLE_NONE,
+    ROLE_CACHE,          /* words: workload_caches */
+    ROLE_PRECISION,      /* words: workload_precisions */
+    ROLE_PASS,           /* what is computed, forward or backward */
+    ROLE_IMPLEMENTATION, /* the first word is "auto": the device's best library */
+    ROLE_ALGORITHM       /* the first word is "auto": the library's choice */
+};
+
 struct parameter {
     const char *name;
     enum parameter_kind kind;
@@ -52,6 +63,7 @@ struct parameter {
     const char *const *words; /* NULL-terminated; of PARAMETER_WORD */
     const char *initial;      /* default, as one would write it */
     const char *help;         /* one line for --list, unit included */
+    enum parameter_role role;
 };
 
 struct value {
@@ -61,8 +73,12 @@ struct value {
 enum { WORKLOAD_PARAMETERS_MAX = 20, WORKLOAD_VALUE_TEXT = 32, WORKLOAD_TEXT = 512 };
 
 struct config;
+struct products;          /* model/products.h */
+struct reference_request; /* model/reference.h */
+struct expectation;
 
-/* Modelled cost of one iteration; the formulas and what they count stand in workloads/. */
+/* Modelled cost of one iteration; the formulas and what they count stand in workloads/. A member is
+ * NaN where there is no model. */
 struct cost {
     double flops; /* floating-point operations; a multiply-add is 2 */
     double bytes; /* compulsory traffic: each input read once, each output written once */
@@ -77,7 +93,17 @@ struct workload {
     const char *const *implementations; /* "NAME: what it is", NULL-terminated, for --list */
     /* See config_check; NULL if every configuration can exist. */
     enum status (*check)(const struct config *config, struct error *error);
+    /* NULL: nothing is modelled. Then such configurations are handed out first, and their rows have
+     * counted FLOPs and bytes or none. */
     struct cost (*cost)(const struct config *config);
+    /* An input's values are uniform in [-2^e, 2^e); this is e. NULL: 0 for all inputs. */
+    int (*exponent)(const struct config *config, enum tensor tensor);
+    /* Makes what the results must be, owned by the caller also on failure. NULL: results are not
+     * verified, and their rows say so. */
+    enum status (*reference)(const struct reference_request *request,
+                             struct expectation *expectation, struct error *error);
+    /* Sets *products, which is zero but for inside = 1. NULL: it has no matrix products. */
+    void (*products)(const struct config *config, struct products *products);
 };
 
 /* A workload with one value for each parameter. Plain data; copy it freely. */
@@ -102,23 +128,40 @@ void parameter_format(const struct parameter *parameter, struct value value,
  * struct workload. */
 #define WORKLOAD_INTEGER(name, maximum, initial, help)                                             \
     {                                                                                              \
-        name, PARAMETER_INTEGER, false, 1, maximum, NULL, initial, help                            \
+        name, PARAMETER_INTEGER, false, 1, maximum, NULL, initial, help, ROLE_NONE                 \
+    }
+#define WORKLOAD_WORDS(name, words, initial, help, role)                                           \
+    {                                                                                              \
+        name, PARAMETER_WORD, true, 0, 0, words, initial, help, role                               \
     }
 #define WORKLOAD_SERIES(name, words, initial, help)                                                \
-    {                                                                                              \
-        name, PARAMETER_WORD, true, 0, 0, words, initial, help                                     \
-    }
+    WORKLOAD_WORDS(name, words, initial, help, ROLE_NONE)
 #define WORKLOAD_CACHE                                                                             \
-    WORKLOAD_SERIES("cache", workload_caches, "hot", "cold: caches flushed before each iteration")
+    WORKLOAD_WORDS("cache", workload_caches, "hot", "cold: caches flushed before each iteration",  \
+                   ROLE_CACHE)
+#define WORKLOAD_PRECISION(help)                                                                   \
+    WORKLOAD_WORDS("precision", workload_precisions, "fp32", help, ROLE_PRECISION)
+#define WORKLOAD_PASS(words, help) WORKLOAD_WORDS("pass", words, "forward", help, ROLE_PASS)
+#define WORKLOAD_IMPLEMENTATION(words, help)                                                       \
+    WORKLOAD_WORDS("implementation", words, "auto", help, ROLE_IMPLEMENTATION)
+#define WORKLOAD_ALGORITHM(words)                                                                  \
+    WORKLOAD_WORDS("algorithm", words, "auto", "the library's; auto: fastest as measured",         \
+                   ROLE_ALGORITHM)
 #define WORKLOAD_TABLE(array) array, sizeof(array) / sizeof *(array)
 extern const char *const workload_precisions[], *const workload_caches[]; /* NULL-terminated */
 
 /* All parameters at their defaults. */
 struct config config_default(const struct workload *workload);
 
-/* The chosen word of a PARAMETER_WORD, e.g. config_word(c, "pass"); NULL if there is no such
- * parameter. */
-const char *config_word(const struct config *config, const char *parameter);
+/* The index of the parameter in this role, or -1; the word that it has, NULL if there is none. */
+int workload_role(const struct workload *workload, enum parameter_role role);
+const char *config_word(const struct config *config, enum parameter_role role);
+bool config_cold(const struct config *config); /* caches are flushed before each iteration */
+/* PRECISION_COUNT if the workload has no such parameter: it may use several. */
+enum precision config_precision(const struct config *config);
+
+/* An input's elements: what devices fill it with, and what the reference computes from. */
+struct fill config_fill(const struct config *config, uint64_t seed, enum tensor tensor);
 
 /* The canonical text, "conv2d algorithm=auto batch=16 ...", parameters sorted by name. It is what
  * the identity of a configuration is computed from, so its form must never change. */
@@ -132,10 +175,10 @@ void config_hash(const struct config *config, char hash[CONFIG_HASH_TEXT]);
 /* STATUS_UNSUPPORTED with the reason if the configuration cannot exist (an output of no pixels,
  * groups that do not divide the channels, ...). */
 enum status config_check(const struct config *config, struct error *error);
-struct cost config_cost(const struct config *config);
-enum precision config_precision(const struct config *config);
+struct cost config_cost(const struct config *config); /* all NaN if the workload has no model */
+void config_products(const struct config *config, struct products *products);
 
-/* Of a parameter that the workload has. */
+/* Of a parameter that the workload has: for its own file, which knows that. */
 struct value config_value(const struct config *config, const char *parameter);
 
 #endif

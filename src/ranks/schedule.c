@@ -16,10 +16,12 @@ struct schedule {
     size_t total, remaining;
 };
 
-/* Seconds on an imagined device of 10 TFLOP/s and 1 TB/s. Only the order matters. */
+/* Seconds on an imagined device of 10 TFLOP/s and 1 TB/s. Only the order matters: what is not
+ * modelled may take long, and comes first. */
 static double duration(struct cost cost)
 {
-    return fmax(cost.flops / 1e13, cost.bytes / 1e12);
+    double seconds = fmax(cost.flops / 1e13, cost.bytes / 1e12);
+    return isnan(seconds) ? INFINITY : seconds;
 }
 
 struct entry {

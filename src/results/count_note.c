@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/workloads/conv2d.h"
-#include "model/workloads/lstm.h"
-#include "model/workloads/matmul.h"
+#include "model/products.h"
 
 enum { REASON_TEXT = 200 };
 
@@ -16,15 +14,11 @@ struct facts {
     const struct record *record;
     const struct device *device;
     struct config config;
-    double own;      /* FLOPs of the unit and precision that the record is about */
-    double products; /* modelled FLOPs of the matrix products alone */
-    double ratio;    /* counted over modelled, of FLOPs or bytes */
+    struct products shape; /* of the matrix products */
+    double own;            /* FLOPs of the unit and precision that the record is about */
+    double products;       /* modelled FLOPs of the matrix products alone */
+    double ratio;          /* counted over modelled, of FLOPs or bytes */
 };
-
-static bool is(const struct facts *f, const char *workload)
-{
-    return strcmp(f->config.workload->name, workload) == 0;
-}
 
 static bool near(double value, double expected, double tolerance)
 {
@@ -89,78 +83,14 @@ static bool by_algorithm(const struct facts *f, char reason[REASON_TEXT])
     return false;
 }
 
-/* Of one axis: the part of all pairs (output, kernel tap) that meets the input and not the padding.
- */
-static double part_inside(int64_t out, int64_t taps, int64_t size, int64_t stride, int64_t pad,
-                          int64_t dilation)
-{
-    double inside = 0.0;
-    for (int64_t tap = 0; tap < taps; ++tap) {
-        int64_t shift = tap * dilation - pad; /* input = output * stride + shift */
-        int64_t first = shift < 0 ? (-shift + stride - 1) / stride : 0;
-        int64_t last = size - 1 - shift < 0 ? -1 : (size - 1 - shift) / stride;
-        last = last < out - 1 ? last : out - 1;
-        inside += last >= first ? (double)(last - first + 1) : 0.0;
-    }
-    return inside / ((double)out * (double)taps);
-}
-
 static bool by_zeros(const struct facts *f, char reason[REASON_TEXT])
 {
-    if (!is(f, "conv2d"))
-        return false;
-    struct conv2d s = conv2d_from(&f->config);
-    double inside =
-        part_inside(s.out_height, s.kernel_height, s.height, s.stride, s.pad_height, s.dilation) *
-        part_inside(s.out_width, s.kernel_width, s.width, s.stride, s.pad_width, s.dilation);
+    double inside = f->shape.inside;
     if (inside == 1.0 || !near(f->own / f->products, inside, 0.01))
         return false;
     snprintf(reason, REASON_TEXT, "%.3g of the multiply-adds are with padding zeros; left out",
              1.0 - inside);
     return true;
-}
-
-/* The three extents of the matrix products: batch, gates and widths, or pixels, filters and
- * channels, or those of the product. The loops have none. */
-struct extent {
-    int64_t first, second; /* of two products side by side; second is 0 for one */
-    double part;           /* of the second that is done */
-};
-
-static bool extents_get(const struct facts *f, struct extent extents[3])
-{
-    if (is(f, "lstm")) {
-        struct lstm s = lstm_from(&f->config);
-        extents[0] = (struct extent){s.batch, 0, 1.0};
-        extents[1] = (struct extent){4 * s.hidden, 0, 1.0};
-        extents[2] = (struct extent){s.features, s.hidden, 1.0};
-    } else if (is(f, "conv2d")) {
-        struct conv2d s = conv2d_from(&f->config);
-        extents[0] = (struct extent){s.batch * s.out_height * s.out_width, 0, 1.0};
-        extents[1] = (struct extent){s.filters / s.groups, 0, 1.0};
-        extents[2] = (struct extent){s.channels / s.groups, 0, 1.0};
-    } else if (is(f, "matmul")) {
-        struct matmul s = matmul_from(&f->config);
-        extents[0] = (struct extent){s.m, 0, 1.0};
-        extents[1] = (struct extent){s.n, 0, 1.0};
-        extents[2] = (struct extent){s.k, 0, 1.0};
-    } else {
-        return false;
-    }
-    return true;
-}
-
-/* The same products as a library may also do them: an LSTM's first step has a zero state and needs
- * no recurrent product; a conv2d's kernel taps lie along one extent with its channels. */
-static void extents_change(const struct facts *f, struct extent extents[3])
-{
-    if (is(f, "lstm")) {
-        double steps = (double)lstm_from(&f->config).sequence;
-        extents[2].part = (steps - 1.0) / steps;
-    } else if (is(f, "conv2d")) {
-        struct conv2d s = conv2d_from(&f->config);
-        extents[2].first *= s.kernel_height * s.kernel_width;
-    }
 }
 
 static int64_t padded(int64_t size, int64_t multiple)
@@ -213,20 +143,22 @@ static bool tile_fits(const struct extent extents[3], const int64_t tile[3], dou
     return false;
 }
 
-/* Layers above the first have another width: not looked at. */
+static bool tile_fits_any(const struct products *shape, const int64_t tile[3], double ratio)
+{
+    for (size_t way = 0; way < shape->count; ++way)
+        if (tile_fits(shape->ways[way], tile, ratio))
+            return true;
+    return false;
+}
+
 static bool by_tiles(const struct facts *f, char reason[REASON_TEXT])
 {
-    struct extent extents[3], others[3];
     int64_t tile[3];
     double ratio = f->own / f->products;
-    if (!far(ratio) || (is(f, "lstm") && lstm_from(&f->config).layers > 1) ||
-        !extents_get(f, extents))
+    if (!far(ratio))
         return false;
-    memcpy(others, extents, sizeof others);
-    extents_change(f, others);
     for (size_t i = 0; i < f->record->kernel_count; ++i)
-        if (tile_parse(f->record->kernels[i].name, tile) &&
-            (tile_fits(extents, tile, ratio) || tile_fits(others, tile, ratio))) {
+        if (tile_parse(f->record->kernels[i].name, tile) && tile_fits_any(&f->shape, tile, ratio)) {
             snprintf(reason, REASON_TEXT, "as much as a kernel's tiles of %lld x %lld x %lld need",
                      (long long)tile[0], (long long)tile[1], (long long)tile[2]);
             return true;
@@ -234,68 +166,66 @@ static bool by_tiles(const struct facts *f, char reason[REASON_TEXT])
     return false;
 }
 
-/* Channels or filters that are no multiples of what an instruction takes; only if just one pair of
- * padded sizes fits. */
-static bool by_channels(const struct facts *f, char reason[REASON_TEXT])
+/* Two extents, such as channels and filters, that are no multiples of what an instruction takes;
+ * only if just one pair of padded sizes fits. */
+static bool by_instructions(const struct facts *f, char reason[REASON_TEXT])
 {
     static const int64_t multiples[] = {1, 4, 8, 16, 32};
     enum { COUNT = sizeof multiples / sizeof *multiples };
-    struct extent extents[3];
-    int64_t filters = 0, channels = 0;
+    const struct extent *extents = f->shape.ways[0];
+    int64_t second = 0, third = 0;
     double ratio = f->own / f->products;
-    if (!is(f, "conv2d") || !far(ratio) || !extents_get(f, extents))
+    if (f->shape.count == 0 || !extents[1].name || !extents[2].name || !far(ratio))
         return false;
     for (int i = 0; i < COUNT * COUNT; ++i) {
         const int64_t m[3] = {1, multiples[i % COUNT], multiples[i / COUNT]};
-        int64_t new_filters = padded(extents[1].first, m[1]);
-        int64_t new_channels = padded(extents[2].first, m[2]);
+        int64_t new_second = padded(extents[1].first, m[1]);
+        int64_t new_third = padded(extents[2].first, m[2]);
         if (!near(growth_all(extents, m), ratio, 0.01))
             continue;
-        if (channels && (filters != new_filters || channels != new_channels))
+        if (third && (second != new_second || third != new_third))
             return false;
-        filters = new_filters;
-        channels = new_channels;
+        second = new_second;
+        third = new_third;
     }
-    if (!channels)
+    if (!third)
         return false;
     snprintf(reason, REASON_TEXT,
-             "as much as %lld filters padded to %lld and %lld channels padded to %lld need",
-             (long long)extents[1].first, (long long)filters, (long long)extents[2].first,
-             (long long)channels);
+             "as much as %lld %s padded to %lld and %lld %s padded to %lld need",
+             (long long)extents[1].first, extents[1].name, (long long)second,
+             (long long)extents[2].first, extents[2].name, (long long)third);
     return true;
 }
 
 static const char *const elementwise[] = {"elementwise", "elemwise", NULL};
 
-/* The model has no FLOPs for sigmoids and tangents. */
-static bool by_gates(const struct facts *f, char reason[REASON_TEXT])
+/* Functions such as sigmoids count, and have no FLOPs in the model. */
+static bool by_cells(const struct facts *f, char reason[REASON_TEXT])
 {
     double flops, bytes;
-    if (!is(f, "lstm") || !ran(f->record, elementwise))
+    if (f->shape.cells == 0.0 || !ran(f->record, elementwise))
         return false;
-    struct lstm s = lstm_from(&f->config);
-    double cells = (double)(s.sequence * s.batch) * (double)(s.layers * s.directions * s.hidden);
     kernels_sum(f->record, elementwise, &flops, &bytes);
     if (!near(f->record->flops_counted - flops, f->products, 0.1))
         return false;
     snprintf(reason, REASON_TEXT,
-             "elementwise kernels of the gates do %.3g for each unit and step, "
+             "elementwise kernels of %s do %.3g for each %s, "
              "the model %.3g",
-             flops / cells, (f->record->flops_model - f->products) / cells);
+             f->shape.part, flops / f->shape.cells, f->shape.cell,
+             (f->record->flops_model - f->products) / f->shape.cells);
     return true;
 }
 
 /* No reason, but what there is more of. */
 static bool by_parts(const struct facts *f, char reason[REASON_TEXT])
 {
-    if (!is(f, "lstm") || f->record->unit != UNIT_TENSOR)
+    if (f->shape.cells == 0.0 || f->record->unit != UNIT_TENSOR)
         return false;
-    struct lstm s = lstm_from(&f->config);
-    double cells = (double)(s.sequence * s.batch) * (double)(s.layers * s.directions * s.hidden);
     snprintf(reason, REASON_TEXT,
-             "the tensor units do %.3g times the products, the vector units %.3g for each unit and "
-             "step; not explained further",
-             f->own / f->products, (f->record->flops_counted - f->own) / cells);
+             "the tensor units do %.3g times the products, the vector units %.3g for each %s; "
+             "not explained further",
+             f->own / f->products, (f->record->flops_counted - f->own) / f->shape.cells,
+             f->shape.cell);
     return true;
 }
 
@@ -344,7 +274,7 @@ static bool by_movers(const struct facts *f, char reason[REASON_TEXT])
 static bool by_cache(const struct facts *f, char reason[REASON_TEXT])
 {
     const struct record *record = f->record;
-    bool hot = strcmp(config_word(&f->config, "cache"), "hot") == 0;
+    bool hot = !config_cold(&f->config);
     bool written = record->bytes_read[LEVEL_DRAM] + record->bytes_written[LEVEL_L2] >=
                    0.9 * record->bytes_model;
     bool held = record->footprint <= f->device->cache[LEVEL_L2];
@@ -366,9 +296,9 @@ struct rule {
 
 /* The first that holds. */
 static const struct rule flops_rules[] = {
-    {true, by_algorithm}, {false, by_algorithm}, {false, by_zeros},
-    {true, by_tiles},     {true, by_channels},   {true, by_vector_units},
-    {true, by_gates},     {true, by_parts},      {false, NULL},
+    {true, by_algorithm}, {false, by_algorithm},   {false, by_zeros},
+    {true, by_tiles},     {true, by_instructions}, {true, by_vector_units},
+    {true, by_cells},     {true, by_parts},        {false, NULL},
 };
 static const struct rule bytes_rules[] = {{true, by_movers}, {false, by_cache}, {false, NULL}};
 
@@ -387,22 +317,14 @@ static void explain(const struct rule *rules, struct facts *facts, const char *w
              used ? "; " : "", what, facts->ratio, reason);
 }
 
+/* The counters do not tell bf16 from fp16. */
 static double own_flops(const struct record *record, enum precision precision)
 {
     enum precision vector = precision == PRECISION_BF16 ? PRECISION_FP16 : precision;
+    if (precision == PRECISION_COUNT)
+        return NAN;
     return record->unit == UNIT_TENSOR ? record->flops_tensor[precision]
                                        : record->flops_vector[vector];
-}
-
-/* The model of an LSTM has 4 (forward) or 27 (backward) FLOPs a unit and step beside its products.
- */
-static double products_of(const struct config *config, double flops)
-{
-    if (strcmp(config->workload->name, "lstm") != 0)
-        return flops;
-    struct lstm s = lstm_from(config);
-    double cells = (double)(s.sequence * s.batch) * (double)(s.layers * s.directions * s.hidden);
-    return flops - cells * (s.pass == LSTM_FORWARD ? 4.0 : 27.0);
 }
 
 void count_note(const struct record *record, const struct device *device,
@@ -414,7 +336,8 @@ void count_note(const struct record *record, const struct device *device,
     if (config_parse(record->configuration, &facts.config, &unused) != STATUS_OK)
         return;
     facts.own = own_flops(record, config_precision(&facts.config));
-    facts.products = products_of(&facts.config, record->flops_model);
+    config_products(&facts.config, &facts.shape);
+    facts.products = record->flops_model - facts.shape.cells * facts.shape.flops_of_cell;
     explain(flops_rules, &facts, "FLOPs", record->flops_counted, record->flops_model, text);
     explain(bytes_rules, &facts, "dram bytes", record->bytes_counted[LEVEL_DRAM],
             record->bytes_model, text);

@@ -294,6 +294,8 @@ static enum memory_level roof_level(const struct record *record, const struct de
 static double peak_of(const struct record *record, const struct device *device,
                       enum precision precision)
 {
+    if (precision == PRECISION_COUNT)
+        return NAN;
     switch (record->unit) {
     case UNIT_VECTOR:
         return device->peak_vector[precision];
@@ -321,8 +323,7 @@ struct derived results_derive(const struct record *record, const struct device *
     struct config config;
     struct error unused;
     bool known = config_parse(record->configuration, &config, &unused) == STATUS_OK;
-    const char *cache = known ? config_word(&config, "cache") : NULL;
-    bool hot = cache && strcmp(cache, "hot") == 0;
+    bool hot = known && !config_cold(&config);
 
     struct derived derived;
     derived.level = roof_level(record, device, hot);

@@ -100,7 +100,4 @@ struct device_ops {
 
 extern const struct device_ops device_ops; /* exactly one is linked into each worker program */
 
-/* The inputs of a configuration, common to all devices and to the reference. */
-struct fill device_fill(const struct config *config, uint64_t seed, enum tensor tensor);
-
 #endif

@@ -184,7 +184,7 @@ enum status measure_config(const struct device_ops *device, struct device_state 
     record_set_config(record, &run.config);
     enum status status = config_check(&run.config, error);
     if (status == STATUS_OK) {
-        run.cold = strcmp(config_word(&run.config, "cache"), "cold") == 0;
+        run.cold = config_cold(&run.config);
         status = device->prepare(state, &run.config, request->seed, &run.work, record, error);
     }
     if (status == STATUS_OK)

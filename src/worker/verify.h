@@ -6,7 +6,8 @@
 #include "worker/device_ops.h"
 
 /* Runs the work once and sets verify_error, verify_tolerance and verify_elements of *record.
- * STATUS_FAILED "wrong result: ..." beyond the tolerance, or where the output holds a NaN. */
+ * STATUS_FAILED "wrong result: ..." beyond the tolerance, or where the output holds a NaN. A workload
+ * without a reference leaves them missing, and `error` of *record says so: that is STATUS_OK. */
 enum status verify_work(const struct device_ops *device, struct device_state *state,
                         struct work *work, const struct config *config, uint64_t seed,
                         struct record *record, struct error *error);

@@ -13,10 +13,11 @@
 
 #include "base/clock.h"
 #include "worker/device_ops.h"
-#include "worker/reference.h"
+#include "model/reference.h"
 #include "worker/verify.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/lstm.h"
+#include "model/workloads/lstm_reference.h"
 
 static const uint64_t seed = 3;
 
@@ -123,24 +124,24 @@ static const char *const conv2d_shapes[] = {
     "batch=1 height=64 width=1 channels=4 filters=2 kernel=7x1 stride=5",
 };
 
-static void check_conv2d(struct device_state *state, const char *text)
+/* Every element of the result. */
+static void check_all(struct device_state *state, const char *text)
 {
-    static const enum tensor results[] = {TENSOR_OUTPUT, TENSOR_INPUT, TENSOR_WEIGHT};
     struct config config = parse(text);
-    struct conv2d s = conv2d_from(&config);
-    const int64_t sizes[] = {conv2d_y_size(&s), conv2d_x_size(&s), conv2d_w_size(&s)};
-    int64_t size = sizes[s.pass];
-    int64_t *offsets = malloc((size_t)size * sizeof *offsets);
-    double *expected = new_doubles(size);
-    assert_non_null(offsets);
-    for (int64_t i = 0; i < size; ++i)
-        offsets[i] = size - 1 - i;
-    reference_conv2d(&config, seed, offsets, size, expected);
-    struct work *work = run_work(state, text, &config, s.batch, 2);
-    check_result(state, work, text, &config, results[s.pass], offsets, expected, size);
+    const struct reference_request request = {&config, seed,      INFINITY,
+                                              1,       INT64_MAX, reference_in_turn};
+    struct expectation expectation = {.count = 0};
+    struct error error;
+    if (config.workload->reference(&request, &expectation, &error))
+        fail_msg("%s: %s", text, error.text);
+    struct work *work = run_work(state, text, &config, expectation.samples, 2);
+    for (size_t i = 0; i < expectation.count; ++i) {
+        const struct slice *slice = &expectation.slices[i];
+        check_result(state, work, text, &config, slice->tensor, slice->offsets, slice->expected,
+                     slice->count);
+    }
     device_ops.release(state, work);
-    free(offsets);
-    free(expected);
+    expectation_clear(&expectation);
 }
 
 static void conv2d_agrees(void **state)
@@ -156,7 +157,7 @@ static void conv2d_agrees(void **state)
                      "conv2d %s layout=%s precision=%s implementation=%s pass=%s", conv2d_shapes[i],
                      series[0][variant % 2], series[1][variant / 2 % 2], series[2][variant / 4 % 2],
                      series[3][variant / 8]);
-            check_conv2d(*state, text);
+            check_all(*state, text);
         }
 }
 
@@ -186,7 +187,9 @@ static void check_lstm(struct device_state *state, const char *text, int64_t sam
     assert_non_null(w_offsets);
     for (int64_t i = 0; i < lstm_w_size(&s); ++i)
         w_offsets[i] = i;
-    assert_int_equal(reference_lstm(&config, seed, samples, y, dx, dw, &error), STATUS_OK);
+    assert_int_equal(
+        lstm_reference_compute(&config, seed, samples, reference_in_turn, y, dx, dw, &error),
+        STATUS_OK);
     /* Repetitions are of the whole batch. */
     struct work *work = run_work(state, text, &config, samples, samples == s.batch ? 2 : 0);
     check_result(state, work, text, &config, TENSOR_OUTPUT, y_offsets, y, y_size);
@@ -227,25 +230,6 @@ static void lstm_agrees(void **state)
         }
 }
 
-/* Every element of y. */
-static void check_elements(struct device_state *state, const char *text, int64_t size,
-                           void (*reference)(const struct config *config, uint64_t seed,
-                                             const int64_t *offsets, int64_t count, double *values))
-{
-    struct config config = parse(text);
-    int64_t *offsets = malloc((size_t)size * sizeof *offsets);
-    double *expected = new_doubles(size);
-    assert_non_null(offsets);
-    for (int64_t i = 0; i < size; ++i)
-        offsets[i] = i;
-    reference(&config, seed, offsets, size, expected);
-    struct work *work = run_work(state, text, &config, 0, 2);
-    check_result(state, work, text, &config, TENSOR_OUTPUT, offsets, expected, size);
-    device_ops.release(state, work);
-    free(offsets);
-    free(expected);
-}
-
 static void matmul_agrees(void **state)
 {
     static const int64_t shapes[][3] = {{1, 1, 1},   {5, 3, 7},   {3, 50, 4},   {64, 64, 64},
@@ -257,7 +241,7 @@ static void matmul_agrees(void **state)
             snprintf(text, sizeof text, "matmul m=%d n=%d k=%d precision=%s implementation=%s",
                      (int)shapes[i][0], (int)shapes[i][1], (int)shapes[i][2],
                      variant % 2 ? "fp64" : "fp32", implementations[variant / 2]);
-            check_elements(*state, text, shapes[i][0] * shapes[i][1], reference_matmul);
+            check_all(*state, text);
         }
 }
 
@@ -274,10 +258,10 @@ static void loops_agree(void **state)
             char text[WORKLOAD_TEXT];
             snprintf(text, sizeof text, "compute-loop elements=%d steps=%d precision=%s",
                      tiles * tile, steps[variant / 2], precision);
-            check_elements(*state, text, tiles * tile, reference_loop);
+            check_all(*state, text);
             snprintf(text, sizeof text, "shared-loop tiles=%d tile=%d steps=%d precision=%s", tiles,
                      tile, steps[variant / 2], precision);
-            check_elements(*state, text, tiles * tile, reference_loop);
+            check_all(*state, text);
         }
 }
 
@@ -309,7 +293,7 @@ static void wrong_results_are_caught(void **state)
     }
 }
 
-/* A workload that was added without one. */
+/* A workload without a reference is measured, and its row says why nothing is compared. */
 static void missing_reference_is_said(void **state)
 {
     struct workload added = *workload_find("matmul");
@@ -317,10 +301,14 @@ static void missing_reference_is_said(void **state)
     struct record record;
     struct error error;
     added.name = "added";
+    added.reference = NULL;
     config.workload = &added;
+    record_init(&record);
     assert_int_equal(verify_work(&device_ops, *state, NULL, &config, seed, &record, &error),
-                     STATUS_FAILED);
-    assert_non_null(strstr(error.text, "added has no reference"));
+                     STATUS_OK);
+    assert_string_equal(record.error, "not verified: added has no reference");
+    assert_int_equal(record.verify_elements, FIELD_MISSING);
+    assert_true(isnan(record.verify_error));
 }
 
 static void unsupported_is_said(void **state)

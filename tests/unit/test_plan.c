@@ -207,8 +207,8 @@ static void test_cache_is_fastest(void **state)
         {"forward", "hot"}, {"forward", "cold"}, {"backward", "hot"}, {"backward", "cold"}};
     assert_int_equal(plan->count, 4);
     for (size_t i = 0; i < 4; ++i) {
-        assert_string_equal(config_word(&plan->items[i].config, "pass"), words[i][0]);
-        assert_string_equal(config_word(&plan->items[i].config, "cache"), words[i][1]);
+        assert_string_equal(config_word(&plan->items[i].config, ROLE_PASS), words[i][0]);
+        assert_string_equal(config_word(&plan->items[i].config, ROLE_CACHE), words[i][1]);
     }
     plan_destroy(plan);
 }

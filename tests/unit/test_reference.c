@@ -10,11 +10,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "worker/device_ops.h"
-#include "worker/reference.h"
+#include "model/reference.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
+#include "model/workloads/lstm_reference.h"
 
 #define ELEMENT              array_element
 #define REAL                 double
@@ -35,12 +35,40 @@ static struct config parse(const char *text)
 
 static double *filled(const struct config *config, enum tensor tensor, int64_t count)
 {
-    struct fill fill = device_fill(config, seed, tensor);
+    struct fill fill = config_fill(config, seed, tensor);
     double *data = malloc((size_t)count * sizeof *data);
     assert_non_null(data);
     for (int64_t i = 0; i < count; ++i)
         data[i] = fill_value(fill, (uint64_t)i);
     return data;
+}
+
+/* All elements of the result, with these many multiply-adds at most. */
+static struct expectation expect(const struct config *config, double products)
+{
+    const struct reference_request request = {config, seed,      products,
+                                              1,      INT64_MAX, reference_in_turn};
+    struct expectation expectation = {.count = 0};
+    struct error error;
+    if (config->workload->reference(&request, &expectation, &error))
+        fail_msg("%s", error.text);
+    return expectation;
+}
+
+/* Of the one result tensor, by its index. The caller frees it. */
+static double *expect_all(const struct config *config, enum tensor tensor, int64_t size)
+{
+    struct expectation expectation = expect(config, INFINITY);
+    struct slice *slice = &expectation.slices[0];
+    double *expected = slice->expected;
+    assert_int_equal(expectation.count, 1);
+    assert_int_equal(slice->tensor, tensor);
+    assert_int_equal(slice->count, size);
+    for (int64_t i = 0; i < size; ++i)
+        assert_int_equal(slice->offsets[i], i);
+    slice->expected = NULL;
+    expectation_clear(&expectation);
+    return expected;
 }
 
 static double *zeros(int64_t count)
@@ -128,16 +156,17 @@ static void check_gradient(const struct config *config, double *tensor, int64_t 
                            const double *x, const double *w, const double *dy, double *y)
 {
     struct conv2d s = conv2d_from(config);
+    double *expected = expect_all(config, tensor == x ? TENSOR_INPUT : TENSOR_WEIGHT, size);
     for (int64_t i = 0; i < size; ++i) {
-        double kept = tensor[i], value;
+        double kept = tensor[i];
         tensor[i] = kept + 0.5;
         double above = conv2d_loss(&s, x, w, dy, y);
         tensor[i] = kept - 0.5;
         double below = conv2d_loss(&s, x, w, dy, y);
         tensor[i] = kept;
-        reference_conv2d(config, seed, &i, 1, &value);
-        assert_true(fabs(value - (above - below)) < 1e-11);
+        assert_true(fabs(expected[i] - (above - below)) < 1e-11);
     }
+    free(expected);
 }
 
 static void conv2d_gradients(void **state)
@@ -161,11 +190,10 @@ static void conv2d_gradients(void **state)
         double *dy = filled(&forward, TENSOR_OUTPUT, conv2d_y_size(&s));
         double *y = zeros(conv2d_y_size(&s));
         conv2d_loss(&s, x, w, dy, y);
-        for (int64_t j = 0; j < conv2d_y_size(&s); ++j) {
-            double value;
-            reference_conv2d(&forward, seed, &j, 1, &value);
-            assert_true(fabs(value - y[j]) < 1e-13);
-        }
+        double *expected = expect_all(&forward, TENSOR_OUTPUT, conv2d_y_size(&s));
+        for (int64_t j = 0; j < conv2d_y_size(&s); ++j)
+            assert_true(fabs(expected[j] - y[j]) < 1e-13);
+        free(expected);
         snprintf(text, sizeof text, "conv2d precision=fp64 pass=backward-data %s", shapes[i]);
         struct config data = parse(text);
         check_gradient(&data, x, conv2d_x_size(&s), x, w, dy, y);
@@ -245,7 +273,9 @@ static void check_lstm(const char *text, int64_t samples)
     double *dy = filled(&config, TENSOR_OUTPUT, lstm_y_size(&s));
     double *plain = zeros(lstm_y_size(&s)), *y = zeros(s.sequence * samples * row);
     double *dx = zeros(s.sequence * samples * s.features), *dw = zeros(lstm_w_size(&s));
-    assert_int_equal(reference_lstm(&config, seed, samples, y, dx, dw, &error), STATUS_OK);
+    assert_int_equal(
+        lstm_reference_compute(&config, seed, samples, reference_in_turn, y, dx, dw, &error),
+        STATUS_OK);
     lstm_loss(&s, x, w, dy, samples, plain);
     for (int64_t t = 0; t < s.sequence; ++t)
         for (int64_t i = 0; i < samples * row; ++i)
@@ -297,13 +327,13 @@ static void lstm_forward_by_hand(void **state)
 {
     (void)state;
     struct config config = parse("lstm batch=1 sequence=1 features=1 hidden=1 precision=fp64");
-    struct error error;
-    double *x = filled(&config, TENSOR_INPUT, 1), *w = filled(&config, TENSOR_WEIGHT, 12), y;
+    double *x = filled(&config, TENSOR_INPUT, 1), *w = filled(&config, TENSOR_WEIGHT, 12);
     double i = sigmoid(w[0] * x[0] + w[8]), g = tanh(w[2] * x[0] + w[10]);
     double o = sigmoid(w[3] * x[0] + w[11]);
-    assert_int_equal(reference_lstm(&config, seed, 1, &y, NULL, NULL, &error), STATUS_OK);
-    assert_true(fabs(y - o * tanh(i * g)) < 1e-15);
+    double *y = expect_all(&config, TENSOR_OUTPUT, 1);
+    assert_true(fabs(*y - o * tanh(i * g)) < 1e-15);
     free(x);
+    free(y);
     free(w);
 }
 
@@ -312,13 +342,14 @@ static void matmul_by_hand(void **state)
     (void)state;
     struct config config = parse("matmul m=2 n=3 k=4 precision=fp64");
     double *x = filled(&config, TENSOR_INPUT, 2 * 4), *w = filled(&config, TENSOR_WEIGHT, 4 * 3);
+    double *y = expect_all(&config, TENSOR_OUTPUT, 2 * 3);
     for (int64_t i = 0; i < 2 * 3; ++i) {
         const double *row = x + i / 3 * 4, *column = w + i % 3;
-        double value,
-            sum = row[0] * column[0] + row[1] * column[3] + row[2] * column[6] + row[3] * column[9];
-        reference_matmul(&config, seed, &i, 1, &value);
-        assert_true(fabs(value - sum) < 1e-15);
+        double sum =
+            row[0] * column[0] + row[1] * column[3] + row[2] * column[6] + row[3] * column[9];
+        assert_true(fabs(y[i] - sum) < 1e-15);
     }
+    free(y);
     free(x);
     free(w);
 }
@@ -338,12 +369,11 @@ static void check_loop(const char *text)
         }
         memcpy(v, next, (size_t)size * sizeof *v);
     }
-    for (int64_t i = 0; i < size; ++i) {
-        double value;
-        reference_loop(&config, seed, &i, 1, &value);
-        assert_true(fabs(value - v[i]) < 1e-14);
-    }
+    double *y = expect_all(&config, TENSOR_OUTPUT, size);
+    for (int64_t i = 0; i < size; ++i)
+        assert_true(fabs(y[i] - v[i]) < 1e-14);
     free(x);
+    free(y);
     free(v);
     free(next);
 }
@@ -364,11 +394,10 @@ static void compute_loop_by_hand(void **state)
 {
     (void)state;
     struct config config = parse("compute-loop elements=1 steps=2 precision=fp64");
-    double *x = filled(&config, TENSOR_INPUT, 1), value;
-    int64_t offset = 0;
-    reference_loop(&config, seed, &offset, 1, &value);
-    assert_true(fabs(value - (0.91372318 * (-0.57168429 * x[0] + x[0]) + x[0])) < 1e-15);
+    double *x = filled(&config, TENSOR_INPUT, 1), *y = expect_all(&config, TENSOR_OUTPUT, 1);
+    assert_true(fabs(*y - (0.91372318 * (-0.57168429 * x[0] + x[0]) + x[0])) < 1e-15);
     free(x);
+    free(y);
 }
 
 static void cost_counts_products(void **state)
@@ -384,7 +413,47 @@ static void cost_counts_products(void **state)
         char text[WORKLOAD_TEXT];
         snprintf(text, sizeof text, "conv2d %s pass=%s", shape, cases[i].pass);
         struct config config = parse(text);
-        assert_true(reference_conv2d_cost(&config) == cases[i].products);
+        struct expectation seven = expect(&config, 7.5 * cases[i].products);
+        assert_int_equal(seven.slices[0].count, 7);
+        expectation_clear(&seven);
+    }
+}
+
+/* The two ends are always among them, and each lies in a stretch of its own. */
+static void places_are_spread(void **state)
+{
+    (void)state;
+    struct config config = parse("matmul m=100 n=100 k=2");
+    struct expectation expectation = expect(&config, 2.0 * 50);
+    const struct slice *slice = &expectation.slices[0];
+    assert_int_equal(slice->count, 50);
+    assert_int_equal(slice->offsets[0], 0);
+    assert_int_equal(slice->offsets[49], 100 * 100 - 1);
+    for (int64_t i = 0; i < 50; ++i)
+        assert_int_equal(slice->offsets[i] / 200, i);
+    expectation_clear(&expectation);
+}
+
+/* Samples are whole: at least one, at most the batch. */
+static void lstm_takes_samples(void **state)
+{
+    (void)state;
+    struct config config = parse("lstm batch=4 sequence=3 features=2 hidden=5 pass=backward");
+    double sample = config_cost(&config).flops / 2.0 / 4;
+    static const struct {
+        double samples;
+        int64_t taken;
+    } cases[] = {{0.1, 1}, {2.5, 2}, {100.0, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct expectation expectation = expect(&config, cases[i].samples * sample);
+        assert_int_equal(expectation.samples, cases[i].taken);
+        assert_int_equal(expectation.count, 2);
+        assert_int_equal(expectation.slices[0].tensor, TENSOR_INPUT);
+        assert_int_equal(expectation.slices[0].count, 3 * cases[i].taken * 2);
+        assert_int_equal(expectation.slices[0].offsets[cases[i].taken * 2], 4 * 2);
+        assert_int_equal(expectation.slices[1].tensor, TENSOR_WEIGHT);
+        assert_int_equal(expectation.slices[1].count, 4 * 5 * (2 + 5 + 1));
+        expectation_clear(&expectation);
     }
 }
 
@@ -396,6 +465,7 @@ int main(void)
         cmocka_unit_test(lstm_forward_by_hand),    cmocka_unit_test(lstm_gradients),
         cmocka_unit_test(matmul_by_hand),          cmocka_unit_test(loops_as_defined),
         cmocka_unit_test(compute_loop_by_hand),    cmocka_unit_test(cost_counts_products),
+        cmocka_unit_test(places_are_spread),       cmocka_unit_test(lstm_takes_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,8 @@
 #include "model/workloads/conv2d.h"
 
+#include "model/products.h"
+#include "model/reference.h"
+
 /* clang-format off */
 static const char *const layout_words[] = {"nhwc", "nchw", NULL};
 static const char *const conv2d_pass_words[] = {"forward", "backward-data", "backward-filter", NULL};
@@ -9,7 +12,7 @@ static const char *const conv2d_algorithm_words[] = {
     "winograd", "winograd-nonfused", "algo-0", "algo-1", "algo-3", "graph", NULL};
 
 static const struct parameter conv2d_parameters[] = {
-    WORKLOAD_SERIES("algorithm", conv2d_algorithm_words, "auto", "the library's; auto: fastest as measured"),
+    WORKLOAD_ALGORITHM(conv2d_algorithm_words),
     WORKLOAD_INTEGER("batch", 1048576, "16", "images"),
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("channels", 1048576, "64", "input channels"),
@@ -17,13 +20,13 @@ static const struct parameter conv2d_parameters[] = {
     WORKLOAD_INTEGER("filters", 1048576, "64", "output channels"),
     WORKLOAD_INTEGER("groups", 1048576, "1", "channel groups; must divide channels and filters"),
     WORKLOAD_INTEGER("height", 65536, "112", "input pixels"),
-    WORKLOAD_SERIES("implementation", conv2d_implementation_words, "auto", "auto: the device's best library"),
-    {"kernel", PARAMETER_EXTENT, false, 1, 1024, NULL, "3", "pixels, height or heightxwidth"},
+    WORKLOAD_IMPLEMENTATION(conv2d_implementation_words, "auto: the device's best library"),
+    {"kernel", PARAMETER_EXTENT, false, 1, 1024, NULL, "3", "pixels, height or heightxwidth", ROLE_NONE},
     WORKLOAD_SERIES("layout", layout_words, "nhwc", "order of the tensors' dimensions"),
     {"padding", PARAMETER_PADDING, false, 0, 1024, NULL, "same",
-     "pixels on each side; same: half the kernel, valid: none"},
-    WORKLOAD_SERIES("pass", conv2d_pass_words, "forward", "what is computed"),
-    WORKLOAD_SERIES("precision", workload_precisions, "fp32", "of the tensors and the multiplications"),
+     "pixels on each side; same: half the kernel, valid: none", ROLE_NONE},
+    WORKLOAD_PASS(conv2d_pass_words, "what is computed"),
+    WORKLOAD_PRECISION("of the tensors and the multiplications"),
     WORKLOAD_INTEGER("stride", 1024, "2", "pixels"),
     WORKLOAD_INTEGER("width", 65536, "112", "input pixels"),
 };
@@ -65,9 +68,9 @@ struct conv2d conv2d_from(const struct config *config)
         .layout = (enum layout)config_value(config, "layout").first,
         .precision = config_precision(config),
         .pass = (enum conv2d_pass)config_value(config, "pass").first,
-        .implementation = config_word(config, "implementation"),
-        .algorithm = config_word(config, "algorithm"),
-        .cold = config_value(config, "cache").first != 0,
+        .implementation = config_word(config, ROLE_IMPLEMENTATION),
+        .algorithm = config_word(config, ROLE_ALGORITHM),
+        .cold = config_cold(config),
     };
     int64_t extent_height = s.dilation * (s.kernel_height - 1) + 1;
     int64_t extent_width = s.dilation * (s.kernel_width - 1) + 1;
@@ -123,6 +126,107 @@ static struct cost conv2d_cost(const struct config *config)
     };
 }
 
+/* ---- the reference ---- */
+
+#define ELEMENT              element_of
+#define REAL                 double
+#define SOURCE               struct fill
+#define LOAD(source, offset) fill_value(source, (uint64_t)(offset))
+#include "model/workloads/conv2d_element.h"
+
+struct inputs {
+    struct conv2d shape;
+    struct fill first, second;
+};
+
+static double element(const void *inputs, int64_t offset)
+{
+    const struct inputs *in = inputs;
+    return element_of(&in->shape, in->first, in->second, offset);
+}
+
+static double element_products(const struct conv2d *s)
+{
+    double taps = (double)(s->kernel_height * s->kernel_width);
+    switch (s->pass) {
+    case CONV2D_FORWARD:
+        return taps * (double)(s->channels / s->groups);
+    case CONV2D_BACKWARD_DATA:
+        return taps * (double)(s->filters / s->groups);
+    case CONV2D_BACKWARD_FILTER:
+    default:
+        return (double)s->batch * (double)s->out_height * (double)s->out_width;
+    }
+}
+
+static enum status conv2d_reference(const struct reference_request *request,
+                                    struct expectation *expectation, struct error *error)
+{
+    /* By pass: what it computes from what, the inputs in the order of their tensors. */
+    static const struct {
+        enum tensor result, first, second;
+        int64_t (*size)(const struct conv2d *s);
+    } passes[] = {
+        [CONV2D_FORWARD] = {TENSOR_OUTPUT, TENSOR_INPUT, TENSOR_WEIGHT, conv2d_y_size},
+        [CONV2D_BACKWARD_DATA] = {TENSOR_INPUT, TENSOR_WEIGHT, TENSOR_OUTPUT, conv2d_x_size},
+        [CONV2D_BACKWARD_FILTER] = {TENSOR_WEIGHT, TENSOR_INPUT, TENSOR_OUTPUT, conv2d_w_size},
+    };
+    struct conv2d s = conv2d_from(request->config);
+    const struct inputs in = {
+        .shape = s,
+        .first = config_fill(request->config, request->seed, passes[s.pass].first),
+        .second = config_fill(request->config, request->seed, passes[s.pass].second),
+    };
+    const struct elements result = {
+        .tensor = passes[s.pass].result,
+        .size = passes[s.pass].size(&s),
+        .products = element_products(&s),
+        .element = element,
+        .inputs = &in,
+    };
+    return reference_elements(request, &result, expectation, error);
+}
+
+/* ---- its matrix products ---- */
+
+/* Of one axis: the part of all pairs (output, kernel tap) that meets the input and not the padding.
+ */
+static double part_inside(int64_t out, int64_t taps, int64_t size, int64_t stride, int64_t pad,
+                          int64_t dilation)
+{
+    double inside = 0.0;
+    for (int64_t tap = 0; tap < taps; ++tap) {
+        int64_t begin, end;
+        conv2d_outputs(stride, tap * dilation - pad, 0, size, out, &begin, &end);
+        inside += (double)(end - begin);
+    }
+    return inside / ((double)out * (double)taps);
+}
+
+/* Pixels, filters and channels; a library may also let the kernel's taps lie along one extent with
+ * the channels. */
+static void conv2d_products(const struct config *config, struct products *products)
+{
+    struct conv2d s = conv2d_from(config);
+    int64_t channels = s.channels / s.groups, taps = s.kernel_height * s.kernel_width;
+    for (size_t way = 0; way < 2; ++way) {
+        struct extent *extents = products->ways[way];
+        extents[0] = (struct extent){s.batch * s.out_height * s.out_width, 0, 1.0, NULL};
+        extents[1] = (struct extent){s.filters / s.groups, 0, 1.0, "filters"};
+        extents[2] = (struct extent){way ? channels * taps : channels, 0, 1.0, "channels"};
+    }
+    products->count = 2;
+    products->inside =
+        part_inside(s.out_height, s.kernel_height, s.height, s.stride, s.pad_height, s.dilation) *
+        part_inside(s.out_width, s.kernel_width, s.width, s.stride, s.pad_width, s.dilation);
+}
+
 const struct workload conv2d_workload = {
-    "conv2d", WORKLOAD_TABLE(conv2d_parameters), conv2d_implementations, conv2d_check, conv2d_cost,
+    .name = "conv2d",
+    WORKLOAD_TABLE(conv2d_parameters),
+    .implementations = conv2d_implementations,
+    .check = conv2d_check,
+    .cost = conv2d_cost,
+    .reference = conv2d_reference,
+    .products = conv2d_products,
 };

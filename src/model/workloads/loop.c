@@ -2,21 +2,23 @@
 
 #include <math.h>
 
+#include "model/reference.h"
+
 /* clang-format off */
 static const char *const loop_implementation_words[] = {"auto", "plain", NULL};
 
 static const struct parameter compute_loop_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("elements", 68719476736, "4194304", "values, each independent of the others"),
-    WORKLOAD_SERIES("implementation", loop_implementation_words, "auto", "there is one"),
-    WORKLOAD_SERIES("precision", workload_precisions, "fp32", "of the values and the multiply-adds"),
+    WORKLOAD_IMPLEMENTATION(loop_implementation_words, "there is one"),
+    WORKLOAD_PRECISION("of the values and the multiply-adds"),
     WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds of each value"),
 };
 
 static const struct parameter shared_loop_parameters[] = {
     WORKLOAD_CACHE,
-    WORKLOAD_SERIES("implementation", loop_implementation_words, "auto", "there is one"),
-    WORKLOAD_SERIES("precision", workload_precisions, "fp32", "of the values and the multiply-adds"),
+    WORKLOAD_IMPLEMENTATION(loop_implementation_words, "there is one"),
+    WORKLOAD_PRECISION("of the values and the multiply-adds"),
     WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds of each value"),
     WORKLOAD_INTEGER("tile", LOOP_TILE_MAX, "1024", "values that depend on each other, in one block's shared memory"),
     WORKLOAD_INTEGER("tiles", 67108864, "4096", "tiles, each independent of the others"),
@@ -30,8 +32,9 @@ static const char *const loop_implementations[] = {
 
 struct loop loop_from(const struct config *config)
 {
-    bool shared = workload_parameter(config->workload, "tile") >= 0;
+    bool shared = config->workload == &shared_loop_workload;
     return (struct loop){
+        .shared = shared,
         .tiles = config_value(config, shared ? "tiles" : "elements").first,
         .tile = shared ? config_value(config, "tile").first : 1,
         .steps = config_value(config, "steps").first,
@@ -54,7 +57,7 @@ static enum status loop_check(const struct config *config, struct error *error)
         return error_set(error, STATUS_UNSUPPORTED,
                          "tf32 is a precision of tensor units, a loop is for the vector units");
     /* Their vector units work on two values at a time, and a neighbour would be half of a pair. */
-    if (pairs && workload_parameter(config->workload, "tile") >= 0)
+    if (pairs && config->workload == &shared_loop_workload)
         return error_set(error, STATUS_UNSUPPORTED, "%s is of fp64 and fp32, not of %s",
                          config->workload->name, precision_info[precision].name);
     return STATUS_OK;
@@ -69,11 +72,58 @@ static struct cost loop_cost(const struct config *config)
         .flops = 2.0 * elements * (double)s.steps, .bytes = bytes, .memory = bytes};
 }
 
+struct inputs {
+    struct loop shape;
+    struct fill x;
+    double factor[2];
+};
+
+/* What ends in an element began `steps` places further on, and has come one place nearer in each. */
+static double element(const void *inputs, int64_t offset)
+{
+    const struct inputs *in = inputs;
+    int64_t tile = in->shape.tile, steps = in->shape.steps;
+    int64_t first = offset / tile * tile, at = (offset + steps) % tile;
+    double value = fill_value(in->x, (uint64_t)(first + at));
+    for (int64_t step = 0; step < steps; ++step) {
+        at = at == 0 ? tile - 1 : at - 1;
+        value = in->factor[step % 2] * value + fill_value(in->x, (uint64_t)(first + at));
+    }
+    return value;
+}
+
+static enum status loop_reference(const struct reference_request *request,
+                                  struct expectation *expectation, struct error *error)
+{
+    struct loop s = loop_from(request->config);
+    const struct inputs in = {
+        .shape = s,
+        .x = config_fill(request->config, request->seed, TENSOR_INPUT),
+        .factor = {loop_factor(s.precision, 0), loop_factor(s.precision, 1)},
+    };
+    const struct elements y = {
+        .tensor = TENSOR_OUTPUT,
+        .size = s.tiles * s.tile,
+        .products = (double)s.steps,
+        .element = element,
+        .inputs = &in,
+    };
+    return reference_elements(request, &y, expectation, error);
+}
+
 const struct workload compute_loop_workload = {
-    "compute-loop", WORKLOAD_TABLE(compute_loop_parameters), loop_implementations, loop_check,
-    loop_cost,
+    .name = "compute-loop",
+    WORKLOAD_TABLE(compute_loop_parameters),
+    .implementations = loop_implementations,
+    .check = loop_check,
+    .cost = loop_cost,
+    .reference = loop_reference,
 };
 const struct workload shared_loop_workload = {
-    "shared-loop", WORKLOAD_TABLE(shared_loop_parameters), loop_implementations, loop_check,
-    loop_cost,
+    .name = "shared-loop",
+    WORKLOAD_TABLE(shared_loop_parameters),
+    .implementations = loop_implementations,
+    .check = loop_check,
+    .cost = loop_cost,
+    .reference = loop_reference,
 };

@@ -17,6 +17,7 @@ extern const struct workload compute_loop_workload, shared_loop_workload;
 struct loop {
     int64_t tiles, tile, steps;
     enum precision precision;
+    bool shared; /* shared-loop */
 };
 struct loop loop_from(const struct config *config);
 

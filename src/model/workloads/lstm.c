@@ -1,5 +1,10 @@
 #include "model/workloads/lstm.h"
 
+#include <math.h>
+
+#include "model/products.h"
+#include "model/workloads/lstm_reference.h"
+
 /* clang-format off */
 static const char *const lstm_pass_words[] = {"forward", "backward", NULL};
 static const char *const lstm_implementation_words[] = {"auto", "cudnn", "cblas", NULL};
@@ -7,16 +12,16 @@ static const char *const lstm_algorithm_words[] = {"auto", "standard", "persist-
                                                    "persist-dynamic", NULL};
 
 static const struct parameter lstm_parameters[] = {
-    WORKLOAD_SERIES("algorithm", lstm_algorithm_words, "auto", "the library's; auto: fastest as measured"),
+    WORKLOAD_ALGORITHM(lstm_algorithm_words),
     WORKLOAD_INTEGER("batch", 1048576, "16", "sequences"),
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("directions", 2, "1", "1, or 2: bidirectional"),
     WORKLOAD_INTEGER("features", 1048576, "32", "input width"),
     WORKLOAD_INTEGER("hidden", 1048576, "16", "hidden width"),
-    WORKLOAD_SERIES("implementation", lstm_implementation_words, "auto", "auto: the device's best library"),
+    WORKLOAD_IMPLEMENTATION(lstm_implementation_words, "auto: the device's best library"),
     WORKLOAD_INTEGER("layers", 1024, "1", "stacked layers"),
-    WORKLOAD_SERIES("pass", lstm_pass_words, "forward", "what is computed; backward is without forward"),
-    WORKLOAD_SERIES("precision", workload_precisions, "fp32", "of the tensors and the multiplications"),
+    WORKLOAD_PASS(lstm_pass_words, "what is computed; backward is without forward"),
+    WORKLOAD_PRECISION("of the tensors and the multiplications"),
     WORKLOAD_INTEGER("sequence", 65536, "16", "time steps"),
 };
 /* clang-format on */
@@ -38,9 +43,9 @@ struct lstm lstm_from(const struct config *config)
         .directions = config_value(config, "directions").first,
         .precision = config_precision(config),
         .pass = (enum lstm_pass)config_value(config, "pass").first,
-        .implementation = config_word(config, "implementation"),
-        .algorithm = config_word(config, "algorithm"),
-        .cold = config_value(config, "cache").first != 0,
+        .implementation = config_word(config, ROLE_IMPLEMENTATION),
+        .algorithm = config_word(config, ROLE_ALGORITHM),
+        .cold = config_cold(config),
     };
 }
 
@@ -82,6 +87,9 @@ int64_t lstm_w_size(const struct lstm *s)
     return lstm_w_at(s, s->layers, 0, LSTM_INPUT_MATRIX);
 }
 
+/* Modelled FLOPs of one unit and step beside the matrix products. */
+static const double forward_of_cell = 4.0, backward_of_cell = 27.0;
+
 /* Per unit and step, with the input width I and H hidden units:
  *   forward   8 (I + H) in the gates' matrix products, bias included; 4 in c = f c + i g, h = o tanh(c)
  *   backward  twice the products, for the data and the weights; 23 in the gates' derivatives and 4 in the
@@ -101,8 +109,8 @@ static struct cost lstm_cost(const struct config *config)
     for (int64_t layer = 0; layer < s.layers; ++layer) {
         double width = (double)lstm_input_width(&s, layer);
         w += directions * 4.0 * hidden * (width + hidden + 1.0);
-        flops += s.pass == LSTM_FORWARD ? cells * (8.0 * (width + hidden) + 4.0)
-                                        : cells * (16.0 * (width + hidden) + 27.0);
+        flops += s.pass == LSTM_FORWARD ? cells * (8.0 * (width + hidden) + forward_of_cell)
+                                        : cells * (16.0 * (width + hidden) + backward_of_cell);
     }
     bool forward = s.pass == LSTM_FORWARD;
     return (struct cost){
@@ -112,6 +120,41 @@ static struct cost lstm_cost(const struct config *config)
     };
 }
 
+/* Weights are drawn from [-2^e, 2^e) with 2^e near 1 / sqrt(fan-in), as networks are initialised, so
+ * that the gates neither saturate nor vanish. */
+static int lstm_exponent(const struct config *config, enum tensor tensor)
+{
+    struct lstm s = lstm_from(config);
+    return tensor == TENSOR_WEIGHT ? -(int)lround(log2(sqrt((double)(s.features + s.hidden)))) : 0;
+}
+
+/* Batch, gates and widths: those of the input and of the recurrent product side by side. A library
+ * may leave out the recurrent product of the first step, whose state is zero. Layers above the first
+ * have another width: extents are given of one layer only. */
+static void lstm_products(const struct config *config, struct products *products)
+{
+    struct lstm s = lstm_from(config);
+    double steps = (double)s.sequence;
+    for (size_t way = 0; way < 2; ++way) {
+        struct extent *extents = products->ways[way];
+        double part = way ? (steps - 1.0) / steps : 1.0;
+        extents[0] = (struct extent){s.batch, 0, 1.0, NULL};
+        extents[1] = (struct extent){4 * s.hidden, 0, 1.0, NULL};
+        extents[2] = (struct extent){s.features, s.hidden, part, NULL};
+    }
+    products->count = s.layers == 1 ? 2 : 0;
+    products->cells = (double)(s.sequence * s.batch) * (double)(s.layers * s.directions * s.hidden);
+    products->flops_of_cell = s.pass == LSTM_FORWARD ? forward_of_cell : backward_of_cell;
+    products->cell = "unit and step";
+    products->part = "the gates";
+}
+
 const struct workload lstm_workload = {
-    "lstm", WORKLOAD_TABLE(lstm_parameters), lstm_implementations, NULL, lstm_cost,
+    .name = "lstm",
+    WORKLOAD_TABLE(lstm_parameters),
+    .implementations = lstm_implementations,
+    .cost = lstm_cost,
+    .exponent = lstm_exponent,
+    .reference = lstm_reference,
+    .products = lstm_products,
 };

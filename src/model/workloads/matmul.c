@@ -1,16 +1,19 @@
 #include "model/workloads/matmul.h"
 
+#include "model/products.h"
+#include "model/reference.h"
+
 /* clang-format off */
 static const char *const matmul_implementation_words[] = {"auto", "cublaslt", "cblas", "plain",
                                                           NULL};
 
 static const struct parameter matmul_parameters[] = {
     WORKLOAD_CACHE,
-    WORKLOAD_SERIES("implementation", matmul_implementation_words, "auto", "auto: the device's best library"),
+    WORKLOAD_IMPLEMENTATION(matmul_implementation_words, "auto: the device's best library"),
     WORKLOAD_INTEGER("k", 1048576, "1024", "columns of the first matrix, rows of the second"),
     WORKLOAD_INTEGER("m", 1048576, "1024", "rows of the first matrix and of the product"),
     WORKLOAD_INTEGER("n", 1048576, "1024", "columns of the second matrix and of the product"),
-    WORKLOAD_SERIES("precision", workload_precisions, "fp32", "of the matrices and the multiplications"),
+    WORKLOAD_PRECISION("of the matrices and the multiplications"),
 };
 /* clang-format on */
 
@@ -28,7 +31,7 @@ struct matmul matmul_from(const struct config *config)
         .n = config_value(config, "n").first,
         .k = config_value(config, "k").first,
         .precision = config_precision(config),
-        .implementation = config_word(config, "implementation"),
+        .implementation = config_word(config, ROLE_IMPLEMENTATION),
     };
 }
 
@@ -40,6 +43,54 @@ static struct cost matmul_cost(const struct config *config)
     return (struct cost){.flops = 2.0 * m * n * k, .bytes = bytes, .memory = bytes};
 }
 
+struct inputs {
+    struct matmul shape;
+    struct fill x, w;
+};
+
+static double element(const void *inputs, int64_t offset)
+{
+    const struct inputs *in = inputs;
+    int64_t n = in->shape.n, k = in->shape.k, row = offset / n, column = offset % n;
+    double sum = 0.0;
+    for (int64_t i = 0; i < k; ++i)
+        sum += fill_value(in->x, (uint64_t)(row * k + i)) *
+               fill_value(in->w, (uint64_t)(i * n + column));
+    return sum;
+}
+
+static enum status matmul_reference(const struct reference_request *request,
+                                    struct expectation *expectation, struct error *error)
+{
+    const struct inputs in = {
+        .shape = matmul_from(request->config),
+        .x = config_fill(request->config, request->seed, TENSOR_INPUT),
+        .w = config_fill(request->config, request->seed, TENSOR_WEIGHT),
+    };
+    const struct elements y = {
+        .tensor = TENSOR_OUTPUT,
+        .size = in.shape.m * in.shape.n,
+        .products = (double)in.shape.k,
+        .element = element,
+        .inputs = &in,
+    };
+    return reference_elements(request, &y, expectation, error);
+}
+
+static void matmul_products(const struct config *config, struct products *products)
+{
+    struct matmul s = matmul_from(config);
+    products->ways[0][0] = (struct extent){s.m, 0, 1.0, NULL};
+    products->ways[0][1] = (struct extent){s.n, 0, 1.0, NULL};
+    products->ways[0][2] = (struct extent){s.k, 0, 1.0, NULL};
+    products->count = 1;
+}
+
 const struct workload matmul_workload = {
-    "matmul", WORKLOAD_TABLE(matmul_parameters), matmul_implementations, NULL, matmul_cost,
+    .name = "matmul",
+    WORKLOAD_TABLE(matmul_parameters),
+    .implementations = matmul_implementations,
+    .cost = matmul_cost,
+    .reference = matmul_reference,
+    .products = matmul_products,
 };

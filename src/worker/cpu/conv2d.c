@@ -209,7 +209,7 @@ static void im2col_run(struct work *work, struct trace *trace)
 }
 
 const struct routine conv2d_im2col = {
-    .workload = "conv2d",
+    .workload = &conv2d_workload,
     .implementation = "im2col",
     .algorithm = "im2col+gemm",
     .plan = im2col_plan,
@@ -256,7 +256,7 @@ static void direct_run(struct work *work, struct trace *trace)
 }
 
 const struct routine conv2d_direct = {
-    .workload = "conv2d",
+    .workload = &conv2d_workload,
     .implementation = "direct",
     .algorithm = "direct",
     .plan = direct_plan,

@@ -89,7 +89,8 @@ struct work {
 
 /* One implementation of a workload. */
 struct routine {
-    const char *workload, *implementation, *algorithm;
+    const struct workload *workload;
+    const char *implementation, *algorithm;
 
     /* Sets size, reads, writes, bound, scratch_size and plan. */
     enum status (*plan)(struct work *work, const struct device_state *state, struct error *error);

@@ -133,11 +133,10 @@ enum status blas_check(const int64_t *extents, size_t count, struct error *error
 static enum status routine_find(const struct config *config, const struct routine **found,
                                 struct error *error)
 {
-    const char *workload = config->workload->name;
-    const char *wanted = config_word(config, "implementation");
+    const char *wanted = config_word(config, ROLE_IMPLEMENTATION);
     char offered[128] = "";
     for (size_t i = 0; routines[i]; ++i) {
-        if (strcmp(routines[i]->workload, workload) != 0)
+        if (routines[i]->workload != config->workload)
             continue;
         if (strcmp(wanted, "auto") == 0 || strcmp(wanted, routines[i]->implementation) == 0) {
             *found = routines[i];
@@ -149,13 +148,13 @@ static enum status routine_find(const struct config *config, const struct routin
     }
     return error_set(error, STATUS_UNSUPPORTED,
                      "implementation %s of %s does not run on a CPU, which has: %s", wanted,
-                     workload, offered[0] ? offered : "none");
+                     config->workload->name, offered[0] ? offered : "none");
 }
 
 static enum status config_supported(const struct config *config, struct error *error)
 {
     enum precision precision = config_precision(config);
-    const char *algorithm = config_word(config, "algorithm");
+    const char *algorithm = config_word(config, ROLE_ALGORITHM);
     if (precision != PRECISION_FP32 && precision != PRECISION_FP64)
         return error_set(error, STATUS_UNSUPPORTED,
                          "a CPU has no %s unit here; its precisions are fp32 and fp64",
@@ -180,7 +179,7 @@ static bool owns_result(const struct work *work, int tensor)
 static enum status memory_check(double bytes, struct error *error)
 {
     double available = memory_available();
-    if (bytes <= available)
+    if (!(bytes > available)) /* not known: NaN */
         return STATUS_OK;
     return error_set(error, STATUS_UNSUPPORTED,
                      "it needs %.4g bytes of memory with its workspace, and %.4g are available",
@@ -221,7 +220,7 @@ static void store(const struct work *work, void *data, int64_t index, double val
 static void tensor_fill(struct work *work, enum tensor tensor, int64_t sample, int64_t batch,
                         int64_t samples)
 {
-    struct fill fill = device_fill(&work->config, work->seed, tensor);
+    struct fill fill = config_fill(&work->config, work->seed, tensor);
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < work->size[tensor]; ++i)
         store(work, work->input[tensor], i,

@@ -130,7 +130,7 @@ static void compute_loop_run(struct work *work, struct trace *trace)
 }
 
 const struct routine compute_loop_plain = {
-    .workload = "compute-loop",
+    .workload = &compute_loop_workload,
     .implementation = "plain",
     .algorithm = "registers",
     .plan = loop_plan,
@@ -143,7 +143,7 @@ static void shared_loop_run(struct work *work, struct trace *trace)
 }
 
 const struct routine shared_loop_plain = {
-    .workload = "shared-loop",
+    .workload = &shared_loop_workload,
     .implementation = "plain",
     .algorithm = "cache",
     .plan = loop_plan,

@@ -158,7 +158,7 @@ static void cblas_run(struct work *work, struct trace *trace)
 }
 
 const struct routine lstm_cblas = {
-    .workload = "lstm",
+    .workload = &lstm_workload,
     .implementation = "cblas",
     .algorithm = "gemm",
     .plan = cblas_plan,

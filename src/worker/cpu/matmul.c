@@ -44,7 +44,7 @@ static void cblas_run(struct work *work, struct trace *trace)
 }
 
 const struct routine matmul_cblas = {
-    .workload = "matmul",
+    .workload = &matmul_workload,
     .implementation = "cblas",
     .algorithm = "gemm",
     .plan = cblas_plan,
@@ -68,7 +68,7 @@ static void plain_run(struct work *work, struct trace *trace)
 }
 
 const struct routine matmul_plain = {
-    .workload = "matmul",
+    .workload = &matmul_workload,
     .implementation = "plain",
     .algorithm = "triple-loop",
     .plan = plain_plan,

@@ -7,6 +7,10 @@
 #include <unistd.h>
 
 #include "kernels/kernels.h"
+#include "model/workloads/conv2d.h"
+#include "model/workloads/loop.h"
+#include "model/workloads/lstm.h"
+#include "model/workloads/matmul.h"
 
 /* ---- devices ---- */
 
@@ -188,27 +192,27 @@ const char *const cudnn_math_name[] = {
     [CUDNN_FMA_MATH] = "fma",
 };
 
-/* The first of a workload is its "auto". */
+/* What this kind of device can run. The first of a workload is its "auto". */
 static const struct preparation {
-    const char *workload, *implementation;
+    const struct workload *workload;
+    const char *implementation;
     work_preparation *prepare;
 } preparations[] = {
-    {"conv2d", "cudnn", conv2d_prepare},
-    {"lstm", "cudnn", lstm_prepare},
-    {"matmul", "cublaslt", matmul_cublaslt_prepare},
-    {"matmul", "plain", matmul_plain_prepare},
-    {"compute-loop", "plain", loop_prepare},
-    {"shared-loop", "plain", loop_prepare},
+    {&conv2d_workload, "cudnn", conv2d_prepare},
+    {&lstm_workload, "cudnn", lstm_prepare},
+    {&matmul_workload, "cublaslt", matmul_cublaslt_prepare},
+    {&matmul_workload, "plain", matmul_plain_prepare},
+    {&compute_loop_workload, "plain", loop_prepare},
+    {&shared_loop_workload, "plain", loop_prepare},
 };
 
 static enum status preparation_find(const struct config *config, const struct preparation **found,
                                     struct error *error)
 {
-    const char *workload = config->workload->name;
-    const char *wanted = config_word(config, "implementation");
+    const char *wanted = config_word(config, ROLE_IMPLEMENTATION);
     char offered[128] = "";
     for (size_t i = 0; i < sizeof preparations / sizeof *preparations; ++i) {
-        if (strcmp(preparations[i].workload, workload) != 0)
+        if (preparations[i].workload != config->workload)
             continue;
         if (strcmp(wanted, "auto") == 0 || strcmp(wanted, preparations[i].implementation) == 0) {
             *found = &preparations[i];
@@ -220,7 +224,7 @@ static enum status preparation_find(const struct config *config, const struct pr
     }
     return error_set(error, STATUS_UNSUPPORTED,
                      "implementation %s of %s does not run on CUDA devices, which have: %s", wanted,
-                     workload, offered[0] ? offered : "none");
+                     config->workload->name, offered[0] ? offered : "none");
 }
 
 static enum status device_prepare(struct device_state *state, const struct config *config,

@@ -386,7 +386,7 @@ static enum status tensors_fill(struct device_state *state, struct conv2d_work *
 {
     for (int i = 0; i < TENSOR_COUNT; ++i) {
         enum tensor tensor = (enum tensor)i;
-        struct fill fill = device_fill(config, seed, tensor);
+        struct fill fill = config_fill(config, seed, tensor);
         if (tensor != passes[c->shape.pass].result)
             TRY(CUDA(kernel_fill(c->base.precision, tensor_of(c, tensor),
                                  tensor_size(&c->shape, tensor), fill, 0, state->stream)));

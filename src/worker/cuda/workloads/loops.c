@@ -9,7 +9,6 @@
 struct loop_work {
     struct work base;
     struct loop shape;
-    bool shared;
     void *x, *y;
     size_t bytes; /* of each */
 };
@@ -18,7 +17,7 @@ static enum status loop_iterate(struct device_state *state, struct work *work, s
 {
     const struct loop_work *l = (const struct loop_work *)work;
     const struct loop *s = &l->shape;
-    if (l->shared)
+    if (l->shape.shared)
         return CUDA(kernel_shared_loop(s->precision, l->y, l->x, s->tiles, (int)s->tile,
                                        (int)s->steps, state->stream));
     return CUDA(
@@ -61,7 +60,7 @@ static enum status tensors_create(struct device_state *state, struct loop_work *
                                   const struct config *config, uint64_t seed, struct error *error)
 {
     int64_t elements = (l->shape.tiles * l->shape.tile + 1) / 2 * 2;
-    struct fill fill = device_fill(config, seed, TENSOR_INPUT);
+    struct fill fill = config_fill(config, seed, TENSOR_INPUT);
     l->bytes = (size_t)elements * precision_info[l->shape.precision].bytes;
     TRY(memory_allocate((double)l->bytes, "the input", &l->x, error));
     TRY(memory_allocate((double)l->bytes, "the output", &l->y, error));
@@ -82,14 +81,13 @@ enum status loop_prepare(struct device_state *state, const struct config *config
     l->base.ops = &loop_ops;
     l->base.precision = shape.precision;
     l->shape = shape;
-    l->shared = workload_parameter(config->workload, "tile") >= 0;
     enum status status = tensors_create(state, l, config, seed, error);
     if (status) {
         loop_release(&l->base);
         return status;
     }
     snprintf(record->algorithm, sizeof record->algorithm,
-             l->shared ? "shared-memory" : "registers");
+             l->shape.shared ? "shared-memory" : "registers");
     snprintf(record->math, sizeof record->math, "fma");
     record->unit = UNIT_VECTOR;
     record->workspace = 0.0;

@@ -126,7 +126,7 @@ static enum status forward_run(struct device_state *state, struct work *work, in
 static enum status gradient_fill(struct device_state *state, struct lstm_work *l,
                                  struct error *error)
 {
-    struct fill fill = device_fill(&l->config, l->seed, TENSOR_OUTPUT);
+    struct fill fill = config_fill(&l->config, l->seed, TENSOR_OUTPUT);
     return CUDA(
         kernel_fill(l->shape.precision, l->dy, lstm_y_size(&l->shape), fill, 0, state->stream));
 }
@@ -299,7 +299,7 @@ static enum status weights_map(struct device_state *state, struct lstm_work *l, 
 static enum status weights_fill(struct device_state *state, struct lstm_work *l,
                                 struct error *error)
 {
-    struct fill fill = device_fill(&l->config, l->seed, TENSOR_WEIGHT);
+    struct fill fill = config_fill(&l->config, l->seed, TENSOR_WEIGHT);
     TRY(CUDA(cudaMemsetAsync(l->w, 0, l->w_bytes, state->stream)));
     for (size_t i = 0; i < l->segment_count; ++i) {
         const struct segment *segment = &l->segments[i];
@@ -387,7 +387,7 @@ static enum status tensors_create(struct device_state *state, struct lstm_work *
 {
     double x_bytes = (double)lstm_x_size(&l->shape) * (double)element_bytes(l);
     double y_bytes = (double)lstm_y_size(&l->shape) * (double)element_bytes(l);
-    struct fill fill = device_fill(&l->config, l->seed, TENSOR_INPUT);
+    struct fill fill = config_fill(&l->config, l->seed, TENSOR_INPUT);
     TRY(memory_allocate(x_bytes, "the input", &l->x, error));
     TRY(memory_allocate(y_bytes, "the output", &l->y, error));
     TRY(CUDA(

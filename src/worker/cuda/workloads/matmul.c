@@ -123,8 +123,8 @@ static enum status matrices_create(struct device_state *state, struct matmul_wor
 {
     const struct matmul *s = &m->shape;
     const double bytes = (double)element_bytes(m);
-    struct fill x = device_fill(config, seed, TENSOR_INPUT);
-    struct fill w = device_fill(config, seed, TENSOR_WEIGHT);
+    struct fill x = config_fill(config, seed, TENSOR_INPUT);
+    struct fill w = config_fill(config, seed, TENSOR_WEIGHT);
     TRY(memory_allocate(bytes * (double)(s->m * s->k), "the first matrix", &m->x, error));
     TRY(memory_allocate(bytes * (double)(s->k * s->n), "the second matrix", &m->w, error));
     TRY(memory_allocate(bytes * (double)(s->m * s->n), "the product", &m->y, error));

@@ -1,95 +1,16 @@
-#include "worker/reference.h"
+#include "model/workloads/lstm_reference.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/workloads/conv2d.h"
-#include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
-#include "model/workloads/matmul.h"
-#include "worker/device_ops.h"
-#include "model/fill.h"
-
-#define ELEMENT              element
-#define REAL                 double
-#define SOURCE               struct fill
-#define LOAD(source, offset) fill_value(source, (uint64_t)(offset))
-#include "model/workloads/conv2d_element.h"
-
-/* The two inputs of a pass, in the order of their tensors. */
-static const enum tensor conv2d_inputs[][2] = {
-    [CONV2D_FORWARD] = {TENSOR_INPUT, TENSOR_WEIGHT},
-    [CONV2D_BACKWARD_DATA] = {TENSOR_WEIGHT, TENSOR_OUTPUT},
-    [CONV2D_BACKWARD_FILTER] = {TENSOR_INPUT, TENSOR_OUTPUT},
-};
-
-void reference_conv2d(const struct config *config, uint64_t seed, const int64_t *offsets,
-                      int64_t count, double *values)
-{
-    struct conv2d s = conv2d_from(config);
-    struct fill first = device_fill(config, seed, conv2d_inputs[s.pass][0]);
-    struct fill second = device_fill(config, seed, conv2d_inputs[s.pass][1]);
-#pragma omp parallel for schedule(dynamic)
-    for (int64_t i = 0; i < count; ++i)
-        values[i] = element(&s, first, second, offsets[i]);
-}
-
-double reference_conv2d_cost(const struct config *config)
-{
-    struct conv2d s = conv2d_from(config);
-    double taps = (double)(s.kernel_height * s.kernel_width);
-    switch (s.pass) {
-    case CONV2D_FORWARD:
-        return taps * (double)(s.channels / s.groups);
-    case CONV2D_BACKWARD_DATA:
-        return taps * (double)(s.filters / s.groups);
-    case CONV2D_BACKWARD_FILTER:
-    default:
-        return (double)s.batch * (double)s.out_height * (double)s.out_width;
-    }
-}
-
-void reference_matmul(const struct config *config, uint64_t seed, const int64_t *offsets,
-                      int64_t count, double *values)
-{
-    struct matmul s = matmul_from(config);
-    struct fill x = device_fill(config, seed, TENSOR_INPUT);
-    struct fill w = device_fill(config, seed, TENSOR_WEIGHT);
-#pragma omp parallel for schedule(dynamic)
-    for (int64_t i = 0; i < count; ++i) {
-        int64_t row = offsets[i] / s.n, column = offsets[i] % s.n;
-        double sum = 0.0;
-        for (int64_t p = 0; p < s.k; ++p)
-            sum += fill_value(x, (uint64_t)(row * s.k + p)) *
-                   fill_value(w, (uint64_t)(p * s.n + column));
-        values[i] = sum;
-    }
-}
-
-/* What ends in element i began `steps` places further on, and has come one place nearer in each. */
-void reference_loop(const struct config *config, uint64_t seed, const int64_t *offsets,
-                    int64_t count, double *values)
-{
-    struct loop s = loop_from(config);
-    struct fill x = device_fill(config, seed, TENSOR_INPUT);
-    const double factor[2] = {loop_factor(s.precision, 0), loop_factor(s.precision, 1)};
-#pragma omp parallel for schedule(dynamic)
-    for (int64_t i = 0; i < count; ++i) {
-        int64_t first = offsets[i] / s.tile * s.tile, at = (offsets[i] + s.steps) % s.tile;
-        double value = fill_value(x, (uint64_t)(first + at));
-        for (int64_t step = 0; step < s.steps; ++step) {
-            at = at == 0 ? s.tile - 1 : at - 1;
-            value = factor[step % 2] * value + fill_value(x, (uint64_t)(first + at));
-        }
-        values[i] = value;
-    }
-}
 
 /* All arrays are owned and hold the first `samples` of the batch, N of them; D directions, H
  * hidden. */
 struct network {
     struct lstm s;
     int64_t samples;
+    reference_loop *loop;
     double *w;         /* all of it */
     double *x;         /* [T][N][features] */
     double *y;         /* [layer][T][N][D * H] */
@@ -122,7 +43,7 @@ static void network_clear(struct network *net)
 }
 
 static enum status network_init(struct network *net, const struct config *config, uint64_t seed,
-                                int64_t samples, struct error *error)
+                                int64_t samples, reference_loop *loop, struct error *error)
 {
     struct lstm s = lstm_from(config);
     int64_t cells = s.directions * s.sequence * samples * s.hidden, width = s.hidden * s.directions;
@@ -130,13 +51,14 @@ static enum status network_init(struct network *net, const struct config *config
     *net = (struct network){
         .s = s,
         .samples = samples,
-        .w = fill_create(device_fill(config, seed, TENSOR_WEIGHT), 1, lstm_w_size(&s), 0),
-        .x = fill_create(device_fill(config, seed, TENSOR_INPUT), rows, samples * s.features,
+        .loop = loop,
+        .w = fill_create(config_fill(config, seed, TENSOR_WEIGHT), 1, lstm_w_size(&s), 0),
+        .x = fill_create(config_fill(config, seed, TENSOR_INPUT), rows, samples * s.features,
                          s.batch * s.features),
         .y = zeros_create(s.layers * cells),
         .gates = zeros_create(s.layers * cells * 4),
         .c = zeros_create(s.layers * cells),
-        .dy = fill_create(device_fill(config, seed, TENSOR_OUTPUT), rows, samples * width,
+        .dy = fill_create(config_fill(config, seed, TENSOR_OUTPUT), rows, samples * width,
                           s.batch * width),
         .dx = zeros_create(rows * samples * widest),
         .dgates = zeros_create(cells * 4),
@@ -223,17 +145,30 @@ static void forward_unit(struct network *net, int64_t layer, int64_t direction, 
     gates[3 * hidden + u] = o;
 }
 
+/* One time step of a layer, or a layer's gradients: what the tasks of a loop share. */
+struct layer {
+    struct network *net;
+    int64_t layer, step;
+    double *dw;
+};
+
+/* A task is one unit of one sample in one direction. */
+static void forward_task(void *context, int64_t i)
+{
+    const struct layer *at = context;
+    const struct lstm *s = &at->net->s;
+    int64_t u = i % s->hidden, n = i / s->hidden % at->net->samples;
+    int64_t direction = i / s->hidden / at->net->samples;
+    int64_t t = direction ? s->sequence - 1 - at->step : at->step;
+    forward_unit(at->net, at->layer, direction, t, direction ? t + 1 : t - 1, n, u);
+}
+
 static void forward_layer(struct network *net, int64_t layer)
 {
-    const struct lstm *s = &net->s;
-    for (int64_t step = 0; step < s->sequence; ++step)
-#pragma omp parallel for collapse(3)
-        for (int64_t direction = 0; direction < s->directions; ++direction)
-            for (int64_t n = 0; n < net->samples; ++n)
-                for (int64_t u = 0; u < s->hidden; ++u) {
-                    int64_t t = direction ? s->sequence - 1 - step : step;
-                    forward_unit(net, layer, direction, t, direction ? t + 1 : t - 1, n, u);
-                }
+    struct layer at = {.net = net, .layer = layer};
+    int64_t units = net->s.directions * net->samples * net->s.hidden;
+    for (at.step = 0; at.step < net->s.sequence; ++at.step)
+        net->loop(units, forward_task, &at);
 }
 
 /* `after` is the step that the direction goes to; its gate gradients are complete. */
@@ -268,58 +203,71 @@ static void backward_unit(struct network *net, int64_t layer, int64_t direction,
     dgates[3 * hidden + u] = dh * tanh_c * o * (1.0 - o);
 }
 
-/* The gradients of a layer's three parts of w; one row of each belongs to one gate of one unit. */
-static void backward_weights(const struct network *net, int64_t layer, double *dw)
+static void backward_task(void *context, int64_t i)
 {
-    const struct lstm *s = &net->s;
-    int64_t hidden = s->hidden, width = lstm_input_width(s, layer);
-    const double *y = net->y + layer * layer_cells(net);
-#pragma omp parallel for collapse(2)
-    for (int64_t direction = 0; direction < s->directions; ++direction)
-        for (int64_t row = 0; row < 4 * hidden; ++row) {
-            double *input = dw + lstm_w_at(s, layer, direction, LSTM_INPUT_MATRIX) + row * width;
-            double *recurrent =
-                dw + lstm_w_at(s, layer, direction, LSTM_RECURRENT_MATRIX) + row * hidden;
-            double *bias = dw + lstm_w_at(s, layer, direction, LSTM_BIAS) + row;
-            for (int64_t j = 0; j < width; ++j)
-                input[j] = 0.0;
-            for (int64_t j = 0; j < hidden; ++j)
-                recurrent[j] = 0.0;
-            *bias = 0.0;
-            for (int64_t at = 0; at < s->sequence * net->samples; ++at) {
-                int64_t t = at / net->samples, n = at % net->samples;
-                int64_t before = direction ? t + 1 : t - 1;
-                double d = net->dgates[cell_at(net, direction, t, n) * 4 + row];
-                const double *x = layer_input(net, layer) + at * width;
-                for (int64_t j = 0; j < width; ++j)
-                    input[j] += d * x[j];
-                if (before >= 0 && before < s->sequence)
-                    for (int64_t j = 0; j < hidden; ++j)
-                        recurrent[j] +=
-                            d *
-                            y[(before * net->samples + n) * y_width(net) + direction * hidden + j];
-                *bias += d;
-            }
-        }
+    const struct layer *at = context;
+    const struct lstm *s = &at->net->s;
+    int64_t u = i % s->hidden, n = i / s->hidden % at->net->samples;
+    int64_t direction = i / s->hidden / at->net->samples, ahead = direction ? -1 : 1;
+    int64_t t = direction ? s->sequence - 1 - at->step : at->step;
+    backward_unit(at->net, at->layer, direction, t, t - ahead, t + ahead, n, u);
 }
 
-static void backward_input(struct network *net, int64_t layer)
+static void row_add(double *row, double factor, const double *values, int64_t count)
 {
+    for (int64_t i = 0; i < count; ++i)
+        row[i] += factor * values[i];
+}
+
+static void row_clear(double *row, int64_t count)
+{
+    for (int64_t i = 0; i < count; ++i)
+        row[i] = 0.0;
+}
+
+/* The gradients of a layer's three parts of w. A task is one row of each, which belongs to one gate
+ * of one unit. */
+static void weights_task(void *context, int64_t i)
+{
+    const struct layer *at = context;
+    const struct network *net = at->net;
     const struct lstm *s = &net->s;
-    int64_t width = lstm_input_width(s, layer);
-#pragma omp parallel for
-    for (int64_t at = 0; at < s->sequence * net->samples; ++at) {
-        double *dx = net->dx + at * width;
-        for (int64_t j = 0; j < width; ++j)
-            dx[j] = 0.0;
-        for (int64_t direction = 0; direction < s->directions; ++direction) {
-            const double *matrix = part(net, layer, direction, LSTM_INPUT_MATRIX);
-            const double *d =
-                net->dgates + cell_at(net, direction, at / net->samples, at % net->samples) * 4;
-            for (int64_t row = 0; row < 4 * s->hidden; ++row)
-                for (int64_t j = 0; j < width; ++j)
-                    dx[j] += d[row] * matrix[row * width + j];
-        }
+    int64_t direction = i / (4 * s->hidden), row = i % (4 * s->hidden);
+    int64_t hidden = s->hidden, width = lstm_input_width(s, at->layer);
+    const double *y = net->y + at->layer * layer_cells(net) + direction * hidden;
+    double *input = at->dw + lstm_w_at(s, at->layer, direction, LSTM_INPUT_MATRIX) + row * width;
+    double *recurrent =
+        at->dw + lstm_w_at(s, at->layer, direction, LSTM_RECURRENT_MATRIX) + row * hidden;
+    double *bias = at->dw + lstm_w_at(s, at->layer, direction, LSTM_BIAS) + row;
+    row_clear(input, width);
+    row_clear(recurrent, hidden);
+    *bias = 0.0;
+    for (int64_t cell = 0; cell < s->sequence * net->samples; ++cell) {
+        int64_t t = cell / net->samples, n = cell % net->samples;
+        int64_t before = direction ? t + 1 : t - 1;
+        double d = net->dgates[cell_at(net, direction, t, n) * 4 + row];
+        row_add(input, d, layer_input(net, at->layer) + cell * width, width);
+        if (before >= 0 && before < s->sequence)
+            row_add(recurrent, d, y + (before * net->samples + n) * y_width(net), hidden);
+        *bias += d;
+    }
+}
+
+/* A task is one sample of one time step. */
+static void input_task(void *context, int64_t i)
+{
+    const struct layer *at = context;
+    const struct network *net = at->net;
+    const struct lstm *s = &net->s;
+    int64_t width = lstm_input_width(s, at->layer);
+    double *dx = net->dx + i * width;
+    row_clear(dx, width);
+    for (int64_t direction = 0; direction < s->directions; ++direction) {
+        const double *matrix = part(net, at->layer, direction, LSTM_INPUT_MATRIX);
+        const double *d =
+            net->dgates + cell_at(net, direction, i / net->samples, i % net->samples) * 4;
+        for (int64_t row = 0; row < 4 * s->hidden; ++row)
+            row_add(dx, d[row], matrix + row * width, width);
     }
 }
 
@@ -327,18 +275,13 @@ static void backward_input(struct network *net, int64_t layer)
 static void backward_layer(struct network *net, int64_t layer, double *dw)
 {
     const struct lstm *s = &net->s;
-    for (int64_t step = s->sequence - 1; step >= 0; --step)
-#pragma omp parallel for collapse(3)
-        for (int64_t direction = 0; direction < s->directions; ++direction)
-            for (int64_t n = 0; n < net->samples; ++n)
-                for (int64_t u = 0; u < s->hidden; ++u) {
-                    int64_t t = direction ? s->sequence - 1 - step : step;
-                    int64_t ahead = direction ? -1 : 1;
-                    backward_unit(net, layer, direction, t, t - ahead, t + ahead, n, u);
-                }
+    struct layer at = {.net = net, .layer = layer, .dw = dw};
+    int64_t units = s->directions * net->samples * s->hidden;
+    for (at.step = s->sequence - 1; at.step >= 0; --at.step)
+        net->loop(units, backward_task, &at);
     if (dw)
-        backward_weights(net, layer, dw);
-    backward_input(net, layer);
+        net->loop(s->directions * 4 * s->hidden, weights_task, &at);
+    net->loop(s->sequence * net->samples, input_task, &at);
 }
 
 static void copy(double *to, const double *from, int64_t count)
@@ -347,11 +290,12 @@ static void copy(double *to, const double *from, int64_t count)
         to[i] = from[i];
 }
 
-enum status reference_lstm(const struct config *config, uint64_t seed, int64_t samples, double *y,
-                           double *dx, double *dw, struct error *error)
+enum status lstm_reference_compute(const struct config *config, uint64_t seed, int64_t samples,
+                                   reference_loop *loop, double *y, double *dx, double *dw,
+                                   struct error *error)
 {
     struct network net;
-    enum status status = network_init(&net, config, seed, samples, error);
+    enum status status = network_init(&net, config, seed, samples, loop, error);
     if (status)
         return status;
     const struct lstm *s = &net.s;
@@ -370,4 +314,37 @@ enum status reference_lstm(const struct config *config, uint64_t seed, int64_t s
     }
     network_clear(&net);
     return STATUS_OK;
+}
+
+/* The reference's [sequence][samples][width] as offsets into the device's
+ * [sequence][batch][width]. */
+static void sample_offsets(const struct lstm *s, int64_t samples, int64_t width, int64_t *offsets)
+{
+    for (int64_t t = 0; t < s->sequence; ++t)
+        for (int64_t i = 0; i < samples * width; ++i)
+            *offsets++ = t * s->batch * width + i;
+}
+
+enum status lstm_reference(const struct reference_request *request, struct expectation *expectation,
+                           struct error *error)
+{
+    struct lstm s = lstm_from(request->config);
+    bool forward = s.pass == LSTM_FORWARD;
+    double sample = config_cost(request->config).flops / 2.0 / (double)s.batch;
+    int64_t samples = (int64_t)fmin(fmax(request->products / sample, 1.0), (double)s.batch);
+    int64_t width = forward ? s.hidden * s.directions : s.features;
+    struct slice *first = NULL, *weights = NULL;
+    enum status status = expectation_add(expectation, forward ? TENSOR_OUTPUT : TENSOR_INPUT,
+                                         s.sequence * samples * width, &first, error);
+    if (status == STATUS_OK && !forward)
+        status = expectation_add(expectation, TENSOR_WEIGHT, lstm_w_size(&s), &weights, error);
+    if (status)
+        return status;
+    sample_offsets(&s, samples, width, first->offsets);
+    for (int64_t i = 0; weights && i < weights->count; ++i)
+        weights->offsets[i] = i;
+    expectation->samples = samples;
+    return lstm_reference_compute(
+        request->config, request->seed, samples, request->loop, forward ? first->expected : NULL,
+        forward ? NULL : first->expected, weights ? weights->expected : NULL, error);
 }

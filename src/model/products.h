@@ -1,0 +1,32 @@
+/* A configuration's matrix products: what libraries round up, leave out or do otherwise, and so what
+ * explains counts that differ from the modelled cost (results/count_note). Plain data; each
+ * workload's row fills it (struct workload, member `products`). */
+#ifndef ROOFSWEEP_PRODUCTS_H
+#define ROOFSWEEP_PRODUCTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One of a product's three extents. */
+struct extent {
+    int64_t first, second; /* of two products side by side; second is 0 for one */
+    double part;           /* of the second that is done, 0 to 1 */
+    const char *name;      /* where libraries pad this extent to what an instruction takes, what it
+                              counts ("filters"); NULL: they do not */
+};
+
+enum { PRODUCTS_WAYS = 2 };
+struct products {
+    /* The three extents, in each of the ways in which libraries do the same products. */
+    struct extent ways[PRODUCTS_WAYS][3];
+    size_t count; /* of ways; 0: their extents are not known */
+    /* Part of the modelled multiply-adds that meets the input and no padding zeros; 1 without padding. */
+    double inside;
+    /* What is modelled beside the products: FLOPs of elementwise work. cells is 0 if there is none. */
+    double cells;         /* how many elements it is done for */
+    double flops_of_cell; /* modelled FLOPs of each */
+    const char *cell;     /* "unit and step" */
+    const char *part;     /* of the network that does it: "the gates" */
+};
+
+#endif

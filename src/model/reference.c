@@ -1,0 +1,77 @@
+#include "model/reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void reference_in_turn(int64_t count, reference_task *task, void *context)
+{
+    for (int64_t i = 0; i < count; ++i)
+        task(context, i);
+}
+
+void expectation_clear(struct expectation *expectation)
+{
+    for (size_t i = 0; i < expectation->count; ++i) {
+        free(expectation->slices[i].offsets);
+        free(expectation->slices[i].expected);
+    }
+    *expectation = (struct expectation){.count = 0};
+}
+
+enum status expectation_add(struct expectation *expectation, enum tensor tensor, int64_t count,
+                            struct slice **slice, struct error *error)
+{
+    struct slice added = {tensor, count, NULL, NULL};
+    added.offsets = malloc((size_t)count * sizeof *added.offsets);
+    added.expected = malloc((size_t)count * sizeof *added.expected);
+    if (!added.offsets || !added.expected) {
+        free(added.offsets);
+        free(added.expected);
+        return error_set(error, STATUS_FAILED, "no memory to verify %lld elements",
+                         (long long)count);
+    }
+    *slice = &expectation->slices[expectation->count++];
+    **slice = added;
+    return STATUS_OK;
+}
+
+static void spread(int64_t size, uint64_t seed, struct slice *slice)
+{
+    for (int64_t i = 0; i < slice->count; ++i) {
+        int64_t begin = (int64_t)((double)size / (double)slice->count * (double)i);
+        int64_t end = (int64_t)((double)size / (double)slice->count * (double)(i + 1));
+        int64_t width = end > begin ? end - begin : 1;
+        slice->offsets[i] = begin + (int64_t)(fill_mix(seed + (uint64_t)i + 1) % (uint64_t)width);
+    }
+    slice->offsets[0] = 0;
+    slice->offsets[slice->count - 1] = size - 1;
+}
+
+struct element_task {
+    const struct elements *elements;
+    struct slice *slice;
+};
+
+static void element_compute(void *context, int64_t i)
+{
+    const struct element_task *task = context;
+    const struct elements *elements = task->elements;
+    task->slice->expected[i] = elements->element(elements->inputs, task->slice->offsets[i]);
+}
+
+enum status reference_elements(const struct reference_request *request,
+                               const struct elements *elements, struct expectation *expectation,
+                               struct error *error)
+{
+    double affordable = fmax(request->products / elements->products, (double)request->least);
+    double count = fmin(fmin(affordable, (double)request->most), (double)elements->size);
+    struct slice *slice = NULL;
+    enum status status =
+        expectation_add(expectation, elements->tensor, (int64_t)count, &slice, error);
+    if (status)
+        return status;
+    struct element_task task = {elements, slice};
+    spread(elements->size, request->seed, slice);
+    request->loop(slice->count, element_compute, &task);
+    return STATUS_OK;
+}

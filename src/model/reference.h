@@ -1,0 +1,65 @@
+/* What a right result is: some of its elements in fp64, from the definition, without any library.
+ *
+ * Each workload's row has a function (struct workload, member `reference`) that takes a request and
+ * makes an expectation. Inputs come from config_fill; nothing is read from a device. The model has
+ * no threads of its own: the caller passes a loop, which may run its tasks at the same time. */
+#ifndef ROOFSWEEP_REFERENCE_H
+#define ROOFSWEEP_REFERENCE_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "model/fill.h"
+#include "model/workload.h"
+
+/* Runs task(context, i) once for each i of [0, count), in any order. */
+typedef void reference_task(void *context, int64_t i);
+typedef void reference_loop(int64_t count, reference_task *task, void *context);
+void reference_in_turn(int64_t count, reference_task *task, void *context); /* one thread */
+
+/* What is asked for. Nothing is owned. */
+struct reference_request {
+    const struct config *config;
+    uint64_t seed;       /* of the inputs, and of the places that are looked at */
+    double products;     /* multiply-adds that the reference may take, about */
+    int64_t least, most; /* elements, whatever they cost; a result of fewer is compared whole */
+    reference_loop *loop;
+};
+
+/* Elements of one result tensor: where they lie, and what they must be. */
+struct slice {
+    enum tensor tensor;
+    int64_t count;
+    int64_t *offsets; /* in the layout that workloads/ defines, in elements */
+    double *expected;
+};
+
+/* All that is compared of one configuration. */
+struct expectation {
+    struct slice slices[TENSOR_COUNT];
+    size_t count;
+    int64_t samples; /* of the batch that the results are of, see device_ops.run; 0: not used */
+};
+void expectation_clear(struct expectation *expectation); /* frees the slices */
+
+/* Adds a slice with room for `count` elements. STATUS_FAILED without memory; what was added before
+ * stays the caller's. */
+enum status expectation_add(struct expectation *expectation, enum tensor tensor, int64_t count,
+                            struct slice **slice, struct error *error);
+
+/* A result tensor each element of which is computed by itself. */
+struct elements {
+    enum tensor tensor;
+    int64_t size;
+    double products; /* multiply-adds behind one element */
+    double (*element)(const void *inputs, int64_t offset);
+    const void *inputs; /* of `element` */
+};
+
+/* A whole reference for such a result: as many elements as the request affords, one at a random
+ * place in each of as many equal stretches, the two ends always among them. */
+enum status reference_elements(const struct reference_request *request,
+                               const struct elements *elements, struct expectation *expectation,
+                               struct error *error);
+
+#endif
