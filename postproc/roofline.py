@@ -93,7 +93,7 @@ def annotate(axes, rows, by, x, y, colour):
         taken = [axes.transData.transform(text.xy) for text in axes.texts if text.get_gid() == "value"]
         if all(abs(place[0] - other[0]) > 22 or abs(place[1] - other[1]) > 9 for other in taken):
             axes.annotate(f"{value:g}" if isinstance(value, float) else str(value), (at_x, at_y),
-                          xytext=(5, -2), textcoords="offset points", fontsize=7, color=colour, gid="value")
+                          xytext=(4, -9), textcoords="offset points", fontsize=7, color=colour, gid="value")
 
 
 def draw_roofs(axes, ceilings, precisions):
@@ -124,7 +124,8 @@ def draw_classic(axes, table, by, ceilings):
              xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
     peaks = [value for (kind, what, _), value in ceilings.items()
              if kind in ("vector", "tensor") and what in set(table["config_precision"])]
-    knees = [max(peaks) / value for (kind, _, _), value in ceilings.items() if kind == "bandwidth" and peaks]
+    knees = [peak / value for (kind, _, _), value in ceilings.items() if kind == "bandwidth"
+             for peak in (min(peaks, default=np.nan), max(peaks, default=np.nan)) if peaks]
     around = knees + [table["intensity"].min(), table["intensity"].max()]
     axes.set_xlim(min(around) / 6, max(around) * 8)
     axes.set_ylim(table["performance"].min() / 5, max(peaks + [table["performance"].max()]) * 3)
