@@ -1,3 +1,4 @@
+#include "image.cuh"
 #include "kernels.h"
 
 #include <limits.h>
@@ -85,7 +86,8 @@ template <> struct unit<__nv_bfloat162> {
     }
     static __device__ __nv_bfloat162 step(__nv_bfloat162 x)
     {
-        return __hfma2(x, x, __float2bfloat162_rn(-1.9f));
+        FROM_800(x = __hfma2(x, x, __float2bfloat162_rn(-1.9f));)
+        return x;
     }
     static __device__ __nv_bfloat162 join(__nv_bfloat162 a, __nv_bfloat162 b)
     {

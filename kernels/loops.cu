@@ -1,3 +1,4 @@
+#include "image.cuh"
 #include "kernels.h"
 
 #include <cuda_bf16.h>
@@ -20,7 +21,8 @@ __device__ static inline __half2 fused(__half2 v, __half2 a, __half2 x)
 }
 __device__ static inline __nv_bfloat162 fused(__nv_bfloat162 v, __nv_bfloat162 a, __nv_bfloat162 x)
 {
-    return __hfma2(v, a, x);
+    FROM_800(v = __hfma2(v, a, x);)
+    return v;
 }
 
 template <typename T> __device__ static inline T factor(int step)
