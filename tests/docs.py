@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""docs/ says of the program what the program says of itself: tests/docs.py BIN [--write]
+
+BIN is the folder of the built programs. --write renews the lists of variables in docs/file-format.md
+from tests/data/golden.cdl, instead of comparing them with it."""
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HEADINGS = {"configuration": "Identity and outcome", "implementation": "What ran", "time_median": "Time",
+            "flops_model": "FLOPs and bytes", "sm_clock": "Conditions during the timing run",
+            "verify_error": "Verification and samples",
+            "workload": "Parameters", "config_device": "Device",
+            "arithmetic_intensity": "Derived values"}
+failures = []
+
+
+def expect(condition, text):
+    if not condition:
+        failures.append(text)
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as stream:
+        return stream.read()
+
+
+def part(text, heading):
+    """What stands between a heading and the next one of the same or a higher rank."""
+    rank = heading.split()[0]
+    found = re.search(rf"^{re.escape(heading)}(?!\w)[^\n]*\n(.*?)(?=^#{{1,{len(rank)}}} |\Z)", text, re.M | re.S)
+    expect(found, f"docs/manifest.md has no heading '{heading}'")
+    return found[1] if found else ""
+
+
+def run(program, *arguments, text=None):
+    return subprocess.run([program, *arguments], input=text, capture_output=True, text=True, check=False)
+
+
+def allowed_keys(roofsweep, section):
+    message = run(roofsweep, "--dry-run", "-", text=f"[{section}]\nno_such_key_at_all = 1\n").stderr
+    found = re.search(r"allowed: (.*)", message)
+    expect(found, f"[{section}]: no allowed keys in '{message}'")
+    return found[1].split(", ") if found else []
+
+
+def check_settings(roofsweep, page):
+    for section in ("sweep", "measure", "peaks"):
+        rows = part(page, f"## [{section}]")
+        keys = re.findall(r"^\| `(\w+)` \|", rows, re.M)
+        expect(keys == allowed_keys(roofsweep, section),
+               f"docs/manifest.md, [{section}]: {keys} are not {allowed_keys(roofsweep, section)}")
+
+
+def listed_parameters(listing):
+    """(workload, parameter, default, allowed) of --list."""
+    workload = None
+    for line in listing.splitlines():
+        if line.startswith("["):
+            workload, inside = line[1:].split()[0], True
+        elif line.startswith("  implementations"):
+            inside = False
+        found = re.match(r"  (\w+) +(\S+) +(\S.*)", line)
+        if found and inside and found[1] != "parameter":
+            yield workload, found[1], found[2], found[3]
+
+
+def check_parameters(roofsweep, page):
+    seen = set()
+    for workload, name, initial, allowed in listed_parameters(run(roofsweep, "--list").stdout):
+        text = part(page, f"### {workload}")
+        row = re.search(rf"^\| `{name}`[^|]*\| `{re.escape(initial)}` \|(.*)\|", text, re.M)
+        expect(row, f"docs/manifest.md, {workload}: no row of {name} with the default {initial}")
+        words = re.split(r", | to | or ", allowed)
+        for word in words:
+            expect(re.search(rf"\b{re.escape(word)}\b", text), f"docs/manifest.md, {workload} {name}: no '{word}'")
+        seen.add(name)
+    expect(len(seen) > 20, f"--list shows few parameters: {seen}")
+
+
+def variables(cdl):
+    """(name, type, dimensions, attributes) in the file's order."""
+    for kind, name, dimensions in re.findall(r"^\t(\w+) (\w+)\(([\w, ]+)\) ;", cdl, re.M):
+        attributes = dict(re.findall(rf'^\t\t{name}:(\w+) = "(.*)" ;', cdl, re.M))
+        yield name, kind, dimensions.split(", "), {key: value.replace("\\'", "'")
+                                                  for key, value in attributes.items()}
+
+
+def entry(name, kind, dimensions, attributes):
+    unit = "text" if kind == "string" else attributes["units"]
+    unit = "flag" if "flag_meanings" in attributes else unit
+    head = f"- `{name}`" + ("" if unit == "1" else f" ({unit})")
+    text = f"{head}: {attributes['long_name']}"
+    if "flag_meanings" in attributes:
+        text += ": " + ", ".join(f"`{word}`" for word in attributes["flag_meanings"].split())
+    text += "." if len(dimensions) == 1 else f". By `{dimensions[1]}`."
+    if "comment" in attributes:
+        comment = attributes["comment"]
+        word = re.match(r"[a-z]+(?= [a-z])", comment)  # a plain one, and not of a formula
+        text += f" {comment[0].upper() if word else comment[0]}{comment[1:]}."
+    return "\n".join(textwrap.wrap(text, 118, subsequent_indent="  ", break_long_words=False,
+                                   break_on_hyphens=False))
+
+
+def variable_list(cdl, dimension):
+    lines = []
+    for name, kind, dimensions, attributes in variables(cdl):
+        if dimensions[0] != dimension:
+            continue
+        if name in HEADINGS:
+            lines += ["", f"### {HEADINGS[name]}", ""]
+        lines.append(entry(name, kind, dimensions, attributes))
+    return "\n".join(lines).strip("\n")
+
+
+def check_file_format(page, write):
+    cdl = read("tests/data/golden.cdl")
+    dimensions = re.findall(r"^\t(\w+) = .*;", cdl[:cdl.index("variables:")], re.M)
+    count = 0
+    for dimension in dimensions:
+        expect(f"`{dimension}`" in page, f"docs/file-format.md: no dimension {dimension}")
+        wanted = variable_list(cdl, dimension)
+        if not wanted:
+            continue
+        block = re.search(rf"(<!-- variables of {dimension} -->\n\n)(.*?)(\n\n<!-- end -->)", page, re.S)
+        expect(block, f"docs/file-format.md: no list of {dimension}")
+        if block and write:
+            page = page[:block.start(2)] + wanted + page[block.end(2):]
+        expect(write or (block and block[2] == wanted),
+               f"docs/file-format.md: the list of {dimension} is not that of tests/data/golden.cdl; "
+               "tests/docs.py BIN --write renews it")
+        count += 1
+    expect(count >= 5, f"tests/data/golden.cdl: {count} lists")
+    if write:
+        with open(os.path.join(ROOT, "docs/file-format.md"), "w", encoding="utf-8") as stream:
+            stream.write(page)
+
+
+def check_links():
+    """Of every document: a link to a file leads to one."""
+    pages = [name for name in run("git", "-C", ROOT, "ls-files", "*.md").stdout.splitlines()]
+    pages = pages or ["README.md", "CHANGELOG.md", "src/README.md"]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", read(page)):
+            path = os.path.join(ROOT, os.path.dirname(page), target)
+            expect("://" in target or os.path.exists(path), f"{page}: the link to {target} leads nowhere")
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    roofsweep = os.path.join(sys.argv[1], "roofsweep")
+    manifest = read("docs/manifest.md")
+    check_settings(roofsweep, manifest)
+    check_parameters(roofsweep, manifest)
+    check_file_format(read("docs/file-format.md"), "--write" in sys.argv[2:])
+    check_links()
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
