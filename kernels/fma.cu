@@ -12,9 +12,9 @@
  * keep its three of overhead below 1 %. */
 static const int chains = 16, unroll = 32;
 
-template <typename T> struct unit; /* one instruction of the type */
+template <typename T> struct instruction; /* one instruction of the type */
 
-template <> struct unit<double> {
+template <> struct instruction<double> {
     static const int lanes = 1;
     typedef double element;
     static __device__ double start(float x)
@@ -35,7 +35,7 @@ template <> struct unit<double> {
     }
 };
 
-template <> struct unit<float> {
+template <> struct instruction<float> {
     static const int lanes = 1;
     typedef float element;
     static __device__ float start(float x)
@@ -56,7 +56,7 @@ template <> struct unit<float> {
     }
 };
 
-template <> struct unit<__half2> {
+template <> struct instruction<__half2> {
     static const int lanes = 2;
     typedef __half element;
     static __device__ __half2 start(float x)
@@ -77,7 +77,7 @@ template <> struct unit<__half2> {
     }
 };
 
-template <> struct unit<__nv_bfloat162> {
+template <> struct instruction<__nv_bfloat162> {
     static const int lanes = 2;
     typedef __nv_bfloat16 element;
     static __device__ __nv_bfloat162 start(float x)
@@ -100,26 +100,27 @@ template <> struct unit<__nv_bfloat162> {
 };
 
 template <typename T>
-__global__ void __launch_bounds__(1024) fma_chains(typename unit<T>::element *out, int iterations)
+__global__ void __launch_bounds__(1024)
+    fma_chains(typename instruction<T>::element *out, int iterations)
 {
     T x[chains];
     int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 #pragma unroll
     for (int i = 0; i < chains; ++i)
-        x[i] = unit<T>::start(0.001f * (float)(1 + (thread * chains + i) % 997));
+        x[i] = instruction<T>::start(0.001f * (float)(1 + (thread * chains + i) % 997));
 #pragma unroll 1
     for (int n = 0; n < iterations; ++n) {
 #pragma unroll
         for (int u = 0; u < unroll; ++u)
 #pragma unroll
             for (int i = 0; i < chains; ++i)
-                x[i] = unit<T>::step(x[i]);
+                x[i] = instruction<T>::step(x[i]);
     }
     T sum = x[0];
 #pragma unroll
     for (int i = 1; i < chains; ++i)
-        sum = unit<T>::join(sum, x[i]);
-    out[thread] = unit<T>::value(sum);
+        sum = instruction<T>::join(sum, x[i]);
+    out[thread] = instruction<T>::value(sum);
 }
 
 template <typename T>
@@ -129,13 +130,13 @@ static cudaError_t launch(void *out, int64_t iterations, int blocks, int threads
     if (iterations < 0 || iterations > INT_MAX)
         return cudaErrorInvalidValue;
     fma_chains<T>
-        <<<blocks, threads, 0, stream>>>((typename unit<T>::element *)out, (int)iterations);
+        <<<blocks, threads, 0, stream>>>((typename instruction<T>::element *)out, (int)iterations);
     return cudaGetLastError();
 }
 
 #define ROW(precision, type)                                                                       \
     {                                                                                              \
-        precision, launch<type>, 2 * chains *unroll *unit<type>::lanes                             \
+        precision, launch<type>, 2 * chains *unroll *instruction<type>::lanes                      \
     }
 const struct fma_kernel fma_kernels[] = {
     ROW(PRECISION_FP64, double),         ROW(PRECISION_FP32, float), ROW(PRECISION_FP16, __half2),

@@ -10,6 +10,7 @@
 #include <cuda_runtime_api.h>
 
 #include "model/fill.h"
+#include "model/roof_kind.h"
 #include "model/quantity.h"
 #include "model/workload.h"
 
@@ -28,7 +29,7 @@ cudaError_t kernel_gather(enum precision precision, const void *data, const int6
  * fastest is the roof. `bytes_moved` counts read plus written bytes of one pass over arrays of
  * `bytes` each. */
 struct memory_kernel {
-    const char *name; /* "read", "write", "copy", "triad" */
+    enum memory_pattern pattern;
     const char *what; /* "4 in flight": of a lane's accesses; or what else this row does */
     int piece;        /* byte, that a warp takes at a time */
     int arrays;       /* how many arrays of `bytes` it needs */
@@ -40,7 +41,7 @@ struct memory_kernel {
     cudaError_t (*launch)(void *a, const void *b, const void *c, size_t bytes, int repeat,
                           int blocks, int threads, cudaStream_t stream);
 };
-extern const struct memory_kernel memory_kernels[]; /* ends with name NULL */
+extern const struct memory_kernel memory_kernels[]; /* ends with launch NULL */
 /* Reads them once, through L2. bytes: a multiple of 2048; one fp32 addition for each 4 of them. */
 cudaError_t kernel_read(void *data, size_t bytes, cudaStream_t stream);
 
@@ -59,23 +60,23 @@ extern const struct fma_kernel fma_kernels[]; /* ends with flops_per_iteration 0
  * round `bytes` of its own, `repeat` times: blocks * repeat * bytes are read. Rows of one roof
  * differ in the width of a load; the fastest is the roof. */
 struct onchip_kernel {
-    const char *roof; /* name of its kind, "l1 read" or "shared read"; see src/model/roof.h */
-    const char *what; /* "16 bytes a load" */
+    enum roof_id roof; /* ROOF_L1_READ or ROOF_SHARED_READ */
+    const char *what;  /* "16 bytes a load" */
     /* data: blocks * bytes of it, aligned to 256 bytes; threads a multiple of 32, bytes of 64 *
      * threads, and bytes / threads * repeat below 2^37. 512 threads and more in a multiprocessor
-     * cover the latency. "l1 read": what all blocks of a multiprocessor go round together must fit
-     * L1, with room to spare, and its first round comes from L2: many rounds. "shared read": bytes
+     * cover the latency. ROOF_L1_READ: what all blocks of a multiprocessor go round together must fit
+     * L1, with room to spare, and its first round comes from L2: many rounds. ROOF_SHARED_READ: bytes
      * are what a block has of shared memory, at most what the device allows one. */
     cudaError_t (*launch)(const void *data, size_t bytes, int repeat, int blocks, int threads,
                           cudaStream_t stream);
 };
-extern const struct onchip_kernel onchip_kernels[]; /* ends with roof NULL */
+extern const struct onchip_kernel onchip_kernels[]; /* ends with launch NULL */
 
 /* tensor.cu (of warps, operands in registers), tensor_wgmma.cu (of warpgroups, operands in shared
  * memory; instructions of 9.0a alone): matrix multiply-adds of random operands that stay on chip.
  * Rows of one roof differ in how they do it; the fastest is the roof. */
 struct tensor_kernel {
-    const char *roof;    /* name of its kind, "fp16 tensor mma"; see src/model/roof.h */
+    enum roof_id roof;   /* ROOF_FP16_TENSOR_MMA, ... */
     const char *what;    /* "m16n8k16, 8 chains a warp": what this row does */
     int least, most;     /* compute capabilities that it runs on */
     int blocks, threads; /* for each multiprocessor, and for each block */
@@ -85,7 +86,7 @@ struct tensor_kernel {
     cudaError_t (*launch)(void *out, int64_t iterations, int blocks, cudaStream_t stream);
     double flops; /* of one block in one iteration; int8: operations */
 };
-extern const struct tensor_kernel tensor_kernels[];       /* ends with roof NULL */
+extern const struct tensor_kernel tensor_kernels[];       /* ends with launch NULL */
 extern const struct tensor_kernel tensor_wgmma_kernels[]; /* likewise; only in builds for 9.0 */
 
 /* matmul.cu: y [m][n] = x [m][k] w [k][n], row-major, one thread for each element of y. Sums are in

@@ -7,8 +7,6 @@
  * order, which writes prefer; eight, reads in L2. Chunks divide 4096 bytes: no tail. */
 template <int loads> constexpr int chunk_bytes = loads * 32 * (int)sizeof(float4);
 
-enum pattern { READ, WRITE, COPY, TRIAD };
-
 __device__ static inline float4 triad(float4 b, float4 c, float s)
 {
     return make_float4(b.x + s * c.x, b.y + s * c.y, b.z + s * c.z, b.w + s * c.w);
@@ -22,7 +20,7 @@ __device__ static inline float total(float4 v)
 /* Loads go through L2 only: a cache level is measured by its own hits, and L1 must not answer in its
  * place. Each block has a part of its own, of which each warp takes the same chunks in every pass:
  * what two multiprocessors ask for at the same time is answered together before it comes to L2. */
-template <enum pattern pattern, int loads>
+template <enum memory_pattern pattern, int loads>
 __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks, int64_t part,
                      int repeat)
 {
@@ -37,24 +35,25 @@ __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks
             float4 x[loads], y[loads];
 #pragma unroll
             for (int i = 0; i < loads; ++i) {
-                x[i] = pattern == WRITE ? make_float4(s, s, s, s) : __ldcg(b + lane + i * 32);
-                if (pattern == TRIAD)
+                x[i] =
+                    pattern == PATTERN_WRITE ? make_float4(s, s, s, s) : __ldcg(b + lane + i * 32);
+                if (pattern == PATTERN_TRIAD)
                     y[i] = __ldcg(c + lane + i * 32);
             }
 #pragma unroll
             for (int i = 0; i < loads; ++i) {
-                if (pattern == READ)
+                if (pattern == PATTERN_READ)
                     sum += total(x[i]);
                 else
-                    a[lane + i * 32] = pattern == TRIAD ? triad(x[i], y[i], s) : x[i];
+                    a[lane + i * 32] = pattern == PATTERN_TRIAD ? triad(x[i], y[i], s) : x[i];
             }
         }
     /* Inputs lie in [-1, 1): no sum comes near; but the compiler must keep the loads. */
-    if (pattern == READ && sum == 3.0e38f)
+    if (pattern == PATTERN_READ && sum == 3.0e38f)
         a[0] = make_float4(sum, sum, sum, sum);
 }
 
-template <enum pattern pattern, int loads>
+template <enum memory_pattern pattern, int loads>
 static cudaError_t launch(void *a, const void *b, const void *c, size_t bytes, int repeat,
                           int blocks, int threads, cudaStream_t stream)
 {
@@ -75,27 +74,27 @@ static cudaError_t launch(void *a, const void *b, const void *c, size_t bytes, i
 cudaError_t kernel_read(void *data, size_t bytes, cudaStream_t stream)
 {
     const int threads = 256;
-    return launch<READ, 4>(data, data, data, bytes, 1, 0, threads, stream);
+    return launch<PATTERN_READ, 4>(data, data, data, bytes, 1, 0, threads, stream);
 }
 
-#define ROW(name, what, arrays, moved, pattern, loads)                                             \
+#define ROW(pattern, what, arrays, moved, loads)                                                   \
     {                                                                                              \
-        name, what, chunk_bytes<loads>, arrays, moved, launch<pattern, loads>                      \
+        pattern, what, chunk_bytes<loads>, arrays, moved, launch<pattern, loads>                   \
     }
 /* clang-format off */
 /* Loads and stores that tell the caches to give the data up, and bulk copies by way of shared memory,
  * are no faster on an H200. */
 const struct memory_kernel memory_kernels[] = {
-    ROW("read", "8 in flight", 1, 1, READ, 8),
-    ROW("read", "4 in flight", 1, 1, READ, 4),
-    ROW("read", "2 in flight", 1, 1, READ, 2),
-    ROW("read", "1 in flight", 1, 1, READ, 1),
-    ROW("write", "4 in flight", 1, 1, WRITE, 4),
-    ROW("write", "1 in flight", 1, 1, WRITE, 1),
-    ROW("copy", "4 in flight", 2, 2, COPY, 4),
-    ROW("copy", "1 in flight", 2, 2, COPY, 1),
-    ROW("triad", "4 in flight", 3, 3, TRIAD, 4),
-    ROW("triad", "1 in flight", 3, 3, TRIAD, 1),
-    {NULL, NULL, 0, 0, 0, NULL},
+    ROW(PATTERN_READ, "8 in flight", 1, 1, 8),
+    ROW(PATTERN_READ, "4 in flight", 1, 1, 4),
+    ROW(PATTERN_READ, "2 in flight", 1, 1, 2),
+    ROW(PATTERN_READ, "1 in flight", 1, 1, 1),
+    ROW(PATTERN_WRITE, "4 in flight", 1, 1, 4),
+    ROW(PATTERN_WRITE, "1 in flight", 1, 1, 1),
+    ROW(PATTERN_COPY, "4 in flight", 2, 2, 4),
+    ROW(PATTERN_COPY, "1 in flight", 2, 2, 1),
+    ROW(PATTERN_TRIAD, "4 in flight", 3, 3, 4),
+    ROW(PATTERN_TRIAD, "1 in flight", 3, 3, 1),
+    {PATTERN_COUNT, NULL, 0, 0, 0, NULL},
 };
 /* clang-format on */

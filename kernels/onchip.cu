@@ -124,10 +124,10 @@ static cudaError_t launch(const void *data, size_t bytes, int repeat, int blocks
 }
 
 const struct onchip_kernel onchip_kernels[] = {
-    {"l1 read", "16 bytes a load", launch<from_l1<uint4>>},
-    {"l1 read", "8 bytes a load", launch<from_l1<uint2>>},
-    {"l1 read", "4 bytes a load", launch<from_l1<uint32_t>>},
-    {"shared read", "16 bytes a load", launch<from_shared<uint4>>},
-    {"shared read", "8 bytes a load", launch<from_shared<uint2>>},
-    {NULL, NULL, NULL},
+    {ROOF_L1_READ, "16 bytes a load", launch<from_l1<uint4>>},
+    {ROOF_L1_READ, "8 bytes a load", launch<from_l1<uint2>>},
+    {ROOF_L1_READ, "4 bytes a load", launch<from_l1<uint32_t>>},
+    {ROOF_SHARED_READ, "16 bytes a load", launch<from_shared<uint4>>},
+    {ROOF_SHARED_READ, "8 bytes a load", launch<from_shared<uint2>>},
+    {ROOF_KINDS, NULL, NULL},
 };

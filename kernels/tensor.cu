@@ -123,15 +123,15 @@ static cudaError_t launch(void *out, int64_t iterations, int blocks, cudaStream_
                 unroll *threads / 32                                                               \
     }
 const struct tensor_kernel tensor_kernels[] = {
-    ROW("fp64 tensor mma", "m8n8k4, 8 chains a warp", 80, 999, warp_fp64_k4),
-    ROW("fp64 tensor mma", "m16n8k8, 4 chains a warp", 90, 999, warp_fp64_k8),
-    ROW("fp64 tensor mma", "m16n8k16, 4 chains a warp", 90, 999, warp_fp64_k16),
-    ROW("tf32 tensor mma", "m16n8k8, 8 chains a warp", 80, 999, warp_tf32),
-    ROW("fp16 tensor mma", "m16n8k16, fp32 sums, 8 chains a warp", 80, 999, warp_fp16),
-    ROW("bf16 tensor mma", "m16n8k16, fp32 sums, 8 chains a warp", 80, 999, warp_bf16),
-    ROW("fp8 tensor mma", "m16n8k32, e4m3, fp32 sums, 8 chains a warp", 89, 89, warp_fp8),
+    ROW(ROOF_FP64_TENSOR_MMA, "m8n8k4, 8 chains a warp", 80, 999, warp_fp64_k4),
+    ROW(ROOF_FP64_TENSOR_MMA, "m16n8k8, 4 chains a warp", 90, 999, warp_fp64_k8),
+    ROW(ROOF_FP64_TENSOR_MMA, "m16n8k16, 4 chains a warp", 90, 999, warp_fp64_k16),
+    ROW(ROOF_TF32_TENSOR_MMA, "m16n8k8, 8 chains a warp", 80, 999, warp_tf32),
+    ROW(ROOF_FP16_TENSOR_MMA, "m16n8k16, fp32 sums, 8 chains a warp", 80, 999, warp_fp16),
+    ROW(ROOF_BF16_TENSOR_MMA, "m16n8k16, fp32 sums, 8 chains a warp", 80, 999, warp_bf16),
+    ROW(ROOF_FP8_TENSOR_MMA, "m16n8k32, e4m3, fp32 sums, 8 chains a warp", 89, 89, warp_fp8),
     /* In between, fp8 is for wgmma and tcgen05 only: of this the compiler makes fp16. */
-    ROW("fp8 tensor mma", "m16n8k32, e4m3, fp32 sums, 8 chains a warp", 120, 999, warp_fp8),
-    ROW("int8 tensor mma", "m16n8k32, 8 chains a warp", 80, 999, warp_int8),
-    {NULL, NULL, 0, 0, 0, 0, NULL, 0.0},
+    ROW(ROOF_FP8_TENSOR_MMA, "m16n8k32, e4m3, fp32 sums, 8 chains a warp", 120, 999, warp_fp8),
+    ROW(ROOF_INT8_TENSOR_MMA, "m16n8k32, 8 chains a warp", 80, 999, warp_int8),
+    {ROOF_KINDS, NULL, 0, 0, 0, 0, NULL, 0.0},
 };

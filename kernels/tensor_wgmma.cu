@@ -163,18 +163,16 @@ static cudaError_t launch(void *out, int64_t iterations, int blocks, cudaStream_
         roof, what, 90, 90, 1, threads, launch<instruction, source>,                               \
             (double)instruction::flops * 2 * steps *unroll *threads / 128                          \
     }
-#define ROWS(precision, shape, instruction)                                                        \
-    ROW(precision " tensor wgmma", shape ", A and B in shared memory, not swizzled", instruction,  \
-        a_in_shared<PLAIN>),                                                                       \
-        ROW(precision " tensor wgmma", shape ", A and B in shared memory, swizzled", instruction,  \
+#define ROWS(roof, shape, instruction)                                                             \
+    ROW(roof, shape ", A and B in shared memory, not swizzled", instruction, a_in_shared<PLAIN>),  \
+        ROW(roof, shape ", A and B in shared memory, swizzled", instruction,                       \
             a_in_shared<SWIZZLED>),                                                                \
-        ROW(precision " tensor wgmma", shape ", A in registers, B in shared memory", instruction,  \
-            a_in_registers)
+        ROW(roof, shape ", A in registers, B in shared memory", instruction, a_in_registers)
 const struct tensor_kernel tensor_wgmma_kernels[] = {
-    ROWS("tf32", "m64n256k8", group_tf32),
-    ROWS("fp16", "m64n256k16, fp32 sums", group_fp16),
-    ROWS("bf16", "m64n256k16, fp32 sums", group_bf16),
-    ROWS("fp8", "m64n256k32, e4m3, fp32 sums", group_fp8),
-    ROWS("int8", "m64n256k32", group_int8),
-    {NULL, NULL, 0, 0, 0, 0, NULL, 0.0},
+    ROWS(ROOF_TF32_TENSOR_WGMMA, "m64n256k8", group_tf32),
+    ROWS(ROOF_FP16_TENSOR_WGMMA, "m64n256k16, fp32 sums", group_fp16),
+    ROWS(ROOF_BF16_TENSOR_WGMMA, "m64n256k16, fp32 sums", group_bf16),
+    ROWS(ROOF_FP8_TENSOR_WGMMA, "m64n256k32, e4m3, fp32 sums", group_fp8),
+    ROWS(ROOF_INT8_TENSOR_WGMMA, "m64n256k32", group_int8),
+    {ROOF_KINDS, NULL, 0, 0, 0, 0, NULL, 0.0},
 };

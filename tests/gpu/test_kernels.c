@@ -40,12 +40,12 @@ static float c_at(size_t i)
 }
 
 /* What a must hold at i. */
-static float expected(const char *pattern, size_t i)
+static float expected(enum memory_pattern pattern, size_t i)
 {
     const float s = 0.40625f;
-    if (strcmp(pattern, "copy") == 0)
+    if (pattern == PATTERN_COPY)
         return b_at(i);
-    return strcmp(pattern, "triad") == 0 ? fmaf(s, c_at(i), b_at(i)) : s;
+    return pattern == PATTERN_TRIAD ? fmaf(s, c_at(i), b_at(i)) : s;
 }
 
 static void check_memory(const struct memory_kernel *row, float *const device[3], float *host,
@@ -58,18 +58,19 @@ static void check_memory(const struct memory_kernel *row, float *const device[3]
     cudaMemset(device[0], 0xff, BYTES_MAX + GUARD); /* NaN */
     cudaError_t code =
         row->launch(device[0], device[1], device[2], bytes, repeat, blocks, threads, NULL);
-    if (code == cudaErrorNoKernelImageForDevice || !ran(row->name, what, code))
+    if (code == cudaErrorNoKernelImageForDevice ||
+        !ran(memory_pattern_name[row->pattern], what, code))
         return;
     cudaMemcpy(host, device[0], bytes + GUARD, cudaMemcpyDeviceToHost);
-    bool writes = strcmp(row->name, "read") != 0;
+    bool writes = row->pattern != PATTERN_READ;
     for (size_t i = 0; writes && i < count; ++i)
-        if (!(fabsf(host[i] - expected(row->name, i)) <= 1e-6f)) {
-            fail(row->name, what, "a wrong value");
+        if (!(fabsf(host[i] - expected(row->pattern, i)) <= 1e-6f)) {
+            fail(memory_pattern_name[row->pattern], what, "a wrong value");
             return;
         }
     for (size_t i = writes ? count : 0; i < count + GUARD / sizeof(float); ++i)
         if (!isnan(host[i])) {
-            fail(row->name, what, "it writes where it must not");
+            fail(memory_pattern_name[row->pattern], what, "it writes where it must not");
             return;
         }
 }
@@ -85,7 +86,7 @@ static void check_memories(void)
             host[i] = array == 1 ? b_at(i) : c_at(i);
         cudaMemcpy(device[array], host, BYTES_MAX, cudaMemcpyHostToDevice);
     }
-    for (const struct memory_kernel *row = memory_kernels; row->name; ++row)
+    for (const struct memory_kernel *row = memory_kernels; row->launch; ++row)
         for (int i = 0; i < 3; ++i)
             for (int j = 0; j < 8; ++j)
                 check_memory(row, device, host, sizes[i], j % 2 ? 3 : 1, j / 2 % 2 ? 5 : 0,
@@ -125,15 +126,16 @@ static void check_tensor(const struct tensor_kernel *row, int multiprocessors)
     for (int i = 0; i < 3; ++i) {
         cudaMemset(out, 0xff, count * sizeof *out);
         cudaError_t code = row->launch(out, iterations[i], blocks, NULL);
-        if (code != cudaErrorNoKernelImageForDevice && ran(row->roof, row->what, code))
-            check_sums(row->roof, row->what, out, count);
+        if (code != cudaErrorNoKernelImageForDevice &&
+            ran(roof_kinds[row->roof].name, row->what, code))
+            check_sums(roof_kinds[row->roof].name, row->what, out, count);
     }
     cudaFree(out);
 }
 
 static void check_tensors(const struct tensor_kernel *rows, int capability, int multiprocessors)
 {
-    for (; rows->roof; ++rows)
+    for (; rows->launch; ++rows)
         if (capability >= rows->least && capability <= rows->most)
             check_tensor(rows, multiprocessors);
 }
@@ -145,8 +147,8 @@ static void check_onchip(int multiprocessors)
     void *data;
     cudaMalloc(&data, bytes * (size_t)blocks);
     cudaMemset(data, 0x5a, bytes * (size_t)blocks);
-    for (const struct onchip_kernel *row = onchip_kernels; row->roof; ++row)
-        ran(row->roof, "32 KiB", row->launch(data, bytes, 100, blocks, 512, NULL));
+    for (const struct onchip_kernel *row = onchip_kernels; row->launch; ++row)
+        ran(roof_kinds[row->roof].name, "32 KiB", row->launch(data, bytes, 100, blocks, 512, NULL));
     cudaFree(data);
 }
 

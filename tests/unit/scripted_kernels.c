@@ -88,7 +88,7 @@ static void count(enum quantity quantity, double amount)
 
 static void memory_count(const struct memory_kernel *row, double bytes, bool dram)
 {
-    double written = strcmp(row->name, "read") == 0 ? 0.0 : bytes;
+    double written = row->pattern == PATTERN_READ ? 0.0 : bytes;
     double read = bytes * row->bytes_moved - written;
     count(QUANTITY_L1_READ, read);
     count(QUANTITY_L1_WRITE, written);
@@ -115,7 +115,7 @@ static cudaError_t memory_run(const struct memory_kernel *row, void *a, const vo
         assert_ptr_not_equal(arrays[i], arrays[(i + 1) % 3]);
     }
     assert_true(dram || footprint <= 0.25 * L2_BYTES); /* else some goes on to device memory */
-    snprintf(kind, sizeof kind, "%s %s", dram ? "dram" : "l2", row->name);
+    snprintf(kind, sizeof kind, "%s %s", dram ? "dram" : "l2", memory_pattern_name[row->pattern]);
     memory_count(row, (double)bytes * repeat, dram);
     return script_run(&(struct work_done){.kind = kind,
                                           .what = row->what,
@@ -139,12 +139,12 @@ MEMORY(3)
 MEMORY(4)
 MEMORY(5)
 const struct memory_kernel memory_kernels[] = {
-    {"read", "4 in flight", 2048, 1, 1, memory_0},
-    {"read", "1 in flight", 512, 1, 1, memory_1},
-    {"write", "4 in flight", 2048, 1, 1, memory_2},
-    {"copy", "4 in flight", 2048, 2, 2, memory_3},
-    {"copy", "1 in flight", 512, 2, 2, memory_4},
-    {"triad", "1 in flight", 512, 3, 3, memory_5},
+    {PATTERN_READ, "4 in flight", 2048, 1, 1, memory_0},
+    {PATTERN_READ, "1 in flight", 512, 1, 1, memory_1},
+    {PATTERN_WRITE, "4 in flight", 2048, 1, 1, memory_2},
+    {PATTERN_COPY, "4 in flight", 2048, 2, 2, memory_3},
+    {PATTERN_COPY, "1 in flight", 512, 2, 2, memory_4},
+    {PATTERN_TRIAD, "1 in flight", 512, 3, 3, memory_5},
     {0},
 };
 
@@ -152,13 +152,13 @@ static cudaError_t onchip_run(const struct onchip_kernel *row, const void *data,
                               int repeat, int blocks, int threads, cudaStream_t stream)
 {
     double amount = (double)bytes * blocks * repeat;
-    bool l1 = strcmp(row->roof, "l1 read") == 0;
+    bool l1 = row->roof == ROOF_L1_READ;
     assert_true(threads % 32 == 0 && bytes > 0 && bytes % (64 * (size_t)threads) == 0);
     assert_true((double)bytes / threads * repeat < 0x1p37);
     assert_true(bytes * (size_t)blocks <= (size_t)SHARED_BYTES * MULTIPROCESSORS);
     script_assert_filled(data, bytes * (size_t)blocks, PRECISION_FP32, script.own);
     count(QUANTITY_L1_READ, l1 ? amount : 0.0);
-    return script_run(&(struct work_done){.kind = row->roof,
+    return script_run(&(struct work_done){.kind = roof_kinds[row->roof].name,
                                           .what = "",
                                           .row = row,
                                           .amount = amount,
@@ -180,7 +180,7 @@ static cudaError_t shared_run(const void *data, size_t bytes, int repeat, int bl
 }
 
 const struct onchip_kernel onchip_kernels[] = {
-    {"l1 read", "16 bytes", l1_run}, {"shared read", "16 bytes", shared_run}, {0}};
+    {ROOF_L1_READ, "16 bytes", l1_run}, {ROOF_SHARED_READ, "16 bytes", shared_run}, {0}};
 
 /* ---- kernels of the vector and tensor units ---- */
 
@@ -239,8 +239,8 @@ static cudaError_t tensor_run(const struct tensor_kernel *row, void *out, int64_
     assert_true(iterations >= 1 && row->least <= CAPABILITY && CAPABILITY <= row->most);
     assert_int_equal(blocks, row->blocks * MULTIPROCESSORS);
     script_within(out, (size_t)blocks * (size_t)row->threads * sizeof(float), script.own);
-    count(script_tensor_quantities[roof_kinds[roof_kind_find(row->roof)].precision], flops);
-    return script_run(&(struct work_done){.kind = row->roof,
+    count(script_tensor_quantities[roof_kinds[row->roof].precision], flops);
+    return script_run(&(struct work_done){.kind = roof_kinds[row->roof].name,
                                           .what = row->what,
                                           .row = row,
                                           .amount = flops,
@@ -264,15 +264,15 @@ TENSOR(, 6)
 TENSOR(, 7)
 TENSOR(, 8)
 const struct tensor_kernel tensor_kernels[] = {
-    {"fp64 tensor mma", "m8n8k4", 80, 999, 2, 256, _0, 65536},
-    {"fp64 tensor mma", "m16n8k16", 90, 999, 1, 512, _1, 65536},
-    {"tf32 tensor mma", "m16n8k8", 80, 999, 2, 256, _2, 65536},
-    {"fp16 tensor mma", "m16n8k8", 80, 999, 2, 256, _3, 65536},
-    {"fp16 tensor mma", "m16n8k16", 80, 999, 1, 256, _4, 131072},
-    {"fp16 tensor mma", "of an older chip", 70, 75, 1, 256, _5, 131072},
-    {"bf16 tensor mma", "m16n8k16", 80, 999, 1, 256, _6, 131072},
-    {"fp8 tensor mma", "m16n8k32", 89, 999, 1, 256, _7, 262144},
-    {"int8 tensor mma", "m16n8k32", 80, 999, 1, 256, _8, 262144},
+    {ROOF_FP64_TENSOR_MMA, "m8n8k4", 80, 999, 2, 256, _0, 65536},
+    {ROOF_FP64_TENSOR_MMA, "m16n8k16", 90, 999, 1, 512, _1, 65536},
+    {ROOF_TF32_TENSOR_MMA, "m16n8k8", 80, 999, 2, 256, _2, 65536},
+    {ROOF_FP16_TENSOR_MMA, "m16n8k8", 80, 999, 2, 256, _3, 65536},
+    {ROOF_FP16_TENSOR_MMA, "m16n8k16", 80, 999, 1, 256, _4, 131072},
+    {ROOF_FP16_TENSOR_MMA, "of an older chip", 70, 75, 1, 256, _5, 131072},
+    {ROOF_BF16_TENSOR_MMA, "m16n8k16", 80, 999, 1, 256, _6, 131072},
+    {ROOF_FP8_TENSOR_MMA, "m16n8k32", 89, 999, 1, 256, _7, 262144},
+    {ROOF_INT8_TENSOR_MMA, "m16n8k32", 80, 999, 1, 256, _8, 262144},
     {0},
 };
 TENSOR(wgmma_, 0)
@@ -281,10 +281,10 @@ TENSOR(wgmma_, 2)
 TENSOR(wgmma_, 3)
 TENSOR(wgmma_, 4)
 const struct tensor_kernel tensor_wgmma_kernels[] = {
-    {"tf32 tensor wgmma", "m64n256k8", 90, 90, 1, 256, wgmma__0, 524288},
-    {"fp16 tensor wgmma", "m64n256k16", 90, 90, 1, 256, wgmma__1, 1048576},
-    {"bf16 tensor wgmma", "m64n256k16", 90, 90, 1, 256, wgmma__2, 1048576},
-    {"fp8 tensor wgmma", "m64n256k32", 90, 90, 1, 256, wgmma__3, 2097152},
-    {"int8 tensor wgmma", "m64n256k32", 90, 90, 1, 256, wgmma__4, 2097152},
+    {ROOF_TF32_TENSOR_WGMMA, "m64n256k8", 90, 90, 1, 256, wgmma__0, 524288},
+    {ROOF_FP16_TENSOR_WGMMA, "m64n256k16", 90, 90, 1, 256, wgmma__1, 1048576},
+    {ROOF_BF16_TENSOR_WGMMA, "m64n256k16", 90, 90, 1, 256, wgmma__2, 1048576},
+    {ROOF_FP8_TENSOR_WGMMA, "m64n256k32", 90, 90, 1, 256, wgmma__3, 2097152},
+    {ROOF_INT8_TENSOR_WGMMA, "m64n256k32", 90, 90, 1, 256, wgmma__4, 2097152},
     {0},
 };

@@ -210,15 +210,18 @@ static cudaError_t memory_launch(const struct job *job, cudaStream_t stream)
 }
 
 static const struct pattern {
-    const char *name;
+    enum memory_pattern id;
     double read, written;     /* arrays */
     double flops_per_element; /* fp32 */
-} patterns[] = {{"read", 1, 0, 1}, {"write", 0, 1, 0}, {"copy", 1, 1, 0}, {"triad", 2, 1, 2}};
+} patterns[] = {{PATTERN_READ, 1, 0, 1},
+                {PATTERN_WRITE, 0, 1, 0},
+                {PATTERN_COPY, 1, 1, 0},
+                {PATTERN_TRIAD, 2, 1, 2}};
 
-static const struct memory_kernel *memory_find(const char *name)
+static const struct memory_kernel *memory_find(enum memory_pattern pattern)
 {
     const struct memory_kernel *kernel = memory_kernels;
-    while (kernel->name && strcmp(kernel->name, name) != 0)
+    while (kernel->launch && kernel->pattern != pattern)
         ++kernel;
     return kernel;
 }
@@ -249,13 +252,13 @@ static enum status check_pattern(struct selftest *test, const struct pattern *pa
                                  struct error *error)
 {
     struct job job = {.test = test,
-                      .memory = memory_find(pattern->name),
+                      .memory = memory_find(pattern->id),
                       .bytes = bytes,
                       .repeat = repeat,
                       .in_dram = in_dram,
                       .launch = memory_launch};
     double total = (double)bytes * repeat;
-    snprintf(job.name, sizeof job.name, "%s, %s", pattern->name, where);
+    snprintf(job.name, sizeof job.name, "%s, %s", memory_pattern_name[pattern->id], where);
     return check_bytes(&job, pattern->read * total, pattern->written * total,
                        pattern->flops_per_element * total / sizeof(float), error);
 }

@@ -8,15 +8,77 @@
 #include "kernels/kernels.h"
 #include "base/clock.h"
 
-static const struct roof_family *const families[] = {
-    &roofs_memory,  &roofs_onchip,   &roofs_vector, &roofs_tensor,
-    &roofs_library, &roofs_transfer, &roofs_launch,
+static double theory_of_level(const struct theory *theory, const struct roof_kind *kind)
+{
+    return theory->bandwidth[kind->level];
+}
+
+static double theory_of_shared(const struct theory *theory, const struct roof_kind *kind)
+{
+    (void)kind;
+    return theory->shared_read;
+}
+
+static double theory_of_vector(const struct theory *theory, const struct roof_kind *kind)
+{
+    return theory->vector[kind->precision];
+}
+
+static double theory_of_tensor(const struct theory *theory, const struct roof_kind *kind)
+{
+    return theory->tensor[kind->precision];
+}
+
+/* All roofs that a GPU may have. A new kind is a row here, and a row of its family's own table: of
+ * kernels (kernels.h), formats, directions or launches. */
+static const struct gpu_roof {
+    const struct roof_family *family; /* NULL: no GPU has it */
+    double (*theory)(const struct theory *theory, const struct roof_kind *kind); /* NULL: none */
+} gpu_roofs[ROOF_KINDS] = {
+    [ROOF_DRAM_READ] = {&roofs_memory, theory_of_level},
+    [ROOF_DRAM_WRITE] = {&roofs_memory, theory_of_level},
+    [ROOF_DRAM_COPY] = {&roofs_memory, theory_of_level},
+    [ROOF_DRAM_TRIAD] = {&roofs_memory, theory_of_level},
+    [ROOF_L2_READ] = {&roofs_memory, theory_of_level},
+    [ROOF_L2_WRITE] = {&roofs_memory, NULL}, /* what vendors state of L2 is of reads */
+    [ROOF_L2_COPY] = {&roofs_memory, NULL},
+    [ROOF_L2_TRIAD] = {&roofs_memory, NULL},
+    [ROOF_L1_READ] = {&roofs_onchip, theory_of_level},
+    [ROOF_SHARED_READ] = {&roofs_onchip, theory_of_shared},
+    [ROOF_HOST_TO_DEVICE] = {&roofs_transfer, NULL},
+    [ROOF_DEVICE_TO_HOST] = {&roofs_transfer, NULL},
+    [ROOF_DEVICE_TO_DEVICE] = {&roofs_transfer, NULL},
+    [ROOF_FP64_VECTOR] = {&roofs_vector, theory_of_vector},
+    [ROOF_FP32_VECTOR] = {&roofs_vector, theory_of_vector},
+    [ROOF_FP16_VECTOR] = {&roofs_vector, theory_of_vector},
+    [ROOF_BF16_VECTOR] = {&roofs_vector, theory_of_vector},
+    [ROOF_FP64_TENSOR_MMA] = {&roofs_tensor, theory_of_tensor},
+    [ROOF_TF32_TENSOR_MMA] = {&roofs_tensor, theory_of_tensor},
+    [ROOF_FP16_TENSOR_MMA] = {&roofs_tensor, theory_of_tensor},
+    [ROOF_BF16_TENSOR_MMA] = {&roofs_tensor, theory_of_tensor},
+    [ROOF_FP8_TENSOR_MMA] = {&roofs_tensor, theory_of_tensor},
+    [ROOF_INT8_TENSOR_MMA] = {&roofs_tensor, theory_of_tensor},
+    [ROOF_TF32_TENSOR_WGMMA] = {&roofs_tensor, theory_of_tensor},
+    [ROOF_FP16_TENSOR_WGMMA] = {&roofs_tensor, theory_of_tensor},
+    [ROOF_BF16_TENSOR_WGMMA] = {&roofs_tensor, theory_of_tensor},
+    [ROOF_FP8_TENSOR_WGMMA] = {&roofs_tensor, theory_of_tensor},
+    [ROOF_INT8_TENSOR_WGMMA] = {&roofs_tensor, theory_of_tensor},
+    [ROOF_FP64_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
+    [ROOF_TF32_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
+    [ROOF_FP16_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
+    [ROOF_BF16_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
+    [ROOF_FP8_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
+    [ROOF_INT8_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
+    [ROOF_LAUNCH_HOST] = {&roofs_launch, NULL},
+    [ROOF_LAUNCH_LATENCY] = {&roofs_launch, NULL},
+    [ROOF_LAUNCH_GAP] = {&roofs_launch, NULL},
+    [ROOF_LAUNCH_GAP_GRAPH] = {&roofs_launch, NULL},
 };
+
 enum {
-    FAMILIES = sizeof families / sizeof *families,
     SAMPLES_LEAST = 5,
     SAMPLES_MAX = 64,
-    TRIAL_RUNS = 3 /* of a candidate */
+    TRIAL_RUNS = 3 /* of a method */
 };
 
 static const double sample_time = ROOF_WINDOW / 8; /* s, one sample of a measurement */
@@ -40,10 +102,10 @@ enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size
     return STATUS_OK;
 }
 
-int candidate_take(int *candidate, int count)
+int number_split(int *number, int count)
 {
-    int taken = *candidate % count;
-    *candidate /= count;
+    int taken = *number % count;
+    *number /= count;
     return taken;
 }
 
@@ -63,7 +125,7 @@ static enum status enqueue_between(struct roofs *roofs, const struct winner *win
 {
     cudaEvent_t *events = roofs->state->events;
     TRY(CUDA(cudaEventRecord(events[first], roofs->state->stream)));
-    TRY(winner->family->run(roofs, &winner->way, error));
+    TRY(winner->family->run(roofs, &winner->method, error));
     return CUDA(cudaEventRecord(events[first + 1], roofs->state->stream));
 }
 
@@ -71,53 +133,53 @@ static enum status run_time(struct roofs *roofs, const struct winner *winner, do
                             struct error *error)
 {
     if (winner->family->time)
-        return winner->family->time(roofs, &winner->way, seconds, error);
+        return winner->family->time(roofs, &winner->method, seconds, error);
     TRY(enqueue_between(roofs, winner, 0, error));
     TRY(CUDA(cudaEventSynchronize(roofs->state->events[1])));
     return elapsed(roofs, 0, seconds, error);
 }
 
-static double work_of(const struct way *way)
+static double work_of(const struct method *method)
 {
-    return way->work * (double)way->iterations;
+    return method->work * (double)method->iterations;
 }
 
-/* ---- the fastest way ---- */
+/* ---- the fastest method ---- */
 
 /* Grows elastic iterations until a run takes `aim`, more or less, and gives its time. */
-static enum status way_size(struct roofs *roofs, struct winner *winner, double aim, double *seconds,
-                            struct error *error)
+static enum status method_size(struct roofs *roofs, struct winner *winner, double aim,
+                               double *seconds, struct error *error)
 {
     const double most_growth = 64.0, most = 1e6;
-    struct way *way = &winner->way;
+    struct method *method = &winner->method;
     TRY(run_time(roofs, winner, seconds, error));
-    while (way->elastic && *seconds < 0.5 * aim && (double)way->iterations < most) {
+    while (method->elastic && *seconds < 0.5 * aim && (double)method->iterations < most) {
         double growth = fmin(fmax(aim / *seconds, 2.0), most_growth);
-        way->iterations = (int64_t)fmin((double)way->iterations * growth, most);
+        method->iterations = (int64_t)fmin((double)method->iterations * growth, most);
         TRY(run_time(roofs, winner, seconds, error));
     }
     return STATUS_OK;
 }
 
 /* The first run of other code loads it, and finds nothing of what it works on in the cache. */
-static enum status way_warm(struct roofs *roofs, const struct winner *tried, struct error *error)
+static enum status method_warm(struct roofs *roofs, const struct winner *tried, struct error *error)
 {
-    const struct way *way = &tried->way;
+    const struct method *method = &tried->method;
     double seconds;
-    if (roofs->warm_row == way->row && roofs->warm_choice == way->choice)
+    if (roofs->warm_row == method->row && roofs->warm_choice == method->choice)
         return STATUS_OK;
     TRY(run_time(roofs, tried, &seconds, error));
-    roofs->warm_row = way->row;
-    roofs->warm_choice = way->choice;
+    roofs->warm_row = method->row;
+    roofs->warm_choice = method->choice;
     return STATUS_OK;
 }
 
 /* How long a run of each is to take. Of short ones how blocks begin and end decides, where they are
- * close, and not the pace of a sample; but many candidates have little time each. */
-static double trial_time(int candidates)
+ * close, and not the pace of a sample; but many methods have little time each. */
+static double trial_time(int methods)
 {
     const double all = 0.1, least = 1e-3; /* s */
-    return fmin(fmax(all / (TRIAL_RUNS * candidates), least), sample_time);
+    return fmin(fmax(all / (TRIAL_RUNS * methods), least), sample_time);
 }
 
 /* Work per second, the best of a few runs; after one that shows that it cannot win, no more. */
@@ -126,41 +188,41 @@ static enum status trial_rate(struct roofs *roofs, struct winner *tried, double 
 {
     const double hopeless = 0.8;
     double seconds, shortest;
-    TRY(way_warm(roofs, tried, error));
-    TRY(way_size(roofs, tried, aim, &shortest, error));
-    for (int i = 1; i < TRIAL_RUNS && work_of(&tried->way) / shortest > hopeless * best; ++i) {
+    TRY(method_warm(roofs, tried, error));
+    TRY(method_size(roofs, tried, aim, &shortest, error));
+    for (int i = 1; i < TRIAL_RUNS && work_of(&tried->method) / shortest > hopeless * best; ++i) {
         TRY(run_time(roofs, tried, &seconds, error));
         shortest = fmin(shortest, seconds);
     }
-    *rate = work_of(&tried->way) / shortest;
+    *rate = work_of(&tried->method) / shortest;
     return STATUS_OK;
 }
 
-/* A winner's samples are longer than a candidate's; rounded up, since passes over device memory are
+/* A winner's samples are longer than those of a trial; rounded up, since passes over device memory are
  * few. */
-static void way_stretch(struct way *way, double rate)
+static void method_stretch(struct method *method, double rate)
 {
-    if (way->elastic)
-        way->iterations = (int64_t)fmax(1.0, ceil(rate * sample_time / way->work));
+    if (method->elastic)
+        method->iterations = (int64_t)fmax(1.0, ceil(rate * sample_time / method->work));
 }
 
-static enum status trial(struct roofs *roofs, int kind, int candidate, struct winner *tried,
+static enum status trial(struct roofs *roofs, int kind, int number, struct winner *tried,
                          double aim, double best, double *rate, struct error *error)
 {
-    TRY(tried->family->choose(roofs, kind, candidate, &tried->way, error));
+    TRY(tried->family->prepare(roofs, kind, number, &tried->method, error));
     return trial_rate(roofs, tried, aim, best, rate, error);
 }
 
 /* One that cannot be done is passed over; if none can, the first one's reason is kept. Fails only
  * with STATUS_DEVICE. */
-static enum status winner_find(struct roofs *roofs, int kind, int candidates, struct winner *winner,
+static enum status winner_find(struct roofs *roofs, int kind, int methods, struct winner *winner,
                                struct error *error)
 {
-    const double aim = trial_time(candidates);
+    const double aim = trial_time(methods);
     double best = 0.0;
     enum status refusal = STATUS_OK;
     struct winner found = *winner;
-    for (int i = 0; i < candidates; ++i) {
+    for (int i = 0; i < methods; ++i) {
         struct winner tried = {.family = winner->family};
         struct error reason;
         double rate;
@@ -168,7 +230,7 @@ static enum status winner_find(struct roofs *roofs, int kind, int candidates, st
         if (status == STATUS_DEVICE) {
             *error = reason;
             error_prefix(error, "%s, %s", roof_kinds[kind].name,
-                         *tried.way.text ? tried.way.text : "before its first run");
+                         *tried.method.text ? tried.method.text : "before its first run");
             return status;
         }
         if (status && !refusal) {
@@ -177,12 +239,12 @@ static enum status winner_find(struct roofs *roofs, int kind, int candidates, st
         }
         if (status == STATUS_OK && rate > best) {
             best = rate;
-            found.way = tried.way;
+            found.method = tried.method;
         }
     }
     found.refusal = best > 0.0 ? STATUS_OK : refusal;
     if (best > 0.0)
-        way_stretch(&found.way, best);
+        method_stretch(&found.method, best);
     *winner = found;
     return STATUS_OK;
 }
@@ -197,14 +259,12 @@ static void winner_init(struct winner *winner, const struct roof_family *family)
 static enum status kind_tune(struct roofs *roofs, int kind, struct error *error)
 {
     struct winner *winner = &roofs->winners[kind];
-    for (int i = 0; i < FAMILIES; ++i) {
-        int candidates = families[i]->candidates(roofs, kind);
-        if (candidates == 0)
-            continue;
-        winner_init(winner, families[i]);
-        return winner_find(roofs, kind, candidates, winner, error);
-    }
-    return STATUS_OK;
+    const struct roof_family *family = gpu_roofs[kind].family;
+    int methods = family ? family->count(roofs, kind) : 0;
+    if (methods == 0)
+        return STATUS_OK;
+    winner_init(winner, family);
+    return winner_find(roofs, kind, methods, winner, error);
 }
 
 /* ---- proof: a run of each winner, counted ---- */
@@ -212,39 +272,37 @@ static enum status kind_tune(struct roofs *roofs, int kind, struct error *error)
 struct proof {
     struct roofs *roofs;
     struct winner *winner;
-    struct way way;
+    struct method method;
 };
 
 /* FLOPs are as exact in a part of a sample. Bytes are not: what lies in the caches before and after
  * must not matter. */
-static struct way proof_way(int kind, const struct way *way)
+static struct method proof_method(int kind, const struct method *method)
 {
     const int64_t part = 4;
-    struct way shorter = *way;
-    if (way->elastic && roof_kinds[kind].measure == ROOF_COMPUTE)
-        shorter.iterations = (way->iterations + part - 1) / part;
+    struct method shorter = *method;
+    if (method->elastic && roof_kinds[kind].measure == ROOF_COMPUTE)
+        shorter.iterations = (method->iterations + part - 1) / part;
     return shorter;
 }
 
 static enum status proof_run(void *argument, struct error *error)
 {
     const struct proof *proof = argument;
-    TRY(proof->winner->family->run(proof->roofs, &proof->way, error));
+    TRY(proof->winner->family->run(proof->roofs, &proof->method, error));
     return CUDA(cudaStreamSynchronize(proof->roofs->state->stream));
 }
 
-/* The kernels of the roofs: not the copy engines, whose bytes are nobody's. */
 static bool proof_possible(const struct winner *winner)
 {
-    return winner->family && winner->refusal == STATUS_OK && winner->family != &roofs_transfer &&
-           winner->family != &roofs_launch;
+    return winner->family && winner->family->counted && winner->refusal == STATUS_OK;
 }
 
 static void proof_keep(int kind, const struct proof *proof, const double values[QUANTITY_COUNT])
 {
     const struct roof_kind *info = &roof_kinds[kind];
     struct winner *winner = proof->winner;
-    double expected = work_of(&proof->way), bytes[LEVEL_COUNT];
+    double expected = work_of(&proof->method), bytes[LEVEL_COUNT];
     if (info->measure == ROOF_COMPUTE) {
         enum quantity quantity = quantity_of(info->precision, info->unit == UNIT_TENSOR);
         winner->flops_ratio = quantity < QUANTITY_COUNT ? values[quantity] / expected : NAN;
@@ -269,7 +327,7 @@ static enum status winners_prove(struct roofs *roofs, struct error *error)
         if (proof_possible(&roofs->winners[kind])) {
             kinds[count] = kind;
             struct winner *winner = &roofs->winners[kind];
-            proofs[count] = (struct proof){roofs, winner, proof_way(kind, &winner->way)};
+            proofs[count] = (struct proof){roofs, winner, proof_method(kind, &winner->method)};
             works[count] = (struct counters_work){proof_run, proof_run, &proofs[count]};
             ++count;
         }
@@ -297,11 +355,11 @@ static enum status tune(struct roofs *roofs, const struct roof_request *request,
     TRY(timing_reserve(roofs->state, 2 * SAMPLES_MAX, error));
     /* All devices of a node tune at once. What the neighbour copies here would be counted among the
      * proofs: so that comes first, and these last. */
-    int copy = roof_kind_find("device to device");
-    if (roof_requested(request, copy))
-        TRY(kind_tune(roofs, copy, error));
+    const int first = ROOF_DEVICE_TO_DEVICE;
+    if (roof_requested(request, first))
+        TRY(kind_tune(roofs, first, error));
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        if (kind != copy && roof_requested(request, kind))
+        if (kind != first && roof_requested(request, kind))
             TRY(kind_tune(roofs, kind, error));
     return prove ? winners_prove(roofs, error) : STATUS_OK;
 }
@@ -331,9 +389,9 @@ void roofs_release(struct device_state *state)
     struct roofs *roofs = state->roofs;
     if (!roofs)
         return;
-    for (int i = 0; i < FAMILIES; ++i)
-        if (families[i]->close)
-            families[i]->close(roofs);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        if (gpu_roofs[kind].family && gpu_roofs[kind].family->close)
+            gpu_roofs[kind].family->close(roofs);
     cudaFree(roofs->operands.data);
     cudaFree(roofs->results.data);
     free(roofs);
@@ -374,7 +432,7 @@ static enum status samples_enqueue(struct roofs *roofs, const struct winner *win
 {
     for (int i = 0; i < count; ++i)
         if (winner->family->time)
-            TRY(winner->family->time(roofs, &winner->way, &seconds[i], error));
+            TRY(winner->family->time(roofs, &winner->method, &seconds[i], error));
         else
             TRY(enqueue_between(roofs, winner, 2 * i, error));
     return STATUS_OK;
@@ -408,18 +466,11 @@ static void ratios_copy(const struct winner *winner, struct roof *roof)
     memcpy(roof->bytes_ratio, winner->bytes_ratio, sizeof roof->bytes_ratio);
 }
 
-/* What vendors state of L2 is of reads. */
 static void theory_set(const struct theory *theory, int kind, struct roof *roof)
 {
     const struct roof_kind *info = &roof_kinds[kind];
-    bool memory = info->measure == ROOF_BANDWIDTH && info->level == LEVEL_DRAM;
-    double value = NAN;
-    if (info->measure == ROOF_COMPUTE)
-        value = (info->unit == UNIT_TENSOR ? theory->tensor : theory->vector)[info->precision];
-    else if (memory || strcmp(info->name, "l2 read") == 0 || strcmp(info->name, "l1 read") == 0)
-        value = theory->bandwidth[info->level];
-    else if (strcmp(info->name, "shared read") == 0)
-        value = theory->shared_read;
+    bool memory = info->level == LEVEL_DRAM;
+    double value = gpu_roofs[kind].theory ? gpu_roofs[kind].theory(theory, info) : NAN;
     roof_set_theory(roof, value, memory ? theory->memory_clock : theory->clock,
                     memory ? roof->memory_clock : roof->sm_clock);
 }
@@ -435,8 +486,8 @@ static enum status measure(struct roofs *roofs, int kind, double start, struct r
     int count = (int)fmin(fmax(ceil(ROOF_WINDOW / each), SAMPLES_LEAST), SAMPLES_MAX);
     TRY(samples_take(roofs, winner, count, seconds, roof, error));
     roof->power = nvml_power(roofs->state->nvml, since);
-    snprintf(roof->setting, sizeof roof->setting, "%s", winner->way.text);
-    roof_set_samples(roof, work_of(&winner->way), seconds, count);
+    snprintf(roof->setting, sizeof roof->setting, "%s", winner->method.text);
+    roof_set_samples(roof, work_of(&winner->method), seconds, count);
     theory_set(&roofs->state->theory, kind, roof);
     ratios_copy(winner, roof);
     roof_judge(roof);

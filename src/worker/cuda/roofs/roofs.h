@@ -1,8 +1,8 @@
 /* The roofs of the open device: shared by the roofs' own units.
  *
- * A kind of roof (roof.h) belongs to one family, which knows the ways to do it: rows of a table of
- * kernels, times launch shapes or sizes. roofs.c tries them all, keeps the fastest, has it proven,
- * and measures it as often as asked. */
+ * A kind of roof (roof_kind.h) belongs to one family; the table in roofs.c says to which. The family
+ * knows the methods to do it: rows of a table of kernels, times launch shapes or sizes. roofs.c tries
+ * all methods, keeps the fastest, has it proven, and measures it as often as asked. */
 #ifndef ROOFSWEEP_ROOFS_H
 #define ROOFSWEEP_ROOFS_H
 
@@ -12,8 +12,8 @@
 
 #include "worker/cuda/gpu/cuda_internal.h"
 
-/* One way to do a roof, ready to run. Plain data. */
-struct way {
+/* A method to do a roof, ready to run. Plain data. */
+struct method {
     const void *row; /* of the family's table */
     int choice;      /* the family's, within the row */
     size_t bytes;    /* of each array */
@@ -27,18 +27,21 @@ struct way {
 struct roofs;
 
 struct roof_family {
-    /* How many ways to try; 0: this device has no such roof, or it is of another family. */
-    int (*candidates)(const struct roofs *roofs, int kind);
-    /* Describes one of them, with a first guess of elastic iterations, and sees to all that it
-     * needs. */
-    enum status (*choose)(struct roofs *roofs, int kind, int candidate, struct way *way,
-                          struct error *error);
+    /* How many methods there are; 0: this device has no such roof. Asked for the family's kinds only,
+     * like `prepare`. */
+    int (*count)(const struct roofs *roofs, int kind);
+    /* Describes the method of this number, with a first guess of elastic iterations, and sees to all
+     * that it needs. */
+    enum status (*prepare)(struct roofs *roofs, int kind, int number, struct method *method,
+                           struct error *error);
     /* Enqueues one run. NULL with `time`. */
-    enum status (*run)(struct roofs *roofs, const struct way *way, struct error *error);
-    /* Times one sample in a way of its own. NULL: one run, between two events. */
-    enum status (*time)(struct roofs *roofs, const struct way *way, double *seconds,
+    enum status (*run)(struct roofs *roofs, const struct method *method, struct error *error);
+    /* Times one sample by itself. NULL: one run, between two events. */
+    enum status (*time)(struct roofs *roofs, const struct method *method, double *seconds,
                         struct error *error);
-    void (*close)(struct roofs *roofs); /* frees what is the family's; NULL: nothing */
+    /* Frees what is the family's; may be called again. NULL: there is nothing. */
+    void (*close)(struct roofs *roofs);
+    bool counted; /* counters see its work, and so can prove it; they do not see copy engines */
 };
 extern const struct roof_family roofs_memory, roofs_onchip, roofs_vector, roofs_tensor,
     roofs_library, roofs_transfer, roofs_launch;
@@ -49,10 +52,10 @@ struct roofs_buffer {
     size_t bytes;
 };
 
-/* The way that won. */
+/* The method that won. */
 struct winner {
     const struct roof_family *family; /* NULL: this device has no such roof */
-    struct way way;
+    struct method method;
     enum status refusal; /* not STATUS_OK: there is none */
     struct error reason;
     double flops_ratio, bytes_ratio[LEVEL_COUNT]; /* as of struct roof */
@@ -62,7 +65,8 @@ struct winner {
 struct roofs {
     struct device_state *state;
     struct winner winners[ROOF_KINDS];
-    const void *warm_row; /* of the way that was tried last, and its choice: its code is loaded */
+    /* Row and choice of the method that was tried last: its code is loaded. */
+    const void *warm_row;
     int warm_choice;
     struct roofs_buffer operands; /* never written to */
     struct roofs_buffer results;
@@ -76,8 +80,8 @@ struct roofs {
 enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size_t bytes,
                           struct error *error);
 
-/* Candidates are all combinations of rows of several tables: takes the number of a row of the next
- * one, which has `count`, out of *candidate. */
-int candidate_take(int *candidate, int count);
+/* The methods of a kind are all combinations of rows of several tables: takes the number of a row of
+ * the next one, which has `count`, out of *number. */
+int number_split(int *number, int count);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "kernels/kernels.h"
 
@@ -23,39 +22,39 @@ static const struct fma_kernel *fma_find(int kind)
     return kernel;
 }
 
-static int vector_candidates(const struct roofs *roofs, int kind)
+static int vector_count(const struct roofs *roofs, int kind)
 {
-    const struct roof_kind *info = &roof_kinds[kind];
-    bool offered = info->measure == ROOF_COMPUTE && info->unit == UNIT_VECTOR &&
-                   chip_find(roofs->state->capability)->vector[info->precision] != 0.0;
+    enum precision precision = roof_kinds[kind].precision;
+    bool offered = chip_find(roofs->state->capability)->vector[precision] != 0.0;
     return offered && fma_find(kind)->flops_per_iteration > 0 ? SHAPES : 0;
 }
 
-static enum status vector_choose(struct roofs *roofs, int kind, int candidate, struct way *way,
-                                 struct error *error)
+static enum status vector_prepare(struct roofs *roofs, int kind, int number, struct method *method,
+                                  struct error *error)
 {
     const struct fma_kernel *kernel = fma_find(kind);
-    *way = (struct way){.row = kernel,
-                        .blocks = shapes[candidate].blocks * roofs->state->multiprocessors,
-                        .threads = shapes[candidate].threads,
-                        .iterations = 8,
-                        .elastic = true};
-    int64_t threads = (int64_t)way->blocks * way->threads;
-    way->work = (double)kernel->flops_per_iteration * (double)threads;
-    snprintf(way->text, sizeof way->text, "%d blocks of %d threads", way->blocks, way->threads);
+    *method = (struct method){.row = kernel,
+                              .blocks = shapes[number].blocks * roofs->state->multiprocessors,
+                              .threads = shapes[number].threads,
+                              .iterations = 8,
+                              .elastic = true};
+    int64_t threads = (int64_t)method->blocks * method->threads;
+    method->work = (double)kernel->flops_per_iteration * (double)threads;
+    snprintf(method->text, sizeof method->text, "%d blocks of %d threads", method->blocks,
+             method->threads);
     return roofs_reserve(roofs, &roofs->results, (size_t)threads * sizeof(double), error);
 }
 
-static enum status vector_run(struct roofs *roofs, const struct way *way, struct error *error)
+static enum status vector_run(struct roofs *roofs, const struct method *method, struct error *error)
 {
-    const struct fma_kernel *kernel = way->row;
-    return cuda_check(kernel->launch(roofs->results.data, way->iterations, way->blocks,
-                                     way->threads, roofs->state->stream),
+    const struct fma_kernel *kernel = method->row;
+    return cuda_check(kernel->launch(roofs->results.data, method->iterations, method->blocks,
+                                     method->threads, roofs->state->stream),
                       "fma kernel", error);
 }
 
 const struct roof_family roofs_vector = {
-    .candidates = vector_candidates, .choose = vector_choose, .run = vector_run};
+    .count = vector_count, .prepare = vector_prepare, .run = vector_run, .counted = true};
 
 /* ---- tensor units ---- */
 
@@ -72,14 +71,14 @@ static const struct tensor_kernel *tensor_find(const struct roofs *roofs, int ki
 {
     int capability = roofs->state->capability;
     for (int i = 0; i < TABLES; ++i)
-        for (const struct tensor_kernel *kernel = tables[i]; kernel->roof; ++kernel)
-            if (strcmp(kernel->roof, roof_kinds[kind].name) == 0 && capability >= kernel->least &&
+        for (const struct tensor_kernel *kernel = tables[i]; kernel->launch; ++kernel)
+            if (kernel->roof == (enum roof_id)kind && capability >= kernel->least &&
                 capability <= kernel->most && n-- == 0)
                 return kernel;
     return NULL;
 }
 
-static int tensor_candidates(const struct roofs *roofs, int kind)
+static int tensor_count(const struct roofs *roofs, int kind)
 {
     int count = 0;
     while (tensor_find(roofs, kind, count))
@@ -87,29 +86,29 @@ static int tensor_candidates(const struct roofs *roofs, int kind)
     return count;
 }
 
-static enum status tensor_choose(struct roofs *roofs, int kind, int candidate, struct way *way,
-                                 struct error *error)
+static enum status tensor_prepare(struct roofs *roofs, int kind, int number, struct method *method,
+                                  struct error *error)
 {
-    const struct tensor_kernel *kernel = tensor_find(roofs, kind, candidate);
-    *way = (struct way){.row = kernel,
-                        .blocks = kernel->blocks * roofs->state->multiprocessors,
-                        .threads = kernel->threads,
-                        .iterations = 100,
-                        .elastic = true};
-    way->work = kernel->flops * way->blocks;
-    snprintf(way->text, sizeof way->text, "%s, %d blocks of %d threads", kernel->what, way->blocks,
-             way->threads);
-    size_t results = (size_t)way->blocks * (size_t)way->threads * sizeof(float);
+    const struct tensor_kernel *kernel = tensor_find(roofs, kind, number);
+    *method = (struct method){.row = kernel,
+                              .blocks = kernel->blocks * roofs->state->multiprocessors,
+                              .threads = kernel->threads,
+                              .iterations = 100,
+                              .elastic = true};
+    method->work = kernel->flops * method->blocks;
+    snprintf(method->text, sizeof method->text, "%s, %d blocks of %d threads", kernel->what,
+             method->blocks, method->threads);
+    size_t results = (size_t)method->blocks * (size_t)method->threads * sizeof(float);
     return roofs_reserve(roofs, &roofs->results, results, error);
 }
 
-static enum status tensor_run(struct roofs *roofs, const struct way *way, struct error *error)
+static enum status tensor_run(struct roofs *roofs, const struct method *method, struct error *error)
 {
-    const struct tensor_kernel *kernel = way->row;
-    return cuda_check(
-        kernel->launch(roofs->results.data, way->iterations, way->blocks, roofs->state->stream),
-        kernel->roof, error);
+    const struct tensor_kernel *kernel = method->row;
+    return cuda_check(kernel->launch(roofs->results.data, method->iterations, method->blocks,
+                                     roofs->state->stream),
+                      roof_kinds[kernel->roof].name, error);
 }
 
 const struct roof_family roofs_tensor = {
-    .candidates = tensor_candidates, .choose = tensor_choose, .run = tensor_run};
+    .count = tensor_count, .prepare = tensor_prepare, .run = tensor_run, .counted = true};

@@ -2,7 +2,6 @@
 #include "worker/cuda/roofs/roofs.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "kernels/kernels.h"
 #include "base/clock.h"
@@ -94,50 +93,50 @@ static enum status graph_build(struct roofs *roofs, int count, struct error *err
     return cuda_check(code, "a graph of empty kernels", error);
 }
 
-static const struct launch_way {
-    const char *roof;
+static const struct launch_method {
+    enum roof_id roof;
     int count; /* of launches in a sample */
     const char *what;
     enum status (*open)(struct roofs *roofs, int count, struct error *error); /* NULL: nothing */
     enum status (*time)(struct roofs *roofs, int count, double *seconds, struct error *error);
-} launch_ways[] = {
-    {"launch host", LAUNCHES, "launches of empty kernels into an empty queue", NULL, host_time},
-    {"launch latency", 10, "empty kernels, each waited for", NULL, latency_time},
-    {"launch gap", LAUNCHES, "empty kernels, all queued", NULL, gap_time},
-    {"launch gap graph", LAUNCHES, "empty kernels, a chain in a graph", graph_build, graph_time},
+} launch_methods[] = {
+    {ROOF_LAUNCH_HOST, LAUNCHES, "launches of empty kernels into an empty queue", NULL, host_time},
+    {ROOF_LAUNCH_LATENCY, 10, "empty kernels, each waited for", NULL, latency_time},
+    {ROOF_LAUNCH_GAP, LAUNCHES, "empty kernels, all queued", NULL, gap_time},
+    {ROOF_LAUNCH_GAP_GRAPH, LAUNCHES, "empty kernels, a chain in a graph", graph_build, graph_time},
 };
-enum { LAUNCH_WAYS = sizeof launch_ways / sizeof *launch_ways };
 
-static const struct launch_way *launch_find(int kind)
+static const struct launch_method *launch_find(int kind)
 {
-    for (int i = 0; i < LAUNCH_WAYS; ++i)
-        if (strcmp(launch_ways[i].roof, roof_kinds[kind].name) == 0)
-            return &launch_ways[i];
-    return NULL;
+    const struct launch_method *method = launch_methods;
+    while (method->roof != (enum roof_id)kind)
+        ++method;
+    return method;
 }
 
-static int launch_candidates(const struct roofs *roofs, int kind)
+static int launch_count(const struct roofs *roofs, int kind)
 {
     (void)roofs;
-    return launch_find(kind) != NULL;
+    (void)kind;
+    return 1;
 }
 
-static enum status launch_choose(struct roofs *roofs, int kind, int candidate, struct way *way,
-                                 struct error *error)
+static enum status launch_prepare(struct roofs *roofs, int kind, int number, struct method *method,
+                                  struct error *error)
 {
-    const struct launch_way *row = launch_find(kind);
-    (void)candidate;
+    const struct launch_method *row = launch_find(kind);
+    (void)number;
     if (row->open)
         TRY(row->open(roofs, row->count, error));
-    *way = (struct way){.row = row, .iterations = 1, .work = row->count};
-    snprintf(way->text, sizeof way->text, "%d %s, median", row->count, row->what);
+    *method = (struct method){.row = row, .iterations = 1, .work = row->count};
+    snprintf(method->text, sizeof method->text, "%d %s, median", row->count, row->what);
     return STATUS_OK;
 }
 
-static enum status launch_time(struct roofs *roofs, const struct way *way, double *seconds,
+static enum status launch_time(struct roofs *roofs, const struct method *method, double *seconds,
                                struct error *error)
 {
-    const struct launch_way *row = way->row;
+    const struct launch_method *row = method->row;
     return row->time(roofs, row->count, seconds, error);
 }
 
@@ -145,11 +144,12 @@ static void launch_close(struct roofs *roofs)
 {
     if (roofs->graph)
         cudaGraphExecDestroy(roofs->graph);
+    roofs->graph = NULL;
 }
 
 const struct roof_family roofs_launch = {
-    .candidates = launch_candidates,
-    .choose = launch_choose,
+    .count = launch_count,
+    .prepare = launch_prepare,
     .time = launch_time,
     .close = launch_close,
 };

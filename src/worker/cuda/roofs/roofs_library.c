@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "kernels/kernels.h"
 
@@ -13,8 +12,7 @@
 
 /* D = A^T B: the one orientation that all types are offered in. Sums are of 32 bits or more. */
 static const struct format {
-    const char *roof;
-    enum precision precision;
+    enum roof_id roof;
     cudaDataType_t data, result, scale;
     cublasComputeType_t compute;
     int depth; /* k */
@@ -23,21 +21,26 @@ static const struct format {
     int least;     /* compute capability */
     const char *what;
 } formats[] = {
-    {"fp64 tensor library", PRECISION_FP64, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F,
-     DEPTH(8), 0, 80, "to fp64"},
-    {"tf32 tensor library", PRECISION_TF32, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F,
-     CUBLAS_COMPUTE_32F_FAST_TF32, DEPTH(4), 0, 80, "to fp32"},
-    {"fp16 tensor library", PRECISION_FP16, CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F,
-     DEPTH(2), 0, 70, "to fp16"},
-    {"bf16 tensor library", PRECISION_BF16, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F,
-     CUBLAS_COMPUTE_32F, DEPTH(2), 0, 80, "to bf16"},
-    {"fp8 tensor library", PRECISION_FP8, CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F,
-     CUBLAS_COMPUTE_32F, DEPTH(1), 1, 89, "e4m3 to bf16, fast sums"},
-    {"int8 tensor library", PRECISION_INT8, CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I,
-     DEPTH(1), 0, 75, "to int32"},
-    {"int8 tensor library", PRECISION_INT8, CUDA_R_8I, CUDA_R_8I, CUDA_R_32F, CUBLAS_COMPUTE_32I,
-     DEPTH(1), 0, 75, "to int8"},
+    {ROOF_FP64_TENSOR_LIBRARY, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, DEPTH(8), 0,
+     80, "to fp64"},
+    {ROOF_TF32_TENSOR_LIBRARY, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32,
+     DEPTH(4), 0, 80, "to fp32"},
+    {ROOF_FP16_TENSOR_LIBRARY, CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, DEPTH(2), 0,
+     70, "to fp16"},
+    {ROOF_BF16_TENSOR_LIBRARY, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, DEPTH(2),
+     0, 80, "to bf16"},
+    {ROOF_FP8_TENSOR_LIBRARY, CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, DEPTH(1),
+     1, 89, "e4m3 to bf16, fast sums"},
+    {ROOF_INT8_TENSOR_LIBRARY, CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I, DEPTH(1), 0,
+     75, "to int32"},
+    {ROOF_INT8_TENSOR_LIBRARY, CUDA_R_8I, CUDA_R_8I, CUDA_R_32F, CUBLAS_COMPUTE_32I, DEPTH(1), 0,
+     75, "to int8"},
 };
+
+static enum precision precision_of(const struct format *format)
+{
+    return roof_kinds[format->roof].precision;
+}
 
 /* A square one, and one that gives every multiprocessor the same number of tiles, also of those
  * with 192 columns: half a tile too many would be counted as 3 % more FLOPs than there are. */
@@ -202,10 +205,9 @@ static enum status product_ready(struct roofs *roofs, int format, int size, stru
 /* Where the rate is not known, fp64 is left out: such chips do it on their vector units. */
 static bool format_offered(const struct roofs *roofs, int kind, const struct format *format)
 {
-    double known = chip_find(roofs->state->capability)->tensor[format->precision];
-    bool unit = known > 0.0 || (isnan(known) && format->precision != PRECISION_FP64);
-    return unit && roofs->state->capability >= format->least &&
-           strcmp(format->roof, roof_kinds[kind].name) == 0;
+    double known = chip_find(roofs->state->capability)->tensor[precision_of(format)];
+    bool unit = known > 0.0 || (isnan(known) && precision_of(format) != PRECISION_FP64);
+    return unit && roofs->state->capability >= format->least && format->roof == (enum roof_id)kind;
 }
 
 /* The n-th format of the kind; FORMATS after the last. */
@@ -217,7 +219,7 @@ static int format_find(const struct roofs *roofs, int kind, int n)
     return FORMATS;
 }
 
-static int library_candidates(const struct roofs *roofs, int kind)
+static int library_count(const struct roofs *roofs, int kind)
 {
     int count = 0;
     while (format_find(roofs, kind, count) < FORMATS)
@@ -225,20 +227,20 @@ static int library_candidates(const struct roofs *roofs, int kind)
     return count * SIZES * ALGORITHMS;
 }
 
-static enum status library_choose(struct roofs *roofs, int kind, int candidate, struct way *way,
-                                  struct error *error)
+static enum status library_prepare(struct roofs *roofs, int kind, int number, struct method *method,
+                                   struct error *error)
 {
-    int choice = candidate_take(&candidate, ALGORITHMS);
-    int size = candidate_take(&candidate, SIZES);
-    int format = format_find(roofs, kind, candidate);
+    int choice = number_split(&number, ALGORITHMS);
+    int size = number_split(&number, SIZES);
+    int format = format_find(roofs, kind, number);
     TRY(library_ready(roofs, error));
     TRY(product_ready(roofs, format, size, error));
     const struct product *p = &roofs->library->products[format][size];
     if (choice >= p->count || p->found[choice].state != CUBLAS_STATUS_SUCCESS)
         return error_set(error, STATUS_UNSUPPORTED, "cuBLASLt has no more than %d ways", p->count);
-    *way = (struct way){.row = p, .choice = choice, .iterations = 1};
-    way->work = 2.0 * (double)p->m * (double)p->n * (double)p->k;
-    snprintf(way->text, sizeof way->text, "cuBLASLt, m = %lld, n = %lld, k = %lld, %s",
+    *method = (struct method){.row = p, .choice = choice, .iterations = 1};
+    method->work = 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    snprintf(method->text, sizeof method->text, "cuBLASLt, m = %lld, n = %lld, k = %lld, %s",
              (long long)p->m, (long long)p->n, (long long)p->k, p->format->what);
     return STATUS_OK;
 }
@@ -248,17 +250,17 @@ static enum status library_choose(struct roofs *roofs, int kind, int candidate, 
 static enum status operands_fill(struct library *library, const struct format *format,
                                  cudaStream_t stream, struct error *error)
 {
-    const int significand = precision_info[format->precision].significand;
-    const int exponent = format->precision == PRECISION_INT8 ? significand - 1 : 0;
+    const int significand = precision_info[precision_of(format)].significand;
+    const int exponent = precision_of(format) == PRECISION_INT8 ? significand - 1 : 0;
     void *const data[] = {library->a, library->b};
     const int64_t columns[] = {library->a_columns, library->b_columns};
     library->filled = PRECISION_COUNT;
     for (int i = 0; i < 2; ++i) {
         struct fill fill = fill_make(1, (enum tensor)i, significand, exponent);
-        TRY(CUDA(
-            kernel_fill(format->precision, data[i], columns[i] * format->depth, fill, 0, stream)));
+        TRY(CUDA(kernel_fill(precision_of(format), data[i], columns[i] * format->depth, fill, 0,
+                             stream)));
     }
-    library->filled = format->precision;
+    library->filled = precision_of(format);
     return STATUS_OK;
 }
 
@@ -283,23 +285,26 @@ static enum status product_run(struct library *library, const struct product *p,
 }
 
 /* The first run with another type, always a warm-up, fills the operands. */
-static enum status library_run(struct roofs *roofs, const struct way *way, struct error *error)
+static enum status library_run(struct roofs *roofs, const struct method *method,
+                               struct error *error)
 {
     struct library *library = roofs->library;
-    const struct product *p = way->row;
-    if (library->filled != p->format->precision)
+    const struct product *p = method->row;
+    if (library->filled != precision_of(p->format))
         TRY(operands_fill(library, p->format, roofs->state->stream, error));
-    return product_run(library, p, way->choice, roofs->state->stream, error);
+    return product_run(library, p, method->choice, roofs->state->stream, error);
 }
 
 static void library_close(struct roofs *roofs)
 {
     library_free(roofs->library);
+    roofs->library = NULL;
 }
 
 const struct roof_family roofs_library = {
-    .candidates = library_candidates,
-    .choose = library_choose,
+    .count = library_count,
+    .prepare = library_prepare,
     .run = library_run,
     .close = library_close,
+    .counted = true,
 };

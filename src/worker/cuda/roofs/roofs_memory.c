@@ -23,12 +23,11 @@ static const struct shape shapes[] = {{1, 512}, {1, 1024}, {2, 512},  {2, 1024},
 static const double part_of_l2 = 1.0 / 4;
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* The n-th kernel of the kind's pattern, "read" of "dram read"; NULL after the last. */
+/* The n-th kernel of the kind's pattern; NULL after the last. */
 static const struct memory_kernel *kernel_find(int kind, int n)
 {
-    const char *pattern = strchr(roof_kinds[kind].name, ' ') + 1;
-    for (const struct memory_kernel *kernel = memory_kernels; kernel->name; ++kernel)
-        if (strcmp(kernel->name, pattern) == 0 && n-- == 0)
+    for (const struct memory_kernel *kernel = memory_kernels; kernel->launch; ++kernel)
+        if (kernel->pattern == roof_kinds[kind].pattern && n-- == 0)
             return kernel;
     return NULL;
 }
@@ -41,14 +40,10 @@ static int kernel_count(int kind)
     return count;
 }
 
-static int memory_candidates(const struct roofs *roofs, int kind)
+static int memory_count(const struct roofs *roofs, int kind)
 {
-    enum memory_level level = roof_kinds[kind].level;
-    if (roof_kinds[kind].measure != ROOF_BANDWIDTH)
-        return 0;
-    if (level == LEVEL_DRAM || (level == LEVEL_L2 && roofs->state->l2_bytes > 0))
-        return kernel_count(kind) * SHAPES;
-    return 0;
+    bool cache = roof_kinds[kind].level == LEVEL_L2;
+    return cache && roofs->state->l2_bytes <= 0 ? 0 : kernel_count(kind) * SHAPES;
 }
 
 /* Arrays so long that launch and tail are below 1 % of the time that they take. */
@@ -71,74 +66,76 @@ static enum status arrays_reserve(struct roofs *roofs, struct error *error)
     return STATUS_OK;
 }
 
-static void memory_describe(struct way *way)
+static void memory_describe(struct method *method)
 {
     const double mib = 1024.0 * 1024.0;
-    const struct memory_kernel *kernel = way->row;
+    const struct memory_kernel *kernel = method->row;
     char blocks[48] = "a block for every tile";
-    if (way->blocks > 0)
-        snprintf(blocks, sizeof blocks, "%d blocks", way->blocks);
-    snprintf(way->text, sizeof way->text, "%d x %.4g MiB, %s of %d threads, %s", kernel->arrays,
-             (double)way->bytes / mib, blocks, way->threads, kernel->what);
+    if (method->blocks > 0)
+        snprintf(blocks, sizeof blocks, "%d blocks", method->blocks);
+    snprintf(method->text, sizeof method->text, "%d x %.4g MiB, %s of %d threads, %s",
+             kernel->arrays, (double)method->bytes / mib, blocks, method->threads, kernel->what);
 }
 
 /* So that all warps have the same to do. */
-static size_t bytes_round(const struct way *way, double bytes)
+static size_t bytes_round(const struct method *method, double bytes)
 {
     const double page = 4096.0;
-    const struct memory_kernel *kernel = way->row;
-    int warps = way->blocks * (way->threads / 32);
+    const struct memory_kernel *kernel = method->row;
+    int warps = method->blocks * (method->threads / 32);
     double all = warps > 0 ? (double)warps * kernel->piece : page;
     return (size_t)(floor(bytes / all) * all);
 }
 
-static enum status memory_choose(struct roofs *roofs, int kind, int candidate, struct way *way,
-                                 struct error *error)
+static enum status memory_prepare(struct roofs *roofs, int kind, int number, struct method *method,
+                                  struct error *error)
 {
     const double beyond = 8.0;        /* times L2: what of it still lies there is little */
     const double first_traffic = 4e9; /* byte, about a millisecond */
-    const struct shape *shape = &shapes[candidate_take(&candidate, SHAPES)];
-    const struct memory_kernel *kernel = kernel_find(kind, candidate);
+    const struct shape *shape = &shapes[number_split(&number, SHAPES)];
+    const struct memory_kernel *kernel = kernel_find(kind, number);
     double l2 = (double)roofs->state->l2_bytes;
     TRY(arrays_reserve(roofs, error));
     double bytes = (double)roofs->array_bytes;
-    *way = (struct way){.row = kernel,
-                        .threads = shape->threads,
-                        .blocks = shape->blocks * roofs->state->multiprocessors,
-                        .elastic = true};
+    *method = (struct method){.row = kernel,
+                              .threads = shape->threads,
+                              .blocks = shape->blocks * roofs->state->multiprocessors,
+                              .elastic = true};
     if (roof_kinds[kind].level == LEVEL_DRAM && bytes < beyond * l2)
         return error_set(error, STATUS_UNSUPPORTED, "too little device memory is free");
     if (roof_kinds[kind].level == LEVEL_L2)
         bytes = fmin(bytes, l2 * part_of_l2 / kernel->arrays);
-    way->bytes = bytes_round(way, bytes);
-    if (way->bytes == 0)
+    method->bytes = bytes_round(method, bytes);
+    if (method->bytes == 0)
         return error_set(error, STATUS_UNSUPPORTED, "its warps take more memory than there is");
-    way->work = (double)way->bytes * kernel->bytes_moved;
-    way->iterations = (int64_t)fmax(1.0, first_traffic / way->work);
-    memory_describe(way);
+    method->work = (double)method->bytes * kernel->bytes_moved;
+    method->iterations = (int64_t)fmax(1.0, first_traffic / method->work);
+    memory_describe(method);
     return STATUS_OK;
 }
 
-static enum status memory_run(struct roofs *roofs, const struct way *way, struct error *error)
+static enum status memory_run(struct roofs *roofs, const struct method *method, struct error *error)
 {
-    const struct memory_kernel *kernel = way->row;
+    const struct memory_kernel *kernel = method->row;
     return cuda_check(kernel->launch(roofs->arrays[0], roofs->arrays[1], roofs->arrays[2],
-                                     way->bytes, (int)way->iterations, way->blocks, way->threads,
-                                     roofs->state->stream),
-                      kernel->name, error);
+                                     method->bytes, (int)method->iterations, method->blocks,
+                                     method->threads, roofs->state->stream),
+                      memory_pattern_name[kernel->pattern], error);
 }
 
 static void memory_close(struct roofs *roofs)
 {
     for (int i = 0; i < 3; ++i)
         cudaFree(roofs->arrays[i]);
+    memset(roofs->arrays, 0, sizeof roofs->arrays);
 }
 
 const struct roof_family roofs_memory = {
-    .candidates = memory_candidates,
-    .choose = memory_choose,
+    .count = memory_count,
+    .prepare = memory_prepare,
     .run = memory_run,
     .close = memory_close,
+    .counted = true,
 };
 
 /* ---- on the multiprocessor ---- */
@@ -154,13 +151,13 @@ enum {
 
 static const struct onchip_kernel *onchip_find(int kind, int n)
 {
-    for (const struct onchip_kernel *kernel = onchip_kernels; kernel->roof; ++kernel)
-        if (strcmp(kernel->roof, roof_kinds[kind].name) == 0 && n-- == 0)
+    for (const struct onchip_kernel *kernel = onchip_kernels; kernel->launch; ++kernel)
+        if (kernel->roof == (enum roof_id)kind && n-- == 0)
             return kernel;
     return NULL;
 }
 
-static int onchip_count(int kind)
+static int onchip_kernel_count(int kind)
 {
     int count = 0;
     while (onchip_find(kind, count))
@@ -168,42 +165,42 @@ static int onchip_count(int kind)
     return count;
 }
 
-static int onchip_candidates(const struct roofs *roofs, int kind)
+static int onchip_count(const struct roofs *roofs, int kind)
 {
     (void)roofs;
-    return onchip_count(kind) * ONCHIP_SHAPES * ONCHIP_PARTS;
+    return onchip_kernel_count(kind) * ONCHIP_SHAPES * ONCHIP_PARTS;
 }
 
-static enum status onchip_choose(struct roofs *roofs, int kind, int candidate, struct way *way,
-                                 struct error *error)
+static enum status onchip_prepare(struct roofs *roofs, int kind, int number, struct method *method,
+                                  struct error *error)
 {
     const double known = chip_find(roofs->state->capability)->l1_bytes;
     const double l1 = isnan(known) ? 64.0 * 1024 : known; /* every chip since 2017 has so much */
     const size_t step = 64;                               /* byte, of a thread */
-    const struct shape *shape = &onchip_shapes[candidate_take(&candidate, ONCHIP_SHAPES)];
+    const struct shape *shape = &onchip_shapes[number_split(&number, ONCHIP_SHAPES)];
     const struct onchip_kernel *kernel =
-        onchip_find(kind, candidate_take(&candidate, onchip_count(kind)));
+        onchip_find(kind, number_split(&number, onchip_kernel_count(kind)));
     const size_t round = step * (size_t)shape->threads;
-    *way =
-        (struct way){.row = kernel, .threads = shape->threads, .iterations = 1000, .elastic = true};
-    way->blocks = shape->blocks * roofs->state->multiprocessors;
-    way->bytes = (size_t)(l1 * parts_of_l1[candidate] / shape->blocks) / round * round;
-    if (way->bytes == 0)
+    *method = (struct method){
+        .row = kernel, .threads = shape->threads, .iterations = 1000, .elastic = true};
+    method->blocks = shape->blocks * roofs->state->multiprocessors;
+    method->bytes = (size_t)(l1 * parts_of_l1[number] / shape->blocks) / round * round;
+    if (method->bytes == 0)
         return error_set(error, STATUS_UNSUPPORTED, "its blocks are too large for L1");
-    way->work = (double)way->bytes * way->blocks;
-    TRY(roofs_reserve(roofs, &roofs->operands, way->bytes * (size_t)way->blocks, error));
-    snprintf(way->text, sizeof way->text, "%d blocks of %d threads, %zu KiB each, %s", way->blocks,
-             way->threads, way->bytes / 1024, kernel->what);
+    method->work = (double)method->bytes * method->blocks;
+    TRY(roofs_reserve(roofs, &roofs->operands, method->bytes * (size_t)method->blocks, error));
+    snprintf(method->text, sizeof method->text, "%d blocks of %d threads, %zu KiB each, %s",
+             method->blocks, method->threads, method->bytes / 1024, kernel->what);
     return STATUS_OK;
 }
 
-static enum status onchip_run(struct roofs *roofs, const struct way *way, struct error *error)
+static enum status onchip_run(struct roofs *roofs, const struct method *method, struct error *error)
 {
-    const struct onchip_kernel *kernel = way->row;
-    return cuda_check(kernel->launch(roofs->operands.data, way->bytes, (int)way->iterations,
-                                     way->blocks, way->threads, roofs->state->stream),
-                      kernel->roof, error);
+    const struct onchip_kernel *kernel = method->row;
+    return cuda_check(kernel->launch(roofs->operands.data, method->bytes, (int)method->iterations,
+                                     method->blocks, method->threads, roofs->state->stream),
+                      roof_kinds[kernel->roof].name, error);
 }
 
 const struct roof_family roofs_onchip = {
-    .candidates = onchip_candidates, .choose = onchip_choose, .run = onchip_run};
+    .count = onchip_count, .prepare = onchip_prepare, .run = onchip_run, .counted = true};

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Long enough that a copy's start is below 1 % of it; a host's link is slower, and may be shared by
  * all devices of the node. */
@@ -110,39 +109,39 @@ static cudaError_t copy_to_next(struct transfer *transfer, void *local, cudaStre
 /* ---- the family ---- */
 
 static const struct direction {
-    const char *roof, *what; /* `what`: of a host's */
+    enum roof_id roof;
+    const char *what; /* of a host's */
     enum status (*open)(struct roofs *roofs, struct error *error);
     cudaError_t (*copy)(struct transfer *transfer, void *local, cudaStream_t stream);
 } directions[] = {
-    {"host to device", "from pinned memory", host_open, copy_from_host},
-    {"device to host", "to pinned memory", host_open, copy_to_host},
-    {"device to device", NULL, remote_open, copy_to_next},
+    {ROOF_HOST_TO_DEVICE, "from pinned memory", host_open, copy_from_host},
+    {ROOF_DEVICE_TO_HOST, "to pinned memory", host_open, copy_to_host},
+    {ROOF_DEVICE_TO_DEVICE, NULL, remote_open, copy_to_next},
 };
-enum { DIRECTIONS = sizeof directions / sizeof *directions };
 
 static const struct direction *direction_find(int kind)
 {
-    for (int i = 0; i < DIRECTIONS; ++i)
-        if (strcmp(directions[i].roof, roof_kinds[kind].name) == 0)
-            return &directions[i];
-    return NULL;
+    const struct direction *direction = directions;
+    while (direction->roof != (enum roof_id)kind)
+        ++direction;
+    return direction;
 }
 
-static int transfer_candidates(const struct roofs *roofs, int kind)
+static int transfer_count(const struct roofs *roofs, int kind)
 {
     const struct direction *direction = direction_find(kind);
     int count;
     (void)roofs;
-    if (!direction || direction->open != remote_open)
-        return direction != NULL;
+    if (direction->open != remote_open)
+        return 1;
     return cudaGetDeviceCount(&count) == cudaSuccess && count > 1;
 }
 
-static enum status transfer_choose(struct roofs *roofs, int kind, int candidate, struct way *way,
-                                   struct error *error)
+static enum status transfer_prepare(struct roofs *roofs, int kind, int number,
+                                    struct method *method, struct error *error)
 {
     const struct direction *direction = direction_find(kind);
-    (void)candidate;
+    (void)number;
     if (!roofs->transfer)
         roofs->transfer = calloc(1, sizeof *roofs->transfer);
     if (!roofs->transfer)
@@ -152,20 +151,22 @@ static enum status transfer_choose(struct roofs *roofs, int kind, int candidate,
     size_t bytes = remote ? remote_bytes : host_bytes;
     TRY(roofs_reserve(roofs, &roofs->results, bytes, error));
     TRY(direction->open(roofs, error));
-    *way = (struct way){.row = direction, .bytes = bytes, .iterations = 1, .work = (double)bytes};
+    *method =
+        (struct method){.row = direction, .bytes = bytes, .iterations = 1, .work = (double)bytes};
     if (remote)
-        snprintf(way->text, sizeof way->text, "%zu MiB, device %d to %d, %s", bytes >> 20,
+        snprintf(method->text, sizeof method->text, "%zu MiB, device %d to %d, %s", bytes >> 20,
                  transfer->own, transfer->next, transfer->direct ? "direct" : "through the host");
     else
-        snprintf(way->text, sizeof way->text, "%zu MiB %s", bytes >> 20, direction->what);
+        snprintf(method->text, sizeof method->text, "%zu MiB %s", bytes >> 20, direction->what);
     return STATUS_OK;
 }
 
-static enum status transfer_run(struct roofs *roofs, const struct way *way, struct error *error)
+static enum status transfer_run(struct roofs *roofs, const struct method *method,
+                                struct error *error)
 {
-    const struct direction *direction = way->row;
+    const struct direction *direction = method->row;
     return cuda_check(direction->copy(roofs->transfer, roofs->results.data, roofs->state->stream),
-                      direction->roof, error);
+                      roof_kinds[direction->roof].name, error);
 }
 
 static void transfer_close(struct roofs *roofs)
@@ -178,11 +179,12 @@ static void transfer_close(struct roofs *roofs)
     if (transfer->host)
         cudaFreeHost(transfer->host);
     free(transfer);
+    roofs->transfer = NULL;
 }
 
 const struct roof_family roofs_transfer = {
-    .candidates = transfer_candidates,
-    .choose = transfer_choose,
+    .count = transfer_count,
+    .prepare = transfer_prepare,
     .run = transfer_run,
     .close = transfer_close,
 };
