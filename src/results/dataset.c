@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/record.h"
-#include "results/results.h"
+#include "results/derive.h"
 
 /* Elements of a chunk in the first dimension at most, and in all. */
 enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536 };

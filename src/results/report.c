@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "results/derive.h"
 
 enum { LINES_MAX = 200, REASONS_MAX = 20, NAME_WIDTH_MAX = 100 };
 
@@ -112,7 +113,7 @@ static void line_print(const struct results *results, const struct line *line, i
         snprintf(device, sizeof device, "#%lld", (long long)line->device);
     const struct record *record = line->record;
     struct derived derived =
-        results_derive(record, line->device < 0 ? &blank : &results->devices[line->device]);
+        derive(record, line->device < 0 ? &blank : &results->devices[line->device]);
     const struct roofline *roofline = &derived.roofline;
     bool measured = record->status == RECORD_MEASURED;
     units_format(record->time_median, "s", time);

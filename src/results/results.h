@@ -1,5 +1,4 @@
-/* Everything that a sweep has produced so far: sessions, devices, records, and what follows from
- * them.
+/* Everything that a sweep has produced so far: sessions, devices, records, as rows.
  *
  * Filled by journal_read, consumed by results_nc and report. Owns all it holds. */
 #ifndef ROOFSWEEP_RESULTS_H
@@ -7,26 +6,10 @@
 
 #include <stddef.h>
 
+#include "base/status.h"
 #include "model/device.h"
 #include "model/record.h"
-#include "model/roofline.h"
-#include "base/status.h"
-
-/* One job that worked on the sweep: the first, or one that resumed it. */
-struct session {
-    char id[64];        /* unique; the first part of struct device.key */
-    char version[64];   /* of roofsweep, with revision */
-    char settings[256]; /* manifest_settings_text */
-    char title[256];
-    char manifest_path[1024];
-    char *manifest_text; /* owned */
-    char command[1024];  /* command line */
-    char job_id[64];
-    char hostname[128]; /* of rank 0 */
-    char mpi[256];      /* library version */
-    int64_t ranks;
-    double start_time; /* s since 1970-01-01T00:00:00Z */
-};
+#include "results/session.h"
 
 struct results {
     struct session *sessions;
@@ -62,26 +45,5 @@ void results_node_spreads(const struct results *results, size_t device, double s
  * configuration (numbers in it as numbers) and device. The caller frees the array; NULL without
  * memory. */
 const struct record **results_order(const struct results *results);
-
-json_t *session_encode(const struct session *session);
-enum status session_decode(const json_t *object, struct session *session, struct error *error);
-void session_clear(struct session *session);
-
-/* Where a derived value's FLOPs and bytes come from. */
-enum source { SOURCE_COUNTED, SOURCE_MODELLED, SOURCE_NONE };
-extern const char *const source_name[]; /* "counted", "modelled", "none", NULL */
-
-/* A record on its device's roofs. Counted values are used where they exist; of counted bytes, those
- * of the memory level that needs longest for them at its measured bandwidth. Modelled bytes are
- * compulsory traffic, so they are set against the level that they must come from: with a hot cache
- * the last-level cache if it holds the whole footprint and its roof was measured, otherwise device
- * memory. (Nearer caches are private to a core, so none of them holds the whole.) */
-struct derived {
-    struct roofline roofline;
-    enum memory_level level;       /* of roofline's bytes and bandwidth */
-    double intensity[LEVEL_COUNT]; /* NaN where the bytes are not known */
-    enum source flops_source, bytes_source;
-};
-struct derived results_derive(const struct record *record, const struct device *device);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "results/count_note.h"
 #include "results/dataset.h"
+#include "results/derive.h"
 #include "base/staged_file.h"
 
 /* What the file holds for one row beyond the record itself; a table describes it like any other. */
@@ -382,7 +383,7 @@ static void globals_write(struct writer *w)
 
 static struct derived_row derived_row(const struct record *record, const struct device *device)
 {
-    struct derived derived = results_derive(record, device);
+    struct derived derived = derive(record, device);
     const struct roofline *roofline = &derived.roofline;
     struct derived_row row = {
         .performance = roofline->performance,

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 #include <netcdf.h>
 
+#include "model/roofline.h"
 #include "results/results_nc.h"
 #include "sample.h"
 

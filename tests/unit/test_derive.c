@@ -1,0 +1,119 @@
+/* What a record is on the roofs of its device. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "results/derive.h"
+#include "sample.h"
+
+#define assert_near(value, expected) assert_true(fabs((value) / (expected)-1) < 1e-12)
+
+/* Modelled bytes: with a hot cache the last-level cache, if it holds all and has a roof. */
+static void test_level(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double l3, l3_bandwidth, l2, l2_bandwidth;
+        enum memory_level level;
+    } cases[] = {
+        {"lstm cache=hot", 61696, 1e11, 1e6, 1e12, LEVEL_L3}, /* exactly the footprint */
+        {"lstm cache=hot", 61695, 1e11, 1e6, 1e12, LEVEL_DRAM},
+        {"lstm cache=hot", 1e6, NAN, 1e6, 1e12, LEVEL_DRAM}, /* l2 is private beside an l3 */
+        {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_L2},
+        {"lstm cache=hot", NAN, NAN, 1e4, 1e12, LEVEL_DRAM},
+        {"lstm cache=hot", NAN, NAN, NAN, NAN, LEVEL_DRAM},
+        {"lstm cache=cold", 1e6, 1e11, 1e6, 1e12, LEVEL_DRAM},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        struct record record = sample_record(cases[i].text, "lstm", "s1-1", 0);
+        struct device device = cpu_device();
+        device.cache[LEVEL_L3] = cases[i].l3;
+        device.peak_bandwidth[LEVEL_L3] = cases[i].l3_bandwidth;
+        device.cache[LEVEL_L2] = cases[i].l2;
+        device.peak_bandwidth[LEVEL_L2] = cases[i].l2_bandwidth;
+        struct derived derived = derive(&record, &device);
+        assert_int_equal(derived.level, cases[i].level);
+        for (int level = 0; level < LEVEL_COUNT; ++level)
+            assert_int_equal(!isnan(derived.intensity[level]), level == (int)cases[i].level);
+    }
+}
+
+static void test_counted(void **state)
+{
+    (void)state;
+    struct device device = gpu_device();
+    struct record record = conv2d_record();
+    struct derived derived = derive(&record, &device);
+    assert_int_equal(derived.flops_source, SOURCE_MODELLED);
+    assert_int_equal(derived.bytes_source, SOURCE_MODELLED);
+    assert_int_equal(derived.level, LEVEL_L2);
+
+    record.flops_counted = 4e9;
+    record.bytes_counted[LEVEL_DRAM] = 1e6; /* the l2 kept most of it */
+    record.bytes_counted[LEVEL_L1] = 8e7;
+    derived = derive(&record, &device);
+    assert_int_equal(derived.flops_source, SOURCE_COUNTED);
+    assert_int_equal(derived.bytes_source, SOURCE_COUNTED);
+    assert_int_equal(derived.level, LEVEL_DRAM);
+    assert_near(derived.intensity[LEVEL_DRAM], 4000);
+    assert_near(derived.intensity[LEVEL_L1], 50);
+    assert_true(isnan(derived.intensity[LEVEL_L2]));
+    assert_near(derived.roofline.performance, 4e9 / 25e-6);
+    assert_near(derived.roofline.balance, 8e14 / 4e12);
+
+    /* 1e6 at 4e12 take 0.25 us, 4e7 at 8e12 take 5 us: the l2 is what bounds it */
+    record.bytes_counted[LEVEL_L2] = 4e7;
+    derived = derive(&record, &device);
+    assert_int_equal(derived.level, LEVEL_L2);
+    assert_near(derived.roofline.intensity, 100);
+    assert_near(derived.roofline.balance, 8e14 / 8e12);
+    record_clear(&record);
+}
+
+/* The compute roof is of the record's own unit and precision, and of nothing else. */
+static void test_peak(void **state)
+{
+    (void)state;
+    struct device device = gpu_device();
+    struct record record = conv2d_record(); /* fp16 */
+    assert_near(derive(&record, &device).roofline.balance, 8e14 / 8e12);
+    record.unit = UNIT_VECTOR; /* this device has no measured fp16 peak of it */
+    struct derived derived = derive(&record, &device);
+    assert_true(isnan(derived.roofline.roof) && isnan(derived.roofline.fraction));
+    assert_int_equal(derived.roofline.bound, BOUND_UNKNOWN);
+    device.peak_vector[PRECISION_FP16] = 1e14;
+    assert_near(derive(&record, &device).roofline.balance, 1e14 / 8e12);
+    record.unit = FIELD_MISSING;
+    assert_true(isnan(derive(&record, &device).roofline.balance));
+    record_clear(&record);
+}
+
+static void test_nothing_known(void **state)
+{
+    (void)state;
+    struct record record;
+    struct device device;
+    record_init(&record);
+    device_init(&device);
+    struct derived derived = derive(&record, &device);
+    assert_int_equal(derived.flops_source, SOURCE_NONE);
+    assert_int_equal(derived.bytes_source, SOURCE_NONE);
+    assert_int_equal(derived.roofline.bound, BOUND_UNKNOWN);
+    assert_true(isnan(derived.roofline.performance) && isnan(derived.roofline.roof));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_level),
+        cmocka_unit_test(test_counted),
+        cmocka_unit_test(test_peak),
+        cmocka_unit_test(test_nothing_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
