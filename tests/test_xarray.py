@@ -2,6 +2,7 @@
 """Opens a results file as any user would, with xarray and no options, and checks what it says.
 
 Usage: test_xarray.py FILE. Exit status 0, 1 if a check fails, 77 (skipped) without xarray."""
+
 import sys
 
 try:
@@ -12,8 +13,18 @@ except ImportError as missing:
     sys.exit(77)
 
 DIMENSIONS = {"config", "kernel", "device", "device_roof", "precision", "memory_level", "sample"}
-ATTRIBUTES = {"Conventions", "title", "summary", "keywords", "source", "history", "date_created",
-              "manifest", "settings", "mpi"}
+ATTRIBUTES = {
+    "Conventions",
+    "title",
+    "summary",
+    "keywords",
+    "source",
+    "history",
+    "date_created",
+    "manifest",
+    "settings",
+    "mpi",
+}
 
 
 def words(data, name):
@@ -25,7 +36,7 @@ def words(data, name):
 def check_description(data):
     assert set(data.sizes) == DIMENSIONS, set(data.sizes)
     assert data.encoding["unlimited_dims"] == {"config"}, data.encoding["unlimited_dims"]
-    assert ATTRIBUTES <= set(data.attrs), ATTRIBUTES - set(data.attrs)
+    assert set(data.attrs) >= ATTRIBUTES, ATTRIBUTES - set(data.attrs)
     for name, variable in data.variables.items():
         attributes = {**variable.encoding, **variable.attrs}
         assert "units" in attributes, f"{name} has no units"
@@ -54,8 +65,7 @@ def check_indices(data):
     assert np.issubdtype(device.dtype, np.integer)
     assert (device >= -1).all() and (device < data.sizes["device"]).all()
     reached = device.values >= 0
-    for copy, original in [("uuid", "device_uuid"), ("hostname", "device_hostname"),
-                           ("pci_id", "device_pci_id")]:
+    for copy, original in [("uuid", "device_uuid"), ("hostname", "device_hostname"), ("pci_id", "device_pci_id")]:
         expected = data[original].values[device.values[reached]]
         assert (data[copy].values[reached] == expected).all(), copy
     assert (data["kernel_config"] >= -1).all()

@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#undef error_set /* status.h: a macro for clang's analyzer */
+
 enum status error_set(struct error *error, enum status status, const char *format, ...)
 {
     va_list arguments;

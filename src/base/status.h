@@ -30,4 +30,8 @@ enum status error_set(struct error *error, enum status status, const char *forma
 void error_prefix(struct error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+#ifdef __clang_analyzer__ /* sees one file at a time, and so not that error_set returns its argument */
+#define error_set(error, status, ...) (error_set(error, status, __VA_ARGS__), (status))
+#endif
+
 #endif

@@ -6,8 +6,10 @@ usage: disassembly.py TABLE PROGRAM (needs cuobjdump, nvdisasm and c++filt)
 The hot loop of a kernel is, of all stretches from a backward branch's target to that branch, the
 one with most of the table's instructions; of several, the shortest.
 """
+
 import collections
 import fnmatch
+import pathlib
 import re
 import subprocess
 import sys
@@ -22,13 +24,19 @@ def output(*command, text=None):
 
 def table_read(path):
     rows = []
-    for line in open(path):
+    for line in pathlib.Path(path).read_text().splitlines():
         if line.strip() and not line.startswith("#"):
             kernel, architectures, registers, expected, others = map(str.strip, line.split("|"))
             counts = [item.split("=") for item in expected.split()]
-            rows.append(Row(kernel, architectures.split(), int(registers),
-                            [(name, int(count)) for name, count in counts],
-                            int(others) if counts else 0))
+            rows.append(
+                Row(
+                    kernel,
+                    architectures.split(),
+                    int(registers),
+                    [(name, int(count)) for name, count in counts],
+                    int(others) if counts else 0,
+                )
+            )
     return rows
 
 
@@ -53,8 +61,7 @@ def code_read(program):
         elif match := re.match(r"\s*Function (\S+):", line):
             function = match[1]
         elif "REG:" in line:
-            resources[architecture, function] = {
-                name: int(value) for name, value in re.findall(r"(\w+):(\d+)", line)}
+            resources[architecture, function] = {name: int(value) for name, value in re.findall(r"(\w+):(\d+)", line)}
     for line in output("cuobjdump", "-sass", program).splitlines():
         if match := re.match(r"\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\d+ )?\s*(\S+)\s*([^;]*);", line):
             instructions[architecture, function].append((int(match[1], 16), match[2], match[3]))
@@ -64,9 +71,10 @@ def code_read(program):
             function = match[1]
     names = sorted({function for _, function in instructions})
     short = dict(zip(names, map(short_name, output("c++filt", text="\n".join(names)).splitlines())))
-    return {(architecture.removeprefix("sm_"), short[function]):
-            Code(resources[architecture, function], listing)
-            for (architecture, function), listing in instructions.items()}
+    return {
+        (architecture.removeprefix("sm_"), short[function]): Code(resources[architecture, function], listing)
+        for (architecture, function), listing in instructions.items()
+    }
 
 
 def count(name, opcodes):
@@ -80,8 +88,7 @@ def hot_loop(listing, names):
         target = re.search(r"0x[0-9a-f]+", operands) if opcode.startswith("BRA") else None
         if target and int(target[0], 16) < address:
             loops.append([o for at, o, _ in listing if int(target[0], 16) <= at <= address])
-    return max(loops, default=[],
-               key=lambda loop: (sum(count(name, loop) for name in names), -len(loop)))
+    return max(loops, default=[], key=lambda loop: (sum(count(name, loop) for name in names), -len(loop)))
 
 
 def faults(row, code):
@@ -112,8 +119,7 @@ def main(table, program):
         for architecture in row.architectures:
             if architecture.rstrip("a") not in built:
                 continue
-            found = [key for key in code if key[0] == architecture and
-                     fnmatch.fnmatchcase(key[1], row.kernel)]
+            found = [key for key in code if key[0] == architecture and fnmatch.fnmatchcase(key[1], row.kernel)]
             if not found:
                 wrong.append(f"sm_{architecture} {row.kernel}: not in the program")
             for key in found:
@@ -128,8 +134,7 @@ def main(table, program):
     if not checked and not wrong:
         print("skipped: the table has none of", " ".join(f"sm_{name}" for name in sorted(built)))
         return 77
-    print(f"{len(checked)} kernels of {' '.join(f'sm_{name}' for name in sorted(known))}: "
-          f"{len(wrong)} faults")
+    print(f"{len(checked)} kernels of {' '.join(f'sm_{name}' for name in sorted(known))}: {len(wrong)} faults")
     return 1 if wrong else 0
 
 

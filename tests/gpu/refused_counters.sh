@@ -34,7 +34,7 @@ unpreloaded() {
 }
 
 refused() { # refused CODE TEXT
-    export ROOFSWEEP_SHIM_CODE=$1
+    export ROOFSWEEP_SHIM_CODE="$1"
     expect 0 run "$gpus" --overwrite auto.ini
     says "$2"
     [ "$(grep -cF "refused: " output)" = 1 ] || { cat output; fail "not one message"; }

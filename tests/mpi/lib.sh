@@ -1,6 +1,8 @@
+# shellcheck shell=sh
 # Common to the whole-run tests; sourced. Each works in a folder of its own that is removed at the end.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck disable=SC2034 # for those that source this
 root=$(cd "$here/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,0 +1,114 @@
+#!/bin/sh
+# Reads the source without running it.
+#
+# Usage: tests/lint.sh [format|tidy|shell|python|documents|rooms]... [--build FOLDER]
+#
+# All checks if none is named. A tool that is not installed is named; that is a failure in CI (CI=true), and a skip
+# elsewhere. Exit status: 0, 1 if a check fails, 77 if none fails and one was skipped.
+set -eu
+cd "$(dirname "$0")/.."
+build=build
+
+# files PATTERN...: our files of these names.
+files() {
+    for pattern in "$@"; do
+        find . \( -name 'build*' -o -name .git -o -name __pycache__ \) -prune -o -type f -name "$pattern" -print
+    done | sort
+}
+
+# skip WHAT: a tool or what it needs is missing.
+skip() {
+    echo "skipped: no $*"
+    [ "${CI:-}" = true ] && return 1
+    return 77
+}
+
+# Formats differ between versions: the one of Debian 12 counts, others are not asked.
+check_format() {
+    for program in clang-format-14 clang-format; do
+        case $($program --version 2>/dev/null || true) in
+        *"version 14."*)
+            files '*.c' '*.h' '*.cpp' '*.cu' '*.cuh' | xargs "$program" --dry-run -Werror
+            return
+            ;;
+        esac
+    done
+    if command -v clang-format >/dev/null; then
+        echo "skipped: $(clang-format --version) formats differently; the 14 of Debian 12 counts"
+        return 77
+    fi
+    skip "clang-format 14 (package clang-format of Debian 12)"
+}
+
+check_tidy() {
+    command -v clang-tidy >/dev/null || { skip "clang-tidy (package clang-tidy)"; return; }
+    [ -f "$build/compile_commands.json" ] || { skip "$build/compile_commands.json; cmake --preset release"; return; }
+    python3 tests/lint_tidy.py clang-tidy "$build"
+}
+
+check_shell() {
+    command -v shellcheck >/dev/null || { skip "shellcheck (package shellcheck)"; return; }
+    { files '*.sh'; echo ./.ci/run; } | xargs shellcheck
+}
+
+# jobscripts/install-dependencies.sh puts ruff into build/tools/.
+check_python() {
+    ruff=$(command -v ruff) || ruff=build/tools/bin/ruff
+    [ -x "$ruff" ] || { skip "ruff (jobscripts/install-dependencies.sh tests)"; return; }
+    status=0
+    files '*.py' | xargs "$ruff" check --quiet --output-format concise || status=1
+    files '*.py' | xargs "$ruff" format --quiet --diff || status=1
+    return "$status"
+}
+
+# Rows of tables cannot be broken.
+check_documents() {
+    files '*.md' | python3 -c '
+import pathlib, sys
+long = [f"{path}:{number}: {len(line)} columns; at most 120"
+        for path in sys.stdin.read().split()
+        for number, line in enumerate(pathlib.Path(path).read_text().splitlines(), 1)
+        if len(line) > 120 and not line.startswith("|")]
+print(*long, sep="\n", end="\n" if long else "")
+sys.exit(bool(long))'
+}
+
+check_rooms() {
+    python3 tests/rooms.py
+}
+
+all="format tidy shell python documents rooms"
+checks=""
+while [ $# -gt 0 ]; do
+    case $1 in
+    --build)
+        build=$2
+        shift
+        ;;
+    *) checks="$checks $1" ;;
+    esac
+    shift
+done
+
+failed="" skipped=""
+for check in ${checks:-$all}; do
+    case " $all " in
+    *" $check "*) ;;
+    *)
+        echo "unknown check '$check'; there are: $all" >&2
+        exit 2
+        ;;
+    esac
+    status=0
+    "check_$check" || status=$?
+    case $status in
+    0) echo "lint $check: ok" ;;
+    77) skipped="$skipped $check" ;;
+    *)
+        echo "lint $check: FAILED"
+        failed="$failed $check"
+        ;;
+    esac
+done
+[ -z "$failed" ] || exit 1
+[ -z "$skipped" ] || exit 77
