@@ -3,6 +3,7 @@
 
 BIN is the folder of the built programs. --write renews the lists of variables in docs/file-format.md
 from tests/data/golden.cdl, instead of comparing them with it."""
+
 import os
 import re
 import subprocess
@@ -10,11 +11,17 @@ import sys
 import textwrap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HEADINGS = {"configuration": "Identity and outcome", "implementation": "What ran", "time_median": "Time",
-            "flops_model": "FLOPs and bytes", "sm_clock": "Conditions during the timing run",
-            "verify_error": "Verification and samples",
-            "workload": "Parameters", "config_device": "Device",
-            "arithmetic_intensity": "Derived values"}
+HEADINGS = {
+    "configuration": "Identity and outcome",
+    "implementation": "What ran",
+    "time_median": "Time",
+    "flops_model": "FLOPs and bytes",
+    "sm_clock": "Conditions during the timing run",
+    "verify_error": "Verification and samples",
+    "workload": "Parameters",
+    "config_device": "Device",
+    "arithmetic_intensity": "Derived values",
+}
 failures = []
 
 
@@ -51,8 +58,10 @@ def check_settings(roofsweep, page):
     for section in ("sweep", "measure", "peaks"):
         rows = part(page, f"## [{section}]")
         keys = re.findall(r"^\| `(\w+)` \|", rows, re.M)
-        expect(keys == allowed_keys(roofsweep, section),
-               f"docs/manifest.md, [{section}]: {keys} are not {allowed_keys(roofsweep, section)}")
+        expect(
+            keys == allowed_keys(roofsweep, section),
+            f"docs/manifest.md, [{section}]: {keys} are not {allowed_keys(roofsweep, section)}",
+        )
 
 
 def listed_parameters(listing):
@@ -85,8 +94,7 @@ def variables(cdl):
     """(name, type, dimensions, attributes) in the file's order."""
     for kind, name, dimensions in re.findall(r"^\t(\w+) (\w+)\(([\w, ]+)\) ;", cdl, re.M):
         attributes = dict(re.findall(rf'^\t\t{name}:(\w+) = "(.*)" ;', cdl, re.M))
-        yield name, kind, dimensions.split(", "), {key: value.replace("\\'", "'")
-                                                  for key, value in attributes.items()}
+        yield name, kind, dimensions.split(", "), {key: value.replace("\\'", "'") for key, value in attributes.items()}
 
 
 def entry(name, kind, dimensions, attributes):
@@ -101,8 +109,7 @@ def entry(name, kind, dimensions, attributes):
         comment = attributes["comment"]
         word = re.match(r"[a-z]+(?= [a-z])", comment)  # a plain one, and not of a formula
         text += f" {comment[0].upper() if word else comment[0]}{comment[1:]}."
-    return "\n".join(textwrap.wrap(text, 118, subsequent_indent="  ", break_long_words=False,
-                                   break_on_hyphens=False))
+    return "\n".join(textwrap.wrap(text, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
 
 
 def variable_list(cdl, dimension):
@@ -118,7 +125,7 @@ def variable_list(cdl, dimension):
 
 def check_file_format(page, write):
     cdl = read("tests/data/golden.cdl")
-    dimensions = re.findall(r"^\t(\w+) = .*;", cdl[:cdl.index("variables:")], re.M)
+    dimensions = re.findall(r"^\t(\w+) = .*;", cdl[: cdl.index("variables:")], re.M)
     count = 0
     for dimension in dimensions:
         expect(f"`{dimension}`" in page, f"docs/file-format.md: no dimension {dimension}")
@@ -128,10 +135,12 @@ def check_file_format(page, write):
         block = re.search(rf"(<!-- variables of {dimension} -->\n\n)(.*?)(\n\n<!-- end -->)", page, re.S)
         expect(block, f"docs/file-format.md: no list of {dimension}")
         if block and write:
-            page = page[:block.start(2)] + wanted + page[block.end(2):]
-        expect(write or (block and block[2] == wanted),
-               f"docs/file-format.md: the list of {dimension} is not that of tests/data/golden.cdl; "
-               "tests/docs.py BIN --write renews it")
+            page = page[: block.start(2)] + wanted + page[block.end(2) :]
+        expect(
+            write or (block and block[2] == wanted),
+            f"docs/file-format.md: the list of {dimension} is not that of tests/data/golden.cdl; "
+            "tests/docs.py BIN --write renews it",
+        )
         count += 1
     expect(count >= 5, f"tests/data/golden.cdl: {count} lists")
     if write:
@@ -141,7 +150,7 @@ def check_file_format(page, write):
 
 def check_links():
     """Of every document: a link to a file leads to one."""
-    pages = [name for name in run("git", "-C", ROOT, "ls-files", "*.md").stdout.splitlines()]
+    pages = list(run("git", "-C", ROOT, "ls-files", "*.md").stdout.splitlines())
     pages = pages or ["README.md", "CHANGELOG.md", "src/README.md"]
     for page in pages:
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", read(page)):

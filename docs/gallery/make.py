@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Draws this folder's figures from the result files of tests/data: docs/gallery/make.py"""
+
 import os
 import subprocess
 import sys
@@ -21,8 +22,18 @@ def main():
         rows = os.path.join(work, "rows.nc")
         data.isel(config=few).to_netcdf(rows)
         figure = os.path.join(HERE, "roofline_h200.png")
-        subprocess.run([sys.executable, os.path.join(ROOT, "postproc/roofline.py"), rows, "--label",
-                        "conv2d-filters", "--output", figure], check=True)
+        subprocess.run(
+            [
+                sys.executable,
+                os.path.join(ROOT, "postproc/roofline.py"),
+                rows,
+                "--label",
+                "conv2d-filters",
+                "--output",
+                figure,
+            ],
+            check=True,
+        )
     with Image.open(figure) as image:  # a third of the bytes, and no difference to see
         image.convert("RGB").quantize(64).save(figure, optimize=True)
 

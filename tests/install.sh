@@ -1,0 +1,57 @@
+#!/bin/sh
+# What `cmake --install` leaves runs: from another folder, through a symbolic link to the program, with no help from
+# the folder that it was built in.
+. "$(dirname "$0")/mpi/lib.sh"
+unset DESTDIR LD_LIBRARY_PATH
+"$CMAKE" --install "$ROOFSWEEP_BUILD" --prefix "$work/prefix" >install.log || { cat install.log; fail "install"; }
+share=$work/prefix/share/roofsweep
+doc=$work/prefix/share/doc/roofsweep
+
+# The same bits as in the source.
+for folder in jobscripts postproc sweeps; do
+    for file in "$root/$folder"/*; do
+        [ -f "$file" ] || continue
+        copy=$share/$folder/${file##*/}
+        [ -f "$copy" ] || fail "$folder/${file##*/} is not installed"
+        if [ -x "$file" ]; then [ -x "$copy" ]; else [ ! -x "$copy" ]; fi || fail "$copy has other execute bits"
+    done
+done
+for file in README.md LICENSE CITATION.cff CHANGELOG.md docs/operating.md docs/contributing.md; do
+    [ -s "$doc/$file" ] || fail "$file is not installed"
+done
+
+# Every library is found; the driver's is none of the build's.
+for program in "$work"/prefix/bin/*; do
+    ldd "$program" >libraries
+    ! grep 'not found' libraries | grep -v 'libcuda\.so' || fail "$program does not find its libraries"
+done
+
+mkdir elsewhere links
+ln -s "$work/prefix/bin/roofsweep" links/sweep-it
+cd elsewhere
+link=$work/links/sweep-it
+expect 0 "$link" --version
+says "roofsweep"
+expect 0 "$link" --dry-run "$share/sweeps/quickstart.ini"
+says "conv2d"
+
+cat >small.ini <<'INI'
+[sweep]
+device = cpu
+[measure]
+warmup = 1
+iterations = 3
+[peaks]
+memory = dram
+compute = fp32
+condition = together
+[matmul]
+m = 64, 128
+n = 64
+k = 64
+precision = fp32
+INI
+expect 0 "$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none "$link" small.ini
+complete small.nc 2
+expect 0 "$ROOFSWEEP_PYTHON" "$share/postproc/roofs.py" small.nc
+says "dram"
