@@ -11,6 +11,7 @@
 #include "results/earlier_roofs.h"
 #include "ranks/executor.h"
 #include "base/folder.h"
+#include "ranks/mailbox.h"
 #include "ranks/node_roofs.h"
 #include "results/outputs.h"
 #include "results/report.h"
@@ -164,7 +165,8 @@ static enum status open_executor(struct sweep *sweep, const struct binding *bind
         .device_key = sweep->device_key,
     };
     sweep->mailbox = mailbox_create(sweep->comm);
-    sweep->executor = executor_create(&settings, sweep->mailbox, sweep->log);
+    const struct post post = mailbox_post(sweep->mailbox);
+    sweep->executor = executor_create(&settings, &post, sweep->log);
     if (!sweep->mailbox || !sweep->executor)
         return error_set(error, STATUS_SYSTEM, "no memory");
     return executor_open(sweep->executor, error);
@@ -388,7 +390,8 @@ enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct err
             .devices = sweep->devices,
             .ranks = sweep->ranks,
         };
-        coordinator = coordinator_create(&settings, sweep->journal, sweep->mailbox, sweep->log);
+        const struct post post = mailbox_post(sweep->mailbox);
+        coordinator = coordinator_create(&settings, sweep->journal, &post, sweep->log);
         if (!coordinator)
             MPI_Abort(sweep->comm, 1);
     }

@@ -98,6 +98,7 @@ void record_clear(struct record *record)
 void record_set_config(struct record *record, const struct config *config)
 {
     struct cost cost = config_cost(config);
+    record->config = *config;
     config_format(config, record->configuration);
     config_hash(config, record->config_hash);
     record->flops_model = cost.flops;
@@ -132,6 +133,14 @@ json_t *record_encode(const struct record *record)
     return object;
 }
 
+void record_patch(json_t *record, const char *member, json_t *value)
+{
+    if (value)
+        json_object_set_new(record, member, value);
+    else
+        json_object_del(record, member);
+}
+
 static enum status decode_samples(const json_t *array, struct record *record, struct error *error)
 {
     size_t count = json_array_size(array);
@@ -164,6 +173,13 @@ static enum status decode_kernels(const json_t *array, struct record *record, st
     return status;
 }
 
+static void parse_config(struct record *record)
+{
+    struct error unknown;
+    if (config_parse(record->configuration, &record->config, &unknown) != STATUS_OK)
+        record->config.workload = NULL;
+}
+
 enum status record_decode(const json_t *object, struct record *record, struct error *error)
 {
     record_clear(record);
@@ -174,6 +190,7 @@ enum status record_decode(const json_t *object, struct record *record, struct er
         status = decode_samples(json_object_get(object, "sample"), record, error);
     if (status == STATUS_OK)
         status = decode_kernels(json_object_get(object, "kernels"), record, error);
+    parse_config(record);
     if (status)
         record_clear(record);
     return status;

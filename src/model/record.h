@@ -32,6 +32,8 @@ struct kernel {
 struct record {
     /* identity */
     char configuration[WORKLOAD_TEXT]; /* canonical text, see config_format */
+    struct config config; /* the same, parsed; its workload is NULL where this version does not know
+                             the text: a journal may be of a newer one */
     char config_hash[CONFIG_HASH_TEXT];
     char label[1024];     /* labels of all sections that ask for it, separated by a space */
     char device_key[128]; /* struct device.key of the device that it was measured on */
@@ -96,15 +98,18 @@ extern const char *const record_status_name[]; /* "measured", "skipped", "failed
 void record_init(struct record *record);
 /* Frees what the record owns and sets it to missing. */
 void record_clear(struct record *record);
-/* Sets what follows from the configuration alone: its text, its hash and its modelled cost. */
+/* Sets the configuration and what follows from it alone: its text, its hash and its modelled cost. */
 void record_set_config(struct record *record, const struct config *config);
 /* Gives the record a copy of these kernels, replacing what it had. STATUS_SYSTEM without memory. */
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error);
 /* JSON: the fields, "sample": [s, ...] and "kernels": [{...}, ...];
  * The caller owns the result. Decoding needs a record that was initialised; on failure it is
- * cleared. A record always has a status. */
+ * cleared. A record always has a status. A configuration that is not known is no error. */
 json_t *record_encode(const struct record *record);
+/* Sets one member of a record's JSON, which is passed on as it came otherwise. Steals `value`; NULL: the
+ * member is missing. */
+void record_patch(json_t *record, const char *member, json_t *value);
 enum status record_decode(const json_t *object, struct record *record, struct error *error);
 
 #endif

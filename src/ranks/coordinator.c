@@ -18,7 +18,7 @@ struct coordinator {
     const struct manifest *manifest;
     const struct plan *plan;
     struct journal *journal;
-    struct mailbox *mailbox;
+    struct post post;
     const struct log *log;
     struct schedule *schedule;
     struct progress *progress;
@@ -112,7 +112,7 @@ size_t coordinator_missing(const struct plan *plan, const struct results *result
 }
 
 struct coordinator *coordinator_create(const struct coordinator_settings *settings,
-                                       struct journal *journal, struct mailbox *mailbox,
+                                       struct journal *journal, const struct post *post,
                                        const struct log *log)
 {
     struct coordinator *created = calloc(1, sizeof *created);
@@ -121,7 +121,7 @@ struct coordinator *coordinator_create(const struct coordinator_settings *settin
     created->manifest = settings->manifest;
     created->plan = settings->plan;
     created->journal = journal;
-    created->mailbox = mailbox;
+    created->post = *post;
     created->log = log;
     created->rank_count = settings->ranks;
     created->ranks = calloc((size_t)settings->ranks, sizeof *created->ranks);
@@ -159,7 +159,7 @@ static void stop(struct coordinator *coordinator, enum status status, const char
     coordinator->stopping = true;
     coordinator->status = error_set(&coordinator->error, status, "%s", why);
     for (int rank = 0; rank < coordinator->rank_count; ++rank)
-        if (mailbox_send(coordinator->mailbox, rank, LETTER_STOP, "", &error))
+        if (post_send(&coordinator->post, rank, LETTER_STOP, "", &error))
             abort(); /* out of memory: the others would wait for ever */
 }
 
@@ -176,7 +176,7 @@ static void hand_out(struct coordinator *coordinator, int rank)
     request.config = coordinator->plan->items[state->item].config;
     char *line = request_encode(&request);
     state->state = RANK_BUSY;
-    if (!line || mailbox_send(coordinator->mailbox, rank, LETTER_WORK, line, &error))
+    if (!line || post_send(&coordinator->post, rank, LETTER_WORK, line, &error))
         stop(coordinator, STATUS_SYSTEM, "no memory");
     free(line);
 }
@@ -239,14 +239,15 @@ static void count_outcome(struct coordinator *coordinator, const struct record *
         stop(coordinator, STATUS_FAILED, "as many configurations failed as max_failures allows");
 }
 
-/* Journals the record of a plan item and counts it as done for this rank. What a row is known by
- * again is the plan's, whatever a worker says. */
-static void keep(struct coordinator *coordinator, int rank, size_t item, struct record *record)
+/* Journals the record of a plan item, whose JSON this is, and counts it as done for this rank. What a
+ * row is known by again is the plan's, whatever a worker says. Steals the reference. */
+static void finish_item(struct coordinator *coordinator, int rank, size_t item,
+                        const struct record *record, json_t *json)
 {
     const struct plan_item *asked = &coordinator->plan->items[item];
-    snprintf(record->label, sizeof record->label, "%s", asked->label);
-    snprintf(record->config_hash, sizeof record->config_hash, "%s", asked->hash);
-    append(coordinator, "record", record_encode(record));
+    record_patch(json, "label", text_encode(asked->label));
+    record_patch(json, "config_hash", json_string(asked->hash));
+    append(coordinator, "record", json);
     schedule_done(coordinator->schedule, rank, item);
     count_outcome(coordinator, record);
     progress_update(coordinator->progress, schedule_remaining(coordinator->schedule),
@@ -262,17 +263,17 @@ static void take_record(struct coordinator *coordinator, const struct letter *le
     record_init(&record);
     if (rank->state != RANK_BUSY || record_decode(object, &record, &error)) {
         stop(coordinator, STATUS_SYSTEM, "a rank sent something that is no record");
+        json_decref(object);
     } else {
-        keep(coordinator, letter->from, rank->item, &record);
+        finish_item(coordinator, letter->from, rank->item, &record, object);
         hand_out(coordinator, letter->from);
     }
-    json_decref(object);
     record_clear(&record);
 }
 
 /* What a lost rank was measuring goes to another, but a configuration that loses a second device is
  * taken for the cause: it must not go through all of them. With replicate nothing goes to another. */
-static void suspect(struct coordinator *coordinator, const struct letter *letter)
+static void count_device_loss(struct coordinator *coordinator, const struct letter *letter)
 {
     enum { LOSSES_MOST = 2 };
     const struct rank *rank = &coordinator->ranks[letter->from];
@@ -285,14 +286,14 @@ static void suspect(struct coordinator *coordinator, const struct letter *letter
     record.status = RECORD_FAILED;
     snprintf(record.error, sizeof record.error,
              "%d devices were lost while measuring it, the last: %s", LOSSES_MOST, letter->text);
-    keep(coordinator, letter->from, rank->item, &record);
+    finish_item(coordinator, letter->from, rank->item, &record, record_encode(&record));
 }
 
 static void take_loss(struct coordinator *coordinator, const struct letter *letter)
 {
     log_print(coordinator->log, LOG_WARNING, "rank %d has lost its device, the others go on: %s",
               letter->from, letter->text);
-    suspect(coordinator, letter);
+    count_device_loss(coordinator, letter);
     coordinator->ranks[letter->from].state = RANK_LOST;
     size_t total = schedule_total(coordinator->schedule);
     schedule_lose(coordinator->schedule, letter->from);

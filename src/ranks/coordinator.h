@@ -1,7 +1,7 @@
 /* Rank 0's half of a sweep: hands out configurations, journals what comes back, knows when all is
  * done.
  *
- * Driven by letters alone; it never waits. */
+ * Driven by letters alone; it never waits, and knows no MPI. */
 #ifndef ROOFSWEEP_COORDINATOR_H
 #define ROOFSWEEP_COORDINATOR_H
 
@@ -9,7 +9,7 @@
 
 #include "results/journal.h"
 #include "base/log.h"
-#include "ranks/mailbox.h"
+#include "ranks/post.h"
 #include "manifest/manifest.h"
 #include "manifest/plan.h"
 #include "results/results.h"
@@ -25,9 +25,9 @@ struct coordinator_settings {
 struct coordinator;
 
 /* Everything given stays the caller's; `settings` only need to live during the call, except
- * manifest and plan. NULL without memory. */
+ * manifest and plan. The post is copied. NULL without memory. */
 struct coordinator *coordinator_create(const struct coordinator_settings *settings,
-                                       struct journal *journal, struct mailbox *mailbox,
+                                       struct journal *journal, const struct post *post,
                                        const struct log *log);
 void coordinator_destroy(struct coordinator *coordinator); /* takes NULL */
 

@@ -10,7 +10,7 @@
 #include "ranks/session.h"
 
 enum stage {
-    STAGE_OPENING,
+    STAGE_OPENING,   /* before the sweep: the device, its roofs */
     STAGE_IDLE,      /* waits for work */
     STAGE_MEASURING, /* the worker measures a configuration */
     STAGE_LOST,      /* no device any more; waits for the end */
@@ -25,28 +25,28 @@ static const char out_of_turn[] = "the worker's answer is about something else";
 
 struct executor {
     struct executor_settings settings;
-    struct mailbox *mailbox;
+    struct post post;
     const struct log *log;
     struct worker_client *client; /* NULL: the next attempt starts one */
     const struct device_kind *kind;
     struct device device;
     char choice[1200];
-    char lost[1024]; /* why there is no device any more, before the sweep has begun */
+    char lost[1024]; /* why there is no device any more; "": there is one */
     enum stage stage;
-    char *request;  /* line that the present stage is about; owned */
-    int attempts;   /* of it, so far */
-    int reopened;   /* workers in a row that could not open the device */
-    bool reopening; /* the reply that is due is about opening the device again */
+    struct request request; /* of STAGE_MEASURING */
+    int attempts;           /* of it, so far */
+    bool reopening;         /* a new worker has been asked for the device, and has not answered */
+    int reopened;           /* workers in a row that could not open it */
 };
 
-struct executor *executor_create(const struct executor_settings *settings, struct mailbox *mailbox,
+struct executor *executor_create(const struct executor_settings *settings, const struct post *post,
                                  const struct log *log)
 {
     struct executor *executor = calloc(1, sizeof *executor);
     if (!executor)
         return NULL;
     executor->settings = *settings;
-    executor->mailbox = mailbox;
+    executor->post = *post;
     executor->log = log;
     return executor;
 }
@@ -56,7 +56,6 @@ void executor_destroy(struct executor *executor)
     if (!executor)
         return;
     worker_client_destroy(executor->client);
-    free(executor->request);
     free(executor);
 }
 
@@ -113,6 +112,31 @@ static bool is_answer(const struct request *request, enum reply_kind kind,
                                    reply->roof.condition == (int64_t)request->condition));
 }
 
+/* What the worker's line says to this request: STATUS_OK if it is the reply that is due. */
+static enum status read_answer(const struct executor *executor, const struct request *request,
+                               enum reply_kind kind, const char *line, struct reply *reply,
+                               struct error *error)
+{
+    if (reply_decode(line, reply, error)) {
+        error_prefix(error, "%s", executor->kind->worker);
+        return STATUS_DEVICE;
+    }
+    if (reply->kind == REPLY_ERROR) {
+        *error = reply->error;
+        return reply->status;
+    }
+    if (is_answer(request, kind, reply))
+        return STATUS_OK;
+    return error_set(error, STATUS_DEVICE, "%s: %s", executor->kind->worker, out_of_turn);
+}
+
+static void wait_for_worker(const struct executor *executor)
+{
+    struct pollfd descriptors[2];
+    worker_client_poll(executor->client, descriptors);
+    poll(descriptors, 2, 100);
+}
+
 /* A worker that answers something else would also answer the next request with what was due here:
  * it is as good as gone. */
 enum status executor_ask(struct executor *executor, const struct request *request,
@@ -121,30 +145,17 @@ enum status executor_ask(struct executor *executor, const struct request *reques
 {
     char *line = NULL;
     enum worker_event event;
-    struct pollfd descriptors[2];
+    enum status status = STATUS_DEVICE;
     if (!executor->client)
         return error_set(error, STATUS_DEVICE, "there is no worker");
     send_request(executor, request, timeout);
-    while ((event = worker_client_step(executor->client, &line, error)) == WORKER_QUIET) {
-        worker_client_poll(executor->client, descriptors);
-        poll(descriptors, 2, 100);
-    }
-    if (event == WORKER_LOST) {
+    while ((event = worker_client_step(executor->client, &line, error)) == WORKER_QUIET)
+        wait_for_worker(executor);
+    if (event == WORKER_LINE)
+        status = read_answer(executor, request, kind, line, reply, error);
+    else
         error_prefix(error, "%s", executor->kind->worker);
-        drop_worker(executor);
-        return STATUS_DEVICE;
-    }
-    enum status status = reply_decode(line, reply, error);
     free(line);
-    if (status) {
-        error_prefix(error, "%s", executor->kind->worker);
-        status = STATUS_DEVICE;
-    } else if (reply->kind == REPLY_ERROR) {
-        *error = reply->error;
-        status = reply->status;
-    } else if (!is_answer(request, kind, reply)) {
-        status = error_set(error, STATUS_DEVICE, "%s: %s", executor->kind->worker, out_of_turn);
-    }
     if (status == STATUS_DEVICE)
         drop_worker(executor);
     return status;
@@ -222,10 +233,37 @@ enum status executor_open(struct executor *executor, struct error *error)
 static void write_home(struct executor *executor, enum letter_kind kind, const char *text)
 {
     struct error error;
-    if (mailbox_send(executor->mailbox, 0, kind, text, &error)) {
+    if (post_send(&executor->post, 0, kind, text, &error)) {
         log_print(executor->log, LOG_WARNING, "%s", error.text);
         abort(); /* without memory for a letter, rank 0 would wait for ever */
     }
+}
+
+/* Steals the reference. */
+static void write_json_home(struct executor *executor, enum letter_kind kind, json_t *object)
+{
+    char *text = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    write_home(executor, kind, text ? text : "");
+    free(text);
+}
+
+static void report_loss(struct executor *executor)
+{
+    char text[1400];
+    snprintf(text, sizeof text, "%s on %s: %s", executor->device.uuid, executor->device.hostname,
+             executor->lost);
+    executor->stage = STAGE_LOST;
+    write_home(executor, LETTER_LOST, text);
+}
+
+/* The device is gone for good. Before the sweep has begun, executor_start tells rank 0. */
+static void lose(struct executor *executor, const char *why)
+{
+    executor->reopening = false;
+    snprintf(executor->lost, sizeof executor->lost, "%.1000s", why);
+    if (executor->stage != STAGE_OPENING)
+        report_loss(executor);
 }
 
 static struct request describe_again(const struct executor *executor)
@@ -236,107 +274,111 @@ static struct request describe_again(const struct executor *executor)
     return describe;
 }
 
-static void attempt_failed(struct executor *executor, const char *why);
+static void reopen_failed(struct executor *executor, const char *why);
 
-/* Sends the stage's request, through a new worker if the last one is gone. */
-static void attempt(struct executor *executor)
+/* Starts a worker and asks it for the same device; take_reopened gets the answer. */
+static void reopen(struct executor *executor)
 {
     struct error error;
-    if (executor->client) {
-        worker_client_send(executor->client, executor->request, executor->settings.timeout);
-        return;
-    }
-    executor->reopening = true;
-    if (start_worker(executor, &error)) {
-        attempt_failed(executor, error.text);
-        return;
-    }
     struct request describe = describe_again(executor);
-    send_request(executor, &describe, open_timeout);
+    executor->reopening = true;
+    if (start_worker(executor, &error))
+        reopen_failed(executor, error.text);
+    else
+        send_request(executor, &describe, open_timeout);
 }
 
-static void lose(struct executor *executor, const char *why)
+static void reopen_failed(struct executor *executor, const char *why)
 {
-    char text[1400];
-    snprintf(text, sizeof text, "%s on %s: %s", executor->device.uuid, executor->device.hostname,
-             why);
-    executor->stage = STAGE_LOST;
-    write_home(executor, LETTER_LOST, text);
+    drop_worker(executor);
+    if (++executor->reopened < reopen_most)
+        reopen(executor);
+    else
+        lose(executor, why);
 }
 
-static void deliver(struct executor *executor, struct record *record)
+/* Sends what is to be measured, through a new worker if the last one is gone. */
+static void attempt(struct executor *executor)
 {
-    snprintf(record->device_key, sizeof record->device_key, "%s", executor->settings.device_key);
-    snprintf(record->job_id, sizeof record->job_id, "%s", session_job_id());
-    record->attempts = executor->attempts;
-    json_t *object = record_encode(record);
-    char *text = json_dumps(object, JSON_COMPACT);
-    json_decref(object);
+    if (executor->client)
+        send_request(executor, &executor->request, executor->settings.timeout);
+    else
+        reopen(executor);
+}
+
+static enum status check_same_device(const struct executor *executor, const struct device *device,
+                                     struct error *error)
+{
+    if (strcmp(device->uuid, executor->device.uuid) == 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_DEVICE, "the device is now '%.90s'", device->uuid);
+}
+
+static void take_reopened(struct executor *executor, const char *line)
+{
+    struct request describe = describe_again(executor);
+    struct reply reply;
+    struct error why;
+    reply_init(&reply);
+    enum status status = read_answer(executor, &describe, REPLY_DEVICE, line, &reply, &why);
+    if (status == STATUS_OK)
+        status = check_same_device(executor, &reply.device, &why);
+    reply_clear(&reply);
+    if (status) {
+        reopen_failed(executor, why.text);
+        return;
+    }
+    executor->reopening = false;
+    executor->reopened = 0;
+    if (executor->stage == STAGE_MEASURING)
+        attempt(executor);
+}
+
+enum status executor_reopen(struct executor *executor, struct error *error)
+{
+    drop_worker(executor);
+    executor->reopened = 0;
+    reopen(executor);
+    while (executor->reopening) {
+        wait_for_worker(executor);
+        executor_step(executor);
+    }
+    return executor->lost[0] ? error_set(error, STATUS_DEVICE, "%s", executor->lost) : STATUS_OK;
+}
+
+/* The record as the worker wrote it, with what only its rank knows. Steals the reference. */
+static void deliver(struct executor *executor, json_t *record)
+{
+    record_patch(record, "device_key", text_encode(executor->settings.device_key));
+    record_patch(record, "job_id", text_encode(session_job_id()));
+    record_patch(record, "attempts", json_integer(executor->attempts));
     executor->stage = STAGE_IDLE;
-    write_home(executor, LETTER_RECORD, text ? text : "");
-    free(text);
+    write_json_home(executor, LETTER_RECORD, record);
 }
 
 static void deliver_failure(struct executor *executor, const char *why)
 {
-    struct request request;
     struct record record;
-    struct error error;
     record_init(&record);
-    if (request_decode(executor->request, &request, &error) == STATUS_OK)
-        record_set_config(&record, &request.config);
+    record_set_config(&record, &executor->request.config);
     record.status = RECORD_FAILED;
     record.start_time = clock_epoch();
     snprintf(record.error, sizeof record.error, "%s", why);
-    deliver(executor, &record);
+    deliver(executor, record_encode(&record));
     record_clear(&record);
 }
 
 static void attempt_failed(struct executor *executor, const char *why)
 {
     drop_worker(executor);
-    if (executor->reopening && ++executor->reopened >= reopen_most) {
-        lose(executor, why);
+    log_print(executor->log, LOG_WARNING, "%s (attempt %d of %d)", why, executor->attempts,
+              executor->settings.retries + 1);
+    if (executor->attempts > executor->settings.retries) {
+        deliver_failure(executor, why);
         return;
     }
-    if (!executor->reopening) {
-        log_print(executor->log, LOG_WARNING, "%s (attempt %d of %d)", why, executor->attempts,
-                  executor->settings.retries + 1);
-        if (executor->attempts > executor->settings.retries) {
-            deliver_failure(executor, why);
-            return;
-        }
-        ++executor->attempts;
-    }
+    ++executor->attempts;
     attempt(executor);
-}
-
-static bool is_same_device(const struct executor *executor, const struct device *device,
-                           struct error *error)
-{
-    if (strcmp(device->uuid, executor->device.uuid) == 0)
-        return true;
-    error_set(error, STATUS_DEVICE, "the device is now '%.90s'", device->uuid);
-    return false;
-}
-
-enum status executor_reopen(struct executor *executor, struct error *error)
-{
-    struct request describe = describe_again(executor);
-    struct reply reply;
-    reply_init(&reply);
-    drop_worker(executor);
-    enum status status = start_worker(executor, error);
-    if (status == STATUS_OK)
-        status = executor_ask(executor, &describe, REPLY_DEVICE, open_timeout, &reply, error);
-    if (status == STATUS_OK && !is_same_device(executor, &reply.device, error))
-        status = STATUS_DEVICE;
-    if (status) {
-        drop_worker(executor);
-        snprintf(executor->lost, sizeof executor->lost, "%.1000s", error->text);
-    }
-    reply_clear(&reply);
-    return status;
 }
 
 void executor_set_roofs(struct executor *executor, const struct device *device)
@@ -352,66 +394,22 @@ void executor_start(struct executor *executor)
 {
     struct device *device = &executor->device;
     if (executor->lost[0]) {
-        lose(executor, executor->lost);
+        report_loss(executor);
         return;
     }
     snprintf(device->key, sizeof device->key, "%s", executor->settings.device_key);
-    json_t *object = device_encode(device);
-    char *text = json_dumps(object, JSON_COMPACT);
-    json_decref(object);
     executor->stage = STAGE_IDLE;
-    write_home(executor, LETTER_DEVICE, text ? text : "");
-    free(text);
-}
-
-static void begin(struct executor *executor, char *request)
-{
-    free(executor->request);
-    executor->request = request;
-    executor->stage = STAGE_MEASURING;
-    executor->attempts = 1;
-    executor->reopened = 0;
-    attempt(executor);
-}
-
-static void handle_reopened(struct executor *executor, const struct reply *reply)
-{
-    struct error why;
-    if (reply->kind == REPLY_DEVICE && is_same_device(executor, &reply->device, &why)) {
-        executor->reopening = false;
-        executor->reopened = 0;
-        attempt(executor);
-        return;
-    }
-    if (reply->kind == REPLY_ERROR)
-        why = reply->error;
-    else if (reply->kind != REPLY_DEVICE)
-        error_set(&why, STATUS_SYSTEM, "%s", out_of_turn);
-    attempt_failed(executor, why.text);
+    write_json_home(executor, LETTER_DEVICE, device_encode(device));
 }
 
 static bool is_requested(const struct executor *executor, const struct record *record)
 {
-    struct request request;
-    struct error error;
     char text[WORKLOAD_TEXT];
-    if (request_decode(executor->request, &request, &error))
-        return false;
-    config_format(&request.config, text);
+    config_format(&executor->request.config, text);
     return strcmp(text, record->configuration) == 0;
 }
 
-static void handle_record(struct executor *executor, struct reply *reply)
-{
-    if (reply->kind == REPLY_RECORD && is_requested(executor, &reply->record))
-        deliver(executor, &reply->record);
-    else if (reply->kind == REPLY_ERROR && reply->status != STATUS_DEVICE)
-        deliver_failure(executor, reply->error.text);
-    else
-        attempt_failed(executor, reply->kind == REPLY_ERROR ? reply->error.text : out_of_turn);
-}
-
-static void handle_line(struct executor *executor, const char *line)
+static void take_measured(struct executor *executor, const char *line)
 {
     struct reply reply;
     struct error error;
@@ -419,10 +417,12 @@ static void handle_line(struct executor *executor, const char *line)
     if (reply_decode(line, &reply, &error)) {
         error_prefix(&error, "%s", executor->kind->worker);
         attempt_failed(executor, error.text);
-    } else if (executor->reopening) {
-        handle_reopened(executor, &reply);
+    } else if (reply.kind == REPLY_RECORD && is_requested(executor, &reply.record)) {
+        deliver(executor, json_incref(reply.record_json));
+    } else if (reply.kind == REPLY_ERROR && reply.status != STATUS_DEVICE) {
+        deliver_failure(executor, reply.error.text);
     } else {
-        handle_record(executor, &reply);
+        attempt_failed(executor, reply.kind == REPLY_ERROR ? reply.error.text : out_of_turn);
     }
     reply_clear(&reply);
 }
@@ -436,29 +436,40 @@ void executor_step(struct executor *executor)
     enum worker_event event = worker_client_step(executor->client, &line, &why);
     if (event == WORKER_QUIET)
         return;
-    if (executor->stage == STAGE_IDLE) { /* it ended, or said what nobody asked */
-        drop_worker(executor);           /* the next work starts a new one */
-    } else if (event == WORKER_LINE) {
-        handle_line(executor, line);
-    } else {
+    if (executor->reopening && event == WORKER_LINE)
+        take_reopened(executor, line);
+    else if (executor->reopening)
+        reopen_failed(executor, why.text);
+    else if (executor->stage != STAGE_MEASURING) /* it ended, or said what nobody asked */
+        drop_worker(executor);                   /* the next work starts a new one */
+    else if (event == WORKER_LINE)
+        take_measured(executor, line);
+    else
         attempt_failed(executor, why.text);
-    }
     free(line);
+}
+
+static void stop(struct executor *executor)
+{
+    drop_worker(executor);
+    executor->stage = STAGE_STOPPED;
+    write_home(executor, LETTER_BYE, "");
 }
 
 void executor_handle(struct executor *executor, const struct letter *letter)
 {
+    struct error error;
     if (letter->kind == LETTER_STOP) {
+        stop(executor);
+    } else if (request_decode(letter->text, &executor->request, &error)) {
         drop_worker(executor);
-        executor->stage = STAGE_STOPPED;
-        write_home(executor, LETTER_BYE, "");
-        return;
+        lose(executor, error.text);
+    } else {
+        executor->stage = STAGE_MEASURING;
+        executor->attempts = 1;
+        executor->reopened = 0;
+        attempt(executor);
     }
-    char *request = strdup(letter->text);
-    if (request)
-        begin(executor, request);
-    else
-        lose(executor, "no memory");
 }
 
 void executor_poll(const struct executor *executor, struct pollfd descriptors[2], nfds_t *count)

@@ -4,7 +4,9 @@
  * executor_start, then executor_poll / executor_handle / executor_step in the rank's loop until
  * executor_stopped. A worker that crashes, hangs or loses its device is replaced and the configuration tried again, as
  * often as `retries` says; after that its record is a failed one. If no new worker can open the
- * device, the rank is lost and says so to rank 0, and its configuration goes to another rank. */
+ * device, the rank is lost and says so to rank 0, and its configuration goes to another rank.
+ *
+ * It knows no MPI: letters leave by the post, and executor_handle is given those that arrive. */
 #ifndef ROOFSWEEP_EXECUTOR_H
 #define ROOFSWEEP_EXECUTOR_H
 
@@ -12,7 +14,7 @@
 
 #include "ranks/binding.h"
 #include "base/log.h"
-#include "ranks/mailbox.h"
+#include "ranks/post.h"
 #include "manifest/manifest.h"
 #include "model/device_kind.h"
 #include "model/protocol.h"
@@ -30,9 +32,8 @@ struct executor_settings {
 
 struct executor;
 
-/* Settings are copied, their strings are not; mailbox and log stay the caller's. NULL without
- * memory. */
-struct executor *executor_create(const struct executor_settings *settings, struct mailbox *mailbox,
+/* Settings and post are copied, what they point to is not. NULL without memory. */
+struct executor *executor_create(const struct executor_settings *settings, const struct post *post,
                                  const struct log *log);
 /* Kills the worker. Takes NULL. */
 void executor_destroy(struct executor *executor);
@@ -50,7 +51,8 @@ const char *executor_choice(const struct executor *executor);
 enum status executor_ask(struct executor *executor, const struct request *request,
                          enum reply_kind kind, double timeout, struct reply *reply,
                          struct error *error);
-/* A new worker with the same device. If that fails, executor_start reports the device as lost. */
+/* A new worker with the same device, by the same steps as during the sweep, but it waits for the end
+ * of them. If that fails, executor_start reports the device as lost. */
 enum status executor_reopen(struct executor *executor, struct error *error);
 
 /* Takes the roofs, the peaks and their origin of *device. */

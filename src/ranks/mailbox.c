@@ -78,6 +78,17 @@ enum status mailbox_send(struct mailbox *mailbox, int to, enum letter_kind kind,
     return STATUS_OK;
 }
 
+static enum status send_by_mailbox(void *context, int to, enum letter_kind kind, const char *text,
+                                   struct error *error)
+{
+    return mailbox_send(context, to, kind, text, error);
+}
+
+struct post mailbox_post(struct mailbox *mailbox)
+{
+    return (struct post){.context = mailbox, .send = send_by_mailbox};
+}
+
 bool mailbox_receive(struct mailbox *mailbox, struct letter *letter)
 {
     sweep_outgoing(mailbox); /* lets MPI progress long letters, too */

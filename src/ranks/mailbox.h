@@ -7,23 +7,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-#include "base/status.h"
-
-enum letter_kind {
-    LETTER_DEVICE,    /* to rank 0: device JSON; the sender is ready for work */
-    LETTER_WORK,      /* from rank 0: a request line for the worker */
-    LETTER_RECORD,    /* to rank 0: record JSON of that work; ready for more */
-    LETTER_LOST,      /* to rank 0: why the sender has no usable device any more */
-    LETTER_INTERRUPT, /* to rank 0: a signal arrived */
-    LETTER_STOP,      /* from rank 0: stop, whatever you do */
-    LETTER_BYE        /* to rank 0: the sender's last letter */
-};
-
-struct letter {
-    enum letter_kind kind;
-    int from;
-    char *text; /* NUL-terminated, owned by whoever received it: free */
-};
+#include "ranks/post.h"
 
 struct mailbox;
 
@@ -34,6 +18,8 @@ void mailbox_destroy(struct mailbox *mailbox);
 
 enum status mailbox_send(struct mailbox *mailbox, int to, enum letter_kind kind, const char *text,
                          struct error *error);
+/* Sends through this mailbox, which must outlive it. */
+struct post mailbox_post(struct mailbox *mailbox);
 
 /* True if there was a letter. */
 bool mailbox_receive(struct mailbox *mailbox, struct letter *letter);

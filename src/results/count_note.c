@@ -330,10 +330,9 @@ static double own_flops(const struct record *record, enum precision precision)
 void count_note(const struct record *record, const struct device *device,
                 char text[COUNT_NOTE_TEXT])
 {
-    struct facts facts = {.record = record, .device = device};
-    struct error unused;
+    struct facts facts = {.record = record, .device = device, .config = record->config};
     text[0] = '\0';
-    if (config_parse(record->configuration, &facts.config, &unused) != STATUS_OK)
+    if (!record->config.workload)
         return;
     facts.own = own_flops(record, config_precision(&facts.config));
     config_products(&facts.config, &facts.shape);

@@ -67,10 +67,9 @@ static double number_of(int64_t value)
 
 struct derived derive(const struct record *record, const struct device *device)
 {
-    struct config config;
-    struct error unused;
-    bool known = config_parse(record->configuration, &config, &unused) == STATUS_OK;
-    bool hot = known && !config_cold(&config);
+    const struct config *config = &record->config;
+    bool known = config->workload != NULL;
+    bool hot = known && !config_cold(config);
 
     struct derived derived;
     derived.level = roof_level(record, device, hot);
@@ -85,7 +84,7 @@ struct derived derive(const struct record *record, const struct device *device)
         .launches = number_of(record->launches),
     };
     const struct roofline_roofs roofs = {
-        .peak = known ? peak_of(record, device, config_precision(&config)) : NAN,
+        .peak = known ? peak_of(record, device, config_precision(config)) : NAN,
         .bandwidth = device->peak_bandwidth[derived.level],
         .launch_overhead = device->launch_overhead,
     };

@@ -13,7 +13,6 @@ enum { LINES_MAX = 200, REASONS_MAX = 20, NAME_WIDTH_MAX = 100 };
 /* One line of the table. */
 struct line {
     const struct record *record;
-    struct config config;         /* workload is NULL where the text is not known */
     char name[2 * WORKLOAD_TEXT]; /* label and what distinguishes it within the label */
     int64_t device;               /* row of results->devices, or -1 */
 };
@@ -21,24 +20,24 @@ struct line {
 static bool same_group(const struct line *a, const struct line *b)
 {
     return strcmp(a->record->label, b->record->label) == 0 &&
-           a->config.workload == b->config.workload;
+           a->record->config.workload == b->record->config.workload;
 }
 
 static bool varies(const struct line *group, size_t count, size_t parameter)
 {
     for (size_t i = 1; i < count; ++i)
-        if (memcmp(&group[i].config.values[parameter], &group[0].config.values[parameter],
-                   sizeof(struct value)) != 0)
+        if (memcmp(&group[i].record->config.values[parameter],
+                   &group[0].record->config.values[parameter], sizeof(struct value)) != 0)
             return true;
     return false;
 }
 
 static void name_append(struct line *line, size_t parameter)
 {
-    const struct parameter *p = &line->config.workload->parameters[parameter];
+    const struct parameter *p = &line->record->config.workload->parameters[parameter];
     char value[WORKLOAD_VALUE_TEXT];
     size_t used = strlen(line->name);
-    parameter_format(p, line->config.values[parameter], value);
+    parameter_format(p, line->record->config.values[parameter], value);
     snprintf(line->name + used, sizeof line->name - used, " %s=%s", p->name, value);
 }
 
@@ -56,7 +55,7 @@ static void label_format(const char *label, char text[96])
 /* Gives the lines of one label and workload names that say what differs between them. */
 static void group_name(struct line *group, size_t count)
 {
-    const struct workload *workload = group[0].config.workload;
+    const struct workload *workload = group[0].record->config.workload;
     char label[96];
     label_format(group[0].record->label, label);
     for (size_t i = 0; i < count; ++i)
@@ -73,12 +72,9 @@ static struct line *lines_create(const struct results *results)
     size_t count = results->record_count;
     const struct record **order = results_order(results);
     struct line *lines = calloc(count ? count : 1, sizeof *lines);
-    struct error unused;
     for (size_t i = 0; order && lines && i < count; ++i) {
         lines[i].record = order[i];
         lines[i].device = results_device(results, order[i]->device_key);
-        if (config_parse(order[i]->configuration, &lines[i].config, &unused) != STATUS_OK)
-            lines[i].config.workload = NULL;
     }
     free(order);
     if (!order) {

@@ -135,7 +135,6 @@ struct writer {
     int64_t *config_device, *kernel_config, *roof_device;
     struct derived_row *derived_rows;
     struct roof_row *roof_row;
-    struct config *configs; /* workload is NULL where this version does not know the text */
     struct device blank_device;
     struct kernel blank_kernel;
     struct roof blank_roof;
@@ -246,7 +245,7 @@ static void parameter_write(struct writer *w, const struct parameter *parameter)
     struct parameter_row *values = dataset_allocate(&w->set, count, sizeof *values);
     const void **rows = dataset_allocate(&w->set, count, sizeof *rows);
     for (size_t i = 0; !dataset_failed(&w->set) && i < count; ++i) {
-        values[i] = parameter_row(&w->configs[i], parameter->name);
+        values[i] = parameter_row(&w->records[i]->config, parameter->name);
         rows[i] = &values[i];
     }
     if (!dataset_failed(&w->set) && parameter->kind == PARAMETER_INTEGER)
@@ -292,7 +291,7 @@ static void workloads_write(struct writer *w)
     size_t count = w->set.lengths[DIM_CONFIG];
     const char **names = dataset_allocate(&w->set, count, sizeof *names);
     for (size_t i = 0; !dataset_failed(&w->set) && i < count; ++i)
-        names[i] = w->configs[i].workload ? w->configs[i].workload->name : "";
+        names[i] = w->records[i]->config.workload ? w->records[i]->config.workload->name : "";
     if (!dataset_failed(&w->set))
         dataset_texts(&w->set, "workload", DIM_CONFIG, "workload", names);
     free(names);
@@ -430,7 +429,6 @@ static void rows_allocate(struct writer *w)
     size_t configs = w->set.lengths[DIM_CONFIG];
     w->records = results_order(w->results);
     w->set.no_memory = !w->records;
-    w->configs = dataset_allocate(&w->set, configs, sizeof *w->configs);
     w->row_devices = dataset_allocate(&w->set, configs, sizeof *w->row_devices);
     w->config_device = dataset_allocate(&w->set, configs, sizeof *w->config_device);
     w->derived = dataset_allocate(&w->set, configs, sizeof *w->derived);
@@ -448,7 +446,6 @@ static void rows_allocate(struct writer *w)
 static void rows_free(struct writer *w)
 {
     free(w->records);
-    free(w->configs);
     free(w->row_devices);
     free(w->config_device);
     free(w->derived);
@@ -464,10 +461,7 @@ static void rows_free(struct writer *w)
 
 static void row_set(struct writer *w, size_t row)
 {
-    struct error unused;
     const struct record *record = w->records[row];
-    if (config_parse(record->configuration, &w->configs[row], &unused) != STATUS_OK)
-        w->configs[row].workload = NULL;
     int64_t index = results_device(w->results, record->device_key);
     const struct device *device = index < 0 ? &w->blank_device : &w->results->devices[index];
     w->config_device[row] = index;

@@ -127,6 +127,7 @@ static struct record sample_record(const char *text, const char *label, const ch
     struct error error;
     record_init(&r);
     assert_ok(config_parse(text, &config, &error), &error);
+    r.config = config;
     config_format(&config, r.configuration);
     config_hash(&config, r.config_hash);
     snprintf(r.label, sizeof r.label, "%s", label);
