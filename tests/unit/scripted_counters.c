@@ -1,12 +1,16 @@
-/* What stands in for the hardware counters, and for NVML. */
+/* What stands in for NVML, and for the collector of hardware counters, which counts what the scripted
+ * kernels say that they did. */
 #include "scripted_machine.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "worker/cuda/gpu/cuda_internal.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/nvml.h"
+#include "worker/cuda/profiling/collector.h"
+#include "worker/cuda/profiling/tracer.h"
 
 /* ---- NVML ---- */
 
@@ -37,55 +41,90 @@ double nvml_power(struct nvml *nvml, double since)
     return clock_epoch() - since > 0.05 ? 700.0 : NAN;
 }
 
-/* ---- CUPTI: there is nothing to trace ---- */
+/* ---- tracer: there is nothing to trace ---- */
 
-void attachment_drop(bool *stands_by)
+void cupti_detach(void)
 {
-    assert_false(*stands_by);
+    fail_msg("no tracer has been attached");
+}
+
+struct tracer *tracer_open(void)
+{
+    return malloc(1);
+}
+
+void tracer_close(struct tracer *tracer)
+{
+    free(tracer);
+}
+
+struct trace tracer_last(const struct tracer *tracer)
+{
+    assert_non_null(tracer);
+    return (struct trace){0};
+}
+
+void tracer_forget(struct tracer *tracer)
+{
+    assert_non_null(tracer);
+}
+
+enum status tracer_run(struct tracer *tracer, const struct profiled_work *work, bool stays,
+                       struct outcome *outcome, struct error *error)
+{
+    (void)tracer, (void)work, (void)stays, (void)outcome, (void)error;
+    fail_msg("nothing is traced");
+    return STATUS_FAILED;
 }
 
 /* ---- counters ---- */
 
-struct counters *counters_open(int device, CUcontext context, char refusal[COUNTERS_TEXT])
+struct collector *collector_open(int device, CUcontext context, struct outcome *refusal)
 {
     (void)context, (void)refusal;
     assert_int_equal(device, script.own);
     assert_false(machine.opened);
-    machine.opened = machine.attached = machine.stand_by = true;
-    return (struct counters *)&machine.opened;
+    machine.opened = machine.attached = machine.stays = true;
+    return (struct collector *)&machine.opened;
 }
 
-void counters_close(struct counters *counters)
+void collector_close(struct collector *collector)
 {
-    if (!counters)
+    if (!collector)
         return;
     machine.opened = machine.tried = false;
     machine.attached = false;
 }
 
-void counters_stand_by(struct counters *counters, bool stand_by)
+void collector_stay(struct collector *collector, bool stays)
 {
-    assert_non_null(counters);
-    machine.stand_by = stand_by;
+    assert_non_null(collector);
+    machine.stays = stays;
     machine.asked = 0;
-    if (!stand_by)
+    if (!stays)
         machine.attached = false;
 }
 
-bool counters_attached(const struct counters *counters)
+bool collector_stays(const struct collector *collector)
 {
-    return counters && machine.attached;
+    assert_non_null(collector);
+    return machine.stays;
 }
 
-unsigned counters_asked(const struct counters *counters)
+bool collector_is_attached(const struct collector *collector)
 {
-    assert_non_null(counters);
+    return collector && machine.attached;
+}
+
+unsigned collector_asked(const struct collector *collector)
+{
+    assert_non_null(collector);
     return machine.asked;
 }
 
-bool counters_have(const struct counters *counters, enum quantity quantity)
+bool collector_has(const struct collector *collector, enum quantity quantity)
 {
-    assert_non_null(counters);
+    assert_non_null(collector);
     return quantity != script.absent;
 }
 
@@ -98,57 +137,61 @@ static void counts_tell(const double *counts, unsigned tensors, double values[QU
     }
 }
 
-enum status counters_collect_each(struct counters *counters, unsigned tensors,
-                                  const struct counters_work *works, size_t works_count,
-                                  double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
-                                  struct error *error)
+/* Whether all of it is counted, and CUPTI still attached. */
+static void outcome_tell(const char *text, struct outcome *outcome)
 {
-    bool stood_by = machine.attached;
-    assert_non_null(counters);
+    assert_true(outcome_parse(text, counted_word, outcome));
+    machine.attached = machine.stays && outcome->code == COUNTED_YES;
+}
+
+/* The first is the preflight: one or two. */
+static enum status preflight(unsigned tensors, const struct profiled_work *work,
+                             struct outcome *outcome, struct error *error)
+{
+    bool refused = tensors && script.no_tensors;
+    machine.tried = !refused;
+    TRY(work->prepare(work->argument, error));
+    TRY(work->run(work->argument, error));
+    outcome_tell(refused ? script.no_tensors : script.preflight, outcome);
+    machine.tried = machine.tried && (!tensors || outcome->code == COUNTED_YES);
+    return STATUS_OK;
+}
+
+enum status collector_collect(struct collector *collector, unsigned tensors,
+                              const struct profiled_work *works, size_t count,
+                              double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                              struct error *error)
+{
+    bool stayed = machine.attached;
+    assert_non_null(collector);
+    if (!machine.tried)
+        return preflight(tensors, works, outcome, error);
     ++script.collections;
     machine.asked |= tensors;
-    script.afresh += !stood_by;
+    script.afresh += !stayed;
     machine.attached = true;
     machine.cache = SCRIPT_FOREIGN;
-    for (size_t i = 0; i < works_count; ++i) {
+    for (size_t i = 0; i < count; ++i) {
         TRY(works[i].prepare(works[i].argument, error));
         memset(machine.counts, 0, sizeof machine.counts);
         script.counted_cache = machine.cache;
         TRY(works[i].run(works[i].argument, error));
         assert_true(machine.device <= machine.host || script_is_lost());
-        counts_tell(script.stale && stood_by ? machine.counts_before : machine.counts, tensors,
+        counts_tell(script.stale && stayed ? machine.counts_before : machine.counts, tensors,
                     values[i]);
         memcpy(machine.counts_before, machine.counts, sizeof machine.counts);
     }
-    snprintf(problem, COUNTERS_TEXT, "%s", script.collection);
-    machine.attached = machine.stand_by && strcmp(script.collection, "counted") == 0;
+    outcome_tell(script.collection, outcome);
     return STATUS_OK;
 }
 
-/* The first is the preflight: one or two. */
-enum status counters_collect(struct counters *counters, unsigned tensors,
-                             const struct counters_work *work, double values[QUANTITY_COUNT],
-                             char problem[COUNTERS_TEXT], struct error *error)
+enum status collector_collect_launches(struct collector *collector, unsigned tensors,
+                                       const struct profiled_work *work, size_t launches,
+                                       double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                                       struct error *error)
 {
-    if (machine.tried)
-        return counters_collect_each(counters, tensors, work, 1, (double(*)[QUANTITY_COUNT])values,
-                                     problem, error);
-    const char *outcome = tensors && script.no_tensors ? script.no_tensors : script.preflight;
-    machine.tried = !tensors || strcmp(outcome, "counted") == 0;
-    TRY(work->prepare(work->argument, error));
-    TRY(work->run(work->argument, error));
-    snprintf(problem, COUNTERS_TEXT, "%s", outcome);
-    machine.attached = machine.stand_by && strcmp(outcome, "counted") == 0;
-    return STATUS_OK;
-}
-
-enum status counters_collect_launches(struct counters *counters, unsigned tensors,
-                                      const struct counters_work *work, size_t launches,
-                                      double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
-                                      struct error *error)
-{
-    (void)counters, (void)tensors, (void)work, (void)launches, (void)values;
-    (void)problem, (void)error;
+    (void)collector, (void)tensors, (void)work, (void)launches, (void)values;
+    (void)outcome, (void)error;
     fail_msg("no roof is counted by kernel");
     return STATUS_FAILED;
 }

@@ -14,7 +14,7 @@
 #include <cuda_runtime_api.h>
 
 #include "model/roof.h"
-#include "worker/cuda/profiling/counters.h"
+#include "model/quantity.h"
 
 enum { SCRIPT_JITTER = 4, SCRIPT_ALGORITHMS = 3 };
 
@@ -58,7 +58,7 @@ struct script {
     const char *no_tensors;             /* of a preflight that asks for any; NULL: as of others */
     enum quantity absent;               /* QUANTITY_COUNT: none */
     double counted[QUANTITY_COUNT];     /* over what was done */
-    bool stale; /* where the profiler stood by, it tells the counts of the work before */
+    bool stale; /* where the profiler had stayed, it tells the counts of the work before */
 
     /* What happened. */
     int calls, collections, afresh; /* afresh: attached for the collection */

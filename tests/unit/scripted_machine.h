@@ -50,7 +50,7 @@ extern struct machine {
         int choice;
     } loaded[LOADED]; /* code; the first `loads` */
     size_t loads;
-    bool opened, tried, attached, stand_by;                       /* counters */
+    bool opened, tried, attached, stays;                          /* the collector */
     unsigned asked;                                               /* tensors, of them */
     double counts[QUANTITY_COUNT], counts_before[QUANTITY_COUNT]; /* of the last two works */
     enum script_cache cache;

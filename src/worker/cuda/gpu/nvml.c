@@ -1,4 +1,4 @@
-#include "worker/cuda/gpu/cuda_internal.h"
+#include "worker/cuda/gpu/nvml.h"
 
 #include <dlfcn.h>
 #include <math.h>

@@ -5,8 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/kernels.h"
 #include "base/clock.h"
+#include "kernels/kernels.h"
+#include "model/quantity.h"
+#include "worker/device_ops.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/memory.h"
+#include "worker/cuda/gpu/nvml.h"
+#include "worker/cuda/gpu/timer.h"
+#include "worker/cuda/profiling/profiler.h"
+#include "worker/cuda/roofs/roofs_compute.h"
+#include "worker/cuda/roofs/roofs_launch.h"
+#include "worker/cuda/roofs/roofs_library.h"
+#include "worker/cuda/roofs/roofs_memory.h"
+#include "worker/cuda/roofs/roofs_transfer.h"
 
 static double theory_of_level(const struct theory *theory, const struct roof_kind *kind)
 {
@@ -92,7 +104,7 @@ enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size
     TRY(memory_allocate((double)bytes, "the roofs", &data, error));
     enum status status =
         CUDA(kernel_fill(PRECISION_FP32, data, (int64_t)(bytes / sizeof(float)),
-                         fill_make(1, TENSOR_INPUT, 24, 0), 0, roofs->state->stream));
+                         fill_make(1, TENSOR_INPUT, 24, 0), 0, roofs->gpu->stream));
     if (status) {
         cudaFree(data);
         return status;
@@ -113,20 +125,16 @@ int number_split(int *number, int count)
 
 static enum status elapsed(struct roofs *roofs, int first, double *seconds, struct error *error)
 {
-    const cudaEvent_t *events = roofs->state->events;
-    float milliseconds;
-    TRY(CUDA(cudaEventElapsedTime(&milliseconds, events[first], events[first + 1])));
-    *seconds = 1e-3 * (double)milliseconds;
-    return STATUS_OK;
+    return timer_elapsed(roofs->gpu->timer, first, first + 1, seconds, error);
 }
 
 static enum status enqueue_between(struct roofs *roofs, const struct winner *winner, int first,
                                    struct error *error)
 {
-    cudaEvent_t *events = roofs->state->events;
-    TRY(CUDA(cudaEventRecord(events[first], roofs->state->stream)));
+    cudaEvent_t *events = roofs->gpu->timer->events;
+    TRY(CUDA(cudaEventRecord(events[first], roofs->gpu->stream)));
     TRY(winner->family->run(roofs, &winner->method, error));
-    return CUDA(cudaEventRecord(events[first + 1], roofs->state->stream));
+    return CUDA(cudaEventRecord(events[first + 1], roofs->gpu->stream));
 }
 
 static enum status run_time(struct roofs *roofs, const struct winner *winner, double *seconds,
@@ -135,7 +143,7 @@ static enum status run_time(struct roofs *roofs, const struct winner *winner, do
     if (winner->family->time)
         return winner->family->time(roofs, &winner->method, seconds, error);
     TRY(enqueue_between(roofs, winner, 0, error));
-    TRY(CUDA(cudaEventSynchronize(roofs->state->events[1])));
+    TRY(CUDA(cudaEventSynchronize(roofs->gpu->timer->events[1])));
     return elapsed(roofs, 0, seconds, error);
 }
 
@@ -290,7 +298,7 @@ static enum status proof_run(void *argument, struct error *error)
 {
     const struct proof *proof = argument;
     TRY(proof->winner->family->run(proof->roofs, &proof->method, error));
-    return CUDA(cudaStreamSynchronize(proof->roofs->state->stream));
+    return CUDA(cudaStreamSynchronize(proof->roofs->gpu->stream));
 }
 
 static bool proof_possible(const struct winner *winner)
@@ -315,30 +323,34 @@ static void proof_keep(int kind, const struct proof *proof, const double values[
 
 /* As ranges of one collection: attaching the profiler costs 0.2 s, and on a node of several devices,
  * which prove at the same time, several times that. Where it fails, all stay unproven. */
-static enum status winners_prove(struct roofs *roofs, struct error *error)
+static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
+                                 struct error *error)
 {
     struct proof proofs[ROOF_KINDS];
-    struct counters_work works[ROOF_KINDS];
+    struct profiled_work works[ROOF_KINDS];
     double values[ROOF_KINDS][QUANTITY_COUNT];
     int kinds[ROOF_KINDS];
     size_t count = 0;
-    char outcome[COUNTERS_TEXT];
+    struct outcome outcome;
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         if (proof_possible(&roofs->winners[kind])) {
             kinds[count] = kind;
             struct winner *winner = &roofs->winners[kind];
             proofs[count] = (struct proof){roofs, winner, proof_method(kind, &winner->method)};
-            works[count] = (struct counters_work){proof_run, proof_run, &proofs[count]};
+            works[count] = (struct profiled_work){proof_run, proof_run, &proofs[count]};
             ++count;
         }
-    if (count == 0 || strcmp(roofs->state->counters_outcome, "counted") != 0)
+    if (count == 0)
         return STATUS_OK;
-    enum status status = counters_collect_each(roofs->state->counters, QUANTITY_ALL_TENSORS, works,
-                                               count, values, outcome, error);
+    enum status status =
+        profiler_collect(profiler, QUANTITY_ALL_TENSORS, works, count, values, &outcome, error);
     if (status == STATUS_DEVICE)
         return status;
-    if (status || strcmp(outcome, "counted") != 0)
-        fprintf(stderr, "the roofs stay unproven: %s\n", status ? error->text : outcome);
+    if (status)
+        fprintf(stderr, "the roofs stay unproven: %s\n", error->text);
+    else if (outcome.code != COUNTED_YES)
+        fprintf(stderr, "the roofs stay unproven: %s: %s\n", counted_word[outcome.code],
+                outcome.reason);
     else
         for (size_t i = 0; i < count; ++i)
             proof_keep(kinds[i], &proofs[i], values[i]);
@@ -347,12 +359,10 @@ static enum status winners_prove(struct roofs *roofs, struct error *error)
 
 /* ---- tune ---- */
 
-static enum status tune(struct roofs *roofs, const struct roof_request *request, bool prove,
-                        struct error *error)
+static enum status tune(struct roofs *roofs, struct profiler *profiler,
+                        const struct roof_request *request, struct error *error)
 {
-    if (prove) /* now: later the neighbours have contexts on this device, for their copies */
-        TRY(count_open(roofs->state, error));
-    TRY(timing_reserve(roofs->state, 2 * SAMPLES_MAX, error));
+    TRY(timer_reserve(roofs->gpu->timer, 2 * SAMPLES_MAX, error));
     /* All devices of a node tune at once. What the neighbour copies here would be counted among the
      * proofs: so that comes first, and these last. */
     const int first = ROOF_DEVICE_TO_DEVICE;
@@ -361,32 +371,31 @@ static enum status tune(struct roofs *roofs, const struct roof_request *request,
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         if (kind != first && roof_requested(request, kind))
             TRY(kind_tune(roofs, kind, error));
-    return prove ? winners_prove(roofs, error) : STATUS_OK;
+    return profiler ? winners_prove(roofs, profiler, error) : STATUS_OK;
 }
 
-enum status roofs_tune(struct device_state *state, const struct roof_request *request, bool prove,
-                       bool found[ROOF_KINDS], struct error *error)
+enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *profiler,
+                       const struct roof_request *request, bool found[ROOF_KINDS],
+                       struct error *error)
 {
-    roofs_release(state);
-    state->roofs = calloc(1, sizeof *state->roofs);
-    if (!state->roofs)
+    struct roofs *result = calloc(1, sizeof *result);
+    *roofs = NULL;
+    if (!result)
         return error_set(error, STATUS_SYSTEM, "no memory");
-    state->roofs->state = state;
-    enum status status = tune(state->roofs, request, prove, error);
-    if (status != STATUS_DEVICE)
-        count_withdraw(state);
+    result->gpu = gpu;
+    enum status status = tune(result, profiler, request, error);
     if (status) {
-        roofs_release(state);
+        roofs_close(result);
         return status;
     }
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        found[kind] = state->roofs->winners[kind].family != NULL;
+        found[kind] = result->winners[kind].family != NULL;
+    *roofs = result;
     return STATUS_OK;
 }
 
-void roofs_release(struct device_state *state)
+void roofs_close(struct roofs *roofs)
 {
-    struct roofs *roofs = state->roofs;
     if (!roofs)
         return;
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
@@ -395,7 +404,6 @@ void roofs_release(struct device_state *state)
     cudaFree(roofs->operands.data);
     cudaFree(roofs->results.data);
     free(roofs);
-    state->roofs = NULL;
 }
 
 /* ---- measure ---- */
@@ -449,15 +457,15 @@ static enum status samples_take(struct roofs *roofs, const struct winner *winner
         .throttle_reasons = &roof->throttle_reasons,
         .throttled = &roof->throttled,
     };
-    TRY(timing_stamp(roofs->state, TIMING_BEGIN, error));
+    TRY(timer_stamp(roofs->gpu->timer, TIMER_BEGIN, error));
     roof->start_time = clock_epoch();
     TRY(samples_enqueue(roofs, winner, count, seconds, error));
-    TRY(timing_stamp(roofs->state, TIMING_END, error));
-    nvml_sample(roofs->state->nvml, roofs->state->events[2 * count - 1], &seen);
-    TRY(CUDA(cudaStreamSynchronize(roofs->state->stream)));
+    TRY(timer_stamp(roofs->gpu->timer, TIMER_END, error));
+    nvml_sample(roofs->gpu->nvml, roofs->gpu->timer->events[2 * count - 1], &seen);
+    TRY(CUDA(cudaStreamSynchronize(roofs->gpu->stream)));
     for (int i = 0; i < count && !winner->family->time; ++i)
         TRY(elapsed(roofs, 2 * i, &seconds[i], error));
-    return timing_clock(roofs->state, &roof->sm_clock, error);
+    return timer_clock(roofs->gpu->timer, &roof->sm_clock, error);
 }
 
 static void ratios_copy(const struct winner *winner, struct roof *roof)
@@ -485,19 +493,18 @@ static enum status measure(struct roofs *roofs, int kind, double start, struct r
     TRY(wait_until(start, error));
     int count = (int)fmin(fmax(ceil(ROOF_WINDOW / each), SAMPLES_LEAST), SAMPLES_MAX);
     TRY(samples_take(roofs, winner, count, seconds, roof, error));
-    roof->power = nvml_power(roofs->state->nvml, since);
+    roof->power = nvml_power(roofs->gpu->nvml, since);
     snprintf(roof->setting, sizeof roof->setting, "%s", winner->method.text);
     roof_set_samples(roof, work_of(&winner->method), seconds, count);
-    theory_set(&roofs->state->theory, kind, roof);
+    theory_set(&roofs->gpu->theory, kind, roof);
     ratios_copy(winner, roof);
     roof_judge(roof);
     return STATUS_OK;
 }
 
-enum status roofs_measure(struct device_state *state, int kind, double start, struct roof *roof,
+enum status roofs_measure(struct roofs *roofs, int kind, double start, struct roof *roof,
                           struct error *error)
 {
-    struct roofs *roofs = state->roofs;
     struct roof measured = *roof;
     if (!roofs || !roofs->winners[kind].family)
         return error_set(error, STATUS_FAILED, "%s was not tuned", roof_kinds[kind].name);

@@ -1,87 +1,25 @@
-/* The roofs of the open device: shared by the roofs' own units.
- *
- * A kind of roof (roof_kind.h) belongs to one family; the table in roofs.c says to which. The family
- * knows the methods to do it: rows of a table of kernels, times launch shapes or sizes. roofs.c tries
- * all methods, keeps the fastest, has it proven, and measures it as often as asked. */
+/* The roofs of the open GPU: the fastest way to do each, its proof by the counters, its measurement. */
 #ifndef ROOFSWEEP_ROOFS_H
 #define ROOFSWEEP_ROOFS_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "worker/cuda/gpu/cuda_internal.h"
+#include "model/roof.h"
+#include "worker/cuda/gpu/gpu.h"
 
-/* A method to do a roof, ready to run. Plain data. */
-struct method {
-    const void *row; /* of the family's table */
-    int choice;      /* the family's, within the row */
-    size_t bytes;    /* of each array */
-    int blocks, threads;
-    int64_t iterations; /* of one run */
-    bool elastic;       /* they may be set to whatever takes a few milliseconds */
-    double work;        /* of one iteration: bytes, FLOPs, or how many things take the time */
-    char text[160];     /* for people */
-};
+struct profiler;
+struct roofs; /* those that were tuned, and the memory that they need */
 
-struct roofs;
+/* As device_ops.tune_roofs. `profiler`, whose counters can be read, proves what was found; NULL: nobody
+ * does. *roofs is NULL after a failure. `gpu` must outlive it. */
+enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *profiler,
+                       const struct roof_request *request, bool found[ROOF_KINDS],
+                       struct error *error);
 
-struct roof_family {
-    /* How many methods there are; 0: this device has no such roof. Asked for the family's kinds only,
-     * like `prepare`. */
-    int (*count)(const struct roofs *roofs, int kind);
-    /* Describes the method of this number, with a first guess of elastic iterations, and sees to all
-     * that it needs. */
-    enum status (*prepare)(struct roofs *roofs, int kind, int number, struct method *method,
-                           struct error *error);
-    /* Enqueues one run. NULL with `time`. */
-    enum status (*run)(struct roofs *roofs, const struct method *method, struct error *error);
-    /* Times one sample by itself. NULL: one run, between two events. */
-    enum status (*time)(struct roofs *roofs, const struct method *method, double *seconds,
-                        struct error *error);
-    /* Frees what is the family's; may be called again. NULL: there is nothing. */
-    void (*close)(struct roofs *roofs);
-    bool counted; /* counters see its work, and so can prove it; they do not see copy engines */
-};
-extern const struct roof_family roofs_memory, roofs_onchip, roofs_vector, roofs_tensor,
-    roofs_library, roofs_transfer, roofs_launch;
-
-/* Device memory that grows with what needs it; full of random numbers. */
-struct roofs_buffer {
-    void *data;
-    size_t bytes;
-};
-
-/* The method that won. */
-struct winner {
-    const struct roof_family *family; /* NULL: this device has no such roof */
-    struct method method;
-    enum status refusal; /* not STATUS_OK: there is none */
-    struct error reason;
-    double flops_ratio, bytes_ratio[LEVEL_COUNT]; /* as of struct roof */
-};
-
-/* Owned by struct device_state, as everything in it; what a family needs is NULL until it does. */
-struct roofs {
-    struct device_state *state;
-    struct winner winners[ROOF_KINDS];
-    /* Row and choice of the method that was tried last: its code is loaded. */
-    const void *warm_row;
-    int warm_choice;
-    struct roofs_buffer operands; /* never written to */
-    struct roofs_buffer results;
-    void *arrays[3]; /* roofs_memory.c: array_bytes each */
-    size_t array_bytes;
-    struct library *library;   /* roofs_library.c */
-    struct transfer *transfer; /* roofs_transfer.c */
-    cudaGraphExec_t graph;     /* roofs_launch.c */
-};
-
-enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size_t bytes,
+/* As device_ops.measure_roof; `roofs` NULL: none was tuned. */
+enum status roofs_measure(struct roofs *roofs, int kind, double start, struct roof *roof,
                           struct error *error);
 
-/* The methods of a kind are all combinations of rows of several tables: takes the number of a row of
- * the next one, which has `count`, out of *number. */
-int number_split(int *number, int count);
+void roofs_close(struct roofs *roofs); /* takes NULL */
 
 #endif

@@ -1,10 +1,11 @@
 /* Vector and tensor units: our own kernels, which stay on chip. */
-#include "worker/cuda/roofs/roofs.h"
+#include "worker/cuda/roofs/roofs_compute.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "kernels/kernels.h"
+#include "worker/cuda/gpu/check.h"
 
 /* ---- vector units ---- */
 
@@ -25,7 +26,7 @@ static const struct fma_kernel *fma_find(int kind)
 static int vector_count(const struct roofs *roofs, int kind)
 {
     enum precision precision = roof_kinds[kind].precision;
-    bool offered = chip_find(roofs->state->capability)->vector[precision] != 0.0;
+    bool offered = chip_find(roofs->gpu->capability)->vector[precision] != 0.0;
     return offered && fma_find(kind)->flops_per_iteration > 0 ? SHAPES : 0;
 }
 
@@ -34,7 +35,7 @@ static enum status vector_prepare(struct roofs *roofs, int kind, int number, str
 {
     const struct fma_kernel *kernel = fma_find(kind);
     *method = (struct method){.row = kernel,
-                              .blocks = shapes[number].blocks * roofs->state->multiprocessors,
+                              .blocks = shapes[number].blocks * roofs->gpu->multiprocessors,
                               .threads = shapes[number].threads,
                               .iterations = 8,
                               .elastic = true};
@@ -49,7 +50,7 @@ static enum status vector_run(struct roofs *roofs, const struct method *method, 
 {
     const struct fma_kernel *kernel = method->row;
     return cuda_check(kernel->launch(roofs->results.data, method->iterations, method->blocks,
-                                     method->threads, roofs->state->stream),
+                                     method->threads, roofs->gpu->stream),
                       "fma kernel", error);
 }
 
@@ -69,7 +70,7 @@ enum { TABLES = sizeof tables / sizeof *tables };
 /* The n-th kernel of the kind that runs on this device; NULL after the last. */
 static const struct tensor_kernel *tensor_find(const struct roofs *roofs, int kind, int n)
 {
-    int capability = roofs->state->capability;
+    int capability = roofs->gpu->capability;
     for (int i = 0; i < TABLES; ++i)
         for (const struct tensor_kernel *kernel = tables[i]; kernel->launch; ++kernel)
             if (kernel->roof == (enum roof_id)kind && capability >= kernel->least &&
@@ -91,7 +92,7 @@ static enum status tensor_prepare(struct roofs *roofs, int kind, int number, str
 {
     const struct tensor_kernel *kernel = tensor_find(roofs, kind, number);
     *method = (struct method){.row = kernel,
-                              .blocks = kernel->blocks * roofs->state->multiprocessors,
+                              .blocks = kernel->blocks * roofs->gpu->multiprocessors,
                               .threads = kernel->threads,
                               .iterations = 100,
                               .elastic = true};
@@ -105,9 +106,9 @@ static enum status tensor_prepare(struct roofs *roofs, int kind, int number, str
 static enum status tensor_run(struct roofs *roofs, const struct method *method, struct error *error)
 {
     const struct tensor_kernel *kernel = method->row;
-    return cuda_check(kernel->launch(roofs->results.data, method->iterations, method->blocks,
-                                     roofs->state->stream),
-                      roof_kinds[kernel->roof].name, error);
+    return cuda_check(
+        kernel->launch(roofs->results.data, method->iterations, method->blocks, roofs->gpu->stream),
+        roof_kinds[kernel->roof].name, error);
 }
 
 const struct roof_family roofs_tensor = {

@@ -1,9 +1,11 @@
 /* What it costs to launch a kernel: an empty one, so that what is left is the launch. */
-#include "worker/cuda/roofs/roofs.h"
+#include "worker/cuda/roofs/roofs_launch.h"
 
 #include <stdio.h>
 
 #include "kernels/kernels.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/timer.h"
 #include "base/clock.h"
 
 enum { LAUNCHES = 500 };                /* a stream's queue holds about a thousand */
@@ -12,14 +14,14 @@ static const double enqueueing = 10e-3; /* s, more than so many launches take th
 static enum status launch_all(struct roofs *roofs, int count, struct error *error)
 {
     for (int i = 0; i < count; ++i)
-        TRY(CUDA(kernel_empty(roofs->state->stream)));
+        TRY(CUDA(kernel_empty(roofs->gpu->stream)));
     return STATUS_OK;
 }
 
 static enum status graph_launch(struct roofs *roofs, int count, struct error *error)
 {
     (void)count;
-    return CUDA(cudaGraphLaunch(roofs->graph, roofs->state->stream));
+    return CUDA(cudaGraphLaunch(roofs->graph, roofs->gpu->stream));
 }
 
 /* The device waits until all are enqueued, as in timing.c: what is left is the gap from one kernel
@@ -29,16 +31,13 @@ static enum status device_time(struct roofs *roofs, int count,
                                                       struct error *error),
                                double *seconds, struct error *error)
 {
-    const struct device_state *state = roofs->state;
-    float milliseconds;
-    TRY(CUDA(kernel_delay(enqueueing, state->stream)));
-    TRY(CUDA(cudaEventRecord(state->events[0], state->stream)));
+    const struct gpu *gpu = roofs->gpu;
+    TRY(CUDA(kernel_delay(enqueueing, gpu->stream)));
+    TRY(CUDA(cudaEventRecord(gpu->timer->events[0], gpu->stream)));
     TRY(enqueue(roofs, count, error));
-    TRY(CUDA(cudaEventRecord(state->events[1], state->stream)));
-    TRY(CUDA(cudaEventSynchronize(state->events[1])));
-    TRY(CUDA(cudaEventElapsedTime(&milliseconds, state->events[0], state->events[1])));
-    *seconds = 1e-3 * (double)milliseconds;
-    return STATUS_OK;
+    TRY(CUDA(cudaEventRecord(gpu->timer->events[1], gpu->stream)));
+    TRY(CUDA(cudaEventSynchronize(gpu->timer->events[1])));
+    return timer_elapsed(gpu->timer, 0, 1, seconds, error);
 }
 
 static enum status gap_time(struct roofs *roofs, int count, double *seconds, struct error *error)
@@ -57,7 +56,7 @@ static enum status host_time(struct roofs *roofs, int count, double *seconds, st
     double begin = clock_monotonic();
     TRY(launch_all(roofs, count, error));
     *seconds = clock_monotonic() - begin;
-    return CUDA(cudaStreamSynchronize(roofs->state->stream));
+    return CUDA(cudaStreamSynchronize(roofs->gpu->stream));
 }
 
 static enum status latency_time(struct roofs *roofs, int count, double *seconds,
@@ -65,8 +64,8 @@ static enum status latency_time(struct roofs *roofs, int count, double *seconds,
 {
     double begin = clock_monotonic();
     for (int i = 0; i < count; ++i) {
-        TRY(CUDA(kernel_empty(roofs->state->stream)));
-        TRY(CUDA(cudaStreamSynchronize(roofs->state->stream)));
+        TRY(CUDA(kernel_empty(roofs->gpu->stream)));
+        TRY(CUDA(cudaStreamSynchronize(roofs->gpu->stream)));
     }
     *seconds = clock_monotonic() - begin;
     return STATUS_OK;
@@ -75,7 +74,7 @@ static enum status latency_time(struct roofs *roofs, int count, double *seconds,
 /* A chain of empty kernels, captured from the stream. */
 static enum status graph_build(struct roofs *roofs, int count, struct error *error)
 {
-    cudaStream_t stream = roofs->state->stream;
+    cudaStream_t stream = roofs->gpu->stream;
     cudaGraph_t graph = NULL;
     if (roofs->graph)
         return STATUS_OK;

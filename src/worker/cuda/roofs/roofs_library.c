@@ -1,11 +1,14 @@
 /* Tensor units by the library: the best large matrix product of cuBLASLt. */
-#include "worker/cuda/roofs/roofs.h"
+#include "worker/cuda/roofs/roofs_library.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "kernels/kernels.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/gpu/memory.h"
 
 /* Of each number of bytes so many elements that a column of an operand is as long. */
 #define DEPTH(element_bytes) (16384 / (element_bytes))
@@ -79,7 +82,7 @@ struct library {
 
 static int64_t size_rows(const struct size *size, const struct roofs *roofs)
 {
-    return size->rows + (int64_t)size->per_multiprocessor * roofs->state->multiprocessors;
+    return size->rows + (int64_t)size->per_multiprocessor * roofs->gpu->multiprocessors;
 }
 
 /* ---- what is needed ---- */
@@ -205,9 +208,9 @@ static enum status product_ready(struct roofs *roofs, int format, int size, stru
 /* Where the rate is not known, fp64 is left out: such chips do it on their vector units. */
 static bool format_offered(const struct roofs *roofs, int kind, const struct format *format)
 {
-    double known = chip_find(roofs->state->capability)->tensor[precision_of(format)];
+    double known = chip_find(roofs->gpu->capability)->tensor[precision_of(format)];
     bool unit = known > 0.0 || (isnan(known) && precision_of(format) != PRECISION_FP64);
-    return unit && roofs->state->capability >= format->least && format->roof == (enum roof_id)kind;
+    return unit && roofs->gpu->capability >= format->least && format->roof == (enum roof_id)kind;
 }
 
 /* The n-th format of the kind; FORMATS after the last. */
@@ -291,8 +294,8 @@ static enum status library_run(struct roofs *roofs, const struct method *method,
     struct library *library = roofs->library;
     const struct product *p = method->row;
     if (library->filled != precision_of(p->format))
-        TRY(operands_fill(library, p->format, roofs->state->stream, error));
-    return product_run(library, p, method->choice, roofs->state->stream, error);
+        TRY(operands_fill(library, p->format, roofs->gpu->stream, error));
+    return product_run(library, p, method->choice, roofs->gpu->stream, error);
 }
 
 static void library_close(struct roofs *roofs)

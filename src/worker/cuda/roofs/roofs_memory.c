@@ -1,11 +1,13 @@
 /* Device memory, L2, L1 and shared memory. */
-#include "worker/cuda/roofs/roofs.h"
+#include "worker/cuda/roofs/roofs_memory.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/memory.h"
 
 /* Launch shapes that are tried: blocks for each SM (0: one piece of work for each warp), threads
  * for each block. */
@@ -43,7 +45,7 @@ static int kernel_count(int kind)
 static int memory_count(const struct roofs *roofs, int kind)
 {
     bool cache = roof_kinds[kind].level == LEVEL_L2;
-    return cache && roofs->state->l2_bytes <= 0 ? 0 : kernel_count(kind) * SHAPES;
+    return cache && roofs->gpu->l2_bytes <= 0 ? 0 : kernel_count(kind) * SHAPES;
 }
 
 /* Arrays so long that launch and tail are below 1 % of the time that they take. */
@@ -60,7 +62,7 @@ static enum status arrays_reserve(struct roofs *roofs, struct error *error)
             TRY(memory_allocate(bytes, "the memory roofs", &roofs->arrays[i], error));
         struct fill fill = fill_make(1, (enum tensor)i, 24, 0);
         TRY(CUDA(kernel_fill(PRECISION_FP32, roofs->arrays[i], (int64_t)(bytes / sizeof(float)),
-                             fill, 0, roofs->state->stream)));
+                             fill, 0, roofs->gpu->stream)));
     }
     roofs->array_bytes = (size_t)bytes;
     return STATUS_OK;
@@ -94,12 +96,12 @@ static enum status memory_prepare(struct roofs *roofs, int kind, int number, str
     const double first_traffic = 4e9; /* byte, about a millisecond */
     const struct shape *shape = &shapes[number_split(&number, SHAPES)];
     const struct memory_kernel *kernel = kernel_find(kind, number);
-    double l2 = (double)roofs->state->l2_bytes;
+    double l2 = (double)roofs->gpu->l2_bytes;
     TRY(arrays_reserve(roofs, error));
     double bytes = (double)roofs->array_bytes;
     *method = (struct method){.row = kernel,
                               .threads = shape->threads,
-                              .blocks = shape->blocks * roofs->state->multiprocessors,
+                              .blocks = shape->blocks * roofs->gpu->multiprocessors,
                               .elastic = true};
     if (roof_kinds[kind].level == LEVEL_DRAM && bytes < beyond * l2)
         return error_set(error, STATUS_UNSUPPORTED, "too little device memory is free");
@@ -119,7 +121,7 @@ static enum status memory_run(struct roofs *roofs, const struct method *method, 
     const struct memory_kernel *kernel = method->row;
     return cuda_check(kernel->launch(roofs->arrays[0], roofs->arrays[1], roofs->arrays[2],
                                      method->bytes, (int)method->iterations, method->blocks,
-                                     method->threads, roofs->state->stream),
+                                     method->threads, roofs->gpu->stream),
                       memory_pattern_name[kernel->pattern], error);
 }
 
@@ -174,7 +176,7 @@ static int onchip_count(const struct roofs *roofs, int kind)
 static enum status onchip_prepare(struct roofs *roofs, int kind, int number, struct method *method,
                                   struct error *error)
 {
-    const double known = chip_find(roofs->state->capability)->l1_bytes;
+    const double known = chip_find(roofs->gpu->capability)->l1_bytes;
     const double l1 = isnan(known) ? 64.0 * 1024 : known; /* every chip since 2017 has so much */
     const size_t step = 64;                               /* byte, of a thread */
     const struct shape *shape = &onchip_shapes[number_split(&number, ONCHIP_SHAPES)];
@@ -183,7 +185,7 @@ static enum status onchip_prepare(struct roofs *roofs, int kind, int number, str
     const size_t round = step * (size_t)shape->threads;
     *method = (struct method){
         .row = kernel, .threads = shape->threads, .iterations = 1000, .elastic = true};
-    method->blocks = shape->blocks * roofs->state->multiprocessors;
+    method->blocks = shape->blocks * roofs->gpu->multiprocessors;
     method->bytes = (size_t)(l1 * parts_of_l1[number] / shape->blocks) / round * round;
     if (method->bytes == 0)
         return error_set(error, STATUS_UNSUPPORTED, "its blocks are too large for L1");
@@ -198,7 +200,7 @@ static enum status onchip_run(struct roofs *roofs, const struct method *method, 
 {
     const struct onchip_kernel *kernel = method->row;
     return cuda_check(kernel->launch(roofs->operands.data, method->bytes, (int)method->iterations,
-                                     method->blocks, method->threads, roofs->state->stream),
+                                     method->blocks, method->threads, roofs->gpu->stream),
                       roof_kinds[kernel->roof].name, error);
 }
 

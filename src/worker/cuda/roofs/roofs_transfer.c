@@ -1,9 +1,11 @@
 /* The copy engines: between host and device, and from this device to the next one that the process
  * sees. Each byte is counted once. */
-#include "worker/cuda/roofs/roofs.h"
+#include "worker/cuda/roofs/roofs_transfer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "worker/cuda/gpu/check.h"
 
 /* Long enough that a copy's start is below 1 % of it; a host's link is slower, and may be shared by
  * all devices of the node. */
@@ -28,7 +30,7 @@ static enum status host_open(struct roofs *roofs, struct error *error)
     TRY(CUDA(cudaHostAlloc(&host, host_bytes, cudaHostAllocDefault)));
     transfer->host = host;
     return CUDA(cudaMemcpyAsync(host, roofs->results.data, host_bytes, cudaMemcpyDeviceToHost,
-                                roofs->state->stream));
+                                roofs->gpu->stream));
 }
 
 static cudaError_t copy_from_host(struct transfer *transfer, void *local, cudaStream_t stream)
@@ -165,7 +167,7 @@ static enum status transfer_run(struct roofs *roofs, const struct method *method
                                 struct error *error)
 {
     const struct direction *direction = method->row;
-    return cuda_check(direction->copy(roofs->transfer, roofs->results.data, roofs->state->stream),
+    return cuda_check(direction->copy(roofs->transfer, roofs->results.data, roofs->gpu->stream),
                       roof_kinds[direction->roof].name, error);
 }
 

@@ -1,10 +1,14 @@
-#include "worker/cuda/gpu/cuda_internal.h"
+#include "worker/cuda/workloads/conv2d.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/gpu/memory.h"
+#include "worker/cuda/gpu/timing.h"
 #include "worker/cuda/workloads/conv2d_graph.h"
 
 /* cuDNN has two ways to a convolution: calls with named algorithms, which a sweep can ask for, and
@@ -228,12 +232,12 @@ static const struct {
     [CONV2D_BACKWARD_FILTER] = {"backward-filter", TENSOR_WEIGHT, backward_filter_find},
 };
 
-static enum status calls_find(struct device_state *state, struct conv2d_work *c, size_t bytes,
+static enum status calls_find(struct gpu *gpu, struct conv2d_work *c, size_t bytes,
                               struct error *error)
 {
     void *workspace = NULL;
     TRY(memory_allocate((double)bytes, "the search's workspace", &workspace, error));
-    cudnnStatus_t code = passes[c->shape.pass].find(state->cudnn, c, workspace, bytes);
+    cudnnStatus_t code = passes[c->shape.pass].find(gpu->cudnn, c, workspace, bytes);
     enum status status = cudnn_check(code, "cudnnFindConvolutionAlgorithmEx", error);
     cudaFree(workspace);
     return status;
@@ -253,11 +257,11 @@ static cudnnStatus_t plan_run(cudnnHandle_t cudnn, struct conv2d_work *c)
     return conv2d_graph_run(c->graph);
 }
 
-static enum status plans_find(struct device_state *state, struct conv2d_work *c, size_t bytes,
+static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, size_t bytes,
                               struct error *error)
 {
     const struct conv2d_graph_request request = {
-        .cudnn = state->cudnn,
+        .cudnn = gpu->cudnn,
         .shape = &c->shape,
         .data = c->format->data,
         .compute = c->format->compute,
@@ -297,23 +301,22 @@ static int64_t tensor_size(const struct conv2d *s, enum tensor tensor)
                                      : conv2d_y_size(s);
 }
 
-static enum status conv2d_iterate(struct device_state *state, struct work *work,
-                                  struct error *error)
+static enum status conv2d_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     struct conv2d_work *c = (struct conv2d_work *)work;
-    return cudnn_check(c->bound.run(state->cudnn, c), c->bound.name, error);
+    return cudnn_check(c->bound.run(gpu->cudnn, c), c->bound.name, error);
 }
 
 /* All bits set is a NaN in every format. */
-static enum status conv2d_run(struct device_state *state, struct work *work, int64_t samples,
+static enum status conv2d_run(struct gpu *gpu, struct work *work, int64_t samples,
                               struct error *error)
 {
     (void)samples;
     struct conv2d_work *c = (struct conv2d_work *)work;
     enum tensor result = passes[c->shape.pass].result;
     size_t bytes = (size_t)tensor_size(&c->shape, result) * precision_info[work->precision].bytes;
-    TRY(CUDA(cudaMemsetAsync(tensor_of(c, result), 0xff, bytes, state->stream)));
-    return conv2d_iterate(state, work, error);
+    TRY(CUDA(cudaMemsetAsync(tensor_of(c, result), 0xff, bytes, gpu->stream)));
+    return conv2d_iterate(gpu, work, error);
 }
 
 static const void *conv2d_result(const struct work *work, enum tensor tensor)
@@ -381,23 +384,23 @@ static enum status tensors_create(struct conv2d_work *c, struct error *error)
     return memory_allocate(bytes * (double)conv2d_y_size(s), "the output", &c->y, error);
 }
 
-static enum status tensors_fill(struct device_state *state, struct conv2d_work *c,
-                                const struct config *config, uint64_t seed, struct error *error)
+static enum status tensors_fill(struct gpu *gpu, struct conv2d_work *c, const struct config *config,
+                                uint64_t seed, struct error *error)
 {
     for (int i = 0; i < TENSOR_COUNT; ++i) {
         enum tensor tensor = (enum tensor)i;
         struct fill fill = config_fill(config, seed, tensor);
         if (tensor != passes[c->shape.pass].result)
             TRY(CUDA(kernel_fill(c->base.precision, tensor_of(c, tensor),
-                                 tensor_size(&c->shape, tensor), fill, 0, state->stream)));
+                                 tensor_size(&c->shape, tensor), fill, 0, gpu->stream)));
     }
     return STATUS_OK;
 }
 
-static enum status candidate_bind(struct device_state *state, struct work *work, int candidate,
+static enum status candidate_bind(struct gpu *gpu, struct work *work, int candidate,
                                   struct error *error)
 {
-    (void)state;
+    (void)gpu;
     struct conv2d_work *c = (struct conv2d_work *)work;
     const struct candidate *chosen = &c->candidates[candidate];
     TRY(CUDA(cudaFree(c->workspace)));
@@ -411,17 +414,16 @@ static enum status candidate_bind(struct device_state *state, struct work *work,
 /* Room for algorithms that need much, but not so much that no framework would give it. A named
  * algorithm is searched for, too: that tells which math it really runs in. Plans come first: one of
  * them is likely fast, and then the slow calls are soon done. */
-static enum status candidates_find(struct device_state *state, struct conv2d_work *c,
-                                   struct error *error)
+static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struct error *error)
 {
     const size_t limit = (size_t)4 << 30;
     size_t available, total;
     TRY(CUDA(cudaMemGetInfo(&available, &total)));
     size_t bytes = available / 4 < limit ? available / 4 : limit;
-    enum status status = c->graph_wanted ? plans_find(state, c, bytes, error) : STATUS_OK;
+    enum status status = c->graph_wanted ? plans_find(gpu, c, bytes, error) : STATUS_OK;
     bool go_on = status == STATUS_OK || status == STATUS_UNSUPPORTED;
     if (go_on && c->wanted != NONE)
-        status = calls_find(state, c, bytes, error);
+        status = calls_find(gpu, c, bytes, error);
     bool enough = status == STATUS_UNSUPPORTED && c->candidate_count > 0;
     return enough ? STATUS_OK : status;
 }
@@ -452,8 +454,7 @@ static enum status algorithm_parse(struct conv2d_work *c, struct error *error)
     return !known ? algorithm_refuse(c, "not in this pass", error) : STATUS_OK;
 }
 
-static enum status algorithm_choose(struct device_state *state, struct conv2d_work *c,
-                                    struct error *error)
+static enum status algorithm_choose(struct gpu *gpu, struct conv2d_work *c, struct error *error)
 {
     int fastest;
     if (c->candidate_count == 0)
@@ -461,30 +462,30 @@ static enum status algorithm_choose(struct device_state *state, struct conv2d_wo
                                 c->refusal ? cudnnGetErrorString(c->refusal)
                                            : "cuDNN has it in another precision's math only",
                                 error);
-    return work_choose(state, &c->base, c->candidate_count, candidate_bind, &fastest, error);
+    return work_choose(gpu, &c->base, c->candidate_count, candidate_bind, &fastest, error);
 }
 
-static enum status work_prepare(struct device_state *state, struct conv2d_work *c,
-                                const struct config *config, uint64_t seed, struct error *error)
+static enum status work_prepare(struct gpu *gpu, struct conv2d_work *c, const struct config *config,
+                                uint64_t seed, struct error *error)
 {
     TRY(algorithm_parse(c, error));
     TRY(descriptors_create(c, error));
     TRY(tensors_create(c, error));
-    TRY(tensors_fill(state, c, config, seed, error));
-    TRY(candidates_find(state, c, error));
-    return algorithm_choose(state, c, error);
+    TRY(tensors_fill(gpu, c, config, seed, error));
+    TRY(candidates_find(gpu, c, error));
+    return algorithm_choose(gpu, c, error);
 }
 
-enum status conv2d_prepare(struct device_state *state, const struct config *config, uint64_t seed,
+enum status conv2d_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                            struct work **work, struct record *record, struct error *error)
 {
     struct conv2d shape = conv2d_from(config);
     const struct format *format = &formats[shape.precision];
-    if (state->capability < format->capability)
+    if (gpu->capability < format->capability)
         return error_set(error, STATUS_UNSUPPORTED,
                          "%s needs compute capability %d.%d, this GPU has %d.%d",
                          precision_info[shape.precision].name, format->capability / 10,
-                         format->capability % 10, state->capability / 10, state->capability % 10);
+                         format->capability % 10, gpu->capability / 10, gpu->capability % 10);
     struct conv2d_work *c = calloc(1, sizeof *c);
     if (!c)
         return error_set(error, STATUS_FAILED, "no memory");
@@ -492,7 +493,7 @@ enum status conv2d_prepare(struct device_state *state, const struct config *conf
     c->base.precision = shape.precision;
     c->shape = shape;
     c->format = format;
-    enum status status = work_prepare(state, c, config, seed, error);
+    enum status status = work_prepare(gpu, c, config, seed, error);
     if (status) {
         conv2d_release(&c->base);
         return status;

@@ -6,7 +6,8 @@
 #define ROOFSWEEP_CONV2D_GRAPH_H
 
 #include "model/workloads/conv2d.h"
-#include "worker/cuda/gpu/cuda_internal.h"
+#include "model/fill.h"
+#include "worker/cuda/gpu/libraries.h"
 
 enum { CONV2D_PLANS_MAX = 10, CONV2D_PLAN_NAME = 128 };
 

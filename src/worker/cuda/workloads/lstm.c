@@ -1,10 +1,14 @@
-#include "worker/cuda/gpu/cuda_internal.h"
+#include "worker/cuda/workloads/lstm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/gpu/memory.h"
+#include "worker/cuda/gpu/timing.h"
 #include "model/workloads/lstm.h"
 
 static const struct {
@@ -67,44 +71,41 @@ static bool is_backward(const struct lstm_work *l)
 /* The states before the first and after the last step are zero and not wanted. The lengths of the
  * sequences are in the data descriptors; cuDNN 8.9.1 and later wants no copy of them on the device.
  */
-static enum status forward(struct device_state *state, struct lstm_work *l, cudnnForwardMode_t mode,
+static enum status forward(struct gpu *gpu, struct lstm_work *l, cudnnForwardMode_t mode,
                            struct error *error)
 {
-    return CUDNN(cudnnRNNForward(state->cudnn, l->rnn, mode, NULL, l->x_descriptor, l->x,
+    return CUDNN(cudnnRNNForward(gpu->cudnn, l->rnn, mode, NULL, l->x_descriptor, l->x,
                                  l->y_descriptor, l->y, l->state_descriptor, NULL, NULL,
                                  l->state_descriptor, NULL, NULL, l->w_bytes, l->w,
                                  l->workspace_bytes, l->workspace, l->reserve_bytes, l->reserve));
 }
 
-static enum status forward_iterate(struct device_state *state, struct work *work,
-                                   struct error *error)
+static enum status forward_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
-    return forward(state, (struct lstm_work *)work, CUDNN_FWD_MODE_INFERENCE, error);
+    return forward(gpu, (struct lstm_work *)work, CUDNN_FWD_MODE_INFERENCE, error);
 }
 
-static enum status backward_iterate(struct device_state *state, struct work *work,
-                                    struct error *error)
+static enum status backward_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
     TRY(CUDNN(cudnnRNNBackwardData_v8(
-        state->cudnn, l->rnn, NULL, l->y_descriptor, l->y, l->dy, l->x_descriptor, l->dx,
+        gpu->cudnn, l->rnn, NULL, l->y_descriptor, l->y, l->dy, l->x_descriptor, l->dx,
         l->state_descriptor, NULL, NULL, NULL, l->state_descriptor, NULL, NULL, NULL, l->w_bytes,
         l->w, l->workspace_bytes, l->workspace, l->reserve_bytes, l->reserve)));
     return CUDNN(cudnnRNNBackwardWeights_v8(
-        state->cudnn, l->rnn, CUDNN_WGRAD_MODE_ADD, NULL, l->x_descriptor, l->x,
-        l->state_descriptor, NULL, l->y_descriptor, l->y, l->w_bytes, l->dw, l->workspace_bytes,
-        l->workspace, l->reserve_bytes, l->reserve));
+        gpu->cudnn, l->rnn, CUDNN_WGRAD_MODE_ADD, NULL, l->x_descriptor, l->x, l->state_descriptor,
+        NULL, l->y_descriptor, l->y, l->w_bytes, l->dw, l->workspace_bytes, l->workspace,
+        l->reserve_bytes, l->reserve));
 }
 
 /* The data gradient overwrites the reserve space that the training forward pass has left, and the
  * weight gradient is added to what is there: without both of these a repetition would work on other
  * numbers. */
-static enum status backward_reset(struct device_state *state, struct work *work,
-                                  struct error *error)
+static enum status backward_reset(struct gpu *gpu, struct work *work, struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
-    TRY(forward(state, l, CUDNN_FWD_MODE_TRAINING, error));
-    return CUDA(cudaMemsetAsync(l->dw, 0, l->w_bytes, state->stream));
+    TRY(forward(gpu, l, CUDNN_FWD_MODE_TRAINING, error));
+    return CUDA(cudaMemsetAsync(l->dw, 0, l->w_bytes, gpu->stream));
 }
 
 static size_t element_bytes(const struct lstm_work *l)
@@ -113,39 +114,37 @@ static size_t element_bytes(const struct lstm_work *l)
 }
 
 /* All bits set is a NaN in every format. */
-static enum status forward_run(struct device_state *state, struct work *work, int64_t samples,
+static enum status forward_run(struct gpu *gpu, struct work *work, int64_t samples,
                                struct error *error)
 {
     (void)samples;
     struct lstm_work *l = (struct lstm_work *)work;
     size_t bytes = (size_t)lstm_y_size(&l->shape) * element_bytes(l);
-    TRY(CUDA(cudaMemsetAsync(l->y, 0xff, bytes, state->stream)));
-    return forward_iterate(state, work, error);
+    TRY(CUDA(cudaMemsetAsync(l->y, 0xff, bytes, gpu->stream)));
+    return forward_iterate(gpu, work, error);
 }
 
-static enum status gradient_fill(struct device_state *state, struct lstm_work *l,
-                                 struct error *error)
+static enum status gradient_fill(struct gpu *gpu, struct lstm_work *l, struct error *error)
 {
     struct fill fill = config_fill(&l->config, l->seed, TENSOR_OUTPUT);
     return CUDA(
-        kernel_fill(l->shape.precision, l->dy, lstm_y_size(&l->shape), fill, 0, state->stream));
+        kernel_fill(l->shape.precision, l->dy, lstm_y_size(&l->shape), fill, 0, gpu->stream));
 }
 
-static enum status backward_run(struct device_state *state, struct work *work, int64_t samples,
+static enum status backward_run(struct gpu *gpu, struct work *work, int64_t samples,
                                 struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
     const struct lstm *s = &l->shape;
     size_t row = (size_t)(s->hidden * s->directions) * element_bytes(l);
     size_t kept = (size_t)samples * row, step = (size_t)s->batch * row;
-    TRY(CUDA(
-        cudaMemsetAsync(l->dx, 0xff, (size_t)lstm_x_size(s) * element_bytes(l), state->stream)));
+    TRY(CUDA(cudaMemsetAsync(l->dx, 0xff, (size_t)lstm_x_size(s) * element_bytes(l), gpu->stream)));
     if (samples < s->batch)
         TRY(CUDA(cudaMemset2DAsync((char *)l->dy + kept, step, 0, step - kept, (size_t)s->sequence,
-                                   state->stream)));
-    TRY(backward_reset(state, work, error));
-    TRY(backward_iterate(state, work, error));
-    return gradient_fill(state, l, error);
+                                   gpu->stream)));
+    TRY(backward_reset(gpu, work, error));
+    TRY(backward_iterate(gpu, work, error));
+    return gradient_fill(gpu, l, error);
 }
 
 static const void *lstm_result(const struct work *work, enum tensor tensor)
@@ -244,8 +243,8 @@ static enum status segment_add(struct lstm_work *l, int64_t begin, int64_t lengt
     return STATUS_OK;
 }
 
-static enum status cell_map(struct device_state *state, struct lstm_work *l, int64_t layer,
-                            int64_t direction, enum lstm_part part, cudnnTensorDescriptor_t matrix,
+static enum status cell_map(struct gpu *gpu, struct lstm_work *l, int64_t layer, int64_t direction,
+                            enum lstm_part part, cudnnTensorDescriptor_t matrix,
                             cudnnTensorDescriptor_t bias, struct error *error)
 {
     const struct lstm *s = &l->shape;
@@ -256,7 +255,7 @@ static enum status cell_map(struct device_state *state, struct lstm_work *l, int
     int first = part == LSTM_RECURRENT_MATRIX ? GATES : 0;
     for (int gate = 0; gate < GATES; ++gate) {
         void *matrix_at = NULL, *bias_at = NULL;
-        TRY(CUDNN(cudnnGetRNNWeightParams(state->cudnn, l->rnn,
+        TRY(CUDNN(cudnnGetRNNWeightParams(gpu->cudnn, l->rnn,
                                           (int32_t)(layer * s->directions + direction), l->w_bytes,
                                           l->w, first + gate, matrix, &matrix_at, bias, &bias_at)));
         TRY(segment_add(l, begin + gate * length, length, part == LSTM_BIAS ? bias : matrix,
@@ -265,7 +264,7 @@ static enum status cell_map(struct device_state *state, struct lstm_work *l, int
     return STATUS_OK;
 }
 
-static enum status segments_map(struct device_state *state, struct lstm_work *l,
+static enum status segments_map(struct gpu *gpu, struct lstm_work *l,
                                 cudnnTensorDescriptor_t matrix, cudnnTensorDescriptor_t bias,
                                 struct error *error)
 {
@@ -273,11 +272,11 @@ static enum status segments_map(struct device_state *state, struct lstm_work *l,
     for (int64_t layer = 0; layer < l->shape.layers; ++layer)
         for (int64_t direction = 0; direction < l->shape.directions; ++direction)
             for (int part = 0; part < 3; ++part)
-                TRY(cell_map(state, l, layer, direction, parts[part], matrix, bias, error));
+                TRY(cell_map(gpu, l, layer, direction, parts[part], matrix, bias, error));
     return STATUS_OK;
 }
 
-static enum status weights_map(struct device_state *state, struct lstm_work *l, struct error *error)
+static enum status weights_map(struct gpu *gpu, struct lstm_work *l, struct error *error)
 {
     cudnnTensorDescriptor_t matrix = NULL, bias = NULL;
     size_t count = (size_t)(l->shape.layers * l->shape.directions) * 3 * GATES;
@@ -288,7 +287,7 @@ static enum status weights_map(struct device_state *state, struct lstm_work *l, 
     if (status == STATUS_OK)
         status = CUDNN(cudnnCreateTensorDescriptor(&bias));
     if (status == STATUS_OK)
-        status = segments_map(state, l, matrix, bias, error);
+        status = segments_map(gpu, l, matrix, bias, error);
     if (bias)
         cudnnDestroyTensorDescriptor(bias);
     if (matrix)
@@ -296,24 +295,23 @@ static enum status weights_map(struct device_state *state, struct lstm_work *l, 
     return status;
 }
 
-static enum status weights_fill(struct device_state *state, struct lstm_work *l,
-                                struct error *error)
+static enum status weights_fill(struct gpu *gpu, struct lstm_work *l, struct error *error)
 {
     struct fill fill = config_fill(&l->config, l->seed, TENSOR_WEIGHT);
-    TRY(CUDA(cudaMemsetAsync(l->w, 0, l->w_bytes, state->stream)));
+    TRY(CUDA(cudaMemsetAsync(l->w, 0, l->w_bytes, gpu->stream)));
     for (size_t i = 0; i < l->segment_count; ++i) {
         const struct segment *segment = &l->segments[i];
         void *address = (char *)l->w + segment->at * (int64_t)element_bytes(l);
         TRY(CUDA(kernel_fill(l->shape.precision, address, segment->length, fill, segment->begin,
-                             state->stream)));
+                             gpu->stream)));
     }
     return STATUS_OK;
 }
 
 /* ---- preparation ---- */
 
-static enum status rnn_create(struct device_state *state, struct lstm_work *l,
-                              cudnnRNNAlgo_t algorithm, struct error *error)
+static enum status rnn_create(struct gpu *gpu, struct lstm_work *l, cudnnRNNAlgo_t algorithm,
+                              struct error *error)
 {
     const struct lstm *s = &l->shape;
     TRY(CUDNN(cudnnCreateRNNDescriptor(&l->rnn)));
@@ -324,27 +322,27 @@ static enum status rnn_create(struct device_state *state, struct lstm_work *l,
         (int32_t)s->hidden, (int32_t)s->hidden, (int32_t)s->layers, l->dropout,
         CUDNN_RNN_PADDED_IO_DISABLED)));
     if (algorithm == CUDNN_RNN_ALGO_PERSIST_DYNAMIC)
-        TRY(CUDNN(cudnnBuildRNNDynamic(state->cudnn, l->rnn, (int)s->batch)));
+        TRY(CUDNN(cudnnBuildRNNDynamic(gpu->cudnn, l->rnn, (int)s->batch)));
     return STATUS_OK;
 }
 
-static enum status algorithm_bind(struct device_state *state, struct work *work, int candidate,
+static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candidate,
                                   struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
     cudnnForwardMode_t mode = is_backward(l) ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
     algorithm_unbind(l);
-    TRY(rnn_create(state, l, algorithms[candidate].number, error));
-    TRY(CUDNN(cudnnGetRNNTempSpaceSizes(state->cudnn, l->rnn, mode, l->x_descriptor,
+    TRY(rnn_create(gpu, l, algorithms[candidate].number, error));
+    TRY(CUDNN(cudnnGetRNNTempSpaceSizes(gpu->cudnn, l->rnn, mode, l->x_descriptor,
                                         &l->workspace_bytes, &l->reserve_bytes)));
-    TRY(CUDNN(cudnnGetRNNWeightSpaceSize(state->cudnn, l->rnn, &l->w_bytes)));
+    TRY(CUDNN(cudnnGetRNNWeightSpaceSize(gpu->cudnn, l->rnn, &l->w_bytes)));
     TRY(memory_allocate((double)l->w_bytes, "the weights", &l->w, error));
     if (is_backward(l))
         TRY(memory_allocate((double)l->w_bytes, "the weights' gradient", &l->dw, error));
     TRY(memory_allocate((double)l->workspace_bytes, "the workspace", &l->workspace, error));
     TRY(memory_allocate((double)l->reserve_bytes, "the reserve space", &l->reserve, error));
-    TRY(weights_map(state, l, error));
-    return weights_fill(state, l, error);
+    TRY(weights_map(gpu, l, error));
+    return weights_fill(gpu, l, error);
 }
 
 /* Sequences of one length lie in the packed layout as in [sequence][batch][width], and cuDNN then
@@ -367,14 +365,13 @@ static enum status data_describe(struct lstm_work *l, int64_t width,
     return status;
 }
 
-static enum status descriptors_create(struct device_state *state, struct lstm_work *l,
-                                      struct error *error)
+static enum status descriptors_create(struct gpu *gpu, struct lstm_work *l, struct error *error)
 {
     const struct lstm *s = &l->shape;
     int dimensions[3] = {(int)(s->layers * s->directions), (int)s->batch, (int)s->hidden};
     int strides[3] = {dimensions[1] * dimensions[2], dimensions[2], 1};
     TRY(CUDNN(cudnnCreateDropoutDescriptor(&l->dropout)));
-    TRY(CUDNN(cudnnSetDropoutDescriptor(l->dropout, state->cudnn, 0.0f, NULL, 0, 0)));
+    TRY(CUDNN(cudnnSetDropoutDescriptor(l->dropout, gpu->cudnn, 0.0f, NULL, 0, 0)));
     TRY(data_describe(l, s->features, &l->x_descriptor, error));
     TRY(data_describe(l, s->hidden * s->directions, &l->y_descriptor, error));
     TRY(CUDNN(cudnnCreateTensorDescriptor(&l->state_descriptor)));
@@ -382,25 +379,23 @@ static enum status descriptors_create(struct device_state *state, struct lstm_wo
         cudnnSetTensorNdDescriptor(l->state_descriptor, l->format->data, 3, dimensions, strides));
 }
 
-static enum status tensors_create(struct device_state *state, struct lstm_work *l,
-                                  struct error *error)
+static enum status tensors_create(struct gpu *gpu, struct lstm_work *l, struct error *error)
 {
     double x_bytes = (double)lstm_x_size(&l->shape) * (double)element_bytes(l);
     double y_bytes = (double)lstm_y_size(&l->shape) * (double)element_bytes(l);
     struct fill fill = config_fill(&l->config, l->seed, TENSOR_INPUT);
     TRY(memory_allocate(x_bytes, "the input", &l->x, error));
     TRY(memory_allocate(y_bytes, "the output", &l->y, error));
-    TRY(CUDA(
-        kernel_fill(l->shape.precision, l->x, lstm_x_size(&l->shape), fill, 0, state->stream)));
+    TRY(CUDA(kernel_fill(l->shape.precision, l->x, lstm_x_size(&l->shape), fill, 0, gpu->stream)));
     if (!is_backward(l))
         return STATUS_OK;
     TRY(memory_allocate(x_bytes, "the input's gradient", &l->dx, error));
     TRY(memory_allocate(y_bytes, "the output's gradient", &l->dy, error));
-    return gradient_fill(state, l, error);
+    return gradient_fill(gpu, l, error);
 }
 
 /* A named algorithm runs once, because cuDNN may refuse it only then. */
-static enum status algorithm_by_name(struct device_state *state, struct lstm_work *l, int *chosen,
+static enum status algorithm_by_name(struct gpu *gpu, struct lstm_work *l, int *chosen,
                                      struct error *error)
 {
     const struct work_ops *ops = l->base.ops;
@@ -410,13 +405,13 @@ static enum status algorithm_by_name(struct device_state *state, struct lstm_wor
     if (candidate == ALGORITHMS)
         return error_set(error, STATUS_UNSUPPORTED, "cuDNN's LSTM has no algorithm %s",
                          l->shape.algorithm);
-    enum status status = algorithm_bind(state, &l->base, candidate, error);
+    enum status status = algorithm_bind(gpu, &l->base, candidate, error);
     if (status == STATUS_OK && ops->reset)
-        status = ops->reset(state, &l->base, error);
+        status = ops->reset(gpu, &l->base, error);
     if (status == STATUS_OK)
-        status = ops->iterate(state, &l->base, error);
+        status = ops->iterate(gpu, &l->base, error);
     if (status == STATUS_OK)
-        status = CUDA(cudaStreamSynchronize(state->stream));
+        status = CUDA(cudaStreamSynchronize(gpu->stream));
     if (status == STATUS_OK) {
         *chosen = candidate;
         return STATUS_OK;
@@ -425,17 +420,17 @@ static enum status algorithm_by_name(struct device_state *state, struct lstm_wor
     return status == STATUS_FAILED ? STATUS_UNSUPPORTED : status;
 }
 
-static enum status work_prepare(struct device_state *state, struct lstm_work *l, int *chosen,
+static enum status work_prepare(struct gpu *gpu, struct lstm_work *l, int *chosen,
                                 struct error *error)
 {
-    TRY(descriptors_create(state, l, error));
-    TRY(tensors_create(state, l, error));
+    TRY(descriptors_create(gpu, l, error));
+    TRY(tensors_create(gpu, l, error));
     if (strcmp(l->shape.algorithm, "auto") != 0)
-        return algorithm_by_name(state, l, chosen, error);
-    return work_choose(state, &l->base, ALGORITHMS, algorithm_bind, chosen, error);
+        return algorithm_by_name(gpu, l, chosen, error);
+    return work_choose(gpu, &l->base, ALGORITHMS, algorithm_bind, chosen, error);
 }
 
-enum status lstm_prepare(struct device_state *state, const struct config *config, uint64_t seed,
+enum status lstm_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                          struct work **work, struct record *record, struct error *error)
 {
     struct lstm shape = lstm_from(config);
@@ -454,7 +449,7 @@ enum status lstm_prepare(struct device_state *state, const struct config *config
     l->config = *config;
     l->seed = seed;
     int chosen;
-    enum status status = work_prepare(state, l, &chosen, error);
+    enum status status = work_prepare(gpu, l, &chosen, error);
     if (status) {
         lstm_release(&l->base);
         return status;

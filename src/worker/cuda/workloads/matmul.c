@@ -1,10 +1,14 @@
-#include "worker/cuda/gpu/cuda_internal.h"
+#include "worker/cuda/workloads/matmul.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/gpu/memory.h"
+#include "worker/cuda/gpu/timing.h"
 #include "model/workloads/matmul.h"
 
 static const struct format {
@@ -41,17 +45,16 @@ static size_t element_bytes(const struct matmul_work *m)
 
 /* ---- work_ops ---- */
 
-static enum status plain_iterate(struct device_state *state, struct work *work, struct error *error)
+static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct matmul_work *m = (const struct matmul_work *)work;
     const struct matmul *s = &m->shape;
-    return CUDA(kernel_matmul(s->precision, m->y, m->x, m->w, s->m, s->n, s->k, state->stream));
+    return CUDA(kernel_matmul(s->precision, m->y, m->x, m->w, s->m, s->n, s->k, gpu->stream));
 }
 
 /* The library's matrices are column by column: for it, these are the transposed ones, and y
  * transposed is w transposed times x transposed. */
-static enum status cublaslt_iterate(struct device_state *state, struct work *work,
-                                    struct error *error)
+static enum status cublaslt_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     static const float one_float = 1.0f, zero_float = 0.0f;
     static const double one_double = 1.0, zero_double = 0.0;
@@ -61,18 +64,18 @@ static enum status cublaslt_iterate(struct device_state *state, struct work *wor
     const void *zero = wide ? (const void *)&zero_double : &zero_float;
     return CUBLAS(cublasLtMatmul(m->handle, m->operation, one, m->w, m->w_layout, m->x, m->x_layout,
                                  zero, m->y, m->y_layout, m->y, m->y_layout, &m->bound.algo,
-                                 m->workspace, m->bound.workspaceSize, state->stream));
+                                 m->workspace, m->bound.workspaceSize, gpu->stream));
 }
 
 /* All bits set is a NaN in every format. */
-static enum status matmul_run(struct device_state *state, struct work *work, int64_t samples,
+static enum status matmul_run(struct gpu *gpu, struct work *work, int64_t samples,
                               struct error *error)
 {
     const struct matmul_work *m = (const struct matmul_work *)work;
     size_t bytes = (size_t)(m->shape.m * m->shape.n) * element_bytes(m);
     (void)samples;
-    TRY(CUDA(cudaMemsetAsync(m->y, 0xff, bytes, state->stream)));
-    return work->ops->iterate(state, work, error);
+    TRY(CUDA(cudaMemsetAsync(m->y, 0xff, bytes, gpu->stream)));
+    return work->ops->iterate(gpu, work, error);
 }
 
 static const void *matmul_result(const struct work *work, enum tensor tensor)
@@ -118,7 +121,7 @@ static const struct work_ops cublaslt_ops = {
 
 /* ---- preparation ---- */
 
-static enum status matrices_create(struct device_state *state, struct matmul_work *m,
+static enum status matrices_create(struct gpu *gpu, struct matmul_work *m,
                                    const struct config *config, uint64_t seed, struct error *error)
 {
     const struct matmul *s = &m->shape;
@@ -128,14 +131,14 @@ static enum status matrices_create(struct device_state *state, struct matmul_wor
     TRY(memory_allocate(bytes * (double)(s->m * s->k), "the first matrix", &m->x, error));
     TRY(memory_allocate(bytes * (double)(s->k * s->n), "the second matrix", &m->w, error));
     TRY(memory_allocate(bytes * (double)(s->m * s->n), "the product", &m->y, error));
-    TRY(CUDA(kernel_fill(s->precision, m->x, s->m * s->k, x, 0, state->stream)));
-    return CUDA(kernel_fill(s->precision, m->w, s->k * s->n, w, 0, state->stream));
+    TRY(CUDA(kernel_fill(s->precision, m->x, s->m * s->k, x, 0, gpu->stream)));
+    return CUDA(kernel_fill(s->precision, m->w, s->k * s->n, w, 0, gpu->stream));
 }
 
 /* What both implementations need. */
-static enum status matmul_create(struct device_state *state, const struct config *config,
-                                 uint64_t seed, const struct work_ops *ops,
-                                 struct matmul_work **created, struct error *error)
+static enum status matmul_create(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                 const struct work_ops *ops, struct matmul_work **created,
+                                 struct error *error)
 {
     struct matmul_work *m = calloc(1, sizeof *m);
     if (!m)
@@ -143,7 +146,7 @@ static enum status matmul_create(struct device_state *state, const struct config
     m->base.ops = ops;
     m->shape = matmul_from(config);
     m->base.precision = m->shape.precision;
-    enum status status = matrices_create(state, m, config, seed, error);
+    enum status status = matrices_create(gpu, m, config, seed, error);
     if (status) {
         matmul_release(&m->base);
         return status;
@@ -152,16 +155,15 @@ static enum status matmul_create(struct device_state *state, const struct config
     return STATUS_OK;
 }
 
-enum status matmul_plain_prepare(struct device_state *state, const struct config *config,
-                                 uint64_t seed, struct work **work, struct record *record,
-                                 struct error *error)
+enum status matmul_plain_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                 struct work **work, struct record *record, struct error *error)
 {
     struct matmul_work *m;
     if (config_precision(config) == PRECISION_TF32)
         return error_set(
             error, STATUS_UNSUPPORTED,
             "tf32 is a precision of tensor units, which the plain product does not use");
-    TRY(matmul_create(state, config, seed, &plain_ops, &m, error));
+    TRY(matmul_create(gpu, config, seed, &plain_ops, &m, error));
     snprintf(record->algorithm, sizeof record->algorithm, "thread-per-element");
     snprintf(record->math, sizeof record->math, "fma");
     record->unit = UNIT_VECTOR;
@@ -196,18 +198,17 @@ static enum status operation_describe(struct matmul_work *m, struct error *error
                                                        &workspace_most, sizeof workspace_most));
 }
 
-static enum status candidate_bind(struct device_state *state, struct work *work, int candidate,
+static enum status candidate_bind(struct gpu *gpu, struct work *work, int candidate,
                                   struct error *error)
 {
     struct matmul_work *m = (struct matmul_work *)work;
-    (void)state;
+    (void)gpu;
     m->bound = m->candidates[candidate];
     return CUBLAS(m->bound.state);
 }
 
 /* The fastest of what the library proposes. */
-static enum status algorithm_choose(struct device_state *state, struct matmul_work *m,
-                                    struct error *error)
+static enum status algorithm_choose(struct gpu *gpu, struct matmul_work *m, struct error *error)
 {
     int count = 0, fastest;
     TRY(CUBLAS(cublasLtMatmulAlgoGetHeuristic(m->handle, m->operation, m->w_layout, m->x_layout,
@@ -216,7 +217,7 @@ static enum status algorithm_choose(struct device_state *state, struct matmul_wo
     if (count == 0)
         return error_set(error, STATUS_UNSUPPORTED, "cuBLASLt has no algorithm for it");
     TRY(memory_allocate((double)workspace_most, "the workspace", &m->workspace, error));
-    return work_choose(state, &m->base, count, candidate_bind, &fastest, error);
+    return work_choose(gpu, &m->base, count, candidate_bind, &fastest, error);
 }
 
 /* The algorithm itself says which unit it runs on: of fp64, that is the chip's choice. */
@@ -239,15 +240,14 @@ static enum status algorithm_describe(const struct matmul_work *m, struct record
     return STATUS_OK;
 }
 
-enum status matmul_cublaslt_prepare(struct device_state *state, const struct config *config,
-                                    uint64_t seed, struct work **work, struct record *record,
-                                    struct error *error)
+enum status matmul_cublaslt_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                    struct work **work, struct record *record, struct error *error)
 {
     struct matmul_work *m;
-    TRY(matmul_create(state, config, seed, &cublaslt_ops, &m, error));
+    TRY(matmul_create(gpu, config, seed, &cublaslt_ops, &m, error));
     enum status status = operation_describe(m, error);
     if (status == STATUS_OK)
-        status = algorithm_choose(state, m, error);
+        status = algorithm_choose(gpu, m, error);
     if (status == STATUS_OK)
         status = algorithm_describe(m, record, error);
     if (status) {

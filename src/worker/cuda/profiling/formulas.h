@@ -4,8 +4,8 @@
  *
  * The names differ by chip, so that every family has its own table, and a quantity that a family
  * has no counter for is declared absent. */
-#ifndef ROOFSWEEP_METRICS_H
-#define ROOFSWEEP_METRICS_H
+#ifndef ROOFSWEEP_FORMULAS_H
+#define ROOFSWEEP_FORMULAS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,31 +17,31 @@ extern "C" {
 #endif
 
 /* value = min(sum of factor * metric, sum of limit * metric), and at least 0. */
-struct metric_term {
+struct formula_term {
     const char *metric; /* ends a formula with NULL */
     double factor, limit;
 };
 
-struct metric_family {
+struct chip_family {
     const char *name;
     const char *chips[6]; /* as CUPTI names them, NULL-terminated */
     /* Never NULL; without any term the quantity is absent. */
-    const struct metric_term *formula[QUANTITY_COUNT];
+    const struct formula_term *formula[QUANTITY_COUNT];
 };
-extern const struct metric_family metric_families[]; /* ends with name NULL */
+extern const struct chip_family chip_families[]; /* ends with name NULL */
 
-const struct metric_family *metric_family_find(const char *chip); /* NULL if it is in no table */
-bool metric_family_has(const struct metric_family *family, enum quantity quantity);
+const struct chip_family *chip_family_find(const char *chip); /* NULL if it is in no table */
+bool chip_family_has(const struct chip_family *family, enum quantity quantity);
 
 /* The metrics that the wanted quantities need, each once. Returns how many there are. */
-enum { METRICS_MAX = 48 };
-size_t metrics_list(const struct metric_family *family, const bool wanted[QUANTITY_COUNT],
-                    const char *metrics[METRICS_MAX]);
+enum { FORMULAS_METRICS_MAX = 48 };
+size_t formulas_metrics(const struct chip_family *family, const bool wanted[QUANTITY_COUNT],
+                        const char *metrics[FORMULAS_METRICS_MAX]);
 
 /* The quantity, from the values of the listed metrics; NaN if it is absent or one is not listed or
  * is NaN. */
-double metrics_evaluate(const struct metric_family *family, enum quantity quantity,
-                        const char *const *metrics, const double *values, size_t count);
+double formulas_evaluate(const struct chip_family *family, enum quantity quantity,
+                         const char *const *metrics, const double *values, size_t count);
 
 #ifdef __cplusplus
 }

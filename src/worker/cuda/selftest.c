@@ -1,17 +1,21 @@
-/* Work whose FLOPs and bytes are known, counted. */
-#include "worker/cuda/gpu/cuda_internal.h"
+#include "worker/cuda/selftest.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
-#include "worker/cuda/profiling/counters.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/known_kernels.h"
+#include "worker/cuda/gpu/memory.h"
+#include "worker/cuda/gpu/timer.h"
+#include "worker/cuda/row_profile.h"
 
 static const double flops_tolerance = 1e-4, dram_tolerance = 0.005, cache_tolerance = 0.02;
 
 struct selftest {
-    struct device_state *state;
+    struct profiler *profiler;
+    struct gpu *gpu;
     FILE *stream;
     void *a, *b, *c; /* owned, on the device */
     int right, wrong;
@@ -42,10 +46,10 @@ static bool is_tensor(enum quantity quantity)
 static enum status job_run(void *argument, struct error *error)
 {
     const struct job *job = argument;
-    cudaStream_t stream = job->test->state->stream;
+    cudaStream_t stream = job->test->gpu->stream;
     TRY(CUDA(job->launch(job, stream)));
     if (job->in_dram)
-        TRY(timing_flush(job->test->state, error));
+        TRY(timer_flush(job->test->gpu->timer, error));
     return CUDA(cudaStreamSynchronize(stream));
 }
 
@@ -72,17 +76,19 @@ static void check_others(struct job *job, const double values[QUANTITY_COUNT],
     print(job->test, job->name, "all other FLOPs", 0.0, sum, sum == 0.0);
 }
 
-static void compare(struct job *job, const double values[QUANTITY_COUNT], const char *outcome,
-                    const struct expectation *expected, size_t count)
+static void compare(struct job *job, const double values[QUANTITY_COUNT],
+                    const struct outcome *outcome, const struct expectation *expected, size_t count)
 {
-    if (strcmp(outcome, "counted") != 0) {
-        print(job->test, job->name, outcome, NAN, NAN, false);
+    if (outcome->code != COUNTED_YES) {
+        char text[OUTCOME_TEXT];
+        outcome_format(outcome, counted_word, text);
+        print(job->test, job->name, text, NAN, NAN, false);
         return;
     }
     for (size_t i = 0; i < count; ++i) {
         const struct expectation *e = &expected[i];
         double value = values[e->quantity];
-        if (!counters_have(job->test->state->counters, e->quantity))
+        if (!profiler_has(job->test->profiler, e->quantity))
             fprintf(job->test->stream, "%-26s %-22s this chip has no counter for it\n", job->name,
                     quantity_name[e->quantity]);
         else
@@ -96,12 +102,12 @@ static void compare(struct job *job, const double values[QUANTITY_COUNT], const 
 static enum status check(struct job *job, enum quantity tensor, const struct expectation *expected,
                          size_t count, struct error *error)
 {
-    const struct counters_work work = {job_run, job_run, job}; /* each finds what it leaves */
-    double values[QUANTITY_COUNT];
-    char outcome[COUNTERS_TEXT];
-    TRY(counters_collect(job->test->state->counters, quantity_tensor(tensor), &work, values,
-                         outcome, error));
-    compare(job, values, outcome, expected, count);
+    const struct profiled_work work = {job_run, job_run, job}; /* each finds what it leaves */
+    double values[1][QUANTITY_COUNT];
+    struct outcome outcome;
+    TRY(profiler_collect(job->test->profiler, quantity_tensor(tensor), &work, 1, values, &outcome,
+                         error));
+    compare(job, values[0], &outcome, expected, count);
     return STATUS_OK;
 }
 
@@ -109,7 +115,7 @@ static enum status check(struct job *job, enum quantity tensor, const struct exp
 
 static int flops_blocks(const struct job *job)
 {
-    return 4 * job->test->state->multiprocessors;
+    return 4 * job->test->gpu->multiprocessors;
 }
 
 static cudaError_t flops_launch(const struct job *job, cudaStream_t stream)
@@ -134,7 +140,7 @@ static struct expectation flops_expected(const struct job *job)
 
 static bool runs_here(const struct selftest *test, const struct known_kernel *kernel)
 {
-    int capability = test->state->capability;
+    int capability = test->gpu->capability;
     return capability >= kernel->least && capability <= kernel->most;
 }
 
@@ -158,36 +164,35 @@ static enum status check_ranges(struct selftest *test, struct error *error)
 {
     enum { MOST = 16 };
     struct job jobs[MOST];
-    struct counters_work works[MOST] = {0};
+    struct profiled_work works[MOST] = {0};
     double values[MOST][QUANTITY_COUNT];
-    char outcome[COUNTERS_TEXT];
+    struct outcome outcome;
     size_t count = 0;
     for (const struct known_kernel *kernel = known_kernels; kernel->name && count < MOST; ++kernel)
         if (runs_here(test, kernel) &&
             (!is_tensor(kernel->quantity) || kernel->quantity == QUANTITY_TENSOR_FP16)) {
             jobs[count] = flops_job(test, kernel, ", range");
-            works[count] = (struct counters_work){job_run, job_run, &jobs[count]};
+            works[count] = (struct profiled_work){job_run, job_run, &jobs[count]};
             ++count;
         }
-    TRY(counters_collect_each(test->state->counters, quantity_tensor(QUANTITY_TENSOR_FP16), works,
-                              count, values, outcome, error));
+    TRY(profiler_collect(test->profiler, quantity_tensor(QUANTITY_TENSOR_FP16), works, count,
+                         values, &outcome, error));
     for (size_t i = 0; i < count; ++i) {
         const struct expectation expected = flops_expected(&jobs[i]);
-        compare(&jobs[i], values[i], outcome, &expected, 1);
+        compare(&jobs[i], values[i], &outcome, &expected, 1);
     }
     return STATUS_OK;
 }
 
-/* The same again, while the profiler stays in the process from one collection to the next. */
-static enum status check_standing_by(struct selftest *test, struct error *error)
+/* The same again, while CUPTI stays attached from one collection to the next. */
+static enum status check_attached(struct selftest *test, struct error *error)
 {
-    struct device_state *state = test->state;
-    double before[DISTURBANCE_TIMES], after[DISTURBANCE_TIMES];
-    TRY(disturbance_times(state, before, error));
-    counters_stand_by(state->counters, true);
+    double before[KNOWN_KERNELS], after[KNOWN_KERNELS];
+    TRY(known_kernels_time(test->gpu, before, error));
+    profiler_keep(test->profiler);
     TRY(check_flops(test, known_kernels, ", idle", error));
-    if (counters_attached(state->counters)) {
-        TRY(disturbance_times(state, after, error));
+    if (profiler_state(test->profiler) == PROFILER_ON_TRIAL) {
+        TRY(known_kernels_time(test->gpu, after, error));
         fprintf(test->stream,
                 "the profiler stands by: kernels follow each other after %.4g s, %.4g s without "
                 "it; one takes %.5g s, %.5g s without it\n",
@@ -195,7 +200,7 @@ static enum status check_standing_by(struct selftest *test, struct error *error)
     } else {
         fprintf(test->stream, "the profiler cannot stand by between collections\n");
     }
-    counters_stand_by(state->counters, false);
+    profiler_leave(test->profiler);
     return STATUS_OK;
 }
 
@@ -232,7 +237,7 @@ static enum status check_bytes(struct job *job, double read, double written, dou
                                struct error *error)
 {
     const bool in_dram = job->in_dram;
-    const double flushed = in_dram ? (double)job->test->state->flush_bytes : 0.0;
+    const double flushed = in_dram ? (double)job->test->gpu->timer->flush_bytes : 0.0;
     const double tolerance = in_dram ? dram_tolerance : cache_tolerance;
     const struct expectation all[] = {
         {in_dram ? QUANTITY_DRAM_READ : QUANTITY_L2_READ, read + flushed, tolerance},
@@ -265,20 +270,20 @@ static enum status check_pattern(struct selftest *test, const struct pattern *pa
 
 static cudaError_t l1_launch(const struct job *job, cudaStream_t stream)
 {
-    return known_read_l1(job->test->b, job->repeat, job->test->state->multiprocessors, stream);
+    return known_read_l1(job->test->b, job->repeat, job->test->gpu->multiprocessors, stream);
 }
 
 static cudaError_t widen_launch(const struct job *job, cudaStream_t stream)
 {
     const size_t element = 4; /* byte, of the result */
     return known_widen(job->test->a, job->test->b, job->bytes / element,
-                       16 * job->test->state->multiprocessors, stream);
+                       16 * job->test->gpu->multiprocessors, stream);
 }
 
 static enum status check_movement(struct selftest *test, size_t largest, struct error *error)
 {
     const int rounds = 100, l1_rounds = 2000;
-    size_t l2_bytes = test->state->l2_bytes / 8 / 4096 * 4096;
+    size_t l2_bytes = test->gpu->l2_bytes / 8 / 4096 * 4096;
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; ++i) {
         TRY(check_pattern(test, &patterns[i], "1 GiB", largest, 1, true, error));
         TRY(check_pattern(test, &patterns[i], "256 MiB", largest / 4, 1, true, error));
@@ -286,7 +291,7 @@ static enum status check_movement(struct selftest *test, size_t largest, struct 
     }
     struct job l1 = {.test = test, .name = "read, in L1", .repeat = l1_rounds, .launch = l1_launch};
     const struct expectation l1_read = {
-        QUANTITY_L1_READ, (double)KNOWN_L1_CHUNK * test->state->multiprocessors * l1_rounds,
+        QUANTITY_L1_READ, (double)KNOWN_L1_CHUNK * test->gpu->multiprocessors * l1_rounds,
         cache_tolerance};
     TRY(check(&l1, QUANTITY_TENSOR_FP16, &l1_read, 1, error));
     struct job widen = {.test = test,
@@ -302,9 +307,9 @@ static enum status arrays_allocate(struct selftest *test, size_t bytes, struct e
     void **const arrays[] = {&test->a, &test->b, &test->c};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) {
         TRY(memory_allocate((double)bytes, "the self-test", arrays[i], error));
-        TRY(CUDA(cudaMemsetAsync(*arrays[i], 0, bytes, test->state->stream)));
+        TRY(CUDA(cudaMemsetAsync(*arrays[i], 0, bytes, test->gpu->stream)));
     }
-    return CUDA(cudaStreamSynchronize(test->state->stream));
+    return CUDA(cudaStreamSynchronize(test->gpu->stream));
 }
 
 static enum status check_all(struct selftest *test, struct error *error)
@@ -315,19 +320,23 @@ static enum status check_all(struct selftest *test, struct error *error)
     TRY(check_flops(test, known_wgmma_kernels, "", error));
 #endif
     TRY(check_ranges(test, error));
-    TRY(check_standing_by(test, error));
+    TRY(check_attached(test, error));
     TRY(arrays_allocate(test, largest, error));
     return check_movement(test, largest, error);
 }
 
-enum status selftest_run(struct device_state *state, FILE *stream, struct error *error)
+enum status selftest_run(struct profiler *profiler, struct gpu *gpu, FILE *stream,
+                         struct error *error)
 {
-    struct selftest test = {.state = state, .stream = stream};
-    TRY(count_open(state, error));
-    if (strcmp(state->counters_outcome, "counted") != 0)
-        return error_set(error, STATUS_UNSUPPORTED, "hardware counters: %s",
-                         state->counters_outcome);
-    count_withdraw(state);
+    struct selftest test = {.profiler = profiler, .gpu = gpu, .stream = stream};
+    struct outcome outcome;
+    TRY(row_profiler_try(profiler, gpu, &outcome, error));
+    if (outcome.code != COUNTED_YES) {
+        char text[OUTCOME_TEXT];
+        outcome_format(&outcome, counted_word, text);
+        return error_set(error, STATUS_UNSUPPORTED, "hardware counters: %s", text);
+    }
+    profiler_leave(profiler);
     fprintf(stream, "%-26s %-22s %13s %13s  %s\n", "work", "quantity", "expected", "counted",
             "verdict");
     enum status status = check_all(&test, error);

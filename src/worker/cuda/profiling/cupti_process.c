@@ -1,7 +1,8 @@
-#include "worker/cuda/profiling/attachment.h"
+#include "worker/cuda/profiling/cupti_process.h"
 
-#include <cupti_profiler_target.h>
 #include <stddef.h>
+#include <cupti.h>
+#include <cupti_profiler_target.h>
 
 static void CUPTIAPI no_buffer(uint8_t **buffer, size_t *size, size_t *records)
 {
@@ -15,7 +16,7 @@ static void CUPTIAPI ignore_buffer(CUcontext context, uint32_t stream, uint8_t *
     (void)context, (void)stream, (void)buffer, (void)size, (void)valid;
 }
 
-CUptiResult attachment_begin(void)
+CUptiResult cupti_attach(void)
 {
     /* After cuptiFinalize the profiler does not find the driver again by itself:
      * cuptiProfilerInitialize then returns CUPTI_ERROR_NOT_INITIALIZED. This call does. */
@@ -27,14 +28,7 @@ CUptiResult attachment_begin(void)
     return cuptiProfilerInitialize(&initialize);
 }
 
-void attachment_end(void)
+void cupti_detach(void)
 {
     cuptiFinalize();
-}
-
-void attachment_drop(bool *stands_by)
-{
-    if (*stands_by)
-        attachment_end();
-    *stands_by = false;
 }

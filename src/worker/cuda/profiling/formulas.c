@@ -1,4 +1,4 @@
-#include "worker/cuda/profiling/metrics.h"
+#include "worker/cuda/profiling/formulas.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,55 +12,55 @@
 
 enum { WARP = 32, SECTOR = 32 /* byte */ };
 
-static const struct metric_term absent[] = {END};
+static const struct formula_term absent[] = {END};
 
-static const struct metric_term vector_fp64[] = {
+static const struct formula_term vector_fp64[] = {
     TERM(THREADS("dadd"), 1), TERM(THREADS("dmul"), 1), TERM(THREADS("dfma"), 2), END};
-static const struct metric_term vector_fp32[] = {
+static const struct formula_term vector_fp32[] = {
     TERM(THREADS("fadd"), 1), TERM(THREADS("fmul"), 1), TERM(THREADS("ffma"), 2), END};
 /* FFMA2 and its like work on two numbers; of the Blackwell chips only these have them. */
-static const struct metric_term vector_fp32_packed[] = {
+static const struct formula_term vector_fp32_packed[] = {
     TERM(THREADS("fadd"), 1), TERM(THREADS("fmul"), 1), TERM(THREADS("ffma"), 2),
     TERM(THREADS("fadd2"), 2), TERM(THREADS("fmul2"), 2), TERM(THREADS("ffma2"), 4), END};
 /* Additions are left out: HADD2 is also how fp16 is converted to fp32, and has one counter for
  * both. */
-static const struct metric_term vector_fp16[] = {
+static const struct formula_term vector_fp16[] = {
     TERM(THREADS("hmul"), 2), TERM(THREADS("hfma"), 4), END};
 /* HFMA2.MMA is a packed FMA that runs on the tensor pipe, and also how the compiler loads a
  * constant. It spreads FMAs over both pipes evenly, so that of the F FMAs, T of them on the tensor
  * pipe, not more than 2 (F - T) are real. */
-static const struct metric_term vector_fp16_on_two_pipes[] = {
+static const struct formula_term vector_fp16_on_two_pipes[] = {
     LIMITED(THREADS("hmul"), 2, 2), LIMITED(THREADS("hfma"), 4, 8),
     LIMITED("sm__inst_executed_pipe_tensor_op_hmma_type_hfma2", 0, -8 * WARP), END};
 
-static const struct metric_term tensor_fp64[] = {TERM(TENSOR("src_fp64"), 1), END};
-static const struct metric_term tensor_tf32[] = {TERM(TENSOR("src_tf32_dst_fp32"), 1), END};
-static const struct metric_term tensor_fp16[] = {
+static const struct formula_term tensor_fp64[] = {TERM(TENSOR("src_fp64"), 1), END};
+static const struct formula_term tensor_tf32[] = {TERM(TENSOR("src_tf32_dst_fp32"), 1), END};
+static const struct formula_term tensor_fp16[] = {
     TERM(TENSOR("src_fp16_dst_fp16"), 1), TERM(TENSOR("src_fp16_dst_fp32"), 1), END};
-static const struct metric_term tensor_fp16_turing[] = { /* which has neither bf16 nor tf32 */
+static const struct formula_term tensor_fp16_turing[] = { /* which has neither bf16 nor tf32 */
     TERM(TENSOR("src_fp16_dst_fp16"), 1), TERM(TENSOR("src_fp16_bf16_tf32_dst_fp32"), 1), END};
-static const struct metric_term tensor_fp16_any[] = {TERM(TENSOR("src_fp16"), 1), END};
-static const struct metric_term tensor_bf16[] = {TERM(TENSOR("src_bf16_dst_fp32"), 1), END};
-static const struct metric_term tensor_fp8_any[] = {TERM(TENSOR("src_fp8"), 1), END};
-static const struct metric_term tensor_fp8[] = {
+static const struct formula_term tensor_fp16_any[] = {TERM(TENSOR("src_fp16"), 1), END};
+static const struct formula_term tensor_bf16[] = {TERM(TENSOR("src_bf16_dst_fp32"), 1), END};
+static const struct formula_term tensor_fp8_any[] = {TERM(TENSOR("src_fp8"), 1), END};
+static const struct formula_term tensor_fp8[] = {
     TERM(TENSOR("src_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp8_dst_fp32"), 1), END};
-static const struct metric_term tensor_fp8_and_below[] = { /* one counter for 4, 6 and 8 bits */
+static const struct formula_term tensor_fp8_and_below[] = { /* one counter for 4, 6 and 8 bits */
     TERM(TENSOR("src_fp4_fp6_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp4_fp6_fp8_dst_fp32"), 1), END};
-static const struct metric_term tensor_int8[] = {TERM(TENSOR("src_int8"), 1), END};
+static const struct formula_term tensor_int8[] = {TERM(TENSOR("src_int8"), 1), END};
 
-static const struct metric_term dram_read[] = {TERM("dram__bytes_read", 1), END};
-static const struct metric_term dram_write[] = {TERM("dram__bytes_write", 1), END};
-static const struct metric_term dram_op_read[] = {TERM("dram__bytes_op_read", 1), END};
-static const struct metric_term dram_op_write[] = {TERM("dram__bytes_op_write", 1), END};
-static const struct metric_term l2_read[] = {
+static const struct formula_term dram_read[] = {TERM("dram__bytes_read", 1), END};
+static const struct formula_term dram_write[] = {TERM("dram__bytes_write", 1), END};
+static const struct formula_term dram_op_read[] = {TERM("dram__bytes_op_read", 1), END};
+static const struct formula_term dram_op_write[] = {TERM("dram__bytes_op_write", 1), END};
+static const struct formula_term l2_read[] = {
     TERM("lts__t_sectors_srcunit_tex_op_read", SECTOR), END};
-static const struct metric_term l2_write[] = {
+static const struct formula_term l2_write[] = {
     TERM("lts__t_sectors_srcunit_tex_op_write", SECTOR),
     TERM("lts__t_sectors_srcunit_tex_op_red", SECTOR),
     TERM("lts__t_sectors_srcunit_tex_op_atom", SECTOR), END};
 #define L1_STORES "l1tex__t_bytes_pipe_lsu_mem_global_op_st"
-static const struct metric_term l1_read[] = {TERM("l1tex__t_bytes", 1), TERM(L1_STORES, -1), END};
-static const struct metric_term l1_write[] = {TERM(L1_STORES, 1), END};
+static const struct formula_term l1_read[] = {TERM("l1tex__t_bytes", 1), TERM(L1_STORES, -1), END};
+static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
 
 #define VECTOR(fp64, fp32, fp16)                                                                   \
     [QUANTITY_VECTOR_FP64] = fp64, [QUANTITY_VECTOR_FP32] = fp32, [QUANTITY_VECTOR_FP16] = fp16
@@ -74,7 +74,7 @@ static const struct metric_term l1_write[] = {TERM(L1_STORES, 1), END};
 
 /* On Blackwell a constant is loaded with HFMA2, too, but on the pipe of the real ones: nothing
  * tells them apart, so that 16-bit vector FLOPs are absent there. */
-const struct metric_family metric_families[] = {
+const struct chip_family chip_families[] = {
     {"GV100", {"GV100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
         TENSORS(absent, absent, tensor_fp16, absent, absent, absent),
@@ -135,16 +135,16 @@ const struct metric_family metric_families[] = {
 };
 /* clang-format on */
 
-const struct metric_family *metric_family_find(const char *chip)
+const struct chip_family *chip_family_find(const char *chip)
 {
-    for (const struct metric_family *family = metric_families; family->name; ++family)
+    for (const struct chip_family *family = chip_families; family->name; ++family)
         for (size_t i = 0; i < sizeof family->chips / sizeof *family->chips; ++i)
             if (family->chips[i] && strcmp(family->chips[i], chip) == 0)
                 return family;
     return NULL;
 }
 
-bool metric_family_has(const struct metric_family *family, enum quantity quantity)
+bool chip_family_has(const struct chip_family *family, enum quantity quantity)
 {
     return family->formula[quantity]->metric != NULL;
 }
@@ -158,25 +158,25 @@ static size_t find(const char *const *metrics, size_t count, const char *metric)
     return i;
 }
 
-size_t metrics_list(const struct metric_family *family, const bool wanted[QUANTITY_COUNT],
-                    const char *metrics[METRICS_MAX])
+size_t formulas_metrics(const struct chip_family *family, const bool wanted[QUANTITY_COUNT],
+                        const char *metrics[FORMULAS_METRICS_MAX])
 {
     size_t count = 0;
     for (int quantity = 0; quantity < QUANTITY_COUNT; ++quantity)
-        for (const struct metric_term *term = family->formula[quantity];
+        for (const struct formula_term *term = family->formula[quantity];
              wanted[quantity] && term->metric; ++term)
-            if (find(metrics, count, term->metric) == count && count < METRICS_MAX)
+            if (find(metrics, count, term->metric) == count && count < FORMULAS_METRICS_MAX)
                 metrics[count++] = term->metric;
     return count;
 }
 
-double metrics_evaluate(const struct metric_family *family, enum quantity quantity,
-                        const char *const *metrics, const double *values, size_t count)
+double formulas_evaluate(const struct chip_family *family, enum quantity quantity,
+                         const char *const *metrics, const double *values, size_t count)
 {
     double sum = 0.0, limit = 0.0;
-    if (!metric_family_has(family, quantity))
+    if (!chip_family_has(family, quantity))
         return NAN;
-    for (const struct metric_term *term = family->formula[quantity]; term->metric; ++term) {
+    for (const struct formula_term *term = family->formula[quantity]; term->metric; ++term) {
         size_t at = find(metrics, count, term->metric);
         double value = at < count ? values[at] : NAN;
         sum += term->factor * value;

@@ -11,7 +11,7 @@
 #include <cupti_version.h>
 
 #include "worker/cuda/profiling/metric_set.h"
-#include "worker/cuda/profiling/metrics.h"
+#include "worker/cuda/profiling/formulas.h"
 
 /* CUPTI lists these and then refuses them, or has not yet all of their counters. */
 static const char *const refused[] = {
@@ -64,14 +64,14 @@ static void test_every_chip_has_a_table(void **state)
     size_t count;
     chips_known(&chips, &count);
     for (size_t i = 0; i < count; ++i)
-        if (!is_refused(chips[i]) && !metric_family_find(chips[i]))
+        if (!is_refused(chips[i]) && !chip_family_find(chips[i]))
             fail_msg("chip %s is in no table", chips[i]);
 }
 
 static void test_every_quantity_is_mapped_or_absent(void **state)
 {
     (void)state;
-    for (const struct metric_family *family = metric_families; family->name; ++family)
+    for (const struct chip_family *family = chip_families; family->name; ++family)
         for (int quantity = 0; quantity < QUANTITY_COUNT; ++quantity)
             if (!family->formula[quantity])
                 fail_msg("%s says nothing about %s", family->name, quantity_name[quantity]);
@@ -84,10 +84,10 @@ static void test_every_metric_exists(void **state)
     size_t count;
     chips_known(&chips, &count);
     for (size_t i = 0; i < count; ++i) {
-        const struct metric_family *family =
-            is_refused(chips[i]) ? NULL : metric_family_find(chips[i]);
+        const struct chip_family *family = is_refused(chips[i]) ? NULL : chip_family_find(chips[i]);
         for (int quantity = 0; family && quantity < QUANTITY_COUNT; ++quantity)
-            for (const struct metric_term *term = family->formula[quantity]; term->metric; ++term) {
+            for (const struct formula_term *term = family->formula[quantity]; term->metric;
+                 ++term) {
                 struct metric_set *set;
                 CUptiResult code = metric_set_create(chips[i], NULL, &term->metric, 1, &set);
                 if (code != CUPTI_SUCCESS)
@@ -98,20 +98,20 @@ static void test_every_metric_exists(void **state)
     }
 }
 
-static size_t passes_of(const char *chip, const struct metric_family *family,
+static size_t passes_of(const char *chip, const struct chip_family *family,
                         const bool wanted[QUANTITY_COUNT])
 {
-    const char *metrics[METRICS_MAX];
+    const char *metrics[FORMULAS_METRICS_MAX];
     struct metric_set *set;
-    size_t count = metrics_list(family, wanted, metrics);
-    assert_true(count < METRICS_MAX);
+    size_t count = formulas_metrics(family, wanted, metrics);
+    assert_true(count < FORMULAS_METRICS_MAX);
     assert_int_equal(metric_set_create(chip, NULL, metrics, count, &set), CUPTI_SUCCESS);
     size_t passes = metric_set_passes(set);
     metric_set_destroy(set);
     return passes;
 }
 
-static void check_passes(const char *chip, const struct metric_family *family)
+static void check_passes(const char *chip, const struct chip_family *family)
 {
     bool wanted[QUANTITY_COUNT];
     size_t most = PASSES_MOST, most_with_tensor = PASSES_MOST_WITH_TENSOR;
@@ -142,8 +142,8 @@ static void test_passes_stay_within_budget(void **state)
     size_t count;
     chips_known(&chips, &count);
     for (size_t i = 0; i < count; ++i)
-        if (!is_refused(chips[i]) && metric_family_find(chips[i]))
-            check_passes(chips[i], metric_family_find(chips[i]));
+        if (!is_refused(chips[i]) && chip_family_find(chips[i]))
+            check_passes(chips[i], chip_family_find(chips[i]));
 }
 
 static void test_unknown_names_are_refused(void **state)
@@ -153,7 +153,7 @@ static void test_unknown_names_are_refused(void **state)
     struct metric_set *set;
     assert_int_not_equal(metric_set_create("GH100", NULL, &metric, 1, &set), CUPTI_SUCCESS);
     assert_int_not_equal(metric_set_create("XX999", NULL, &metric, 1, &set), CUPTI_SUCCESS);
-    assert_null(metric_family_find("XX999"));
+    assert_null(chip_family_find("XX999"));
 }
 
 /* Values by name, all others 0. */
@@ -166,16 +166,16 @@ static double evaluate(const char *chip, enum quantity quantity, const struct co
                        size_t known)
 {
     bool wanted[QUANTITY_COUNT] = {false};
-    const char *metrics[METRICS_MAX];
-    double values[METRICS_MAX] = {0};
-    const struct metric_family *family = metric_family_find(chip);
+    const char *metrics[FORMULAS_METRICS_MAX];
+    double values[FORMULAS_METRICS_MAX] = {0};
+    const struct chip_family *family = chip_family_find(chip);
     wanted[quantity] = true;
-    size_t count = metrics_list(family, wanted, metrics);
+    size_t count = formulas_metrics(family, wanted, metrics);
     for (size_t i = 0; i < count; ++i)
         for (size_t k = 0; k < known; ++k)
             if (strstr(metrics[i], counted[k].metric))
                 values[i] = counted[k].value;
-    return metrics_evaluate(family, quantity, metrics, values, count);
+    return formulas_evaluate(family, quantity, metrics, values, count);
 }
 #define EVALUATE(chip, quantity, ...)                                                              \
     evaluate(chip, quantity, (const struct counted[]){__VA_ARGS__},                                \

@@ -1,4 +1,4 @@
-#include "worker/cuda/profiling/counters.h"
+#include "worker/cuda/profiling/collector.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -10,13 +10,14 @@
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
 
-#include "worker/cuda/profiling/attachment.h"
+#include "worker/cuda/profiling/cupti_process.h"
+#include "worker/cuda/profiling/formulas.h"
 #include "worker/cuda/profiling/metric_set.h"
 
 /* What is collected together: everything but tensor units, and a set of theirs. */
 struct collection {
     bool wanted[QUANTITY_COUNT];
-    const char *metrics[METRICS_MAX];
+    const char *metrics[FORMULAS_METRICS_MAX];
     struct metric_set *set; /* owned; NULL: not yet made */
 };
 
@@ -25,8 +26,8 @@ enum {
     RANGES_LEAST = 64 /* that there is room for: more than most collections have */
 };
 
-/* It is enabled only while CUPTI is attached to the process. */
-struct profiler {
+/* CUPTI's range profiler. It is enabled only while CUPTI is attached to the process. */
+struct range_profiler {
     bool attached;
     CUpti_RangeProfiler_Object *object; /* NULL: not enabled */
     /* What it was told first, which stays. Of another kind of range PushRange fails; another
@@ -34,18 +35,18 @@ struct profiler {
     bool by_launch;
     unsigned tensors;
     size_t room; /* ranges */
-    bool stand_by;
+    bool stays;
     /* Owned: of the last collection. Nothing says that CUPTI does not hold on to them until it is
      * told of others. */
     uint8_t *image;
     char (*names)[RANGE_NAME];
 };
 
-struct counters {
+struct collector {
     CUcontext context;
-    struct profiler profiler;
+    struct range_profiler profiler;
     char chip[32];
-    const struct metric_family *family;
+    const struct chip_family *family;
     uint8_t *availability; /* owned */
     struct collection collections[QUANTITY_TENSOR_SETS];
     unsigned asked; /* tensors, since it stands by */
@@ -106,31 +107,31 @@ static const struct cause {
      "run on Linux itself"},
 };
 
-static void refuse(CUptiResult code, const char *call, char text[COUNTERS_TEXT])
+static void refuse(CUptiResult code, const char *call, struct outcome *outcome)
 {
     const char *name = "unknown CUPTI error";
     cuptiGetResultString(code, &name);
     for (size_t i = 0; i < sizeof causes / sizeof *causes; ++i)
         if (causes[i].code == code) {
-            snprintf(text, COUNTERS_TEXT, "refused: %s (%s); %s", causes[i].what, name,
-                     causes[i].advice);
+            outcome_set(outcome, COUNTED_REFUSED, "%s (%s); %s", causes[i].what, name,
+                        causes[i].advice);
             return;
         }
-    snprintf(text, COUNTERS_TEXT, "refused: %s: %s", call, name);
+    outcome_set(outcome, COUNTED_REFUSED, "%s: %s", call, name);
 }
 
 /* ---- the profiler ---- */
 
-static CUptiResult profiler_attach(struct profiler *profiler)
+static CUptiResult range_profiler_attach(struct range_profiler *profiler)
 {
-    CUptiResult code = profiler->attached ? CUPTI_SUCCESS : attachment_begin();
+    CUptiResult code = profiler->attached ? CUPTI_SUCCESS : cupti_attach();
     profiler->attached = code == CUPTI_SUCCESS;
     if (!profiler->attached)
-        attachment_end();
+        cupti_detach();
     return code;
 }
 
-static void profiler_disable(struct profiler *profiler)
+static void range_profiler_disable(struct range_profiler *profiler)
 {
     if (!profiler->object)
         return;
@@ -144,15 +145,16 @@ static void profiler_disable(struct profiler *profiler)
     profiler->image = NULL;
 }
 
-static void profiler_detach(struct profiler *profiler)
+static void range_profiler_detach(struct range_profiler *profiler)
 {
-    profiler_disable(profiler);
+    range_profiler_disable(profiler);
     if (profiler->attached)
-        attachment_end();
+        cupti_detach();
     profiler->attached = false;
 }
 
-static bool profiler_suits(const struct profiler *profiler, const struct session *session)
+static bool range_profiler_suits(const struct range_profiler *profiler,
+                                 const struct session *session)
 {
     return profiler->object && profiler->by_launch == session->by_launch &&
            profiler->tensors == session->tensors && profiler->room >= session->room;
@@ -160,16 +162,16 @@ static bool profiler_suits(const struct profiler *profiler, const struct session
 
 /* It leaves the process before it is enabled anew: only of the first time in an attachment is it known
  * that it then leaves device times alone. */
-static CUptiResult profiler_enable(struct profiler *profiler, CUcontext context,
-                                   const struct session *session)
+static CUptiResult range_profiler_enable(struct range_profiler *profiler, CUcontext context,
+                                         const struct session *session)
 {
     PARAMETERS(enable, CUpti_RangeProfiler_Enable);
     enable.ctx = context;
-    if (profiler_suits(profiler, session))
+    if (range_profiler_suits(profiler, session))
         return CUPTI_SUCCESS;
     if (profiler->object)
-        profiler_detach(profiler);
-    TRY_CUPTI(profiler_attach(profiler));
+        range_profiler_detach(profiler);
+    TRY_CUPTI(range_profiler_attach(profiler));
     TRY_CUPTI(cuptiRangeProfilerEnable(&enable));
     profiler->object = enable.pRangeProfilerObject;
     profiler->by_launch = session->by_launch;
@@ -178,22 +180,27 @@ static CUptiResult profiler_enable(struct profiler *profiler, CUcontext context,
     return CUPTI_SUCCESS;
 }
 
-void counters_stand_by(struct counters *counters, bool stand_by)
+void collector_stay(struct collector *collector, bool stays)
 {
-    counters->profiler.stand_by = stand_by;
-    counters->asked = 0;
-    if (!stand_by)
-        profiler_detach(&counters->profiler);
+    collector->profiler.stays = stays;
+    collector->asked = 0;
+    if (!stays)
+        range_profiler_detach(&collector->profiler);
 }
 
-bool counters_attached(const struct counters *counters)
+bool collector_stays(const struct collector *collector)
 {
-    return counters && counters->profiler.attached;
+    return collector->profiler.stays;
 }
 
-unsigned counters_asked(const struct counters *counters)
+bool collector_is_attached(const struct collector *collector)
 {
-    return counters->asked;
+    return collector && collector->profiler.attached;
+}
+
+unsigned collector_asked(const struct collector *collector)
+{
+    return collector->asked;
 }
 
 /* ---- the device ---- */
@@ -234,90 +241,90 @@ static CUptiResult read_chip(int device, char chip[32])
     return CUPTI_SUCCESS;
 }
 
-static CUptiResult read_availability(struct counters *counters)
+static CUptiResult read_availability(struct collector *collector)
 {
     PARAMETERS(get, CUpti_Profiler_GetCounterAvailability);
-    get.ctx = counters->context;
+    get.ctx = collector->context;
     TRY_CUPTI(cuptiProfilerGetCounterAvailability(&get));
-    counters->availability = malloc(get.counterAvailabilityImageSize);
-    if (!counters->availability)
+    collector->availability = malloc(get.counterAvailabilityImageSize);
+    if (!collector->availability)
         return CUPTI_ERROR_OUT_OF_MEMORY;
-    get.pCounterAvailabilityImage = counters->availability;
+    get.pCounterAvailabilityImage = collector->availability;
     return cuptiProfilerGetCounterAvailability(&get);
 }
 
 /* Sets *call to what failed. */
-static CUptiResult describe(struct counters *counters, int device, const char **call)
+static CUptiResult describe(struct collector *collector, int device, const char **call)
 {
     *call = "cuptiProfilerInitialize";
-    TRY_CUPTI(profiler_attach(&counters->profiler));
+    TRY_CUPTI(range_profiler_attach(&collector->profiler));
     *call = "cuptiProfilerDeviceSupported";
     TRY_CUPTI(check_support(device));
     *call = "cuptiDeviceGetChipName";
-    TRY_CUPTI(read_chip(device, counters->chip));
+    TRY_CUPTI(read_chip(device, collector->chip));
     *call = "cuptiProfilerGetCounterAvailability";
-    return read_availability(counters);
+    return read_availability(collector);
 }
 
-struct counters *counters_open(int device, CUcontext context, char refusal[COUNTERS_TEXT])
+struct collector *collector_open(int device, CUcontext context, struct outcome *refusal)
 {
     const char *call;
-    struct counters *counters = calloc(1, sizeof *counters);
-    if (!counters) {
-        snprintf(refusal, COUNTERS_TEXT, "refused: no memory");
+    struct collector *collector = calloc(1, sizeof *collector);
+    if (!collector) {
+        outcome_set(refusal, COUNTED_REFUSED, "no memory");
         return NULL;
     }
-    counters->context = context;
-    counters->profiler.stand_by = true;
-    CUptiResult code = describe(counters, device, &call);
+    collector->context = context;
+    collector->profiler.stays = true;
+    CUptiResult code = describe(collector, device, &call);
     if (code == CUPTI_SUCCESS) {
-        counters->family = metric_family_find(counters->chip);
-        if (counters->family)
-            return counters;
-        snprintf(refusal, COUNTERS_TEXT,
-                 "refused: no metric table for the chip %s; a newer roofsweep "
-                 "may have one",
-                 counters->chip);
+        collector->family = chip_family_find(collector->chip);
+        if (collector->family)
+            return collector;
+        outcome_set(refusal, COUNTED_REFUSED,
+                    "no metric table for the chip %s; a newer roofsweep "
+                    "may have one",
+                    collector->chip);
     } else {
         refuse(code, call, refusal);
     }
-    counters_close(counters);
+    collector_close(collector);
     return NULL;
 }
 
-void counters_close(struct counters *counters)
+void collector_close(struct collector *collector)
 {
-    if (!counters)
+    if (!collector)
         return;
-    profiler_detach(&counters->profiler);
+    range_profiler_detach(&collector->profiler);
     for (int i = 0; i < QUANTITY_TENSOR_SETS; ++i)
-        metric_set_destroy(counters->collections[i].set);
-    free(counters->availability);
-    free(counters);
+        metric_set_destroy(collector->collections[i].set);
+    free(collector->availability);
+    free(collector);
 }
 
-bool counters_have(const struct counters *counters, enum quantity quantity)
+bool collector_has(const struct collector *collector, enum quantity quantity)
 {
-    return metric_family_has(counters->family, quantity);
+    return chip_family_has(collector->family, quantity);
 }
 
-int counters_passes(const struct counters *counters)
+int collector_passes(const struct collector *collector)
 {
-    return counters->passes;
+    return collector->passes;
 }
 
-static CUptiResult collection_get(struct counters *counters, unsigned tensors,
+static CUptiResult collection_get(struct collector *collector, unsigned tensors,
                                   struct collection **collection)
 {
-    struct collection *c = *collection = &counters->collections[tensors];
+    struct collection *c = *collection = &collector->collections[tensors];
     if (c->set)
         return CUPTI_SUCCESS;
     for (int i = 0; i < QUANTITY_COUNT; ++i) {
         unsigned tensor = quantity_tensor((enum quantity)i);
         c->wanted[i] = !tensor || tensor & tensors;
     }
-    size_t count = metrics_list(counters->family, c->wanted, c->metrics);
-    return metric_set_create(counters->chip, counters->availability, c->metrics, count, &c->set);
+    size_t count = formulas_metrics(collector->family, c->wanted, c->metrics);
+    return metric_set_create(collector->chip, collector->availability, c->metrics, count, &c->set);
 }
 
 /* ---- one collection ---- */
@@ -341,15 +348,15 @@ static CUptiResult session_image(struct session *session, size_t room, const str
     return cuptiRangeProfilerCounterDataImageInitialize(&image);
 }
 
-static CUptiResult session_begin(struct session *session, struct counters *counters,
+static CUptiResult session_begin(struct session *session, struct collector *collector,
                                  const struct metric_set *set)
 {
-    TRY_CUPTI(profiler_enable(&counters->profiler, counters->context, session));
-    session->profiler = counters->profiler.object;
+    TRY_CUPTI(range_profiler_enable(&collector->profiler, collector->context, session));
+    session->profiler = collector->profiler.object;
     session->names = calloc(session->count, sizeof *session->names);
     if (!session->names)
         return CUPTI_ERROR_OUT_OF_MEMORY;
-    TRY_CUPTI(session_image(session, counters->profiler.room, set));
+    TRY_CUPTI(session_image(session, collector->profiler.room, set));
     PARAMETERS(config, CUpti_RangeProfiler_SetConfig);
     config.pRangeProfilerObject = session->profiler;
     config.pConfig = metric_set_config(set, &config.configSize);
@@ -357,21 +364,23 @@ static CUptiResult session_begin(struct session *session, struct counters *count
     config.counterDataImageSize = session->image_size;
     config.range = session->by_launch ? CUPTI_AutoRange : CUPTI_UserRange;
     config.replayMode = CUPTI_UserReplay;
-    config.maxRangesPerPass = counters->profiler.room;
+    config.maxRangesPerPass = collector->profiler.room;
     config.numNestingLevels = 1;
     config.minNestingLevel = 1;
     return cuptiRangeProfilerSetConfig(&config);
 }
 
-/* What went wrong may have left a pass open: the next collection begins afresh. */
-static void session_end(struct session *session, struct counters *counters, bool well)
+/* CUPTI may hold on to the last ones until it has been told of these, or has left. What went wrong may
+ * have left a pass open: the next collection begins afresh. On a lost device nothing is called. */
+static void session_end(const struct session *session, struct collector *collector, bool well,
+                        bool lost)
 {
-    struct profiler *profiler = &counters->profiler;
-    struct profiler last = *profiler;
+    struct range_profiler *profiler = &collector->profiler;
+    struct range_profiler last = *profiler;
     profiler->image = session->image;
     profiler->names = session->names;
-    if (!well || !profiler->stand_by)
-        profiler_detach(profiler);
+    if (!lost && (!well || !profiler->stays))
+        range_profiler_detach(profiler);
     free(last.names);
     free(last.image);
 }
@@ -411,7 +420,7 @@ static CUptiResult range_end(struct session *session)
     return session->by_launch ? CUPTI_SUCCESS : cuptiRangeProfilerPopRange(&pop);
 }
 
-static enum status range_run(struct session *session, const struct counters_work *work,
+static enum status range_run(struct session *session, const struct profiled_work *work,
                              size_t number, CUptiResult *code, struct error *error)
 {
     *code = range_begin(session, number);
@@ -424,8 +433,8 @@ static enum status range_run(struct session *session, const struct counters_work
 
 /* Each piece of work once. Beginning a pass leaves L2 full of what CUPTI wrote: so all is prepared
  * after it. */
-static enum status pass(struct counters *counters, struct session *session,
-                        const struct counters_work *works, size_t count, CUptiResult *code,
+static enum status pass(struct collector *collector, struct session *session,
+                        const struct profiled_work *works, size_t count, CUptiResult *code,
                         bool *complete, struct error *error)
 {
     enum status status = STATUS_OK;
@@ -437,7 +446,7 @@ static enum status pass(struct counters *counters, struct session *session,
         if (status == STATUS_OK)
             status = range_run(session, &works[i], i, code, error);
     }
-    ++counters->passes;
+    ++collector->passes;
     CUptiResult end = pass_end(session, complete);
     if (*code == CUPTI_SUCCESS)
         *code = end;
@@ -445,26 +454,26 @@ static enum status pass(struct counters *counters, struct session *session,
 }
 
 /* Until all passes are submitted. */
-static enum status repeat(struct counters *counters, struct session *session, size_t passes,
-                          const struct counters_work *works, size_t count, CUptiResult *code,
+static enum status repeat(struct collector *collector, struct session *session, size_t passes,
+                          const struct profiled_work *works, size_t count, CUptiResult *code,
                           bool *complete, struct error *error)
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; i < passes; ++i) {
-        status = pass(counters, session, works, count, code, complete, error);
+        status = pass(collector, session, works, count, code, complete, error);
         if (status || *code != CUPTI_SUCCESS || *complete)
             break;
     }
     return status;
 }
 
-static void evaluate(const struct counters *counters, const struct metric_set *set,
-                     const double metrics[METRICS_MAX], double values[QUANTITY_COUNT])
+static void evaluate(const struct collector *collector, const struct metric_set *set,
+                     const double metrics[FORMULAS_METRICS_MAX], double values[QUANTITY_COUNT])
 {
     size_t count;
     const char *const *names = metric_set_metrics(set, &count);
     for (int i = 0; i < QUANTITY_COUNT; ++i)
-        values[i] = metrics_evaluate(counters->family, (enum quantity)i, names, metrics, count);
+        values[i] = formulas_evaluate(collector->family, (enum quantity)i, names, metrics, count);
 }
 
 /* Which of the values the i-th range of the image is, of `ranges`. SIZE_MAX: none. */
@@ -488,36 +497,36 @@ static CUptiResult range_number(const struct session *session, size_t i, size_t 
 
 /* Kernels that prepared come first, and CUPTI does not say of all ranges that they were dropped for
  * lack of room. */
-static bool ranges_complete(const struct counters *counters, const struct session *session,
+static bool ranges_complete(const struct collector *collector, const struct session *session,
                             size_t ranges)
 {
     if (session->by_launch)
-        return ranges >= session->count && ranges < counters->profiler.room;
+        return ranges >= session->count && ranges < collector->profiler.room;
     return ranges == session->count;
 }
 
-static CUptiResult decode_values(const struct counters *counters, const struct session *session,
+static CUptiResult decode_values(const struct collector *collector, const struct session *session,
                                  struct metric_set *set, size_t ranges,
-                                 double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT])
+                                 double (*values)[QUANTITY_COUNT], struct outcome *outcome)
 {
     for (size_t i = ranges - session->count; i < ranges; ++i) {
-        double metrics[METRICS_MAX];
+        double metrics[FORMULAS_METRICS_MAX];
         size_t number;
         TRY_CUPTI(range_number(session, i, ranges, &number));
         if (number >= session->count) {
-            snprintf(problem, COUNTERS_TEXT, "incomplete: range %zu is unknown", i);
+            outcome_set(outcome, COUNTED_INCOMPLETE, "range %zu is unknown", i);
             return CUPTI_SUCCESS;
         }
         TRY_CUPTI(metric_set_evaluate(set, session->image, session->image_size, i, metrics));
-        evaluate(counters, set, metrics, values[number]);
+        evaluate(collector, set, metrics, values[number]);
     }
     return CUPTI_SUCCESS;
 }
 
-/* Says in `problem` what is missing, if anything. */
-static CUptiResult decode(const struct counters *counters, struct session *session,
+/* Says in `outcome` what is missing, if anything. */
+static CUptiResult decode(const struct collector *collector, struct session *session,
                           struct metric_set *set, double (*values)[QUANTITY_COUNT],
-                          char problem[COUNTERS_TEXT])
+                          struct outcome *outcome)
 {
     PARAMETERS(data, CUpti_RangeProfiler_DecodeData);
     data.pRangeProfilerObject = session->profiler;
@@ -526,37 +535,37 @@ static CUptiResult decode(const struct counters *counters, struct session *sessi
     info.pCounterDataImage = session->image;
     info.counterDataImageSize = session->image_size;
     TRY_CUPTI(cuptiRangeProfilerGetCounterDataInfo(&info));
-    if (data.numOfRangeDropped == 0 && ranges_complete(counters, session, info.numTotalRanges))
-        return decode_values(counters, session, set, info.numTotalRanges, values, problem);
-    snprintf(problem, COUNTERS_TEXT, "incomplete: %zu ranges dropped, %zu kept for %zu",
-             data.numOfRangeDropped, info.numTotalRanges, session->count);
+    if (data.numOfRangeDropped == 0 && ranges_complete(collector, session, info.numTotalRanges))
+        return decode_values(collector, session, set, info.numTotalRanges, values, outcome);
+    outcome_set(outcome, COUNTED_INCOMPLETE, "%zu ranges dropped, %zu kept for %zu",
+                data.numOfRangeDropped, info.numTotalRanges, session->count);
     return CUPTI_SUCCESS;
 }
 
-static enum status collect(struct counters *counters, struct session *session,
-                           struct metric_set *set, const struct counters_work *works, size_t count,
-                           double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+static enum status collect(struct collector *collector, struct session *session,
+                           struct metric_set *set, const struct profiled_work *works, size_t count,
+                           double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                            struct error *error)
 {
     bool complete = false;
     enum status status = STATUS_OK;
-    counters->passes = 0;
-    CUptiResult code = session_begin(session, counters, set);
+    collector->passes = 0;
+    CUptiResult code = session_begin(session, collector, set);
     if (code == CUPTI_SUCCESS)
-        status = repeat(counters, session, metric_set_passes(set), works, count, &code, &complete,
+        status = repeat(collector, session, metric_set_passes(set), works, count, &code, &complete,
                         error);
     if (code != CUPTI_SUCCESS) {
-        refuse(code, "range profiler", problem);
+        refuse(code, "range profiler", outcome);
     } else if (status == STATUS_OK && !complete) {
-        snprintf(problem, COUNTERS_TEXT, "incomplete: %zu passes were not enough",
-                 metric_set_passes(set));
+        outcome_set(outcome, COUNTED_INCOMPLETE, "%zu passes were not enough",
+                    metric_set_passes(set));
     } else if (status == STATUS_OK) {
-        code = decode(counters, session, set, values, problem);
+        code = decode(collector, session, set, values, outcome);
         if (code != CUPTI_SUCCESS)
-            refuse(code, "counter data", problem);
+            refuse(code, "counter data", outcome);
     }
-    if (status != STATUS_DEVICE)
-        session_end(session, counters, status == STATUS_OK && strcmp(problem, "counted") == 0);
+    session_end(session, collector, status == STATUS_OK && outcome->code == COUNTED_YES,
+                status == STATUS_DEVICE);
     return status;
 }
 
@@ -568,41 +577,42 @@ static void forget(double (*values)[QUANTITY_COUNT], size_t ranges)
 }
 
 /* A quantity that is wanted, and that the chip has, without a value. */
-static bool any_missing(const struct counters *counters, const struct collection *collection,
+static bool any_missing(const struct collector *collector, const struct collection *collection,
                         double (*values)[QUANTITY_COUNT], size_t ranges)
 {
     for (size_t i = 0; i < ranges; ++i)
         for (int j = 0; j < QUANTITY_COUNT; ++j)
-            if (collection->wanted[j] && counters_have(counters, (enum quantity)j) &&
+            if (collection->wanted[j] && collector_has(collector, (enum quantity)j) &&
                 isnan(values[i][j]))
                 return true;
     return false;
 }
 
-static enum status collect_ranges(struct counters *counters, const struct session *described,
-                                  const struct counters_work *works, size_t count,
-                                  double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+static enum status collect_ranges(struct collector *collector, const struct session *described,
+                                  const struct profiled_work *works, size_t count,
+                                  double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                                   struct error *error)
 {
     struct session session = *described;
     struct collection *collection;
-    const bool stood_by = profiler_suits(&counters->profiler, &session);
-    CUptiResult code = collection_get(counters, session.tensors, &collection);
+    const bool stayed = range_profiler_suits(&collector->profiler, &session);
+    CUptiResult code = collection_get(collector, session.tensors, &collection);
     if (code != CUPTI_SUCCESS) {
-        refuse(code, "metric set", problem);
+        refuse(code, "metric set", outcome);
         return STATUS_OK;
     }
     enum status status =
-        collect(counters, &session, collection->set, works, count, values, problem, error);
-    if (status == STATUS_OK && stood_by &&
-        any_missing(counters, collection, values, session.count)) { /* all are, where it failed */
-        profiler_detach(&counters->profiler);
+        collect(collector, &session, collection->set, works, count, values, outcome, error);
+    if (status == STATUS_OK && stayed &&
+        any_missing(collector, collection, values, session.count)) { /* all are, where it failed */
+        range_profiler_detach(&collector->profiler);
         forget(values, session.count);
         session = *described;
-        snprintf(problem, COUNTERS_TEXT, "counted");
-        status = collect(counters, &session, collection->set, works, count, values, problem, error);
-        if (status == STATUS_OK && strcmp(problem, "counted") == 0)
-            counters_stand_by(counters, false);
+        outcome_set(outcome, COUNTED_YES, NULL);
+        status =
+            collect(collector, &session, collection->set, works, count, values, outcome, error);
+        if (status == STATUS_OK && outcome->code == COUNTED_YES)
+            collector_stay(collector, false);
     }
     return status;
 }
@@ -616,50 +626,42 @@ static void forget_unasked(double (*values)[QUANTITY_COUNT], size_t ranges, unsi
                 values[i][j] = NAN;
 }
 
-static enum status collect_kind(struct counters *counters, struct session session,
-                                const struct counters_work *works, size_t count,
-                                double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
+static enum status collect_kind(struct collector *collector, struct session session,
+                                const struct profiled_work *works, size_t count,
+                                double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                                 struct error *error)
 {
     const unsigned tensors = session.tensors;
-    if (counters->profiler.stand_by)
-        session.tensors = counters->asked |= tensors;
+    if (collector->profiler.stays)
+        session.tensors = collector->asked |= tensors;
     forget(values, session.count);
-    snprintf(problem, COUNTERS_TEXT, "counted");
-    enum status status = collect_ranges(counters, &session, works, count, values, problem, error);
-    if (strcmp(problem, "counted") == 0)
+    outcome_set(outcome, COUNTED_YES, NULL);
+    enum status status = collect_ranges(collector, &session, works, count, values, outcome, error);
+    if (outcome->code == COUNTED_YES)
         forget_unasked(values, session.count, tensors);
     else
         forget(values, session.count);
     return status;
 }
 
-enum status counters_collect(struct counters *counters, unsigned tensors,
-                             const struct counters_work *work, double values[QUANTITY_COUNT],
-                             char problem[COUNTERS_TEXT], struct error *error)
-{
-    return counters_collect_each(counters, tensors, work, 1, (double(*)[QUANTITY_COUNT])values,
-                                 problem, error);
-}
-
-enum status counters_collect_each(struct counters *counters, unsigned tensors,
-                                  const struct counters_work *works, size_t count,
-                                  double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
-                                  struct error *error)
+enum status collector_collect(struct collector *collector, unsigned tensors,
+                              const struct profiled_work *works, size_t count,
+                              double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                              struct error *error)
 {
     const struct session session = {.tensors = tensors, .count = count, .room = count};
-    return collect_kind(counters, session, works, count, values, problem, error);
+    return collect_kind(collector, session, works, count, values, outcome, error);
 }
 
-enum status counters_collect_launches(struct counters *counters, unsigned tensors,
-                                      const struct counters_work *work, size_t launches,
-                                      double (*values)[QUANTITY_COUNT], char problem[COUNTERS_TEXT],
-                                      struct error *error)
+enum status collector_collect_launches(struct collector *collector, unsigned tensors,
+                                       const struct profiled_work *work, size_t launches,
+                                       double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                                       struct error *error)
 {
     const size_t preparing = 7; /* times what is counted: twice another pass, and itself */
     const struct session session = {.by_launch = true,
                                     .tensors = tensors,
                                     .count = launches,
                                     .room = RANGES_LEAST + (1 + preparing) * launches};
-    return collect_kind(counters, session, work, 1, values, problem, error);
+    return collect_kind(collector, session, work, 1, values, outcome, error);
 }

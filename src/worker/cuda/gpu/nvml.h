@@ -1,0 +1,37 @@
+/* NVML: the conditions that a GPU works under, and what CUDA does not tell of it. The library belongs
+ * to the driver and is met at run time only: where it cannot be used, values stay missing. */
+#ifndef ROOFSWEEP_NVML_H
+#define ROOFSWEEP_NVML_H
+
+#include <stdint.h>
+#include <cuda_runtime_api.h>
+
+#include "model/device.h"
+
+struct nvml; /* NULL wherever it cannot be used; all functions take that */
+
+struct nvml *nvml_open(const char *pci_id);
+void nvml_close(struct nvml *nvml);
+
+/* Driver version, clocks, power limit, ECC, MIG. */
+void nvml_describe(struct nvml *nvml, struct device *device);
+
+/* Where the conditions of a record or of a roof are kept. */
+struct conditions {
+    double *sm_clock, *memory_clock, *temperature;
+    int64_t *throttle_reasons, *throttled;
+};
+/* Clocks and temperature; and, if the event `last` was still to come when they had been read,
+ * throttle reasons: those of a device that has already finished say nothing about the work. What
+ * cannot be read stays as it was. */
+void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *seen);
+
+/* How many processes compute on the GPU, this one included; -1 where that is not known. */
+int nvml_processes(struct nvml *nvml);
+
+/* W, the mean of a load that began at `since` (s since 1970-01-01T00:00:00Z) and has ended just now;
+ * NaN if that is too short for the sensor, or if there is none. */
+double nvml_power(struct nvml *nvml, double since);
+double nvml_energy(struct nvml *nvml); /* J since the driver was loaded; NaN if not offered */
+
+#endif

@@ -1,0 +1,46 @@
+/* The timer: the events and clock readings that times are made of, and the buffer that flushes the
+ * last-level cache. One to each open GPU. */
+#ifndef ROOFSWEEP_TIMER_H
+#define ROOFSWEEP_TIMER_H
+
+#include <stddef.h>
+
+#include "worker/cuda/gpu/gpu.h"
+
+struct clock_stamp; /* kernels.h */
+
+/* To be read by everyone in the CUDA worker, written by timer.c alone. */
+struct timer {
+    const struct gpu *gpu;
+    cudaEvent_t *events; /* owned, as many as were reserved */
+    int event_count;
+    struct clock_stamp *stamps; /* owned: CLOCK_STAMPS of a span's begin, as many of its end; on the
+                                 * device */
+    void *flush;                /* owned: flush_bytes, allocated by the first flush */
+    size_t flush_bytes;
+};
+
+/* NULL without memory. `gpu` must outlive it. */
+struct timer *timer_open(const struct gpu *gpu);
+void timer_close(struct timer *timer); /* takes NULL */
+
+/* At least so many events, and what timer_stamp needs. */
+enum status timer_reserve(struct timer *timer, int events, struct error *error);
+
+/* Enqueues a reading of all multiprocessors' clocks where a span of work begins or ends. */
+enum timer_end { TIMER_BEGIN, TIMER_END };
+enum status timer_stamp(struct timer *timer, enum timer_end which, struct error *error);
+/* s-1, of the multiprocessors over the last span, which must be over. */
+enum status timer_clock(struct timer *timer, double *clock, struct error *error);
+
+/* s, from the first of two recorded events to the second, which must be over. */
+enum status timer_elapsed(const struct timer *timer, int first, int second, double *seconds,
+                          struct error *error);
+
+/* Allocates what timer_flush needs. */
+enum status timer_reserve_flush(struct timer *timer, struct error *error);
+/* Enqueues one kernel that reads flush_bytes. That drives everything else out of the last-level cache,
+ * and leaves nothing there that is still to be written to device memory. */
+enum status timer_flush(struct timer *timer, struct error *error);
+
+#endif

@@ -1,0 +1,42 @@
+/* One configuration, ready to run on the open GPU. The structs of workloads begin with struct work,
+ * and each workload has its own table of functions. */
+#ifndef ROOFSWEEP_WORK_H
+#define ROOFSWEEP_WORK_H
+
+#include "worker/device_ops.h"
+#include "worker/cuda/gpu/gpu.h"
+
+struct work;
+
+struct work_ops {
+    /* Enqueues what stands before every iteration and is not timed; NULL: nothing. */
+    enum status (*reset)(struct gpu *gpu, struct work *work, struct error *error);
+    /* Enqueues one iteration. */
+    enum status (*iterate)(struct gpu *gpu, struct work *work, struct error *error);
+    /* As device_ops.run, but only enqueued. */
+    enum status (*run)(struct gpu *gpu, struct work *work, int64_t samples, struct error *error);
+    /* Device address of the result in this role, and where an element of the canonical layout lies
+     * in it; `element` is NULL if the layouts are the same. */
+    const void *(*result)(const struct work *work, enum tensor tensor);
+    int64_t (*element)(const struct work *work, enum tensor tensor, int64_t offset);
+    void (*release)(struct work *work); /* frees the struct as well */
+};
+
+struct work {
+    const struct work_ops *ops;
+    enum precision precision;
+    /* timing.c: the energy counter when a record last got a value (NaN: not begun), and when that
+     * began */
+    double energy_given, energy_start_time; /* J, s */
+    /* timing.c: host time to enqueue all that belongs to one iteration, the shortest seen; 0: not
+     * yet known */
+    double enqueue_time; /* s */
+};
+
+/* How a workload is prepared, one function for each of its implementations. On failure *work stays
+ * NULL. */
+typedef enum status work_preparation(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                     struct work **work, struct record *record,
+                                     struct error *error);
+
+#endif

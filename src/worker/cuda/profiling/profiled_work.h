@@ -1,0 +1,16 @@
+/* One piece of work to trace or to count. Whoever owns it repeats it as often as it is told, so that
+ * CUPTI saves and restores no memory. Plain data. */
+#ifndef ROOFSWEEP_PROFILED_WORK_H
+#define ROOFSWEEP_PROFILED_WORK_H
+
+#include "base/status.h"
+
+/* Both functions leave the device idle. What lies in the caches when `run` begins is what `prepare`
+ * leaves there. */
+struct profiled_work {
+    enum status (*prepare)(void *argument, struct error *error); /* not counted, not traced */
+    enum status (*run)(void *argument, struct error *error);
+    void *argument;
+};
+
+#endif

@@ -1,0 +1,65 @@
+/* The tracer: which kernels a piece of work launches, and how long each takes, by CUPTI's activity
+ * records. Only profiler.c calls it.
+ *
+ * One tracer at a time may be running in a process: CUPTI's buffer callbacks have no user argument. */
+#ifndef ROOFSWEEP_TRACER_H
+#define ROOFSWEEP_TRACER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "model/outcome.h"
+#include "worker/cuda/profiling/profiled_work.h"
+
+enum { TRACED_NAME = 1024 };
+
+/* One distinct kernel of a trace: same name, grid, block and resources. */
+struct traced_kernel {
+    char name[TRACED_NAME]; /* demangled, cut at the end if longer */
+    int64_t count;          /* launches */
+    double time;            /* s, all launches together */
+    int64_t grid_x, grid_y, grid_z, block_x, block_y, block_z;
+    int64_t registers;                     /* per thread */
+    int64_t static_shared, dynamic_shared; /* byte, per block */
+};
+
+struct traced_launch {
+    uint32_t correlation; /* CUPTI's number of the API call, which rises with every call */
+    size_t kernel;        /* of the trace's kernels */
+};
+
+/* Plain data. */
+struct trace {
+    const struct traced_kernel *kernels;
+    size_t kernel_count;
+    const struct traced_launch *launches; /* in the order of their launch */
+    size_t launch_count;
+    double busy_time; /* s, all launches together */
+};
+
+/* What became of a trace. */
+enum traced {
+    TRACED_WELL,
+    TRACED_BADLY,  /* this one is not complete */
+    TRACED_REFUSED /* CUPTI cannot be attached */
+};
+
+struct tracer;
+
+struct tracer *tracer_open(void);         /* NULL without memory */
+void tracer_close(struct tracer *tracer); /* takes NULL */
+
+/* Traces one run of the work. `stays`: CUPTI stays attached afterwards. The outcome (enum traced) says
+ * why a trace is not complete; the status is that of the work. If `prepare` fails nothing has been
+ * attached. */
+enum status tracer_run(struct tracer *tracer, const struct profiled_work *work, bool stays,
+                       struct outcome *outcome, struct error *error);
+
+/* The last one; without any launch where it failed. It lives until the next. */
+struct trace tracer_last(const struct tracer *tracer);
+/* There is no last one any more. */
+void tracer_forget(struct tracer *tracer);
+
+#endif

@@ -1,0 +1,86 @@
+/* A family of roofs: the methods to do some kinds of roof, and what all families share.
+ *
+ * A kind of roof (roof_kind.h) belongs to one family; the table in roofs.c says to which. The family
+ * knows the methods to do it: rows of a table of kernels, times launch shapes or sizes. roofs.c tries
+ * all methods, keeps the fastest, has it proven, and measures it as often as asked. */
+#ifndef ROOFSWEEP_ROOF_FAMILY_H
+#define ROOFSWEEP_ROOF_FAMILY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cuda_runtime_api.h>
+
+#include "model/roof.h"
+#include "worker/cuda/gpu/gpu.h"
+
+/* A method to do a roof, ready to run. Plain data. */
+struct method {
+    const void *row; /* of the family's table */
+    int choice;      /* the family's, within the row */
+    size_t bytes;    /* of each array */
+    int blocks, threads;
+    int64_t iterations; /* of one run */
+    bool elastic;       /* they may be set to whatever takes a few milliseconds */
+    double work;        /* of one iteration: bytes, FLOPs, or how many things take the time */
+    char text[160];     /* for people */
+};
+
+struct roofs;
+
+struct roof_family {
+    /* How many methods there are; 0: this device has no such roof. Asked for the family's kinds only,
+     * like `prepare`. */
+    int (*count)(const struct roofs *roofs, int kind);
+    /* Describes the method of this number, with a first guess of elastic iterations, and sees to all
+     * that it needs. */
+    enum status (*prepare)(struct roofs *roofs, int kind, int number, struct method *method,
+                           struct error *error);
+    /* Enqueues one run. NULL with `time`. */
+    enum status (*run)(struct roofs *roofs, const struct method *method, struct error *error);
+    /* Times one sample by itself. NULL: one run, between two events. */
+    enum status (*time)(struct roofs *roofs, const struct method *method, double *seconds,
+                        struct error *error);
+    /* Frees what is the family's; may be called again. NULL: there is nothing. */
+    void (*close)(struct roofs *roofs);
+    bool counted; /* counters see its work, and so can prove it; they do not see copy engines */
+};
+/* Device memory that grows with what needs it; full of random numbers. */
+struct roofs_buffer {
+    void *data;
+    size_t bytes;
+};
+
+/* The method that won. */
+struct winner {
+    const struct roof_family *family; /* NULL: this device has no such roof */
+    struct method method;
+    enum status refusal; /* not STATUS_OK: there is none */
+    struct error reason;
+    double flops_ratio, bytes_ratio[LEVEL_COUNT]; /* as of struct roof */
+};
+
+/* What the families share. It owns all in it but the GPU; what a family needs is NULL until it does. */
+struct roofs {
+    struct gpu *gpu;
+    struct winner winners[ROOF_KINDS];
+    /* Row and choice of the method that was tried last: its code is loaded. */
+    const void *warm_row;
+    int warm_choice;
+    struct roofs_buffer operands; /* never written to */
+    struct roofs_buffer results;
+    void *arrays[3]; /* roofs_memory.c: array_bytes each */
+    size_t array_bytes;
+    struct library *library;   /* roofs_library.c */
+    struct transfer *transfer; /* roofs_transfer.c */
+    cudaGraphExec_t graph;     /* roofs_launch.c */
+};
+
+enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size_t bytes,
+                          struct error *error);
+
+/* The methods of a kind are all combinations of rows of several tables: takes the number of a row of
+ * the next one, which has `count`, out of *number. */
+int number_split(int *number, int count);
+
+#endif

@@ -1,0 +1,335 @@
+#include "worker/cuda/row_profile.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/known_kernels.h"
+#include "worker/cuda/gpu/nvml.h"
+#include "worker/cuda/gpu/timer.h"
+
+/* ---- what the profiler runs by itself ---- */
+
+_Static_assert((int)KNOWN_KERNELS == (int)PROFILER_TIMES, "all known kernels judge");
+
+static enum status judge_measure(void *argument, double times[PROFILER_TIMES], struct error *error)
+{
+    return known_kernels_time(argument, times, error);
+}
+
+/* While there is memory for it. */
+static enum status trial_reserve(void *argument, struct error *error)
+{
+    const struct gpu *gpu = argument;
+    return timer_flush(gpu->timer, error);
+}
+
+static enum status trial_run(void *argument, struct error *error)
+{
+    const struct gpu *gpu = argument;
+    TRY(CUDA(kernel_empty(gpu->stream)));
+    return CUDA(cudaStreamSynchronize(gpu->stream));
+}
+
+struct profiler *row_profiler_open(struct gpu *gpu)
+{
+    const struct profiler_judge judge = {judge_measure, gpu};
+    const struct profiler_trial trial = {trial_reserve, trial_run, gpu};
+    return profiler_open(&judge, &trial);
+}
+
+/* ---- whether there are counters ---- */
+
+/* libcuda.so is met at run time only: a worker without driver must still be able to say so. */
+static CUcontext context_current(void)
+{
+    typedef CUresult (*get_function)(CUcontext * context);
+    enum { INTRODUCED = 4000 }; /* CUDA 4.0 */
+    void *entry = NULL;
+    enum cudaDriverEntryPointQueryResult found;
+    CUcontext context = NULL;
+    if (cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &entry, INTRODUCED, cudaEnableDefault,
+                                         &found) != cudaSuccess ||
+        !entry)
+        return NULL;
+    get_function get;
+    memcpy(&get, &entry, sizeof get);
+    return get(&context) == CUDA_SUCCESS ? context : NULL;
+}
+
+enum status row_profiler_try(struct profiler *profiler, struct gpu *gpu, struct outcome *outcome,
+                             struct error *error)
+{
+    bool tried = profiler_counters(profiler)->code != OUTCOME_MISSING;
+    if (!tried && nvml_processes(gpu->nvml) > 1) {
+        outcome_set(outcome, COUNTED_REFUSED,
+                    "another process computes on this GPU and would be counted; end it (nvidia-smi "
+                    "names it), or ask for a GPU of your own");
+        return STATUS_OK;
+    }
+    return profiler_try(profiler, gpu->index, context_current(), outcome, error);
+}
+
+/* ---- what is traced and counted: one iteration of the work ---- */
+
+struct iteration {
+    struct gpu *gpu;
+    struct work *work;
+    bool cold;
+};
+
+static enum status iteration_reset(const struct iteration *i, struct error *error)
+{
+    return i->work->ops->reset ? i->work->ops->reset(i->gpu, i->work, error) : STATUS_OK;
+}
+
+/* The cache is as when it is timed: flushed, or with what an iteration leaves there. */
+static enum status iteration_prepare(void *argument, struct error *error)
+{
+    const struct iteration *i = argument;
+    TRY(iteration_reset(i, error));
+    TRY(timer_flush(i->gpu->timer, error));
+    if (!i->cold) {
+        TRY(i->work->ops->iterate(i->gpu, i->work, error));
+        TRY(iteration_reset(i, error));
+    }
+    return CUDA(cudaStreamSynchronize(i->gpu->stream));
+}
+
+static enum status iteration_run(void *argument, struct error *error)
+{
+    const struct iteration *i = argument;
+    TRY(i->work->ops->iterate(i->gpu, i->work, error));
+    return CUDA(cudaStreamSynchronize(i->gpu->stream));
+}
+
+static enum status iteration_prepare_trace(void *argument, struct error *error)
+{
+    const struct iteration *i = argument;
+    TRY(iteration_reset(i, error));
+    return CUDA(cudaStreamSynchronize(i->gpu->stream));
+}
+
+static struct profiled_work iteration_counted(struct iteration *iteration)
+{
+    return (struct profiled_work){iteration_prepare, iteration_run, iteration};
+}
+
+/* ---- trace ---- */
+
+static struct kernel kernel_of(const struct traced_kernel *traced)
+{
+    struct kernel kernel;
+    fields_clear(kernel_fields, &kernel);
+    kernel.count = traced->count;
+    kernel.time = traced->time;
+    kernel.grid_x = traced->grid_x;
+    kernel.grid_y = traced->grid_y;
+    kernel.grid_z = traced->grid_z;
+    kernel.block_x = traced->block_x;
+    kernel.block_y = traced->block_y;
+    kernel.block_z = traced->block_z;
+    kernel.registers = traced->registers;
+    kernel.static_shared = traced->static_shared;
+    kernel.dynamic_shared = traced->dynamic_shared;
+    snprintf(kernel.name, sizeof kernel.name, "%s", traced->name);
+    return kernel;
+}
+
+static enum status record_trace(const struct trace *trace, struct record *record,
+                                struct error *error)
+{
+    struct kernel *kernels = malloc(trace->kernel_count * sizeof *kernels);
+    if (!kernels)
+        return error_set(error, STATUS_FAILED, "no memory for %zu kernels", trace->kernel_count);
+    for (size_t i = 0; i < trace->kernel_count; ++i)
+        kernels[i] = kernel_of(&trace->kernels[i]);
+    enum status status = record_set_kernels(record, kernels, trace->kernel_count, error);
+    free(kernels);
+    if (status)
+        return status;
+    record->launches = (int64_t)trace->launch_count;
+    record->busy_time = trace->busy_time;
+    return STATUS_OK;
+}
+
+enum status row_trace(struct profiler *profiler, struct gpu *gpu, struct work *work,
+                      struct record *record, struct error *error)
+{
+    struct iteration iteration = {.gpu = gpu, .work = work};
+    const struct profiled_work traced = {iteration_prepare_trace, iteration_run, &iteration};
+    struct outcome outcome;
+    TRY(profiler_trace(profiler, &traced, &outcome, error));
+    const struct trace trace = profiler_last_trace(profiler);
+    if (outcome.code == TRACED_WELL)
+        return record_trace(&trace, record, error);
+    if (outcome.code != OUTCOME_MISSING)
+        fprintf(stderr, "no kernel trace: CUPTI: %s%s\n", outcome.reason,
+                outcome.code == TRACED_REFUSED ? "; there will be none from this worker" : "");
+    return STATUS_OK;
+}
+
+/* ---- counts ---- */
+
+static void add(double *sum, double value)
+{
+    if (!isnan(value))
+        *sum = isnan(*sum) ? value : *sum + value;
+}
+
+static double value_of(const double values[QUANTITY_COUNT], enum quantity quantity)
+{
+    return quantity < QUANTITY_COUNT ? values[quantity] : NAN;
+}
+
+/* All FLOPs together; but none if those that the record is about cannot be counted here. */
+static double flops_sum(const double values[QUANTITY_COUNT], enum precision precision,
+                        const struct record *record)
+{
+    enum quantity own = quantity_of(precision, record->unit == UNIT_TENSOR);
+    double sum = NAN;
+    for (int i = 0; i < QUANTITY_TENSOR_INT8; ++i)
+        add(&sum, values[i]);
+    return isnan(value_of(values, own)) ? NAN : sum;
+}
+
+static void record_flops(const double values[QUANTITY_COUNT], enum precision precision,
+                         struct record *record)
+{
+    for (int i = 0; i < PRECISION_COUNT; ++i) {
+        enum precision one = (enum precision)i;
+        record->flops_vector[i] =
+            one == PRECISION_BF16 ? NAN : value_of(values, quantity_of(one, false));
+        record->flops_tensor[i] = value_of(values, quantity_of(one, true));
+    }
+    record->flops_counted = flops_sum(values, precision, record);
+}
+
+static void record_bytes(const double values[QUANTITY_COUNT], struct record *record)
+{
+    for (int level = 0; level < LEVEL_COUNT; ++level) {
+        enum quantity read, write;
+        bool counted = quantity_of_level((enum memory_level)level, &read, &write);
+        record->bytes_read[level] = counted ? values[read] : NAN;
+        record->bytes_written[level] = counted ? values[write] : NAN;
+    }
+    quantity_bytes(values, record->bytes_counted);
+}
+
+/* ---- each kernel by itself ---- */
+
+/* A launch without a value leaves its kernel without one. */
+static void launch_add(const double values[QUANTITY_COUNT], enum precision precision,
+                       const struct record *record, struct kernel *kernel)
+{
+    double bytes[LEVEL_COUNT];
+    quantity_bytes(values, bytes);
+    kernel->flops_counted += flops_sum(values, precision, record);
+    for (int level = 0; level < LEVEL_COUNT; ++level)
+        kernel->bytes_counted[level] += bytes[level];
+}
+
+static void kernels_forget(struct record *record)
+{
+    for (size_t i = 0; i < record->kernel_count; ++i) {
+        record->kernels[i].flops_counted = NAN;
+        for (int level = 0; level < LEVEL_COUNT; ++level)
+            record->kernels[i].bytes_counted[level] = NAN;
+    }
+}
+
+/* FLOPs are the same in every repetition: what the kernels do is what the whole does. */
+static bool kernels_agree(const struct record *record)
+{
+    const double tolerance = 1e-3;
+    double sum = 0.0;
+    for (size_t i = 0; i < record->kernel_count; ++i)
+        sum += record->kernels[i].flops_counted;
+    return isnan(record->flops_counted) ||
+           fabs(sum - record->flops_counted) <= tolerance * record->flops_counted;
+}
+
+static void kernels_sum(const struct trace *trace, double (*values)[QUANTITY_COUNT],
+                        enum precision precision, struct record *record)
+{
+    for (size_t i = 0; i < record->kernel_count; ++i) {
+        record->kernels[i].flops_counted = 0.0;
+        for (int level = 0; level < LEVEL_COUNT; ++level)
+            record->kernels[i].bytes_counted[level] = 0.0;
+    }
+    for (size_t i = 0; i < trace->launch_count; ++i)
+        launch_add(values[i], precision, record, &record->kernels[trace->launches[i].kernel]);
+}
+
+/* The i-th value is of the i-th launch of the trace: both are of the same iteration of the same plan.
+ */
+static enum status launches_count(struct profiler *profiler, struct iteration *iteration,
+                                  unsigned tensors, double (*values)[QUANTITY_COUNT],
+                                  struct record *record, struct error *error)
+{
+    struct outcome outcome = {.code = OUTCOME_MISSING};
+    char problem[OUTCOME_TEXT] = "no trace";
+    const struct trace trace = profiler_last_trace(profiler);
+    const struct profiled_work counted = iteration_counted(iteration);
+    if (trace.launch_count > 0) {
+        TRY(profiler_count_launches(profiler, tensors, &counted, values, &outcome, error));
+        outcome_format(&outcome, counted_word, problem);
+    }
+    if (outcome.code == COUNTED_YES) {
+        kernels_sum(&trace, values, iteration->work->precision, record);
+        if (kernels_agree(record))
+            return STATUS_OK;
+        snprintf(problem, sizeof problem, "their FLOPs are not those of the whole");
+    }
+    kernels_forget(record);
+    outcome_set(&record->counters, COUNTED_NOT_BY_KERNEL, "%.*s", (int)strcspn(problem, ";"),
+                problem);
+    return STATUS_OK;
+}
+
+static enum status count_kernels(struct profiler *profiler, struct iteration *iteration,
+                                 unsigned tensors, struct record *record, struct error *error)
+{
+    size_t launches = profiler_last_trace(profiler).launch_count;
+    double(*values)[QUANTITY_COUNT] = malloc((launches ? launches : 1) * sizeof *values);
+    if (!values)
+        return error_set(error, STATUS_FAILED, "no memory for the counts of %zu kernels", launches);
+    enum status status = launches_count(profiler, iteration, tensors, values, record, error);
+    free(values);
+    return status;
+}
+
+static enum status count_iteration(struct profiler *profiler, struct iteration *iteration,
+                                   bool kernels, struct record *record, struct error *error)
+{
+    const struct profiled_work counted = iteration_counted(iteration);
+    const enum precision precision = iteration->work->precision;
+    struct outcome outcome;
+    double values[1][QUANTITY_COUNT];
+    unsigned tensors =
+        record->unit == UNIT_TENSOR ? quantity_tensor(quantity_of(precision, true)) : 0;
+    TRY(profiler_count(profiler, tensors, &counted, 1, values, &outcome, error));
+    outcome_set_brief(&record->counters, &outcome);
+    record_flops(values[0], precision, record);
+    record_bytes(values[0], record);
+    return kernels && outcome.code == COUNTED_YES
+               ? count_kernels(profiler, iteration, tensors, record, error)
+               : STATUS_OK;
+}
+
+enum status row_count(struct profiler *profiler, struct gpu *gpu, struct work *work, bool cold,
+                      bool kernels, struct record *record, struct error *error)
+{
+    struct iteration iteration = {gpu, work, cold};
+    struct outcome outcome;
+    TRY(row_profiler_try(profiler, gpu, &outcome, error));
+    if (outcome.code != COUNTED_YES) {
+        outcome_set_brief(&record->counters, &outcome);
+        return STATUS_OK;
+    }
+    TRY(count_iteration(profiler, &iteration, kernels, record, error));
+    return profiler_review(profiler, error);
+}

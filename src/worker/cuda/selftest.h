@@ -1,0 +1,14 @@
+/* The self-test: work whose FLOPs and bytes are known, counted and compared. */
+#ifndef ROOFSWEEP_SELFTEST_H
+#define ROOFSWEEP_SELFTEST_H
+
+#include <stdio.h>
+
+#include "worker/cuda/gpu/gpu.h"
+#include "worker/cuda/profiling/profiler.h"
+
+/* As device_ops.self_test. */
+enum status selftest_run(struct profiler *profiler, struct gpu *gpu, FILE *stream,
+                         struct error *error);
+
+#endif

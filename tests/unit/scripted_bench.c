@@ -1,0 +1,84 @@
+#include "scripted_machine.h"
+
+#include "scripted_bench.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "worker/cuda/gpu/timer.h"
+#include "worker/cuda/row_profile.h"
+
+struct bench bench;
+
+void bench_open(void)
+{
+    const int bus_bits = 6016;
+    bench.gpu = (struct gpu){
+        .index = script.own,
+        .stream = script_stream(),
+        .capability = CAPABILITY,
+        .multiprocessors = MULTIPROCESSORS,
+        .l2_bytes = L2_BYTES,
+        .theory = chip_theory(chip_find(CAPABILITY), MULTIPROCESSORS, 1.98e9, 3.2e9, bus_bits),
+        .timer = timer_open(&bench.gpu),
+    };
+    bench.profiler = row_profiler_open(&bench.gpu);
+    bench.counters[0] = '\0';
+    assert_non_null(bench.gpu.timer);
+    assert_non_null(bench.profiler);
+    cudaSetDevice(script.own);
+}
+
+void bench_release_roofs(void)
+{
+    roofs_close(bench.roofs);
+    bench.roofs = NULL;
+}
+
+void bench_close(void)
+{
+    bench_release_roofs();
+    profiler_close(bench.profiler);
+    timer_close(bench.gpu.timer);
+    bench = (struct bench){0};
+    script_assert_clean();
+}
+
+int bench_set_up(void **state)
+{
+    (void)state;
+    script_reset();
+    bench_open();
+    return 0;
+}
+
+int bench_tear_down(void **state)
+{
+    (void)state;
+    bench_close();
+    return 0;
+}
+
+enum status bench_tune(const struct roof_request *request, bool prove, bool found[ROOF_KINDS],
+                       struct error *error)
+{
+    struct outcome counters = {.code = OUTCOME_MISSING};
+    bench_release_roofs();
+    enum status status =
+        prove ? row_profiler_try(bench.profiler, &bench.gpu, &counters, error) : STATUS_OK;
+    outcome_format(&counters, counted_word, bench.counters);
+    if (status == STATUS_OK)
+        status =
+            roofs_tune(&bench.roofs, &bench.gpu,
+                       counters.code == COUNTED_YES ? bench.profiler : NULL, request, found, error);
+    if (status != STATUS_DEVICE)
+        profiler_leave(bench.profiler);
+    return status;
+}
+
+void assert_near(double value, double expected)
+{
+    const double tolerance = 0.01;
+    if (!(fabs(value / expected - 1.0) <= tolerance))
+        fail_msg("%g instead of %g", value, expected);
+}

@@ -1,0 +1,284 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "scripted_cupti.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <cupti_target.h>
+
+#include "worker/cuda/profiling/metric_set.h"
+
+struct cupti_script cupti;
+
+struct metric_set {
+    const char *const *metrics;
+    size_t count;
+};
+static struct metric_set the_set, configured_set;
+
+int cupti_set_up(void **state)
+{
+    (void)state;
+    cupti = (struct cupti_script){.chip = "GH100", .passes = CUPTI_PASSES, .ranges = 1};
+    cupti.support.isSupported = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
+    return 0;
+}
+
+/* ---- activity records ---- */
+
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
+                                           CUpti_BuffersCallbackCompleteFunc completed)
+{
+    cupti.requested = requested;
+    cupti.completed = completed;
+    return cupti.register_callbacks;
+}
+
+CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
+{
+    assert_int_equal(kind, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    ++cupti.activity_enabled;
+    bool refused = cupti.in_the_way && cupti.present;
+    cupti.present = true;
+    cupti.tracing = true;
+    return refused ? CUPTI_ERROR_NOT_COMPATIBLE : cupti.activity_enable;
+}
+
+CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
+{
+    assert_int_equal(kind, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    ++cupti.activity_disabled;
+    cupti.tracing = false;
+    return CUPTI_SUCCESS;
+}
+
+/* Hands over all records in one buffer, and one more buffer that is empty. */
+CUptiResult cuptiActivityFlushAll(uint32_t flag)
+{
+    assert_int_equal(flag, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    for (int i = 0; i < 2; ++i) {
+        uint8_t *buffer;
+        size_t size, records;
+        cupti.requested(&buffer, &size, &records);
+        assert_non_null(buffer);
+        cupti.handed = i == 0 ? 0 : cupti.record_count;
+        cupti.completed(NULL, 0, buffer, size, i == 0 ? size : 0);
+    }
+    return cupti.flush;
+}
+
+CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Activity **record)
+{
+    assert_non_null(buffer);
+    if (valid == 0 || cupti.handed == cupti.record_count)
+        return CUPTI_ERROR_MAX_LIMIT_REACHED;
+    *record = (CUpti_Activity *)&cupti.records[cupti.handed++];
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *dropped)
+{
+    (void)context, (void)stream;
+    *dropped = cupti.records_dropped;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetErrorMessage(CUptiResult result, const char **text)
+{
+    *text = result == CUPTI_ERROR_NOT_COMPATIBLE ? "in the way" : "some failure";
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
+{
+    (void)result;
+    *text = "CUPTI_ERROR";
+    return CUPTI_SUCCESS;
+}
+
+/* ---- range profiler ---- */
+
+CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params *parameters)
+{
+    (void)parameters;
+    ++cupti.attached;
+    cupti.present = true;
+    return cupti.initialize;
+}
+
+CUptiResult cuptiFinalize(void)
+{
+    ++cupti.finalized;
+    cupti.present = false;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported_Params *parameters)
+{
+    size_t size = parameters->structSize;
+    *parameters = cupti.support;
+    parameters->structSize = size;
+    return cupti.supported;
+}
+
+CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params *parameters)
+{
+    parameters->pChipName = cupti.chip;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult
+cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params *parameters)
+{
+    parameters->counterAvailabilityImageSize = 1;
+    return cupti.availability;
+}
+
+CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *parameters)
+{
+    parameters->pRangeProfilerObject = (CUpti_RangeProfiler_Object *)&cupti;
+    cupti.enabled += cupti.enable == CUPTI_SUCCESS;
+    return cupti.enable;
+}
+
+CUptiResult
+cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Params *parameters)
+{
+    parameters->counterDataSize = 16;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params *parameters)
+{
+    cupti.passing = false;
+    parameters->isAllPassSubmitted = cupti.runs >= cupti.passes;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params *parameters)
+{
+    parameters->numOfRangeDropped = cupti.dropped;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult
+cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Params *parameters)
+{
+    parameters->numTotalRanges = cupti.ranges;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *parameters)
+{
+    (void)parameters;
+    cupti.passing = true;
+    return cupti.start;
+}
+
+CUptiResult cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Params *parameters)
+{
+    (void)parameters;
+    cupti.within = false;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params *parameters)
+{
+    assert_ptr_equal(parameters->pRangeProfilerObject, &cupti);
+    ++cupti.disabled;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *parameters)
+{
+    assert_int_equal(parameters->replayMode, CUPTI_UserReplay);
+    cupti.range = parameters->range;
+    cupti.room = parameters->maxRangesPerPass;
+    if (cupti.config_once && cupti.configured == cupti.enabled)
+        return CUPTI_ERROR_INVALID_OPERATION;
+    if (cupti.configured != cupti.enabled)
+        configured_set = the_set;
+    cupti.configured = cupti.enabled;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params *parameters)
+{
+    char *name = cupti.names[(size_t)cupti.pushed++ % cupti.ranges];
+    snprintf(name, sizeof cupti.names[0], "%s", parameters->pRangeName);
+    cupti.within = true;
+    return CUPTI_SUCCESS;
+}
+
+/* The last one comes first. */
+CUptiResult cuptiRangeProfilerCounterDataGetRangeInfo(
+    CUpti_RangeProfiler_CounterData_GetRangeInfo_Params *parameters)
+{
+    size_t pushed = cupti.ranges - 1 - parameters->rangeIndex;
+    parameters->rangeName = cupti.nameless ? "" : cupti.names[pushed];
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
+    CUpti_RangeProfiler_CounterDataImage_Initialize_Params *parameters)
+{
+    (void)parameters;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult metric_set_create(const char *chip, const uint8_t *availability,
+                              const char *const *metrics, size_t count, struct metric_set **set)
+{
+    (void)chip, (void)availability;
+    the_set = (struct metric_set){metrics, count};
+    *set = &the_set;
+    return CUPTI_SUCCESS;
+}
+
+void metric_set_destroy(struct metric_set *set)
+{
+    (void)set;
+}
+
+const char *const *metric_set_metrics(const struct metric_set *set, size_t *count)
+{
+    *count = set->count;
+    return set->metrics;
+}
+
+const uint8_t *metric_set_config(const struct metric_set *set, size_t *size)
+{
+    (void)set;
+    *size = 0;
+    return NULL;
+}
+
+size_t metric_set_passes(const struct metric_set *set)
+{
+    (void)set;
+    return CUPTI_PASSES;
+}
+
+static bool metric_is_counted(const char *metric)
+{
+    bool configured = false;
+    for (size_t i = 0; i < configured_set.count; ++i)
+        configured |= strcmp(configured_set.metrics[i], metric) == 0;
+    return configured && !(cupti.lacking && strstr(metric, cupti.lacking));
+}
+
+CUptiResult metric_set_evaluate(struct metric_set *set, const uint8_t *image, size_t size,
+                                size_t range, double *values)
+{
+    (void)image, (void)size;
+    ++cupti.evaluated;
+    double factor = cupti.evaluated > cupti.same && cupti.same > 0 ? 2 * CUPTI_EACH : CUPTI_EACH;
+    for (size_t i = 0; i < set->count; ++i)
+        values[i] = metric_is_counted(set->metrics[i]) ? factor * (double)(range + 1) : NAN;
+    return CUPTI_SUCCESS;
+}

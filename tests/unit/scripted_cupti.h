@@ -1,0 +1,55 @@
+/* CUPTI as a script: these functions stand in for it, and for the host's part of it (metric_set.h), so
+ * that every refusal, and every kind of incomplete counting and tracing, is met without a GPU. */
+#ifndef ROOFSWEEP_SCRIPTED_CUPTI_H
+#define ROOFSWEEP_SCRIPTED_CUPTI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <cupti.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+
+#if CUPTI_API_VERSION >= 130000
+typedef CUpti_ActivityKernel10 scripted_kernel;
+#else
+typedef CUpti_ActivityKernel9 scripted_kernel;
+#endif
+
+/* A set takes three passes, and finds 7 for every metric, 7 more in each further range. */
+enum { CUPTI_PASSES = 3, CUPTI_EACH = 7, CUPTI_RECORDS = 8 };
+
+extern struct cupti_script {
+    const char *chip;
+    CUptiResult initialize, supported, availability, enable, start;
+    CUpti_Profiler_DeviceSupported_Params support;
+    size_t dropped, ranges;
+    CUpti_ProfilerRange range; /* as configured */
+    size_t room;
+    int pushed;
+    int passes;          /* after which the profiler has enough; the test counts `runs` */
+    const char *lacking; /* metrics with this in their names have no value */
+    int evaluated, same; /* ranges so far; after so many, all counts are doubled. 0: never */
+    int attached, finalized, runs, enabled, disabled;
+    char names[8][8];     /* of the ranges pushed last */
+    bool nameless;        /* the image knows no names */
+    bool config_once;     /* after each enabling only: later it is refused */
+    int configured;       /* the enabling that was configured last; later it is without effect */
+    bool passing, within; /* a pass has begun, and a range of it */
+
+    /* Activity records. */
+    CUptiResult register_callbacks, activity_enable, flush;
+    scripted_kernel records[CUPTI_RECORDS]; /* as they are handed over */
+    size_t record_count, records_dropped, handed;
+    bool in_the_way; /* tracing is refused where CUPTI is in the process already */
+    int activity_enabled, activity_disabled;
+    bool tracing;
+    CUpti_BuffersCallbackRequestFunc requested;
+    CUpti_BuffersCallbackCompleteFunc completed;
+
+    bool present; /* CUPTI is in the process */
+} cupti;
+
+/* For cmocka: a GH100 whose counters can be read; nothing has happened, and nothing will be traced. */
+int cupti_set_up(void **state);
+
+#endif

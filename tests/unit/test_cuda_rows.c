@@ -1,0 +1,230 @@
+/* The CUDA worker's rows: how they are timed and counted, on a scripted H200 (scripted_cuda.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "scripted_bench.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/memory.h"
+#include "worker/cuda/gpu/timing.h"
+#include "worker/cuda/row_profile.h"
+#include "worker/cuda/workloads/matmul.h"
+
+static bool is_attached(void)
+{
+    return profiler_state(bench.profiler) == PROFILER_COUNTERS_STAY;
+}
+
+/* ---- timing ---- */
+
+static enum status empty_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    (void)work;
+    return CUDA(kernel_empty(gpu->stream));
+}
+
+/* Once it is known how long the host takes to enqueue one, the device is kept waiting for all. */
+static void iterations_run_at_the_device_s_pace(void **state)
+{
+    (void)state;
+    enum { ITERATIONS = 300 };
+    static const struct work_ops ops = {.iterate = empty_iterate};
+    struct work work = {.ops = &ops, .energy_given = NAN};
+    double seconds[ITERATIONS];
+    struct record record;
+    struct error error;
+    record_init(&record);
+    for (int cold = 0; cold < 2; ++cold) {
+        assert_int_equal(timing_run(&bench.gpu, &work, cold, 2, seconds, NULL, &error), STATUS_OK);
+        assert_int_equal(timing_run(&bench.gpu, &work, cold, ITERATIONS, seconds, &record, &error),
+                         STATUS_OK);
+        for (int i = 0; i < ITERATIONS; ++i)
+            assert_near(seconds[i], script.empty_time);
+        assert_in_range(1e9 * record.host_time, 1e9 * script.call_time, 1.2e9 * script.call_time);
+        assert_near(record.sm_clock_counted, script.sm_clock);
+        assert_true(isnan(record.profiler_ratio) && isnan(record.energy));
+    }
+    record_clear(&record);
+}
+
+/* A slow device leaves the host waiting for room in the queue, which is not what a launch takes. */
+static void the_host_s_pace_is_its_own(void **state)
+{
+    (void)state;
+    enum { ITERATIONS = 3000 };
+    static const struct work_ops ops = {.iterate = empty_iterate};
+    static double seconds[ITERATIONS];
+    struct work work = {.ops = &ops, .energy_given = NAN};
+    struct record record;
+    struct error error;
+    record_init(&record);
+    script.empty_time = 20.0 * script.call_time;
+    assert_int_equal(timing_run(&bench.gpu, &work, false, 10, seconds, NULL, &error), STATUS_OK);
+    assert_int_equal(timing_run(&bench.gpu, &work, false, ITERATIONS, seconds, &record, &error),
+                     STATUS_OK);
+    assert_in_range(1e9 * record.host_time, 1e9 * script.call_time, 1.2e9 * script.call_time);
+    assert_near(seconds[ITERATIONS - 1], script.empty_time);
+    record_clear(&record);
+}
+
+/* ---- counts ---- */
+
+enum { FP32_ROW = 1, FP32_THREADS = 1024, FP32_ITERATIONS = 10 };
+
+static enum status fp32_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    void *out;
+    (void)work;
+    TRY(memory_allocate(gpu->multiprocessors * FP32_THREADS * sizeof(float), "it", &out, error));
+    cudaError_t code = fma_kernels[FP32_ROW].launch(out, FP32_ITERATIONS, gpu->multiprocessors,
+                                                    FP32_THREADS, gpu->stream);
+    cudaFree(out);
+    return CUDA(code);
+}
+
+static const struct work_ops fp32_ops = {.iterate = fp32_iterate};
+
+/* With this outcome, which record.counters tells. */
+static void row_is_counted(enum precision precision, enum unit unit, const char *outcome)
+{
+    const double flops = (double)fma_kernels[FP32_ROW].flops_per_iteration * FP32_ITERATIONS *
+                         FP32_THREADS * bench.gpu.multiprocessors;
+    struct work work = {.ops = &fp32_ops, .precision = precision};
+    struct record record;
+    struct error error;
+    record_init(&record);
+    record.unit = unit;
+    script.collection = outcome;
+    assert_int_equal(row_count(bench.profiler, &bench.gpu, &work, false, false, &record, &error),
+                     STATUS_OK);
+    char text[OUTCOME_TEXT];
+    outcome_format(&record.counters, counted_word, text);
+    assert_string_equal(text, outcome);
+    if (strcmp(outcome, "counted") == 0)
+        assert_true(record.flops_counted == flops);
+    record_clear(&record);
+}
+
+static void rows_count(int rows)
+{
+    for (int row = 0; row < rows; ++row)
+        row_is_counted(PRECISION_FP32, UNIT_VECTOR, "counted");
+}
+
+/* And nothing of the profiler is in it, to be written to memory at the row's cost. */
+static void rows_are_counted_with_the_cache_as_timed(void **state)
+{
+    (void)state;
+    static const enum script_cache expected[] = {SCRIPT_WARM, SCRIPT_FLUSHED};
+    struct work work = {.ops = &fp32_ops, .precision = PRECISION_FP32};
+    for (int cold = 0; cold < 2; ++cold) {
+        struct record record;
+        struct error error;
+        record_init(&record);
+        assert_int_equal(row_count(bench.profiler, &bench.gpu, &work, cold, false, &record, &error),
+                         STATUS_OK);
+        assert_int_equal(record.counters.code, COUNTED_YES);
+        assert_int_equal(script.counted_cache, expected[cold]);
+        record_clear(&record);
+    }
+}
+
+/* It stays after the first row, where it then counts the row's work as it did before. */
+static void a_profiler_stands_by_between_rows(void **state)
+{
+    (void)state;
+    rows_count(3);
+    assert_true(is_attached());
+    assert_int_equal(script.afresh, 1);
+    assert_near(profiler_ratio(bench.profiler), 1.0);
+}
+
+/* The same work twice would tell the same. */
+static void a_profiler_that_tells_what_was_does_not_stand_by(void **state)
+{
+    (void)state;
+    script.stale = true;
+    rows_count(3);
+    assert_false(is_attached());
+    assert_true(isnan(profiler_ratio(bench.profiler)));
+    assert_int_equal(script.afresh, 3);
+}
+
+/* It is not there while the next row is timed, and then is another one than was judged. */
+static void a_profiler_that_was_lost_is_judged_when_it_is_back(void **state)
+{
+    (void)state;
+    rows_count(2);
+    row_is_counted(PRECISION_FP32, UNIT_VECTOR, "refused: taken by another");
+    assert_false(is_attached());
+    assert_true(isnan(profiler_ratio(bench.profiler)));
+    rows_count(1);
+    assert_true(is_attached());
+    assert_near(profiler_ratio(bench.profiler), 1.0);
+}
+
+static void a_profiler_that_counts_more_is_judged_again(void **state)
+{
+    (void)state;
+    rows_count(1);
+    script.empty_time *= 2; /* so that it seems to be in the way */
+    rows_count(1);
+    assert_true(is_attached());
+    row_is_counted(PRECISION_TF32, UNIT_TENSOR, "counted");
+    assert_false(is_attached());
+    assert_true(isnan(profiler_ratio(bench.profiler)));
+}
+
+/* ---- products ---- */
+
+/* Partial sums of a product in pieces are never of the result's 16 bits. */
+static void sums_of_products_stay_wide(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *precision;
+        unsigned reductions;
+    } cases[] = {{"tf32", CUBLASLT_REDUCTION_SCHEME_MASK},
+                 {"fp16", CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE},
+                 {"bf16", CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char text[80];
+        struct config config;
+        struct work *work = NULL;
+        struct record record;
+        struct error error;
+        snprintf(text, sizeof text, "matmul m=64 n=128 k=4096 precision=%s", cases[i].precision);
+        assert_int_equal(config_parse(text, &config, &error), STATUS_OK);
+        record_init(&record);
+        script.best.algorithm = (int)i;
+        assert_int_equal(matmul_cublaslt_prepare(&bench.gpu, &config, 1, &work, &record, &error),
+                         STATUS_OK);
+        assert_int_equal(script.reductions, cases[i].reductions);
+        assert_int_equal(record.algorithm[strlen("algo-")], '0' + (int)i);
+        assert_int_equal(record.unit, UNIT_TENSOR);
+        work->ops->release(work);
+        record_clear(&record);
+    }
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, bench_set_up, bench_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(iterations_run_at_the_device_s_pace),
+        TEST(the_host_s_pace_is_its_own),
+        TEST(rows_are_counted_with_the_cache_as_timed),
+        TEST(a_profiler_stands_by_between_rows),
+        TEST(a_profiler_that_tells_what_was_does_not_stand_by),
+        TEST(a_profiler_that_was_lost_is_judged_when_it_is_back),
+        TEST(a_profiler_that_counts_more_is_judged_again),
+        TEST(sums_of_products_stay_wide),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
