@@ -1,0 +1,513 @@
+/* Rank 0's half of a sweep, driven by letters alone: no MPI, no worker, a real plan and a real journal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "collected_post.h"
+#include "model/protocol.h"
+#include "ranks/coordinator.h"
+
+enum { RANKS = 3 };
+
+/* A sweep as rank 0 sees it. */
+struct stage {
+    struct manifest *manifest;
+    struct plan *plan;
+    struct device devices[RANKS];
+    struct results *earlier;
+    struct log log;
+    char path[64];
+    struct journal *journal;
+    struct collected sent;
+    struct coordinator *coordinator;
+    int ranks;
+};
+
+static void assert_ok(enum status status, const struct error *error)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s", error->text);
+}
+
+static struct device device_of(int rank)
+{
+    struct device device;
+    device_init(&device);
+    snprintf(device.key, sizeof device.key, "session/%d", rank);
+    snprintf(device.uuid, sizeof device.uuid, "uuid-%d", rank);
+    strcpy(device.hostname, "node1");
+    return device;
+}
+
+static void begin(struct stage *stage, enum journal_mode mode)
+{
+    struct error error;
+    struct post post = collected_post(&stage->sent);
+    struct coordinator_settings settings = {
+        .manifest = stage->manifest,
+        .plan = stage->plan,
+        .earlier = stage->earlier,
+        .devices = stage->devices,
+        .ranks = stage->ranks,
+    };
+    assert_ok(journal_open(stage->path, mode, &stage->journal, &error), &error);
+    stage->coordinator = coordinator_create(&settings, stage->journal, &post, &stage->log);
+    assert_non_null(stage->coordinator);
+}
+
+static struct stage stage_make(int ranks, const char *manifest)
+{
+    struct stage stage = {.ranks = ranks};
+    struct error error;
+    assert_ok(manifest_parse("test.ini", manifest, strlen(manifest), &stage.manifest, &error),
+              &error);
+    assert_ok(plan_create(stage.manifest, &stage.plan, &error), &error);
+    stage.log = log_create(fopen("/dev/null", "w"), LOG_DEBUG, 0);
+    for (int rank = 0; rank < ranks; ++rank)
+        stage.devices[rank] = device_of(rank);
+    strcpy(stage.path, "/tmp/roofsweep-coordinator-XXXXXX");
+    close(mkstemp(stage.path));
+    unlink(stage.path);
+    return stage;
+}
+
+static void stage_start(struct stage *stage, int ranks, const char *manifest)
+{
+    *stage = stage_make(ranks, manifest);
+    begin(stage, JOURNAL_CREATE);
+}
+
+/* What the journal holds. */
+static struct results *stage_rows(struct stage *stage)
+{
+    struct results *results;
+    struct error error;
+    bool torn;
+    assert_ok(journal_read(stage->path, &results, &torn, &error), &error);
+    return results;
+}
+
+static void stage_clear(struct stage *stage)
+{
+    coordinator_destroy(stage->coordinator);
+    journal_close(stage->journal);
+    results_destroy(stage->earlier);
+    collected_clear(&stage->sent);
+    plan_destroy(stage->plan);
+    manifest_destroy(stage->manifest);
+    fclose(stage->log.stream);
+    unlink(stage->path);
+}
+
+static void arrive(struct stage *stage, int from, enum letter_kind kind, const char *text)
+{
+    struct letter letter = {kind, from, strdup(text)};
+    coordinator_handle(stage->coordinator, &letter);
+    free(letter.text);
+}
+
+static void device_arrives(struct stage *stage, int rank)
+{
+    json_t *object = device_encode(&stage->devices[rank]);
+    char *text = json_dumps(object, JSON_COMPACT);
+    arrive(stage, rank, LETTER_DEVICE, text);
+    free(text);
+    json_decref(object);
+}
+
+static void all_devices_arrive(struct stage *stage)
+{
+    for (int rank = 0; rank < stage->ranks; ++rank)
+        device_arrives(stage, rank);
+}
+
+/* The work that a rank was given; false: none. */
+static bool work_of(struct stage *stage, int rank, struct config *config)
+{
+    struct request request;
+    struct error error;
+    char *line = collected_take(&stage->sent, rank, LETTER_WORK);
+    if (!line)
+        return false;
+    assert_ok(request_decode(line, &request, &error), &error);
+    assert_int_equal(request.op, REQUEST_MEASURE);
+    free(line);
+    *config = request.config;
+    return true;
+}
+
+static char *record_text(const struct config *config, int rank, enum record_status status)
+{
+    struct record record;
+    record_init(&record);
+    record_set_config(&record, config);
+    strcpy(record.config_hash, "what a worker says");
+    snprintf(record.device_key, sizeof record.device_key, "session/%d", rank);
+    record.status = status;
+    json_t *object = record_encode(&record);
+    record_patch(object, "mood", json_integer(7));
+    char *text = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    return text;
+}
+
+/* The rank measures what it was given. False: it had no work. */
+static bool rank_measures(struct stage *stage, int rank, enum record_status status)
+{
+    struct config config;
+    if (!work_of(stage, rank, &config))
+        return false;
+    char *text = record_text(&config, rank, status);
+    arrive(stage, rank, LETTER_RECORD, text);
+    free(text);
+    return true;
+}
+
+/* Ranks from `first` on measure in turns as long as there is work. */
+static size_t measure_all(struct stage *stage, int first)
+{
+    size_t count = 0;
+    for (bool worked = true; worked;) {
+        worked = false;
+        for (int rank = first; rank < stage->ranks; ++rank)
+            if (rank_measures(stage, rank, RECORD_MEASURED)) {
+                worked = true;
+                ++count;
+            }
+    }
+    return count;
+}
+
+/* Everyone is told to stop, once, and says its last word. */
+static enum status end(struct stage *stage, struct error *error)
+{
+    for (int rank = 0; rank < stage->ranks; ++rank) {
+        char *stop = collected_take(&stage->sent, rank, LETTER_STOP);
+        assert_non_null(stop);
+        free(stop);
+        assert_null(collected_take(&stage->sent, rank, LETTER_STOP));
+        assert_false(coordinator_finished(stage->coordinator));
+        arrive(stage, rank, LETTER_BYE, "");
+    }
+    assert_true(coordinator_finished(stage->coordinator));
+    return coordinator_status(stage->coordinator, error);
+}
+
+static const char four[] = "[conv2d grid]\nbatch = 1, 2, 4, 8\n";
+
+static void nothing_is_handed_out_before_all_roofs(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct config config;
+    stage_start(&stage, 2, four);
+    device_arrives(&stage, 0);
+    assert_false(work_of(&stage, 0, &config));
+    device_arrives(&stage, 1);
+    assert_true(work_of(&stage, 0, &config));
+    assert_true(work_of(&stage, 1, &config));
+    stage_clear(&stage);
+}
+
+static void each_configuration_is_measured_once(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_start(&stage, 3, four);
+    all_devices_arrive(&stage);
+    assert_int_equal(measure_all(&stage, 0), 4);
+    assert_int_equal(end(&stage, &error), STATUS_OK);
+    struct results *rows = stage_rows(&stage);
+    assert_int_equal(rows->device_count, 3);
+    assert_int_equal(rows->record_count, 4);
+    assert_int_equal(coordinator_missing(stage.plan, rows), 0);
+    results_destroy(rows);
+    stage_clear(&stage);
+}
+
+/* The journal has the record as it came, but is known by the plan's hash and label. */
+static void a_record_is_journaled_as_it_came(void **state)
+{
+    (void)state;
+    struct stage stage;
+    char line[16384];
+    bool found = false;
+    stage_start(&stage, 1, four);
+    all_devices_arrive(&stage);
+    assert_true(rank_measures(&stage, 0, RECORD_MEASURED));
+    FILE *file = fopen(stage.path, "r");
+    while (fgets(line, sizeof line, file))
+        if (strstr(line, "\"kind\":\"record\"")) {
+            found = true;
+            assert_non_null(strstr(line, "\"mood\":7"));
+            assert_non_null(strstr(line, "\"label\":\"grid\""));
+            assert_null(strstr(line, "what a worker says"));
+        }
+    fclose(file);
+    assert_true(found);
+    stage_clear(&stage);
+}
+
+static void nonsense_ends_the_sweep(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "[]", "{\"time_median\":1}", "{\"status\":\"merry\"}"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
+        struct stage stage;
+        struct error error;
+        stage_start(&stage, 2, four);
+        all_devices_arrive(&stage);
+        arrive(&stage, 1, LETTER_RECORD, texts[i]);
+        assert_int_equal(end(&stage, &error), STATUS_SYSTEM);
+        assert_non_null(strstr(error.text, "no record"));
+        struct results *rows = stage_rows(&stage);
+        assert_int_equal(rows->record_count, 0);
+        results_destroy(rows);
+        stage_clear(&stage);
+    }
+}
+
+static void a_record_out_of_turn_is_no_row(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct config config;
+    struct error error;
+    stage_start(&stage, 2, "[conv2d]\nbatch = 1\n");
+    all_devices_arrive(&stage);
+    assert_true(work_of(&stage, 0, &config)); /* the only one: rank 1 idles */
+    char *text = record_text(&config, 1, RECORD_MEASURED);
+    arrive(&stage, 1, LETTER_RECORD, text);
+    free(text);
+    assert_int_equal(end(&stage, &error), STATUS_SYSTEM);
+    struct results *rows = stage_rows(&stage);
+    assert_int_equal(rows->record_count, 0);
+    results_destroy(rows);
+    stage_clear(&stage);
+}
+
+static void a_device_that_is_no_json_ends_the_sweep(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_start(&stage, 2, four);
+    arrive(&stage, 1, LETTER_DEVICE, "");
+    assert_int_equal(end(&stage, &error), STATUS_SYSTEM);
+    stage_clear(&stage);
+}
+
+static void what_a_lost_rank_measured_goes_to_another(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_start(&stage, 2, four);
+    all_devices_arrive(&stage);
+    arrive(&stage, 0, LETTER_LOST, "uuid-0 on node1: fell off the bus");
+    assert_int_equal(measure_all(&stage, 1), 4);
+    assert_int_equal(end(&stage, &error), STATUS_OK);
+    stage_clear(&stage);
+}
+
+static void a_rank_lost_over_its_roofs_does_not_hold_up_others(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_start(&stage, 2, four);
+    device_arrives(&stage, 1);
+    arrive(&stage, 0, LETTER_LOST, "gone");
+    assert_int_equal(measure_all(&stage, 1), 4);
+    assert_int_equal(end(&stage, &error), STATUS_OK);
+    stage_clear(&stage);
+}
+
+static void a_second_loss_is_a_failed_row(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct config deadly, second;
+    struct error error;
+    char text[WORKLOAD_TEXT];
+    stage_start(&stage, 3, "[conv2d]\nbatch = 1\n");
+    all_devices_arrive(&stage);
+    assert_true(work_of(&stage, 0, &deadly));
+    arrive(&stage, 0, LETTER_LOST, "first");
+    bool one = work_of(&stage, 1, &second);
+    assert_true(one || work_of(&stage, 2, &second));
+    arrive(&stage, one ? 1 : 2, LETTER_LOST, "second");
+    assert_false(work_of(&stage, one ? 2 : 1, &second));
+    assert_int_equal(end(&stage, &error), STATUS_OK); /* all rows are there, one has failed */
+    struct results *rows = stage_rows(&stage);
+    assert_int_equal(rows->record_count, 1);
+    assert_int_equal(rows->records[0].status, RECORD_FAILED);
+    assert_string_equal(rows->records[0].error,
+                        "2 devices were lost while measuring it, the last: second");
+    config_format(&deadly, text);
+    assert_string_equal(rows->records[0].configuration, text);
+    results_destroy(rows);
+    stage_clear(&stage);
+}
+
+static void no_rank_left_is_the_end(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_start(&stage, 2, four);
+    all_devices_arrive(&stage);
+    arrive(&stage, 0, LETTER_LOST, "first");
+    arrive(&stage, 1, LETTER_LOST, "second");
+    assert_int_equal(end(&stage, &error), STATUS_DEVICE);
+    assert_non_null(strstr(error.text, "no rank is left"));
+    stage_clear(&stage);
+}
+
+static const char replicated[] = "[sweep]\ndistribute = replicate\n[conv2d]\nbatch = 1, 2, 4, 8\n";
+
+static void replicate_measures_everything_everywhere(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_start(&stage, 2, replicated);
+    all_devices_arrive(&stage);
+    assert_int_equal(measure_all(&stage, 0), 8);
+    assert_int_equal(end(&stage, &error), STATUS_OK);
+    stage_clear(&stage);
+}
+
+static void replicate_misses_what_a_lost_device_had(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_start(&stage, 2, replicated);
+    all_devices_arrive(&stage);
+    assert_true(rank_measures(&stage, 0, RECORD_MEASURED));
+    arrive(&stage, 0, LETTER_LOST, "gone");
+    assert_int_equal(measure_all(&stage, 1), 4);
+    assert_int_equal(end(&stage, &error), STATUS_DEVICE);
+    assert_non_null(strstr(error.text, "--resume"));
+
+    /* With what was measured, a second job hands out no more than the rest. */
+    struct stage again = stage_make(2, replicated);
+    strcpy(again.path, stage.path);
+    again.earlier = stage_rows(&stage);
+    journal_close(stage.journal);
+    stage.journal = NULL;
+    begin(&again, JOURNAL_RESUME);
+    all_devices_arrive(&again);
+    assert_false(rank_measures(&again, 1, RECORD_MEASURED));
+    assert_int_equal(measure_all(&again, 0), 3);
+    assert_int_equal(end(&again, &error), STATUS_OK);
+    stage_clear(&again);
+    stage_clear(&stage);
+}
+
+static void what_was_measured_is_not_handed_out_again(void **state)
+{
+    (void)state;
+    struct stage stage, again = stage_make(2, four);
+    struct error error;
+    stage_start(&stage, 2, four);
+    all_devices_arrive(&stage);
+    assert_true(rank_measures(&stage, 1, RECORD_MEASURED));
+    again.earlier = stage_rows(&stage);
+    assert_int_equal(coordinator_missing(stage.plan, again.earlier), 3);
+    begin(&again, JOURNAL_CREATE);
+    all_devices_arrive(&again);
+    assert_int_equal(measure_all(&again, 0), 3);
+    assert_int_equal(end(&again, &error), STATUS_OK);
+    stage_clear(&again);
+    stage_clear(&stage);
+}
+
+static void max_failures_ends_the_sweep(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct config config;
+    struct error error;
+    stage_start(&stage, 1, "[sweep]\nmax_failures = 2\n[conv2d]\nbatch = 1, 2, 4, 8\n");
+    all_devices_arrive(&stage);
+    assert_true(rank_measures(&stage, 0, RECORD_FAILED));
+    assert_true(rank_measures(&stage, 0, RECORD_MEASURED));
+    assert_true(rank_measures(&stage, 0, RECORD_FAILED));
+    assert_false(work_of(&stage, 0, &config));
+    assert_int_equal(end(&stage, &error), STATUS_FAILED);
+    stage_clear(&stage);
+}
+
+/* What was measured meanwhile is kept; nothing more is handed out. */
+static void an_interrupt_stops_everyone(void **state)
+{
+    (void)state;
+    for (int by_letter = 0; by_letter < 2; ++by_letter) {
+        struct stage stage;
+        struct config config;
+        struct error error;
+        stage_start(&stage, 2, four);
+        all_devices_arrive(&stage);
+        if (by_letter)
+            arrive(&stage, 1, LETTER_INTERRUPT, "");
+        else
+            coordinator_interrupt(stage.coordinator);
+        assert_true(rank_measures(&stage, 1, RECORD_MEASURED));
+        assert_false(work_of(&stage, 1, &config));
+        assert_int_equal(end(&stage, &error), STATUS_INTERRUPTED);
+        struct results *rows = stage_rows(&stage);
+        assert_int_equal(rows->record_count, 1);
+        results_destroy(rows);
+        stage_clear(&stage);
+    }
+}
+
+static void roofs_alone_end_with_the_last_device(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_start(&stage, 2, "[peaks]\nmemory = dram\n");
+    device_arrives(&stage, 1);
+    assert_null(collected_take(&stage.sent, 0, LETTER_STOP));
+    device_arrives(&stage, 0);
+    assert_int_equal(end(&stage, &error), STATUS_OK);
+    stage_clear(&stage);
+
+    stage_start(&stage, 2, "[peaks]\nmemory = dram\n"); /* of roofs alone, a lost one is missed */
+    device_arrives(&stage, 1);
+    arrive(&stage, 0, LETTER_LOST, "gone");
+    assert_int_equal(end(&stage, &error), STATUS_DEVICE);
+    stage_clear(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_handed_out_before_all_roofs),
+        cmocka_unit_test(each_configuration_is_measured_once),
+        cmocka_unit_test(a_record_is_journaled_as_it_came),
+        cmocka_unit_test(nonsense_ends_the_sweep),
+        cmocka_unit_test(a_record_out_of_turn_is_no_row),
+        cmocka_unit_test(a_device_that_is_no_json_ends_the_sweep),
+        cmocka_unit_test(what_a_lost_rank_measured_goes_to_another),
+        cmocka_unit_test(a_rank_lost_over_its_roofs_does_not_hold_up_others),
+        cmocka_unit_test(a_second_loss_is_a_failed_row),
+        cmocka_unit_test(no_rank_left_is_the_end),
+        cmocka_unit_test(replicate_measures_everything_everywhere),
+        cmocka_unit_test(replicate_misses_what_a_lost_device_had),
+        cmocka_unit_test(what_was_measured_is_not_handed_out_again),
+        cmocka_unit_test(max_failures_ends_the_sweep),
+        cmocka_unit_test(an_interrupt_stops_everyone),
+        cmocka_unit_test(roofs_alone_end_with_the_last_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
