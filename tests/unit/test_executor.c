@@ -1,0 +1,430 @@
+/* A rank's half of a sweep without MPI: its worker is a scripted program, its letters are collected. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sched.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "collected_post.h"
+#include "ranks/executor.h"
+
+/* A worker in shell: `describe` and `measure` are a test's own. $n is 1 in the first process, 2 in the next
+ * one, and so on; $line is the request. */
+static const char script[] =
+    "#!/bin/sh\n"
+    "cd \"$(dirname \"$0\")\"\n"
+    "device() { echo '{\"reply\":\"device\",\"device\":{\"kind\":\"cpu\",\"hostname\":\"n1\",\"uuid\":\"'$1'\"}}'; }\n"
+    "record() { echo '{\"reply\":\"record\",\"record\":{\"configuration\":\"'\"$1\"'\",\"status\":\"measured\","
+    "\"time_median\":0.1,\"mood\":7}}'; }\n"
+    "fail() { echo '{\"reply\":\"error\",\"status\":\"'$1'\",\"text\":\"'$2'\"}'; }\n"
+    "asked() { echo \"$line\" | sed 's/.*\"configuration\":\"\\([^\"]*\\)\".*/\\1/'; }\n"
+    "n=$(($(cat starts 2>/dev/null || echo 0) + 1)); echo $n >starts\n"
+    "while read -r line; do case $line in\n"
+    "*'\"op\":\"devices\"'*) echo '{\"reply\":\"devices\",\"count\":2}' ;;\n"
+    "*'\"op\":\"describe\"'*) %s ;;\n"
+    "*'\"op\":\"measure\"'*) %s ;;\n"
+    "esac; done\n";
+
+/* The rank, its worker's folder, its letters. */
+struct stage {
+    char folder[64], program[128];
+    struct log log;
+    struct collected sent;
+    struct executor *executor;
+};
+
+static const struct device_kind *last_kind(void)
+{
+    return &device_kinds[DEVICE_KINDS - 1];
+}
+
+static void write_worker(struct stage *stage, const struct device_kind *kind, const char *describe,
+                         const char *measure)
+{
+    snprintf(stage->program, sizeof stage->program, "%s/%s", stage->folder, kind->worker);
+    FILE *file = fopen(stage->program, "w");
+    fprintf(file, script, describe, measure);
+    fclose(file);
+    chmod(stage->program, 0700);
+}
+
+static void stage_make(struct stage *stage)
+{
+    memset(stage, 0, sizeof *stage);
+    strcpy(stage->folder, "/tmp/roofsweep-executor-XXXXXX");
+    assert_non_null(mkdtemp(stage->folder));
+    stage->log = log_create(fopen("/dev/null", "w"), LOG_WARNING, 0);
+}
+
+static void stage_create(struct stage *stage, const struct device_kind *kind, int local_rank)
+{
+    struct post post = collected_post(&stage->sent);
+    struct executor_settings settings = {
+        .worker_folder = stage->folder,
+        .device = kind,
+        .binding = {.local_rank = local_rank, .local_count = local_rank + 1},
+        .timeout = 3,
+        .retries = 1,
+        .counters = COUNTERS_OFF,
+        .device_key = "session/0",
+    };
+    sched_getaffinity(0, sizeof settings.binding.cpus, &settings.binding.cpus);
+    stage->executor = executor_create(&settings, &post, &stage->log);
+    assert_non_null(stage->executor);
+}
+
+/* With an open device, and rank 0 told so. */
+static void stage_begin(struct stage *stage, const char *describe, const char *measure)
+{
+    struct error error;
+    stage_make(stage);
+    write_worker(stage, last_kind(), describe, measure);
+    stage_create(stage, last_kind(), 0);
+    if (executor_open(stage->executor, &error))
+        fail_msg("%s", error.text);
+    assert_string_equal(executor_device(stage->executor)->uuid, "u1");
+    executor_start(stage->executor);
+    char *device = collected_take(&stage->sent, 0, LETTER_DEVICE);
+    assert_non_null(strstr(device, "\"key\":\"session/0\""));
+    free(device);
+}
+
+static int starts(const struct stage *stage)
+{
+    char path[128];
+    int count = 0;
+    snprintf(path, sizeof path, "%s/starts", stage->folder);
+    FILE *file = fopen(path, "r");
+    if (file && fscanf(file, "%d", &count) != 1)
+        count = -1;
+    if (file)
+        fclose(file);
+    return count;
+}
+
+static void stage_end(struct stage *stage)
+{
+    char path[128];
+    struct letter letter = {LETTER_STOP, 0, NULL};
+    executor_handle(stage->executor, &letter);
+    assert_true(executor_stopped(stage->executor));
+    free(collected_take(&stage->sent, 0, LETTER_BYE));
+    assert_int_equal(stage->sent.count, 0); /* nothing was said twice */
+    executor_destroy(stage->executor);
+    collected_clear(&stage->sent);
+    fclose(stage->log.stream);
+    snprintf(path, sizeof path, "%s/starts", stage->folder);
+    unlink(path);
+    unlink(stage->program);
+    rmdir(stage->folder);
+}
+
+static void give_work(struct stage *stage, const char *configuration)
+{
+    struct request request = request_default(REQUEST_MEASURE);
+    struct error error;
+    assert_int_equal(config_parse(configuration, &request.config, &error), STATUS_OK);
+    struct letter letter = {LETTER_WORK, 0, request_encode(&request)};
+    executor_handle(stage->executor, &letter);
+    free(letter.text);
+}
+
+/* Runs the rank's loop until it has written a letter of this kind; the caller frees it. */
+static char *wait_for(struct stage *stage, enum letter_kind kind)
+{
+    double deadline = clock_monotonic() + 60;
+    struct pollfd descriptors[2];
+    nfds_t count;
+    for (;;) {
+        char *text = collected_take(&stage->sent, 0, kind);
+        if (text)
+            return text;
+        if (clock_monotonic() > deadline)
+            fail_msg("no letter of kind %d", (int)kind);
+        executor_poll(stage->executor, descriptors, &count);
+        poll(descriptors, count, 10);
+        executor_step(stage->executor);
+    }
+}
+
+static void assert_says(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' does not say '%s'", text, part);
+}
+
+/* Gives work, and the record that comes of it; the caller clears it. */
+static struct record measured(struct stage *stage, const char *configuration)
+{
+    struct record record;
+    struct error error;
+    give_work(stage, configuration);
+    char *text = wait_for(stage, LETTER_RECORD);
+    json_t *object = json_loads(text, 0, NULL);
+    record_init(&record);
+    assert_int_equal(record_decode(object, &record, &error), STATUS_OK);
+    assert_string_equal(record.device_key, "session/0");
+    json_decref(object);
+    free(text);
+    return record;
+}
+
+static void a_record_is_passed_on_as_it_came(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_begin(&stage, "device u1", "record \"$(asked)\"");
+    give_work(&stage, "conv2d batch=3");
+    char *text = wait_for(&stage, LETTER_RECORD);
+    assert_says(text, "\"mood\":7");
+    assert_says(text, "\"attempts\":1");
+    assert_says(text, "\"device_key\":\"session/0\"");
+    assert_says(text, "batch=3 ");
+    free(text);
+    assert_int_equal(starts(&stage), 1);
+    stage_end(&stage);
+}
+
+/* What the first worker does with a configuration, and what the second one's record tells. */
+static void a_bad_worker_is_replaced(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        "exit 7",
+        "kill -SEGV $$",
+        "exec sleep 100", /* until the time is up */
+        "record 'conv2d batch=9'",
+        "device u1",
+        "echo nonsense",
+        "fail device gone",
+        "echo '{\"reply\":\"record\",\"record\":{}}'",
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct stage stage;
+        char measure[200];
+        snprintf(measure, sizeof measure, "if [ $n = 1 ]; then %s; else record \"$(asked)\"; fi",
+                 rows[i]);
+        stage_begin(&stage, "device u1", measure);
+        struct record record = measured(&stage, "conv2d batch=3");
+        assert_int_equal(record.status, RECORD_MEASURED);
+        assert_int_equal(record.attempts, 2);
+        assert_int_equal(starts(&stage), 2);
+        record_clear(&record);
+        stage_end(&stage);
+    }
+}
+
+static void after_the_retries_the_row_has_failed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *measure, *reason;
+    } rows[] = {
+        {"echo 'out of luck' >&2; exit 7",
+         "worker ended with status 7; it last printed: out of luck"},
+        {"exec sleep 100", "timed out after 3 s"},
+        {"record 'conv2d batch=9'", "the worker's answer is about something else"},
+        {"echo nonsense", "not a JSON object"},
+        {"echo '{\"reply\":\"record\",\"record\":{}}'", "a record without a status"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct stage stage;
+        stage_begin(&stage, "device u1", rows[i].measure);
+        struct record record = measured(&stage, "lstm batch=5");
+        assert_int_equal(record.status, RECORD_FAILED);
+        assert_int_equal(record.attempts, 2);
+        assert_says(record.error, rows[i].reason);
+        assert_says(record.configuration, " batch=5 ");
+        record_clear(&record);
+        stage_end(&stage);
+    }
+}
+
+/* It says so itself, so it is well: no retry, and it measures the next one. */
+static void an_error_is_a_failed_row_at_once(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_begin(&stage, "device u1", "fail system no-memory");
+    for (int i = 0; i < 2; ++i) {
+        struct record record = measured(&stage, "conv2d batch=3");
+        assert_int_equal(record.status, RECORD_FAILED);
+        assert_int_equal(record.attempts, 1);
+        assert_string_equal(record.error, "no-memory");
+        record_clear(&record);
+    }
+    assert_int_equal(starts(&stage), 1);
+    stage_end(&stage);
+}
+
+static void what_comes_late_is_nobodys(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct pollfd descriptors[2];
+    nfds_t count = 2;
+    stage_begin(&stage, "device u1", "record \"$(asked)\"; record \"$(asked)\"");
+    struct record record = measured(&stage, "conv2d batch=3");
+    record_clear(&record);
+    while (count > 0) { /* until the second one has cost the worker its place */
+        executor_poll(stage.executor, descriptors, &count);
+        poll(descriptors, count, 10);
+        executor_step(stage.executor);
+    }
+    record = measured(&stage, "conv2d batch=4");
+    assert_int_equal(record.status, RECORD_MEASURED);
+    assert_says(record.configuration, "batch=4 ");
+    assert_int_equal(record.attempts, 1);
+    assert_int_equal(starts(&stage), 2);
+    record_clear(&record);
+    stage_end(&stage);
+}
+
+/* Three new workers in a row must fail to open the device; one that opens it begins anew. */
+static void a_device_is_lost_after_three_workers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *describe, *reason;
+    } rows[] = {
+        {"[ $n = 1 ] && device u1 || exit 3", "u1 on n1: worker ended with status 3"},
+        {"device u$n", "the device is now 'u4'"},
+        {"[ $n = 1 ] && device u1 || fail device off-the-bus", "off-the-bus"},
+        {"[ $n = 1 ] && device u1 || record x", "about something else"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct stage stage;
+        stage_begin(&stage, rows[i].describe, "exit 7");
+        give_work(&stage, "conv2d batch=3");
+        char *text = wait_for(&stage, LETTER_LOST);
+        assert_says(text, rows[i].reason);
+        free(text);
+        assert_int_equal(starts(&stage), 4);
+        stage_end(&stage);
+    }
+}
+
+static void two_failures_to_open_are_survived(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_begin(&stage, "case $n in 2|3) exit 3 ;; *) device u1 ;; esac",
+                "[ $n = 1 ] && exit 7; record \"$(asked)\"");
+    struct record record = measured(&stage, "conv2d batch=3");
+    assert_int_equal(record.status, RECORD_MEASURED);
+    assert_int_equal(record.attempts, 2); /* of the configuration, not of the device */
+    assert_int_equal(starts(&stage), 4);
+    record_clear(&record);
+    stage_end(&stage);
+}
+
+/* Before the sweep the rank waits for it; the steps are the same. */
+static void a_worker_is_replaced_before_the_sweep(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_make(&stage);
+    write_worker(&stage, last_kind(), "[ $n -lt 3 ] && device u1 || exit 3", ":");
+    stage_create(&stage, last_kind(), 0);
+    assert_int_equal(executor_open(stage.executor, &error), STATUS_OK);
+    assert_int_equal(executor_reopen(stage.executor, &error), STATUS_OK);
+    assert_int_equal(starts(&stage), 2);
+    assert_int_equal(stage.sent.count, 0);
+
+    assert_int_equal(executor_reopen(stage.executor, &error), STATUS_DEVICE);
+    assert_says(error.text, "ended with status 3");
+    assert_int_equal(starts(&stage), 5);
+    assert_int_equal(stage.sent.count, 0); /* rank 0 hears of it once it begins */
+    executor_start(stage.executor);
+    char *text = collected_take(&stage.sent, 0, LETTER_LOST);
+    assert_says(text, "u1 on n1: worker ended with status 3");
+    free(text);
+    stage_end(&stage);
+}
+
+static void auto_falls_to_the_next_kind_and_says_why(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    char expected[200];
+    stage_make(&stage);
+    write_worker(&stage, last_kind(), "device u1", ":");
+    stage_create(&stage, NULL, 0);
+    assert_int_equal(executor_open(stage.executor, &error), STATUS_OK);
+    assert_ptr_equal(executor_kind(stage.executor), last_kind());
+    snprintf(expected, sizeof expected, "%s, because no %s can be used: cannot start %s/%s",
+             last_kind()->name, device_kinds[0].noun, stage.folder, device_kinds[0].worker);
+    assert_int_equal(strncmp(executor_choice(stage.executor), expected, strlen(expected)), 0);
+    stage_end(&stage);
+}
+
+static void a_kind_that_was_named_is_the_only_one(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_make(&stage);
+    write_worker(&stage, last_kind(), "device u1", ":");
+    stage_create(&stage, &device_kinds[0], 0);
+    assert_int_equal(executor_open(stage.executor, &error), STATUS_DEVICE);
+    assert_says(error.text, "was it built");
+    assert_int_equal(starts(&stage), 0);
+    stage_end(&stage);
+}
+
+/* Its worker counts two devices: the third rank must not share one, nor take another kind. */
+static void a_numbered_device_goes_to_the_rank_of_its_number(void **state)
+{
+    (void)state;
+    static const struct {
+        int rank;
+        const char *index;
+    } rows[] = {{0, "\"index\":0"}, {1, "\"index\":1"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct stage stage;
+        struct error error;
+        char describe[200];
+        snprintf(describe, sizeof describe,
+                 "case $line in *'%s'*) device u1 ;; *) fail usage wrong ;; esac", rows[i].index);
+        stage_make(&stage);
+        write_worker(&stage, &device_kinds[0], describe, ":");
+        stage_create(&stage, NULL, rows[i].rank);
+        assert_int_equal(executor_open(stage.executor, &error), STATUS_OK);
+        assert_int_equal(executor_device(stage.executor)->index, rows[i].rank);
+        stage_end(&stage);
+    }
+    struct stage stage;
+    struct error error;
+    stage_make(&stage);
+    write_worker(&stage, &device_kinds[0], "device u1", ":");
+    stage_create(&stage, NULL, 2);
+    assert_int_equal(executor_open(stage.executor, &error), STATUS_DEVICE);
+    assert_says(error.text, "rank 2 of 3 on this node has no GPU of its own: 2 are visible");
+    stage_end(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_record_is_passed_on_as_it_came),
+        cmocka_unit_test(a_bad_worker_is_replaced),
+        cmocka_unit_test(after_the_retries_the_row_has_failed),
+        cmocka_unit_test(an_error_is_a_failed_row_at_once),
+        cmocka_unit_test(what_comes_late_is_nobodys),
+        cmocka_unit_test(a_device_is_lost_after_three_workers),
+        cmocka_unit_test(two_failures_to_open_are_survived),
+        cmocka_unit_test(a_worker_is_replaced_before_the_sweep),
+        cmocka_unit_test(auto_falls_to_the_next_kind_and_says_why),
+        cmocka_unit_test(a_kind_that_was_named_is_the_only_one),
+        cmocka_unit_test(a_numbered_device_goes_to_the_rank_of_its_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
