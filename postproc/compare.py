@@ -11,6 +11,7 @@ Times compare where a configuration was measured on several devices: `distribute
 files. A device whose roofs were measured by several runs of one file is one line, their median.
 
 Exit status: 0 nothing differs, 1 something does, 2 the comparison was not possible."""
+
 import argparse
 import os
 import signal
@@ -20,15 +21,27 @@ from results import fail, frame, kind_order, load, np, percent, places, print_ta
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="file", help="result file; the first is the reference")
-    parser.add_argument("-t", "--threshold", type=float, default=5, metavar="PERCENT",
-                        help="largest difference that is not marked (default: 5)")
-    parser.add_argument("-m", "--across-models", action="store_true",
-                        help="compare devices of different models as well")
-    parser.add_argument("-c", "--configurations", type=int, default=20, metavar="N",
-                        help="list the N configurations that differ most (default: 20)")
+    parser.add_argument(
+        "-t",
+        "--threshold",
+        type=float,
+        default=5,
+        metavar="PERCENT",
+        help="largest difference that is not marked (default: 5)",
+    )
+    parser.add_argument(
+        "-m", "--across-models", action="store_true", help="compare devices of different models as well"
+    )
+    parser.add_argument(
+        "-c",
+        "--configurations",
+        type=int,
+        default=20,
+        metavar="N",
+        help="list the N configurations that differ most (default: 20)",
+    )
     options = parser.parse_args()
     if not options.threshold > 0:
         parser.error("--threshold must be more than 0")
@@ -51,9 +64,9 @@ class Device:
         self.algorithms = own.groupby("config_hash")["algorithm"].first().to_dict()
 
 
-def take_roofs(devices, rows):
+def take_roofs(devices, rows, order):
     """Gives each device its part of roof_rows(), in the order of kinds. devices: {place: device}."""
-    rows = rows.iloc[np.lexsort([rows["condition"], rows["name"].map(kind_order)])]
+    rows = rows.iloc[np.lexsort([rows["condition"], rows["name"].map(order)])]
     usable = rows[rows["usable"]].groupby(["place", "name", "condition", "unit"], sort=False)
     usable = usable[["value", "spread"]].median()
     for (place, name, condition, unit), roof in usable.iterrows():
@@ -67,13 +80,13 @@ def take_roofs(devices, rows):
             devices[place].doubts[f"{name}, {condition}"] = roof[why]
 
 
-def devices_of(number, data, table):
-    """The devices of a file. One that was opened by several runs is one device."""
+def devices_of(number, data, table, roofs, order):
+    """The devices of a file. One that was opened by several runs is one device. roofs: its roof_rows()."""
     place, devices = places(data), {}
     for first in np.unique(place):
         rows = np.flatnonzero(place == first)
         devices[first] = Device(number, data, rows, table)
-    take_roofs(devices, roof_rows(data))
+    take_roofs(devices, roofs, order)
     return list(devices.values())
 
 
@@ -85,24 +98,32 @@ def references(devices, values, across):
         for key, value in values(device).items():
             found = samples.setdefault(("" if across else device.model, key), {})
             found.setdefault(device.number, []).append(value)
-    return {place: float(np.median(found[min(found)])) for place, found in samples.items()
-            if sum(len(list_) for list_ in found.values()) > 1}
+    return {
+        place: float(np.median(found[min(found)]))
+        for place, found in samples.items()
+        if sum(len(list_) for list_ in found.values()) > 1
+    }
 
 
 def ratios(devices, values, across):
     """{(device, key): value / reference}, where there is another device to compare with."""
     reference = references(devices, values, across)
-    return {(device, key): value / reference[place]
-            for device in devices for key, value in values(device).items()
-            for place in [("" if across else device.model, key)] if place in reference}
+    return {
+        (device, key): value / reference[place]
+        for device in devices
+        for key, value in values(device).items()
+        for place in [("" if across else device.model, key)]
+        if place in reference
+    }
 
 
 def roof_limits(devices, limit, across):
     """{(group, key): largest difference that says nothing}: no less than the limit. One device whose samples
     differ does not widen it, since it is the median of the reference devices."""
     spreads = references(devices, lambda device: device.spreads, across)
-    return {place: max(limit, min(2 * spread, 0.5)) if np.isfinite(spread) else limit
-            for place, spread in spreads.items()}
+    return {
+        place: max(limit, min(2 * spread, 0.5)) if np.isfinite(spread) else limit for place, spread in spreads.items()
+    }
 
 
 def differs(ratio, limit):
@@ -123,15 +144,20 @@ def print_roofs(devices, found, reference, limits):
         count = f"{len(own)}!" if any(name in device.doubts for device in same) else f"{len(own)} "
         limit = limits[model, (name, unit)]
         (least, low), (most, high) = (choose(own, key=lambda pair: pair[0]) for choose in (min, max))
-        cells = [[percent(ratio) + ("*" if differs(ratio, limit) else " "), device.name]
-                 for ratio, device in [(least, low), (most, high)]]
+        cells = [
+            [percent(ratio) + ("*" if differs(ratio, limit) else " "), device.name]
+            for ratio, device in [(least, low), (most, high)]
+        ]
         ends = cells[1] + cells[0] if unit == "s" else cells[0] + cells[1]
         spread = f"{100 * (most / least - 1):.1f} %"
         rows.append((model, [name, count, scaled(value, unit), spread, f"{100 * limit:.3g} %"] + ends))
     print("Roofs against the reference; of times, + is slower")
     for model in dict.fromkeys(model for model, _ in rows):
-        print_table([model or "all models", "devices ", "reference", "spread", "limit", "slowest ", "on", "fastest ",
-                     "on"], [cells for other, cells in rows if other == model], left=["on"])
+        print_table(
+            [model or "all models", "devices ", "reference", "spread", "limit", "slowest ", "on", "fastest ", "on"],
+            [cells for other, cells in rows if other == model],
+            left=["on"],
+        )
 
 
 def print_doubts(devices):
@@ -156,21 +182,30 @@ def print_times(devices, found, limit):
         if len(own):
             mean = float(np.exp(np.log(own).mean()))
             outside = sum(differs(ratio, limit) for ratio in own)
-            rows.append([device.name, str(len(own)), percent(mean) + ("*" if differs(mean, limit) else ""),
-                         percent(own.min()), percent(own.max()), str(outside)])
+            rows.append(
+                [
+                    device.name,
+                    str(len(own)),
+                    percent(mean) + ("*" if differs(mean, limit) else ""),
+                    percent(own.min()),
+                    percent(own.max()),
+                    str(outside),
+                ]
+            )
     print("Times against the reference, + is slower")
     print_table(["device", "configurations", "geometric mean", "least", "most", "beyond threshold"], rows)
 
 
 def short_texts(tables):
     """Canonical texts, by hash, without the parameters that all configurations of the workload share."""
-    texts = {key: text.split() for table in tables
-             for key, text in zip(table["config_hash"], table["configuration"])}
+    texts = {key: text.split() for table in tables for key, text in zip(table["config_hash"], table["configuration"])}
     shared = {}
     for words in texts.values():
         shared[words[0]] = shared.get(words[0], set(words)) & set(words)
-    return {key: " ".join(words[:1] + [word for word in words if word not in shared[words[0]]])
-            for key, words in texts.items()}
+    return {
+        key: " ".join(words[:1] + [word for word in words if word not in shared[words[0]]])
+        for key, words in texts.items()
+    }
 
 
 def print_configurations(found, texts, count, limit):
@@ -183,8 +218,17 @@ def print_configurations(found, texts, count, limit):
     for key, values in ordered[:count]:
         (least, fast, one), (most, slow, other) = min(values), max(values)
         mark = "*" if differs(least, limit) or differs(most, limit) else ""
-        rows.append([texts[key] + mark, str(len(values)), percent(least), fast, percent(most), slow,
-                     "differs" if one != other else "same"])
+        rows.append(
+            [
+                texts[key] + mark,
+                str(len(values)),
+                percent(least),
+                fast,
+                percent(most),
+                slow,
+                "differs" if one != other else "same",
+            ]
+        )
     print(f"Configurations, the {len(rows)} of {len(by_key)} that differ most")
     print_table(["configuration", "devices", "fastest", "on", "slowest", "on", "algorithm"], rows)
 
@@ -201,12 +245,16 @@ def print_outliers(devices, roof_ratios, limits, time_ratios, limit, across):
     for device in devices:
         groups.setdefault("" if across else device.model, set()).update(name for name, _ in device.roofs)
     for device in devices:
-        found[device] += [f"{device.name} {name}: {why}" for name, why in device.doubts.items()
-                          if name in groups["" if across else device.model]]  # another one has it
+        found[device] += [
+            f"{device.name} {name}: {why}"
+            for name, why in device.doubts.items()
+            if name in groups["" if across else device.model]
+        ]  # another one has it
         if device in times:
             worst = max(times[device], key=lambda ratio: max(ratio, 1 / ratio))
-            found[device].append(f"{device.name} times: {len(times[device])} configurations, "
-                                 f"at most {described(worst, 's')}")
+            found[device].append(
+                f"{device.name} times: {len(times[device])} configurations, at most {described(worst, 's')}"
+            )
     lines = [line for device in devices for line in found[device]]
     print(f"Beyond {100 * limit:g} %: {len(lines) or 'nothing'}")
     for line in lines:
@@ -217,10 +265,10 @@ def print_outliers(devices, roof_ratios, limits, time_ratios, limit, across):
 def main():
     options = arguments()
     files = [load(path, configurations=False) for path in options.files]
-    tables = [frame(data) for data in files]
-    devices = []
-    for number, (path, data, table) in enumerate(zip(options.files, files, tables), 1):
-        devices += devices_of(number, data, table)
+    tables, roofs = [frame(data) for data in files], [roof_rows(data) for data in files]
+    devices, order = [], kind_order(roofs)
+    for number, (path, data, table, rows) in enumerate(zip(options.files, files, tables, roofs), 1):
+        devices += devices_of(number, data, table, rows, order)
         print(f"file {number}: {path}, {data.attrs.get('date_created', 'no date')}")
     for device in devices:
         print(f"device {device.name}: {device.model}, {device.uuid}" + ", no roofs" * (not device.roofs))

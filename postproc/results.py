@@ -1,5 +1,10 @@
-"""What the scripts here share: reading a roofsweep result file, and words for it."""
+"""What the scripts here share: reading a roofsweep result file, and words for it.
+
+Which kinds of roofs there are, in which order and in which units, is what the files say."""
+
+import re
 import sys
+from itertools import pairwise
 
 
 def fail(text):
@@ -11,22 +16,17 @@ try:
     import numpy as np
     import xarray
 except ImportError as missing:
-    fail(f"{sys.executable}: {missing} (Debian: /usr/bin/python3 with python3-xarray python3-netcdf4, "
-         "pip: xarray netCDF4)")
+    fail(
+        f"{sys.executable}: {missing} (Debian: /usr/bin/python3 with python3-xarray python3-netcdf4, "
+        "pip: xarray netCDF4)"
+    )
 
 # What is crossed with the shapes: each value is a curve of its own.
 SERIES = ["pass", "config_implementation", "config_algorithm", "layout", "cache"]
 
-# The kinds of roofs in the order of roofsweep's own table, src/model/roof.c.
-KINDS = [
-    *(f"{level} {way}" for level in ["dram", "l3", "l2", "l1"] for way in ["read", "write", "copy", "triad"]),
-    "shared read", "host to device", "device to host", "device to device",
-    *(f"{precision} vector" for precision in ["fp64", "fp32", "fp16", "bf16"]),
-    *(f"{precision} tensor mma" for precision in ["fp64", "tf32", "fp16", "bf16", "fp8", "int8"]),
-    *(f"{precision} tensor wgmma" for precision in ["tf32", "fp16", "bf16", "fp8", "int8"]),
-    *(f"{precision} tensor library" for precision in ["fp64", "tf32", "fp16", "bf16", "fp8", "int8"]),
-    "launch host", "launch latency", "launch gap", "launch gap graph",
-]
+# The variables of a roof's value, of which it has one, and how their units are shown.
+VALUES = ["bandwidth", "performance", "time"]
+UNITS = {"byte s-1": "B/s", "s-1": "FLOP/s", "s": "s"}
 DOUBTFUL = ["above-theory", "contradicted"]  # verdicts of roofs that are kept and not used
 
 
@@ -38,10 +38,9 @@ def load(path, configurations=True):
         data = xarray.open_dataset(path)
     except OSError as error:
         fail(f"{path}: {error.strerror or error}")
-    except ValueError: # its text lists what xarray could install
+    except ValueError:  # its text lists what xarray could install
         fail(f"{path}: no NetCDF file")
-    needed = {"config_hash", "label", "status", "time_median", "config_device", "device_model",
-              "device_roof_name"}
+    needed = {"config_hash", "label", "status", "time_median", "config_device", "device_model", "device_roof_name"}
     if not needed <= set(data.variables):
         fail(f"{path}: no result file of roofsweep, it has no {sorted(needed - set(data.variables))}")
     data = data.load()  # whole: the netCDF4 module reads strings from disk only in steps of one
@@ -59,8 +58,7 @@ def words(data, name):
 
 def parameters(data):
     """Names of the variables that hold a configuration's parameters."""
-    return [name for name in data.variables
-            if data[name].attrs.get("long_name", "").startswith("parameter ")]
+    return [name for name in data.variables if data[name].attrs.get("long_name", "").startswith("parameter ")]
 
 
 def frame(data):
@@ -81,7 +79,9 @@ def frame(data):
     at = [precisions.index(name) for name in table["config_precision"]]
     table["peak"] = np.select(
         [table["unit"] == unit for unit in ["vector", "tensor"]],
-        [data[f"device_peak_{unit}"].values[device, at] for unit in ["vector", "tensor"]], np.nan)
+        [data[f"device_peak_{unit}"].values[device, at] for unit in ["vector", "tensor"]],
+        np.nan,
+    )
     table["model"] = data["device_model"].values[device]
     return table.reset_index(drop=True)
 
@@ -102,22 +102,48 @@ def roof_rows(data):
     table = data[names].to_dataframe().reset_index(drop=True)
     for name in [name for name in names if "flag_meanings" in data[name].attrs]:
         table[name] = words(data, name)
-    table.columns = [name[len("device_roof_"):] for name in table.columns]
+    table.columns = [name[len("device_roof_") :] for name in table.columns]
     levels = data["memory_level_name"].values
-    table["bytes_ratio"] = [{level: ratio for level, ratio in zip(levels, ratios) if np.isfinite(ratio)}
-                            for ratios in data["device_roof_bytes_ratio"].values]
-    table["value"] = table["bandwidth"].fillna(table["performance"]).fillna(table["time"])
-    operations = np.where(table["name"].str.startswith("int8"), "OP/s", "FLOP/s")
-    table["unit"] = np.select([table["time"].notna(), table["performance"].notna()], ["s", operations], "B/s")
+    table["bytes_ratio"] = [
+        {level: ratio for level, ratio in zip(levels, ratios) if np.isfinite(ratio)}
+        for ratios in data["device_roof_bytes_ratio"].values
+    ]
+    table["value"], table["unit"] = np.nan, ""
+    for name in VALUES:
+        measured = table[name].notna()
+        table.loc[measured, "value"] = table[name]
+        table.loc[measured, "unit"] = UNITS[data[f"device_roof_{name}"].attrs["units"]]
+    # Of some precisions the file says "(int8: operations)": those are no FLOPs.
+    operations = re.findall(r"(\w+): operations", data["device_roof_performance"].attrs["long_name"])
+    precision = table["name"].str.split().str[0]
+    table.loc[table["performance"].notna() & precision.isin(operations), "unit"] = "OP/s"
     table["usable"] = table["value"].notna() & ~table["verdict"].isin(DOUBTFUL)
     table = table[table["device"] >= 0]  # a file without roofs has one row of no device
     table["place"] = places(data)[table["device"]]
     return table
 
 
-def kind_order(name):
-    """Sorts roofs by kind; kinds that this version does not know come last."""
-    return KINDS.index(name) if name in KINDS else len(KINDS)
+def merged(sequences):
+    """All names of the sequences, once each, in an order that each of them keeps. Where they contradict
+    each other, what came first comes first."""
+    sequences = [list(sequence) for sequence in sequences]
+    names, order = list(dict.fromkeys(name for sequence in sequences for name in sequence)), []
+    before = {name: set() for name in names}
+    for first, second in (pair for sequence in sequences for pair in pairwise(sequence)):
+        if second not in before[first] | {first}:
+            for name in names:
+                if name == second or second in before[name]:
+                    before[name] |= before[first] | {first}
+    while len(order) < len(names):
+        order.append(next(name for name in names if name not in order and before[name] <= set(order)))
+    return order
+
+
+def kind_order(tables, others=()):
+    """{kind of roof: place}: the order in which the files hold them, each device's and each condition's by
+    themselves. tables: of roof_rows(); others: further lists of kinds that are in order."""
+    sequences = [rows["name"] for table in tables for _, rows in table.groupby(["device", "condition"], sort=False)]
+    return {name: place for place, name in enumerate(merged([*sequences, *others]))}
 
 
 def roofs(data):
@@ -140,7 +166,7 @@ def scaled(value, unit):
         return "-"
     prefixes = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
     power = 0 if value == 0 else int(np.clip(3 * np.floor(np.log10(abs(value)) / 3), -9, 15))
-    return f"{value / 10.0 ** power:.4g} {prefixes[power]}{unit}"
+    return f"{value / 10.0**power:.4g} {prefixes[power]}{unit}"
 
 
 def percent(ratio):
@@ -155,7 +181,9 @@ def print_table(head, rows, left=()):
     heads = list(zip(*[([""] * depth + cell.split("\n"))[-depth:] for cell in head]))
     widths = [max(len(row[i]) for row in heads + rows) for i in range(len(head))]
     for row in heads + rows:
-        cells = [cell.ljust(width) if i == 0 or head[i] in left else cell.rjust(width)
-                 for i, (cell, width) in enumerate(zip(row, widths))]
+        cells = [
+            cell.ljust(width) if i == 0 or head[i] in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths))
+        ]
         print("  ".join(cells).rstrip())
     print()

@@ -30,6 +30,7 @@ Every model in the file needs a section, if an empty one.
 
 Exit status: 0, 1 a target is missed or not known, or a model has none, 2 the file or the targets cannot be
 read."""
+
 import argparse
 import configparser
 import re
@@ -37,17 +38,16 @@ import signal
 import sys
 from collections import Counter
 
-from results import DOUBTFUL, KINDS, fail, kind_order, load, np, percent, places, print_table, roof_rows, scaled
+from results import DOUBTFUL, fail, kind_order, load, np, percent, places, print_table, roof_rows, scaled
 
 SETTING_WIDTH = 60  # of the table of a model; --device shows all of it
-NAMED_MOST = 8      # devices of one sentence
+NAMED_MOST = 8  # devices of one sentence
 LEFT = ["condition", "throttled", "verdict", "counted", "on", "setting", "target"]
 PREFIXES = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", help="result file of roofsweep")
     parser.add_argument("-d", "--device", type=int, metavar="N", help="show this device in full")
     parser.add_argument("-t", "--targets", metavar="FILE", help="say of each roof whether it is reached")
@@ -95,16 +95,35 @@ class Devices:
             print(f"  {self.name(place)}: {self.text(place, 'uuid')}{', PCI ' * bool(bus)}{bus}")
 
 
+class Kinds:
+    """The kinds of roofs that a file has, and which others there may be."""
+
+    def __init__(self, data, rows):
+        self.rows = rows
+        self.models = set(data["device_model"].values[rows["place"]])
+        names = [*rows["name"], *data["memory_level_name"].values, *data["precision_name"].values]
+        if "unit" in data:
+            names += data["unit"].attrs["flag_meanings"].split()
+        self.words = {word for name in names for word in name.split()}
+
+    def possible(self, name):
+        """A kind that was not measured has words that the file knows; a slip of the pen has not."""
+        return set(name.split()) <= self.words
+
+    def order(self, others=()):
+        return kind_order([self.rows], others)
+
+
 class Target:
     """One thing that a roof shall reach."""
 
-    def __init__(self, text):
+    def __init__(self, text, kinds):
         self.text, self.least, self.unit = text, None, None
         number = re.fullmatch(r"(\d+(?:\.\d+)?) *(?:(%)|([numkMGTP]?)(B/s|FLOP/s|OP/s|s))", text)
         if number:
             self.least = float(number[1]) * (0.01 if number[2] else PREFIXES[number[3]])
             self.unit = number[2] or number[4]
-        elif text not in KINDS:
+        elif not kinds.possible(text):
             raise ValueError(f"'{text}' is neither a figure, as in 4.48 TB/s or 97 %, nor a roof")
 
     def reached(self, roof, others):
@@ -115,8 +134,7 @@ class Target:
             return of_theory(roof) / self.least
         least, unit = self.least, self.unit
         if unit is None:
-            same = others[(others["name"] == self.text) & (others["condition"] == roof["condition"]) &
-                          others["usable"]]
+            same = others[(others["name"] == self.text) & (others["condition"] == roof["condition"]) & others["usable"]]
             least, unit = middle(same["value"]), same["unit"].max() if len(same) else roof["unit"]
         if unit != roof["unit"]:
             fail(f"{roof['name']} is in {roof['unit']}, its target '{self.text}' is not")
@@ -125,23 +143,25 @@ class Target:
     def verdict(self, found, rows):
         """(text, what it counts as, places that do not reach it), of the rows of one kind and condition
         among all rows."""
-        reached = np.array([self.reached(roof, rows[rows["place"] == roof["place"]])
-                            for _, roof in found.iterrows()])
+        reached = np.array([self.reached(roof, rows[rows["place"] == roof["place"]]) for _, roof in found.iterrows()])
         known, short = reached[np.isfinite(reached)], list(found["place"][~(reached >= 1)])
         missed, unknown = int((known < 1).sum()), len(reached) - len(known)
         if missed:
             some = f" by {missed} of {len(reached)}" * (len(reached) > 1)
             return f"{self.text} MISSED{some}: {percent(known.min())}", "missed", short
         if unknown or not len(reached):
-            return (f"{self.text} NOT KNOWN" + f" for {unknown} of {len(reached)}" * (len(reached) > 1),
-                    "not known", short)
+            return (
+                f"{self.text} NOT KNOWN" + f" for {unknown} of {len(reached)}" * (len(reached) > 1),
+                "not known",
+                short,
+            )
         return f"{self.text} reached: {percent(known.min())}", "reached", short
 
 
 class Targets:
     """What the roofs of each model shall reach, how many of them do so far, and which devices do not."""
 
-    def __init__(self, path):
+    def __init__(self, path, kinds):
         self.path, self.counts, self.short, self.by_model = path, Counter(), [], {}
         parser = configparser.ConfigParser(delimiters="=", interpolation=None)
         try:
@@ -150,10 +170,10 @@ class Targets:
                     parser.read_file(stream, path)
             for model in parser.sections():
                 self.by_model[model] = {}
-                for kind, value in parser[model].items():
-                    if kind not in KINDS:
-                        raise ValueError(f"'{kind}' is no roof; there are: {', '.join(KINDS)}")
-                    self.by_model[model][kind] = [Target(text.strip()) for text in value.split(",")]
+                for kind, value in parser[model].items() if model in kinds.models else ():
+                    if not kinds.possible(kind):
+                        raise ValueError(f"'{kind}' is no roof; there are: {', '.join(kinds.order())}")
+                    self.by_model[model][kind] = [Target(text.strip(), kinds) for text in value.split(",")]
         except (OSError, ValueError, configparser.Error) as error:
             fail(f"{path}: {getattr(error, 'strerror', None) or error}")
 
@@ -180,8 +200,7 @@ class Targets:
 
     def print_counts(self, devices):
         if self.path:
-            print("Targets: " + ", ".join(f"{self.counts[name]} {name}"
-                                          for name in ["reached", "missed", "not known"]))
+            print("Targets: " + ", ".join(f"{self.counts[name]} {name}" for name in ["reached", "missed", "not known"]))
             for what, short in self.short:
                 print(f"  {what} on {devices.names(short)}")
             print()
@@ -217,7 +236,7 @@ def setting_text(rows):
     measured = rows[rows["value"].notna()]
     settings = Counter((measured if len(measured) else rows)["setting"])
     text, more = settings.most_common(1)[0][0], len(settings) - 1
-    text = text if len(text) <= SETTING_WIDTH else text[:SETTING_WIDTH - 3] + "..."
+    text = text if len(text) <= SETTING_WIDTH else text[: SETTING_WIDTH - 3] + "..."
     return text + f" (and {more} other)" * (more > 0)
 
 
@@ -242,12 +261,18 @@ def kind_cells(rows, devices):
     main = alone if alone["value"].notna().any() else together
     used = main[main["usable"]] if main["usable"].any() else main[main["value"].notna()]
     spread = (together if together["node_spread"].notna().any() else alone)["node_spread"].max()
-    return {"alone": value_text(alone), "together": value_text(together), "node\nspread": share(spread),
-            "median\n/best": share(middle(used["median"])),
-            "of\ntheory": share(middle(used["nominal_fraction"])),
-            "of\nclock": share(middle(used["clock_fraction"])), "SM clock": scaled(middle(used["sm_clock"]), "Hz"),
-            "power": scaled(middle(used["power"]), "W"), "verdict": verdict_text(rows),
-            "setting": setting_text(rows)} | slowest_cells(main, devices)
+    return {
+        "alone": value_text(alone),
+        "together": value_text(together),
+        "node\nspread": share(spread),
+        "median\n/best": share(middle(used["median"])),
+        "of\ntheory": share(middle(used["nominal_fraction"])),
+        "of\nclock": share(middle(used["clock_fraction"])),
+        "SM clock": scaled(middle(used["sm_clock"]), "Hz"),
+        "power": scaled(middle(used["power"]), "W"),
+        "verdict": verdict_text(rows),
+        "setting": setting_text(rows),
+    } | slowest_cells(main, devices)
 
 
 def roof_cells(roof):
@@ -258,12 +283,20 @@ def roof_cells(roof):
     heat = roof["temperature"] - 273.15
     return cells | {
         "value": scaled(roof["value"], roof["unit"]) + "!" * (not roof["usable"]),
-        "node\nspread": share(roof["node_spread"]), "median\n/best": share(roof["median"]),
-        "spread": share(roof["spread"]), "samples": f"{roof['samples']:.0f}",
-        "of\ntheory": share(roof["nominal_fraction"]), "of\nclock": share(roof["clock_fraction"]),
-        "SM clock": scaled(roof["sm_clock"], "Hz"), "memory\nclock": scaled(roof["memory_clock"], "Hz"),
-        "power": scaled(roof["power"], "W"), "temper-\nature": f"{heat:.0f} C" if np.isfinite(heat) else "-",
-        "throttled": roof["throttled"], "verdict": word(roof["verdict"]), "counted": counted_text(roof)}
+        "node\nspread": share(roof["node_spread"]),
+        "median\n/best": share(roof["median"]),
+        "spread": share(roof["spread"]),
+        "samples": f"{roof['samples']:.0f}",
+        "of\ntheory": share(roof["nominal_fraction"]),
+        "of\nclock": share(roof["clock_fraction"]),
+        "SM clock": scaled(roof["sm_clock"], "Hz"),
+        "memory\nclock": scaled(roof["memory_clock"], "Hz"),
+        "power": scaled(roof["power"], "W"),
+        "temper-\nature": f"{heat:.0f} C" if np.isfinite(heat) else "-",
+        "throttled": roof["throttled"],
+        "verdict": word(roof["verdict"]),
+        "counted": counted_text(roof),
+    }
 
 
 def print_lines(head, lines):
@@ -274,11 +307,12 @@ def print_conditions(data, rows):
     """What must be equal for roofs to be comparable, and when they were measured."""
     own = rows["device"].unique()
     caps = data["device_power_limit"].values[own]
-    facts = [("driver", data["device_driver_version"].values[own]),
-             ("power cap", [scaled(cap, "W") for cap in caps if np.isfinite(cap)]),
-             ("roofs taken from", data["device_roofs_reused"].values[own])]
-    texts = [f"{name} {' and '.join(sorted({text for text in found if text}))}"
-             for name, found in facts if any(found)]
+    facts = [
+        ("driver", data["device_driver_version"].values[own]),
+        ("power cap", [scaled(cap, "W") for cap in caps if np.isfinite(cap)]),
+        ("roofs taken from", data["device_roofs_reused"].values[own]),
+    ]
+    texts = [f"{name} {' and '.join(sorted({text for text in found if text}))}" for name, found in facts if any(found)]
     starts = rows["start_time"].dropna()
     print(", ".join(texts + [f"measured {start:%Y-%m-%dT%H:%M:%SZ}" for start in starts.nsmallest(1)]))
 
@@ -300,56 +334,102 @@ def print_doubts(rows, devices):
         print()
 
 
-def print_model(model, rows, devices, targets):
+def print_model(model, rows, devices, targets, kinds):
     """A line per kind, median over the devices of the model."""
     count, hosts = rows["place"].nunique(), len({devices.text(place, "hostname") for place in rows["place"]})
     print(f"{model}: {count} device{'s' * (count > 1)} on {hosts} host{'s' * (hosts > 1)}")
     print_conditions(devices.data, rows)
-    head = ["roof", "alone", "together", "node\nspread", "median\n/best", "of\ntheory", "of\nclock", "SM clock",
-            "power", "verdict"] + ["slowest", "on"] * (count > 1) + targets.head(model) + ["setting"]
+    head = (
+        [
+            "roof",
+            "alone",
+            "together",
+            "node\nspread",
+            "median\n/best",
+            "of\ntheory",
+            "of\nclock",
+            "SM clock",
+            "power",
+            "verdict",
+        ]
+        + ["slowest", "on"] * (count > 1)
+        + targets.head(model)
+        + ["setting"]
+    )
     lines = []
-    for kind in sorted({*rows["name"], *targets.kinds(model)}, key=kind_order):
+    wanted = targets.kinds(model)
+    for kind in sorted({*rows["name"], *wanted}, key=kinds.order([wanted]).get):
         own = rows[rows["name"] == kind]
         main = own[own["condition"] == "alone"] if (own["condition"] == "alone").any() else own
-        lines.append({"roof": kind, "target": targets.text(model, kind, main, rows)} |
-                     (kind_cells(own, devices) if len(own) else {}))
+        lines.append(
+            {"roof": kind, "target": targets.text(model, kind, main, rows)}
+            | (kind_cells(own, devices) if len(own) else {})
+        )
     print_lines(head, lines)
     targets.print_missing(model)
     print_doubts(rows, devices)
 
 
-def print_device(number, rows, devices, targets):
+def print_device(number, rows, devices, targets, kinds):
     """One device, a line per kind and condition."""
     model = devices.text(number, "model")
     print(f"{model}: {devices.name(number)}")
     print_conditions(devices.data, rows)
-    head = ["roof", "condition", "value", "node\nspread", "median\n/best", "spread", "samples", "of\ntheory",
-            "of\nclock", "SM clock", "memory\nclock", "power", "temper-\nature", "throttled", "verdict", "counted"
-            ] + targets.head(model) + ["setting"]
-    rows = rows.iloc[np.lexsort([rows["condition"], rows["name"].map(kind_order)])]
-    print_lines(head, [roof_cells(roof) | {"target": targets.text(model, roof["name"], rows.loc[[row]], rows)}
-                       for row, roof in rows.iterrows()])
+    head = (
+        [
+            "roof",
+            "condition",
+            "value",
+            "node\nspread",
+            "median\n/best",
+            "spread",
+            "samples",
+            "of\ntheory",
+            "of\nclock",
+            "SM clock",
+            "memory\nclock",
+            "power",
+            "temper-\nature",
+            "throttled",
+            "verdict",
+            "counted",
+        ]
+        + targets.head(model)
+        + ["setting"]
+    )
+    rows = rows.iloc[np.lexsort([rows["condition"], rows["name"].map(kinds.order())])]
+    print_lines(
+        head,
+        [
+            roof_cells(roof) | {"target": targets.text(model, roof["name"], rows.loc[[row]], rows)}
+            for row, roof in rows.iterrows()
+        ],
+    )
     targets.print_missing(model)
 
 
 def main():
     options = arguments()
     data = load(options.file, configurations=False)
-    rows, targets, devices = roof_rows(data), Targets(options.targets), Devices(data)
+    rows, devices = roof_rows(data), Devices(data)
+    kinds = Kinds(data, rows)
+    targets = Targets(options.targets, kinds)
     one, count = options.device, data.sizes["device"]
     if one is not None and not 0 <= one < count:
         fail(f"no device {one}; there are: 0 to {count - 1}")
     rows = rows if one is None else rows[rows["device"] == one]
     if rows.empty:
         fail(f"{options.file}: no roofs" + (f" of device {one}" if one is not None else ""))
-    print(f"{options.file}: {data.attrs.get('title', 'no title')}, {data.attrs.get('source', 'roofsweep')}, "
-          f"{data.attrs.get('date_created', 'no date')}\n")
+    print(
+        f"{options.file}: {data.attrs.get('title', 'no title')}, {data.attrs.get('source', 'roofsweep')}, "
+        f"{data.attrs.get('date_created', 'no date')}\n"
+    )
     if one is not None:
-        print_device(one, rows, devices, targets)
+        print_device(one, rows, devices, targets, kinds)
     else:
         models = data["device_model"].values[rows["place"]]
         for model in dict.fromkeys(models):
-            print_model(model, rows[models == model], devices, targets)
+            print_model(model, rows[models == model], devices, targets, kinds)
         without = set(devices.places) - set(rows["place"])
         if without:
             print(f"No roofs at all: {devices.names(without)}\n")

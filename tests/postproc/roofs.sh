@@ -40,7 +40,7 @@ sample = xarray.open_dataset("golden.nc").load()
 for name in sample.variables:
     if sample[name].dtype.kind == "U":  # newer versions of xarray: texts as long as those in the file
         sample[name] = sample[name].astype(object)
-own = numpy.flatnonzero(sample.device_roof_device == 0)[::-1]  # the file's order is not the table's
+own = numpy.flatnonzero(sample.device_roof_device == 0)
 data = sample.isel(device=[0] * 4, device_roof=list(own) * 4)
 data["device_uuid"].values[:] = [f"GPU-{i}" for i in range(4)]
 data["device_roof_device"].values[:] = numpy.repeat(range(4), len(own))
@@ -61,15 +61,18 @@ data.to_netcdf(sys.argv[1])
 PY
 "$ROOFSWEEP_PYTHON" node.py node.nc
 
-# The table's order is that of src/model/roof.c, whose kinds are those of the scripts.
+# Kinds are in the order of the files: each device and each file keeps its own, and what one lacks comes where another
+# has it. Where two contradict each other, the first counts.
 PYTHONPATH=$root/postproc python '
-import re, sys, results
-ways = {"MEMORY": [" read", " write", " copy", " triad"], "PATH": [""], "VECTOR": [" vector"], "TIME": [""],
-        "MMA": [" tensor mma"], "WGMMA": [" tensor wgmma"], "LIBRARY": [" tensor library"]}
-found = re.findall(r"^    (\w+)\(\"([^\"]+)\"", open(sys.argv[1]).read(), re.M)
-kinds = [name + way for macro, name in found for way in ways[macro]]
-assert kinds == results.KINDS, (kinds, results.KINDS)
-' "$root/src/model/roof.c" || fail "results.py has other kinds of roofs than src/model/roof.c"
+from results import merged
+for sequences, expected in [
+        ([["a", "b", "d"], ["b", "c", "d"]], "abcd"),
+        ([["c", "d"], ["a", "c"], ["b", "d", "e"]], "acbde"),
+        ([["a", "b"], ["b", "a"], ["x"]], "abx"),
+        ([[], ["a"]], "a")]:
+    found = "".join(merged(sequences))
+    assert found == expected, (found, expected)
+' || fail "kinds of roofs are in another order"
 
 # Each model by itself.
 expect 0 script roofs.py golden.nc
@@ -98,7 +101,7 @@ says "l2 read, alone: CONTRADICTED, not used: #2 node1"
 row "#3 node1: GPU-3"
 order=$(sed -n 's/^\(dram\|l2\|fp32\|fp16\|launch\) \([a-z]*\) .*[0-9] %.*/\1 \2/p' output | tr '\n' ,)
 [ "$order" = "dram read,dram triad,l2 read,fp32 vector,fp16 tensor,fp16 tensor,launch gap," ] ||
-    { cat output; fail "the order is not that of src/model/roof.c: $order"; }
+    { cat output; fail "the order is not that of the file: $order"; }
 
 # One device in full: both conditions, what was counted, and why something is missing.
 expect 0 script roofs.py node.nc --device 2
@@ -160,6 +163,9 @@ expect 1 script roofs.py golden.nc --targets missed.ini
 says "No targets for Sample CPU; missed.ini has: Sample GPU"
 printf '[Sample GPU]\n[Sample CPU]\n' >empty.ini
 expect 0 script roofs.py golden.nc --targets empty.ini
+# Of other models than the file has, anything may be asked.
+printf '[Sample GPU]\n[Sample CPU]\nanother thing = 1 TB/s\n' >other.ini
+expect 0 script roofs.py node.nc --targets other.ini
 printf '[Sample GPU]\ndram reed = 1 TB/s\n' >wrong.ini
 refused "'dram reed' is no roof; there are: dram read, " roofs.py node.nc --targets wrong.ini
 printf '[Sample GPU]\ndram read = fast\n' >wrong.ini
@@ -220,6 +226,25 @@ row "^dram triad, together *4 " " 50 %" "-18.0 %   1#3 node1"
 if python 'import matplotlib' 2>/dev/null; then
     refused "it holds roofs alone" roofline.py alone.nc
 fi
+
+# Units are the file's; of int8 it says that its operations are no FLOPs.
+python '
+import shutil, netCDF4
+shutil.copy("golden.nc", "int8.nc")
+with netCDF4.Dataset("int8.nc", "a") as data:
+    names = data["device_roof_name"]
+    names[list(names[:]).index("fp16 tensor wgmma")] = "int8 tensor wgmma"
+'
+expect 0 script roofs.py int8.nc
+row "^int8 tensor wgmma" "800 TOP/s"
+row "^fp32 vector" "50 TFLOP/s"
+python '
+import netCDF4
+with netCDF4.Dataset("int8.nc", "a") as data:
+    data["device_roof_performance"].long_name = "FLOP/s"
+'
+expect 0 script roofs.py int8.nc
+row "^int8 tensor wgmma" "800 TFLOP/s"
 
 # What the CPU worker measures.
 [ "$(nproc)" -ge 2 ] || exit 77 # two ranks on one core are one device
