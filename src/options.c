@@ -194,9 +194,12 @@ static void list_parameter(const struct parameter *parameter, FILE *stream)
         for (size_t i = 0; parameter->words[i]; ++i)
             fprintf(stream, "%s%s", i ? ", " : " ", parameter->words[i]);
     else
-        fprintf(stream, " %s%lld to %lld",
-                parameter->kind == PARAMETER_PADDING ? "same, valid or " : "",
-                (long long)parameter->minimum, (long long)parameter->maximum);
+        fprintf(stream, " %s%lld to %lld%s",
+                parameter->kind == PARAMETER_PADDING ? "same, valid or "
+                : parameter->kind == PARAMETER_TEXT  ? "text of "
+                                                     : "",
+                (long long)parameter->minimum, (long long)parameter->maximum,
+                parameter->kind == PARAMETER_TEXT ? " bytes" : "");
     fprintf(stream, "\n  %26s %s\n", "", parameter->help);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 enum { NEAR = 2, COMPARED_MAX = 31 };
+static const char blanks[] = " \t";
 
 int words_find(const char *const *words, const char *text)
 {
@@ -68,23 +69,58 @@ enum status words_parse(const char *const *words, const char *text, int *index, 
     return STATUS_OK;
 }
 
-enum status words_next(const char **text, const char *separators, char item[WORDS_ITEM],
-                       struct error *error)
+const char *words_quote_end(const char *text)
 {
-    static const char blanks[] = " \t";
-    const char *start = *text + strspn(*text, blanks);
-    const char *end = start + strcspn(start, separators);
+    for (++text; *text; ++text) {
+        if (*text == '"')
+            return text + 1;
+        if (*text == '\\' && text[1])
+            ++text;
+    }
+    return NULL;
+}
+
+/* The item from `start` to `end`, without the blanks behind it. */
+static enum status item_copy(const char *start, const char *end, char *item, size_t size,
+                             struct error *error)
+{
     size_t length = (size_t)(end - start);
     while (length && strchr(blanks, start[length - 1]))
         --length;
     if (length == 0)
         return *end ? error_set(error, STATUS_USAGE, "an empty item before '%.40s'", end)
                     : error_set(error, STATUS_USAGE, "an empty item at the end");
-    if (length >= WORDS_ITEM)
-        return error_set(error, STATUS_USAGE, "'%.*s...' is longer than %d bytes", WORDS_ITEM / 2,
-                         start, WORDS_ITEM - 1);
+    if (length >= size)
+        return error_set(error, STATUS_USAGE, "'%.*s...' is longer than %zu bytes", WORDS_ITEM / 2,
+                         start, size - 1);
     memcpy(item, start, length);
     item[length] = '\0';
-    *text = end;
     return STATUS_OK;
+}
+
+enum status words_next(const char **text, const char *separators, char item[WORDS_ITEM],
+                       struct error *error)
+{
+    const char *start = *text + strspn(*text, blanks);
+    const char *end = start + strcspn(start, separators);
+    enum status status = item_copy(start, end, item, WORDS_ITEM, error);
+    if (status == STATUS_OK)
+        *text = end;
+    return status;
+}
+
+enum status words_next_quoted(const char **text, const char *separators, char *item, size_t size,
+                              struct error *error)
+{
+    const char *start = *text + strspn(*text, blanks), *end = start;
+    while (*end && !strchr(separators, *end)) {
+        const char *behind = *end == '"' ? words_quote_end(end) : end + 1;
+        if (!behind)
+            return error_set(error, STATUS_USAGE, "%.40s has no closing quote", end);
+        end = behind;
+    }
+    enum status status = item_copy(start, end, item, size, error);
+    if (status == STATUS_OK)
+        *text = end;
+    return status;
 }

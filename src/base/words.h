@@ -23,5 +23,12 @@ enum status words_parse(const char *const *words, const char *text, int *index,
 enum { WORDS_ITEM = 80 };
 enum status words_next(const char **text, const char *separators, char item[WORDS_ITEM],
                        struct error *error);
+/* The same, but a part of the item in double quotes is kept as it is, with its quotes: it may hold
+ * separators, blanks, \" and \\. `size` bytes at `item`. STATUS_USAGE also if a quote is not closed. */
+enum status words_next_quoted(const char **text, const char *separators, char *item, size_t size,
+                              struct error *error);
+
+/* Behind the quoted text that begins at `text` with a double quote; NULL if it does not end. */
+const char *words_quote_end(const char *text);
 
 #endif

@@ -67,10 +67,10 @@ static enum status range_append(const struct parameter *parameter, const struct 
     /* The last value from which a step stays within the range, and within int64_t. */
     int64_t stop = geometric ? range->last / range->step : range->last - range->step;
     int64_t i = range->first;
-    enum status status = value_append(parameter, axis, (struct value){i, 0}, error);
+    enum status status = value_append(parameter, axis, (struct value){.first = i}, error);
     while (status == STATUS_OK && i <= stop) {
         i = geometric ? i * range->step : i + range->step;
-        status = value_append(parameter, axis, (struct value){i, 0}, error);
+        status = value_append(parameter, axis, (struct value){.first = i}, error);
     }
     return status;
 }
@@ -81,7 +81,7 @@ static enum status item_append(const struct parameter *parameter, char *item, st
     struct value value;
     struct range range;
     enum status status;
-    if (strchr(item, ':')) {
+    if (parameter->kind != PARAMETER_TEXT && strchr(item, ':')) {
         status = range_parse(parameter, item, &range, error);
         return status ? status : range_append(parameter, &range, axis, error);
     }
@@ -95,8 +95,10 @@ enum status axis_parse(const struct parameter *parameter, const char *text, stru
     struct axis parsed = {.line = axis->line};
     enum status status;
     for (;; ++text) {
-        char item[WORDS_ITEM];
-        status = words_next(&text, ",", item, error);
+        char item[WORKLOAD_VALUE_TEXT];
+        status = parameter->kind == PARAMETER_TEXT
+                     ? words_next_quoted(&text, ",", item, sizeof item, error)
+                     : words_next(&text, ",", item, error);
         if (status)
             error_prefix(error, "%s", parameter->name);
         else
@@ -116,7 +118,9 @@ static int value_compare(const void *a, const void *b)
     const struct value *x = a, *y = b;
     if (x->first != y->first)
         return x->first < y->first ? -1 : 1;
-    return (x->second > y->second) - (x->second < y->second);
+    if (x->second != y->second)
+        return x->second < y->second ? -1 : 1;
+    return strcmp(x->text, y->text);
 }
 
 enum status axis_distinct(const struct parameter *parameter, const struct axis *axis,

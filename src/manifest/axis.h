@@ -6,8 +6,8 @@
 
 enum { AXIS_VALUES_MAX = 65536 };
 
-/* Values in the order of the text: words and numbers, and for integers the inclusive ranges
- * "a:b:*f" and "a:b:+s". Sets *axis, but for its line, on success only. */
+/* Values in the order of the text: words and numbers, for integers the inclusive ranges "a:b:*f" and
+ * "a:b:+s", and free texts, in double quotes if they have commas or blanks at their ends. Sets *axis, but for its line, on success only. */
 enum status axis_parse(const struct parameter *parameter, const char *text, struct axis *axis,
                        struct error *error);
 /* STATUS_USAGE if a value comes twice. */

@@ -6,6 +6,9 @@
 #include "base/array.h"
 #include "base/words.h"
 
+/* A parameter, a comparison and a value. */
+enum { TERM_TEXT = WORDS_ITEM + WORKLOAD_VALUE_TEXT };
+
 static const char *const comparison_text[] = {
     [COMPARE_EQ] = "=",  [COMPARE_NE] = "!=", [COMPARE_LT] = "<",
     [COMPARE_LE] = "<=", [COMPARE_GT] = ">",  [COMPARE_GE] = ">=",
@@ -40,7 +43,8 @@ static bool value_ordered(const struct parameter *parameter, struct value value)
 {
     return parameter->kind == PARAMETER_EXTENT
                ? value.first == value.second
-               : parameter->kind != PARAMETER_WORD && value.first >= 0;
+               : parameter->kind != PARAMETER_WORD && parameter->kind != PARAMETER_TEXT &&
+                     value.first >= 0;
 }
 
 static enum status term_parse(const struct workload *workload, const char *text, struct term *term,
@@ -89,9 +93,9 @@ static enum status rule_parse(const struct workload *workload, const char **text
     struct exclusion parsed = {NULL, 0};
     enum status status;
     for (;; ++*text) {
-        char item[WORDS_ITEM];
+        char item[TERM_TEXT];
         struct term term = {0};
-        status = words_next(text, ",&", item, error);
+        status = words_next_quoted(text, ",&", item, sizeof item, error);
         if (status == STATUS_OK)
             status = term_parse(workload, item, &term, error);
         if (status == STATUS_OK)
@@ -156,8 +160,8 @@ static bool order_holds(enum comparison comparison, int64_t a, int64_t b)
 
 static bool term_holds(const struct term *term, const struct config *config)
 {
-    struct value value = config->values[term->parameter];
-    bool equal = value.first == term->value.first && value.second == term->value.second;
+    struct value value = config_get(config, (size_t)term->parameter);
+    bool equal = value_equal(&value, &term->value);
     if (term->comparison == COMPARE_EQ || term->comparison == COMPARE_NE)
         return equal == (term->comparison == COMPARE_EQ);
     enum parameter_kind kind = config->workload->parameters[term->parameter].kind;

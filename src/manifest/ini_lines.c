@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "base/words.h"
 
 static const char blanks[] = " \t";
@@ -16,30 +17,11 @@ struct lines {
     char section[INI_NAME_BYTES + 1]; /* the line's; "" before the first */
 };
 
-/* Bytes of the UTF-8 character at `text`, 0 if it is none or a control character. */
-static size_t character_bytes(const unsigned char *text, size_t left)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (text[0] < 0x80)
-        return (text[0] >= 0x20 && text[0] != 0x7f) || text[0] == '\t';
-    size_t bytes = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-    if (text[0] < 0xc0 || text[0] > 0xf7 || bytes > left)
-        return 0;
-    uint32_t code = text[0] & (0x7fu >> bytes);
-    for (size_t i = 1; i < bytes; ++i) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (text[i] & 0x3f);
-    }
-    bool surrogate = code >= 0xd800 && code < 0xe000;
-    return code < least[bytes] || code > 0x10ffff || surrogate ? 0 : bytes;
-}
-
 static enum status bytes_check(const char *text, size_t length, struct error *error)
 {
     const unsigned char *bytes = (const unsigned char *)text;
     for (size_t i = 0, step; i < length; i += step)
-        if ((step = character_bytes(bytes + i, length - i)) == 0)
+        if ((step = utf8_character(text + i, length - i)) == 0)
             return error_set(error, STATUS_USAGE, "not %s (byte 0x%02x)",
                              bytes[i] < 0x80 ? "a text file" : "UTF-8 text", bytes[i]);
     if (length > INI_LINE_BYTES)

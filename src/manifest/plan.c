@@ -172,7 +172,8 @@ static struct config config_at(const struct places *places)
     struct config config = places->defaults;
     for (size_t place = 0; place < places->count; ++place) {
         int parameter = places->parameter[place];
-        config.values[parameter] = places->section->axes[parameter].values[places->at[place]];
+        config_set(&config, (size_t)parameter,
+                   &places->section->axes[parameter].values[places->at[place]]);
     }
     return config;
 }

@@ -6,6 +6,8 @@
 #include <xxhash.h>
 
 #include "base/units.h"
+#include "base/utf8.h"
+#include "base/words.h"
 #include "model/products.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/loop.h"
@@ -76,7 +78,7 @@ static enum status parse_extent(const struct parameter *parameter, const char *t
     const char *cross = strchr(text, 'x');
     char rows[WORKLOAD_VALUE_TEXT];
     size_t length = cross ? (size_t)(cross - text) : strlen(text);
-    struct value parsed = {0, 0};
+    struct value parsed = {0};
     enum status status = STATUS_USAGE;
     if (length < sizeof rows) {
         memcpy(rows, text, length);
@@ -99,7 +101,7 @@ static enum status parse_word(const struct parameter *parameter, const char *tex
 {
     for (size_t i = 0; parameter->words[i]; ++i)
         if (strcmp(parameter->words[i], text) == 0) {
-            *value = (struct value){(int64_t)i, 0};
+            *value = (struct value){.first = (int64_t)i};
             return STATUS_OK;
         }
     char allowed[512];
@@ -108,19 +110,77 @@ static enum status parse_word(const struct parameter *parameter, const char *tex
                      allowed);
 }
 
+/* Takes quotes and escapes away. `plain` has room for all of `text`. */
+static enum status text_unquote(const char *text, char *plain, struct error *error)
+{
+    const char *end = words_quote_end(text);
+    if (!end || *end != '\0')
+        return error_set(error, STATUS_USAGE, "%.40s %s", text,
+                         end ? "goes on behind its closing quote" : "has no closing quote");
+    for (++text; text + 1 < end; ++text) {
+        if (*text == '\\' && *++text != '"' && *text != '\\')
+            return error_set(error, STATUS_USAGE,
+                             "\\%c is unknown; allowed within quotes: \\\" and \\\\", *text);
+        *plain++ = *text;
+    }
+    *plain = '\0';
+    return STATUS_OK;
+}
+
+static enum status text_check(const struct parameter *parameter, const char *text,
+                              struct error *error)
+{
+    size_t length = strlen(text);
+    if ((int64_t)length < parameter->minimum || (int64_t)length > parameter->maximum)
+        return error_set(error, STATUS_USAGE, "a text of %zu bytes; allowed: %lld to %lld", length,
+                         (long long)parameter->minimum, (long long)parameter->maximum);
+    for (size_t i = 0, step; i < length; i += step)
+        if ((step = utf8_character(text + i, length - i)) == 0 || text[i] == '\t')
+            return error_set(error, STATUS_USAGE,
+                             "byte 0x%02x; allowed: UTF-8 without control characters and tabs",
+                             (unsigned char)text[i]);
+    return STATUS_OK;
+}
+
+static enum status parse_text(const struct parameter *parameter, const char *text,
+                              struct value *value, struct error *error)
+{
+    char plain[WORKLOAD_VALUE_TEXT];
+    enum status status = STATUS_OK;
+    if (strlen(text) >= sizeof plain)
+        status =
+            error_set(error, STATUS_USAGE, "a text of %zu bytes; allowed: %lld to %lld",
+                      strlen(text), (long long)parameter->minimum, (long long)parameter->maximum);
+    else if (*text == '"')
+        status = text_unquote(text, plain, error);
+    else
+        strcpy(plain, text);
+    if (status == STATUS_OK)
+        status = text_check(parameter, plain, error);
+    if (status) {
+        error_prefix(error, "%s", parameter->name);
+        return status;
+    }
+    *value = (struct value){.first = 0};
+    memcpy(value->text, plain, strlen(plain) + 1);
+    return STATUS_OK;
+}
+
 enum status parameter_parse(const struct parameter *parameter, const char *text,
                             struct value *value, struct error *error)
 {
-    struct value number = {0, 0};
+    struct value number = {0};
     enum status status;
     switch (parameter->kind) {
     case PARAMETER_WORD:
         return parse_word(parameter, text, value, error);
     case PARAMETER_EXTENT:
         return parse_extent(parameter, text, value, error);
+    case PARAMETER_TEXT:
+        return parse_text(parameter, text, value, error);
     case PARAMETER_PADDING:
         if (strcmp(text, "same") == 0 || strcmp(text, "valid") == 0) {
-            *value = (struct value){text[0] == 's' ? PADDING_SAME : PADDING_VALID, 0};
+            *value = (struct value){.first = text[0] == 's' ? PADDING_SAME : PADDING_VALID};
             return STATUS_OK;
         }
         status = parse_number(parameter, text, &number.first, error);
@@ -139,10 +199,27 @@ enum status parameter_parse(const struct parameter *parameter, const char *text,
     return status;
 }
 
+static void text_quote(const char *plain, char text[WORKLOAD_VALUE_TEXT])
+{
+    static const char bare[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:+@%";
+    bool quoted = *plain == '\0' || plain[strspn(plain, bare)] != '\0';
+    if (quoted)
+        *text++ = '"';
+    for (; *plain; *text++ = *plain++)
+        if (*plain == '"' || *plain == '\\')
+            *text++ = '\\';
+    if (quoted)
+        *text++ = '"';
+    *text = '\0';
+}
+
 void parameter_format(const struct parameter *parameter, struct value value,
                       char text[WORKLOAD_VALUE_TEXT])
 {
-    if (parameter->kind == PARAMETER_WORD)
+    if (parameter->kind == PARAMETER_TEXT)
+        text_quote(value.text, text);
+    else if (parameter->kind == PARAMETER_WORD)
         snprintf(text, WORKLOAD_VALUE_TEXT, "%s", parameter->words[value.first]);
     else if (parameter->kind == PARAMETER_EXTENT && value.first != value.second)
         snprintf(text, WORKLOAD_VALUE_TEXT, "%lldx%lld", (long long)value.first,
@@ -153,13 +230,49 @@ void parameter_format(const struct parameter *parameter, struct value value,
         snprintf(text, WORKLOAD_VALUE_TEXT, "%lld", (long long)value.first);
 }
 
+bool value_equal(const struct value *a, const struct value *b)
+{
+    return a->first == b->first && a->second == b->second && strcmp(a->text, b->text) == 0;
+}
+
+/* Where a free text lies in `strings`: behind those of the parameters before it. */
+static size_t string_at(const struct workload *workload, size_t parameter)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < parameter; ++i)
+        if (workload->parameters[i].kind == PARAMETER_TEXT)
+            at += (size_t)workload->parameters[i].maximum + 1;
+    return at;
+}
+
+struct value config_get(const struct config *config, size_t parameter)
+{
+    struct value value = {config->values[parameter].first, config->values[parameter].second, ""};
+    if (config->workload->parameters[parameter].kind == PARAMETER_TEXT)
+        strcpy(value.text, config->strings + string_at(config->workload, parameter));
+    return value;
+}
+
+void config_set(struct config *config, size_t parameter, const struct value *value)
+{
+    const struct parameter *described = &config->workload->parameters[parameter];
+    config->values[parameter].first = value->first;
+    config->values[parameter].second = value->second;
+    if (described->kind == PARAMETER_TEXT)
+        /* Zeros behind it, so that equal configurations are equal bytes. */
+        strncpy(config->strings + string_at(config->workload, parameter), value->text,
+                (size_t)described->maximum + 1);
+}
+
 struct config config_default(const struct workload *workload)
 {
     struct config config = {.workload = workload};
+    struct value value = {0};
     struct error unused;
-    for (size_t i = 0; i < workload->count; ++i)
-        parameter_parse(&workload->parameters[i], workload->parameters[i].initial,
-                        &config.values[i], &unused);
+    for (size_t i = 0; i < workload->count; ++i) {
+        parameter_parse(&workload->parameters[i], workload->parameters[i].initial, &value, &unused);
+        config_set(&config, i, &value);
+    }
     return config;
 }
 
@@ -202,13 +315,44 @@ void config_format(const struct config *config, char text[WORKLOAD_TEXT])
     size_t used = (size_t)snprintf(text, WORKLOAD_TEXT, "%s", workload->name);
     for (size_t i = 0; i < workload->count; ++i) {
         char value[WORKLOAD_VALUE_TEXT];
-        parameter_format(&workload->parameters[i], config->values[i], value);
+        parameter_format(&workload->parameters[i], config_get(config, i), value);
         used += (size_t)snprintf(text + used, WORKLOAD_TEXT - used, " %s=%s",
                                  workload->parameters[i].name, value);
     }
 }
 
-enum status config_parse(const char *text, struct config *config, struct error *error)
+/* Cuts the next "NAME=VALUE" off; spaces within quotes belong to the value. */
+static char *item_next(char **rest)
+{
+    char *item = *rest, *end = item + strcspn(item, " =");
+    if (end[0] == '=' && end[1] == '"') {
+        const char *behind = words_quote_end(end + 1);
+        end += behind ? behind - end : 0;
+    }
+    end += strcspn(end, " ");
+    *rest = *end ? end + 1 : NULL;
+    *end = '\0';
+    return item;
+}
+
+static enum status item_parse(char *item, struct config *config, struct error *error)
+{
+    const struct workload *workload = config->workload;
+    struct value value;
+    char *equals = strchr(item, '=');
+    if (equals)
+        *equals = '\0';
+    int i = equals ? workload_parameter(workload, item) : -1;
+    if (i < 0)
+        return error_set(error, STATUS_USAGE, "'%s' is no parameter of %s", item, workload->name);
+    enum status status = parameter_parse(&workload->parameters[i], equals + 1, &value, error);
+    if (status == STATUS_OK)
+        config_set(config, (size_t)i, &value);
+    return status;
+}
+
+enum status config_parse_as(const struct workload *workload, const char *text,
+                            struct config *config, struct error *error)
 {
     char copy[WORKLOAD_TEXT], *rest = copy;
     if (strlen(text) >= sizeof copy)
@@ -216,25 +360,28 @@ enum status config_parse(const char *text, struct config *config, struct error *
                          strlen(text));
     strcpy(copy, text);
     const char *name = strsep(&rest, " ");
-    const struct workload *workload = workload_find(name);
-    if (!workload)
-        return error_set(error, STATUS_USAGE, "unknown workload '%s' in configuration '%s'", name,
-                         text);
+    if (strcmp(name, workload->name) != 0)
+        return error_set(error, STATUS_USAGE, "'%s' is no configuration of %s", text,
+                         workload->name);
     struct config parsed = config_default(workload);
-    for (char *item; (item = strsep(&rest, " "));) {
-        char *equals = strchr(item, '=');
-        if (equals)
-            *equals = '\0';
-        int i = equals ? workload_parameter(workload, item) : -1;
-        if (i < 0)
-            return error_set(error, STATUS_USAGE, "'%s' is no parameter of %s", item, name);
-        enum status status =
-            parameter_parse(&workload->parameters[i], equals + 1, &parsed.values[i], error);
+    while (rest) {
+        enum status status = item_parse(item_next(&rest), &parsed, error);
         if (status)
             return status;
     }
     *config = parsed;
     return STATUS_OK;
+}
+
+enum status config_parse(const char *text, struct config *config, struct error *error)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " "), text);
+    const struct workload *workload = workload_find(name);
+    if (!workload)
+        return error_set(error, STATUS_USAGE, "unknown workload '%s' in configuration '%s'", name,
+                         text);
+    return config_parse_as(workload, text, config, error);
 }
 
 void config_hash(const struct config *config, char hash[CONFIG_HASH_TEXT])
@@ -276,5 +423,5 @@ void config_products(const struct config *config, struct products *products)
 
 struct value config_value(const struct config *config, const char *parameter)
 {
-    return config->values[workload_parameter(config->workload, parameter)];
+    return config_get(config, (size_t)workload_parameter(config->workload, parameter));
 }

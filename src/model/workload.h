@@ -41,7 +41,8 @@ enum parameter_kind {
     PARAMETER_INTEGER, /* value.first */
     PARAMETER_EXTENT,  /* "3" or "3x5": value.first rows, value.second columns */
     PARAMETER_PADDING, /* "same", "valid" or a number: PADDING_SAME, PADDING_VALID or value.first */
-    PARAMETER_WORD     /* value.first is the index into words */
+    PARAMETER_WORD,    /* value.first is the index into words */
+    PARAMETER_TEXT     /* value.text: free text, UTF-8 without control characters and tabs */
 };
 enum { PADDING_SAME = -1, PADDING_VALID = -2 };
 
@@ -59,18 +60,27 @@ struct parameter {
     const char *name;
     enum parameter_kind kind;
     bool series;              /* always crossed with the shape, whatever `vary` says */
-    int64_t minimum, maximum; /* inclusive; of numbers */
+    int64_t minimum, maximum; /* inclusive; of numbers, and of the bytes of a text */
     const char *const *words; /* NULL-terminated; of PARAMETER_WORD */
     const char *initial;      /* default, as one would write it */
     const char *help;         /* one line for --list, unit included */
     enum parameter_role role;
 };
 
-struct value {
-    int64_t first, second; /* second is 0 unless the kind is PARAMETER_EXTENT */
+enum {
+    WORKLOAD_PARAMETERS_MAX = 20,
+    WORKLOAD_STRING = 256,                         /* of a free text, its NUL included */
+    WORKLOAD_VALUE_TEXT = 2 * WORKLOAD_STRING + 1, /* of any value, quoted where it needs it */
+    WORKLOAD_STRINGS = 512,                        /* of all free texts of a configuration */
+    WORKLOAD_TEXT = 512 + 2 * WORKLOAD_STRINGS     /* of a canonical text */
 };
 
-enum { WORKLOAD_PARAMETERS_MAX = 20, WORKLOAD_VALUE_TEXT = 32, WORKLOAD_TEXT = 512 };
+/* One value by itself. Plain data; copy it freely: a text lies within it. */
+struct value {
+    int64_t first, second; /* second is 0 unless the kind is PARAMETER_EXTENT */
+    char text[WORKLOAD_STRING];
+};
+bool value_equal(const struct value *a, const struct value *b);
 
 struct config;
 struct products;          /* model/products.h */
@@ -106,11 +116,18 @@ struct workload {
     void (*products)(const struct config *config, struct products *products);
 };
 
-/* A workload with one value for each parameter. Plain data; copy it freely. */
+/* A workload with one value for each parameter. Plain data; copy it freely: numbers and texts lie
+ * within it, nothing is owned elsewhere. Of a workload without free texts, `strings` is all zero. */
 struct config {
     const struct workload *workload;
-    struct value values[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */
+    struct {
+        int64_t first, second;
+    } values[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */
+    /* The free texts, each at a place of its own with room for its parameter's `maximum`. */
+    char strings[WORKLOAD_STRINGS];
 };
+struct value config_get(const struct config *config, size_t parameter);
+void config_set(struct config *config, size_t parameter, const struct value *value);
 
 extern const struct workload *const workloads[];        /* NULL-terminated */
 const struct workload *workload_find(const char *name); /* NULL if there is none */
@@ -118,7 +135,9 @@ const struct workload *workload_find(const char *name); /* NULL if there is none
 /* Index of the parameter in workload->parameters, or -1. */
 int workload_parameter(const struct workload *workload, const char *name);
 
-/* Text to value and back, by kind, range and words. STATUS_USAGE names what is allowed. */
+/* Text to value and back, by kind, range and words. STATUS_USAGE names what is allowed. A free text
+ * is read as it stands, or in double quotes, in which \" is a quote and \\ a backslash. It is written
+ * in quotes if it is empty or has anything but letters, digits and -_./:+@% in it. */
 enum status parameter_parse(const struct parameter *parameter, const char *text,
                             struct value *value, struct error *error);
 void parameter_format(const struct parameter *parameter, struct value value,
@@ -133,6 +152,10 @@ void parameter_format(const struct parameter *parameter, struct value value,
 #define WORKLOAD_WORDS(name, words, initial, help, role)                                           \
     {                                                                                              \
         name, PARAMETER_WORD, true, 0, 0, words, initial, help, role                               \
+    }
+#define WORKLOAD_FREE_TEXT(name, maximum, initial, help)                                           \
+    {                                                                                              \
+        name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, help, ROLE_NONE                     \
     }
 #define WORKLOAD_SERIES(name, words, initial, help)                                                \
     WORKLOAD_WORDS(name, words, initial, help, ROLE_NONE)
@@ -167,6 +190,9 @@ struct fill config_fill(const struct config *config, uint64_t seed, enum tensor 
  * the identity of a configuration is computed from, so its form must never change. */
 void config_format(const struct config *config, char text[WORKLOAD_TEXT]);
 enum status config_parse(const char *text, struct config *config, struct error *error);
+/* The same with a row that may be in no table; the text must begin with its name. */
+enum status config_parse_as(const struct workload *workload, const char *text,
+                            struct config *config, struct error *error);
 
 /* 128-bit xxHash (XXH3) of the canonical text, as 32 lower-case hexadecimal digits. */
 enum { CONFIG_HASH_TEXT = 33 };

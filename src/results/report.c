@@ -13,8 +13,8 @@ enum { LINES_MAX = 200, REASONS_MAX = 20, NAME_WIDTH_MAX = 100 };
 /* One line of the table. */
 struct line {
     const struct record *record;
-    char name[2 * WORKLOAD_TEXT]; /* label and what distinguishes it within the label */
-    int64_t device;               /* row of results->devices, or -1 */
+    char name[WORKLOAD_TEXT]; /* label and what distinguishes it within the label */
+    int64_t device;           /* row of results->devices, or -1 */
 };
 
 static bool same_group(const struct line *a, const struct line *b)
@@ -25,10 +25,12 @@ static bool same_group(const struct line *a, const struct line *b)
 
 static bool varies(const struct line *group, size_t count, size_t parameter)
 {
-    for (size_t i = 1; i < count; ++i)
-        if (memcmp(&group[i].record->config.values[parameter],
-                   &group[0].record->config.values[parameter], sizeof(struct value)) != 0)
+    struct value first = config_get(&group[0].record->config, parameter);
+    for (size_t i = 1; i < count; ++i) {
+        struct value other = config_get(&group[i].record->config, parameter);
+        if (!value_equal(&other, &first))
             return true;
+    }
     return false;
 }
 
@@ -37,7 +39,7 @@ static void name_append(struct line *line, size_t parameter)
     const struct parameter *p = &line->record->config.workload->parameters[parameter];
     char value[WORKLOAD_VALUE_TEXT];
     size_t used = strlen(line->name);
-    parameter_format(p, line->record->config.values[parameter], value);
+    parameter_format(p, config_get(&line->record->config, parameter), value);
     snprintf(line->name + used, sizeof line->name - used, " %s=%s", p->name, value);
 }
 

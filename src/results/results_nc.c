@@ -173,9 +173,13 @@ static struct parameter_row parameter_row(const struct config *config, const cha
     struct parameter_row row = {FIELD_MISSING, FIELD_MISSING, ""};
     int i = !config->workload ? -1 : workload_parameter(config->workload, name);
     if (i >= 0) {
-        row.first = config->values[i].first;
-        row.second = config->values[i].second;
-        parameter_format(&config->workload->parameters[i], config->values[i], row.text);
+        struct value value = config_get(config, (size_t)i);
+        row.first = value.first;
+        row.second = value.second;
+        if (config->workload->parameters[i].kind == PARAMETER_TEXT)
+            memcpy(row.text, value.text, sizeof value.text); /* without quotes */
+        else
+            parameter_format(&config->workload->parameters[i], value, row.text);
     }
     return row;
 }
