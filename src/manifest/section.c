@@ -104,7 +104,7 @@ enum status section_finish(struct section *section, const char *path, const char
     enum status status = distinct_check(section, path, error);
     if (status == STATUS_OK && section->vary == VARY_ZIP)
         status = zip_check(section, path, error);
-    int parameter = workload_parameter(section->workload, "cache");
+    int parameter = workload_role(section->workload, ROLE_CACHE);
     if (status || parameter < 0 || section->axes[parameter].count)
         return status;
     section->axes[parameter].line = INT_MAX;

@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "model/fill.h"
+#include "model/parameter.h"
 
 enum precision {
     PRECISION_FP64,
@@ -36,51 +37,6 @@ extern const struct precision_info precision_info[PRECISION_COUNT];
 /* From far to near. A GPU has no l3. */
 enum memory_level { LEVEL_DRAM, LEVEL_L3, LEVEL_L2, LEVEL_L1, LEVEL_COUNT };
 extern const char *const memory_level_name[LEVEL_COUNT];
-
-enum parameter_kind {
-    PARAMETER_INTEGER, /* value.first */
-    PARAMETER_EXTENT,  /* "3" or "3x5": value.first rows, value.second columns */
-    PARAMETER_PADDING, /* "same", "valid" or a number: PADDING_SAME, PADDING_VALID or value.first */
-    PARAMETER_WORD,    /* value.first is the index into words */
-    PARAMETER_TEXT     /* value.text: free text, UTF-8 without control characters and tabs */
-};
-enum { PADDING_SAME = -1, PADDING_VALID = -2 };
-
-/* Parameters that several workloads have, and that others ask for. */
-enum parameter_role {
-    ROLE_NONE,
-    ROLE_CACHE,          /* words: workload_caches */
-    ROLE_PRECISION,      /* words: workload_precisions */
-    ROLE_PASS,           /* what is computed, forward or backward */
-    ROLE_IMPLEMENTATION, /* the first word is "auto": the device's best library */
-    ROLE_ALGORITHM       /* the first word is "auto": the library's choice */
-};
-
-struct parameter {
-    const char *name;
-    enum parameter_kind kind;
-    bool series;              /* always crossed with the shape, whatever `vary` says */
-    int64_t minimum, maximum; /* inclusive; of numbers, and of the bytes of a text */
-    const char *const *words; /* NULL-terminated; of PARAMETER_WORD */
-    const char *initial;      /* default, as one would write it */
-    const char *help;         /* one line for --list, unit included */
-    enum parameter_role role;
-};
-
-enum {
-    WORKLOAD_PARAMETERS_MAX = 20,
-    WORKLOAD_STRING = 256,                         /* of a free text, its NUL included */
-    WORKLOAD_VALUE_TEXT = 2 * WORKLOAD_STRING + 1, /* of any value, quoted where it needs it */
-    WORKLOAD_STRINGS = 512,                        /* of all free texts of a configuration */
-    WORKLOAD_TEXT = 512 + 2 * WORKLOAD_STRINGS     /* of a canonical text */
-};
-
-/* One value by itself. Plain data; copy it freely: a text lies within it. */
-struct value {
-    int64_t first, second; /* second is 0 unless the kind is PARAMETER_EXTENT */
-    char text[WORKLOAD_STRING];
-};
-bool value_equal(const struct value *a, const struct value *b);
 
 struct config;
 struct products;          /* model/products.h */
@@ -134,44 +90,6 @@ const struct workload *workload_find(const char *name); /* NULL if there is none
 
 /* Index of the parameter in workload->parameters, or -1. */
 int workload_parameter(const struct workload *workload, const char *name);
-
-/* Text to value and back, by kind, range and words. STATUS_USAGE names what is allowed. A free text
- * is read as it stands, or in double quotes, in which \" is a quote and \\ a backslash. It is written
- * in quotes if it is empty or has anything but letters, digits and -_./:+@% in it. */
-enum status parameter_parse(const struct parameter *parameter, const char *text,
-                            struct value *value, struct error *error);
-void parameter_format(const struct parameter *parameter, struct value value,
-                      char text[WORKLOAD_VALUE_TEXT]);
-
-/* Rows of a table of parameters, those that workloads share among them, and the table's place in
- * struct workload. */
-#define WORKLOAD_INTEGER(name, maximum, initial, help)                                             \
-    {                                                                                              \
-        name, PARAMETER_INTEGER, false, 1, maximum, NULL, initial, help, ROLE_NONE                 \
-    }
-#define WORKLOAD_WORDS(name, words, initial, help, role)                                           \
-    {                                                                                              \
-        name, PARAMETER_WORD, true, 0, 0, words, initial, help, role                               \
-    }
-#define WORKLOAD_FREE_TEXT(name, maximum, initial, help)                                           \
-    {                                                                                              \
-        name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, help, ROLE_NONE                     \
-    }
-#define WORKLOAD_SERIES(name, words, initial, help)                                                \
-    WORKLOAD_WORDS(name, words, initial, help, ROLE_NONE)
-#define WORKLOAD_CACHE                                                                             \
-    WORKLOAD_WORDS("cache", workload_caches, "hot", "cold: caches flushed before each iteration",  \
-                   ROLE_CACHE)
-#define WORKLOAD_PRECISION(help)                                                                   \
-    WORKLOAD_WORDS("precision", workload_precisions, "fp32", help, ROLE_PRECISION)
-#define WORKLOAD_PASS(words, help) WORKLOAD_WORDS("pass", words, "forward", help, ROLE_PASS)
-#define WORKLOAD_IMPLEMENTATION(words, help)                                                       \
-    WORKLOAD_WORDS("implementation", words, "auto", help, ROLE_IMPLEMENTATION)
-#define WORKLOAD_ALGORITHM(words)                                                                  \
-    WORKLOAD_WORDS("algorithm", words, "auto", "the library's; auto: fastest as measured",         \
-                   ROLE_ALGORITHM)
-#define WORKLOAD_TABLE(array) array, sizeof(array) / sizeof *(array)
-extern const char *const workload_precisions[], *const workload_caches[]; /* NULL-terminated */
 
 /* All parameters at their defaults. */
 struct config config_default(const struct workload *workload);

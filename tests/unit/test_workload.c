@@ -19,7 +19,7 @@
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
 #include "ranks/schedule.h"
-#include "results/results.h"
+#include "results/derive.h"
 
 static struct config parse(const char *text)
 {

@@ -1,0 +1,191 @@
+#include "model/parameter.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "base/utf8.h"
+#include "base/words.h"
+
+const char *const workload_precisions[] = {"fp64", "fp32", "tf32", "fp16", "bf16", NULL};
+const char *const workload_caches[] = {"hot", "cold", NULL};
+
+static void words_join(const char *const *words, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; words[i] && used < size; ++i)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", words[i]);
+}
+
+static enum status parse_number(const struct parameter *parameter, const char *text,
+                                int64_t *number, struct error *error)
+{
+    enum status status = units_integer(text, parameter->minimum, parameter->maximum, number, error);
+    if (status)
+        error_prefix(error, "%s", parameter->name);
+    return status;
+}
+
+static enum status parse_extent(const struct parameter *parameter, const char *text,
+                                struct value *value, struct error *error)
+{
+    const char *cross = strchr(text, 'x');
+    char rows[WORKLOAD_VALUE_TEXT];
+    size_t length = cross ? (size_t)(cross - text) : strlen(text);
+    struct value parsed = {0};
+    enum status status = STATUS_USAGE;
+    if (length < sizeof rows) {
+        memcpy(rows, text, length);
+        rows[length] = '\0';
+        status = parse_number(parameter, rows, &parsed.first, error);
+        parsed.second = parsed.first;
+    }
+    if (status == STATUS_OK && cross)
+        status = parse_number(parameter, cross + 1, &parsed.second, error);
+    if (status)
+        return error_set(
+            error, status, "%s: '%s' is no extent; write 3 or 3x5, with numbers from %lld to %lld",
+            parameter->name, text, (long long)parameter->minimum, (long long)parameter->maximum);
+    *value = parsed;
+    return STATUS_OK;
+}
+
+static enum status parse_word(const struct parameter *parameter, const char *text,
+                              struct value *value, struct error *error)
+{
+    for (size_t i = 0; parameter->words[i]; ++i)
+        if (strcmp(parameter->words[i], text) == 0) {
+            *value = (struct value){.first = (int64_t)i};
+            return STATUS_OK;
+        }
+    char allowed[512];
+    words_join(parameter->words, allowed, sizeof allowed);
+    return error_set(error, STATUS_USAGE, "%s: '%s' is unknown; allowed: %s", parameter->name, text,
+                     allowed);
+}
+
+/* Takes quotes and escapes away. `plain` has room for all of `text`. */
+static enum status text_unquote(const char *text, char *plain, struct error *error)
+{
+    const char *end = words_quote_end(text);
+    if (!end || *end != '\0')
+        return error_set(error, STATUS_USAGE, "%.40s %s", text,
+                         end ? "goes on behind its closing quote" : "has no closing quote");
+    for (++text; text + 1 < end; ++text) {
+        if (*text == '\\' && *++text != '"' && *text != '\\')
+            return error_set(error, STATUS_USAGE,
+                             "\\%c is unknown; allowed within quotes: \\\" and \\\\", *text);
+        *plain++ = *text;
+    }
+    *plain = '\0';
+    return STATUS_OK;
+}
+
+static enum status text_check(const struct parameter *parameter, const char *text,
+                              struct error *error)
+{
+    size_t length = strlen(text);
+    if ((int64_t)length < parameter->minimum || (int64_t)length > parameter->maximum)
+        return error_set(error, STATUS_USAGE, "a text of %zu bytes; allowed: %lld to %lld", length,
+                         (long long)parameter->minimum, (long long)parameter->maximum);
+    for (size_t i = 0, step; i < length; i += step)
+        if ((step = utf8_character(text + i, length - i)) == 0 || text[i] == '\t')
+            return error_set(error, STATUS_USAGE,
+                             "byte 0x%02x; allowed: UTF-8 without control characters and tabs",
+                             (unsigned char)text[i]);
+    return STATUS_OK;
+}
+
+static enum status parse_text(const struct parameter *parameter, const char *text,
+                              struct value *value, struct error *error)
+{
+    char plain[WORKLOAD_VALUE_TEXT];
+    enum status status = STATUS_OK;
+    if (strlen(text) >= sizeof plain)
+        status =
+            error_set(error, STATUS_USAGE, "a text of %zu bytes; allowed: %lld to %lld",
+                      strlen(text), (long long)parameter->minimum, (long long)parameter->maximum);
+    else if (*text == '"')
+        status = text_unquote(text, plain, error);
+    else
+        strcpy(plain, text);
+    if (status == STATUS_OK)
+        status = text_check(parameter, plain, error);
+    if (status) {
+        error_prefix(error, "%s", parameter->name);
+        return status;
+    }
+    *value = (struct value){.first = 0};
+    memcpy(value->text, plain, strlen(plain) + 1);
+    return STATUS_OK;
+}
+
+enum status parameter_parse(const struct parameter *parameter, const char *text,
+                            struct value *value, struct error *error)
+{
+    struct value number = {0};
+    enum status status;
+    switch (parameter->kind) {
+    case PARAMETER_WORD:
+        return parse_word(parameter, text, value, error);
+    case PARAMETER_EXTENT:
+        return parse_extent(parameter, text, value, error);
+    case PARAMETER_TEXT:
+        return parse_text(parameter, text, value, error);
+    case PARAMETER_PADDING:
+        if (strcmp(text, "same") == 0 || strcmp(text, "valid") == 0) {
+            *value = (struct value){.first = text[0] == 's' ? PADDING_SAME : PADDING_VALID};
+            return STATUS_OK;
+        }
+        status = parse_number(parameter, text, &number.first, error);
+        if (status)
+            error_set(error, status,
+                      "%s: '%s' is neither same, valid nor a number from %lld to %lld",
+                      parameter->name, text, (long long)parameter->minimum,
+                      (long long)parameter->maximum);
+        break;
+    case PARAMETER_INTEGER:
+    default:
+        status = parse_number(parameter, text, &number.first, error);
+    }
+    if (status == STATUS_OK)
+        *value = number;
+    return status;
+}
+
+static void text_quote(const char *plain, char text[WORKLOAD_VALUE_TEXT])
+{
+    static const char bare[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:+@%";
+    bool quoted = *plain == '\0' || plain[strspn(plain, bare)] != '\0';
+    if (quoted)
+        *text++ = '"';
+    for (; *plain; *text++ = *plain++)
+        if (*plain == '"' || *plain == '\\')
+            *text++ = '\\';
+    if (quoted)
+        *text++ = '"';
+    *text = '\0';
+}
+
+void parameter_format(const struct parameter *parameter, struct value value,
+                      char text[WORKLOAD_VALUE_TEXT])
+{
+    if (parameter->kind == PARAMETER_TEXT)
+        text_quote(value.text, text);
+    else if (parameter->kind == PARAMETER_WORD)
+        snprintf(text, WORKLOAD_VALUE_TEXT, "%s", parameter->words[value.first]);
+    else if (parameter->kind == PARAMETER_EXTENT && value.first != value.second)
+        snprintf(text, WORKLOAD_VALUE_TEXT, "%lldx%lld", (long long)value.first,
+                 (long long)value.second);
+    else if (parameter->kind == PARAMETER_PADDING && value.first < 0)
+        snprintf(text, WORKLOAD_VALUE_TEXT, "%s", value.first == PADDING_SAME ? "same" : "valid");
+    else
+        snprintf(text, WORKLOAD_VALUE_TEXT, "%lld", (long long)value.first);
+}
+
+bool value_equal(const struct value *a, const struct value *b)
+{
+    return a->first == b->first && a->second == b->second && strcmp(a->text, b->text) == 0;
+}
