@@ -8,13 +8,16 @@ packages="gcc g++ make cmake git pkg-config
 libopenmpi-dev openmpi-bin libnetcdf-dev netcdf-bin libjansson-dev libxxhash-dev
 libopenblas-dev libhwloc-dev python3 python3-xarray python3-netcdf4 python3-matplotlib procps"
 # Two Slurm nodes, the linters, a compiler with a fuzzer, and programs that others read our files with.
-# python3-venv: ruff is in neither distribution; tests/lint.sh installs it into build/ from PyPI.
-tests="libcmocka-dev slurm-wlm munge util-linux strace nco udunits-bin ninja-build ccache
+tests="libcmocka-dev slurm-wlm munge util-linux strace nco udunits-bin ninja-build
 clang libclang-rt-dev clang-format clang-tidy shellcheck python3-venv"
 
+tested=""
 case "${1:-}" in
 '') ;;
-tests) packages="$packages $tests" ;;
+tests)
+    tested=yes
+    packages="$packages $tests"
+    ;;
 *)
     echo "usage: $0 [tests]" >&2
     exit 2
@@ -32,14 +35,30 @@ for package in $packages; do
     state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
 
-if [ "$(id -u)" -ne 0 ]; then
+if [ -n "$missing" ] && [ "$(id -u)" -ne 0 ]; then
     echo "Missing packages:$missing" >&2
     echo "Install them, or ask an administrator:  sudo apt-get install$missing" >&2
     exit 1
+elif [ -n "$missing" ]; then
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -q
+    # shellcheck disable=SC2086 # one word per package
+    apt-get install -y -q --no-install-recommends $missing
 fi
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -q
-# shellcheck disable=SC2086 # one word per package
-apt-get install -y -q --no-install-recommends $missing
+
+# ruff is a package of neither distribution; tests/lint.sh finds it here. Without a network it is done without.
+tools=$(dirname "$0")/../build/tools
+if [ -n "$tested" ] && [ ! -x "$tools/bin/ruff" ]; then
+    { python3 -m venv "$tools" && "$tools/bin/pip" install --quiet ruff==0.17.6; } ||
+        echo "ruff could not be installed into build/tools/ from PyPI" >&2
+fi
+
+# The test of the roofs' machine code needs disassemblers: those of nvcc's release, where its repository is known.
+PATH=$PATH:/usr/local/cuda/bin
+if [ -n "$tested" ] && [ "$(id -u)" -eq 0 ] && ! command -v cuobjdump >/dev/null; then
+    release=$({ nvcc --version 2>/dev/null || true; } | sed -n 's/.*release \([0-9]*\)\.\([0-9]*\),.*/\1-\2/p')
+    for package in ${release:+"cuda-cuobjdump-$release" "cuda-nvdisasm-$release"}; do
+        ! apt-cache show "$package" >/dev/null 2>&1 || apt-get install -y -q --no-install-recommends "$package"
+    done
+fi

@@ -51,10 +51,10 @@ check_shell() {
     { files '*.sh'; echo ./.ci/run; } | xargs shellcheck
 }
 
-# jobscripts/install-dependencies.sh puts ruff into build/tools/.
+# jobscripts/install-dependencies.sh puts a certain version of ruff into build/tools/.
 check_python() {
-    ruff=$(command -v ruff) || ruff=build/tools/bin/ruff
-    [ -x "$ruff" ] || { skip "ruff (jobscripts/install-dependencies.sh tests)"; return; }
+    ruff=build/tools/bin/ruff
+    [ -x "$ruff" ] || ruff=$(command -v ruff) || { skip "ruff (jobscripts/install-dependencies.sh tests)"; return; }
     status=0
     files '*.py' | xargs "$ruff" check --quiet --output-format concise || status=1
     files '*.py' | xargs "$ruff" format --quiet --diff || status=1

@@ -40,13 +40,17 @@ static void flexiblas_describe(char *text, size_t size)
     snprintf(text, size, "FlexiBLAS %s", name);
 }
 
+/* "Intel(R) oneAPI Math Kernel Library Version 2026.2-Product Build ..." */
 static void mkl_describe(char *text, size_t size)
 {
     void (*say)(char *, int) = (void (*)(char *, int))blas_function("mkl_get_version_string");
-    char version[200] = "MKL";
+    char said[200] = "", version[32] = "";
     if (say)
-        say(version, (int)sizeof version);
-    snprintf(text, size, "%s", version);
+        say(said, (int)sizeof said);
+    const char *found = strstr(said, "Version ");
+    if (found)
+        sscanf(found, "Version %31[^- ]", version);
+    snprintf(text, size, "MKL %s", version);
 }
 
 static void blis_describe(char *text, size_t size)
