@@ -16,7 +16,7 @@
 #include "results/outputs.h"
 #include "results/report.h"
 #include "results/results_nc.h"
-#include "ranks/session.h"
+#include "ranks/job.h"
 
 struct sweep {
     MPI_Comm comm;
@@ -314,7 +314,7 @@ static enum status begin_session(struct sweep *sweep, int argc, char **argv, str
     if (sweep->rank == 0) {
         status = outputs_begin(&sweep->outputs, &sweep->journal, error);
         if (status == STATUS_OK)
-            status = session_begin(sweep->manifest, sweep->comm, argc, argv, &session, error);
+            status = job_session(sweep->manifest, sweep->comm, argc, argv, &session, error);
         if (status == STATUS_OK)
             status = journal_append(sweep->journal, "session", session_encode(&session), error);
     }

@@ -14,8 +14,8 @@
 
 enum { MANIFEST_BYTES = 16 << 20, SECTIONS_MAX = 10000, GROUPS_MAX = 8 };
 
-/* A manifest under construction. */
-struct draft {
+/* A manifest while its lines are read. */
+struct reader {
     struct manifest *manifest;
     struct settings settings;
     int group;                  /* index of the current section of settings; -1: of a workload */
@@ -53,10 +53,10 @@ static enum status label_check(const struct manifest *manifest, const char *labe
     return STATUS_OK;
 }
 
-static enum status workload_begin(struct draft *draft, const struct workload *workload,
+static enum status workload_begin(struct reader *reader, const struct workload *workload,
                                   const char *label, int line, struct error *error)
 {
-    struct manifest *manifest = draft->manifest;
+    struct manifest *manifest = reader->manifest;
     enum status status = label_check(manifest, label, error);
     if (status)
         return status;
@@ -73,24 +73,24 @@ static enum status workload_begin(struct draft *draft, const struct workload *wo
     }
     manifest->sections = grown;
     manifest->sections[manifest->section_count++] = section;
-    draft->group = -1;
+    reader->group = -1;
     return STATUS_OK;
 }
 
-static enum status section_begin(struct draft *draft, const struct ini_line *line,
+static enum status section_begin(struct reader *reader, const struct ini_line *line,
                                  struct error *error)
 {
     char name[INI_NAME_BYTES + 1], label[INI_NAME_BYTES + 1], hint[WORDS_HINT];
     section_split(line->section, name, label);
     const struct workload *workload = workload_find(name);
     if (workload)
-        return workload_begin(draft, workload, *label ? label : name, line->number, error);
+        return workload_begin(reader, workload, *label ? label : name, line->number, error);
     int group = words_find(settings_groups, name);
     if (group >= 0 && *label)
         return error_set(error, STATUS_USAGE, "[%s] takes no label, but has '%s'", name, label);
     if (group >= 0) {
-        draft->group = group;
-        return ini_line_first(line, &draft->group_line[group], error);
+        reader->group = group;
+        return ini_line_first(line, &reader->group_line[group], error);
     }
     const char *names[16] = {NULL};
     size_t count = 0;
@@ -105,17 +105,17 @@ static enum status section_begin(struct draft *draft, const struct ini_line *lin
 /* An ini_visit. */
 static enum status line_take(void *user, const struct ini_line *line, struct error *error)
 {
-    struct draft *draft = user;
+    struct reader *reader = user;
     if (!line->key)
-        return section_begin(draft, line, error);
+        return section_begin(reader, line, error);
     if (*line->section == '\0')
         return error_set(error, STATUS_USAGE, "key '%s' stands before the first section",
                          line->key);
     if (*line->value == '\0')
         return error_set(error, STATUS_USAGE, "key '%s' has no value", line->key);
-    if (draft->group >= 0)
-        return settings_take(&draft->settings, draft->group, line, error);
-    struct manifest *manifest = draft->manifest;
+    if (reader->group >= 0)
+        return settings_take(&reader->settings, reader->group, line, error);
+    struct manifest *manifest = reader->manifest;
     return section_take(&manifest->sections[manifest->section_count - 1], line, error);
 }
 
@@ -139,43 +139,43 @@ static enum status text_defaults(struct manifest *manifest, struct error *error)
     return error_set(error, STATUS_SYSTEM, "out of memory");
 }
 
-static enum status draft_finish(struct draft *draft, struct error *error)
+static enum status reader_finish(struct reader *reader, struct error *error)
 {
     static const char *const cache_values[] = {
         [CACHE_HOT] = "hot", [CACHE_COLD] = "cold", [CACHE_BOTH] = "hot, cold"};
-    struct manifest *manifest = draft->manifest;
-    bool roofs_only = draft->group_line[words_find(settings_groups, "peaks")] != 0;
+    struct manifest *manifest = reader->manifest;
+    bool roofs_only = reader->group_line[words_find(settings_groups, "peaks")] != 0;
     if (manifest->section_count == 0 && !roofs_only)
         return error_set(
             error, STATUS_USAGE,
             "%s: no workload; add a section such as [conv2d LABEL] or [lstm LABEL], or "
             "[peaks] to measure the roofs alone",
             manifest->path);
-    enum status status = settings_finish(&draft->settings, manifest->path, error);
+    enum status status = settings_finish(&reader->settings, manifest->path, error);
     for (size_t i = 0; i < manifest->section_count && status == STATUS_OK; ++i)
         status = section_finish(&manifest->sections[i], manifest->path,
-                                cache_values[draft->settings.cache], error);
+                                cache_values[reader->settings.cache], error);
     return status;
 }
 
 enum status manifest_parse(const char *path, const char *text, size_t length,
                            struct manifest **manifest, struct error *error)
 {
-    struct draft draft = {.settings = settings_default(), .group = -1};
+    struct reader reader = {.settings = settings_default(), .group = -1};
     enum status status = error_set(error, STATUS_SYSTEM, "out of memory");
-    struct manifest *parsed = draft.manifest = calloc(1, sizeof *parsed);
+    struct manifest *parsed = reader.manifest = calloc(1, sizeof *parsed);
     if (!parsed)
         return status;
     parsed->path = strdup(path);
     parsed->text = strndup(text, length);
     if (parsed->path && parsed->text)
-        status = ini_lines_visit(path, text, length, line_take, &draft, error);
+        status = ini_lines_visit(path, text, length, line_take, &reader, error);
     if (status == STATUS_OK)
-        status = draft_finish(&draft, error);
-    parsed->sweep = draft.settings.sweep;
-    parsed->measure = draft.settings.measure;
-    parsed->peaks = draft.settings.peaks;
-    parsed->reuse = draft.settings.reuse;
+        status = reader_finish(&reader, error);
+    parsed->sweep = reader.settings.sweep;
+    parsed->measure = reader.settings.measure;
+    parsed->peaks = reader.settings.peaks;
+    parsed->reuse = reader.settings.reuse;
     if (status == STATUS_OK)
         status = text_defaults(parsed, error);
     if (status)

@@ -18,7 +18,7 @@ struct places {
 };
 
 /* A plan under construction, with a hash table over its items. */
-struct draft {
+struct builder {
     struct plan plan;
     size_t *slots;               /* index of an item + 1; 0: free */
     size_t slot_count;           /* a power of two, at least twice the items */
@@ -187,14 +187,14 @@ static bool config_excluded(const struct config *config, const struct section *s
 }
 
 /* The slot of the item with this hash, or the free one where it belongs. */
-static size_t *slot_find(const struct draft *draft, const char *hash)
+static size_t *slot_find(const struct builder *builder, const char *hash)
 {
     char digits[17];
     snprintf(digits, sizeof digits, "%.16s", hash);
     size_t slot = (size_t)strtoull(digits, NULL, 16);
     for (;; ++slot) {
-        size_t *found = &draft->slots[slot & (draft->slot_count - 1)];
-        if (*found == 0 || strcmp(draft->plan.items[*found - 1].hash, hash) == 0)
+        size_t *found = &builder->slots[slot & (builder->slot_count - 1)];
+        if (*found == 0 || strcmp(builder->plan.items[*found - 1].hash, hash) == 0)
             return found;
     }
 }
@@ -209,19 +209,19 @@ static enum status label_append(struct plan_item *item, const char *label, struc
     return STATUS_OK;
 }
 
-static enum status config_add(struct draft *draft, const struct section *section,
+static enum status config_add(struct builder *builder, const struct section *section,
                               const struct config *config, struct error *error)
 {
-    struct plan *plan = &draft->plan;
+    struct plan *plan = &builder->plan;
     struct plan_item item = {.config = *config};
     struct error unused;
     config_hash(config, item.hash);
-    size_t *slot = slot_find(draft, item.hash);
+    size_t *slot = slot_find(builder, item.hash);
     if (*slot) {
         size_t i = *slot - 1;
-        bool again = draft->last[i] == section;
+        bool again = builder->last[i] == section;
         plan->merged += 1;
-        draft->last[i] = section;
+        builder->last[i] = section;
         return again ? STATUS_OK : label_append(&plan->items[i], section->label, error);
     }
     item.label = strdup(section->label);
@@ -229,13 +229,13 @@ static enum status config_add(struct draft *draft, const struct section *section
         return error_set(error, STATUS_SYSTEM, "out of memory");
     if (config_check(config, &unused) == STATUS_OK)
         item.cost = config_cost(config);
-    draft->last[plan->count] = section;
+    builder->last[plan->count] = section;
     plan->items[plan->count++] = item;
     *slot = plan->count;
     return STATUS_OK;
 }
 
-static enum status section_add(struct draft *draft, const struct section *section,
+static enum status section_add(struct builder *builder, const struct section *section,
                                struct error *error)
 {
     struct places places = places_make(section);
@@ -243,22 +243,22 @@ static enum status section_add(struct draft *draft, const struct section *sectio
     do {
         struct config config = config_at(&places);
         if (config_excluded(&config, section))
-            draft->plan.excluded += 1;
+            builder->plan.excluded += 1;
         else
-            status = config_add(draft, section, &config, error);
+            status = config_add(builder, section, &config, error);
     } while (status == STATUS_OK && places_next(&places));
     return status;
 }
 
-static enum status draft_make(uint64_t count, struct draft *draft, struct error *error)
+static enum status builder_make(uint64_t count, struct builder *builder, struct error *error)
 {
-    struct draft made = {.slot_count = 2};
+    struct builder made = {.slot_count = 2};
     while (made.slot_count < 2 * count)
         made.slot_count *= 2;
     made.plan.items = calloc(count + 1, sizeof *made.plan.items);
     made.slots = calloc(made.slot_count, sizeof *made.slots);
     made.last = calloc(count + 1, sizeof *made.last);
-    *draft = made;
+    *builder = made;
     return made.plan.items && made.slots && made.last
                ? STATUS_OK
                : error_set(error, STATUS_SYSTEM, "no memory for %llu configurations",
@@ -272,38 +272,38 @@ static void plan_clear(struct plan *plan)
     free(plan->items);
 }
 
-static enum status draft_fill(struct draft *draft, const struct manifest *manifest,
-                              struct error *error)
+static enum status builder_fill(struct builder *builder, const struct manifest *manifest,
+                                struct error *error)
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; i < manifest->section_count && status == STATUS_OK; ++i)
-        status = section_add(draft, &manifest->sections[i], error);
-    if (status == STATUS_OK && draft->plan.count == 0 && draft->plan.excluded > 0)
+        status = section_add(builder, &manifest->sections[i], error);
+    if (status == STATUS_OK && builder->plan.count == 0 && builder->plan.excluded > 0)
         status = error_set(error, STATUS_USAGE, "%s: exclude leaves none of %zu configurations",
-                           manifest->path, draft->plan.excluded);
+                           manifest->path, builder->plan.excluded);
     return status;
 }
 
 enum status plan_create(const struct manifest *manifest, struct plan **plan, struct error *error)
 {
-    struct draft draft = {.slots = NULL};
+    struct builder builder = {.slots = NULL};
     uint64_t count = 0;
     enum status status = manifest_count(manifest, &count, error);
     if (status)
         return status;
     struct plan *created = malloc(sizeof *created);
-    status = created ? draft_make(count, &draft, error)
+    status = created ? builder_make(count, &builder, error)
                      : error_set(error, STATUS_SYSTEM, "out of memory");
     if (status == STATUS_OK)
-        status = draft_fill(&draft, manifest, error);
-    free(draft.slots);
-    free(draft.last);
+        status = builder_fill(&builder, manifest, error);
+    free(builder.slots);
+    free(builder.last);
     if (status) {
-        plan_clear(&draft.plan);
+        plan_clear(&builder.plan);
         free(created);
         return status;
     }
-    *created = draft.plan;
+    *created = builder.plan;
     *plan = created;
     return STATUS_OK;
 }

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "model/protocol.h"
-#include "ranks/session.h"
+#include "ranks/job.h"
 
 enum stage {
     STAGE_OPENING,   /* before the sweep: the device, its roofs */
@@ -194,6 +194,9 @@ static enum status open_kind(struct executor *executor, const struct device_kind
     request.measure.counters = executor->settings.counters;
     if (status == STATUS_OK)
         status = executor_ask(executor, &request, REPLY_DEVICE, open_timeout, &reply, error);
+    if (status == STATUS_OK && strcmp(reply.device.kind, kind->name) != 0)
+        status = error_set(error, STATUS_DEVICE, "%s describes a device of kind '%s'", kind->worker,
+                           reply.device.kind);
     if (status == STATUS_OK) {
         executor->device = reply.device;
         executor->device.index = request.index;
@@ -215,8 +218,7 @@ enum status executor_open(struct executor *executor, struct error *error)
             continue;
         enum status status = open_kind(executor, kind, error);
         if (status == STATUS_OK) {
-            snprintf(executor->choice, sizeof executor->choice, "%s%.1180s", executor->device.kind,
-                     reasons);
+            snprintf(executor->choice, sizeof executor->choice, "%s%.1180s", kind->name, reasons);
             return STATUS_OK;
         }
         /* Too many ranks for the devices is for the user to mend, not a reason to measure something
@@ -350,7 +352,7 @@ enum status executor_reopen(struct executor *executor, struct error *error)
 static void deliver(struct executor *executor, json_t *record)
 {
     record_patch(record, "device_key", text_encode(executor->settings.device_key));
-    record_patch(record, "job_id", text_encode(session_job_id()));
+    record_patch(record, "job_id", text_encode(job_id()));
     record_patch(record, "attempts", json_integer(executor->attempts));
     executor->stage = STAGE_IDLE;
     write_json_home(executor, LETTER_RECORD, record);

@@ -166,12 +166,12 @@ static void tail_append(struct worker_client *client, const char *text, size_t l
         text += length - TAIL_MAX;
         length = TAIL_MAX;
     }
-    size_t keep = client->tail_length;
-    if (keep + length > TAIL_MAX)
-        keep = TAIL_MAX - length;
-    memmove(client->tail, client->tail + client->tail_length - keep, keep);
-    memcpy(client->tail + keep, text, length);
-    client->tail_length = keep + length;
+    size_t kept = client->tail_length;
+    if (kept + length > TAIL_MAX)
+        kept = TAIL_MAX - length;
+    memmove(client->tail, client->tail + client->tail_length - kept, kept);
+    memcpy(client->tail + kept, text, length);
+    client->tail_length = kept + length;
     client->tail[client->tail_length] = '\0';
 }
 

@@ -19,7 +19,7 @@
 static const char script[] =
     "#!/bin/sh\n"
     "cd \"$(dirname \"$0\")\"\n"
-    "device() { echo '{\"reply\":\"device\",\"device\":{\"kind\":\"cpu\",\"hostname\":\"n1\",\"uuid\":\"'$1'\"}}'; }\n"
+    "device() { echo '{\"reply\":\"device\",\"device\":{\"kind\":\"'${kind:-%s}'\",\"hostname\":\"n1\",\"uuid\":\"'$1'\"}}'; }\n"
     "record() { echo '{\"reply\":\"record\",\"record\":{\"configuration\":\"'\"$1\"'\",\"status\":\"measured\","
     "\"time_median\":0.1,\"mood\":7}}'; }\n"
     "fail() { echo '{\"reply\":\"error\",\"status\":\"'$1'\",\"text\":\"'$2'\"}'; }\n"
@@ -49,7 +49,7 @@ static void write_worker(struct stage *stage, const struct device_kind *kind, co
 {
     snprintf(stage->program, sizeof stage->program, "%s/%s", stage->folder, kind->worker);
     FILE *file = fopen(stage->program, "w");
-    fprintf(file, script, describe, measure);
+    fprintf(file, script, kind->name, describe, measure);
     fclose(file);
     chmod(stage->program, 0700);
 }
@@ -380,6 +380,20 @@ static void a_kind_that_was_named_is_the_only_one(void **state)
     stage_end(&stage);
 }
 
+/* The row that opened it is what decides later on, so the worker must be of that kind. */
+static void a_worker_of_another_kind_is_refused(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_make(&stage);
+    write_worker(&stage, last_kind(), "kind=abacus; device u1", ":");
+    stage_create(&stage, last_kind(), 0);
+    assert_int_equal(executor_open(stage.executor, &error), STATUS_DEVICE);
+    assert_says(error.text, "describes a device of kind 'abacus'");
+    stage_end(&stage);
+}
+
 /* Its worker counts two devices: the third rank must not share one, nor take another kind. */
 static void a_numbered_device_goes_to_the_rank_of_its_number(void **state)
 {
@@ -424,6 +438,7 @@ int main(void)
         cmocka_unit_test(a_worker_is_replaced_before_the_sweep),
         cmocka_unit_test(auto_falls_to_the_next_kind_and_says_why),
         cmocka_unit_test(a_kind_that_was_named_is_the_only_one),
+        cmocka_unit_test(a_worker_of_another_kind_is_refused),
         cmocka_unit_test(a_numbered_device_goes_to_the_rank_of_its_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

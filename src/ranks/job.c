@@ -1,4 +1,4 @@
-#include "ranks/session.h"
+#include "ranks/job.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "version.h"
 
-const char *session_job_id(void)
+const char *job_id(void)
 {
     static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
@@ -33,8 +33,8 @@ static void set_mpi_version(struct session *session)
     snprintf(session->mpi, sizeof session->mpi, "%.*s", (int)strcspn(version, "\n"), version);
 }
 
-enum status session_begin(const struct manifest *manifest, MPI_Comm comm, int argc, char **argv,
-                          struct session *session, struct error *error)
+enum status job_session(const struct manifest *manifest, MPI_Comm comm, int argc, char **argv,
+                        struct session *session, struct error *error)
 {
     int ranks;
     struct timespec now;
@@ -53,7 +53,7 @@ enum status session_begin(const struct manifest *manifest, MPI_Comm comm, int ar
     snprintf(session->version, sizeof session->version, "%s", ROOFSWEEP_VERSION);
     snprintf(session->title, sizeof session->title, "%s", manifest->sweep.title);
     snprintf(session->manifest_path, sizeof session->manifest_path, "%s", manifest->path);
-    snprintf(session->job_id, sizeof session->job_id, "%s", session_job_id());
+    snprintf(session->job_id, sizeof session->job_id, "%s", job_id());
     manifest_settings_text(manifest, session->settings);
     join_arguments(argc, argv, session->command, sizeof session->command);
     set_mpi_version(session);
