@@ -141,8 +141,6 @@ static enum status text_defaults(struct manifest *manifest, struct error *error)
 
 static enum status reader_finish(struct reader *reader, struct error *error)
 {
-    static const char *const cache_values[] = {
-        [CACHE_HOT] = "hot", [CACHE_COLD] = "cold", [CACHE_BOTH] = "hot, cold"};
     struct manifest *manifest = reader->manifest;
     bool roofs_only = reader->group_line[words_find(settings_groups, "peaks")] != 0;
     if (manifest->section_count == 0 && !roofs_only)
@@ -154,7 +152,7 @@ static enum status reader_finish(struct reader *reader, struct error *error)
     enum status status = settings_finish(&reader->settings, manifest->path, error);
     for (size_t i = 0; i < manifest->section_count && status == STATUS_OK; ++i)
         status = section_finish(&manifest->sections[i], manifest->path,
-                                cache_values[reader->settings.cache], error);
+                                settings_cache(&reader->settings), error);
     return status;
 }
 

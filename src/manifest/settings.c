@@ -11,6 +11,7 @@ enum { SWEEP, MEASURE, PEAKS }; /* indices into it */
 
 static const char *const distribute_words[] = {"split", "replicate", NULL};
 static const char *const cache_words[] = {"hot", "cold", "both", NULL};
+static const char *const cache_axes[] = {"hot", "cold", "hot, cold"}; /* what each stands for */
 
 struct setting {
     int group;
@@ -211,6 +212,11 @@ struct settings settings_default(void)
         .measure = measure_default,
         .peaks = roof_request_all(),
     };
+}
+
+const char *settings_cache(const struct settings *settings)
+{
+    return cache_axes[settings->cache];
 }
 
 enum status settings_take(struct settings *settings, int group, const struct ini_line *line,

@@ -6,15 +6,13 @@
 #include "manifest/ini_lines.h"
 #include "manifest/manifest.h"
 
-enum cache_choice { CACHE_HOT, CACHE_COLD, CACHE_BOTH };
-
 enum { SETTINGS_MAX = 32 };
 struct settings {
     struct sweep_settings sweep;
     struct measure_settings measure;
     struct roof_request peaks;
     char *reuse;             /* NULL: roofs are measured */
-    enum cache_choice cache; /* the axis of sections that do not name one */
+    int cache;               /* see settings_cache */
     int lines[SETTINGS_MAX]; /* where each key stands, 0: nowhere */
 };
 
@@ -22,6 +20,8 @@ extern const char *const settings_groups[]; /* "sweep", "measure", "peaks", NULL
 
 /* Everything at its default; title, output and reuse NULL, and the caller's to free. */
 struct settings settings_default(void);
+/* The axis "cache" of sections that do not name one, as a section would write it. */
+const char *settings_cache(const struct settings *settings);
 /* Sets one key; `group` is an index into settings_groups. */
 enum status settings_take(struct settings *settings, int group, const struct ini_line *line,
                           struct error *error);

@@ -70,6 +70,13 @@ static void worker_answers(void **state)
     assert_int_equal(reply_decode(line, &reply, &why), STATUS_OK);
     assert_int_equal(reply.kind, REPLY_ERROR);
     free(line);
+    worker_client_send(client, "{\"op\":\"describe\",\"counters\":\"of\"}", 60);
+    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    assert_int_equal(reply_decode(line, &reply, &why), STATUS_OK);
+    assert_int_equal(reply.status, STATUS_USAGE);
+    assert_non_null(
+        strstr(reply.error.text, "counters: 'of' is unknown; allowed: auto, require, off"));
+    free(line);
     reply_clear(&reply);
     worker_client_destroy(client);
 }

@@ -1,18 +1,14 @@
-#include "model/protocol.h"
+#include "model/request.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/words.h"
+#include "model/json_line.h"
 
 static const char *const op_words[] = {"devices", "describe", "tune",    "roof",
                                        "release", "roofs",    "measure", NULL};
-static const char *const reply_words[] = {"devices", "device", "roofs", "roof",
-                                          "record",  "error",  NULL};
-static const char *const status_words[] = {"ok",          "system", "usage",       "failed",
-                                           "unsupported", "device", "interrupted", NULL};
 
 struct request request_default(enum request_op op)
 {
@@ -264,14 +260,6 @@ static bool key_belongs(const struct key *key, enum request_op op)
     return key->ops >> op & 1;
 }
 
-/* Consumes the object. */
-static char *dump(json_t *object)
-{
-    char *line = json_dumps(object, JSON_COMPACT);
-    json_decref(object);
-    return line;
-}
-
 char *request_encode(const struct request *request)
 {
     json_t *object = json_object();
@@ -280,29 +268,7 @@ char *request_encode(const struct request *request)
         if (key_belongs(key, request->op))
             json_object_set_new(object, key->name,
                                 key->type->encode(key, (const char *)request + key->offset));
-    return dump(object);
-}
-
-/* What is in it may be anything, and ends on a terminal. */
-static void make_printable(struct error *error)
-{
-    for (char *c = error->text; *c; ++c)
-        *c = isprint((unsigned char)*c) ? *c : '?';
-}
-
-static enum status load(const char *line, json_t **object, struct error *error)
-{
-    json_error_t where;
-    json_t *loaded = json_loads(line, JSON_REJECT_DUPLICATES, &where);
-    if (json_is_object(loaded)) {
-        *object = loaded;
-        return STATUS_OK;
-    }
-    json_decref(loaded);
-    error_set(error, STATUS_SYSTEM, "not a JSON object (%s): '%.200s'",
-              loaded ? "another type" : where.text, line);
-    make_printable(error);
-    return STATUS_SYSTEM;
+    return json_line_dump(object);
 }
 
 static enum status decode_op(const json_t *object, enum request_op *op, struct error *error)
@@ -354,7 +320,7 @@ enum status request_decode(const char *line, struct request *request, struct err
 {
     json_t *object;
     enum request_op op = REQUEST_DEVICES;
-    enum status status = load(line, &object, error);
+    enum status status = json_line_load(line, &object, error);
     if (status)
         return status;
     status = decode_op(object, &op, error);
@@ -366,137 +332,8 @@ enum status request_decode(const char *line, struct request *request, struct err
             status = decode_key(object, key, &decoded, error);
     json_decref(object);
     if (status)
-        make_printable(error);
+        json_line_clean(error);
     else
         *request = decoded;
-    return status;
-}
-
-static json_t *names_of_roofs(const bool *found)
-{
-    json_t *array = json_array();
-    for (int i = 0; i < ROOF_KINDS; ++i)
-        if (found[i])
-            json_array_append_new(array, json_string(roof_kinds[i].name));
-    return array;
-}
-
-void reply_init(struct reply *reply)
-{
-    memset(reply, 0, sizeof *reply);
-    device_init(&reply->device);
-    fields_clear(roof_fields, &reply->roof);
-    record_init(&reply->record);
-}
-
-void reply_clear(struct reply *reply)
-{
-    json_decref(reply->record_json);
-    record_clear(&reply->record);
-    reply_init(reply);
-}
-
-char *reply_encode(const struct reply *reply)
-{
-    json_t *object = json_object();
-    json_object_set_new(object, "reply", json_string(reply_words[reply->kind]));
-    if (reply->kind == REPLY_DEVICES)
-        json_object_set_new(object, "count", json_integer(reply->count));
-    if (reply->kind == REPLY_DEVICE)
-        json_object_set_new(object, "device", device_encode(&reply->device));
-    if (reply->kind == REPLY_ROOFS)
-        json_object_set_new(object, "roofs", names_of_roofs(reply->found));
-    if (reply->kind == REPLY_ROOF)
-        json_object_set_new(object, "roof", fields_encode(roof_fields, &reply->roof));
-    if (reply->kind == REPLY_RECORD)
-        json_object_set_new(object, "record", record_encode(&reply->record));
-    if (reply->kind == REPLY_ERROR) {
-        json_object_set_new(object, "status", json_string(status_words[reply->status]));
-        json_object_set_new(object, "text", text_encode(reply->error.text));
-    }
-    return dump(object);
-}
-
-static bool listed(const json_t *array, const char *name)
-{
-    for (size_t i = 0; i < json_array_size(array); ++i) {
-        const char *item = json_string_value(json_array_get(array, i));
-        if (item && strcmp(item, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-static enum status decode_count(const json_t *object, struct reply *reply, struct error *error)
-{
-    const json_t *count = json_object_get(object, "count");
-    reply->count = json_integer_value(count);
-    return json_is_integer(count)
-               ? STATUS_OK
-               : error_set(error, STATUS_SYSTEM, "a reply with devices, but no count of them");
-}
-
-static enum status decode_found(const json_t *object, struct reply *reply, struct error *error)
-{
-    const json_t *roofs = json_object_get(object, "roofs");
-    for (int i = 0; i < ROOF_KINDS; ++i)
-        reply->found[i] = listed(roofs, roof_kinds[i].name);
-    return json_is_array(roofs) ? STATUS_OK
-                                : error_set(error, STATUS_SYSTEM, "a reply without its roofs");
-}
-
-static enum status decode_record(const json_t *object, struct reply *reply, struct error *error)
-{
-    json_t *record = json_object_get(object, "record");
-    enum status status = record_decode(record, &reply->record, error);
-    if (status == STATUS_OK)
-        reply->record_json = json_incref(record);
-    return status;
-}
-
-static enum status decode_error(const json_t *object, struct reply *reply)
-{
-    const char *word_of_status = json_string_value(json_object_get(object, "status"));
-    const char *text = json_string_value(json_object_get(object, "text"));
-    int status = words_find(status_words, word_of_status ? word_of_status : "");
-    reply->status = status > 0 ? (enum status)status : STATUS_SYSTEM;
-    error_set(&reply->error, reply->status, "%s", text && *text ? text : "no reason given");
-    return STATUS_OK;
-}
-
-static enum status decode_body(const json_t *object, struct reply *reply, struct error *error)
-{
-    switch (reply->kind) {
-    case REPLY_DEVICES:
-        return decode_count(object, reply, error);
-    case REPLY_DEVICE:
-        return device_decode(json_object_get(object, "device"), &reply->device, error);
-    case REPLY_ROOFS:
-        return decode_found(object, reply, error);
-    case REPLY_ROOF:
-        return fields_decode(roof_fields, json_object_get(object, "roof"), &reply->roof, error);
-    case REPLY_RECORD:
-        return decode_record(object, reply, error);
-    default:
-        return decode_error(object, reply);
-    }
-}
-
-enum status reply_decode(const char *line, struct reply *reply, struct error *error)
-{
-    json_t *object;
-    enum status status = load(line, &object, error);
-    if (status)
-        return status;
-    const char *text = json_string_value(json_object_get(object, "reply"));
-    int kind = words_find(reply_words, text ? text : "");
-    reply_clear(reply);
-    if (kind < 0) {
-        status = error_set(error, STATUS_SYSTEM, "unknown reply '%.200s'", line);
-    } else {
-        reply->kind = (enum reply_kind)kind;
-        status = decode_body(object, reply, error);
-    }
-    json_decref(object);
     return status;
 }
