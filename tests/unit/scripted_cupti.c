@@ -103,6 +103,11 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
 
 /* ---- range profiler ---- */
 
+static size_t ranges_now(void)
+{
+    return cupti.ranges > 0 ? cupti.ranges : cupti.in_pass;
+}
+
 CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params *parameters)
 {
     (void)parameters;
@@ -169,7 +174,7 @@ CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params *
 CUptiResult
 cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Params *parameters)
 {
-    parameters->numTotalRanges = cupti.ranges;
+    parameters->numTotalRanges = ranges_now();
     return CUPTI_SUCCESS;
 }
 
@@ -177,6 +182,7 @@ CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *parameters
 {
     (void)parameters;
     cupti.passing = true;
+    cupti.in_pass = 0;
     return cupti.start;
 }
 
@@ -209,7 +215,9 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *pa
 
 CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params *parameters)
 {
-    char *name = cupti.names[(size_t)cupti.pushed++ % cupti.ranges];
+    char *name = cupti.names[cupti.in_pass++];
+    ++cupti.pushed;
+    assert_true(cupti.in_pass <= sizeof cupti.names / sizeof *cupti.names);
     snprintf(name, sizeof cupti.names[0], "%s", parameters->pRangeName);
     cupti.within = true;
     return CUPTI_SUCCESS;
@@ -219,7 +227,7 @@ CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params *pa
 CUptiResult cuptiRangeProfilerCounterDataGetRangeInfo(
     CUpti_RangeProfiler_CounterData_GetRangeInfo_Params *parameters)
 {
-    size_t pushed = cupti.ranges - 1 - parameters->rangeIndex;
+    size_t pushed = ranges_now() - 1 - parameters->rangeIndex;
     parameters->rangeName = cupti.nameless ? "" : cupti.names[pushed];
     return CUPTI_SUCCESS;
 }

@@ -22,7 +22,7 @@ extern struct cupti_script {
     const char *chip;
     CUptiResult initialize, supported, availability, enable, start;
     CUpti_Profiler_DeviceSupported_Params support;
-    size_t dropped, ranges;
+    size_t dropped, ranges;    /* that the image has; 0: as many as were pushed in the last pass */
     CUpti_ProfilerRange range; /* as configured */
     size_t room;
     int pushed;
@@ -30,7 +30,8 @@ extern struct cupti_script {
     const char *lacking; /* metrics with this in their names have no value */
     int evaluated, same; /* ranges so far; after so many, all counts are doubled. 0: never */
     int attached, finalized, runs, enabled, disabled;
-    char names[8][8];     /* of the ranges pushed last */
+    char names[8][8];     /* of the ranges pushed last, */
+    size_t in_pass;       /* so many */
     bool nameless;        /* the image knows no names */
     bool config_once;     /* after each enabling only: later it is refused */
     int configured;       /* the enabling that was configured last; later it is without effect */
