@@ -51,11 +51,11 @@ static void sweeps_move_what_they_say(void **state)
     int count = simd_list(kinds);
     assert_true(count >= 1);
     for (int kind = 0; kind < count; ++kind)
-        for (int i = 0; i < SIMD_PATTERNS; ++i) {
+        for (int i = 0; i < PATTERN_COUNT; ++i) {
             const struct simd_pattern *pattern = &kinds[kind]->patterns[i];
-            check_sweep(pattern->name, pattern->plain);
+            check_sweep(memory_pattern_name[i], pattern->plain);
             if (pattern->stream)
-                check_sweep(pattern->name, pattern->stream);
+                check_sweep(memory_pattern_name[i], pattern->stream);
         }
 }
 

@@ -84,19 +84,9 @@ static bool is_memory(int kind)
     return roof_kinds[kind].measure == ROOF_BANDWIDTH && roof_kinds[kind].level < LEVEL_COUNT;
 }
 
-static bool is_gap(int kind)
-{
-    return strcmp(roof_kinds[kind].name, "launch gap") == 0;
-}
-
-/* "dram read" has the pattern "read". */
 static const struct simd_pattern *pattern_of(const struct simd *simd, int kind)
 {
-    const char *name = strrchr(roof_kinds[kind].name, ' ') + 1;
-    for (int i = 0; i < SIMD_PATTERNS; ++i)
-        if (strcmp(simd->patterns[i].name, name) == 0)
-            return &simd->patterns[i];
-    return NULL;
+    return &simd->patterns[roof_kinds[kind].pattern];
 }
 
 static simd_fma *fma_of(const struct simd *simd, int kind)
@@ -112,9 +102,9 @@ static bool kind_exists(const struct topology *topology, int kind)
     const struct simd *kinds[SIMD_KINDS];
     simd_list(kinds);
     if (is_memory(kind))
-        return pattern_of(kinds[0], kind) && (roof_kinds[kind].level == LEVEL_DRAM ||
-                                              set_size(topology, roof_kinds[kind].level) > 0.0);
-    return is_gap(kind) || fma_of(kinds[0], kind);
+        return roof_kinds[kind].level == LEVEL_DRAM ||
+               set_size(topology, roof_kinds[kind].level) > 0.0;
+    return kind == ROOF_LAUNCH_GAP || fma_of(kinds[0], kind);
 }
 
 static struct way way_of_sweep(const struct simd *simd, const struct simd_pattern *pattern,
@@ -134,9 +124,9 @@ static int ways_list(int kind, size_t set, int threads, struct way ways[WAYS_MAX
     const struct simd *kinds[SIMD_KINDS];
     int simd_count = simd_list(kinds), count = 0;
     bool dram = is_memory(kind) && roof_kinds[kind].level == LEVEL_DRAM;
-    if (is_gap(kind))
+    if (kind == ROOF_LAUNCH_GAP)
         ways[count++] = (struct way){.work = 1.0, .repeat = 1};
-    for (int i = 0; i < (dram ? 1 : simd_count) && !is_gap(kind); ++i) {
+    for (int i = 0; i < (dram ? 1 : simd_count) && kind != ROOF_LAUNCH_GAP; ++i) {
         if (is_memory(kind)) {
             const struct simd_pattern *pattern = pattern_of(kinds[i], kind);
             ways[count++] = way_of_sweep(kinds[i], pattern, false, set, threads);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/workload.h"
+#include "model/roof_kind.h"
 
 struct simd_arrays {
     void *a;           /* read: the source; else the destination */
@@ -18,11 +18,10 @@ struct simd_arrays {
 
 /* `repeat` passes over arrays of `bytes` each, a multiple of SIMD_BLOCK, aligned to 64. */
 typedef void simd_sweep(const struct simd_arrays *arrays, size_t bytes, int64_t repeat);
-enum { SIMD_BLOCK = 512, SIMD_PATTERNS = 4 };
+enum { SIMD_BLOCK = 512 };
 
 struct simd_pattern {
-    const char *name; /* "read", "write", "copy", "triad" */
-    int arrays;       /* used, and read or written: bytes moved by a pass are arrays * bytes */
+    int arrays; /* used, and read or written: bytes moved by a pass are arrays * bytes */
     simd_sweep *plain, *stream; /* stream: stores past the caches; NULL: there is no such thing */
 };
 
@@ -30,9 +29,9 @@ struct simd_pattern {
 typedef void simd_fma(double seed, int64_t iterations, double *result);
 
 struct simd {
-    const char *name; /* "avx512", ... */
-    struct simd_pattern patterns[SIMD_PATTERNS];
-    simd_fma *fma[PRECISION_COUNT]; /* NULL: none */
+    const char *name;                            /* "avx512", ... */
+    struct simd_pattern patterns[PATTERN_COUNT]; /* by enum memory_pattern */
+    simd_fma *fma[PRECISION_COUNT];              /* NULL: none */
     int chains;
     double flops[PRECISION_COUNT]; /* of one iteration */
 };
