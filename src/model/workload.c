@@ -28,11 +28,17 @@ const struct precision_info precision_info[PRECISION_COUNT] = {
 };
 
 const char *const memory_level_name[LEVEL_COUNT] = {"dram", "l3", "l2", "l1"};
-/* clang-format on */
 
-const struct workload *const workloads[] = {&conv2d_workload,      &lstm_workload,
-                                            &matmul_workload,      &compute_loop_workload,
-                                            &shared_loop_workload, NULL};
+/* One a line, so that a new one is a line. */
+const struct workload *const workloads[] = {
+    &conv2d_workload,
+    &lstm_workload,
+    &matmul_workload,
+    &compute_loop_workload,
+    &shared_loop_workload,
+    NULL,
+};
+/* clang-format on */
 
 const struct workload *workload_find(const char *name)
 {

@@ -13,10 +13,19 @@
 #include "worker/cpu/cpu.h"
 #include "worker/cpu/memory.h"
 
-/* The first of a workload is its "auto". */
+/* What a CPU can run. The first of a workload is its "auto". */
+/* clang-format off */
 static const struct routine *const routines[] = {
-    &conv2d_im2col, &conv2d_direct,      &lstm_cblas,        &matmul_cblas,
-    &matmul_plain,  &compute_loop_plain, &shared_loop_plain, NULL};
+    &conv2d_im2col,
+    &conv2d_direct,
+    &lstm_cblas,
+    &matmul_cblas,
+    &matmul_plain,
+    &compute_loop_plain,
+    &shared_loop_plain,
+    NULL,
+};
+/* clang-format on */
 
 static enum status cpu_count(int *count, struct error *error)
 {
