@@ -125,3 +125,13 @@ void blas_describe(char *text, size_t size)
         }
     file_describe(text, size);
 }
+
+enum status blas_check(const int64_t *extents, size_t count, struct error *error)
+{
+    for (size_t i = 0; i < count; ++i)
+        if (extents[i] > INT_MAX)
+            return error_set(error, STATUS_UNSUPPORTED,
+                             "a matrix of extent %lld is beyond the integers of CBLAS",
+                             (long long)extents[i]);
+    return STATUS_OK;
+}

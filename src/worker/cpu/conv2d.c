@@ -1,21 +1,41 @@
-/* conv2d on the CPU, two ways.
+/* conv2d on the CPU, in two ways.
  *
- * im2col: for a tile of output pixels the input under the kernel is gathered into a column matrix
- * that stays in a core's own L2, and multiplied with the filters: forward          y tile = column
- * * w            tasks: tiles backward-filter  dw += dy tile * column         tasks: slices of
- * filters x parts of the tiles backward-data    column = dy tile * w, scattered back into dx tasks:
- * bands of dx's rows A task writes what no other task writes: bands recompute the output rows that
- * they share. All BLAS calls are single-threaded and made by the threads of one OpenMP region, so
- * that a BLAS with threads of its own never puts a second set of them on the cores.
+ * im2col: for a tile of output pixels the input under the kernel is gathered into a column matrix,
+ * which stays in a core's own L2, and is multiplied with the filters:
+ *
+ * - forward: y tile = column * w. A task is a tile.
+ *
+ * - backward-filter: dw += dy tile * column. A task is a slice of the filters and a part of the tiles.
+ *
+ * - backward-data: column = dy tile * w, scattered back into dx. A task is a band of dx's rows.
+ *
+ * A task writes what no other task writes: bands recompute the output rows that they share. All BLAS
+ * calls are single-threaded and made by the threads of one OpenMP region, so that a BLAS with threads
+ * of its own never puts a second set of them on the cores.
  *
  * direct: the definition, element by element; conv2d_element.h. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
+#include "model/workloads/conv2d.h"
 #include "model/workloads/conv2d_geometry.h"
 #include "worker/cpu/blas.h"
-#include "worker/cpu/cpu.h"
+#include "worker/cpu/routine.h"
+
+/* How the im2col routine cuts a conv2d into tasks. The direct one needs the shape alone. */
+struct conv2d_plan {
+    struct conv2d shape;
+    int threads;
+    bool in_place;         /* 1x1, stride 1, no padding: x is its own column matrix */
+    int64_t elements;      /* of one filter, and of one pixel's column */
+    int64_t images;        /* 1 where tiles may reach over all of them (nhwc) */
+    int64_t pixels;        /* output pixels of one of `images` */
+    int64_t tile, tiles;   /* pixels at a time; tiles in `pixels` */
+    int64_t bands;         /* backward-data: parts of an image's rows */
+    int64_t slices, parts; /* backward-filter: parts of a group's filters, parts of all tiles */
+    size_t column;         /* elements of one thread's column matrix */
+};
 
 struct tile {
     int64_t begin, end; /* output pixels */
@@ -163,16 +183,16 @@ static void plan_conv2d(struct work *work, const struct conv2d *s)
     }
 }
 
-static enum status im2col_plan(struct work *work, const struct device_state *state,
+static enum status im2col_plan(struct work *work, const struct topology *topology,
                                struct error *error)
 {
-    struct conv2d_plan *plan = &work->plan.conv2d;
+    struct conv2d_plan *plan = work->plan;
     struct conv2d s = conv2d_from(&work->config);
     bool merged = s.layout == LAYOUT_NHWC && s.pass != CONV2D_BACKWARD_DATA;
     int64_t pixels = s.out_height * s.out_width;
     *plan = (struct conv2d_plan){
         .shape = s,
-        .threads = state->topology.cores,
+        .threads = topology->cores,
         .in_place = s.kernel_height == 1 && s.kernel_width == 1 && s.stride == 1 &&
                     s.pad_height == 0 && s.pad_width == 0,
         .elements = s.kernel_height * s.kernel_width * (s.channels / s.groups),
@@ -184,7 +204,7 @@ static enum status im2col_plan(struct work *work, const struct device_state *sta
     if (status)
         return status;
     plan_conv2d(work, &s);
-    double l2 = state->topology.cache[LEVEL_L2] / state->topology.cores;
+    double l2 = topology->cache[LEVEL_L2] / topology->cores;
     plan_tiles(plan, isfinite(l2) ? l2 : 1 << 20, work->element);
     plan->bands = plan_bands(plan);
     plan_slices(plan);
@@ -205,24 +225,26 @@ static void im2col_run(struct work *work, struct trace *trace)
                                         [CONV2D_BACKWARD_FILTER] = "conv2d_im2col_backward_filter"};
     double begin = trace_begin(trace);
     (work->precision == PRECISION_FP64 ? im2col_fp64 : im2col_fp32)(work);
-    trace_end(trace, names[work->plan.conv2d.shape.pass], begin);
+    trace_end(trace, names[((const struct conv2d_plan *)work->plan)->shape.pass], begin);
 }
 
 const struct routine conv2d_im2col = {
     .workload = &conv2d_workload,
     .implementation = "im2col",
     .algorithm = "im2col+gemm",
+    .plan_size = sizeof(struct conv2d_plan),
     .plan = im2col_plan,
     .run = im2col_run,
 };
 
-static enum status direct_plan(struct work *work, const struct device_state *state,
+static enum status direct_plan(struct work *work, const struct topology *topology,
                                struct error *error)
 {
-    (void)state;
+    (void)topology;
     (void)error;
-    work->plan.conv2d = (struct conv2d_plan){.shape = conv2d_from(&work->config)};
-    plan_conv2d(work, &work->plan.conv2d.shape);
+    struct conv2d *s = work->plan;
+    *s = conv2d_from(&work->config);
+    plan_conv2d(work, s);
     return STATUS_OK;
 }
 
@@ -231,7 +253,7 @@ static void direct_run(struct work *work, struct trace *trace)
     static const char *const names[] = {[CONV2D_FORWARD] = "conv2d_direct_forward",
                                         [CONV2D_BACKWARD_DATA] = "conv2d_direct_backward_data",
                                         [CONV2D_BACKWARD_FILTER] = "conv2d_direct_backward_filter"};
-    const struct conv2d *s = &work->plan.conv2d.shape;
+    const struct conv2d *s = work->plan;
     const void *inputs[2];
     void *result = NULL;
     int64_t size = 0;
@@ -259,6 +281,7 @@ const struct routine conv2d_direct = {
     .workload = &conv2d_workload,
     .implementation = "direct",
     .algorithm = "direct",
+    .plan_size = sizeof(struct conv2d),
     .plan = direct_plan,
     .run = direct_run,
 };

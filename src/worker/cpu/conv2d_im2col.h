@@ -279,7 +279,7 @@ static void NAME(backward_data)(const struct conv2d_plan *plan, const REAL *w, R
 
 static void NAME(im2col)(const struct work *work)
 {
-    const struct conv2d_plan *plan = &work->plan.conv2d;
+    const struct conv2d_plan *plan = work->plan;
     REAL *tensors[TENSOR_COUNT];
     for (int i = 0; i < TENSOR_COUNT; ++i)
         tensors[i] = work->reads[i] ? work->input[i] : work->result[i];

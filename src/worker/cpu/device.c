@@ -10,8 +10,13 @@
 #include <unistd.h>
 
 #include "worker/cpu/blas.h"
-#include "worker/cpu/cpu.h"
 #include "worker/cpu/memory.h"
+#include "worker/cpu/roofs.h"
+#include "worker/cpu/routine.h"
+#include "worker/cpu/simd.h"
+#include "worker/cpu/state.h"
+#include "worker/cpu/timing.h"
+#include "worker/device_ops.h"
 
 /* What a CPU can run. The first of a workload is its "auto". */
 /* clang-format off */
@@ -129,16 +134,6 @@ static enum status cpu_open(int index, struct device_state **state, struct devic
     return STATUS_OK;
 }
 
-enum status blas_check(const int64_t *extents, size_t count, struct error *error)
-{
-    for (size_t i = 0; i < count; ++i)
-        if (extents[i] > INT_MAX)
-            return error_set(error, STATUS_UNSUPPORTED,
-                             "a matrix of extent %lld is beyond the integers of CBLAS",
-                             (long long)extents[i]);
-    return STATUS_OK;
-}
-
 static enum status routine_find(const struct config *config, const struct routine **found,
                                 struct error *error)
 {
@@ -247,6 +242,7 @@ static void cpu_release(struct device_state *state, struct work *work)
             memory_destroy(work->result[i], tensor_bytes(work, i));
     }
     memory_destroy(work->scratch, work->scratch_size);
+    free(work->plan);
     free(work);
 }
 
@@ -273,14 +269,18 @@ static enum status cpu_prepare(struct device_state *state, const struct config *
     if (status)
         return status;
     struct work *prepared = calloc(1, sizeof *prepared);
-    if (!prepared)
+    if (prepared)
+        prepared->plan = calloc(1, routine->plan_size);
+    if (!prepared || !prepared->plan) {
+        free(prepared);
         return error_set(error, STATUS_FAILED, "no memory for the configuration");
+    }
     prepared->routine = routine;
     prepared->config = *config;
     prepared->seed = seed;
     prepared->precision = config_precision(config);
     prepared->element = precision_info[prepared->precision].bytes;
-    status = routine->plan(prepared, state, error);
+    status = routine->plan(prepared, &state->topology, error);
     if (status == STATUS_OK)
         status = memory_check(work_bytes(prepared), error);
     if (status == STATUS_OK && !work_allocate(prepared))
@@ -317,10 +317,12 @@ static enum status cpu_run(struct device_state *state, struct work *work, int64_
             for (int64_t i = 0; i < work->size[tensor]; ++i)
                 store(work, work->result[tensor], i, NAN);
         }
-    bool partial = work->routine == &lstm_cblas && work->reads[TENSOR_OUTPUT];
-    const struct lstm *s = &work->plan.lstm.shape;
-    if (partial)
-        tensor_fill(work, TENSOR_OUTPUT, s->hidden * s->directions, s->batch, samples);
+    bool partial = work->routine->gradient_shape && work->reads[TENSOR_OUTPUT];
+    int64_t sample, batch;
+    if (partial) {
+        work->routine->gradient_shape(work, &sample, &batch);
+        tensor_fill(work, TENSOR_OUTPUT, sample, batch, samples);
+    }
     if (work->routine->before)
         work->routine->before(work);
     work->routine->run(work, NULL);

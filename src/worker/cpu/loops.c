@@ -5,7 +5,8 @@
 #include <omp.h>
 #include <string.h>
 
-#include "worker/cpu/cpu.h"
+#include "model/workloads/loop.h"
+#include "worker/cpu/routine.h"
 #include "worker/cpu/simd.h"
 
 /* A part of the work: `count` values or tiles, with the factors of even and odd steps. */
@@ -73,13 +74,13 @@ static const struct {
     {NULL, {compute_float_base, compute_double_base}, {shared_float_base, shared_double_base}},
 };
 
-static enum status loop_plan(struct work *work, const struct device_state *state,
+static enum status loop_plan(struct work *work, const struct topology *topology,
                              struct error *error)
 {
-    (void)state;
+    (void)topology;
     (void)error;
     struct loop s = loop_from(&work->config);
-    work->plan.loop = s;
+    *(struct loop *)work->plan = s;
     work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s.tiles * s.tile;
     work->reads[TENSOR_INPUT] = work->writes[TENSOR_OUTPUT] = true;
     return STATUS_OK;
@@ -87,7 +88,7 @@ static enum status loop_plan(struct work *work, const struct device_state *state
 
 static void loop_run(struct work *work, part_run *run)
 {
-    const struct loop *s = &work->plan.loop;
+    const struct loop *s = work->plan;
     double even = loop_factor(s->precision, 0), odd = loop_factor(s->precision, 1);
 #pragma omp parallel
     {
@@ -133,6 +134,7 @@ const struct routine compute_loop_plain = {
     .workload = &compute_loop_workload,
     .implementation = "plain",
     .algorithm = "registers",
+    .plan_size = sizeof(struct loop),
     .plan = loop_plan,
     .run = compute_loop_run,
 };
@@ -146,6 +148,7 @@ const struct routine shared_loop_plain = {
     .workload = &shared_loop_workload,
     .implementation = "plain",
     .algorithm = "cache",
+    .plan_size = sizeof(struct loop),
     .plan = loop_plan,
     .run = shared_loop_run,
 };

@@ -11,7 +11,19 @@
 #include <string.h>
 
 #include "worker/cpu/blas.h"
-#include "worker/cpu/cpu.h"
+#include "model/workloads/lstm.h"
+#include "worker/cpu/routine.h"
+
+/* How the CBLAS routine cuts an LSTM, and where its arrays lie in the scratch
+ * memory. */
+struct lstm_plan {
+    struct lstm shape;
+    int threads;
+    bool keep; /* a training pass: gates and cells of all layers and steps stay */
+    int64_t row_parts, unit_parts; /* of one direction's time step */
+    size_t hidden, cell, gates;    /* offsets in elements */
+    size_t dgates, dhidden, dcell, dinput[2];
+};
 
 /* What one task of a time step does: some samples and units of one direction. */
 struct step {
@@ -83,7 +95,7 @@ static size_t scratch_take(struct work *work, int64_t count)
 
 static void plan_scratch(struct work *work)
 {
-    struct lstm_plan *plan = &work->plan.lstm;
+    struct lstm_plan *plan = work->plan;
     const struct lstm *s = &plan->shape;
     int64_t row = s->batch * s->hidden * s->directions, rows = s->sequence + 2;
     int64_t kept = plan->keep ? s->layers : 1;
@@ -100,20 +112,20 @@ static void plan_scratch(struct work *work)
         plan->dinput[i] = scratch_take(work, s->layers > 1 ? s->sequence * row : 0);
 }
 
-static enum status cblas_plan(struct work *work, const struct device_state *state,
+static enum status cblas_plan(struct work *work, const struct topology *topology,
                               struct error *error)
 {
     const int64_t units_worthwhile = 32, rows_worthwhile = 4;
-    struct lstm_plan *plan = &work->plan.lstm;
+    struct lstm_plan *plan = work->plan;
     struct lstm s = lstm_from(&work->config);
     const int64_t extents[] = {4 * s.hidden, s.features, s.sequence * s.batch};
     enum status status = blas_check(extents, sizeof extents / sizeof *extents, error);
     if (status)
         return status;
-    int64_t threads = clamp(state->topology.cores / s.directions, 1, INT64_MAX);
+    int64_t threads = clamp(topology->cores / s.directions, 1, INT64_MAX);
     *plan = (struct lstm_plan){
         .shape = s,
-        .threads = state->topology.cores,
+        .threads = topology->cores,
         .keep = s.pass == LSTM_BACKWARD,
         .unit_parts = clamp(s.hidden / units_worthwhile, 1, threads),
     };
@@ -131,7 +143,7 @@ static enum status cblas_plan(struct work *work, const struct device_state *stat
 
 static void cblas_bind(struct work *work)
 {
-    const struct lstm_plan *plan = &work->plan.lstm;
+    const struct lstm_plan *plan = work->plan;
     const struct lstm *s = &plan->shape;
     int64_t row = s->batch * s->hidden * s->directions;
     int64_t offset = (int64_t)plan->hidden + ((s->layers - 1) * (s->sequence + 2) + 1) * row;
@@ -145,24 +157,36 @@ static void cblas_forward(struct work *work, struct trace *trace)
 
 static void cblas_before(struct work *work)
 {
-    if (work->plan.lstm.keep)
+    const struct lstm_plan *plan = work->plan;
+    if (plan->keep)
         cblas_forward(work, NULL);
 }
 
 static void cblas_run(struct work *work, struct trace *trace)
 {
-    if (!work->plan.lstm.keep)
+    const struct lstm_plan *plan = work->plan;
+    if (!plan->keep)
         cblas_forward(work, trace);
     else
         (work->precision == PRECISION_FP64 ? lstm_backward_fp64 : lstm_backward_fp32)(work, trace);
+}
+
+/* Of each time step. */
+static void cblas_gradient_shape(const struct work *work, int64_t *sample, int64_t *batch)
+{
+    const struct lstm_plan *plan = work->plan;
+    *sample = plan->shape.hidden * plan->shape.directions;
+    *batch = plan->shape.batch;
 }
 
 const struct routine lstm_cblas = {
     .workload = &lstm_workload,
     .implementation = "cblas",
     .algorithm = "gemm",
+    .plan_size = sizeof(struct lstm_plan),
     .plan = cblas_plan,
     .bind = cblas_bind,
     .before = cblas_before,
     .run = cblas_run,
+    .gradient_shape = cblas_gradient_shape,
 };

@@ -136,7 +136,7 @@ struct NAME(layer) {
 
 static struct NAME(layer) NAME(layer_find)(const struct work *work, int64_t index)
 {
-    const struct lstm_plan *plan = &work->plan.lstm;
+    const struct lstm_plan *plan = work->plan;
     const struct lstm *s = &plan->shape;
     REAL *scratch = work->scratch;
     int64_t row = s->batch * s->hidden * s->directions, rows = s->sequence + 2;
@@ -206,7 +206,7 @@ static void NAME(step_forward)(const struct lstm *s, const struct NAME(layer) * 
 
 static void NAME(layer_forward)(const struct work *work, int64_t index, struct trace *trace)
 {
-    const struct lstm_plan *plan = &work->plan.lstm;
+    const struct lstm_plan *plan = work->plan;
     const struct lstm *s = &plan->shape;
     struct NAME(layer) layer = NAME(layer_find)(work, index);
     double begin = trace_begin(trace);
@@ -241,7 +241,7 @@ static void NAME(layer_forward)(const struct work *work, int64_t index, struct t
 
 static void NAME(lstm_forward)(const struct work *work, struct trace *trace)
 {
-    for (int64_t layer = 0; layer < work->plan.lstm.shape.layers; ++layer)
+    for (int64_t layer = 0; layer < ((const struct lstm_plan *)work->plan)->shape.layers; ++layer)
         NAME(layer_forward)(work, layer, trace);
 }
 
@@ -363,7 +363,7 @@ static void NAME(direction_backward)(const struct lstm_plan *plan, const struct 
 
 static void NAME(lstm_backward)(const struct work *work, struct trace *trace)
 {
-    const struct lstm_plan *plan = &work->plan.lstm;
+    const struct lstm_plan *plan = work->plan;
     const struct lstm *s = &plan->shape;
     REAL *scratch = work->scratch;
     struct NAME(gradient) gradient = {

@@ -6,12 +6,13 @@
 #include <omp.h>
 
 #include "worker/cpu/blas.h"
-#include "worker/cpu/cpu.h"
+#include "model/workloads/matmul.h"
+#include "worker/cpu/routine.h"
 
 static void plan_matmul(struct work *work)
 {
     struct matmul s = matmul_from(&work->config);
-    work->plan.matmul = s;
+    *(struct matmul *)work->plan = s;
     work->size[TENSOR_INPUT] = s.m * s.k;
     work->size[TENSOR_WEIGHT] = s.k * s.n;
     work->size[TENSOR_OUTPUT] = s.m * s.n;
@@ -26,12 +27,12 @@ static void plan_matmul(struct work *work)
 #include "worker/cpu/matmul_real.h"
 #undef REAL_BITS
 
-static enum status cblas_plan(struct work *work, const struct device_state *state,
+static enum status cblas_plan(struct work *work, const struct topology *topology,
                               struct error *error)
 {
     struct matmul s = matmul_from(&work->config);
     const int64_t extents[] = {s.m, s.n, s.k};
-    (void)state;
+    (void)topology;
     plan_matmul(work);
     return blas_check(extents, sizeof extents / sizeof *extents, error);
 }
@@ -47,14 +48,15 @@ const struct routine matmul_cblas = {
     .workload = &matmul_workload,
     .implementation = "cblas",
     .algorithm = "gemm",
+    .plan_size = sizeof(struct matmul),
     .plan = cblas_plan,
     .run = cblas_run,
 };
 
-static enum status plain_plan(struct work *work, const struct device_state *state,
+static enum status plain_plan(struct work *work, const struct topology *topology,
                               struct error *error)
 {
-    (void)state;
+    (void)topology;
     (void)error;
     plan_matmul(work);
     return STATUS_OK;
@@ -71,6 +73,7 @@ const struct routine matmul_plain = {
     .workload = &matmul_workload,
     .implementation = "plain",
     .algorithm = "triple-loop",
+    .plan_size = sizeof(struct matmul),
     .plan = plain_plan,
     .run = plain_run,
 };

@@ -4,7 +4,7 @@
 
 static void NAME(multiply)(const struct work *work)
 {
-    const struct matmul *s = &work->plan.matmul;
+    const struct matmul *s = work->plan;
     const REAL *x = work->input[TENSOR_INPUT], *w = work->input[TENSOR_WEIGHT];
     REAL *y = work->result[TENSOR_OUTPUT];
     bool rows = s->m >= s->n;
@@ -25,7 +25,7 @@ static void NAME(multiply)(const struct work *work)
 /* Rows of w, so that the innermost loop goes through memory in order. */
 static void NAME(plain)(const struct work *work)
 {
-    const struct matmul *s = &work->plan.matmul;
+    const struct matmul *s = work->plan;
     const REAL *x = work->input[TENSOR_INPUT], *w = work->input[TENSOR_WEIGHT];
     REAL *y = work->result[TENSOR_OUTPUT];
 #pragma omp parallel for schedule(static)

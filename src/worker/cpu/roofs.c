@@ -8,6 +8,8 @@
  * sample lasts long enough for the clock, and the best of many samples counts: what disturbs a
  * measurement only ever makes it slower. There is no theory beside these roofs: how many units a
  * core has, and how fast its memory is, no CPU tells reliably. */
+#include "worker/cpu/roofs.h"
+
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -16,9 +18,9 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "worker/cpu/cpu.h"
 #include "worker/cpu/memory.h"
 #include "worker/cpu/simd.h"
+#include "worker/cpu/state.h"
 
 static const double sample_time = 0.5e-3; /* s, at least */
 static const double tune_time = 0.02;     /* s, about, for one roof */
@@ -27,10 +29,10 @@ static const double tune_time = 0.02;     /* s, about, for one roof */
 static const double window = 0.05;
 static const double dram_least = 256.0 * 1024.0 * 1024.0; /* byte, all threads */
 enum { SAMPLES_MIN = 10, SAMPLES_MAX = 1000, TRIALS_MIN = 5 };
-enum { WAYS_MAX = 2 * SIMD_KINDS, LARGE_PAGE = 2 << 20 };
+enum { METHODS_MAX = 2 * SIMD_KINDS, LARGE_PAGE = 2 << 20 };
 
-/* One way to do a roof. */
-struct way {
+/* A method to do a roof. */
+struct method {
     const struct simd *simd; /* NULL: the launch gap */
     simd_sweep *sweep;       /* NULL: not a memory roof */
     bool stream;
@@ -43,19 +45,12 @@ struct way {
 
 /* What tune_roofs leaves to measure_roof. */
 struct roofs {
-    struct way ways[ROOF_KINDS]; /* work 0: not found, or no memory for it */
-    char *memory;                /* each thread has touched its share first, and uses no other */
-    size_t share, size;          /* byte, of one thread and of all */
+    struct method winners[ROOF_KINDS]; /* work 0: not found, or no memory for it */
+    char *memory;       /* each thread has touched its share first, and uses no other */
+    size_t share, size; /* byte, of one thread and of all */
     int threads;
     double seconds[SAMPLES_MAX];
 };
-
-const char *simd_name(void)
-{
-    const struct simd *kinds[SIMD_KINDS];
-    simd_list(kinds);
-    return kinds[0]->name;
-}
 
 /* Byte of one thread's working set; NaN if the level is not known or memory is too small for it. */
 static double set_size(const struct topology *topology, enum memory_level level)
@@ -89,75 +84,93 @@ static const struct simd_pattern *pattern_of(const struct simd *simd, int kind)
     return &simd->patterns[roof_kinds[kind].pattern];
 }
 
-static simd_fma *fma_of(const struct simd *simd, int kind)
+static struct method method_of_sweep(const struct simd *simd, const struct simd_pattern *pattern,
+                                     bool stream, size_t set, int threads)
 {
-    const struct roof_kind *info = &roof_kinds[kind];
-    bool vector = info->measure == ROOF_COMPUTE && info->unit == UNIT_VECTOR;
-    return vector ? simd->fma[info->precision] : NULL;
+    struct method method = {.simd = simd, .stream = stream, .arrays = pattern->arrays, .repeat = 1};
+    method.sweep = stream ? pattern->stream : pattern->plain;
+    method.bytes = set / (size_t)pattern->arrays / SIMD_BLOCK * SIMD_BLOCK;
+    method.work = (double)method.bytes * pattern->arrays * threads;
+    return method;
 }
 
-/* Whether CPUs have this roof: a cache that the system does not know of is none. */
-static bool kind_exists(const struct topology *topology, int kind)
+/* Only DRAM is stored to past the caches, and to DRAM all widths are the same. */
+static int sweeps_list(int kind, size_t set, int threads, struct method methods[METHODS_MAX])
 {
-    const struct simd *kinds[SIMD_KINDS];
-    simd_list(kinds);
-    if (is_memory(kind))
-        return roof_kinds[kind].level == LEVEL_DRAM ||
-               set_size(topology, roof_kinds[kind].level) > 0.0;
-    return kind == ROOF_LAUNCH_GAP || fma_of(kinds[0], kind);
-}
-
-static struct way way_of_sweep(const struct simd *simd, const struct simd_pattern *pattern,
-                               bool stream, size_t set, int threads)
-{
-    struct way way = {.simd = simd, .stream = stream, .arrays = pattern->arrays, .repeat = 1};
-    way.sweep = stream ? pattern->stream : pattern->plain;
-    way.bytes = set / (size_t)pattern->arrays / SIMD_BLOCK * SIMD_BLOCK;
-    way.work = (double)way.bytes * pattern->arrays * threads;
-    return way;
-}
-
-/* All that is tried for a roof; set: one thread's, of a memory roof. Only DRAM is stored to past
- * the caches, and to DRAM all widths are the same. */
-static int ways_list(int kind, size_t set, int threads, struct way ways[WAYS_MAX])
-{
-    const struct simd *kinds[SIMD_KINDS];
-    int simd_count = simd_list(kinds), count = 0;
-    bool dram = is_memory(kind) && roof_kinds[kind].level == LEVEL_DRAM;
-    if (kind == ROOF_LAUNCH_GAP)
-        ways[count++] = (struct way){.work = 1.0, .repeat = 1};
-    for (int i = 0; i < (dram ? 1 : simd_count) && kind != ROOF_LAUNCH_GAP; ++i) {
-        if (is_memory(kind)) {
-            const struct simd_pattern *pattern = pattern_of(kinds[i], kind);
-            ways[count++] = way_of_sweep(kinds[i], pattern, false, set, threads);
-            if (dram && pattern->stream)
-                ways[count++] = way_of_sweep(kinds[i], pattern, true, set, threads);
-        } else {
-            double flops = kinds[i]->flops[roof_kinds[kind].precision] * threads;
-            ways[count++] = (struct way){
-                .simd = kinds[i], .fma = fma_of(kinds[i], kind), .work = flops, .repeat = 1};
-        }
+    const struct simd *vectors[SIMD_KINDS];
+    int widths = simd_list(vectors), count = 0;
+    bool dram = roof_kinds[kind].level == LEVEL_DRAM;
+    for (int i = 0; i < (dram ? 1 : widths); ++i) {
+        const struct simd_pattern *pattern = pattern_of(vectors[i], kind);
+        methods[count++] = method_of_sweep(vectors[i], pattern, false, set, threads);
+        if (dram && pattern->stream)
+            methods[count++] = method_of_sweep(vectors[i], pattern, true, set, threads);
     }
     return count;
 }
 
+static int chains_list(int kind, size_t set, int threads, struct method methods[METHODS_MAX])
+{
+    const struct simd *vectors[SIMD_KINDS];
+    int widths = simd_list(vectors);
+    enum precision precision = roof_kinds[kind].precision;
+    (void)set;
+    for (int i = 0; i < widths; ++i)
+        methods[i] = (struct method){.simd = vectors[i],
+                                     .fma = vectors[i]->fma[precision],
+                                     .work = vectors[i]->flops[precision] * threads,
+                                     .repeat = 1};
+    return widths;
+}
+
+static int regions_list(int kind, size_t set, int threads, struct method methods[METHODS_MAX])
+{
+    (void)kind, (void)set, (void)threads;
+    methods[0] = (struct method){.work = 1.0, .repeat = 1};
+    return 1;
+}
+
+/* All roofs that a CPU may have, each with all the methods that are tried for it. set: bytes of one
+ * thread's working set, of a memory roof. A new kind is a row here. */
+typedef int methods_list(int kind, size_t set, int threads, struct method methods[METHODS_MAX]);
+static methods_list *const cpu_roofs[ROOF_KINDS] = {
+    [ROOF_DRAM_READ] = sweeps_list,   [ROOF_DRAM_WRITE] = sweeps_list,
+    [ROOF_DRAM_COPY] = sweeps_list,   [ROOF_DRAM_TRIAD] = sweeps_list,
+    [ROOF_L3_READ] = sweeps_list,     [ROOF_L3_WRITE] = sweeps_list,
+    [ROOF_L3_COPY] = sweeps_list,     [ROOF_L3_TRIAD] = sweeps_list,
+    [ROOF_L2_READ] = sweeps_list,     [ROOF_L2_WRITE] = sweeps_list,
+    [ROOF_L2_COPY] = sweeps_list,     [ROOF_L2_TRIAD] = sweeps_list,
+    [ROOF_L1_READ] = sweeps_list,     [ROOF_L1_WRITE] = sweeps_list,
+    [ROOF_L1_COPY] = sweeps_list,     [ROOF_L1_TRIAD] = sweeps_list,
+    [ROOF_FP64_VECTOR] = chains_list, [ROOF_FP32_VECTOR] = chains_list,
+    [ROOF_LAUNCH_GAP] = regions_list,
+};
+
+/* Whether this CPU has the roof: a cache that the system does not know of is none. */
+static bool kind_exists(const struct topology *topology, int kind)
+{
+    enum memory_level level = roof_kinds[kind].level;
+    bool cache = is_memory(kind) && level != LEVEL_DRAM;
+    return cpu_roofs[kind] && (!cache || set_size(topology, level) > 0.0);
+}
+
 /* One sample by the whole team: seconds from the first thread's begin to the last one's end. */
-static double team_run(const struct roofs *roofs, const struct way *way)
+static double team_run(const struct roofs *roofs, const struct method *method)
 {
     double begin = INFINITY, end = -INFINITY;
 #pragma omp parallel reduction(min : begin) reduction(max : end)
     {
         char *own = roofs->memory + (size_t)omp_get_thread_num() * roofs->share;
         double result;
-        struct simd_arrays at = {own, own + way->bytes,
-                                 own + (size_t)(way->arrays > 2 ? 2 : 0) * way->bytes, 0.5,
+        struct simd_arrays at = {own, own + method->bytes,
+                                 own + (size_t)(method->arrays > 2 ? 2 : 0) * method->bytes, 0.5,
                                  &result};
 #pragma omp barrier
         begin = clock_monotonic();
-        if (way->sweep)
-            way->sweep(&at, way->bytes, way->repeat);
+        if (method->sweep)
+            method->sweep(&at, method->bytes, method->repeat);
         else
-            way->fma(0x1p-20, way->repeat, &result);
+            method->fma(0x1p-20, method->repeat, &result);
         end = clock_monotonic();
     }
     return end - begin;
@@ -174,35 +187,35 @@ static double regions_run(int64_t count)
     return clock_monotonic() - begin;
 }
 
-static double way_run(const struct roofs *roofs, const struct way *way)
+static double method_run(const struct roofs *roofs, const struct method *method)
 {
-    return way->simd ? team_run(roofs, way) : regions_run(way->repeat);
+    return method->simd ? team_run(roofs, method) : regions_run(method->repeat);
 }
 
 /* One sample, of at least sample_time: the repetitions are doubled until they are enough. */
-static double way_sample(const struct roofs *roofs, struct way *way)
+static double method_sample(const struct roofs *roofs, struct method *method)
 {
     double seconds;
-    while ((seconds = way_run(roofs, way)) < sample_time)
-        way->repeat *= 2;
+    while ((seconds = method_run(roofs, method)) < sample_time)
+        method->repeat *= 2;
     return seconds;
 }
 
-/* By turns, so that what disturbs one way disturbs the others too. */
-static struct way way_fastest(const struct roofs *roofs, struct way *ways, int count)
+/* By turns, so that what disturbs one method disturbs the others too. */
+static struct method method_fastest(const struct roofs *roofs, struct method *methods, int count)
 {
     double best = INFINITY, end = clock_monotonic() + tune_time;
     int fastest = 0;
     for (int trial = 0; count > 1 && (trial < TRIALS_MIN || clock_monotonic() < end); ++trial)
         for (int i = 0; i < count; ++i) {
-            double seconds = way_sample(roofs, &ways[i]);
-            double cost = seconds / ((double)ways[i].repeat * ways[i].work);
+            double seconds = method_sample(roofs, &methods[i]);
+            double cost = seconds / ((double)methods[i].repeat * methods[i].work);
             if (cost < best) {
                 best = cost;
                 fastest = i;
             }
         }
-    return ways[fastest];
+    return methods[fastest];
 }
 
 /* Values that differ, and none of them zero: some memory controllers take lines of zeros at twice
@@ -270,27 +283,27 @@ enum status roofs_tune(struct device_state *state, const struct roof_request *re
         size_t set = is_memory(kind) ? sets[roof_kinds[kind].level] : 0;
         if (!wanted[kind] || (is_memory(kind) && set == 0))
             continue;
-        struct way ways[WAYS_MAX];
-        int count = ways_list(kind, set, roofs->threads, ways);
-        roofs->ways[kind] = way_fastest(roofs, ways, count);
+        struct method methods[METHODS_MAX];
+        int count = cpu_roofs[kind](kind, set, roofs->threads, methods);
+        roofs->winners[kind] = method_fastest(roofs, methods, count);
     }
     memcpy(found, wanted, sizeof wanted);
     return STATUS_OK;
 }
 
-static void setting_write(const struct roofs *roofs, const struct way *way, struct roof *roof)
+static void setting_write(const struct roofs *roofs, const struct method *method, struct roof *roof)
 {
     char *text = roof->setting, team[32];
     size_t size = sizeof roof->setting;
-    double kib = (double)way->bytes * way->arrays / 1024.0;
+    double kib = (double)method->bytes * method->arrays / 1024.0;
     bool large = kib >= 1024.0;
     snprintf(team, sizeof team, roofs->threads == 1 ? "1 thread" : "%d threads", roofs->threads);
-    if (way->sweep)
+    if (method->sweep)
         snprintf(text, size, "%s on %.4g %s each, %s%s", team, large ? kib / 1024.0 : kib,
-                 large ? "MiB" : "KiB", way->simd->name,
-                 way->stream ? ", stores past the caches" : "");
-    else if (way->fma)
-        snprintf(text, size, "%s of %d chains, %s", team, way->simd->chains, way->simd->name);
+                 large ? "MiB" : "KiB", method->simd->name,
+                 method->stream ? ", stores past the caches" : "");
+    else if (method->fma)
+        snprintf(text, size, "%s of %d chains, %s", team, method->simd->chains, method->simd->name);
     else
         snprintf(text, size, "regions of %s", team);
 }
@@ -312,15 +325,15 @@ static bool wait_for(double moment)
 
 /* Fills seconds[]. A sample that is shorter than it should be shows that those that have set the
  * repetitions were disturbed: all over again, with more of them. */
-static int64_t samples_take(struct roofs *roofs, struct way *way)
+static int64_t samples_take(struct roofs *roofs, struct method *method)
 {
     double end = clock_monotonic() + window;
     int64_t samples = 0;
-    way_sample(roofs, way); /* wakes the team, and fetches the set into its cache */
+    method_sample(roofs, method); /* wakes the team, and fetches the set into its cache */
     while (samples < SAMPLES_MIN || (samples < SAMPLES_MAX && clock_monotonic() < end)) {
-        roofs->seconds[samples] = way_run(roofs, way);
+        roofs->seconds[samples] = method_run(roofs, method);
         if (roofs->seconds[samples++] < sample_time) {
-            way->repeat *= 2;
+            method->repeat *= 2;
             samples = 0;
         }
     }
@@ -331,19 +344,19 @@ enum status roofs_measure(struct device_state *state, int kind, double start, st
                           struct error *error)
 {
     struct roofs *roofs = state->roofs;
-    struct way *way = roofs ? &roofs->ways[kind] : NULL;
-    if (!way || way->work <= 0.0)
+    struct method *method = roofs ? &roofs->winners[kind] : NULL;
+    if (!method || method->work <= 0.0)
         return error_set(error, STATUS_UNSUPPORTED, "%s",
-                         way && kind_exists(&state->topology, kind) && is_memory(kind)
+                         method && kind_exists(&state->topology, kind) && is_memory(kind)
                              ? "too little memory is available to exceed the caches"
                              : "this roof was not tuned");
     if (start > 0.0 && !wait_for(start))
         return error_set(error, STATUS_FAILED, "the common start had passed");
     roof->start_time = clock_epoch();
-    int64_t samples = samples_take(roofs, way);
+    int64_t samples = samples_take(roofs, method);
     roof->sm_clock = topology_clock(&state->topology);
-    roof_set_samples(roof, way->work * (double)way->repeat, roofs->seconds, samples);
-    setting_write(roofs, way, roof);
+    roof_set_samples(roof, method->work * (double)method->repeat, roofs->seconds, samples);
+    setting_write(roofs, method, roof);
     roof_judge(roof);
     return STATUS_OK;
 }

@@ -80,3 +80,10 @@ int simd_list(const struct simd *list[SIMD_KINDS])
 }
 
 #endif
+
+const char *simd_name(void)
+{
+    const struct simd *list[SIMD_KINDS];
+    simd_list(list);
+    return list[0]->name;
+}

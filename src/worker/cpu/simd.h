@@ -40,5 +40,6 @@ struct simd {
  * vectors may lower the clock. Returns how many; at least one. */
 enum { SIMD_KINDS = 2 };
 int simd_list(const struct simd *list[SIMD_KINDS]);
+const char *simd_name(void); /* of the widest */
 
 #endif

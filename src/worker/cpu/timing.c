@@ -1,29 +1,11 @@
+#include "worker/cpu/timing.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "worker/cpu/cpu.h"
 #include "worker/cpu/memory.h"
-
-double trace_begin(const struct trace *trace)
-{
-    return trace ? clock_monotonic() : 0.0;
-}
-
-void trace_end(struct trace *trace, const char *name, double begin)
-{
-    if (!trace)
-        return;
-    size_t i = 0;
-    while (i < trace->count && strcmp(trace->regions[i].name, name) != 0)
-        ++i;
-    if (i == trace->count) {
-        trace->regions[i].name = name;
-        trace->count++;
-    }
-    trace->regions[i].count++;
-    trace->regions[i].time += clock_monotonic() - begin;
-}
+#include "worker/cpu/state.h"
 
 /* Twice the last-level cache, at most 1 GiB. Each core reads an equal share, and so twice its own
  * part of the cache. */

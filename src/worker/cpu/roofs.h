@@ -1,0 +1,14 @@
+/* What these cores can do at their best: the members tune_roofs, measure_roof and release_roofs of
+ * device_ops. */
+#ifndef ROOFSWEEP_CPU_ROOFS_H
+#define ROOFSWEEP_CPU_ROOFS_H
+
+#include "worker/device_ops.h"
+
+enum status roofs_tune(struct device_state *state, const struct roof_request *request, bool prove,
+                       bool found[ROOF_KINDS], struct error *error);
+enum status roofs_measure(struct device_state *state, int kind, double start, struct roof *roof,
+                          struct error *error);
+void roofs_release(struct device_state *state);
+
+#endif

@@ -1,0 +1,62 @@
+/* A routine, one implementation of a workload on CPUs, and its work, one configuration of it.
+ *
+ * device.c lists the routines, allocates what a routine's plan asks for, and fills the inputs. The
+ * files of the routines (conv2d.c, lstm.c, matmul.c, loops.c) each define rows declared here. */
+#ifndef ROOFSWEEP_CPU_ROUTINE_H
+#define ROOFSWEEP_CPU_ROUTINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "model/workload.h"
+#include "worker/cpu/topology.h"
+#include "worker/cpu/trace.h"
+
+/* One configuration, allocated and filled by device.c. */
+struct work {
+    const struct routine *routine;
+    struct config config;
+    uint64_t seed;
+    enum precision precision;
+    size_t element;             /* byte */
+    int64_t size[TENSOR_COUNT]; /* elements */
+    bool reads[TENSOR_COUNT], writes[TENSOR_COUNT];
+    void *input[TENSOR_COUNT];  /* NULL unless read; owned */
+    void *result[TENSOR_COUNT]; /* NULL unless written; owned unless the routine bound it */
+    bool bound[TENSOR_COUNT];   /* the result lies in scratch */
+    void *scratch;              /* owned; zero at first */
+    size_t scratch_size;        /* byte */
+    void *plan;                 /* the routine's own struct; owned */
+};
+
+/* One implementation of a workload. */
+struct routine {
+    const struct workload *workload;
+    const char *implementation, *algorithm;
+    size_t plan_size; /* byte, of the struct that work->plan points to */
+
+    /* Sets size, reads, writes, bound, scratch_size and *plan, which is zero. */
+    enum status (*plan)(struct work *work, const struct topology *topology, struct error *error);
+    /* Points bound results into scratch. NULL: there are none. */
+    void (*bind)(struct work *work);
+    /* What must have run, untimed, before `run`: the training forward pass. NULL: nothing. */
+    void (*before)(struct work *work);
+    /* One complete iteration. */
+    void (*run)(struct work *work, struct trace *trace);
+    /* Of an output gradient: elements of a sample, and samples of a batch; the batches follow each
+     * other. NULL: its comparison always needs all samples. */
+    void (*gradient_shape)(const struct work *work, int64_t *sample, int64_t *batch);
+};
+
+extern const struct routine conv2d_im2col, conv2d_direct, lstm_cblas;
+extern const struct routine matmul_cblas, matmul_plain, compute_loop_plain, shared_loop_plain;
+
+/* The part of [0, count) that belongs to `index` of `parts`. */
+static inline int64_t share_begin(int64_t count, int64_t index, int64_t parts)
+{
+    return count / parts * index + (index < count % parts ? index : count % parts);
+}
+
+#endif
