@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+KNOWN = ROOT / "tests/lint_tidy.h"
 
 
 def output(command, **more):
@@ -50,8 +51,8 @@ class Tidy:
         # GCC's own headers, such as omp.h, behind clang's.
         headers = output(["gcc", "-print-file-name=include"]).strip()
         self.command = [program, "-p", str(build), "--quiet", f"--extra-arg=-idirafter{headers}"]
-        self.command += ["--extra-arg=-Wno-unknown-warning-option"]
-        configs = [path.read_text() for path in (ROOT / ".clang-tidy", ROOT / "tests/.clang-tidy") if path.exists()]
+        self.command += ["--extra-arg=-Wno-unknown-warning-option", f"--extra-arg=-include{KNOWN}"]
+        configs = [path.read_text() for path in (ROOT / ".clang-tidy", ROOT / "tests/.clang-tidy", KNOWN)]
         self.salt = output([program, "--version"]) + "".join(configs) + str(self.command)
 
     def check(self, command):

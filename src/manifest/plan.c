@@ -144,7 +144,7 @@ static enum status manifest_count(const struct manifest *manifest, uint64_t *cou
                                   struct error *error)
 {
     uint64_t total = 0, most = 0;
-    const struct section *largest = NULL;
+    const struct section *largest = manifest->sections;
     for (size_t i = 0; i < manifest->section_count; ++i) {
         uint64_t n = section_count(&manifest->sections[i]);
         total = sum(total, n);

@@ -15,8 +15,6 @@
 
 #include "base/clock.h"
 
-extern char **environ;
-
 enum { TAIL_MAX = 600, LINE_BYTES_MAX = 64 << 20 };
 
 /* s. A process dies of SIGKILL at once, unless it hangs in a driver: that one is left behind. */

@@ -254,7 +254,7 @@ static void direct_run(struct work *work, struct trace *trace)
                                         [CONV2D_BACKWARD_DATA] = "conv2d_direct_backward_data",
                                         [CONV2D_BACKWARD_FILTER] = "conv2d_direct_backward_filter"};
     const struct conv2d *s = work->plan;
-    const void *inputs[2];
+    const void *inputs[2] = {NULL, NULL};
     void *result = NULL;
     int64_t size = 0;
     for (int tensor = 0, input = 0; tensor < TENSOR_COUNT; ++tensor)
