@@ -57,7 +57,10 @@ class Tidy:
 
     def check(self, command):
         """What is wrong with one file, or ''."""
-        text = preprocessed(command)
+        try:
+            text = preprocessed(command)
+        except subprocess.CalledProcessError as error:
+            return f"{command['file']}: {error.stderr}"
         key = hashlib.sha256((self.salt + shlex.join(arguments(command)) + text).encode()).hexdigest()
         if (self.passed / key).exists():
             return ""
