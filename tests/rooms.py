@@ -23,10 +23,10 @@ ROOMS = {
     "worker": ["model"],
     "worker/cpu": ["worker"],
     "worker/cuda/gpu": ["worker", "kernels"],
-    "worker/cuda/profiling": ["worker/cuda/gpu"],
-    "worker/cuda/workloads": ["worker/cuda/profiling"],
-    "worker/cuda/roofs": ["worker/cuda/workloads"],
-    "worker/cuda": ["worker/cuda/roofs"],
+    "worker/cuda/profiling": ["model"],  # links without the worker
+    "worker/cuda/workloads": ["worker/cuda/gpu"],
+    "worker/cuda/roofs": ["worker/cuda/gpu", "worker/cuda/profiling"],
+    "worker/cuda": ["worker/cuda/workloads", "worker/cuda/roofs"],
 }
 
 # Folders that belong to the room around them: workload.c lists the rows that these files define.
