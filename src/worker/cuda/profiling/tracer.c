@@ -223,7 +223,13 @@ void tracer_forget(struct tracer *tracer)
 {
     free(tracer->launches);
     free(tracer->kernels);
-    *tracer = (struct tracer){0};
+    tracer->launches = NULL;
+    tracer->kernels = NULL;
+    tracer->launch_count = tracer->launch_capacity = 0;
+    tracer->kernel_count = tracer->kernel_capacity = 0;
+    tracer->busy_time = 0.0;
+    tracer->code = TRACED_WELL;
+    tracer->problem = NULL;
 }
 
 enum status tracer_run(struct tracer *tracer, const struct profiled_work *work, bool stays,
