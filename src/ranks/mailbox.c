@@ -23,8 +23,8 @@ struct mailbox *mailbox_create(MPI_Comm comm)
     return mailbox;
 }
 
-/* Forgets what has arrived. */
-static void sweep_outgoing(struct mailbox *mailbox)
+/* Frees the letters that have been received. */
+static void free_delivered(struct mailbox *mailbox)
 {
     for (size_t i = 0; i < mailbox->count;) {
         int done;
@@ -66,7 +66,7 @@ static struct outgoing *outgoing_add(struct mailbox *mailbox)
 enum status mailbox_send(struct mailbox *mailbox, int to, enum letter_kind kind, const char *text,
                          struct error *error)
 {
-    sweep_outgoing(mailbox);
+    free_delivered(mailbox);
     struct outgoing *outgoing = outgoing_add(mailbox);
     char *copy = outgoing ? strdup(text) : NULL;
     if (!copy)
@@ -91,7 +91,7 @@ struct post mailbox_post(struct mailbox *mailbox)
 
 bool mailbox_receive(struct mailbox *mailbox, struct letter *letter)
 {
-    sweep_outgoing(mailbox); /* lets MPI progress long letters, too */
+    free_delivered(mailbox); /* lets MPI progress long letters, too */
     int waiting, length;
     MPI_Status status;
     MPI_Message message;

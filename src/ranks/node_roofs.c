@@ -6,8 +6,8 @@
 #include "base/clock.h"
 
 static const double tune_timeout = 300, roof_timeout = 60; /* s */
-/* s from the agreement to the common start: the slowest worker must be ready by then. The load begins
- * at once, so that it is also what a device's clock has to settle in. */
+/* s from the agreement to the common start. The slowest worker must be ready by then. Workers load
+ * their devices at once, so that each clock has as long to settle. */
 static const double lead = 0.05;
 /* After so many lost workers a device gets no more roofs. */
 enum { LOSSES_MOST = 3 };
@@ -31,8 +31,8 @@ struct node {
     bool leaving; /* some rank was interrupted */
 };
 
-/* All ranks of the node arrive, and know the latest of the moments that they bring. The waiting
- * ranks sleep: MPI's own waiting would take the cores of whoever is being measured. */
+/* Returns once all ranks of the node are here, with the latest of their moments. The waiting ranks
+ * sleep: MPI's own waiting would take cores from the device that is being measured. */
 static double wait_for_all(struct node *node, double moment)
 {
     const struct timespec nap = {.tv_nsec = 1000000};
@@ -134,9 +134,10 @@ static bool wants_alone(const struct node *node, int kind)
            node->owners[node->device_kind][kind] == 1;
 }
 
-/* Tensor units draw so much that the clock still falls when others have settled: alone they get as
- * long as together, so that the neighbours are all that differs. On a node of one GPU there is time
- * for as much with all roofs, and then the power sensor follows. */
+/* Tensor units draw so much power that the clock falls for longer than under other loads. Alone they
+ * get as long to settle as together, so that the two figures differ by the neighbours only. On a node
+ * with one device all roofs get that time: there it costs little, and the power sensor, which is slow,
+ * can follow. */
 static double start_alone(const struct node *node, int kind)
 {
     const struct roof_kind *info = &roof_kinds[kind];
@@ -168,7 +169,8 @@ static void measure_together(struct node *node, int device_kind)
     }
 }
 
-/* They hold memory, and of GPUs a context on the next one, which would look like a stranger's. */
+/* Roofs hold memory. Those between two GPUs also hold a context on the other one, which would count
+ * there as another program's. */
 static void release(struct node *node)
 {
     struct request request = request_default(REQUEST_RELEASE);
@@ -178,6 +180,23 @@ static void release(struct node *node)
     if (executor_ask(node->executor, &request, REPLY_ROOFS, roof_timeout, &reply, &error))
         log_print(node->log, LOG_DEBUG, "roofs not released: %s", error.text);
     reply_clear(&reply);
+}
+
+static void log_start(const struct node *node)
+{
+    const bool *wanted = node->settings->request.condition;
+    bool several = node->count > 1;
+    log_print(node->log, LOG_INFO, "measuring the roofs of %d device%s%s%s", node->count,
+              several ? "s of this node" : "", several && wanted[ROOF_ALONE] ? ", each alone" : "",
+              several && wanted[ROOF_TOGETHER] ? ", all together" : "");
+}
+
+static void count_owners(struct node *node)
+{
+    int found[DEVICE_KINDS][ROOF_KINDS] = {{0}};
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        found[node->device_kind][kind] = node->found[kind];
+    MPI_Allreduce(found, node->owners, DEVICE_KINDS * ROOF_KINDS, MPI_INT, MPI_SUM, node->comm);
 }
 
 void node_roofs_measure(MPI_Comm comm, struct executor *executor,
@@ -192,23 +211,16 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
         .device = *executor_device(executor),
     };
     node.device_kind = (int)(executor_kind(executor) - device_kinds);
-    int found[DEVICE_KINDS][ROOF_KINDS] = {{0}};
-    const bool *wanted = settings->request.condition;
     MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node.comm);
     MPI_Comm_rank(node.comm, &node.rank);
     MPI_Comm_size(node.comm, &node.count);
     if (!settings->skip) {
-        log_print(log, LOG_INFO, "measuring the roofs of %d device%s%s%s", node.count,
-                  node.count == 1 ? "" : "s of this node",
-                  node.count > 1 && wanted[ROOF_ALONE] ? ", each alone" : "",
-                  node.count > 1 && wanted[ROOF_TOGETHER] ? ", all together" : "");
+        log_start(&node);
         tune_until_done(&node);
     }
     memcpy(node.found, node.tuned, sizeof node.found);
     wait_for_all(&node, 0.0);
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        found[node.device_kind][kind] = node.found[kind];
-    MPI_Allreduce(found, node.owners, DEVICE_KINDS * ROOF_KINDS, MPI_INT, MPI_SUM, node.comm);
+    count_owners(&node);
     measure_alone(&node);
     for (int kind = 0; kind < DEVICE_KINDS; ++kind)
         measure_together(&node, kind);
