@@ -469,7 +469,6 @@ void executor_handle(struct executor *executor, const struct letter *letter)
     } else {
         executor->stage = STAGE_MEASURING;
         executor->attempts = 1;
-        executor->reopened = 0;
         attempt(executor);
     }
 }
