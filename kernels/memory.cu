@@ -83,7 +83,7 @@ cudaError_t kernel_read(void *data, size_t bytes, cudaStream_t stream)
     }
 /* clang-format off */
 /* Loads and stores that tell the caches to give the data up, and bulk copies by way of shared memory,
- * are no faster on an H200. */
+ * are no faster: docs/measurements.md, DRAM roofs. */
 const struct memory_kernel memory_kernels[] = {
     ROW(PATTERN_READ, "8 in flight", 1, 1, 8),
     ROW(PATTERN_READ, "4 in flight", 1, 1, 4),

@@ -150,8 +150,8 @@ void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *s
         *seen->temperature = celsius_zero + value;
 }
 
-/* The driver reads the sensor every 20 ms, and it is smoothed: 50 ms after a step it shows 96 % of
- * that (H200). nvmlDeviceGetPowerUsage and the fields of power change every 0.1 s and more. */
+/* Mean of the sensor's own samples. The sensor is slow and smoothed, so those of the first moments
+ * are left out: docs/measurements.md, Power sensor. */
 double nvml_power(struct nvml *nvml, double since)
 {
     enum { SAMPLES_MAX = 1024 };
