@@ -11,8 +11,8 @@ enum status json_line_load(const char *line, json_t **object, struct error *erro
 /* Consumes the object. The caller frees the line; NULL without memory. */
 char *json_line_dump(json_t *object);
 
-/* '?' for each byte that is not printable: an error that quotes a line may hold anything, and ends on a
- * terminal. */
+/* '?' for each byte that is not printable: an error that quotes a line may hold anything, and
+ * ends on a terminal. */
 void json_line_clean(struct error *error);
 
 #endif

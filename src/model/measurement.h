@@ -21,8 +21,8 @@ struct measure_settings {
     bool verify;
 };
 
-/* What holds where nothing is said: a fixed number of iterations, and the times of the adaptive rule,
- * should it be chosen. */
+/* What holds where nothing is said: a fixed number of iterations, and the times of the adaptive
+ * rule, should it be chosen. */
 extern const struct measure_settings measure_default;
 enum { SEED_DEFAULT = 1 }; /* of the inputs */
 

@@ -53,8 +53,8 @@ struct record {
     /* timing run */
     double time_median, time_mean, time_stdev, time_min, time_max; /* s, one iteration */
     double host_time; /* s, to enqueue one iteration: the pace of a caller that never waits */
-    /* 1, up to noise: how much longer known kernels took with the profiler in the process, idle, as it
-     * was while this was timed; missing: it was not there. */
+    /* 1, up to noise: how much longer known kernels took with the profiler in the process, idle,
+     * as it was while this was timed; missing: it was not there. */
     double profiler_ratio;
     int64_t samples;   /* iterations that the statistics are of */
     int64_t converged; /* of the adaptive rule: 1 yes, 0 max_time came first; missing without it */
@@ -98,7 +98,8 @@ extern const char *const record_status_name[]; /* "measured", "skipped", "failed
 void record_init(struct record *record);
 /* Frees what the record owns and sets it to missing. */
 void record_clear(struct record *record);
-/* Sets the configuration and what follows from it alone: its text, its hash and its modelled cost. */
+/* Sets the configuration and what follows from it alone: its text, its hash and its modelled
+ * cost. */
 void record_set_config(struct record *record, const struct config *config);
 /* Gives the record a copy of these kernels, replacing what it had. STATUS_SYSTEM without memory. */
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
@@ -107,8 +108,8 @@ enum status record_set_kernels(struct record *record, const struct kernel *kerne
  * The caller owns the result. Decoding needs a record that was initialised; on failure it is
  * cleared. A record always has a status. A configuration that is not known is no error. */
 json_t *record_encode(const struct record *record);
-/* Sets one member of a record's JSON, which is passed on as it came otherwise. Steals `value`; NULL: the
- * member is missing. */
+/* Sets one member of a record's JSON, which is passed on as it came otherwise. Steals `value`;
+ * NULL: the member is missing. */
 void record_patch(json_t *record, const char *member, json_t *value);
 enum status record_decode(const json_t *object, struct record *record, struct error *error);
 

@@ -239,9 +239,9 @@ static void count_outcome(struct coordinator *coordinator, const struct record *
         stop(coordinator, STATUS_FAILED, "as many configurations failed as max_failures allows");
 }
 
-/* Journals the record of a plan item, whose JSON this is, and counts the item as done for this rank.
- * Label and hash are the plan's, whatever a worker says: a resumed sweep finds the row by its hash.
- * Steals the reference. */
+/* Journals the record of a plan item, whose JSON this is, and counts the item as done for this
+ * rank. Label and hash are the plan's, whatever a worker says: a resumed sweep finds the row by
+ * its hash. Steals the reference. */
 static void finish_item(struct coordinator *coordinator, int rank, size_t item,
                         const struct record *record, json_t *json)
 {
@@ -272,9 +272,9 @@ static void take_record(struct coordinator *coordinator, const struct letter *le
     record_clear(&record);
 }
 
-/* What a lost rank was measuring goes to another rank. But a configuration over which two devices were
- * lost is taken for the cause, and has failed: otherwise it would go on to all the others. With
- * replicate nothing goes to another rank. */
+/* What a lost rank was measuring goes to another rank. But a configuration over which two
+ * devices were lost is taken for the cause, and has failed: otherwise it would go on to all the
+ * others. With replicate nothing goes to another rank. */
 static void count_device_loss(struct coordinator *coordinator, const struct letter *letter)
 {
     enum { LOSSES_MOST = 2 };

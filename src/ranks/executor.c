@@ -137,8 +137,8 @@ static void wait_for_worker(const struct executor *executor)
     poll(descriptors, 2, 100);
 }
 
-/* A worker that answers something else is out of step: its next line may be the answer to this request.
- * So it is ended. */
+/* A worker that answers something else is out of step: its next line may be the answer to this
+ * request. So it is ended. */
 enum status executor_ask(struct executor *executor, const struct request *request,
                          enum reply_kind kind, double timeout, struct reply *reply,
                          struct error *error)

@@ -2,9 +2,10 @@
  *
  * Life cycle: executor_create, executor_open, executor_ask as often as one likes (both block),
  * executor_start, then executor_poll / executor_handle / executor_step in the rank's loop until
- * executor_stopped. A worker that crashes, hangs or loses its device is replaced and the configuration tried again, as
- * often as `retries` says; after that its record is a failed one. If no new worker can open the
- * device, the rank is lost and says so to rank 0, and its configuration goes to another rank.
+ * executor_stopped. A worker that crashes, hangs or loses its device is replaced and the
+ * configuration tried again, as often as `retries` says; after that its record is a failed one.
+ * If no new worker can open the device, the rank is lost and says so to rank 0, and its
+ * configuration goes to another rank.
  *
  * It knows no MPI: letters leave by the post, and executor_handle is given those that arrive. */
 #ifndef ROOFSWEEP_EXECUTOR_H
@@ -51,8 +52,8 @@ const char *executor_choice(const struct executor *executor);
 enum status executor_ask(struct executor *executor, const struct request *request,
                          enum reply_kind kind, double timeout, struct reply *reply,
                          struct error *error);
-/* A new worker with the same device, by the same steps as during the sweep, but it waits for the end
- * of them. If that fails, executor_start reports the device as lost. */
+/* A new worker with the same device, by the same steps as during the sweep, but it waits for the
+ * end of them. If that fails, executor_start reports the device as lost. */
 enum status executor_reopen(struct executor *executor, struct error *error);
 
 /* Takes the roofs, the peaks and their origin of *device. */

@@ -24,8 +24,8 @@ struct node {
     int device_kind;        /* of this device: index into device_kinds */
     bool found[ROOF_KINDS]; /* of this device; not those that a worker was lost over */
     bool tuned[ROOF_KINDS]; /* of them, those that the present worker can measure */
-    /* How many devices of the node have a roof, for each kind of device: only devices of one kind do
-     * the same. What a GPU and a CPU call "dram read" are two things. */
+    /* How many devices of the node have a roof, for each kind of device: only devices of one
+     * kind do the same. What a GPU and a CPU call "dram read" are two things. */
     int owners[DEVICE_KINDS][ROOF_KINDS];
     int losses;   /* of this rank's workers */
     bool leaving; /* some rank was interrupted */
@@ -134,10 +134,10 @@ static bool wants_alone(const struct node *node, int kind)
            node->owners[node->device_kind][kind] == 1;
 }
 
-/* Tensor units draw so much power that the clock falls for longer than under other loads. Alone they
- * get as long to settle as together, so that the two figures differ by the neighbours only. On a node
- * with one device all roofs get that time: there it costs little, and the power sensor, which is slow,
- * can follow. */
+/* Tensor units draw so much power that the clock falls for longer than under other loads. Alone
+ * they get as long to settle as together, so that the two figures differ by the neighbours only.
+ * On a node with one device all roofs get that time: there it costs little, and the power
+ * sensor, which is slow, can follow. */
 static double start_alone(const struct node *node, int kind)
 {
     const struct roof_kind *info = &roof_kinds[kind];

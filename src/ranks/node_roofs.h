@@ -20,8 +20,8 @@ struct node_roofs_settings {
 };
 
 /* Collective over comm, blocking, without burning the cores that are being measured. Sets the
- * executor's roofs; those that could not be measured say so. As soon as *interrupted is set on a rank
- * of the node, all its ranks leave, with what they have. */
+ * executor's roofs; those that could not be measured say so. As soon as *interrupted is set on a
+ * rank of the node, all its ranks leave, with what they have. */
 void node_roofs_measure(MPI_Comm comm, struct executor *executor,
                         const struct node_roofs_settings *settings,
                         const volatile sig_atomic_t *interrupted, const struct log *log);

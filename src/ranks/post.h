@@ -1,5 +1,5 @@
-/* Letters between ranks, and how one is sent. Coordinator and executor know no more of the other ranks
- * than this: a mailbox carries their letters by MPI, a test collects them. */
+/* Letters between ranks, and how one is sent. Coordinator and executor know no more of the other
+ * ranks than this: a mailbox carries their letters by MPI, a test collects them. */
 #ifndef ROOFSWEEP_POST_H
 #define ROOFSWEEP_POST_H
 

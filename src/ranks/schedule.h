@@ -1,8 +1,9 @@
-/* Which configuration is measured next, and on which rank. A pure data structure: no clock, no MPI.
+/* Which configuration is measured next, and on which rank. A pure data structure: no clock, no
+ * MPI.
  *
- * Longest first by modelled cost, so that the last ones to finish are short. Items without a modelled
- * cost come before all others, in the manifest's order: they may be long. Split: each item once, to
- * whoever asks. Replicate: each item once for each rank. */
+ * Longest first by modelled cost, so that the last ones to finish are short. Items without a
+ * modelled cost come before all others, in the manifest's order: they may be long. Split: each
+ * item once, to whoever asks. Replicate: each item once for each rank. */
 #ifndef ROOFSWEEP_SCHEDULE_H
 #define ROOFSWEEP_SCHEDULE_H
 

@@ -38,8 +38,8 @@ static void close_if_open(int descriptor)
         close(descriptor);
 }
 
-/* A terminal and some batch systems send the signal that ends a sweep to all its processes. A worker
- * ignores it: its rank decides, and ends the worker by SIGKILL. */
+/* A terminal and some batch systems send the signal that ends a sweep to all its processes. A
+ * worker ignores it: its rank decides, and ends the worker by SIGKILL. */
 static void block_signals(posix_spawnattr_t *attributes)
 {
     sigset_t set;
