@@ -18,7 +18,7 @@
 enum { TAIL_MAX = 600, LINE_BYTES_MAX = 64 << 20 };
 
 /* s. A process dies of SIGKILL at once, unless it hangs in a driver: that one is left behind. */
-static const double end_patience = 1, kill_patience = 30;
+static const double end_patience = 1, kill_patience = 5;
 
 struct worker_client {
     pid_t pid;
@@ -48,7 +48,6 @@ static void block_signals(posix_spawnattr_t *attributes)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGUSR1);
     posix_spawnattr_setsigmask(attributes, &set);
-    posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK);
 }
 
 /* The child inherits the affinity of the calling thread. */
@@ -60,6 +59,8 @@ static int spawn_bound(const char *path, const cpu_set_t *cpus, posix_spawn_file
     char *const arguments[] = {(char *)path, NULL};
     posix_spawnattr_init(&attributes);
     block_signals(&attributes);
+    posix_spawnattr_setpgroup(&attributes, 0); /* its own, that its children join */
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
     bool bound = cpus && sched_getaffinity(0, sizeof own, &own) == 0 &&
                  sched_setaffinity(0, sizeof *cpus, cpus) == 0;
     int failure = posix_spawn(pid, path, actions, &attributes, arguments, environ);
@@ -111,35 +112,45 @@ enum status worker_client_start(const char *path, const cpu_set_t *cpus, int ech
     return STATUS_OK;
 }
 
+/* It stays a zombie, so that nobody else can get its number, which is its group's too. */
+static bool has_ended(const struct worker_client *client)
+{
+    siginfo_t info = {0};
+    return client->pid == 0 ||
+           (waitid(P_PID, (id_t)client->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            info.si_pid != 0);
+}
+
 /* False if it is still there after so many seconds. */
-static bool wait_for_end(struct worker_client *client, double seconds, int *status)
+static bool wait_for_end(const struct worker_client *client, double seconds)
 {
     double deadline = clock_monotonic() + seconds;
-    *status = 0;
-    while (waitpid(client->pid, status, WNOHANG) == 0) {
+    while (!has_ended(client)) {
         if (clock_monotonic() > deadline)
             return false;
         nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
-    client->pid = 0;
     return true;
 }
 
-static void kill_worker(struct worker_client *client)
+/* Ends what is left of its group, and reaps it. The status is that of waitpid, -1 if it does not end. */
+static int kill_group(struct worker_client *client)
 {
-    int unused;
+    int status = -1;
     if (client->pid == 0)
-        return;
-    kill(client->pid, SIGKILL);
-    wait_for_end(client, kill_patience, &unused);
+        return status;
+    kill(-client->pid, SIGKILL);
+    if (wait_for_end(client, kill_patience))
+        waitpid(client->pid, &status, 0);
     client->pid = 0;
+    return status;
 }
 
 void worker_client_destroy(struct worker_client *client)
 {
     if (!client)
         return;
-    kill_worker(client);
+    kill_group(client);
     close(client->requests);
     close_if_open(client->errors);
     free(client->buffer);
@@ -190,13 +201,14 @@ static void read_errors(struct worker_client *client)
     }
 }
 
-/* False at the end of the stream. */
-static bool read_replies(struct worker_client *client)
+enum stream { STREAM_DATA, STREAM_EMPTY, STREAM_END };
+
+static enum stream read_replies(struct worker_client *client)
 {
     if (client->capacity - client->length < 65536) {
         char *grown = realloc(client->buffer, 2 * client->capacity + 65536);
         if (!grown)
-            return false;
+            return STREAM_END;
         client->buffer = grown;
         client->capacity = 2 * client->capacity + 65536;
     }
@@ -204,7 +216,9 @@ static bool read_replies(struct worker_client *client)
         read(client->requests, client->buffer + client->length, client->capacity - client->length);
     if (got > 0)
         client->length += (size_t)got;
-    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+    return got > 0                                          ? STREAM_DATA
+           : got < 0 && (errno == EAGAIN || errno == EINTR) ? STREAM_EMPTY
+                                                            : STREAM_END;
 }
 
 static char *take_line(struct worker_client *client)
@@ -231,13 +245,13 @@ static void explain(struct worker_client *client, const char *reason, struct err
               client->tail_length ? "; it last printed: " : "", client->tail);
 }
 
-/* Its end of the socket is closed, so it is ending: it gets a moment to say how. */
+/* It has ended, or closed its end of the socket: then it gets a moment to say how it ends. */
 static void explain_end(struct worker_client *client, struct error *why)
 {
     char reason[128];
-    int status;
-    bool ended = wait_for_end(client, end_patience, &status);
+    bool ended = wait_for_end(client, end_patience);
     read_errors(client);
+    int status = kill_group(client);
     if (!ended)
         strcpy(reason, "worker closed its standard output without ending");
     else if (WIFSIGNALED(status))
@@ -251,22 +265,25 @@ static void explain_end(struct worker_client *client, struct error *why)
 static enum worker_event give_up(struct worker_client *client, const char *reason,
                                  struct error *why)
 {
-    kill_worker(client);
+    kill_group(client);
     explain(client, reason, why);
     return WORKER_LOST;
 }
 
 enum worker_event worker_client_step(struct worker_client *client, char **line, struct error *why)
 {
+    /* First: what it said before its end is read after this. A process that it has started may keep
+     * the socket open. */
+    bool ended = has_ended(client);
     read_errors(client);
-    bool open = read_replies(client);
+    enum stream stream = read_replies(client);
     char *taken = take_line(client);
     if (taken) {
         client->deadline = 0;
         *line = taken;
         return WORKER_LINE;
     }
-    if (!open) {
+    if (stream == STREAM_END || (ended && stream == STREAM_EMPTY)) {
         explain_end(client, why);
         return WORKER_LOST;
     }

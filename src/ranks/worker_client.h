@@ -13,15 +13,17 @@ struct worker_client;
 enum worker_event {
     WORKER_QUIET, /* nothing new */
     WORKER_LINE,  /* a reply */
-    WORKER_LOST   /* it has ended, or was killed because it took too long */
+    WORKER_LOST   /* it has ended, or was killed because it took too long; its group is gone */
 };
 
 /* `cpus`: where it may run; NULL: where the caller may. `echo`: descriptor that a copy of its
- * standard error goes to, or -1. The worker dies with the thread that started it. */
+ * standard error goes to, or -1. It leads a process group of its own, which what it starts belongs
+ * to. A worker asks the kernel by itself to die with the thread that started it (worker.c). */
 enum status worker_client_start(const char *path, const cpu_set_t *cpus, int echo,
                                 struct worker_client **client, struct error *error);
 
-/* Kills and reaps it. Takes NULL. */
+/* Kills its group and reaps it; after a few seconds a worker that hangs in a driver is left behind.
+ * Takes NULL. */
 void worker_client_destroy(struct worker_client *client);
 
 /* Adds the newline. The reply must come within `timeout` seconds. A worker that is gone is no error

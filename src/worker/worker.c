@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -212,6 +213,34 @@ static FILE *take_standard_output(void)
     return fdopen(replies, "w");
 }
 
+/* A process started by hand is in the group of its shell, which must live. */
+static void end_group(int number)
+{
+    (void)number;
+    kill(getpgrp() == getpid() ? 0 : getpid(), SIGKILL);
+}
+
+/* The process that made standard input's socket pair; 0: standard input is something else. */
+static pid_t rank_of_input(void)
+{
+    struct ucred maker = {0};
+    socklen_t size = sizeof maker;
+    return getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &maker, &size) == 0 ? maker.pid : 0;
+}
+
+/* A worker must not outlive its rank, nor may what it has started. The signal is SIGHUP, because it is
+ * also what the kernel sends, with SIGCONT, to a stopped group whose parent is gone. A rank that died
+ * before prctl sends no signal. */
+static void die_with_rank(void)
+{
+    struct sigaction action = {.sa_handler = end_group};
+    sigaction(SIGHUP, &action, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGHUP);
+    pid_t rank = rank_of_input();
+    if (rank > 0 && kill(rank, 0) != 0 && errno == ESRCH)
+        end_group(0);
+}
+
 /* Returns the exit code, as of roofsweep. */
 static int self_test(struct worker *worker)
 {
@@ -246,7 +275,7 @@ int main(int argc, char **argv)
                version ? ROOFSWEEP_VERSION : worker.ops->description);
         return version || strcmp(argv[1], "--help") == 0 ? 0 : 2;
     }
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a worker must not outlive its rank */
+    die_with_rank();
     FILE *replies = take_standard_output();
     if (!replies) {
         perror("standard output");

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "model/protocol.h"
 #include "ranks/worker_client.h"
 
@@ -109,6 +111,121 @@ static void end_is_explained(void **state)
     }
 }
 
+/* As ps shows it; 'X': there is none. */
+static char process_state(pid_t pid)
+{
+    char path[64], state = 'X';
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "r");
+    if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'X';
+    if (file)
+        fclose(file);
+    return state;
+}
+
+static bool is_running(pid_t pid)
+{
+    char state = process_state(pid);
+    return state != 'X' && state != 'Z';
+}
+
+/* Whoever adopts it may take its time to reap it. */
+static void assert_gone(pid_t pid)
+{
+    for (int i = 0; i < 500 && is_running(pid); ++i)
+        usleep(10000);
+    assert_false(is_running(pid));
+}
+
+/* A process that the worker has started keeps the socket and standard error open. */
+static void end_is_seen_behind_a_grandchild(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *reason;
+    } rows[] = {
+        {"sleep 1000 & echo $!; exit 3", "worker ended with status 3"},
+        {"sleep 1000 & echo $!; kill -KILL $$", "worker was killed by signal 9"},
+        {"sleep 1000 & echo $!; wait", "timed out after 0.3 s"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        char path[64], *line;
+        struct error why = {""};
+        struct worker_client *client = start(script(path, rows[i].body));
+        worker_client_send(client, "{}", 5);
+        assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+        pid_t grandchild = (pid_t)atoi(line);
+        free(line);
+        worker_client_send(client, "{}", 0.3);
+        double start = clock_monotonic();
+        assert_int_equal(wait_for(client, &line, &why), WORKER_LOST);
+        assert_true(clock_monotonic() - start < 3);
+        if (!strstr(why.text, rows[i].reason))
+            fail_msg("'%s' does not say '%s'", why.text, rows[i].reason);
+        assert_gone(grandchild);
+        worker_client_destroy(client);
+        unlink(path);
+    }
+}
+
+static void a_group_is_killed_as_one(void **state)
+{
+    (void)state;
+    char path[64], *line;
+    struct error why;
+    struct worker_client *client = start(script(path, "sleep 1000 & echo $!; wait"));
+    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    pid_t grandchild = (pid_t)atoi(line);
+    free(line);
+    assert_true(is_running(grandchild));
+    worker_client_destroy(client);
+    assert_gone(grandchild);
+    unlink(path);
+}
+
+/* What a rank starts in its place, and how it ends: by SIGKILL. The worker is stopped or not. */
+static void nothing_outlives_a_killed_rank(void **state)
+{
+    (void)state;
+    for (int stopped = 0; stopped < 2; ++stopped) {
+        char path[64], numbers[64], *line;
+        int pipes[2];
+        struct error why;
+        assert_int_equal(pipe(pipes), 0);
+        script(path,
+               "sleep 1000 >&- <&- 2>&- & echo $$ $!; exec " TEST_BIN_DIR "/roofsweep-worker-cpu");
+        pid_t rank = fork();
+        if (rank == 0) {
+            struct worker_client *client = start(path);
+            if (wait_for(client, &line, &why) != WORKER_LINE)
+                _exit(1);
+            snprintf(numbers, sizeof numbers, "%s", line);
+            worker_client_send(client, "{\"op\":\"devices\"}", 60);
+            if (wait_for(client, &line, &why) != WORKER_LINE) /* it is the worker by now */
+                _exit(1);
+            if (stopped)
+                kill(atoi(numbers), SIGSTOP);
+            if (write(pipes[1], numbers, sizeof numbers) < 0)
+                _exit(1);
+            pause();
+        }
+        assert_int_equal(read(pipes[0], numbers, sizeof numbers), sizeof numbers);
+        int worker, grandchild;
+        assert_int_equal(sscanf(numbers, "%d %d", &worker, &grandchild), 2);
+        assert_true(is_running(worker) && is_running(grandchild));
+        while (stopped && process_state(worker) != 'T')
+            usleep(1000);
+        kill(rank, SIGKILL);
+        waitpid(rank, NULL, 0);
+        assert_gone(worker);
+        assert_gone(grandchild);
+        close(pipes[0]);
+        close(pipes[1]);
+        unlink(path);
+    }
+}
+
 static void hang_is_ended(void **state)
 {
     (void)state;
@@ -174,6 +291,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(worker_answers),
         cmocka_unit_test(end_is_explained),
+        cmocka_unit_test(end_is_seen_behind_a_grandchild),
+        cmocka_unit_test(a_group_is_killed_as_one),
+        cmocka_unit_test(nothing_outlives_a_killed_rank),
         cmocka_unit_test(hang_is_ended),
         cmocka_unit_test(closed_errors_do_not_wake),
         cmocka_unit_test(long_replies_arrive_whole),
