@@ -95,7 +95,7 @@ static void end_is_explained(void **state)
         /* what ends a sweep does not end its workers: the rank does */
         {"kill -USR1 $$; kill -TERM $$; kill -INT $$; exit 4", "worker ended with status 4"},
         {"printf 'one\\ntwo\\n' >&2; exit 1", "one|two"},
-        {"exec <&- >&-; sleep 1000", "closed its standard output without ending"},
+        {"exec <&- >&-; exec sleep 1000", "closed its standard output without ending"},
         {"exec tr '\\0' x </dev/zero", "a reply without end"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
