@@ -9,6 +9,7 @@
 #include "results/count_note.h"
 #include "results/dataset.h"
 #include "results/derive.h"
+#include "results/parameters_nc.h"
 #include "base/staged_file.h"
 
 /* What the file holds for one row beyond the record itself; a table describes it like any other. */
@@ -161,123 +162,6 @@ static void samples_write(struct writer *w)
             dataset_check(&w->set, name,
                           nc_put_vara_double(w->set.id, variable, start, count, record->sample));
     }
-}
-
-struct parameter_row {
-    int64_t first, second;
-    char text[WORKLOAD_VALUE_TEXT];
-};
-
-static struct parameter_row parameter_row(const struct config *config, const char *name)
-{
-    struct parameter_row row = {FIELD_MISSING, FIELD_MISSING, ""};
-    int i = !config->workload ? -1 : workload_parameter(config->workload, name);
-    if (i >= 0) {
-        struct value value = config_get(config, (size_t)i);
-        row.first = value.first;
-        row.second = value.second;
-        if (config->workload->parameters[i].kind == PARAMETER_TEXT)
-            memcpy(row.text, value.text, sizeof value.text); /* without quotes */
-        else
-            parameter_format(&config->workload->parameters[i], value, row.text);
-    }
-    return row;
-}
-
-static const char *help_of(const struct workload *workload, const char *name)
-{
-    int parameter = workload_parameter(workload, name);
-    return parameter < 0 ? NULL : workload->parameters[parameter].help;
-}
-
-static bool same_help(size_t workload, size_t other, const char *name)
-{
-    const char *a = help_of(workloads[workload], name), *b = help_of(workloads[other], name);
-    return a && b && strcmp(a, b) == 0;
-}
-
-static bool help_seen(size_t workload, const char *name)
-{
-    for (size_t i = 0; i < workload; ++i)
-        if (same_help(i, workload, name))
-            return true;
-    return false;
-}
-
-/* What the parameter means in each workload that has it: "conv2d: images; lstm, gru: sequences". */
-static void parameter_meaning(const char *name, FILE *stream)
-{
-    for (size_t i = 0; workloads[i]; ++i) {
-        if (!help_of(workloads[i], name) || help_seen(i, name))
-            continue;
-        fprintf(stream, "; %s", workloads[i]->name);
-        for (size_t j = i + 1; workloads[j]; ++j)
-            if (same_help(i, j, name))
-                fprintf(stream, ", %s", workloads[j]->name);
-        fprintf(stream, ": %s", help_of(workloads[i], name));
-    }
-}
-
-/* A name that a dimension (precision) or a field of the record (algorithm) has already is
- * "config_NAME". */
-static void parameter_variable(struct writer *w, const struct parameter *parameter,
-                               const char *suffix, enum field_type type, size_t offset,
-                               const void **rows)
-{
-    char name[NC_MAX_NAME + 1], long_name[512] = "";
-    int unused;
-    FILE *stream = fmemopen(long_name, sizeof long_name, "w");
-    snprintf(name, sizeof name, "%s%s", parameter->name, suffix);
-    bool taken = nc_inq_varid(w->set.id, name, &unused) == NC_NOERR ||
-                 nc_inq_dimid(w->set.id, name, &unused) == NC_NOERR;
-    if (stream) {
-        fprintf(stream, "parameter %s", name);
-        parameter_meaning(parameter->name, stream);
-        fclose(stream);
-    }
-    const struct field field = {
-        .name = name, .type = type, .offset = offset, .units = "1", .long_name = long_name};
-    dataset_field(&w->set, &field, taken ? "config_" : "", DIM_CONFIG, rows);
-}
-
-static void parameter_write(struct writer *w, const struct parameter *parameter)
-{
-    const size_t first = offsetof(struct parameter_row, first);
-    const size_t second = offsetof(struct parameter_row, second);
-    const size_t text = offsetof(struct parameter_row, text);
-    size_t count = w->set.lengths[DIM_CONFIG];
-    struct parameter_row *values = dataset_allocate(&w->set, count, sizeof *values);
-    const void **rows = dataset_allocate(&w->set, count, sizeof *rows);
-    for (size_t i = 0; !dataset_failed(&w->set) && i < count; ++i) {
-        values[i] = parameter_row(&w->records[i]->config, parameter->name);
-        rows[i] = &values[i];
-    }
-    if (!dataset_failed(&w->set) && parameter->kind == PARAMETER_INTEGER)
-        parameter_variable(w, parameter, "", FIELD_INTEGER, first, rows);
-    else if (!dataset_failed(&w->set) && parameter->kind == PARAMETER_EXTENT) {
-        parameter_variable(w, parameter, "_height", FIELD_INTEGER, first, rows);
-        parameter_variable(w, parameter, "_width", FIELD_INTEGER, second, rows);
-    } else if (!dataset_failed(&w->set)) {
-        parameter_variable(w, parameter, "", FIELD_TEXT, text, rows);
-    }
-    free(rows);
-    free(values);
-}
-
-static bool parameter_seen(size_t workload, const char *name)
-{
-    for (size_t i = 0; i < workload; ++i)
-        if (workload_parameter(workloads[i], name) >= 0)
-            return true;
-    return false;
-}
-
-static void parameters_write(struct writer *w)
-{
-    for (size_t i = 0; workloads[i]; ++i)
-        for (size_t j = 0; j < workloads[i]->count; ++j)
-            if (!parameter_seen(i, workloads[i]->parameters[j].name))
-                parameter_write(w, &workloads[i]->parameters[j]);
 }
 
 static void names_write(struct writer *w)
@@ -519,7 +403,7 @@ static void content_write(struct writer *w)
     records_write(w);
     samples_write(w);
     workloads_write(w);
-    parameters_write(w);
+    parameters_write(set, w->records);
     dataset_index(set, "config_device", DIM_CONFIG, "row's device: index, -1 if it reached none",
                   w->config_device);
     dataset_fields(set, row_device_fields, "", DIM_CONFIG, w->row_devices);

@@ -16,6 +16,7 @@
 #include <netcdf.h>
 
 #include "model/roofline.h"
+#include "results/report.h"
 #include "results/results_nc.h"
 #include "sample.h"
 
@@ -229,6 +230,77 @@ static void test_full_disk(void **state)
     results_destroy(results);
 }
 
+static const struct parameter made_up_parameters[] = {
+    WORKLOAD_FREE_TEXT("command", 255, "true", "a text"),
+    WORKLOAD_INTEGER("size", 100, "1", "a number"),
+};
+static const struct workload made_up = {.name = "made-up", WORKLOAD_TABLE(made_up_parameters)};
+
+static void set_made_up(struct record *record, const char *command)
+{
+    struct config config = config_default(&made_up);
+    struct value value = {0};
+    snprintf(value.text, sizeof value.text, "%s", command);
+    config_set(&config, 0, &value);
+    record_set_config(record, &config);
+    strcpy(record->label, "programs");
+}
+
+/* How many rows have this text in the variable. */
+static size_t count_texts(int file, const char *variable, size_t rows, const char *text)
+{
+    int id;
+    char **texts = calloc(rows, sizeof *texts);
+    size_t count = 0;
+    assert_non_null(texts);
+    assert_int_equal(nc_inq_varid(file, variable, &id), NC_NOERR);
+    assert_int_equal(nc_get_var_string(file, id, texts), NC_NOERR);
+    for (size_t i = 0; i < rows; ++i)
+        count += strcmp(texts[i], text) == 0;
+    nc_free_string(rows, texts);
+    free(texts);
+    return count;
+}
+
+/* Its parameters are variables, a free text is a string as it was given, and its rows have no
+ * modelled values; the table tells its rows apart and says "-". */
+static void test_workload_in_no_table(void **state)
+{
+    const struct folder *folder = *state;
+    struct error error;
+    struct results *results = sample_results(folder->journal);
+    size_t rows = results->record_count, size = 0;
+    char *table = NULL;
+    int file;
+    set_made_up(&results->records[0], "a = \"b\", c \\ ");
+    set_made_up(&results->records[1], "gr\xc3\xbc\xc3\x9f"
+                                      "e");
+    assert_ok(results_nc_write(results, folder->file, &error), &error);
+    FILE *stream = open_memstream(&table, &size);
+    assert_non_null(stream);
+    report_print(results, stream);
+    fclose(stream);
+    results_destroy(results);
+    assert_non_null(strstr(table, "programs command=\"a = \\\"b\\\", c \\\\ \""));
+    assert_non_null(strstr(table, "programs command=\"gr\xc3\xbc\xc3\x9f"
+                                  "e\""));
+    free(table);
+
+    assert_int_equal(nc_open(folder->file, NC_NOWRITE, &file), NC_NOERR);
+    assert_int_equal(count_texts(file, "command", rows, "a = \"b\", c \\ "), 1);
+    assert_int_equal(count_texts(file, "command", rows,
+                                 "gr\xc3\xbc\xc3\x9f"
+                                 "e"),
+                     1);
+    assert_int_equal(count_texts(file, "command", rows, ""), rows - 2);
+    assert_int_equal(count_texts(file, "workload", rows, "made-up"), 2);
+    size_t missing = 0;
+    for (size_t row = 0; row < rows; ++row)
+        missing += get_double(file, "flops_model", row, 0) == NC_FILL_DOUBLE;
+    assert_int_equal(missing, 2);
+    assert_int_equal(nc_close(file), NC_NOERR);
+}
+
 /* A parameter of one name is one variable, so it must be of one kind in all workloads. */
 static void test_parameters_agree(void **state)
 {
@@ -252,6 +324,7 @@ int main(void)
         TEST(test_golden_regenerates),
         TEST(test_derived_values),
         TEST(test_odd_rows),
+        TEST(test_workload_in_no_table),
         TEST(test_empty),
         TEST(test_unwritable),
         cmocka_unit_test(test_full_disk),
