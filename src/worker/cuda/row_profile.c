@@ -20,7 +20,7 @@ static enum status judge_measure(void *argument, double times[PROFILER_TIMES], s
     return known_kernels_time(argument, times, error);
 }
 
-/* While there is memory for it. */
+/* The flush's buffer, while there is memory for it. */
 static enum status trial_reserve(void *argument, struct error *error)
 {
     const struct gpu *gpu = argument;

@@ -30,14 +30,14 @@ enum {
 struct range_profiler {
     bool attached;
     CUpti_RangeProfiler_Object *object; /* NULL: not enabled */
-    /* What it was told first, which stays. Of another kind of range PushRange fails; another
-     * configuration is taken without a word, and then it counts wrong. */
+    /* What CUPTI was told when it was enabled. That cannot be changed: with another kind of range
+     * PushRange fails, and another configuration is accepted, after which it counts wrong. */
     bool by_launch;
     unsigned tensors;
     size_t room; /* ranges */
-    bool stays;
-    /* Owned: of the last collection. Nothing says that CUPTI does not hold on to them until it is
-     * told of others. */
+    bool stays;  /* attached after a collection that succeeded */
+    /* Owned, of the last collection. CUPTI may use them until it is told of others: nothing says
+     * that it does not. */
     uint8_t *image;
     char (*names)[RANGE_NAME];
 };
@@ -49,7 +49,7 @@ struct collector {
     const struct chip_family *family;
     uint8_t *availability; /* owned */
     struct collection collections[QUANTITY_TENSOR_SETS];
-    unsigned asked; /* tensors, since it stands by */
+    unsigned asked; /* tensors, since CUPTI stays attached */
     int passes;
 };
 
@@ -160,8 +160,8 @@ static bool range_profiler_suits(const struct range_profiler *profiler,
            profiler->tensors == session->tensors && profiler->room >= session->room;
 }
 
-/* It leaves the process before it is enabled anew: only of the first time in an attachment is it known
- * that it then leaves device times alone. */
+/* CUPTI is detached before the range profiler is enabled anew. One that was enabled twice without that
+ * has never been shown to leave device times alone. */
 static CUptiResult range_profiler_enable(struct range_profiler *profiler, CUcontext context,
                                          const struct session *session)
 {
@@ -604,7 +604,7 @@ static enum status collect_ranges(struct collector *collector, const struct sess
     enum status status =
         collect(collector, &session, collection->set, works, count, values, outcome, error);
     if (status == STATUS_OK && stayed &&
-        any_missing(collector, collection, values, session.count)) { /* all are, where it failed */
+        any_missing(collector, collection, values, session.count)) { /* if it failed, all are */
         range_profiler_detach(&collector->profiler);
         forget(values, session.count);
         session = *described;
@@ -617,7 +617,7 @@ static enum status collect_ranges(struct collector *collector, const struct sess
     return status;
 }
 
-/* What was counted because others had asked for it. */
+/* Of the tensors only those of this collection: the others were asked for by earlier ones. */
 static void forget_unasked(double (*values)[QUANTITY_COUNT], size_t ranges, unsigned tensors)
 {
     for (size_t i = 0; i < ranges; ++i)
