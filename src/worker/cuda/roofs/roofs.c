@@ -182,8 +182,9 @@ static enum status method_warm(struct roofs *roofs, const struct winner *tried, 
     return STATUS_OK;
 }
 
-/* How long a run of each is to take. Of short ones how blocks begin and end decides, where they are
- * close, and not the pace of a sample; but many methods have little time each. */
+/* How long a run of each method is to take. All trials of a roof together have little time, so that a
+ * roof with many methods has short ones. But in a very short run the begin and the end of the blocks
+ * decides which method wins, and not its pace (docs/measurements.md, "Search for the fastest way"). */
 static double trial_time(int methods)
 {
     const double all = 0.1, least = 1e-3; /* s */
@@ -206,8 +207,8 @@ static enum status trial_rate(struct roofs *roofs, struct winner *tried, double 
     return STATUS_OK;
 }
 
-/* A winner's samples are longer than those of a trial; rounded up, since passes over device memory are
- * few. */
+/* A winner's samples are longer than those of a trial. The number of iterations is rounded up: where
+ * one pass over device memory takes long, there are few. */
 static void method_stretch(struct method *method, double rate)
 {
     if (method->elastic)
@@ -221,8 +222,8 @@ static enum status trial(struct roofs *roofs, int kind, int number, struct winne
     return trial_rate(roofs, tried, aim, best, rate, error);
 }
 
-/* One that cannot be done is passed over; if none can, the first one's reason is kept. Fails only
- * with STATUS_DEVICE. */
+/* A method that cannot be done is passed over. If none can be done, the reason of the first is kept.
+ * Fails only with STATUS_DEVICE. */
 static enum status winner_find(struct roofs *roofs, int kind, int methods, struct winner *winner,
                                struct error *error)
 {
@@ -321,8 +322,9 @@ static void proof_keep(int kind, const struct proof *proof, const double values[
         winner->bytes_ratio[level] = bytes[level] / expected;
 }
 
-/* As ranges of one collection: attaching the profiler costs 0.2 s, and on a node of several devices,
- * which prove at the same time, several times that. Where it fails, all stay unproven. */
+/* All as ranges of one collection. Attaching the profiler takes longer than all the rest, and longer
+ * still where several devices of a node prove at the same time (docs/measurements.md, "Cost of
+ * attaching CUPTI"). Where the collection fails, all roofs stay unproven. */
 static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
                                  struct error *error)
 {

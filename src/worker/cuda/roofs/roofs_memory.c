@@ -20,8 +20,9 @@ struct shape {
 static const struct shape shapes[] = {{1, 512}, {1, 1024}, {2, 512},  {2, 1024}, {4, 256},
                                       {4, 512}, {8, 256},  {16, 128}, {32, 256}, {64, 256},
                                       {0, 128}, {0, 256},  {0, 1024}};
-/* Working set within L2. Where the cache has two partitions, each can hold copies of the other's
- * lines; and of 3/8 up to 5 % of what is written goes on to device memory, without being slower. */
+/* Working set, as a part of L2. Where the cache has two partitions, each can hold copies of the
+ * other's lines. With a larger set some of the written bytes go on to device memory
+ * (docs/measurements.md, "L2 roofs"). */
 static const double part_of_l2 = 1.0 / 4;
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
