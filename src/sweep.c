@@ -1,5 +1,6 @@
 #include "sweep.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,23 +148,33 @@ bool sweep_complete(const struct sweep *sweep)
     return sweep->complete;
 }
 
+/* Opening a device loads libraries of gigabytes, at times from a slow file system. */
+static const double open_timeout_least = 30; /* s */
+
+static struct executor_settings executor_settings_of(const struct sweep *sweep)
+{
+    const struct sweep_settings *settings = &sweep->manifest->sweep;
+    return (struct executor_settings){
+        .worker_folder = sweep->worker_folder,
+        .device = device_kind_chosen(settings->device),
+        .timeout = settings->timeout,
+        .open_timeout = fmax(settings->timeout, open_timeout_least),
+        .retries = settings->retries,
+        .counters = sweep->manifest->measure.counters,
+        .device_key = sweep->device_key,
+        .interrupted = &signalled,
+    };
+}
+
 static enum status open_executor(struct sweep *sweep, const struct binding *binding,
                                  struct error *error)
 {
-    const struct manifest *manifest = sweep->manifest;
     enum status status =
         folder_of_program(sweep->worker_folder, sizeof sweep->worker_folder, error);
     if (status)
         return status;
-    struct executor_settings settings = {
-        .worker_folder = sweep->worker_folder,
-        .device = device_kind_chosen(manifest->sweep.device),
-        .binding = *binding,
-        .timeout = manifest->sweep.timeout,
-        .retries = manifest->sweep.retries,
-        .counters = manifest->measure.counters,
-        .device_key = sweep->device_key,
-    };
+    struct executor_settings settings = executor_settings_of(sweep);
+    settings.binding = *binding;
     sweep->mailbox = mailbox_create(sweep->comm);
     const struct post post = mailbox_post(sweep->mailbox);
     sweep->executor = executor_create(&settings, &post, sweep->log);
@@ -194,7 +205,7 @@ static void log_devices(const struct sweep *sweep, const char *choices, size_t c
             count += same;
             earlier += same && j < i;
         }
-        if (earlier == 0)
+        if (earlier == 0 && device_is_open(device))
             log_print(sweep->log, LOG_INFO, "%s: %d rank%s on %s (%s)", device->hostname, count,
                       count == 1 ? "" : "s", device->model, choices + (size_t)i * choice_size);
         if (device->cores_shared == 1 && !is_numbered(device) && earlier == 0)
@@ -237,6 +248,16 @@ static enum status check_counters(const struct sweep *sweep, struct error *error
     return STATUS_OK;
 }
 
+/* One lost device costs its share of the work, all of them end the sweep. */
+static enum status check_open(const struct sweep *sweep, struct error *error)
+{
+    for (int i = 0; i < sweep->ranks; ++i)
+        if (device_is_open(&sweep->devices[i]))
+            return STATUS_OK;
+    return error_set(error, STATUS_DEVICE, "no rank could open its device; rank 0: %.800s",
+                     executor_lost(sweep->executor));
+}
+
 static enum status compare_devices(struct sweep *sweep, struct error *error)
 {
     enum { CHOICE = 1200 };
@@ -254,7 +275,9 @@ static enum status compare_devices(struct sweep *sweep, struct error *error)
     MPI_Gather(choice, CHOICE, MPI_CHAR, choices, CHOICE, MPI_CHAR, 0, sweep->comm);
     if (sweep->rank == 0) {
         log_devices(sweep, choices, CHOICE);
-        status = agreement_check_devices(sweep->devices, sweep->ranks, error);
+        status = check_open(sweep, error);
+        if (status == STATUS_OK)
+            status = agreement_check_devices(sweep->devices, sweep->ranks, error);
         if (status == STATUS_OK && !sweep->manifest->sweep.replicate)
             status = agreement_check_kinds(sweep->devices, sweep->ranks, error);
         if (status == STATUS_OK)
@@ -278,7 +301,7 @@ static void reuse_roofs(struct sweep *sweep)
             sweep->earlier_devices, sweep->earlier_device_count, &sweep->devices[i]);
         if (match)
             matches[i] = *match;
-        missing += !match;
+        missing += !match && device_is_open(&sweep->devices[i]);
     }
     if (missing > 0)
         log_print(
@@ -288,13 +311,14 @@ static void reuse_roofs(struct sweep *sweep)
             sweep->manifest->reuse, missing, sweep->ranks);
     MPI_Scatter(matches, sizeof own, MPI_BYTE, &own, sizeof own, MPI_BYTE, 0, sweep->comm);
     free(matches);
-    sweep->roofs_reused = own.roof_count > 0;
+    sweep->roofs_reused = own.roof_count > 0 && !executor_lost(sweep->executor);
     if (sweep->roofs_reused)
         executor_set_roofs(sweep->executor, &own);
 }
 
 enum status sweep_open_devices(struct sweep *sweep, struct error *error)
 {
+    catch_signals();
     struct binding binding = binding_create(sweep->comm);
     enum status status = open_executor(sweep, &binding, error);
     status = agreement_reach(sweep->comm, status, error);
@@ -371,7 +395,8 @@ static void measure_roofs(struct sweep *sweep)
     const struct node_roofs_settings settings = {
         .request = sweep->manifest->peaks,
         .prove = sweep->manifest->measure.counters != COUNTERS_OFF,
-        .skip = sweep->roofs_reused,
+        .skip = sweep->roofs_reused || executor_lost(sweep->executor),
+        .timeout = sweep->manifest->sweep.timeout,
     };
     node_roofs_measure(sweep->comm, sweep->executor, &settings, &signalled, sweep->log);
 }
@@ -395,7 +420,6 @@ enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct err
         if (!coordinator)
             MPI_Abort(sweep->comm, 1);
     }
-    catch_signals();
     measure_roofs(sweep);
     if (signalled) /* before its device arrives: of roofs alone, the last one ends the sweep */
         pass_signal_on(sweep, coordinator);

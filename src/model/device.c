@@ -85,6 +85,11 @@ static bool only_together(const struct device *device)
     return together && kind && kind->shares_memory;
 }
 
+bool device_is_open(const struct device *device)
+{
+    return device->uuid[0] != '\0';
+}
+
 void device_set_peaks(struct device *device)
 {
     bool shared = only_together(device);

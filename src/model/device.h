@@ -3,6 +3,8 @@
 #ifndef ROOFSWEEP_DEVICE_H
 #define ROOFSWEEP_DEVICE_H
 
+#include <stdbool.h>
+
 #include <stdint.h>
 
 #include "model/field.h"
@@ -46,6 +48,8 @@ struct device {
 extern const struct field device_fields[];
 
 void device_init(struct device *device);
+/* False of a device that its rank could not open: it has no UUID. */
+bool device_is_open(const struct device *device);
 /* The device's roof of the same kind and condition as this one; NULL if there is none. */
 const struct roof *device_same_roof(const struct device *device, const struct roof *roof);
 /* Replaces that roof, if there is one. */

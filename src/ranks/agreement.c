@@ -42,8 +42,8 @@ char *agreement_share_text(MPI_Comm comm, const char *text)
 
 static bool same_device(const struct device *a, const struct device *b)
 {
-    return strcmp(a->kind, b->kind) == 0 && strcmp(a->hostname, b->hostname) == 0 &&
-           strcmp(a->uuid, b->uuid) == 0;
+    return device_is_open(a) && strcmp(a->kind, b->kind) == 0 &&
+           strcmp(a->hostname, b->hostname) == 0 && strcmp(a->uuid, b->uuid) == 0;
 }
 
 enum status agreement_check_devices(const struct device *devices, int count, struct error *error)
@@ -62,15 +62,26 @@ enum status agreement_check_devices(const struct device *devices, int count, str
     return STATUS_OK;
 }
 
+/* The first that is open; NULL: none. */
+static const struct device *first_open(const struct device *devices, int count)
+{
+    for (int i = 0; i < count; ++i)
+        if (device_is_open(&devices[i]))
+            return &devices[i];
+    return NULL;
+}
+
 enum status agreement_check_kinds(const struct device *devices, int count, struct error *error)
 {
-    for (int i = 1; i < count; ++i)
-        if (strcmp(devices[i].kind, devices[0].kind) != 0)
+    const struct device *first = first_open(devices, count);
+    for (int i = 0; first && i < count; ++i)
+        if (device_is_open(&devices[i]) && strcmp(devices[i].kind, first->kind) != 0)
             return error_set(
                 error, STATUS_DEVICE,
-                "rank 0 on %s has a %s device, but rank %d on %s a %s device, and they "
+                "rank %d on %s has a %s device, but rank %d on %s a %s device, and they "
                 "would share out one list; mend the GPU, name one kind with --device, or "
                 "measure all on each with distribute = replicate",
-                devices[0].hostname, devices[0].kind, i, devices[i].hostname, devices[i].kind);
+                (int)(first - devices), first->hostname, first->kind, i, devices[i].hostname,
+                devices[i].kind);
     return STATUS_OK;
 }

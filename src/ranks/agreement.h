@@ -17,6 +17,7 @@ enum status agreement_reach(MPI_Comm comm, enum status own, struct error *error)
 /* Collective. Gives every rank rank 0's text; the caller frees it. */
 char *agreement_share_text(MPI_Comm comm, const char *text);
 
+/* These two pass over devices that are not open: they measure nothing. */
 /* STATUS_DEVICE if two of these devices are the same one, (kind, hostname, uuid), of an exclusive
  * kind. */
 enum status agreement_check_devices(const struct device *devices, int count, struct error *error);

@@ -17,10 +17,11 @@ enum stage {
     STAGE_STOPPED
 };
 
-/* Opening a device loads libraries of gigabytes, at times from a slow file system. */
-static const double open_timeout = 120;
-/* New workers that may fail to open the device one after the other before it counts as lost. */
-static const int reopen_most = 3;
+/* Workers that may fail to open the device one after the other before it counts as lost. */
+static const int tries_most = 3;
+/* No worker is started for that later than so many open_timeouts after the first one, and each gets one
+ * open_timeout for each of its two requests. */
+static const double tries_span = 1.5, requests_of_try = 2;
 static const char out_of_turn[] = "the worker's answer is about something else";
 
 struct executor {
@@ -36,7 +37,10 @@ struct executor {
     struct request request; /* of STAGE_MEASURING */
     int attempts;           /* of it, so far */
     bool reopening;         /* a new worker has been asked for the device, and has not answered */
-    int reopened;           /* workers in a row that could not open it */
+    int tries;              /* workers in a row that could not open it */
+    double tries_start;     /* s, CLOCK_MONOTONIC: the first of them */
+    bool worker_lost;       /* over the last request of executor_ask: it gave no answer */
+    bool worker_hung;       /* that is, it took too long */
 };
 
 struct executor *executor_create(const struct executor_settings *settings, const struct post *post,
@@ -130,6 +134,11 @@ static enum status read_answer(const struct executor *executor, const struct req
     return error_set(error, STATUS_DEVICE, "%s: %s", executor->kind->worker, out_of_turn);
 }
 
+static bool is_interrupted(const struct executor *executor)
+{
+    return executor->settings.interrupted && *executor->settings.interrupted;
+}
+
 static void wait_for_worker(const struct executor *executor)
 {
     struct pollfd descriptors[2];
@@ -146,17 +155,23 @@ enum status executor_ask(struct executor *executor, const struct request *reques
     char *line = NULL;
     enum worker_event event;
     enum status status = STATUS_DEVICE;
+    double start = clock_monotonic();
     if (!executor->client)
         return error_set(error, STATUS_DEVICE, "there is no worker");
     send_request(executor, request, timeout);
-    while ((event = worker_client_step(executor->client, &line, error)) == WORKER_QUIET)
+    while ((event = worker_client_step(executor->client, &line, error)) == WORKER_QUIET &&
+           !is_interrupted(executor))
         wait_for_worker(executor);
     if (event == WORKER_LINE)
         status = read_answer(executor, request, kind, line, reply, error);
+    else if (event == WORKER_QUIET)
+        status = error_set(error, STATUS_INTERRUPTED, "interrupted by a signal");
     else
         error_prefix(error, "%s", executor->kind->worker);
     free(line);
-    if (status == STATUS_DEVICE)
+    executor->worker_lost = event == WORKER_LOST;
+    executor->worker_hung = event == WORKER_LOST && clock_monotonic() - start >= timeout;
+    if (status == STATUS_DEVICE || status == STATUS_INTERRUPTED)
         drop_worker(executor);
     return status;
 }
@@ -178,22 +193,27 @@ static enum status choose_index(const struct executor *executor, int64_t count, 
                      (long long)count, (long long)count, (long long)count, (long long)count);
 }
 
-static enum status open_kind(struct executor *executor, const struct device_kind *kind,
-                             struct error *error)
+/* One worker's try. *answered is set once it has said how many devices there are. */
+static enum status try_kind(struct executor *executor, const struct device_kind *kind,
+                            bool *answered, struct error *error)
 {
+    const double timeout = executor->settings.open_timeout;
     struct reply reply;
     struct request request = request_default(REQUEST_DEVICES);
     reply_init(&reply);
     executor->kind = kind;
+    executor->worker_lost = executor->worker_hung = false;
     enum status status = start_worker(executor, error);
     if (status == STATUS_OK)
-        status = executor_ask(executor, &request, REPLY_DEVICES, open_timeout, &reply, error);
+        status = executor_ask(executor, &request, REPLY_DEVICES, timeout, &reply, error);
+    *answered |= status == STATUS_OK;
     if (status == STATUS_OK && kind->numbered)
         status = choose_index(executor, reply.count, &request.index, error);
+    executor->device.index = request.index;
     request.op = REQUEST_DESCRIBE;
     request.measure.counters = executor->settings.counters;
     if (status == STATUS_OK)
-        status = executor_ask(executor, &request, REPLY_DEVICE, open_timeout, &reply, error);
+        status = executor_ask(executor, &request, REPLY_DEVICE, timeout, &reply, error);
     if (status == STATUS_OK && strcmp(reply.device.kind, kind->name) != 0)
         status = error_set(error, STATUS_DEVICE, "%s describes a device of kind '%s'", kind->worker,
                            reply.device.kind);
@@ -208,19 +228,74 @@ static enum status open_kind(struct executor *executor, const struct device_kind
     return status;
 }
 
+static void begin_tries(struct executor *executor)
+{
+    executor->tries = 0;
+    executor->tries_start = clock_monotonic();
+}
+
+/* Counts a worker that could not open the device. False: it was the last one. */
+static bool may_try_again(struct executor *executor)
+{
+    double span = tries_span * executor->settings.open_timeout;
+    return ++executor->tries < tries_most && clock_monotonic() - executor->tries_start < span;
+}
+
+double executor_longest(const struct executor_settings *settings)
+{
+    double opening = (tries_span + requests_of_try) * settings->open_timeout;
+    return (settings->retries + 1) * (settings->timeout + opening);
+}
+
+/* What is known of a device that never opened. */
+static void set_lost_device(struct executor *executor, const char *why)
+{
+    struct device *device = &executor->device;
+    int64_t index = device->index;
+    device_init(device);
+    device->index = index;
+    snprintf(device->kind, sizeof device->kind, "%s", executor->kind->name);
+    if (gethostname(device->hostname, sizeof device->hostname - 1) != 0)
+        device->hostname[0] = '\0';
+    snprintf(executor->choice, sizeof executor->choice, "%s", executor->kind->name);
+    snprintf(executor->lost, sizeof executor->lost, "%.1000s", why);
+}
+
+/* A worker that is lost on the way costs a try. If the last one is lost, *lost says whether there was a
+ * device to lose: a worker that ends before it has counted its devices may be for the user to mend. */
+static enum status open_kind(struct executor *executor, const struct device_kind *kind, bool *lost,
+                             struct error *error)
+{
+    enum status status;
+    bool answered = false;
+    begin_tries(executor);
+    do
+        status = try_kind(executor, kind, &answered, error);
+    while (status == STATUS_DEVICE && executor->worker_lost && may_try_again(executor));
+    *lost = executor->worker_lost && (answered || executor->worker_hung);
+    return status;
+}
+
 enum status executor_open(struct executor *executor, struct error *error)
 {
     const struct device_kind *chosen = executor->settings.device;
     char reasons[sizeof executor->choice] = "";
     for (int i = 0; i < DEVICE_KINDS; ++i) {
         const struct device_kind *kind = &device_kinds[i];
+        bool lost;
         if (chosen && chosen != kind)
             continue;
-        enum status status = open_kind(executor, kind, error);
+        enum status status = open_kind(executor, kind, &lost, error);
         if (status == STATUS_OK) {
             snprintf(executor->choice, sizeof executor->choice, "%s%.1180s", kind->name, reasons);
             return STATUS_OK;
         }
+        if (lost) {
+            set_lost_device(executor, error->text);
+            return STATUS_OK;
+        }
+        if (status == STATUS_INTERRUPTED)
+            return status;
         /* Too many ranks for the devices is for the user to mend, not a reason to measure something
          * else. */
         if (status == STATUS_USAGE)
@@ -230,6 +305,11 @@ enum status executor_open(struct executor *executor, struct error *error)
                  kind->noun, error->text);
     }
     return STATUS_DEVICE;
+}
+
+const char *executor_lost(const struct executor *executor)
+{
+    return executor->lost[0] ? executor->lost : NULL;
 }
 
 static void write_home(struct executor *executor, enum letter_kind kind, const char *text)
@@ -250,11 +330,23 @@ static void write_json_home(struct executor *executor, enum letter_kind kind, js
     free(text);
 }
 
+/* A device that never opened has no UUID. */
+static void name_device(const struct executor *executor, char name[160])
+{
+    const struct device *device = &executor->device;
+    if (device->uuid[0])
+        snprintf(name, 160, "%s", device->uuid);
+    else if (executor->kind->numbered)
+        snprintf(name, 160, "%s %lld", executor->kind->noun, (long long)device->index);
+    else
+        snprintf(name, 160, "%s", executor->kind->noun);
+}
+
 static void report_loss(struct executor *executor)
 {
-    char text[1400];
-    snprintf(text, sizeof text, "%s on %s: %s", executor->device.uuid, executor->device.hostname,
-             executor->lost);
+    char text[1600], name[160];
+    name_device(executor, name);
+    snprintf(text, sizeof text, "%s on %s: %s", name, executor->device.hostname, executor->lost);
     executor->stage = STAGE_LOST;
     write_home(executor, LETTER_LOST, text);
 }
@@ -287,13 +379,13 @@ static void reopen(struct executor *executor)
     if (start_worker(executor, &error))
         reopen_failed(executor, error.text);
     else
-        send_request(executor, &describe, open_timeout);
+        send_request(executor, &describe, executor->settings.open_timeout);
 }
 
 static void reopen_failed(struct executor *executor, const char *why)
 {
     drop_worker(executor);
-    if (++executor->reopened < reopen_most)
+    if (may_try_again(executor))
         reopen(executor);
     else
         lose(executor, why);
@@ -302,10 +394,12 @@ static void reopen_failed(struct executor *executor, const char *why)
 /* Sends what is to be measured, through a new worker if the last one is gone. */
 static void attempt(struct executor *executor)
 {
-    if (executor->client)
+    if (executor->client) {
         send_request(executor, &executor->request, executor->settings.timeout);
-    else
-        reopen(executor);
+        return;
+    }
+    begin_tries(executor);
+    reopen(executor);
 }
 
 static enum status check_same_device(const struct executor *executor, const struct device *device,
@@ -331,7 +425,6 @@ static void take_reopened(struct executor *executor, const char *line)
         return;
     }
     executor->reopening = false;
-    executor->reopened = 0;
     if (executor->stage == STAGE_MEASURING)
         attempt(executor);
 }
@@ -339,9 +432,14 @@ static void take_reopened(struct executor *executor, const char *line)
 enum status executor_reopen(struct executor *executor, struct error *error)
 {
     drop_worker(executor);
-    executor->reopened = 0;
+    begin_tries(executor);
     reopen(executor);
     while (executor->reopening) {
+        if (is_interrupted(executor)) {
+            executor->reopening = false;
+            drop_worker(executor);
+            return error_set(error, STATUS_INTERRUPTED, "interrupted by a signal");
+        }
         wait_for_worker(executor);
         executor_step(executor);
     }

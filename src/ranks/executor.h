@@ -11,6 +11,7 @@
 #ifndef ROOFSWEEP_EXECUTOR_H
 #define ROOFSWEEP_EXECUTOR_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include "ranks/binding.h"
@@ -25,10 +26,13 @@ struct executor_settings {
     const char *worker_folder;        /* where the workers of all kinds are */
     const struct device_kind *device; /* NULL: the first kind that opens */
     struct binding binding;
-    double timeout; /* s, one configuration */
+    double timeout;      /* s, one attempt at a configuration */
+    double open_timeout; /* s, each request of opening the device */
     int retries;
     enum counters_choice counters; /* unless off they are tried when the device opens */
     const char *device_key;        /* struct device.key of this rank in this session */
+    /* Set by a signal: executor_open, executor_ask and executor_reopen come back. May be NULL. */
+    const volatile sig_atomic_t *interrupted;
 };
 
 struct executor;
@@ -39,16 +43,26 @@ struct executor *executor_create(const struct executor_settings *settings, const
 /* Kills the worker. Takes NULL. */
 void executor_destroy(struct executor *executor);
 
-/* Chooses a device and opens it. STATUS_DEVICE with the reason and the way out. */
+/* The longest that a rank with these settings may keep a configuration, s: all attempts, each with a
+ * new worker that is slow to open the device. */
+double executor_longest(const struct executor_settings *settings);
+
+/* Chooses a device and opens it. A worker that is lost on the way costs a try; there are three, within
+ * 3.5 open_timeout. STATUS_DEVICE with the reason and the way out. STATUS_OK also if the workers were
+ * lost one after the other: then executor_lost has the reason, executor_device knows kind, host and
+ * number, and executor_start reports the loss. STATUS_INTERRUPTED. */
 enum status executor_open(struct executor *executor, struct error *error);
 /* What was opened; its kind; and why it is this one, for people. */
 const struct device *executor_device(const struct executor *executor);
 const struct device_kind *executor_kind(const struct executor *executor);
 const char *executor_choice(const struct executor *executor);
 
+/* Why the device is lost; NULL: it is not. */
+const char *executor_lost(const struct executor *executor);
+
 /* Waits for one reply, of this kind and to this request, for `timeout` seconds; a worker that says
- * anything else but an error is ended. STATUS_DEVICE: the worker is gone, and
- * executor_reopen must come before the next request. */
+ * anything else but an error is ended. STATUS_DEVICE and STATUS_INTERRUPTED: the worker
+ * is gone, and executor_reopen must come before the next request. */
 enum status executor_ask(struct executor *executor, const struct request *request,
                          enum reply_kind kind, double timeout, struct reply *reply,
                          struct error *error);

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-static const double tune_timeout = 300, roof_timeout = 60; /* s */
+static const double tune_timeouts = 3; /* tuning tries many settings of all roofs */
 /* s from the agreement to the common start. The slowest worker must be ready by then. Workers load
  * their devices at once, so that each clock has as long to settle. */
 static const double lead = 0.05;
@@ -57,8 +57,8 @@ static enum status tune(struct node *node)
     request.peaks = node->settings->request;
     request.prove = node->settings->prove;
     reply_init(&reply);
-    enum status status =
-        executor_ask(node->executor, &request, REPLY_ROOFS, tune_timeout, &reply, &error);
+    enum status status = executor_ask(node->executor, &request, REPLY_ROOFS,
+                                      tune_timeouts * node->settings->timeout, &reply, &error);
     if (status == STATUS_OK)
         memcpy(node->tuned, reply.found, sizeof node->tuned);
     else
@@ -114,7 +114,7 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
     request.start = start;
     reply_init(&reply);
     enum status status =
-        executor_ask(node->executor, &request, REPLY_ROOF, roof_timeout, &reply, &error);
+        executor_ask(node->executor, &request, REPLY_ROOF, node->settings->timeout, &reply, &error);
     if (status == STATUS_OK)
         device_add_roof(&node->device, &reply.roof);
     else
@@ -177,7 +177,8 @@ static void release(struct node *node)
     struct reply reply;
     struct error error;
     reply_init(&reply);
-    if (executor_ask(node->executor, &request, REPLY_ROOFS, roof_timeout, &reply, &error))
+    if (executor_ask(node->executor, &request, REPLY_ROOFS, node->settings->timeout, &reply,
+                     &error))
         log_print(node->log, LOG_DEBUG, "roofs not released: %s", error.text);
     reply_clear(&reply);
 }

@@ -16,7 +16,9 @@
 struct node_roofs_settings {
     struct roof_request request;
     bool prove; /* by hardware counters */
-    bool skip;  /* this rank's device has its roofs already: it only waits for the others */
+    bool
+        skip; /* this rank's device has its roofs already, or is lost: it only waits for the others */
+    double timeout; /* s, one roof; tuning may take three times as long */
 };
 
 /* Collective over comm, blocking, without burning the cores that are being measured. Sets the

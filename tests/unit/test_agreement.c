@@ -69,13 +69,25 @@ static void mixed_kinds_are_refused(void **state)
     assert_non_null(strstr(error.text, "replicate"));
 }
 
+/* A device that never opened has only its host and kind. */
+static void lost_devices_are_passed_over(void **state)
+{
+    (void)state;
+    struct error error = {""};
+    struct device devices[] = {device("cuda", "n1", ""), device("cuda", "n1", ""),
+                               device("cpu", "n2", "cpu-n2-0-1"), device("cuda", "n1", "GPU-a")};
+    assert_int_equal(agreement_check_devices(devices, 4, &error), STATUS_OK);
+    assert_int_equal(agreement_check_kinds(devices, 3, &error), STATUS_OK);
+    assert_int_equal(agreement_check_kinds(devices, 4, &error), STATUS_DEVICE);
+    assert_non_null(strstr(error.text, "rank 2 on n2 has a cpu device, but rank 3 on n1"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_gpu_twice_is_refused),
-        cmocka_unit_test(different_ones_are_fine),
-        cmocka_unit_test(exclusive_kinds_are_not_shared),
-        cmocka_unit_test(mixed_kinds_are_refused),
+        cmocka_unit_test(one_gpu_twice_is_refused),       cmocka_unit_test(different_ones_are_fine),
+        cmocka_unit_test(exclusive_kinds_are_not_shared), cmocka_unit_test(mixed_kinds_are_refused),
+        cmocka_unit_test(lost_devices_are_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -70,6 +71,7 @@ static void stage_create(struct stage *stage, const struct device_kind *kind, in
         .device = kind,
         .binding = {.local_rank = local_rank, .local_count = local_rank + 1},
         .timeout = 3,
+        .open_timeout = 1,
         .retries = 1,
         .counters = COUNTERS_OFF,
         .device_key = "session/0",
@@ -349,6 +351,102 @@ static void a_worker_is_replaced_before_the_sweep(void **state)
     stage_end(&stage);
 }
 
+/* What the first worker does when it is asked for its device; the second one has it. */
+static void a_worker_lost_at_opening_costs_a_try(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"kill -KILL $$", "exit 7", "exec sleep 100"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct stage stage;
+        char describe[200];
+        snprintf(describe, sizeof describe, "[ $n = 1 ] && %s; device u1", rows[i]);
+        stage_begin(&stage, describe, "record \"$(asked)\"");
+        assert_null(executor_lost(stage.executor));
+        assert_int_equal(starts(&stage), 2);
+        struct record record = measured(&stage, "conv2d batch=3");
+        assert_int_equal(record.status, RECORD_MEASURED);
+        record_clear(&record);
+        stage_end(&stage);
+    }
+}
+
+static void a_device_that_never_opens_is_lost_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *describe, *reason;
+        int starts;
+    } rows[] = {
+        {"echo 'out of luck' >&2; kill -KILL $$",
+         "worker was killed by signal 9 (Killed); it last printed: out of luck", 3},
+        {"exec sleep 100", "timed out after 1 s",
+         2}, /* within a bound: two hang as long as three */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct stage stage;
+        struct error error;
+        char host[HOST_NAME_MAX + 1], expected[400];
+        stage_make(&stage);
+        write_worker(&stage, &device_kinds[0], rows[i].describe, ":");
+        stage_create(&stage, NULL, 1);
+        double start = clock_monotonic();
+        assert_int_equal(executor_open(stage.executor, &error), STATUS_OK);
+        assert_true(clock_monotonic() - start < 3.5);
+        assert_non_null(executor_lost(stage.executor));
+        assert_false(device_is_open(executor_device(stage.executor)));
+        assert_ptr_equal(executor_kind(stage.executor), &device_kinds[0]);
+        assert_int_equal(starts(&stage), rows[i].starts);
+        executor_start(stage.executor);
+        char *text = collected_take(&stage.sent, 0, LETTER_LOST);
+        gethostname(host, sizeof host);
+        snprintf(expected, sizeof expected, "GPU 1 on %s: ", host);
+        assert_says(text, expected);
+        assert_says(text, rows[i].reason);
+        free(text);
+        stage_end(&stage);
+    }
+}
+
+/* It says itself that there is nothing to open, which is for the user to mend. */
+static void an_error_at_opening_is_no_lost_device(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_make(&stage);
+    write_worker(&stage, last_kind(), "fail device too-old", ":");
+    stage_create(&stage, last_kind(), 0);
+    assert_int_equal(executor_open(stage.executor, &error), STATUS_DEVICE);
+    assert_string_equal(error.text, "too-old");
+    assert_null(executor_lost(stage.executor));
+    assert_int_equal(starts(&stage), 1);
+    stage_end(&stage);
+}
+
+static void a_signal_ends_the_waiting_for_a_worker(void **state)
+{
+    (void)state;
+    static const volatile sig_atomic_t signalled = 1;
+    struct stage stage;
+    struct error error;
+    struct post post;
+    stage_make(&stage);
+    post = collected_post(&stage.sent);
+    write_worker(&stage, last_kind(), "exec sleep 100", ":");
+    struct executor_settings settings = {
+        .worker_folder = stage.folder,
+        .device = last_kind(),
+        .open_timeout = 60,
+        .interrupted = &signalled,
+    };
+    sched_getaffinity(0, sizeof settings.binding.cpus, &settings.binding.cpus);
+    stage.executor = executor_create(&settings, &post, &stage.log);
+    double start = clock_monotonic();
+    assert_int_equal(executor_open(stage.executor, &error), STATUS_INTERRUPTED);
+    assert_true(clock_monotonic() - start < 5);
+    stage_end(&stage);
+}
+
 static void auto_falls_to_the_next_kind_and_says_why(void **state)
 {
     (void)state;
@@ -436,6 +534,10 @@ int main(void)
         cmocka_unit_test(a_device_is_lost_after_three_workers),
         cmocka_unit_test(two_failures_to_open_are_survived),
         cmocka_unit_test(a_worker_is_replaced_before_the_sweep),
+        cmocka_unit_test(a_worker_lost_at_opening_costs_a_try),
+        cmocka_unit_test(a_device_that_never_opens_is_lost_by_name),
+        cmocka_unit_test(an_error_at_opening_is_no_lost_device),
+        cmocka_unit_test(a_signal_ends_the_waiting_for_a_worker),
         cmocka_unit_test(auto_falls_to_the_next_kind_and_says_why),
         cmocka_unit_test(a_kind_that_was_named_is_the_only_one),
         cmocka_unit_test(a_worker_of_another_kind_is_refused),
