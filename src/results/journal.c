@@ -13,6 +13,7 @@
 #include <xxhash.h>
 
 #include "base/folder.h"
+#include "base/line.h"
 
 struct journal {
     int fd;
@@ -252,6 +253,14 @@ static enum status line_add(struct results *results, const char *line, size_t le
     return status;
 }
 
+static enum status line_too_long(struct error *error)
+{
+    return error_set(error, STATUS_SYSTEM,
+                     "a line of more than %d bytes, which no journal of roofsweep has; delete the "
+                     "line, and --resume measures again what is then missing",
+                     JOURNAL_LINE_BYTES);
+}
+
 static enum status lines_add(struct results *results, FILE *stream, const char *path, bool *torn,
                              struct error *error)
 {
@@ -260,10 +269,13 @@ static enum status lines_add(struct results *results, FILE *stream, const char *
     ssize_t length;
     enum status status = STATUS_OK;
     *torn = false;
-    while (status == STATUS_OK && (length = getline(&line, &size, stream)) > 0) {
+    while (status == STATUS_OK &&
+           (length = line_read(stream, JOURNAL_LINE_BYTES, &line, &size)) > 0) {
         ++number;
         *torn = line[length - 1] != '\n';
-        if (!*torn)
+        if (length > JOURNAL_LINE_BYTES)
+            status = line_too_long(error);
+        else if (!*torn)
             status = line_add(results, line, (size_t)length - 1, error);
     }
     if (status != STATUS_OK)

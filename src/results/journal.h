@@ -28,6 +28,9 @@ enum status journal_append(struct journal *journal, const char *kind, json_t *en
                            struct error *error);
 void journal_close(struct journal *journal); /* takes NULL */
 
+/* A record, and a session with its manifest, is shorter: a file with a longer line is no journal. */
+enum { JOURNAL_LINE_BYTES = 64 << 20 };
+
 /* Reads all of it. *torn is set if a last incomplete line was left out. A bad checksum or a line
  * that is no journal line is STATUS_SYSTEM and named by its number. The caller owns *results. */
 enum status journal_read(const char *path, struct results **results, bool *torn,

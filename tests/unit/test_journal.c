@@ -480,6 +480,37 @@ static size_t kill_after(pid_t child, int acknowledged, useconds_t delay)
     return count;
 }
 
+/* A hole: it has no newline, and takes no room on the disk. */
+static void test_line_without_end(void **state)
+{
+    const char *path = path_of(state);
+    struct results *results = NULL;
+    struct error error = {""};
+    char expected[256];
+    bool torn;
+    struct journal *journal = open_journal(path, JOURNAL_CREATE);
+    append(journal, "record", record_entry(1, "0:0", 1e-3));
+    journal_close(journal);
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(truncate(path, info.st_size + JOURNAL_LINE_BYTES + 1), 0);
+    assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
+    snprintf(expected, sizeof expected,
+             "%s:2: a line of more than 67108864 bytes, which no journal of roofsweep has; delete "
+             "the line, ",
+             path);
+    assert_memory_equal(error.text, expected, strlen(expected));
+    assert_null(results);
+    assert_int_equal(journal_read("/dev/zero", &results, &torn, &error), STATUS_SYSTEM);
+    assert_non_null(strstr(error.text, "/dev/zero:1: a line of more than"));
+    /* As long as a line may be, and no newline yet: it is torn, as any other. */
+    assert_int_equal(truncate(path, info.st_size + JOURNAL_LINE_BYTES), 0);
+    results = read_journal(path, &torn);
+    assert_true(torn);
+    assert_int_equal(results->record_count, 1);
+    results_destroy(results);
+}
+
 static void test_killed(void **state)
 {
     const char *path = path_of(state);
@@ -525,6 +556,7 @@ int main(void)
         TEST(test_joined_and_foreign_lines),
         TEST(test_unknown_kind),
         TEST(test_failed_write),
+        TEST(test_line_without_end),
         TEST(test_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
