@@ -1,7 +1,6 @@
 #include "options.h"
 
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/words.h"
@@ -15,6 +14,7 @@ enum {
     OPTION_OVERWRITE,
     OPTION_GATHER,
     OPTION_SELF_TEST,
+    OPTION_SKIP_DAMAGED,
     OPTION_VERSION
 };
 
@@ -29,6 +29,7 @@ static const struct option long_options[] = {
     {"quiet", no_argument, NULL, 'q'},
     {"resume", no_argument, NULL, OPTION_RESUME},
     {"self-test", no_argument, NULL, OPTION_SELF_TEST},
+    {"skip-damaged", no_argument, NULL, OPTION_SKIP_DAMAGED},
     {"verbose", no_argument, NULL, 'v'},
     {"version", no_argument, NULL, OPTION_VERSION},
     {0},
@@ -48,8 +49,9 @@ static const char help_text[] =
     "      --dry-run         print the plan and stop; needs no MPI, no GPU, writes nothing\n"
     "      --list            print workloads, their parameters, defaults and implementations\n"
     "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
-    "      --overwrite       replace FILE and its journal\n"
+    "      --overwrite       replace FILE and its journal; with --gather, FILE\n"
     "      --gather JOURNAL  rebuild the NetCDF file from a journal, on any machine\n"
+    "      --skip-damaged    with --gather: leave damaged lines out, and name them\n"
     "      --self-test       count known work on the first GPU: what do its hardware counters say?\n"
     "  -q, --quiet           only warnings and the final table\n"
     "  -v, --verbose         also a line for each configuration, and what workers print\n"
@@ -139,6 +141,9 @@ static enum status parse_option(int option, char **argv, struct options *options
     case OPTION_SELF_TEST:
         options->action = ACTION_SELF_TEST;
         return STATUS_OK;
+    case OPTION_SKIP_DAMAGED:
+        options->skip_damaged = true;
+        return STATUS_OK;
     case OPTION_RESUME:
         options->resume = true;
         return STATUS_OK;
@@ -175,6 +180,8 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
                          argv[optind + needs_manifest(parsed.action)]);
     if (parsed.resume && parsed.overwrite)
         return error_set(error, STATUS_USAGE, "--resume and --overwrite exclude each other");
+    if (parsed.skip_damaged && parsed.action != ACTION_GATHER)
+        return error_set(error, STATUS_USAGE, "--skip-damaged goes with --gather only");
     if (needs_manifest(parsed.action))
         parsed.manifest = argv[optind];
     *options = parsed;
@@ -215,16 +222,4 @@ void options_list(FILE *stream)
         for (size_t j = 0; workload->implementations[j]; ++j)
             fprintf(stream, "    %s\n", workload->implementations[j]);
     }
-}
-
-int options_launched_rank(void)
-{
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                        "SLURM_PROCID"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
-        const char *value = getenv(names[i]);
-        if (value)
-            return atoi(value);
-    }
-    return 0;
 }

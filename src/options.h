@@ -38,16 +38,12 @@ struct options {
     const char *output;   /* NULL: as the manifest says */
     bool has_device;
     int device; /* if has_device: see device_kind_chosen */
-    bool resume, overwrite;
+    bool resume, overwrite, skip_damaged;
     enum log_level level;
 };
 
 enum status options_parse(int argc, char **argv, struct options *options, struct error *error);
 void options_help(FILE *stream);
 void options_list(FILE *stream); /* workloads, their parameters, defaults and implementations */
-
-/* The rank that a launcher gave this process, from the environment; 0 if there is none. It tells
- * which of several processes prints where MPI is not started. */
-int options_launched_rank(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* roofsweep: sweep.ini -> manifest -> plan -> ranks and workers -> journal -> NetCDF file and
  * table. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <mpi.h>
 #include <signal.h>
@@ -10,13 +11,14 @@
 
 #include "base/folder.h"
 #include "base/log.h"
+#include "base/printout.h"
 #include "options.h"
 #include "manifest/plan.h"
 #include "model/device_kind.h"
 #include "sweep.h"
 #include "version.h"
 
-static enum status dry_run(const struct options *options, struct error *error)
+static enum status dry_run(const struct options *options, FILE *stream, struct error *error)
 {
     struct manifest *manifest = NULL;
     struct plan *plan = NULL;
@@ -24,25 +26,10 @@ static enum status dry_run(const struct options *options, struct error *error)
     if (status == STATUS_OK)
         status = plan_create(manifest, &plan, error);
     if (status == STATUS_OK)
-        plan_print(plan, stdout);
+        plan_print(plan, stream);
     plan_destroy(plan);
     manifest_destroy(manifest);
     return status;
-}
-
-/* JOURNAL without its ".journal" is where the NetCDF file belongs. */
-static enum status gather(const struct options *options, const struct log *log, struct error *error)
-{
-    static const char suffix[] = ".journal";
-    char netcdf[4096];
-    size_t length = strlen(options->journal), cut = sizeof suffix - 1;
-    bool has_suffix = length > cut && strcmp(options->journal + length - cut, suffix) == 0;
-    if (!options->output && (!has_suffix || length >= sizeof netcdf))
-        return error_set(error, STATUS_USAGE, "'%s' does not end in %s; say --output FILE",
-                         options->journal, suffix);
-    if (!options->output)
-        snprintf(netcdf, sizeof netcdf, "%.*s", (int)(length - cut), options->journal);
-    return sweep_gather(options->journal, options->output ? options->output : netcdf, log, error);
 }
 
 /* Becomes the worker, which does it all. */
@@ -60,25 +47,45 @@ static enum status self_test(const struct options *options, struct error *error)
     return error_set(error, STATUS_DEVICE, "cannot start %s: %s", path, strerror(errno));
 }
 
-/* What needs neither MPI nor a device. Under a launcher, one of the processes does it. */
+static enum status print(const struct options *options, FILE *stream, struct error *error)
+{
+    if (options->action == ACTION_DRY_RUN)
+        return dry_run(options, stream, error);
+    if (options->action == ACTION_LIST)
+        options_list(stream);
+    else if (options->action == ACTION_HELP)
+        options_help(stream);
+    else
+        fputs("roofsweep " ROOFSWEEP_VERSION "\n", stream);
+    return STATUS_OK;
+}
+
+static enum status print_whole(const struct options *options, struct error *error)
+{
+    struct printout printout;
+    struct error printing;
+    enum status status = printout_open(&printout, error);
+    if (status)
+        return status;
+    status = print(options, printout.stream, error);
+    enum status printed = printout_close(&printout, NULL, &printing);
+    if (status == STATUS_OK && printed) {
+        status = printed;
+        *error = printing;
+    }
+    return status;
+}
+
+/* What needs neither MPI nor a device. Without MPI nobody knows which rank this is: a launcher's
+ * variables are also there in a shell within its job. So every process that was started does it. */
 static enum status run_locally(const struct options *options, const struct log *log,
                                struct error *error)
 {
-    if (options_launched_rank() != 0)
-        return STATUS_OK;
-    if (options->action == ACTION_DRY_RUN)
-        return dry_run(options, error);
     if (options->action == ACTION_GATHER)
-        return gather(options, log, error);
+        return sweep_gather(options, log, error);
     if (options->action == ACTION_SELF_TEST)
         return self_test(options, error);
-    if (options->action == ACTION_LIST)
-        options_list(stdout);
-    else if (options->action == ACTION_HELP)
-        options_help(stdout);
-    else
-        puts("roofsweep " ROOFSWEEP_VERSION);
-    return STATUS_OK;
+    return print_whole(options, error);
 }
 
 static enum status run_sweep(MPI_Comm comm, const struct options *options, const struct log *log,
@@ -109,16 +116,41 @@ static void say(const struct log *log, enum status status, const struct error *e
         log_error(log, error);
 }
 
+/* A file that was opened in the place of standard output would get the table. Reading is all that
+ * the stand-in allows, so that printing fails as it should. */
+static void guard_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            open("/dev/null", O_RDONLY);
+}
+
+/* A full disk, a limit to a file's size, a log or a table that nobody reads any more: the call that
+ * fails says so. */
+static void ignore_signals(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+/* Without the handlers of libraries: HDF5's crashes once it could not write. */
+static _Noreturn void leave(enum status status)
+{
+    fflush(stderr);
+    _exit(exit_code_of(status));
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
     struct error error;
-    struct log log = log_create(stderr, LOG_INFO, options_launched_rank());
+    struct log log = log_create(stderr, LOG_INFO, 0);
+    guard_standard_streams();
+    ignore_signals();
     enum status status = options_parse(argc, argv, &options, &error);
     if (status == STATUS_OK)
         log.level = options.level;
     if (status == STATUS_OK && options.action == ACTION_SWEEP) {
-        signal(SIGPIPE, SIG_IGN); /* a sweep goes on when nobody reads its log any more */
         MPI_Init(&argc, &argv);
         MPI_Comm_rank(MPI_COMM_WORLD, &log.rank);
         status = run_sweep(MPI_COMM_WORLD, &options, &log, argc, argv, &error);
@@ -126,10 +158,10 @@ int main(int argc, char **argv)
          * badly. */
         say(&log, status, &error);
         MPI_Finalize();
-        return exit_code_of(status);
+        leave(status);
     }
     if (status == STATUS_OK)
         status = run_locally(&options, &log, &error);
     say(&log, status, &error);
-    return exit_code_of(status);
+    leave(status);
 }

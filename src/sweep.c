@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "results/earlier_roofs.h"
 #include "ranks/executor.h"
 #include "base/folder.h"
+#include "base/printout.h"
 #include "ranks/mailbox.h"
 #include "ranks/node_roofs.h"
 #include "results/outputs.h"
@@ -447,37 +449,125 @@ static size_t count_roofs(const struct results *results)
     return count;
 }
 
-enum status sweep_gather(const char *journal, const char *netcdf, const struct log *log,
-                         struct error *error)
+/* The file is written by then: that nobody reads the table any more is no failure. */
+static enum status print_table(const struct results *results, const struct log *log,
+                               struct error *error)
+{
+    struct printout table;
+    bool unread = false;
+    enum status status = printout_open(&table, error);
+    if (status)
+        return status;
+    report_print(results, table.stream);
+    status = printout_close(&table, &unread, error);
+    if (status && unread) {
+        log_print(log, LOG_WARNING, "the table: %s", error->text);
+        status = STATUS_OK;
+    }
+    return status;
+}
+
+static enum status write_file(const struct results *results, const char *journal,
+                              const char *netcdf, struct error *error)
+{
+    if (results->record_count == 0 && results->device_count == 0)
+        return error_set(error, STATUS_SYSTEM, "%s holds nothing yet", journal);
+    enum status status = results_nc_write(results, netcdf, error);
+    if (status)
+        error_prefix(error, "%s keeps every row, for --gather%s", journal,
+                     access(netcdf, F_OK) == 0 ? " with --overwrite" : "");
+    return status;
+}
+
+/* File and table. STATUS_FAILED if configurations have failed. */
+static enum status publish(struct results *results, const char *journal, const char *netcdf,
+                           const struct log *log, struct error *error)
+{
+    results_order_devices(results);
+    enum status status = write_file(results, journal, netcdf, error);
+    if (status)
+        return status;
+    status = print_table(results, log, error);
+    log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->record_count,
+              count_roofs(results), netcdf);
+    if (status == STATUS_OK && has_failures(results))
+        status = error_set(error, STATUS_FAILED, "some configurations failed, see above");
+    return status;
+}
+
+static void warn_of_torn_line(const struct log *log, const char *journal, bool torn)
+{
+    if (torn)
+        log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", journal);
+}
+
+static enum status publish_undamaged(const char *journal, const char *netcdf, const struct log *log,
+                                     struct error *error)
 {
     struct results *results;
     bool torn;
     enum status status = journal_read(journal, &results, &torn, error);
     if (status)
         return status;
-    if (torn)
-        log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", journal);
-    results_order_devices(results);
-    if (results->record_count == 0 && results->device_count == 0)
-        status = error_set(error, STATUS_SYSTEM, "%s holds nothing yet", journal);
-    else if ((status = results_nc_write(results, netcdf, error)))
-        error_prefix(error, "%s keeps every row, for --gather", journal);
-    if (status == STATUS_OK) {
-        report_print(results, stdout);
-        log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->record_count,
-                  count_roofs(results), netcdf);
-        if (has_failures(results))
-            status = error_set(error, STATUS_FAILED, "some configurations failed, see above");
-    }
+    warn_of_torn_line(log, journal, torn);
+    status = publish(results, journal, netcdf, log, error);
     results_destroy(results);
     return status;
+}
+
+static enum status publish_rest(const char *journal, const char *netcdf, const struct log *log,
+                                struct error *error)
+{
+    struct results *results;
+    struct journal_damage damage;
+    char lines[JOURNAL_DAMAGE_TEXT];
+    enum status status = journal_salvage(journal, &results, &damage, error);
+    if (status)
+        return status;
+    warn_of_torn_line(log, journal, damage.torn);
+    status = publish(results, journal, netcdf, log, error);
+    results_destroy(results);
+    if ((status && status != STATUS_FAILED) || damage.count == 0)
+        return status;
+    journal_damage_format(&damage, lines);
+    return error_set(error, STATUS_SYSTEM, "%s: %zu damaged, left out: %s; the rest is in %s",
+                     journal, damage.count, lines, netcdf);
+}
+
+/* JOURNAL without its ".journal" is where the NetCDF file belongs. */
+static enum status gathered_name(const struct options *options, char *netcdf, size_t size,
+                                 struct error *error)
+{
+    static const char suffix[] = ".journal";
+    size_t length = strlen(options->journal), cut = sizeof suffix - 1;
+    bool has_suffix = length > cut && strcmp(options->journal + length - cut, suffix) == 0;
+    if (!options->output && !has_suffix)
+        return error_set(error, STATUS_USAGE, "'%s' does not end in %s; say --output FILE",
+                         options->journal, suffix);
+    int used = options->output
+                   ? snprintf(netcdf, size, "%s", options->output)
+                   : snprintf(netcdf, size, "%.*s", (int)(length - cut), options->journal);
+    return (size_t)used < size ? STATUS_OK
+                               : error_set(error, STATUS_USAGE, "the output's name is too long");
+}
+
+enum status sweep_gather(const struct options *options, const struct log *log, struct error *error)
+{
+    char netcdf[4096];
+    enum status status = gathered_name(options, netcdf, sizeof netcdf, error);
+    if (status == STATUS_OK)
+        status = outputs_check_gathered(options->journal, netcdf, options->overwrite, error);
+    if (status)
+        return status;
+    return options->skip_damaged ? publish_rest(options->journal, netcdf, log, error)
+                                 : publish_undamaged(options->journal, netcdf, log, error);
 }
 
 enum status sweep_publish(const struct sweep *sweep, struct error *error)
 {
     if (!sweep->journal)
         return STATUS_OK;
-    return sweep_gather(sweep->outputs.journal, sweep->outputs.netcdf, sweep->log, error);
+    return publish_undamaged(sweep->outputs.journal, sweep->outputs.netcdf, sweep->log, error);
 }
 
 void sweep_destroy(struct sweep *sweep)

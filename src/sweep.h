@@ -31,8 +31,8 @@ enum status sweep_publish(const struct sweep *sweep, struct error *error);
 
 void sweep_destroy(struct sweep *sweep); /* takes NULL */
 
-/* What --gather does, and sweep_publish: journal to NetCDF file and table. */
-enum status sweep_gather(const char *journal, const char *netcdf, const struct log *log,
-                         struct error *error);
+/* --gather: makes the NetCDF file and the table from options->journal. STATUS_USAGE if the file must
+ * not be written; STATUS_SYSTEM also if --skip-damaged has left lines of the journal out. */
+enum status sweep_gather(const struct options *options, const struct log *log, struct error *error);
 
 #endif

@@ -22,6 +22,8 @@ struct journal {
     bool torn; /* something may, and is to be cut off */
 };
 
+enum { FORMAT = 1 };
+
 /* The line's frame. The checksum is of what stands between CHECKED and the last brace. */
 #define FRAME_START "{\"xxh3\":\""
 #define FRAME_KIND  "\",\"kind\":"
@@ -125,13 +127,15 @@ void journal_close(struct journal *journal)
 }
 
 /* The line with its newline, to be freed; NULL without memory. */
-static char *line_format(const char *kind, const json_t *entry, size_t *length)
+static char *line_format(const char *kind, const json_t *entry, bool first, size_t *length)
 {
-    char *text = json_dumps(entry, JSON_COMPACT), *line = NULL;
+    char *text = json_dumps(entry, JSON_COMPACT), *line = NULL, format[32] = "";
     int size = -1;
+    if (first)
+        snprintf(format, sizeof format, "\"format\":%d,", FORMAT);
     if (text)
-        size =
-            asprintf(&line, FRAME_START "%16s" FRAME_KIND "\"%s\",\"entry\":%s}\n", "", kind, text);
+        size = asprintf(&line, FRAME_START "%16s" FRAME_KIND "\"%s\",%s\"entry\":%s}\n", "", kind,
+                        format, text);
     free(text);
     if (size < 0)
         return NULL;
@@ -161,7 +165,7 @@ enum status journal_append(struct journal *journal, const char *kind, json_t *en
                            struct error *error)
 {
     size_t length = 0;
-    char *line = line_format(kind, entry, &length);
+    char *line = line_format(kind, entry, journal->end == 0, &length);
     json_decref(entry);
     if (!line)
         return error_set(error, STATUS_SYSTEM, "%s: no memory for a line", journal->path);
@@ -176,6 +180,24 @@ enum status journal_append(struct journal *journal, const char *kind, json_t *en
     journal->torn = status != STATUS_OK && ftruncate(journal->fd, journal->end) != 0;
     journal->end += status == STATUS_OK ? (off_t)length : 0;
     return status;
+}
+
+static bool begins_as_line(const char *text, size_t length)
+{
+    return memcmp(text, FRAME_START, length < CHECKSUM_AT ? length : CHECKSUM_AT) == 0;
+}
+
+bool journal_recognised(const char *path)
+{
+    char start[CHECKSUM_AT];
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ssize_t got = 0;
+    if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
+        got = read(fd, start, sizeof start);
+    if (fd >= 0)
+        close(fd);
+    return got > 0 && begins_as_line(start, (size_t)got);
 }
 
 static bool checksum_holds(const char *line, size_t length)
@@ -226,29 +248,30 @@ struct entry_kind {
 static const struct entry_kind entry_kinds[] = {
     {"session", add_session}, {"device", add_device}, {"record", add_record}, {0}};
 
-static enum status entry_add(struct results *results, const json_t *line, struct error *error)
+static enum status entry_add(struct results *results, const json_t *line, bool *newer,
+                             struct error *error)
 {
     const char *name = json_string_value(json_object_get(line, "kind"));
     const struct entry_kind *kind = entry_kinds;
     while (kind->name && (!name || strcmp(kind->name, name) != 0))
         ++kind;
-    if (!kind->name)
+    *newer = !kind->name || json_integer_value(json_object_get(line, "format")) > FORMAT;
+    if (*newer)
         return error_set(error, STATUS_SYSTEM,
-                         "an entry of unknown kind; a newer version of roofsweep wrote it");
+                         "%s; a newer version of roofsweep wrote it: use that version",
+                         kind->name ? "a journal of a later format" : "an entry of unknown kind");
     return kind->add(results, json_object_get(line, "entry"), error);
 }
 
-static enum status line_add(struct results *results, const char *line, size_t length,
+static enum status line_add(struct results *results, const char *line, size_t length, bool *newer,
                             struct error *error)
 {
     if (!checksum_holds(line, length))
-        return error_set(error, STATUS_SYSTEM,
-                         "%s; delete the line, and --resume measures again what is then missing",
-                         strncmp(line, FRAME_START, CHECKSUM_AT) == 0
-                             ? "the checksum of this line is wrong"
-                             : "no line of a roofsweep journal. If the file is one");
+        return error_set(error, STATUS_SYSTEM, "%s",
+                         begins_as_line(line, length) ? "the checksum of this line is wrong"
+                                                      : "this is no line of a roofsweep journal");
     json_t *object = json_loadb(line, length, 0, NULL);
-    enum status status = entry_add(results, object, error);
+    enum status status = entry_add(results, object, newer, error);
     json_decref(object);
     return status;
 }
@@ -261,47 +284,136 @@ static enum status line_too_long(struct error *error)
                      JOURNAL_LINE_BYTES);
 }
 
-static enum status lines_add(struct results *results, FILE *stream, const char *path, bool *torn,
-                             struct error *error)
+/* A file while it is read. */
+struct reading {
+    struct results *results;
+    struct journal_damage damage;
+    struct error first;  /* why the first damaged line is one, or why the file is useless */
+    size_t number, good; /* lines */
+    bool begins_as_journal;
+    bool useless; /* a newer version wrote it, or a line does not end */
+};
+
+static void damage_note(struct reading *reading, const struct error *error)
+{
+    struct journal_damage *damage = &reading->damage;
+    if (damage->count == 0)
+        reading->first = *error;
+    if (damage->count < sizeof damage->first / sizeof *damage->first)
+        damage->first[damage->count] = reading->number;
+    ++damage->count;
+}
+
+static void line_take(struct reading *reading, const char *line, size_t length)
+{
+    struct error error;
+    ++reading->number;
+    if (length > JOURNAL_LINE_BYTES) {
+        reading->useless = true;
+        line_too_long(&reading->first);
+        return;
+    }
+    reading->damage.torn = line[length - 1] != '\n';
+    if (reading->number == 1)
+        reading->begins_as_journal =
+            begins_as_line(line, reading->damage.torn ? length : length - 1);
+    if (reading->damage.torn)
+        return;
+    if (line_add(reading->results, line, length - 1, &reading->useless, &error) == STATUS_OK)
+        ++reading->good;
+    else if (reading->useless)
+        reading->first = error;
+    else
+        damage_note(reading, &error);
+}
+
+static enum status verdict(const struct reading *reading, const char *path, struct error *error)
+{
+    if (reading->useless) {
+        *error = reading->first;
+        error_prefix(error, "%s:%zu", path, reading->number);
+        return STATUS_SYSTEM;
+    }
+    if (reading->good == 0 && reading->number > 0 && !reading->begins_as_journal)
+        return error_set(error, STATUS_SYSTEM,
+                         "%s:1: no line of a roofsweep journal, nor is any other of this file; "
+                         "name the file OUTPUT.journal that a sweep wrote",
+                         path);
+    return STATUS_OK;
+}
+
+static enum status lines_read(struct reading *reading, FILE *stream, const char *path,
+                              struct error *error)
 {
     char *line = NULL;
-    size_t size = 0, number = 0;
+    size_t size = 0;
     ssize_t length;
-    enum status status = STATUS_OK;
-    *torn = false;
-    while (status == STATUS_OK &&
-           (length = line_read(stream, JOURNAL_LINE_BYTES, &line, &size)) > 0) {
-        ++number;
-        *torn = line[length - 1] != '\n';
-        if (length > JOURNAL_LINE_BYTES)
-            status = line_too_long(error);
-        else if (!*torn)
-            status = line_add(results, line, (size_t)length - 1, error);
-    }
-    if (status != STATUS_OK)
-        error_prefix(error, "%s:%zu", path, number);
-    else if (!feof(stream))
-        status = system_error(error, path, "read");
+    while (!reading->useless && (length = line_read(stream, JOURNAL_LINE_BYTES, &line, &size)) > 0)
+        line_take(reading, line, (size_t)length);
     free(line);
+    if (!reading->useless && !feof(stream))
+        return system_error(error, path, "read");
+    return verdict(reading, path, error);
+}
+
+static enum status file_read(const char *path, struct reading *reading, struct error *error)
+{
+    FILE *stream = fopen(path, "re");
+    if (!stream)
+        return system_error(error, path, "open");
+    enum status status = STATUS_OK;
+    if (!(reading->results = results_create()))
+        status = error_set(error, STATUS_SYSTEM, "%s: no memory", path);
+    else
+        status = lines_read(reading, stream, path, error);
+    fclose(stream);
+    if (status)
+        results_destroy(reading->results);
     return status;
+}
+
+void journal_damage_format(const struct journal_damage *damage, char text[JOURNAL_DAMAGE_TEXT])
+{
+    const size_t kept = sizeof damage->first / sizeof *damage->first;
+    int used = snprintf(text, JOURNAL_DAMAGE_TEXT, "line%s", damage->count == 1 ? "" : "s");
+    for (size_t i = 0; i < damage->count && i < kept; ++i)
+        used += snprintf(text + used, JOURNAL_DAMAGE_TEXT - (size_t)used, "%s %zu", i ? "," : "",
+                         damage->first[i]);
+    if (damage->count > kept)
+        snprintf(text + used, JOURNAL_DAMAGE_TEXT - (size_t)used, " and %zu more",
+                 damage->count - kept);
+}
+
+enum status journal_salvage(const char *path, struct results **results,
+                            struct journal_damage *damage, struct error *error)
+{
+    struct reading reading = {0};
+    enum status status = file_read(path, &reading, error);
+    if (status)
+        return status;
+    *results = reading.results;
+    *damage = reading.damage;
+    return STATUS_OK;
 }
 
 enum status journal_read(const char *path, struct results **results, bool *torn,
                          struct error *error)
 {
-    FILE *stream = fopen(path, "re");
-    if (!stream)
-        return system_error(error, path, "open");
-    struct results *read = results_create();
-    bool last_torn = false;
-    enum status status = !read ? error_set(error, STATUS_SYSTEM, "%s: no memory", path)
-                               : lines_add(read, stream, path, &last_torn, error);
-    fclose(stream);
-    if (status == STATUS_OK) {
-        *results = read;
-        *torn = last_torn;
-    } else {
-        results_destroy(read);
+    struct reading reading = {0};
+    char lines[JOURNAL_DAMAGE_TEXT];
+    enum status status = file_read(path, &reading, error);
+    if (status)
+        return status;
+    if (reading.damage.count == 0) {
+        *results = reading.results;
+        *torn = reading.damage.torn;
+        return STATUS_OK;
     }
-    return status;
+    results_destroy(reading.results);
+    journal_damage_format(&reading.damage, lines);
+    return error_set(
+        error, STATUS_SYSTEM,
+        "%s:%zu: %s (damaged: %s); delete what is damaged, and --resume measures again "
+        "what is then missing; --gather with --skip-damaged keeps the rest",
+        path, reading.damage.first[0], reading.first.text, lines);
 }

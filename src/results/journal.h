@@ -4,7 +4,11 @@
  * appended with one write and made durable with fdatasync before journal_append returns. The
  * checksum (XXH3, 64 bit) is of the line's bytes behind `"kind":` up to the end without the final
  * brace. A torn last line is what a kill leaves: it is dropped with a warning, and cut off before
- * appending. */
+ * appending.
+ *
+ * The first line also has "format":1 behind its kind; without, as older versions wrote it, the
+ * format is 1. Every later format keeps that line's frame, so that each version can say that a
+ * journal is too new for it. */
 #ifndef ROOFSWEEP_JOURNAL_H
 #define ROOFSWEEP_JOURNAL_H
 
@@ -31,8 +35,27 @@ void journal_close(struct journal *journal); /* takes NULL */
 /* A record, and a session with its manifest, is shorter: a file with a longer line is no journal. */
 enum { JOURNAL_LINE_BYTES = 64 << 20 };
 
-/* Reads all of it. *torn is set if a last incomplete line was left out. A bad checksum or a line
- * that is no journal line is STATUS_SYSTEM and named by its number. The caller owns *results. */
+/* Whether the file begins as a journal does; false of what cannot be read or is no regular file. */
+bool journal_recognised(const char *path);
+
+/* Lines that cannot be used: their checksum is wrong, or what they hold cannot be. */
+struct journal_damage {
+    bool torn;    /* an incomplete last line, which is not counted */
+    size_t count; /* lines */
+    size_t first[8];
+};
+
+/* "line 3", or "lines 3, 7 and 12 more". */
+enum { JOURNAL_DAMAGE_TEXT = 256 };
+void journal_damage_format(const struct journal_damage *damage, char text[JOURNAL_DAMAGE_TEXT]);
+
+/* Reads all that can be read. STATUS_SYSTEM: it cannot be opened, no line of it is one of a journal,
+ * or a newer version wrote it. The caller owns *results. */
+enum status journal_salvage(const char *path, struct results **results,
+                            struct journal_damage *damage, struct error *error);
+
+/* Reads all of it. *torn is set if a last incomplete line was left out. Damage is STATUS_SYSTEM, and
+ * the lines are named by their numbers. The caller owns *results. */
 enum status journal_read(const char *path, struct results **results, bool *torn,
                          struct error *error);
 

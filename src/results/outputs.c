@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/link.h"
+
 static bool exists(const char *path)
 {
     struct stat unused;
@@ -21,19 +23,79 @@ static enum status check_file(const char *path, struct error *error)
     if (!there && errno != ENOENT)
         return error_set(error, STATUS_USAGE, "cannot write %s: %s", path, strerror(errno));
     if (there ? !S_ISREG(file.st_mode) : path[strlen(path) - 1] == '/')
-        return error_set(error, STATUS_USAGE, "cannot write %s: it is no regular file", path);
+        return error_set(error, STATUS_USAGE,
+                         "cannot write %s: it is no regular file; --output names another", path);
     return STATUS_OK;
 }
 
+/* Of a link, the folder of what it names. */
 static enum status check_folder(const char *path, struct error *error)
 {
-    char copy[4096];
-    snprintf(copy, sizeof copy, "%s", path);
-    const char *folder = dirname(copy);
+    char target[LINK_TARGET];
+    enum status status = link_follow(path, target, error);
+    if (status)
+        return error_set(error, STATUS_USAGE,
+                         "cannot write %s: its name is too long, or its links "
+                         "lead in a circle; --output names another",
+                         path);
+    const char *folder = dirname(target);
     if (access(folder, W_OK | X_OK) != 0)
         return error_set(error, STATUS_USAGE, "cannot write %s: folder '%s': %s", path, folder,
                          strerror(errno));
     return STATUS_OK;
+}
+
+/* The rows of a sweep are in its journal alone: no option replaces it by something else. */
+static enum status check_no_journal(const char *path, struct error *error)
+{
+    if (journal_recognised(path))
+        return error_set(error, STATUS_USAGE,
+                         "cannot write %s: it is a journal; --output names another", path);
+    return STATUS_OK;
+}
+
+static enum status check_output(const char *path, struct error *error)
+{
+    enum status status = check_file(path, error);
+    if (status == STATUS_OK)
+        status = check_folder(path, error);
+    return status == STATUS_OK ? check_no_journal(path, error) : status;
+}
+
+/* Nobody means a file of another kind when they say --overwrite. With --resume, reading it tells. */
+static enum status check_journal(const char *path, bool overwrite, struct error *error)
+{
+    struct stat file;
+    enum status status = check_file(path, error);
+    if (status == STATUS_OK && overwrite && stat(path, &file) == 0 && file.st_size > 0 &&
+        !journal_recognised(path))
+        status = error_set(error, STATUS_USAGE,
+                           "%s is no journal of roofsweep, but has the name of one; move it, or "
+                           "choose another --output",
+                           path);
+    return status;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+enum status outputs_check_gathered(const char *journal, const char *path, bool overwrite,
+                                   struct error *error)
+{
+    enum status status = STATUS_OK;
+    if (same_file(journal, path))
+        status = error_set(error, STATUS_USAGE,
+                           "cannot write %s: it is the journal; --output names another", path);
+    if (status == STATUS_OK)
+        status = check_output(path, error);
+    if (status == STATUS_OK && !overwrite && exists(path))
+        status = error_set(error, STATUS_USAGE,
+                           "%s exists; --overwrite replaces it, --output names another", path);
+    return status;
 }
 
 enum status outputs_check(const char *path, bool resume, bool overwrite, struct outputs *outputs,
@@ -45,11 +107,9 @@ enum status outputs_check(const char *path, bool resume, bool overwrite, struct 
                          sizeof named.netcdf - 1);
     strcpy(named.netcdf, path);
     snprintf(named.journal, sizeof named.journal, "%s.journal", path);
-    enum status status = check_file(named.netcdf, error);
+    enum status status = check_output(named.netcdf, error);
     if (status == STATUS_OK)
-        status = check_file(named.journal, error);
-    if (status == STATUS_OK)
-        status = check_folder(path, error);
+        status = check_journal(named.journal, overwrite, error);
     if (status)
         return status;
     bool netcdf = exists(named.netcdf), journal = exists(named.journal);
@@ -121,15 +181,23 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
     return status;
 }
 
+/* Of a link, the file that it names. */
+static enum status remove_older(const char *netcdf, struct error *error)
+{
+    char target[LINK_TARGET];
+    enum status status = link_follow(netcdf, target, error);
+    if (status == STATUS_OK && unlink(target) != 0 && errno != ENOENT)
+        status = error_set(error, STATUS_SYSTEM, "cannot remove %s: %s", netcdf, strerror(errno));
+    return status;
+}
+
 enum status outputs_begin(const struct outputs *outputs, struct journal **journal,
                           struct error *error)
 {
     enum status status = STATUS_OK;
     if (!*journal)
         status = journal_open(outputs->journal, JOURNAL_CREATE, journal, error);
-    if (status == STATUS_OK && outputs->overwrite && unlink(outputs->netcdf) != 0 &&
-        errno != ENOENT)
-        status = error_set(error, STATUS_SYSTEM, "cannot remove %s: %s", outputs->netcdf,
-                           strerror(errno));
+    if (status == STATUS_OK && outputs->overwrite)
+        status = remove_older(outputs->netcdf, error);
     return status;
 }

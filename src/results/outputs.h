@@ -17,7 +17,8 @@ struct outputs {
 
 /* Names the files. STATUS_USAGE, before anything is measured, if there are older ones and it was
  * not said what is to become of them, if one is no regular file or cannot be one (its name is too
- * long), or if the folder does not exist or cannot be written to. Changes nothing. */
+ * long), if the output is a journal or its journal is something else, or if the folder does not
+ * exist or cannot be written to. Changes nothing. */
 enum status outputs_check(const char *path, bool resume, bool overwrite, struct outputs *outputs,
                           struct error *error);
 
@@ -33,5 +34,10 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
  * asked for. */
 enum status outputs_begin(const struct outputs *outputs, struct journal **journal,
                           struct error *error);
+
+/* Whether --gather may write to `path` what it reads from `journal`. STATUS_USAGE as for
+ * outputs_check; a file that exists needs `overwrite`, and a journal is refused always. */
+enum status outputs_check_gathered(const char *journal, const char *path, bool overwrite,
+                                   struct error *error);
 
 #endif

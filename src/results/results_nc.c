@@ -437,21 +437,70 @@ static enum status draft_fill(const struct staged_file *draft, const struct resu
     return status;
 }
 
+/* Bytes, rather too many. Measured files need half of that. */
+static double size_estimate(const struct results *results)
+{
+    enum { FILE_BYTES = 1 << 19, ROW = 1 << 13, KERNEL = 1 << 9, ROOF = 1 << 9, DEVICE = 1 << 12 };
+    double size = FILE_BYTES;
+    for (size_t i = 0; i < results->record_count; ++i) {
+        const struct record *record = &results->records[i];
+        size += ROW + KERNEL * (double)record->kernel_count +
+                (double)sizeof *record->sample * (double)record->sample_count;
+    }
+    for (size_t i = 0; i < results->device_count; ++i)
+        size += DEVICE + ROOF * (double)results->devices[i].roof_count;
+    return size;
+}
+
+/* HDF5 says "HDF error" where a disk is full: the file itself knows why. */
+static enum status draft_make(struct staged_file *draft, const char *place,
+                              const struct results *results, struct error *error)
+{
+    enum status status = staged_file_open(draft, place, error);
+    if (status)
+        return status;
+    status = draft_fill(draft, results, error);
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    int obstacle = staged_file_obstacle(draft);
+    if (obstacle)
+        error_set(error, status, "folder '%s': %s", place, strerror(obstacle));
+    staged_file_close(draft);
+    return status;
+}
+
+/* In the first place that takes it. The error names all places. */
+static enum status draft_place(struct staged_file *draft, const char *path,
+                               const struct results *results, struct error *error)
+{
+    char places[STAGED_PLACES][STAGED_PLACE];
+    double size = size_estimate(results);
+    size_t count = staged_file_places(path, size, places);
+    struct error tried[STAGED_PLACES];
+    for (size_t i = 0; i < count; ++i)
+        if (draft_make(draft, places[i], results, &tried[i]) == STATUS_OK)
+            return STATUS_OK;
+    char causes[1024] = "";
+    for (size_t i = 0, used = 0; i < count && used < sizeof causes; ++i)
+        used += (size_t)snprintf(causes + used, sizeof causes - used, "%s%.300s", i ? "; " : "",
+                                 tried[i].text);
+    return error_set(error, STATUS_SYSTEM,
+                     "no place to build it in, of about %.0f MB: %.800s; let TMPDIR name a folder "
+                     "with room",
+                     ceil(size / 1e6), causes);
+}
+
 /* HDF5 does not write to where the file shall be: it calls a missing folder "Permission denied" and
- * a full disk "HDF error", needs locks of the filesystem, and crashes at exit once it could not
- * write. */
+ * a full disk "HDF error", and needs locks of the filesystem. */
 enum status results_nc_write(const struct results *results, const char *path, struct error *error)
 {
     struct staged_file draft;
-    enum status status = staged_file_open(&draft, error);
-    bool opened = status == STATUS_OK;
-    if (opened)
-        status = draft_fill(&draft, results, error);
-    if (status)
+    enum status status = draft_place(&draft, path, results, error);
+    if (status) {
         error_prefix(error, "%s", path);
-    else
-        status = staged_file_publish(&draft, path, error);
-    if (opened)
-        staged_file_close(&draft);
+        return status;
+    }
+    status = staged_file_publish(&draft, path, error);
+    staged_file_close(&draft);
     return status;
 }

@@ -46,6 +46,9 @@ says "twice.ini:2: "
 expect 2 "$roofsweep" --output no/such/folder/x.nc sweep.ini
 says "no/such/folder"
 mkdir folder.nc
+mkfifo fifo.nc
+expect 2 timeout 20 "$roofsweep" --overwrite --output fifo.nc sweep.ini
+says "fifo.nc: it is no regular file; --output names another"
 expect 2 "$roofsweep" --output folder.nc sweep.ini
 says "no regular file"
 expect 2 "$roofsweep" --output new/ sweep.ini
@@ -74,8 +77,13 @@ says "taken.nc"
 sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/' sweep.ini
 expect 0 "$roofsweep" sweep.ini
 sed -i '3s/"time_median"/"time_mediam"/' sweep.nc.journal
-expect 1 "$roofsweep" --gather sweep.nc.journal
+expect 1 "$roofsweep" --gather sweep.nc.journal --output damaged.nc
 says "sweep.nc.journal:3"
+says "--skip-damaged"
+[ ! -e damaged.nc ] || fail "a damaged journal is gathered without --skip-damaged"
+expect 1 "$roofsweep" --resume sweep.ini
+says "sweep.nc.journal:3"
+says "--skip-damaged"
 # Rows that were measured differently are not mixed.
 expect 0 "$roofsweep" --overwrite sweep.ini
 sed -i 's/^iterations = .*/iterations = 7/' sweep.ini

@@ -12,8 +12,17 @@ says "backward-filter"
 write_sweep sweep.ini
 expect 0 "$roofsweep" --dry-run sweep.ini
 says "configurations: 200"
+# Without MPI no process knows its rank: each does what was asked for, whatever a shell's variables say.
 expect 0 run 3 --dry-run sweep.ini
-[ "$(grep -c "configurations: 200" output)" = 1 ] || fail "more than one rank prints the plan"
+[ "$(grep -c "configurations: 200" output)" = 3 ] || fail "not every process prints the plan"
+for variable in SLURM_PROCID PMI_RANK PMIX_RANK OMPI_COMM_WORLD_RANK; do
+    expect 0 env $variable=3 "$roofsweep" --version
+    says "roofsweep 0."
+    expect 1 env $variable=3 "$roofsweep" --gather nowhere.nc.journal
+    says "nowhere.nc.journal"
+    expect 2 env $variable=3 "$roofsweep" --frobnicate
+    says "unknown option"
+done
 [ "$(ls)" = "$(printf 'output\nsweep.ini')" ] || fail "a dry run leaves files: $(ls)"
 ldd "$roofsweep" | grep -qE '\blib(cuda|cudart|cupti|cudnn|cublas|nvidia)' && fail "roofsweep links CUDA"
 

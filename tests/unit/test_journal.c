@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <xxhash.h>
 
 #include "results/journal.h"
 
@@ -412,6 +414,120 @@ static void test_joined_and_foreign_lines(void **state)
     free(text);
 }
 
+static void assert_says(const struct error *error, const char *text)
+{
+    if (!strstr(error->text, text))
+        fail_msg("'%s' does not say '%s'", error->text, text);
+}
+
+/* One line in the middle is damaged, two, or more than are named: the others are kept. */
+static void test_salvage(void **state)
+{
+    const char *path = path_of(state);
+    size_t length;
+    write_records(path, 20);
+    char *text = file_load(path, &length), *line = text, numbers[JOURNAL_DAMAGE_TEXT];
+    for (size_t damaged = 1; damaged <= 10; ++damaged) {
+        struct journal_damage damage;
+        struct results *results;
+        struct error error;
+        bool torn;
+        line = strchr(line, '\n') + 1; /* the first one stays */
+        line[40] ^= 1;
+        file_store(path, text, length - 5);
+        assert_ok(journal_salvage(path, &results, &damage, &error), &error);
+        assert_true(damage.torn);
+        assert_int_equal(damage.count, damaged);
+        assert_int_equal(results->record_count, 19 - damaged);
+        assert_int_equal(damage.first[0], 2);
+        results_destroy(results);
+        assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
+        journal_damage_format(&damage, numbers);
+        assert_says(&error, numbers);
+        assert_says(&error, "--skip-damaged");
+        assert_string_equal(numbers, damaged == 1    ? "line 2"
+                                     : damaged == 2  ? "lines 2, 3"
+                                     : damaged == 10 ? "lines 2, 3, 4, 5, 6, 7, 8, 9 and 2 more"
+                                                     : numbers);
+    }
+    free(text);
+}
+
+/* A foreign file, a newer version's journal and a damaged line are told apart, also in salvage. */
+static void test_three_causes(void **state)
+{
+    const char *path = path_of(state);
+    struct journal_damage damage;
+    struct results *results = NULL;
+    struct error error;
+    size_t length;
+    static const char foreign[] = "[conv2d]\nbatch = 1\n";
+    file_store(path, foreign, strlen(foreign));
+    assert_false(journal_recognised(path));
+    assert_int_equal(journal_salvage(path, &results, &damage, &error), STATUS_SYSTEM);
+    assert_says(&error, "no line of a roofsweep journal");
+
+    unlink(path);
+    write_records(path, 2);
+    assert_true(journal_recognised(path));
+    char *text = file_load(path, &length), *start = text;
+    text[3] ^= 1; /* the frame of the first line: the second one shows that it is a journal */
+    file_store(path, text, length);
+    assert_corrupt(path, 1);
+    assert_ok(journal_salvage(path, &results, &damage, &error), &error);
+    assert_int_equal(results->record_count, 1);
+    results_destroy(results);
+    free(start);
+
+    unlink(path);
+    write_records(path, 1);
+    struct journal *journal = open_journal(path, JOURNAL_RESUME);
+    append(journal, "counters", json_pack("{s:i}", "a", 1));
+    journal_close(journal);
+    assert_int_equal(journal_salvage(path, &results, &damage, &error), STATUS_SYSTEM);
+    assert_says(&error, "a newer version");
+}
+
+/* The checksum of a line that a test has changed. */
+static void line_seal(char *line)
+{
+    enum { CHECKSUM_AT = 9, CHECKED_AT = 9 + 16 + 9 };
+    char checksum[17], *end = strchr(line, '\n');
+    snprintf(checksum, sizeof checksum, "%016" PRIx64,
+             XXH3_64bits(line + CHECKED_AT, (size_t)(end - line) - CHECKED_AT - 1));
+    memcpy(line + CHECKSUM_AT, checksum, 16);
+}
+
+/* The first line has the format, and a later one is said to be newer. */
+static void test_format(void **state)
+{
+    const char *path = path_of(state);
+    struct results *results;
+    struct error error;
+    bool torn;
+    size_t length;
+    write_records(path, 2);
+    char *text = file_load(path, &length), *format = strstr(text, "\"format\":1,");
+    assert_non_null(format);
+    assert_true(format < strchr(text, '\n'));
+    assert_null(strstr(format + 1, "\"format\""));
+    format[strlen("\"format\":")] = '2';
+    line_seal(text);
+    file_store(path, text, length);
+    assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
+    assert_says(&error, "a newer version");
+
+    /* As it was written before there were formats. */
+    size_t width = strlen("\"format\":1,");
+    memmove(format, format + width, strlen(format + width) + 1);
+    line_seal(text);
+    file_store(path, text, length - width);
+    results = read_journal(path, &torn);
+    assert_int_equal(results->record_count, 2);
+    results_destroy(results);
+    free(text);
+}
+
 static void test_unknown_kind(void **state)
 {
     const char *path = path_of(state);
@@ -555,6 +671,9 @@ int main(void)
         TEST(test_every_flipped_byte),
         TEST(test_joined_and_foreign_lines),
         TEST(test_unknown_kind),
+        TEST(test_salvage),
+        TEST(test_three_causes),
+        TEST(test_format),
         TEST(test_failed_write),
         TEST(test_line_without_end),
         TEST(test_killed),

@@ -72,6 +72,7 @@ static void wrong_lines_are_explained(void **state)
         {"--list a.ini", "unexpected 'a.ini'"},
         {"--device abacus a.ini", "allowed: auto, cuda, cpu"},
         {"--resume --overwrite a.ini", "exclude each other"},
+        {"--skip-damaged a.ini", "goes with --gather"},
         {"--nonsense a.ini", "--nonsense"},
         {"--output", "a value is missing"},
         {"-x a.ini", "unknown option"},

@@ -1,0 +1,117 @@
+#!/bin/sh
+# Files that are in the way: nothing that somebody else needs is replaced, followed or left over.
+. "$(dirname "$0")/lib.sh"
+roofsweep=$ROOFSWEEP_BIN/roofsweep
+
+# As many configurations as a file needs to be one.
+write_sweep sweep.ini
+sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/' sweep.ini
+expect 0 "$roofsweep" sweep.ini
+complete sweep.nc 4
+cp sweep.nc.journal kept
+
+# A journal is never an output.
+journal_is_whole() {
+    cmp kept sweep.nc.journal || fail "the journal was changed by: $*"
+}
+ln sweep.nc.journal twin
+ln -s sweep.nc.journal pointer
+for name in sweep.nc.journal ./sweep.nc.journal twin pointer kept; do
+    expect 2 "$roofsweep" --gather sweep.nc.journal --output $name
+    expect 2 "$roofsweep" --gather sweep.nc.journal --overwrite --output $name
+    says "$name: it is "
+    says "journal; --output names another"
+    expect 2 "$roofsweep" --overwrite --output $name sweep.ini
+    says "$name: it is a journal; --output names another"
+    journal_is_whole --output $name
+done
+rm twin pointer
+
+# An output that exists needs --overwrite; one of another kind is refused.
+expect 2 "$roofsweep" --gather sweep.nc.journal
+says "sweep.nc exists; --overwrite replaces it, --output names another"
+echo precious >taken.nc
+expect 2 "$roofsweep" --gather sweep.nc.journal -o taken.nc
+[ "$(cat taken.nc)" = precious ] || fail "--gather replaces a file without --overwrite"
+expect 0 "$roofsweep" --gather sweep.nc.journal -o taken.nc --overwrite
+complete taken.nc 4
+mkdir folder
+mkfifo fifo
+for name in folder fifo /dev/null; do
+    expect 2 timeout 20 "$roofsweep" --gather sweep.nc.journal --overwrite -o $name
+    says "$name: it is no regular file; --output names another"
+done
+expect 2 "$roofsweep" --gather sweep.nc.journal -o nowhere/x.nc
+says "nowhere"
+
+# What has the name of a journal and is none stays, whatever was asked for.
+echo diary >own.nc.journal
+expect 2 "$roofsweep" --overwrite --output own.nc sweep.ini
+says "own.nc.journal is no journal of roofsweep"
+[ "$(cat own.nc.journal)" = diary ] || fail "--overwrite replaces what is no journal"
+
+# Nobody can lay a trap: no name is known before.
+echo precious >victim
+ln -s victim trap.nc.tmp
+expect 0 "$roofsweep" --gather sweep.nc.journal -o trap.nc
+[ "$(cat victim)" = precious ] || fail "a link of the name trap.nc.tmp is followed"
+rm trap.nc.tmp
+mkfifo trap.nc.tmp
+expect 0 timeout 20 "$roofsweep" --gather sweep.nc.journal -o trap.nc --overwrite
+
+# A link stays one, and what it names is replaced; also by a sweep that begins anew.
+mkdir store
+ln -s store/real.nc link.nc
+expect 2 "$roofsweep" --output link.nc sweep.ini # it is there, though it leads nowhere yet
+expect 0 "$roofsweep" --overwrite --output link.nc sweep.ini
+complete store/real.nc 4
+expect 0 "$roofsweep" --overwrite --output link.nc sweep.ini
+[ -L link.nc ] || fail "--overwrite replaces a link by a file"
+complete store/real.nc 4
+expect 2 "$roofsweep" --gather sweep.nc.journal -o link.nc
+expect 0 "$roofsweep" --gather sweep.nc.journal -o link.nc --overwrite
+[ -L link.nc ] || fail "--gather replaces a link by a file"
+
+# Publishing again what this sweep has written needs no --overwrite.
+expect 0 "$roofsweep" --resume sweep.ini
+complete sweep.nc 4
+
+# One damaged line: the rest is kept, and what was left out is counted and named.
+lines=$(wc -l <sweep.nc.journal)
+cp sweep.nc.journal damaged.journal
+sed -i "${lines}s/\"time_median\"/\"time_mediam\"/" damaged.journal
+tail -n 1 sweep.nc.journal >>damaged.journal
+sed -i "$((lines - 1))s/\"time_median\"/\"time_mediam\"/" damaged.journal
+expect 1 "$roofsweep" --gather damaged.journal -o rest.nc
+says "damaged: lines $((lines - 1)), $lines"
+[ ! -e rest.nc ] || fail "a damaged journal is gathered without --skip-damaged"
+expect 1 "$roofsweep" --gather damaged.journal --skip-damaged -o rest.nc
+says "2 damaged, left out: lines $((lines - 1)), $lines; the rest is in rest.nc"
+complete rest.nc 3
+expect 0 "$roofsweep" --gather sweep.nc.journal --skip-damaged -o whole.nc
+
+# Another file, a later version's journal, and a damaged line are three messages.
+expect 1 "$roofsweep" --gather sweep.ini --skip-damaged -o x.nc
+says "sweep.ini:1: no line of a roofsweep journal"
+expect 1 "$roofsweep" --gather damaged.journal -o x.nc
+says "the checksum of this line is wrong"
+
+# What cannot be printed is a failure; the table's file is written all the same.
+for action in --list --help --version "--dry-run sweep.ini" "--gather sweep.nc.journal -o full.nc"; do
+    status=0
+    # shellcheck disable=SC2086 # words
+    "$roofsweep" $action 2>output >/dev/full || status=$?
+    [ "$status" = 1 ] || fail "exit status $status of $action with a full standard output"
+    says "cannot write to standard output: No space left on device"
+    status=0
+    # shellcheck disable=SC2086
+    "$roofsweep" $action --overwrite 2>output >&- || status=$?
+    [ "$status" = 1 ] || fail "exit status $status of $action with a closed standard output"
+done
+complete full.nc 4
+status=0
+"$roofsweep" --overwrite sweep.ini 2>output >/dev/full || status=$?
+[ "$status" = 1 ] || fail "exit status $status of a sweep with a full standard output"
+says "cannot write to standard output"
+complete sweep.nc 4
+[ -z "$(find . -name '.roofsweep-*')" ] || fail "temporary files are left: $(ls -A)"

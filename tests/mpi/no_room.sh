@@ -1,0 +1,63 @@
+#!/bin/sh
+# Small file systems: the file is built where there is room; without any, the full places are named, and nothing crashes.
+. "$(dirname "$0")/lib.sh"
+roofsweep=$ROOFSWEEP_BIN/roofsweep
+
+write_sweep sweep.ini
+sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/' sweep.ini
+expect 0 "$roofsweep" sweep.ini
+complete sweep.nc 20
+unset TMPDIR
+export OMPI_MCA_btl=self,tcp PMIX_MCA_gds=hash # Open MPI's shared memory is files, too
+
+# A limit to a file's size, at every publish: its signal does not kill, HDF5 does not crash.
+limited() {
+    status=0
+    (ulimit -f 400; exec "$@") >output 2>&1 || status=$? # blocks of 512 bytes
+    [ "$status" = 1 ] || { cat output; fail "exit status $status under a limit to a file's size: $*"; }
+}
+limited "$roofsweep" --gather sweep.nc.journal -o limit.nc
+says "File too large"
+says "sweep.nc.journal keeps every row, for --gather"
+[ ! -e limit.nc ] || fail "half a file is published"
+limited "$roofsweep" --overwrite sweep.ini
+says "File too large"
+says "sweep.nc.journal keeps every row, for --gather"
+limited "$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none "$roofsweep" --overwrite sweep.ini
+says "File too large"
+says "sweep.nc.journal keeps every row, for --gather"
+expect 0 "$roofsweep" --gather sweep.nc.journal
+complete sweep.nc 20
+[ -z "$(find . -name '.roofsweep-*')" ] || fail "temporary files are left"
+
+# Full file systems need a mount namespace of their own.
+unshare -m true 2>/dev/null || { echo "no mount namespaces here: the rest is skipped"; exit 77; }
+cat >small.sh <<'SH'
+set -e
+mkdir -p small
+mount -t tmpfs -o size=200k none "$1"
+shift
+exec "$@"
+SH
+small() {
+    unshare -m sh small.sh "$@"
+}
+# /dev/shm is too small: the output's folder takes it.
+expect 0 small /dev/shm "$roofsweep" --gather sweep.nc.journal -o shm.nc
+complete shm.nc 20
+# The same for a folder that TMPDIR names.
+expect 0 small small env TMPDIR="$work/small" "$roofsweep" --gather sweep.nc.journal -o tmpdir.nc
+complete tmpdir.nc 20
+# Room nowhere.
+expect 1 small small sh small.sh /dev/shm "$roofsweep" --gather sweep.nc.journal -o small/x.nc
+says "folder '/dev/shm': No space left on device"
+says "folder 'small': No space left on device"
+says "TMPDIR"
+# Room to build it, and none where it shall be: nothing of it stays.
+expect 1 small small sh -c "status=0; '$roofsweep' --gather sweep.nc.journal -o small/x.nc || status=\$?; ls -A small; exit \$status"
+says "cannot write into the folder 'small': No space left on device"
+grep -q '^x.nc$\|^\.roofsweep' output && fail "something is left in a full folder"
+# At the end of a sweep.
+expect 1 small small sh -c "'$roofsweep' -o small/x.nc sweep.ini"
+says "No space left on device"
+exit 0

@@ -1,0 +1,195 @@
+/* A file that is made aside: hostile names in its folder, links, full disks, and nothing left over. */
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/link.h"
+#include "base/staged_file.h"
+
+static void assert_ok(enum status status, const struct error *error)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s", error->text);
+}
+
+/* Every test works in a folder of its own, and leaves only files that are named here. */
+static char folder[] = "/tmp/roofsweep-staged-XXXXXX";
+static const char *const files[] = {"file", "victim", "link", "second", "file.tmp"};
+
+static int folder_create(void **state)
+{
+    (void)state;
+    strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int folder_remove(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; ++i)
+        remove(files[i]);
+    return chdir("/") == 0 ? rmdir(folder) : -1; /* fails if there is a temporary file */
+}
+
+static void store(const char *path, const char *text)
+{
+    FILE *stream = fopen(path, "w");
+    assert_non_null(stream);
+    fputs(text, stream);
+    assert_int_equal(fclose(stream), 0);
+}
+
+static void assert_holds(const char *path, const char *text)
+{
+    char content[64] = "";
+    FILE *stream = fopen(path, "r");
+    assert_non_null(stream);
+    assert_non_null(fgets(content, sizeof content, stream));
+    fclose(stream);
+    assert_string_equal(content, text);
+}
+
+static enum status publish(const char *path, struct error *error)
+{
+    struct staged_file file;
+    assert_ok(staged_file_open(&file, ".", error), error);
+    staged_file_hide(&file);
+    assert_int_equal(write(file.fd, "new", 3), 3);
+    enum status status = staged_file_publish(&file, path, error);
+    staged_file_close(&file);
+    return status;
+}
+
+static void test_publishes(void **state)
+{
+    (void)state;
+    struct error error;
+    assert_ok(publish("file", &error), &error);
+    assert_holds("file", "new");
+    store("file", "older, and longer");
+    assert_ok(publish("file", &error), &error);
+    assert_holds("file", "new");
+}
+
+/* The name that older versions used, as a link to somebody's file and as a fifo. */
+static void test_hostile_names(void **state)
+{
+    (void)state;
+    struct error error;
+    store("victim", "precious");
+    assert_int_equal(symlink("victim", "file.tmp"), 0);
+    assert_ok(publish("file", &error), &error);
+    assert_holds("victim", "precious");
+    assert_int_equal(unlink("file.tmp"), 0);
+    assert_int_equal(mkfifo("file.tmp", 0600), 0);
+    alarm(20);
+    assert_ok(publish("file", &error), &error);
+    alarm(0);
+}
+
+static void test_follows_links(void **state)
+{
+    (void)state;
+    struct error error;
+    struct stat info;
+    store("victim", "older");
+    assert_int_equal(symlink("victim", "second"), 0);
+    assert_int_equal(symlink("second", "link"), 0);
+    assert_ok(publish("link", &error), &error);
+    assert_holds("victim", "new");
+    assert_int_equal(lstat("link", &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(unlink("victim"), 0); /* the link leads nowhere, and its target is made */
+    assert_ok(publish("link", &error), &error);
+    assert_holds("victim", "new");
+}
+
+static void test_links_are_read_from_their_folder(void **state)
+{
+    (void)state;
+    char target[LINK_TARGET], path[64];
+    struct error error;
+    assert_int_equal(symlink("victim", "link"), 0);
+    snprintf(path, sizeof path, "%s/link", folder);
+    assert_ok(link_follow(path, target, &error), &error);
+    assert_int_equal(strncmp(target, folder, strlen(folder)), 0);
+    assert_string_equal(target + strlen(folder), "/victim");
+    assert_int_equal(symlink("link", "second"), 0);
+    assert_int_equal(unlink("link"), 0);
+    assert_int_equal(symlink("second", "link"), 0);
+    assert_int_equal(link_follow("link", target, &error), STATUS_SYSTEM);
+    assert_non_null(strstr(error.text, "circle"));
+}
+
+static void test_failures_leave_nothing(void **state)
+{
+    (void)state;
+    struct error error;
+    struct rlimit before;
+    store("file", "older");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit limit = {3, before.rlim_max};
+    struct staged_file file;
+    assert_ok(staged_file_open(&file, ".", &error), &error);
+    staged_file_hide(&file);
+    assert_int_equal(write(file.fd, "longer", 6), 6);
+    assert_int_equal(staged_file_obstacle(&file), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    enum status status = staged_file_publish(&file, "file", &error);
+    int obstacle = staged_file_obstacle(&file);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    staged_file_close(&file);
+    assert_int_equal(status, STATUS_SYSTEM);
+    assert_int_equal(obstacle, EFBIG);
+    assert_non_null(strstr(error.text, strerror(EFBIG)));
+    assert_holds("file", "older");
+    assert_int_equal(publish("victim/file", &error), STATUS_SYSTEM);
+    assert_int_equal(mkdir("victim", 0700), 0);
+    assert_int_equal(publish("victim", &error), STATUS_SYSTEM);
+}
+
+static void test_places(void **state)
+{
+    (void)state;
+    static char places[STAGED_PLACES][STAGED_PLACE];
+    char output[64];
+    snprintf(output, sizeof output, "%s/file", folder);
+    setenv("TMPDIR", "/no/such/folder", 1);
+    assert_int_equal(staged_file_places(output, 1, places), 3);
+    assert_string_equal(places[0], "/dev/shm");
+    assert_string_equal(places[1], folder);
+    assert_string_equal(places[2], "/no/such/folder"); /* no room: the last one */
+    setenv("TMPDIR", "/", 1);
+    assert_int_equal(staged_file_places(output, 1, places), 3);
+    assert_string_equal(places[0], "/");
+    unsetenv("TMPDIR");
+    assert_int_equal(staged_file_places(output, 1e300, places), 2);
+    assert_string_equal(places[0], "/dev/shm");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_create, folder_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_publishes),
+        TEST(test_hostile_names),
+        TEST(test_follows_links),
+        TEST(test_links_are_read_from_their_folder),
+        TEST(test_failures_leave_nothing),
+        TEST(test_places),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
