@@ -39,6 +39,7 @@ mount -t tmpfs -o size=200k none "$1"
 shift
 exec "$@"
 SH
+# shellcheck disable=SC2317 # expect calls it
 small() {
     unshare -m sh small.sh "$@"
 }
