@@ -38,10 +38,6 @@ HEADERLESS = {
     "src/worker/worker.c": "a program",
     "src/worker/cpu/device.c": "defines the one device_ops of its program; worker/device_ops.h declares it",
     "src/worker/cuda/device.c": "defines the one device_ops of its program; worker/device_ops.h declares it",
-    "src/worker/cpu/conv2d.c": "defines rows that routine.h declares",
-    "src/worker/cpu/loops.c": "defines rows that routine.h declares",
-    "src/worker/cpu/lstm.c": "defines a row that routine.h declares",
-    "src/worker/cpu/matmul.c": "defines rows that routine.h declares",
 }
 
 # The build writes it; every room may say which version it is.

@@ -14,6 +14,8 @@
  * of its own never puts a second set of them on the cores.
  *
  * direct: the definition, element by element; conv2d_element.h. */
+#include "worker/cpu/conv2d.h"
+
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -21,7 +23,6 @@
 #include "model/workloads/conv2d.h"
 #include "model/workloads/conv2d_geometry.h"
 #include "worker/cpu/blas.h"
-#include "worker/cpu/routine.h"
 
 /* How the im2col routine cuts a conv2d into tasks. The direct one needs the shape alone. */
 struct conv2d_plan {

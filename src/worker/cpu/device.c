@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "worker/cpu/blas.h"
+#include "worker/cpu/conv2d.h"
+#include "worker/cpu/loops.h"
+#include "worker/cpu/lstm.h"
+#include "worker/cpu/matmul.h"
 #include "worker/cpu/memory.h"
 #include "worker/cpu/roofs.h"
-#include "worker/cpu/routine.h"
 #include "worker/cpu/simd.h"
 #include "worker/cpu/state.h"
 #include "worker/cpu/timing.h"

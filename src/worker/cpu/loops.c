@@ -2,11 +2,12 @@
  *
  * loops_simd.h has them for one kind of vectors; which this CPU has, simd.c knows. CMakeLists.txt
  * lets the compiler fuse a multiplication and an addition here, where the vectors can do it. */
+#include "worker/cpu/loops.h"
+
 #include <omp.h>
 #include <string.h>
 
 #include "model/workloads/loop.h"
-#include "worker/cpu/routine.h"
 #include "worker/cpu/simd.h"
 
 /* A part of the work: `count` values or tiles, with the factors of even and odd steps. */

@@ -6,13 +6,14 @@
  * the weights and for the input. Within a step, a thread keeps its own units, and so its own part
  * of the recurrent matrix, in its cache; where there are too few units the samples are divided as
  * well. The two directions run side by side. */
+#include "worker/cpu/lstm.h"
+
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
-#include "worker/cpu/blas.h"
 #include "model/workloads/lstm.h"
-#include "worker/cpu/routine.h"
+#include "worker/cpu/blas.h"
 
 /* How the CBLAS routine cuts an LSTM, and where its arrays lie in the scratch
  * memory. */

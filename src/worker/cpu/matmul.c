@@ -3,11 +3,12 @@
  * The longer edge of the product is divided among the threads, each of which calls single-threaded
  * BLAS for its own part, so that a BLAS with threads of its own never puts a second set on the
  * cores. */
+#include "worker/cpu/matmul.h"
+
 #include <omp.h>
 
-#include "worker/cpu/blas.h"
 #include "model/workloads/matmul.h"
-#include "worker/cpu/routine.h"
+#include "worker/cpu/blas.h"
 
 static void plan_matmul(struct work *work)
 {

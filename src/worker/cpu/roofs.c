@@ -43,7 +43,7 @@ struct method {
     int64_t repeat; /* in a sample */
 };
 
-/* What tune_roofs leaves to measure_roof. */
+/* What roofs_tune leaves to roofs_measure. */
 struct roofs {
     struct method winners[ROOF_KINDS]; /* work 0: not found, or no memory for it */
     char *memory;       /* each thread has touched its share first, and uses no other */
@@ -90,7 +90,7 @@ static struct method method_of_sweep(const struct simd *simd, const struct simd_
     struct method method = {.simd = simd, .stream = stream, .arrays = pattern->arrays, .repeat = 1};
     method.sweep = stream ? pattern->stream : pattern->plain;
     method.bytes = set / (size_t)pattern->arrays / SIMD_BLOCK * SIMD_BLOCK;
-    method.work = (double)method.bytes * pattern->arrays * threads;
+    method.work = (double)method.bytes * pattern->moved * threads;
     return method;
 }
 
@@ -133,18 +133,29 @@ static int regions_list(int kind, size_t set, int threads, struct method methods
 /* All roofs that a CPU may have, each with all the methods that are tried for it. set: bytes of one
  * thread's working set, of a memory roof. A new kind is a row here. */
 typedef int methods_list(int kind, size_t set, int threads, struct method methods[METHODS_MAX]);
+/* clang-format off */
 static methods_list *const cpu_roofs[ROOF_KINDS] = {
-    [ROOF_DRAM_READ] = sweeps_list,   [ROOF_DRAM_WRITE] = sweeps_list,
-    [ROOF_DRAM_COPY] = sweeps_list,   [ROOF_DRAM_TRIAD] = sweeps_list,
-    [ROOF_L3_READ] = sweeps_list,     [ROOF_L3_WRITE] = sweeps_list,
-    [ROOF_L3_COPY] = sweeps_list,     [ROOF_L3_TRIAD] = sweeps_list,
-    [ROOF_L2_READ] = sweeps_list,     [ROOF_L2_WRITE] = sweeps_list,
-    [ROOF_L2_COPY] = sweeps_list,     [ROOF_L2_TRIAD] = sweeps_list,
-    [ROOF_L1_READ] = sweeps_list,     [ROOF_L1_WRITE] = sweeps_list,
-    [ROOF_L1_COPY] = sweeps_list,     [ROOF_L1_TRIAD] = sweeps_list,
-    [ROOF_FP64_VECTOR] = chains_list, [ROOF_FP32_VECTOR] = chains_list,
+    [ROOF_DRAM_READ] = sweeps_list,
+    [ROOF_DRAM_WRITE] = sweeps_list,
+    [ROOF_DRAM_COPY] = sweeps_list,
+    [ROOF_DRAM_TRIAD] = sweeps_list,
+    [ROOF_L3_READ] = sweeps_list,
+    [ROOF_L3_WRITE] = sweeps_list,
+    [ROOF_L3_COPY] = sweeps_list,
+    [ROOF_L3_TRIAD] = sweeps_list,
+    [ROOF_L2_READ] = sweeps_list,
+    [ROOF_L2_WRITE] = sweeps_list,
+    [ROOF_L2_COPY] = sweeps_list,
+    [ROOF_L2_TRIAD] = sweeps_list,
+    [ROOF_L1_READ] = sweeps_list,
+    [ROOF_L1_WRITE] = sweeps_list,
+    [ROOF_L1_COPY] = sweeps_list,
+    [ROOF_L1_TRIAD] = sweeps_list,
+    [ROOF_FP64_VECTOR] = chains_list,
+    [ROOF_FP32_VECTOR] = chains_list,
     [ROOF_LAUNCH_GAP] = regions_list,
 };
+/* clang-format on */
 
 /* Whether this CPU has the roof: a cache that the system does not know of is none. */
 static bool kind_exists(const struct topology *topology, int kind)

@@ -1,7 +1,6 @@
 /* A routine, one implementation of a workload on CPUs, and its work, one configuration of it.
  *
- * device.c lists the routines, allocates what a routine's plan asks for, and fills the inputs. The
- * files of the routines (conv2d.c, lstm.c, matmul.c, loops.c) each define rows declared here. */
+ * device.c lists the routines, allocates what a routine's plan asks for, and fills the inputs. */
 #ifndef ROOFSWEEP_CPU_ROUTINE_H
 #define ROOFSWEEP_CPU_ROUTINE_H
 
@@ -49,9 +48,6 @@ struct routine {
      * other. NULL: its comparison always needs all samples. */
     void (*gradient_shape)(const struct work *work, int64_t *sample, int64_t *batch);
 };
-
-extern const struct routine conv2d_im2col, conv2d_direct, lstm_cblas;
-extern const struct routine matmul_cblas, matmul_plain, compute_loop_plain, shared_loop_plain;
 
 /* The part of [0, count) that belongs to `index` of `parts`. */
 static inline int64_t share_begin(int64_t count, int64_t index, int64_t parts)

@@ -21,7 +21,8 @@ typedef void simd_sweep(const struct simd_arrays *arrays, size_t bytes, int64_t 
 enum { SIMD_BLOCK = 512 };
 
 struct simd_pattern {
-    int arrays; /* used, and read or written: bytes moved by a pass are arrays * bytes */
+    int arrays;                 /* how many it uses */
+    int moved;                  /* bytes that a pass reads and writes: moved * bytes */
     simd_sweep *plain, *stream; /* stream: stores past the caches; NULL: there is no such thing */
 };
 

@@ -109,10 +109,10 @@ static const struct simd SIMD_NAME(simd) = {
     .name = SIMD_TEXT,
     .patterns =
         {
-            [PATTERN_READ] = {1, SIMD_NAME(read), NULL},
-            [PATTERN_WRITE] = {1, SIMD_NAME(write), SIMD_STREAMED(write_stream)},
-            [PATTERN_COPY] = {2, SIMD_NAME(copy), SIMD_STREAMED(copy_stream)},
-            [PATTERN_TRIAD] = {3, SIMD_NAME(triad), SIMD_STREAMED(triad_stream)},
+            [PATTERN_READ] = {1, 1, SIMD_NAME(read), NULL},
+            [PATTERN_WRITE] = {1, 1, SIMD_NAME(write), SIMD_STREAMED(write_stream)},
+            [PATTERN_COPY] = {2, 2, SIMD_NAME(copy), SIMD_STREAMED(copy_stream)},
+            [PATTERN_TRIAD] = {3, 3, SIMD_NAME(triad), SIMD_STREAMED(triad_stream)},
         },
     .fma = {[PRECISION_FP64] = SIMD_NAME(fma_fp64), [PRECISION_FP32] = SIMD_NAME(fma_fp32)},
     .chains = SIMD_CHAINS,

@@ -1,0 +1,9 @@
+/* conv2d on the CPU: conv2d_im2col through CBLAS, conv2d_direct from the definition. */
+#ifndef ROOFSWEEP_CPU_CONV2D_H
+#define ROOFSWEEP_CPU_CONV2D_H
+
+#include "worker/cpu/routine.h"
+
+extern const struct routine conv2d_im2col, conv2d_direct;
+
+#endif
