@@ -110,8 +110,10 @@ static void column_read(struct reader *r, const struct field *field, const char 
     if (rows->count == 0 || !variable_find(r, name, wide ? 2 : 1, &variable))
         return;
     void *column = calloc(rows->count, width * sizeof(double)); /* no element is wider */
-    if (!check(r, name, column ? NC_NOERR : NC_ENOMEM))
+    if (!column) {
+        check(r, name, NC_ENOMEM);
         return;
+    }
     if (field->type == FIELD_TEXT || field->type == FIELD_OUTCOME || field->type == FIELD_WORD) {
         if (check(r, name, nc_get_vara_string(r->id, variable, start, counts, column)))
             texts_put(field, column, rows);

@@ -6,17 +6,21 @@ write_sweep sweep.ini
 sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/
         s/^memory = .*/memory = dram, l1/; s/^condition = .*/condition = both/' sweep.ini
 
-# roofs FILE CODE: `of(device, condition)` is a device's roofs by name.
+# What the worker itself, asked by hand, finds of what the manifest asks for.
+printf '%s\n' '{"op":"tune","memory":["dram","l1"],"compute":["fp32"],"launch":true}' |
+    "$ROOFSWEEP_BIN/roofsweep-worker-cpu" >tuned.json
+
+# roofs FILE CODE: `of(device, condition)` is a device's roofs by name, `wanted` the names of all.
 roofs() {
     python '
-import sys, numpy, xarray
+import json, sys, numpy, xarray
 data = xarray.open_dataset(sys.argv[1], decode_times=False).load()
 def of(device, condition):
     rows = (data.device_roof_device == device) & (data.device_roof_condition == condition)
     return {name: data.isel(device_roof=i) for i, name in enumerate(data.device_roof_name.values)
             if rows.values[i]}
-wanted = {f"{level} {way}" for level in ("dram", "l1") for way in ("read", "write", "copy", "triad")}
-wanted |= {"fp32 vector", "launch gap"}
+wanted = set(json.load(open("tuned.json"))["roofs"])
+assert {"dram copy", "l1 read", "fp32 vector", "launch gap"} <= wanted, wanted
 '"$2" "$1" || fail "$1"
 }
 
