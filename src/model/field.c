@@ -227,3 +227,39 @@ enum status fields_decode(const struct field *table, const json_t *object, void 
     }
     return STATUS_OK;
 }
+
+enum status field_check_number(const char *name, double value, double maximum, struct error *error)
+{
+    if (isnan(value) || (value >= 0 && value <= maximum && isfinite(value)))
+        return STATUS_OK;
+    return error_set(error, STATUS_SYSTEM, "'%s' is %g, which nobody can have measured%s", name,
+                     value, value < 0 ? "; it is never below 0" : "");
+}
+
+static enum status check_integer(const struct field *field, int64_t value, struct error *error)
+{
+    return value == FIELD_MISSING
+               ? STATUS_OK
+               : field_check_number(field->name, (double)value, field->maximum, error);
+}
+
+static enum status check_value(const struct field *field, const void *at, struct error *error)
+{
+    enum status status = STATUS_OK;
+    if (field->type == FIELD_INTEGER)
+        return check_integer(field, *(const int64_t *)at, error);
+    if (field->type != FIELD_DOUBLE && field->type != FIELD_LEVELS &&
+        field->type != FIELD_PRECISIONS)
+        return STATUS_OK;
+    for (size_t i = 0; i < field->size / sizeof(double) && status == STATUS_OK; ++i)
+        status = field_check_number(field->name, ((const double *)at)[i], field->maximum, error);
+    return status;
+}
+
+enum status fields_check(const struct field *table, const void *structure, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (const struct field *field = table; field->name && status == STATUS_OK; ++field)
+        status = check_value(field, const_member(field, structure), error);
+    return status;
+}

@@ -7,6 +7,7 @@
 #ifndef ROOFSWEEP_FIELD_H
 #define ROOFSWEEP_FIELD_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,16 +47,26 @@ struct field {
     const char *name;
     enum field_type type;
     size_t offset, size;
+    double maximum;    /* of a quantity, see fields_check */
     const char *units; /* udunits; "1" for counts, flags and text */
     const char *long_name;
     const char *const *flags; /* NULL-terminated; FIELD_FLAG: meanings, without spaces */
     word_of *words;           /* FIELD_WORD */
 };
 
+/* Thirty years: nobody has waited for it. */
+#define FIELD_SECONDS_MAX 1e9
+
 #define FIELD(structure, member, of_type, of_units, what)                                          \
     {                                                                                              \
         .name = #member, .type = of_type, .offset = offsetof(structure, member),                   \
-        .size = sizeof(((structure *)0)->member), .units = of_units, .long_name = what             \
+        .size = sizeof(((structure *)0)->member), .maximum = HUGE_VAL, .units = of_units,          \
+        .long_name = what                                                                          \
+    }
+#define FIELD_OF_SECONDS(structure, member, what)                                                  \
+    {                                                                                              \
+        .name = #member, .type = FIELD_DOUBLE, .offset = offsetof(structure, member),              \
+        .size = sizeof(double), .maximum = FIELD_SECONDS_MAX, .units = "s", .long_name = what      \
     }
 #define FIELD_OF_FLAGS(structure, member, of_flags, what)                                          \
     {                                                                                              \
@@ -86,5 +97,12 @@ json_t *fields_encode(const struct field *table, const void *structure);
 /* Unknown keys are ignored (a newer program wrote them); a wrong type is STATUS_SYSTEM. */
 enum status fields_decode(const struct field *table, const json_t *object, void *structure,
                           struct error *error);
+
+/* STATUS_SYSTEM, with the field's name: a number is below 0 or above its maximum, and so was not
+ * measured. What a worker reports is checked; what a journal holds is taken as an older version
+ * wrote it. */
+enum status fields_check(const struct field *table, const void *structure, struct error *error);
+/* The same of one number that is in no table. */
+enum status field_check_number(const char *name, double value, double maximum, struct error *error);
 
 #endif

@@ -8,6 +8,7 @@ const char *const record_status_name[] = {"measured", "skipped", "failed", NULL}
 static const char *const no_yes[] = {"no", "yes", NULL};
 
 #define R(member, type, units, long_name) FIELD(struct record, member, type, units, long_name)
+#define T(member, long_name)              FIELD_OF_SECONDS(struct record, member, long_name)
 const struct field record_fields[] = {
     R(configuration, FIELD_TEXT, "1", "configuration, as its canonical text"),
     R(config_hash, FIELD_TEXT, "1", "128-bit xxHash of the canonical text"),
@@ -17,25 +18,25 @@ const struct field record_fields[] = {
     R(error, FIELD_TEXT, "1", "reason why it was skipped or failed, or not verified"),
     R(attempts, FIELD_INTEGER, "1", "attempts made"),
     R(start_time, FIELD_DOUBLE, "seconds since 1970-01-01T00:00:00Z", "start of the last attempt"),
-    R(wall_time, FIELD_DOUBLE, "s", "wall time of everything done for this configuration"),
+    T(wall_time, "wall time of everything done for this configuration"),
     R(job_id, FIELD_TEXT, "1", "job identifier of the batch system"),
     R(implementation, FIELD_TEXT, "1", "implementation that ran"),
     R(algorithm, FIELD_TEXT, "1", "algorithm that the library used"),
     R(math, FIELD_TEXT, "1", "math mode of the library"),
     FIELD_OF_FLAGS(struct record, unit, unit_name, "unit whose peak is the compute roof"),
     R(workspace, FIELD_DOUBLE, "byte", "workspace of the algorithm"),
-    R(time_median, FIELD_DOUBLE, "s", "time of one iteration, median"),
-    R(time_mean, FIELD_DOUBLE, "s", "time of one iteration, mean"),
-    R(time_stdev, FIELD_DOUBLE, "s", "time of one iteration, sample standard deviation"),
-    R(time_min, FIELD_DOUBLE, "s", "time of one iteration, minimum"),
-    R(time_max, FIELD_DOUBLE, "s", "time of one iteration, maximum"),
-    R(host_time, FIELD_DOUBLE, "s", "host time to enqueue one iteration"),
+    T(time_median, "time of one iteration, median"),
+    T(time_mean, "time of one iteration, mean"),
+    T(time_stdev, "time of one iteration, sample standard deviation"),
+    T(time_min, "time of one iteration, minimum"),
+    T(time_max, "time of one iteration, maximum"),
+    T(host_time, "host time to enqueue one iteration"),
     R(profiler_ratio, FIELD_DOUBLE, "1",
       "device time of known kernels with the idle profiler in the process, over that without"),
     R(samples, FIELD_INTEGER, "1", "timed iterations"),
     R(converged, FIELD_INTEGER, "1", "adaptive rule: 1 converged, 0 max_time came first"),
     R(launches, FIELD_INTEGER, "1", "kernel launches in one iteration (CPU: OpenMP regions)"),
-    R(busy_time, FIELD_DOUBLE, "s", "sum of the kernels' own times in one traced iteration"),
+    T(busy_time, "sum of the kernels' own times in one traced iteration"),
     R(flops_model, FIELD_DOUBLE, "1", "floating-point operations of one iteration, as modelled"),
     R(bytes_model, FIELD_DOUBLE, "byte", "compulsory traffic of one iteration, as modelled"),
     R(footprint, FIELD_DOUBLE, "byte", "size of all tensors, without workspace"),
@@ -66,7 +67,7 @@ const struct field record_fields[] = {
 const struct field kernel_fields[] = {
     K(name, FIELD_TEXT, "1", "kernel name, demangled"),
     K(count, FIELD_INTEGER, "1", "launches in one iteration"),
-    K(time, FIELD_DOUBLE, "s", "time of all its launches in one traced iteration"),
+    FIELD_OF_SECONDS(struct kernel, time, "time of all its launches in one traced iteration"),
     K(grid_x, FIELD_INTEGER, "1", "grid size, x, in blocks"),
     K(grid_y, FIELD_INTEGER, "1", "grid size, y, in blocks"),
     K(grid_z, FIELD_INTEGER, "1", "grid size, z, in blocks"),
@@ -141,12 +142,16 @@ void record_patch(json_t *record, const char *member, json_t *value)
         json_object_del(record, member);
 }
 
+static enum status too_many(size_t count, const char *things, int most, struct error *error)
+{
+    return error_set(error, STATUS_SYSTEM, "%zu %s; a record has %d at most", count, things, most);
+}
+
 static enum status decode_samples(const json_t *array, struct record *record, struct error *error)
 {
     size_t count = json_array_size(array);
     if (count > RECORD_SAMPLES_MAX)
-        return error_set(error, STATUS_SYSTEM, "%zu samples; a record has %d at most", count,
-                         RECORD_SAMPLES_MAX);
+        return too_many(count, "samples", RECORD_SAMPLES_MAX, error);
     record->sample = calloc(count ? count : 1, sizeof *record->sample);
     if (!record->sample)
         return error_set(error, STATUS_SYSTEM, "no memory for %zu samples", count);
@@ -163,6 +168,8 @@ static enum status decode_samples(const json_t *array, struct record *record, st
 static enum status decode_kernels(const json_t *array, struct record *record, struct error *error)
 {
     size_t count = json_array_size(array);
+    if (count > RECORD_KERNELS_MAX)
+        return too_many(count, "kernels", RECORD_KERNELS_MAX, error);
     record->kernels = calloc(count ? count : 1, sizeof *record->kernels);
     if (!record->kernels)
         return error_set(error, STATUS_SYSTEM, "no memory for %zu kernels", count);
@@ -193,5 +200,18 @@ enum status record_decode(const json_t *object, struct record *record, struct er
     parse_config(record);
     if (status)
         record_clear(record);
+    return status;
+}
+
+enum status record_check(const struct record *record, struct error *error)
+{
+    enum status status = fields_check(record_fields, record, error);
+    for (size_t i = 0; i < record->sample_count && status == STATUS_OK; ++i)
+        status = field_check_number("sample", record->sample[i], FIELD_SECONDS_MAX, error);
+    for (size_t i = 0; i < record->kernel_count && status == STATUS_OK; ++i) {
+        status = fields_check(kernel_fields, &record->kernels[i], error);
+        if (status)
+            error_prefix(error, "kernel %zu of %zu", i + 1, record->kernel_count);
+    }
     return status;
 }

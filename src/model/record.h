@@ -13,7 +13,8 @@
 
 enum record_status { RECORD_MEASURED, RECORD_SKIPPED, RECORD_FAILED };
 
-enum { RECORD_SAMPLES_MAX = 1000, KERNEL_NAME_MAX = 1024 };
+/* A decoded record has no more: no iteration of a workload has nearly so many distinct kernels. */
+enum { RECORD_SAMPLES_MAX = 1000, RECORD_KERNELS_MAX = 4096, KERNEL_NAME_MAX = 1024 };
 
 /* One distinct kernel of a record: same name, grid, block and resources. On a CPU, one OpenMP
  * region. */
@@ -112,5 +113,7 @@ json_t *record_encode(const struct record *record);
  * NULL: the member is missing. */
 void record_patch(json_t *record, const char *member, json_t *value);
 enum status record_decode(const json_t *object, struct record *record, struct error *error);
+/* STATUS_SYSTEM, with the field's name: no device measured these numbers, see fields_check. */
+enum status record_check(const struct record *record, struct error *error);
 
 #endif

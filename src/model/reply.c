@@ -83,10 +83,25 @@ static enum status decode_found(const json_t *object, struct reply *reply, struc
                                 : error_set(error, STATUS_SYSTEM, "a reply without its roofs");
 }
 
+static enum status decode_device(const json_t *object, struct reply *reply, struct error *error)
+{
+    enum status status = device_decode(json_object_get(object, "device"), &reply->device, error);
+    return status ? status : fields_check(device_fields, &reply->device, error);
+}
+
+static enum status decode_roof(const json_t *object, struct reply *reply, struct error *error)
+{
+    enum status status =
+        fields_decode(roof_fields, json_object_get(object, "roof"), &reply->roof, error);
+    return status ? status : fields_check(roof_fields, &reply->roof, error);
+}
+
 static enum status decode_record(const json_t *object, struct reply *reply, struct error *error)
 {
     json_t *record = json_object_get(object, "record");
     enum status status = record_decode(record, &reply->record, error);
+    if (status == STATUS_OK)
+        status = record_check(&reply->record, error);
     if (status == STATUS_OK)
         reply->record_json = json_incref(record);
     return status;
@@ -108,11 +123,11 @@ static enum status decode_body(const json_t *object, struct reply *reply, struct
     case REPLY_DEVICES:
         return decode_count(object, reply, error);
     case REPLY_DEVICE:
-        return device_decode(json_object_get(object, "device"), &reply->device, error);
+        return decode_device(object, reply, error);
     case REPLY_ROOFS:
         return decode_found(object, reply, error);
     case REPLY_ROOF:
-        return fields_decode(roof_fields, json_object_get(object, "roof"), &reply->roof, error);
+        return decode_roof(object, reply, error);
     case REPLY_RECORD:
         return decode_record(object, reply, error);
     default:

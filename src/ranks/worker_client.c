@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 
-enum { TAIL_MAX = 600, LINE_BYTES_MAX = 64 << 20 };
+enum { TAIL_MAX = 600, LINE_BYTES_MAX = 16 << 20 };
 
 /* s. A process dies of SIGKILL at once, unless it hangs in a driver: that one is left behind. */
 static const double end_patience = 1, kill_patience = 5;

@@ -38,6 +38,12 @@ says "?[31mhello"
 worker '"$REAL" | sed -u "s/\"status\":\"measured\",//"'
 expect 3 "$ROOFSWEEP_BIN/roofsweep" --output status.nc sweep.ini
 says "a record without a status"
+# No device measures a time below zero: the worker is replaced, and the row measured again.
+worker 'if [ -e trusted ]; then exec "$REAL"; fi; : >trusted
+"$REAL" | sed -u "s/\"time_median\":[^,]*,/\"time_median\":-1e308,/"'
+expect 0 "$ROOFSWEEP_BIN/roofsweep" --verbose --output below.nc sweep.ini
+says "'time_median' is -1e+308, which nobody can have measured"
+complete below.nc 4
 worker '"$REAL" | sed -u "s/\"config_hash\":\"[0-9a-f]*\"/\"config_hash\":\"0\"/"'
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --output hash.nc sweep.ini
 complete hash.nc 4

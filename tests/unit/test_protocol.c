@@ -226,7 +226,15 @@ static void wrong_replies_are_refused(void **state)
                                         "{\"reply\":\"devices\",\"count\":\"8\"}",
                                         "{\"reply\":\"roofs\",\"roofs\":true}",
                                         "{\"reply\":\"record\",\"record\":{}}",
-                                        "{\"reply\":\"roof\",\"roof\":{\"bandwidth\":\"much\"}}"};
+                                        "{\"reply\":\"roof\",\"roof\":{\"bandwidth\":\"much\"}}",
+                                        "{\"reply\":\"roof\",\"roof\":{\"bandwidth\":-1e308}}",
+                                        "{\"reply\":\"device\",\"device\":{\"memory\":-1}}",
+                                        "{\"reply\":\"record\",\"record\":{\"status\":\"measured\","
+                                        "\"time_median\":-1e308}}",
+                                        "{\"reply\":\"record\",\"record\":{\"status\":\"measured\","
+                                        "\"time_median\":1e999}}",
+                                        "{\"reply\":\"record\",\"record\":{\"status\":\"measured\","
+                                        "\"time_median\":NaN}}"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i) {
         struct reply reply;
         struct error error = {""};

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +110,68 @@ static void more_samples_than_a_row_has_are_refused(void **state)
     record_clear(&record);
 }
 
+static void more_kernels_than_a_row_has_are_refused(void **state)
+{
+    (void)state;
+    struct record record;
+    struct error error;
+    record_init(&record);
+    json_t *object = json_pack("{s:s, s:[]}", "status", "measured", "kernels");
+    json_t *kernels = json_object_get(object, "kernels");
+    for (int i = 0; i < RECORD_KERNELS_MAX; ++i)
+        json_array_append_new(kernels, json_object());
+    assert_int_equal(record_decode(object, &record, &error), STATUS_OK);
+    assert_int_equal(record.kernel_count, RECORD_KERNELS_MAX);
+    json_array_append_new(kernels, json_object());
+    assert_int_equal(record_decode(object, &record, &error), STATUS_SYSTEM);
+    assert_string_equal(error.text, "4097 kernels; a record has 4096 at most");
+    json_decref(object);
+    record_clear(&record);
+}
+
+/* A journal of an older version may hold such numbers, and is still read. */
+static void numbers_that_nobody_measured_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *members, *says; /* NULL: nothing is wrong */
+    } cases[] = {
+        {"\"time_median\":0,\"launches\":0,\"sample\":[0]", NULL},
+        {"\"time_median\":1e9,\"flops_model\":1e300,\"verify_error\":1e300", NULL},
+        {"\"time_median\":-1e308", "'time_median' is -1e+308, which nobody can have measured"},
+        {"\"time_max\":1e308", "'time_max' is 1e+308"},
+        {"\"wall_time\":-1e-9", "'wall_time' is -1e-09"},
+        {"\"launches\":-1", "'launches' is -1"},
+        {"\"samples\":-9223372036854775807", "'samples'"},
+        {"\"energy\":-5", "'energy' is -5"},
+        {"\"bytes_counted\":{\"l2\":-1}", "'bytes_counted' is -1"},
+        {"\"flops_tensor\":{\"fp16\":-1}", "'flops_tensor' is -1"},
+        {"\"sample\":[1,2,-3]", "'sample' is -3"},
+        {"\"sample\":[1e10]", "'sample' is 1e+10"},
+        {"\"kernels\":[{\"count\":1},{\"count\":-1}]", "kernel 2 of 2: 'count' is -1"},
+        {"\"kernels\":[{\"time\":-1}]", "kernel 1 of 1: 'time' is -1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct record record;
+        struct error error = {""};
+        char text[256];
+        record_init(&record);
+        snprintf(text, sizeof text, "{\"status\":\"measured\",%s}", cases[i].members);
+        json_t *object = json_loads(text, 0, NULL);
+        assert_int_equal(record_decode(object, &record, &error), STATUS_OK);
+        assert_int_equal(record_check(&record, &error), cases[i].says ? STATUS_SYSTEM : STATUS_OK);
+        if (cases[i].says && !strstr(error.text, cases[i].says))
+            fail_msg("%s", error.text);
+        json_decref(object);
+        record_clear(&record);
+    }
+    struct record record;
+    struct error error;
+    record_init(&record);
+    record.time_min = INFINITY;
+    assert_int_equal(record_check(&record, &error), STATUS_SYSTEM);
+}
+
 /* A newer program's extra key is no error, an over-long text is cut, foreign bytes do not break
  * JSON. */
 static void forgiving_where_it_can_be(void **state)
@@ -167,6 +230,8 @@ int main(void)
         cmocka_unit_test(record_round_trips),
         cmocka_unit_test(wrong_types_are_refused),
         cmocka_unit_test(more_samples_than_a_row_has_are_refused),
+        cmocka_unit_test(more_kernels_than_a_row_has_are_refused),
+        cmocka_unit_test(numbers_that_nobody_measured_are_found),
         cmocka_unit_test(forgiving_where_it_can_be),
         cmocka_unit_test(device_round_trips),
     };
