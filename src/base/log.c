@@ -1,7 +1,10 @@
 #include "base/log.h"
 
 #include <stdarg.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "base/utf8.h"
 
 struct log log_create(FILE *stream, enum log_level level, int rank)
 {
@@ -17,6 +20,7 @@ void log_print(const struct log *log, enum log_level level, const char *format, 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    text[utf8_clean(text, strlen(text))] = '\0';
     char rank[32] = "";
     if (log->rank > 0)
         snprintf(rank, sizeof rank, " rank %d:", log->rank);
@@ -28,5 +32,6 @@ void log_print(const struct log *log, enum log_level level, const char *format, 
 
 void log_error(const struct log *log, const struct error *error)
 {
-    fprintf(log->stream, "%sroofsweep: %s\n", log->terminal ? "\r\033[K" : "", error->text);
+    fputs(log->terminal ? "\r\033[K" : "", log->stream);
+    utf8_print(log->stream, "roofsweep: %s\n", error->text);
 }

@@ -18,7 +18,8 @@ struct log {
 
 struct log log_create(FILE *stream, enum log_level level, int rank);
 
-/* One line "roofsweep: TEXT"; the newline is added. */
+/* One line "roofsweep: TEXT"; the newline is added. What a terminal must not see is not in it, see
+ * utf8.h. */
 void log_print(const struct log *log, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -6,12 +6,31 @@
 #include "base/units.h"
 #include "base/words.h"
 
-static enum status value_append(const struct parameter *parameter, struct axis *axis,
-                                struct value value, struct error *error)
+enum status room_take(size_t count, size_t *room, struct error *error)
 {
-    if (axis->count == AXIS_VALUES_MAX)
+    if (count > *room)
+        return error_set(error, STATUS_USAGE,
+                         "more than %d values in all lists, ranges and excludes together; make "
+                         "several manifests of this one",
+                         MANIFEST_VALUES_MAX);
+    *room -= count;
+    return STATUS_OK;
+}
+
+static enum status values_expect(const struct parameter *parameter, const struct axis *axis,
+                                 uint64_t count, size_t *room, struct error *error)
+{
+    if (count > AXIS_VALUES_MAX - axis->count)
         return error_set(error, STATUS_USAGE, "%s: more than %d values", parameter->name,
                          AXIS_VALUES_MAX);
+    enum status status = room_take((size_t)count, room, error);
+    if (status)
+        error_prefix(error, "%s", parameter->name);
+    return status;
+}
+
+static enum status value_append(struct axis *axis, struct value value, struct error *error)
+{
     void *values = array_grow(axis->values, axis->count, sizeof *axis->values);
     if (!values)
         return error_set(error, STATUS_SYSTEM, "out of memory");
@@ -60,37 +79,52 @@ static enum status range_parse(const struct parameter *parameter, char *item, st
     return status;
 }
 
-static enum status range_append(const struct parameter *parameter, const struct range *range,
-                                struct axis *axis, struct error *error)
+static uint64_t range_count(const struct range *range)
+{
+    uint64_t count = 1;
+    if (range->operation == '+')
+        return (uint64_t)(range->last - range->first) / (uint64_t)range->step + 1;
+    if (range->first == 0)
+        return AXIS_VALUES_MAX + 1; /* no factor leads away from 0 */
+    for (int64_t i = range->first; i <= range->last / range->step; i *= range->step)
+        ++count;
+    return count;
+}
+
+static enum status range_append(const struct range *range, struct axis *axis, struct error *error)
 {
     bool geometric = range->operation == '*';
     /* The last value from which a step stays within the range, and within int64_t. */
     int64_t stop = geometric ? range->last / range->step : range->last - range->step;
     int64_t i = range->first;
-    enum status status = value_append(parameter, axis, (struct value){.first = i}, error);
+    enum status status = value_append(axis, (struct value){.first = i}, error);
     while (status == STATUS_OK && i <= stop) {
         i = geometric ? i * range->step : i + range->step;
-        status = value_append(parameter, axis, (struct value){.first = i}, error);
+        status = value_append(axis, (struct value){.first = i}, error);
     }
     return status;
 }
 
-static enum status item_append(const struct parameter *parameter, char *item, struct axis *axis,
-                               struct error *error)
+static enum status item_append(const struct parameter *parameter, char *item, size_t *room,
+                               struct axis *axis, struct error *error)
 {
     struct value value;
     struct range range;
     enum status status;
     if (parameter->kind != PARAMETER_TEXT && strchr(item, ':')) {
         status = range_parse(parameter, item, &range, error);
-        return status ? status : range_append(parameter, &range, axis, error);
+        if (status == STATUS_OK)
+            status = values_expect(parameter, axis, range_count(&range), room, error);
+        return status ? status : range_append(&range, axis, error);
     }
     status = parameter_parse(parameter, item, &value, error);
-    return status ? status : value_append(parameter, axis, value, error);
+    if (status == STATUS_OK)
+        status = values_expect(parameter, axis, 1, room, error);
+    return status ? status : value_append(axis, value, error);
 }
 
-enum status axis_parse(const struct parameter *parameter, const char *text, struct axis *axis,
-                       struct error *error)
+enum status axis_parse(const struct parameter *parameter, const char *text, size_t *room,
+                       struct axis *axis, struct error *error)
 {
     struct axis parsed = {.line = axis->line};
     enum status status;
@@ -102,7 +136,7 @@ enum status axis_parse(const struct parameter *parameter, const char *text, stru
         if (status)
             error_prefix(error, "%s", parameter->name);
         else
-            status = item_append(parameter, item, &parsed, error);
+            status = item_append(parameter, item, room, &parsed, error);
         if (status || *text == '\0')
             break;
     }

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/words.h"
+#include "manifest/axis.h"
 
 /* A parameter, a comparison and a value. */
 enum { TERM_TEXT = WORDS_ITEM + WORKLOAD_VALUE_TEXT };
@@ -87,7 +88,7 @@ static enum status term_append(struct exclusion *exclusion, struct term term, st
 }
 
 /* Sets *text to the comma behind the rule, or to the final NUL. */
-static enum status rule_parse(const struct workload *workload, const char **text,
+static enum status rule_parse(const struct workload *workload, const char **text, size_t *room,
                               struct exclusion *exclusion, struct error *error)
 {
     struct exclusion parsed = {NULL, 0};
@@ -98,6 +99,8 @@ static enum status rule_parse(const struct workload *workload, const char **text
         status = words_next_quoted(text, ",&", item, sizeof item, error);
         if (status == STATUS_OK)
             status = term_parse(workload, item, &term, error);
+        if (status == STATUS_OK)
+            status = room_take(1, room, error);
         if (status == STATUS_OK)
             status = term_append(&parsed, term, error);
         if (status || **text != '&')
@@ -110,7 +113,7 @@ static enum status rule_parse(const struct workload *workload, const char **text
     return status;
 }
 
-enum status exclusions_parse(const struct workload *workload, const char *text,
+enum status exclusions_parse(const struct workload *workload, const char *text, size_t *room,
                              struct exclusion **exclusions, size_t *count, struct error *error)
 {
     struct exclusion *parsed = NULL;
@@ -119,7 +122,7 @@ enum status exclusions_parse(const struct workload *workload, const char *text,
     for (;; ++text) {
         struct exclusion exclusion;
         void *grown = array_grow(parsed, parsed_count, sizeof *parsed);
-        status = grown ? rule_parse(workload, &text, &exclusion, error)
+        status = grown ? rule_parse(workload, &text, room, &exclusion, error)
                        : error_set(error, STATUS_SYSTEM, "out of memory");
         parsed = grown ? grown : parsed;
         if (status)
@@ -158,18 +161,28 @@ static bool order_holds(enum comparison comparison, int64_t a, int64_t b)
     }
 }
 
+/* Only a free text is copied: each term is asked for each configuration of the plan. */
+static bool term_equal(const struct term *term, const struct config *config)
+{
+    size_t parameter = (size_t)term->parameter;
+    if (config->workload->parameters[parameter].kind != PARAMETER_TEXT)
+        return config->values[parameter].first == term->value.first &&
+               config->values[parameter].second == term->value.second;
+    struct value value = config_get(config, parameter);
+    return value_equal(&value, &term->value);
+}
+
 static bool term_holds(const struct term *term, const struct config *config)
 {
-    struct value value = config_get(config, (size_t)term->parameter);
-    bool equal = value_equal(&value, &term->value);
-    if (term->comparison == COMPARE_EQ || term->comparison == COMPARE_NE)
-        return equal == (term->comparison == COMPARE_EQ);
     enum parameter_kind kind = config->workload->parameters[term->parameter].kind;
-    if (kind == PARAMETER_PADDING && value.first < 0)
+    int64_t first = config->values[term->parameter].first;
+    int64_t second = config->values[term->parameter].second;
+    if (term->comparison == COMPARE_EQ || term->comparison == COMPARE_NE)
+        return term_equal(term, config) == (term->comparison == COMPARE_EQ);
+    if (kind == PARAMETER_PADDING && first < 0)
         return false;
-    return order_holds(term->comparison, value.first, term->value.first) &&
-           (kind != PARAMETER_EXTENT ||
-            order_holds(term->comparison, value.second, term->value.second));
+    return order_holds(term->comparison, first, term->value.first) &&
+           (kind != PARAMETER_EXTENT || order_holds(term->comparison, second, term->value.second));
 }
 
 bool exclusion_holds(const struct exclusion *exclusion, const struct config *config)

@@ -2,11 +2,13 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "manifest/axis.h"
 #include "manifest/ini_lines.h"
 #include "manifest/section.h"
 #include "manifest/settings.h"
@@ -19,6 +21,8 @@ struct reader {
     struct manifest *manifest;
     struct settings settings;
     int group;                  /* index of the current section of settings; -1: of a workload */
+    size_t room;                /* values that it may still have */
+    void *labels;               /* those of its sections, as tsearch has them */
     int group_line[GROUPS_MAX]; /* where each section of settings begins; 0: not there */
 };
 
@@ -37,27 +41,38 @@ static void section_split(const char *text, char name[INI_NAME_BYTES + 1],
         label[--length] = '\0';
 }
 
-static enum status label_check(const struct manifest *manifest, const char *label,
-                               struct error *error)
+static int label_compare(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* Labels lie in their sections. */
+static void label_keep(void *label)
+{
+    (void)label;
+}
+
+static enum status label_check(const struct reader *reader, const char *label, struct error *error)
 {
     for (const char *c = label; *c; ++c)
         if (!isalnum((unsigned char)*c) && !strchr("_.-", *c))
             return error_set(error, STATUS_USAGE,
                              "label '%s' has a '%.1s'; allowed: letters, digits, _ . -", label,
                              (unsigned char)*c < 0x80 ? c : "?");
-    for (size_t i = 0; i < manifest->section_count; ++i)
-        if (strcmp(manifest->sections[i].label, label) == 0)
-            return error_set(error, STATUS_USAGE,
-                             "label '%s' is here a second time; first in line %d", label,
-                             manifest->sections[i].line);
-    return STATUS_OK;
+    if (!tfind(label, &reader->labels, label_compare))
+        return STATUS_OK;
+    const struct section *first = reader->manifest->sections;
+    while (strcmp(first->label, label) != 0)
+        ++first;
+    return error_set(error, STATUS_USAGE, "label '%s' is here a second time; first in line %d",
+                     label, first->line);
 }
 
 static enum status workload_begin(struct reader *reader, const struct workload *workload,
                                   const char *label, int line, struct error *error)
 {
     struct manifest *manifest = reader->manifest;
-    enum status status = label_check(manifest, label, error);
+    enum status status = label_check(reader, label, error);
     if (status)
         return status;
     if (manifest->section_count == SECTIONS_MAX)
@@ -66,7 +81,7 @@ static enum status workload_begin(struct reader *reader, const struct workload *
                          SECTIONS_MAX);
     struct section section = {.workload = workload, .label = strdup(label), .line = line};
     void *grown = array_grow(manifest->sections, manifest->section_count, sizeof section);
-    if (!grown || !section.label) {
+    if (!grown || !section.label || !tsearch(section.label, &reader->labels, label_compare)) {
         manifest->sections = grown ? grown : manifest->sections;
         free(section.label);
         return error_set(error, STATUS_SYSTEM, "out of memory");
@@ -116,7 +131,8 @@ static enum status line_take(void *user, const struct ini_line *line, struct err
     if (reader->group >= 0)
         return settings_take(&reader->settings, reader->group, line, error);
     struct manifest *manifest = reader->manifest;
-    return section_take(&manifest->sections[manifest->section_count - 1], line, error);
+    return section_take(&manifest->sections[manifest->section_count - 1], line, &reader->room,
+                        error);
 }
 
 /* No title, and "a/conv2d.ini" is written to "conv2d.nc". */
@@ -152,14 +168,15 @@ static enum status reader_finish(struct reader *reader, struct error *error)
     enum status status = settings_finish(&reader->settings, manifest->path, error);
     for (size_t i = 0; i < manifest->section_count && status == STATUS_OK; ++i)
         status = section_finish(&manifest->sections[i], manifest->path,
-                                settings_cache(&reader->settings), error);
+                                settings_cache(&reader->settings), &reader->room, error);
     return status;
 }
 
 enum status manifest_parse(const char *path, const char *text, size_t length,
                            struct manifest **manifest, struct error *error)
 {
-    struct reader reader = {.settings = settings_default(), .group = -1};
+    struct reader reader = {
+        .settings = settings_default(), .group = -1, .room = MANIFEST_VALUES_MAX};
     enum status status = error_set(error, STATUS_SYSTEM, "out of memory");
     struct manifest *parsed = reader.manifest = calloc(1, sizeof *parsed);
     if (!parsed)
@@ -170,6 +187,7 @@ enum status manifest_parse(const char *path, const char *text, size_t length,
         status = ini_lines_visit(path, text, length, line_take, &reader, error);
     if (status == STATUS_OK)
         status = reader_finish(&reader, error);
+    tdestroy(reader.labels, label_keep);
     parsed->sweep = reader.settings.sweep;
     parsed->measure = reader.settings.measure;
     parsed->peaks = reader.settings.peaks;
@@ -195,7 +213,9 @@ static enum status stream_read(FILE *stream, char **text, size_t *length, struct
         status = error_set(error, STATUS_USAGE, "%s", strerror(errno));
     else if (bytes > MANIFEST_BYTES)
         status =
-            error_set(error, STATUS_USAGE, "larger than %d bytes: no manifest", MANIFEST_BYTES);
+            error_set(error, STATUS_USAGE,
+                      "larger than %d bytes: no manifest; name the file that lists what to measure",
+                      MANIFEST_BYTES);
     if (status) {
         free(buffer);
         return status;

@@ -6,6 +6,7 @@
 
 #include "manifest/exclusion.h"
 #include "base/units.h"
+#include "base/utf8.h"
 
 /* A section's axes as places of an odometer: place 0 turns slowest. The shape comes first, in the
  * order of the manifest's lines, then the series: the points of one shape stay together. */
@@ -326,9 +327,12 @@ static bool item_print(const struct plan_item *item, int label_width, FILE *stre
     units_format(exists ? item->cost.bytes : NAN, "B", bytes);
     units_format(exists ? item->cost.memory : NAN, "B", memory);
     config_format(&item->config, text);
-    fprintf(stream, "%.12s  %11s  %9s  %9s  %-*s  %s", item->hash, flops, bytes, memory,
-            label_width, item->label, text);
-    fprintf(stream, exists ? "\n" : "  (skipped: %s)\n", reason.text);
+    utf8_print(stream, "%.12s  %11s  %9s  %9s  %-*s  %s", item->hash, flops, bytes, memory,
+               label_width, item->label, text);
+    if (exists)
+        fputc('\n', stream);
+    else
+        utf8_print(stream, "  (skipped: %s)\n", reason.text);
     return exists;
 }
 
@@ -344,17 +348,17 @@ void plan_print(const struct plan *plan, FILE *stream)
         int width = (int)strlen(plan->items[i].label);
         label_width = width > label_width ? width : label_width;
     }
-    fprintf(stream, "%-12s  %11s  %9s  %9s  %-*s  %s\n", "hash", "FLOPs", "bytes", "memory",
-            label_width, "label", "configuration");
+    utf8_print(stream, "%-12s  %11s  %9s  %9s  %-*s  %s\n", "hash", "FLOPs", "bytes", "memory",
+               label_width, "label", "configuration");
     for (size_t i = 0; i < plan->count; ++i)
         if (item_print(&plan->items[i], label_width, stream))
             unknown += isnan(plan->items[i].cost.flops) && isnan(plan->items[i].cost.bytes);
         else
             ++skipped;
-    fprintf(stream,
-            "configurations: %zu (%zu cannot exist and will be skipped), excluded: %zu, "
-            "repetitions merged: %zu\n",
-            plan->count, skipped, plan->excluded, plan->merged);
+    utf8_print(stream,
+               "configurations: %zu (%zu cannot exist and will be skipped), excluded: %zu, "
+               "repetitions merged: %zu\n",
+               plan->count, skipped, plan->excluded, plan->merged);
     if (unknown > 0)
-        fprintf(stream, "without a modelled cost: %zu; they are measured first\n", unknown);
+        utf8_print(stream, "without a modelled cost: %zu; they are measured first\n", unknown);
 }

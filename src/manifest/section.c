@@ -21,16 +21,18 @@ static enum status vary_take(struct section *section, const char *text, struct e
     return status;
 }
 
-static enum status exclude_take(struct section *section, const char *text, struct error *error)
+static enum status exclude_take(struct section *section, const char *text, size_t *room,
+                                struct error *error)
 {
-    enum status status = exclusions_parse(section->workload, text, &section->exclusions,
+    enum status status = exclusions_parse(section->workload, text, room, &section->exclusions,
                                           &section->exclusion_count, error);
     if (status)
         error_prefix(error, "exclude");
     return status;
 }
 
-enum status section_take(struct section *section, const struct ini_line *line, struct error *error)
+enum status section_take(struct section *section, const struct ini_line *line, size_t *room,
+                         struct error *error)
 {
     enum { VARY, EXCLUDE, PARAMETERS };
     const struct workload *workload = section->workload;
@@ -49,9 +51,9 @@ enum status section_take(struct section *section, const struct ini_line *line, s
     if (key == VARY)
         return vary_take(section, line->value, error);
     if (key == EXCLUDE)
-        return exclude_take(section, line->value, error);
-    return axis_parse(&workload->parameters[parameter], line->value, &section->axes[parameter],
-                      error);
+        return exclude_take(section, line->value, room, error);
+    return axis_parse(&workload->parameters[parameter], line->value, room,
+                      &section->axes[parameter], error);
 }
 
 /* How many values an axis of the shape has; 0 for a series, and for one that is not in the section.
@@ -99,7 +101,7 @@ static enum status distinct_check(const struct section *section, const char *pat
 }
 
 enum status section_finish(struct section *section, const char *path, const char *cache,
-                           struct error *error)
+                           size_t *room, struct error *error)
 {
     enum status status = distinct_check(section, path, error);
     if (status == STATUS_OK && section->vary == VARY_ZIP)
@@ -108,8 +110,8 @@ enum status section_finish(struct section *section, const char *path, const char
     if (status || parameter < 0 || section->axes[parameter].count)
         return status;
     section->axes[parameter].line = INT_MAX;
-    return axis_parse(&section->workload->parameters[parameter], cache, &section->axes[parameter],
-                      error);
+    return axis_parse(&section->workload->parameters[parameter], cache, room,
+                      &section->axes[parameter], error);
 }
 
 void section_clear(struct section *section)

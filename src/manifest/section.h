@@ -5,12 +5,13 @@
 #include "manifest/ini_lines.h"
 #include "manifest/manifest.h"
 
-/* Sets one key: vary, exclude or a parameter. */
-enum status section_take(struct section *section, const struct ini_line *line, struct error *error);
+/* Sets one key: vary, exclude or a parameter. Values take from *room, see axis.h. */
+enum status section_take(struct section *section, const struct ini_line *line, size_t *room,
+                         struct error *error);
 /* After the last line: checks the axes against each other, and gives a section that does not name
  * `cache` the values in the text `cache`. "PATH:LINE: " is in front of the error. */
 enum status section_finish(struct section *section, const char *path, const char *cache,
-                           struct error *error);
+                           size_t *room, struct error *error);
 void section_clear(struct section *section);
 
 #endif

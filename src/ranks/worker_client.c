@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 enum { TAIL_MAX = 600, LINE_BYTES_MAX = 16 << 20 };
 
@@ -193,7 +194,8 @@ static void read_errors(struct worker_client *client)
     ssize_t got = read(client->errors, chunk, sizeof chunk);
     if (got > 0) {
         tail_append(client, chunk, (size_t)got);
-        if (client->echo >= 0 && write(client->echo, chunk, (size_t)got) < 0)
+        size_t shown = utf8_clean_lines(chunk, (size_t)got);
+        if (client->echo >= 0 && write(client->echo, chunk, shown) < 0)
             client->echo = -1;
     } else if (got == 0) { /* its end would wake every poll */
         close(client->errors);

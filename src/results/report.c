@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/utf8.h"
 #include "results/derive.h"
 
 enum { LINES_MAX = 200, REASONS_MAX = 20, NAME_WIDTH_MAX = 100 };
@@ -94,9 +95,9 @@ static struct line *lines_create(const struct results *results)
 static void row_print(FILE *stream, int width, const char *name, const char *const cells[7])
 {
     static const int widths[] = {6, 9, 9, 9, 5, 9, 7};
-    fprintf(stream, "%-*s", width, name);
+    utf8_print(stream, "%-*s", width, name);
     for (size_t i = 0; i < sizeof widths / sizeof widths[0]; ++i)
-        fprintf(stream, " %*s", widths[i], cells[i]);
+        utf8_print(stream, " %*s", widths[i], cells[i]);
     fputc('\n', stream);
 }
 
@@ -144,7 +145,7 @@ static void table_print(const struct results *results, const struct line *lines,
     for (size_t i = 0; i < shown; ++i)
         line_print(results, &lines[i], (int)width, stream);
     if (shown < count)
-        fprintf(stream, "... and %zu more rows\n", count - shown);
+        utf8_print(stream, "... and %zu more rows\n", count - shown);
 }
 
 static void counts_print(const struct results *results, FILE *stream)
@@ -152,9 +153,9 @@ static void counts_print(const struct results *results, FILE *stream)
     size_t counts[3] = {0, 0, 0};
     for (size_t i = 0; i < results->record_count; ++i)
         ++counts[results->records[i].status];
-    fprintf(stream, "\n%zu configurations:", results->record_count);
+    utf8_print(stream, "\n%zu configurations:", results->record_count);
     for (int i = 0; record_status_name[i]; ++i)
-        fprintf(stream, "%s %zu %s", i ? "," : "", counts[i], record_status_name[i]);
+        utf8_print(stream, "%s %zu %s", i ? "," : "", counts[i], record_status_name[i]);
     fputc('\n', stream);
 }
 
@@ -186,15 +187,15 @@ static void reasons_print(const struct line *lines, size_t count, enum record_st
         if (record->status != (int64_t)status || reason_seen(seen, shown, record))
             continue;
         if (shown == REASONS_MAX) {
-            fprintf(stream, "... and more reasons\n");
+            utf8_print(stream, "... and more reasons\n");
             return;
         }
         seen[shown++] = record;
         size_t others = same_reason_count(lines, count, record) - 1;
-        fprintf(stream, "%s: %s", record_status_name[status], lines[i].name);
+        utf8_print(stream, "%s: %s", record_status_name[status], lines[i].name);
         if (others > 0)
-            fprintf(stream, " and %zu more", others);
-        fprintf(stream, ": %s\n", record->error);
+            utf8_print(stream, " and %zu more", others);
+        utf8_print(stream, ": %s\n", record->error);
     }
 }
 
@@ -207,7 +208,7 @@ static void roofs_print(FILE *stream, const char *title, const double *values, s
         if (isnan(values[i]))
             continue;
         units_format(values[i], unit, text);
-        fprintf(stream, "%s %s %s", separator, name(i), text);
+        utf8_print(stream, "%s %s %s", separator, name(i), text);
         separator = ",";
     }
     if (separator != title)
@@ -230,18 +231,18 @@ static void doubts_print(const struct device *device, FILE *stream)
     for (int64_t i = 0; i < device->roof_count; ++i) {
         const struct roof *roof = &device->roofs[i];
         if (roof->verdict == ROOF_ABOVE_THEORY || roof->verdict == ROOF_CONTRADICTED)
-            fprintf(stream, "   not used: %s, %s, is %s\n", roof_name(roof),
-                    roof_condition_name[roof->condition == ROOF_TOGETHER],
-                    roof_verdict_name[roof->verdict]);
+            utf8_print(stream, "   not used: %s, %s, is %s\n", roof_name(roof),
+                       roof_condition_name[roof->condition == ROOF_TOGETHER],
+                       roof_verdict_name[roof->verdict]);
     }
 }
 
 static void device_print(const struct device *device, size_t row, FILE *stream)
 {
     char text[UNITS_TEXT];
-    fprintf(stream, "#%zu %s: %s %lld, %s, %s%s%s\n", row, device->hostname, device->kind,
-            (long long)device->index, device->model, device->uuid, *device->pci_id ? ", PCI " : "",
-            device->pci_id);
+    utf8_print(stream, "#%zu %s: %s %lld, %s, %s%s%s\n", row, device->hostname, device->kind,
+               (long long)device->index, device->model, device->uuid,
+               *device->pci_id ? ", PCI " : "", device->pci_id);
     roofs_print(stream, "   bandwidth", device->peak_bandwidth, LEVEL_COUNT, level_name, "B/s");
     roofs_print(stream, "   vector peak", device->peak_vector, PRECISION_COUNT, precision_name,
                 "FLOP/s");
@@ -249,7 +250,7 @@ static void device_print(const struct device *device, size_t row, FILE *stream)
                 "FLOP/s");
     if (!isnan(device->launch_overhead)) {
         units_format(device->launch_overhead, "s", text);
-        fprintf(stream, "   launch overhead %s\n", text);
+        utf8_print(stream, "   launch overhead %s\n", text);
     }
     doubts_print(device, stream);
 }
@@ -258,7 +259,7 @@ void report_print(const struct results *results, FILE *stream)
 {
     struct line *lines = lines_create(results);
     if (!lines) {
-        fprintf(stream, "no memory for the table; the file has it\n");
+        utf8_print(stream, "no memory for the table; the file has it\n");
         return;
     }
     if (results->record_count > 0) {
@@ -273,6 +274,6 @@ void report_print(const struct results *results, FILE *stream)
     for (size_t i = 0; i < shown; ++i)
         device_print(&results->devices[i], i, stream);
     if (shown < results->device_count)
-        fprintf(stream, "... and %zu more devices\n", results->device_count - shown);
+        utf8_print(stream, "... and %zu more devices\n", results->device_count - shown);
     free(lines);
 }

@@ -392,22 +392,23 @@ static void texts_are_axes(void **state)
 {
     (void)state;
     struct axis axis = {.line = 1};
+    size_t room = MANIFEST_VALUES_MAX;
     struct error error;
     const struct parameter *command = &made_up_parameters[COMMAND];
-    assert_int_equal(
-        axis_parse(command, "eager, \"a, b\" ,run it:now, \"say \\\"hi\\\"\"", &axis, &error),
-        STATUS_OK);
+    assert_int_equal(axis_parse(command, "eager, \"a, b\" ,run it:now, \"say \\\"hi\\\"\"", &room,
+                                &axis, &error),
+                     STATUS_OK);
     static const char *const expected[] = {"eager", "a, b", "run it:now", "say \"hi\""};
     assert_int_equal(axis.count, 4);
     for (size_t i = 0; i < 4; ++i)
         assert_string_equal(axis.values[i].text, expected[i]);
     assert_int_equal(axis_distinct(command, &axis, &error), STATUS_OK);
     axis_clear(&axis);
-    assert_int_equal(axis_parse(command, "a b, c, \"a b\"", &axis, &error), STATUS_OK);
+    assert_int_equal(axis_parse(command, "a b, c, \"a b\"", &room, &axis, &error), STATUS_OK);
     assert_int_equal(axis_distinct(command, &axis, &error), STATUS_USAGE);
     assert_string_equal(error.text, "command: \"a b\" comes twice");
     axis_clear(&axis);
-    assert_int_equal(axis_parse(command, "a, \"b, c", &axis, &error), STATUS_USAGE);
+    assert_int_equal(axis_parse(command, "a, \"b, c", &room, &axis, &error), STATUS_USAGE);
     assert_non_null(strstr(error.text, "no closing quote"));
 }
 
@@ -425,11 +426,12 @@ static void texts_are_excluded(void **state)
         {"command = \"x < y\" & size = 2", "x < y", false},
     };
     struct error error;
+    size_t room = MANIFEST_VALUES_MAX;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct exclusion *exclusions;
         size_t count;
         struct config config = made_up_config(rows[i].command, "", 1);
-        if (exclusions_parse(&made_up, rows[i].rule, &exclusions, &count, &error))
+        if (exclusions_parse(&made_up, rows[i].rule, &room, &exclusions, &count, &error))
             fail_msg("%s: %s", rows[i].rule, error.text);
         assert_int_equal(count, 1);
         assert_int_equal(exclusion_holds(exclusions, &config), rows[i].holds);
@@ -437,7 +439,7 @@ static void texts_are_excluded(void **state)
     }
     struct exclusion *exclusions;
     size_t count;
-    assert_int_equal(exclusions_parse(&made_up, "command < b", &exclusions, &count, &error),
+    assert_int_equal(exclusions_parse(&made_up, "command < b", &room, &exclusions, &count, &error),
                      STATUS_USAGE);
     assert_non_null(strstr(error.text, "use = or !="));
 }

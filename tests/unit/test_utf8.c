@@ -1,0 +1,136 @@
+/* What of any bytes is text, and what of them a terminal sees. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/utf8.h"
+
+static const struct {
+    const char *text, *seen;
+} hostile[] = {
+    {"plain text", "plain text"},
+    {"", ""},
+    {"a\tb", "a\tb"},
+    {"Gr\xc3\xb6\xc3\x9f"
+     "e \xe2\x82\xac \xf0\x9f\x98\x80",
+     "Gr\xc3\xb6\xc3\x9f"
+     "e \xe2\x82\xac \xf0\x9f\x98\x80"},
+    {"\x1b[2J\x1b]0;title\x07", "?[2J?]0;title?"},
+    {"a\rb\bc\x7f", "a?b?c?"},
+    {"two\nlines", "two?lines"},
+    {"\x9b"
+     "31m",
+     "?31m"}, /* CSI as one byte */
+    {"\xc2\x9b"
+     "31m",
+     "?31m"}, /* CSI as UTF-8 */
+    {"\xc2\x80\xc2\x9f\xc2\xa0", "??\xc2\xa0"},
+    {"a\xe2\x80\xae"
+     "b",
+     "a?b"},                          /* U+202E */
+    {"\xe2\x80\xa6", "\xe2\x80\xa6"}, /* an ellipsis is none of them */
+    {"\xe2\x80\x8e\xe2\x80\x8f\xd8\x9c", "???"},
+    {"\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa", "??\xe2\x81\xaa"},
+    {"\xe2\x80\xa8\xe2\x80\xa9", "??"}, /* ends of lines */
+    {"\xc0\xaf\xc1\x9b", "????"},       /* overlong */
+    {"\xe0\x80\x9b\xf0\x80\x80\x9b", "???????"},
+    {"\xed\xa0\x80", "???"}, /* a surrogate by itself */
+    {"\xf4\x90\x80\x80\xf8\x88", "??????"},
+    {"caf\xe9", "caf?"},
+    {"cut \xe2\x82", "cut ??"},
+    {"cut \xf0\x9f\x98", "cut ???"},
+    {"\x80\xbf", "??"},
+};
+
+/* The bytes end where their memory ends: a sanitizer sees what is read behind them. */
+static void hostile_texts_are_cleaned(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof hostile / sizeof *hostile; ++i) {
+        size_t length = strlen(hostile[i].text), expected = strlen(hostile[i].seen);
+        char *text = malloc(length + (length == 0));
+        assert_non_null(text);
+        memcpy(text, hostile[i].text, length);
+        assert_int_equal(utf8_clean(text, length), expected);
+        assert_memory_equal(text, hostile[i].seen, expected);
+        assert_int_equal(utf8_clean(text, expected), expected);
+        assert_memory_equal(text, hostile[i].seen, expected);
+        free(text);
+    }
+}
+
+static void newlines_stay_where_lines_are_meant(void **state)
+{
+    (void)state;
+    char text[] = "a\n\x1b\xe2\x80\xae"
+                  "b\n\0"
+                  "c";
+    assert_int_equal(utf8_clean_lines(text, sizeof text - 1), 8);
+    assert_memory_equal(text, "a\n??b\n?c", 8);
+}
+
+/* Whatever the bytes are, what comes out is text. */
+static void every_pair_of_bytes_becomes_text(void **state)
+{
+    (void)state;
+    for (int pair = 0; pair < 1 << 16; ++pair) {
+        char text[] = {'x', (char)(pair >> 8), (char)pair, 'y'};
+        size_t length = utf8_clean(text, sizeof text);
+        assert_in_range(length, 3, sizeof text);
+        for (size_t i = 0, bytes; i < length; i += bytes) {
+            bytes = utf8_character(text + i, length - i);
+            assert_true(bytes > 0);
+            assert_false(bytes == 2 && memcmp(text + i, "\xc2\xa0", 2) < 0);
+        }
+    }
+}
+
+static void a_print_keeps_only_its_own_newlines(void **state)
+{
+    (void)state;
+    char *text;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    utf8_print(stream, "\n%s: %d\n", "\nfalse\x1b[1m\n", 5);
+    utf8_print(stream, "\n");
+    utf8_print(stream, "%s", "\n");
+    fclose(stream);
+    assert_string_equal(text, "\n?false?[1m?: 5\n\n?");
+    free(text);
+}
+
+static void log_lines_are_clean(void **state)
+{
+    (void)state;
+    char *text;
+    size_t size;
+    struct error error = {"sw\xe2\x80\xae\x9b.ini: no\n such file"};
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    struct log log = {.stream = stream, .level = LOG_INFO};
+    log_print(&log, LOG_WARNING, "%s", "\x1b[31mworker\nroofsweep: all is well");
+    log_error(&log, &error);
+    fclose(stream);
+    assert_string_equal(text, "roofsweep: warning: ?[31mworker?roofsweep: all is well\n"
+                              "roofsweep: sw??.ini: no? such file\n");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hostile_texts_are_cleaned),
+        cmocka_unit_test(newlines_stay_where_lines_are_meant),
+        cmocka_unit_test(every_pair_of_bytes_becomes_text),
+        cmocka_unit_test(a_print_keeps_only_its_own_newlines),
+        cmocka_unit_test(log_lines_are_clean),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
