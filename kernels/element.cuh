@@ -9,8 +9,8 @@
 
 static const int element_threads = 256;
 
-/* At least one block, since a grid of none is a launch error; the kernels' loops take what is
- * beyond. */
+/* At least one block, since a grid of none is a launch error. Where the grid is too small for all
+ * elements, the kernels' loops take the rest. */
 static inline int element_blocks(int64_t count)
 {
     const int64_t most = 65536;

@@ -5,11 +5,11 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-/* Each chain iterates x = x * x + c, which for c near -1.9 is chaotic and stays within [c, c * c +
- * c]: full, ever-changing mantissas draw the power of real data, and nothing can be folded at
- * compile time. c is an immediate, so that an instruction reads one register and no register bank
- * limits the rate. 16 chains cover the latency with one warp a scheduler; 512 instructions a loop
- * keep its three of overhead below 1 %. */
+/* Each chain iterates x = x * x + c. For c near -1.9 that is chaotic and stays within [c, c * c + c].
+ * Full mantissas that change all the time draw the power of real data, and the compiler can fold
+ * nothing. c is an immediate: an instruction then reads one register, and register banks do not limit
+ * the rate. 16 chains cover the latency with one warp on each scheduler. A loop has 512 instructions,
+ * beside which its own three are below 1 %. */
 static const int chains = 16, unroll = 32;
 
 template <typename T> struct instruction; /* one instruction of the type */

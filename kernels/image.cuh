@@ -1,6 +1,6 @@
-/* Instructions that older chips have not are left out of the kernels in builds for those; such a
- * kernel is not to be run. A newer device of the same generation would take such a build for its
- * own. */
+/* A build for an older chip leaves out instructions that the chip does not have, and the kernel must
+ * then not be run. CUDA does not prevent that: a newer device of the same generation takes code that
+ * was built for the older one. */
 #ifndef ROOFSWEEP_IMAGE_CUH
 #define ROOFSWEEP_IMAGE_CUH
 

@@ -33,11 +33,11 @@ struct memory_kernel {
     const char *what; /* "4 in flight": of a lane's accesses; or what else this row does */
     int piece;        /* byte, that a warp takes at a time */
     int arrays;       /* how many arrays of `bytes` it needs */
-    int bytes_moved;  /* per array byte: 1, 1, 2, 3 */
-    /* `repeat` passes over the same data, at most 65535. a = b + s * c for triad, a = b for copy, a
-     * = s for write; read sums b into a per-thread register, stored only if it equals a value that
-     * does not occur. blocks = 0: as many as give each warp one piece of work in one pass. Arrays
-     * must be aligned to 256 bytes, bytes a multiple of the piece. */
+    int bytes_moved;  /* read plus written, for each byte of one array */
+    /* Makes `repeat` passes over the same data, at most 65535. Triad is a = b + s * c, copy a = b,
+     * write a = s. Read adds b up in a register of each thread, which is stored only if it equals a
+     * value that does not occur. blocks = 0: as many as give each warp one piece in one pass. Arrays
+     * must be aligned to 256 bytes, and bytes a multiple of the piece. */
     cudaError_t (*launch)(void *a, const void *b, const void *c, size_t bytes, int repeat,
                           int blocks, int threads, cudaStream_t stream);
 };
@@ -110,8 +110,8 @@ cudaError_t kernel_empty(cudaStream_t stream);
  * there when it begins. */
 cudaError_t kernel_delay(double seconds, cudaStream_t stream);
 
-/* clock.cu: every multiprocessor's cycles, and the device's time; those of one that no block came
- * to stay as they were. */
+/* clock.cu: every multiprocessor's cycles, and the device's time. Where no block came to a
+ * multiprocessor, its entry stays as it was. */
 enum { CLOCK_STAMPS = 512 };
 struct clock_stamp {
     uint64_t cycles, nanoseconds;

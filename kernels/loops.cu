@@ -119,10 +119,10 @@ cudaError_t kernel_compute_loop(enum precision precision, void *y, const void *x
 
 /* ---- shared loop ----
  *
- * A block has one tile, a thread every 256th value of it: `each` of them, of which the first half
+ * A block has one tile. A thread has every 256th value of it, `each` in all; the first half of them
  * lies in the tile for sure. A step reads one buffer and writes the other, so that one barrier a step
- * is enough. All its reads come first: the compiler cannot know that no write changes what they
- * read. */
+ * is enough. All reads of a step come first, because the compiler does not know that the writes go to
+ * the other buffer. */
 static const int shared_threads = 256;
 
 template <typename T, int each>

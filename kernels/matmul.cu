@@ -2,8 +2,8 @@
 
 #include "element.cuh"
 
-/* The straightforward product: a warp along a row of y, so that what it reads of w lies together
- * and what it reads of x is one value for all. Its caches do the rest. */
+/* The straightforward product. A warp lies along a row of y: its lanes read neighbours of w, and all
+ * of them the same value of x. The caches do the rest. */
 static const int block_columns = 32, block_rows = 8;
 
 /* Sums in what the products of two elements need. */

@@ -2,9 +2,10 @@
 
 #include <limits.h>
 
-/* A warp moves one chunk at a time: `loads` accesses of 16 bytes a lane, all in flight together.
- * Four cover the latency of HBM with few warps; one, in many short blocks, walks through memory in
- * order, which writes prefer; eight, reads in L2. Chunks divide 4096 bytes: no tail. */
+/* A warp moves one chunk at a time: `loads` accesses of 16 bytes by each lane, all in flight together.
+ * Which number is best differs. Four cover the latency of HBM with few warps. One, in many short
+ * blocks, walks through memory in order, which is best for writes. Eight are best for reads in L2.
+ * A chunk divides 4096 bytes, so that no tail is left over. */
 template <int loads> constexpr int chunk_bytes = loads * 32 * (int)sizeof(float4);
 
 __device__ static inline float4 triad(float4 b, float4 c, float s)
@@ -17,9 +18,9 @@ __device__ static inline float total(float4 v)
     return (v.x + v.y) + (v.z + v.w);
 }
 
-/* Loads go through L2 only: a cache level is measured by its own hits, and L1 must not answer in its
- * place. Each block has a part of its own, of which each warp takes the same chunks in every pass:
- * what two multiprocessors ask for at the same time is answered together before it comes to L2. */
+/* Loads go past L1, which would otherwise answer in place of L2. Each block has a part of its own, and
+ * each warp takes the same chunks of it in every pass. So no two multiprocessors ask for the same line
+ * at the same time: such requests are answered together before they reach L2. */
 template <enum memory_pattern pattern, int loads>
 __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks, int64_t part,
                      int repeat)
@@ -48,7 +49,7 @@ __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks
                     a[lane + i * 32] = pattern == PATTERN_TRIAD ? triad(x[i], y[i], s) : x[i];
             }
         }
-    /* Inputs lie in [-1, 1): no sum comes near; but the compiler must keep the loads. */
+    /* Never true, since inputs lie in [-1, 1). The compiler does not know that and keeps the loads. */
     if (pattern == PATTERN_READ && sum == 3.0e38f)
         a[0] = make_float4(sum, sum, sum, sum);
 }

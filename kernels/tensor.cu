@@ -5,9 +5,9 @@
 #include "image.cuh"
 #include "operand.cuh"
 
-/* A warp holds `rows` fragments of A and `columns` of B, as a matrix product does, and adds their
- * products to rows * columns sums: independent chains. Every second time B is -B, so that sums stay
- * where they began, whatever the number of iterations; integers wrap around. */
+/* A warp holds `rows` fragments of A and `columns` of B, as a matrix product does. It adds their
+ * products to rows * columns sums, which are independent chains. Every second time B is -B, so that
+ * sums stay where they began, whatever the number of iterations. Integers wrap around. */
 static const int threads = 256, blocks_each = 2; /* for each block; for each multiprocessor */
 static const int unroll = 8;
 

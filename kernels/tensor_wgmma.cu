@@ -5,16 +5,17 @@
 #include "operand.cuh"
 #include "wgmma.cuh"
 
-/* Two warpgroups a multiprocessor, each with products of 64 rows by 256 columns: while one of them
- * waits for its last product, the tensor cores work for the other; should both wait together, it is
- * for 1 % of a long iteration at most. A is the warpgroup's own, B is common; both hold `steps`
- * pieces of 32 bytes along k. Sums grow by all of them, then shrink by the same, so that they stay
- * where they began, whatever the number of iterations; integers have no negative operands and wrap
- * around.
+/* A multiprocessor has two warpgroups, each with products of 64 rows by 256 columns. While one
+ * warpgroup waits for its last product, the tensor cores work for the other. Should both wait
+ * together, that is at most 1 % of a long iteration.
  *
- * Such an instruction does 64 * 256 * 32 / (bytes of an element) multiply-adds in 128 cycles, and
- * reads 256 * 32 bytes of B, and 64 * 32 of A where that is in shared memory: 80 or 64 cycles of
- * 128 bytes. So tensor cores, not shared memory, set the pace. */
+ * Each warpgroup has its own A; B is common. Both hold `steps` pieces of 32 bytes along k. An
+ * iteration adds all products to the sums and then subtracts the same, so that sums stay where they
+ * began. Integers have no negative operands: their sums wrap around.
+ *
+ * One instruction does 64 * 256 * 32 / (bytes of an element) multiply-adds in 128 cycles. It reads
+ * 256 * 32 bytes of B from shared memory, and 64 * 32 bytes of A where A lies there. At 128 bytes a
+ * cycle that takes 64 or 80 cycles. So tensor cores, not shared memory, set the pace. */
 static const int threads = 256, rows = 64, columns = 256, sums = rows * columns / 128;
 static const int steps = 4, unroll = 8;
 static const int a_bytes = rows * steps * 32, b_bytes = columns * steps * 32;

@@ -1,5 +1,5 @@
-/* Folders: a file's name is durable only when the folder that holds it is; and the workers lie in
- * the program's own. */
+/* Folders. A new file's name survives a crash only once its folder is on disk as well. The program's
+ * own folder is where its workers lie. */
 #ifndef ROOFSWEEP_FOLDER_H
 #define ROOFSWEEP_FOLDER_H
 
@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-/* Makes durable that `path` was created in, or renamed into, its folder. */
+/* Brings the folder of `path` to disk, after `path` was created or renamed. */
 enum status folder_sync(const char *path, struct error *error);
 
 /* Where the running program lies. */

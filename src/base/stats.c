@@ -12,7 +12,8 @@ static double mean_of(const double *values, size_t count)
     return sum / (double)count;
 }
 
-/* In two passes: the textbook sum of squares loses all digits where the deviation is small. */
+/* In two passes. The sum of squares less the square of the sum, in one pass, would lose all digits
+ * where the deviation is small. */
 static double stdev_of(const double *values, size_t count, double mean)
 {
     if (count < 2)

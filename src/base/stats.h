@@ -16,9 +16,9 @@ enum status stats_compute(const double *values, size_t count, struct stats *stat
                           struct error *error);
 
 /* What the adaptive rule stops on: half-width of the 95 % confidence interval of the mean, over the
- * mean; count >= 1. NaN for a single value, so that `<= stop` is false. Student's t: it takes the
- * values as independent and near normal. Times in a row are neither exactly (clocks drift), so it
- * says when to stop and is no error bar. */
+ * mean; count >= 1. NaN for a single value, so that `<= stop` is false. It follows
+ * Student's t, which supposes independent, normal values. Times in a row are not quite that, because
+ * clocks drift. So the figure says when to stop; it is no error bar. */
 double stats_uncertainty(const double *values, size_t count);
 
 #endif

@@ -99,7 +99,7 @@ void units_format(double value, const char *unit, char text[UNITS_TEXT])
         snprintf(text, UNITS_TEXT, "-");
         return;
     }
-    /* 999.95 is where four digits round up to the next prefix. */
+    /* From 999.95 on, four digits would print 1000: that belongs to the next prefix. */
     for (; value != 0 && fabs(value) < 0.99995 && prefix > 0; --prefix)
         value *= 1000;
     for (; isfinite(value) && fabs(value) >= 999.95 && prefix < LAST; ++prefix)

@@ -19,7 +19,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Levenshtein's distance, row by row; words are short, longer ones are near to nothing. */
+/* Levenshtein's distance, row by row. A word too long for the row counts as far from everything. */
 static size_t distance(const char *a, const char *b)
 {
     size_t width = strlen(b), row[COMPARED_MAX + 1];
@@ -42,7 +42,7 @@ static size_t distance(const char *a, const char *b)
 void words_hint(const char *const *words, const char *text, char hint[WORDS_HINT])
 {
     const char *nearest = NULL;
-    /* Below half of its length: 'cpu' is near to 'gpu', and not what was meant. */
+    /* More than half of the letters must be right: 'cpu' is no slip for 'gpu'. */
     size_t bound = least(NEAR + 1, strlen(text) / 2), used;
     for (size_t i = 0; words[i]; ++i)
         if (distance(text, words[i]) < bound) {

@@ -59,9 +59,9 @@ static enum status time_batch(const struct run *run, int iterations, struct samp
     return STATUS_OK;
 }
 
-/* Until the confidence interval is narrow enough and min_time has been timed, or max_time has
- * passed on the clock, which also counts what is not timed. Batches take about a tenth of min_time,
- * so that the rule is looked at often and its cost does not show. */
+/* Times until the confidence interval is narrow enough and min_time has been timed. It also ends when
+ * max_time has passed on the clock, which counts what is not timed as well. A batch takes about a
+ * tenth of min_time: the rule is then looked at often enough, and its own cost does not show. */
 static enum status time_adaptively(const struct run *run, struct samples *samples,
                                    struct record *record, struct error *error)
 {
@@ -153,8 +153,8 @@ static enum status measure_prepared(const struct run *run, struct record *record
     return status;
 }
 
-/* A failed run leaves no figures behind, its times are those of something else: only what was asked
- * for, what ran and how wrong it was. */
+/* The times of a failed run are those of something else. The record keeps only what was asked for,
+ * what ran and how wrong it was. */
 static void forget_figures(struct record *record, const struct config *config)
 {
     struct record kept = *record;
@@ -190,7 +190,7 @@ enum status measure_config(const struct device_ops *device, struct device_state 
     if (status == STATUS_OK)
         status = measure_prepared(&run, record, error);
     if (status == STATUS_DEVICE)
-        return status; /* nothing can be released there any more */
+        return status; /* the device is lost: nothing on it can be released */
     device->release(state, run.work);
     if (status)
         forget_figures(record, &run.config);

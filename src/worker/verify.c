@@ -6,7 +6,7 @@
 
 #include "model/reference.h"
 
-/* A quarter of a second on one core, which is what a launcher often leaves to the rank of a GPU. */
+/* It takes one core a quarter of a second. Launchers often leave one core to the rank of a GPU. */
 static const double reference_products = 1e8;
 static const int64_t elements_least = 64, elements_most = 4096;
 

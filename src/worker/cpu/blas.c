@@ -18,8 +18,8 @@ static function blas_function(const char *name)
     return symbol.call;
 }
 
-/* "OpenBLAS 0.3.21 ..." and the core that its kernels are for, which may be an older one than this:
- * often the reason for a GEMM far below the roof. */
+/* "OpenBLAS 0.3.21 ..." and the core that its kernels are for. That may be an older core than this
+ * one, which is often why a GEMM stays far below the roof. */
 static void openblas_describe(char *text, size_t size)
 {
     char *(*config)(void) = (char *(*)(void))blas_function("openblas_get_config");

@@ -9,8 +9,8 @@
  *
  * - backward-data: column = dy tile * w, scattered back into dx. A task is a band of dx's rows.
  *
- * A task writes what no other task writes: bands recompute the output rows that they share. All BLAS
- * calls are single-threaded and made by the threads of one OpenMP region, so that a BLAS with threads
+ * No two tasks write to the same place: bands recompute the output rows that they share. The threads
+ * of one OpenMP region make all BLAS calls, and each call stays in its thread. So a BLAS with threads
  * of its own never puts a second set of them on the cores.
  *
  * direct: the definition, element by element; conv2d_element.h. */
@@ -121,9 +121,8 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* Half of a core's L2 for the column matrix, the rest for filters and outputs; but enough pixels to
- * make the packing of the filters worth it, and no fewer tiles than threads if the image is large
- * enough. */
+/* The column matrix takes half of a core's L2, filters and outputs the rest. A tile has at least so
+ * many pixels that packing the filters pays. A large enough image has a tile for each thread. */
 static void plan_tiles(struct conv2d_plan *plan, double l2, size_t element)
 {
     const int64_t worthwhile = 64, least = 16;
@@ -151,8 +150,9 @@ static int64_t plan_bands(const struct conv2d_plan *plan)
     return best;
 }
 
-/* Slices cost a repeated gather, parts a repeated dw: slices first, as long as they have filters
- * enough to hide the gather; then as many parts as make the tasks a multiple of the threads. */
+/* Each slice gathers the input again, and each part has a dw of its own. So there are slices first, as
+ * long as a slice has enough filters to hide its gather. Then there are as many parts as make the
+ * number of tasks a multiple of the threads. */
 static void plan_slices(struct conv2d_plan *plan)
 {
     const int64_t worthwhile = 64;

@@ -1,11 +1,14 @@
 /* An LSTM on the CPU, in products of single-threaded CBLAS made by the threads of OpenMP regions.
  *
- * forward, for each layer: one region multiplies the input of all time steps by the input matrices;
- * then one region for each step adds the recurrent product and applies the gates. backward: a
- * region for each step, from the last to the first, then one region of products over all steps for
- * the weights and for the input. Within a step, a thread keeps its own units, and so its own part
- * of the recurrent matrix, in its cache; where there are too few units the samples are divided as
- * well. The two directions run side by side. */
+ * forward, for each layer: one region multiplies the input of all time steps by the input matrices.
+ * Then one region for each step adds the recurrent product and applies the gates.
+ *
+ * backward: one region for each step, from the last to the first. Then one region makes the products
+ * over all steps, for the weights and for the input.
+ *
+ * In every step a thread has the same units, so its part of the recurrent matrix stays in its cache.
+ * Where there are too few units for the threads, the samples are divided as well. The two directions
+ * run side by side. */
 #include "worker/cpu/lstm.h"
 
 #include <math.h>

@@ -23,8 +23,8 @@ static void NAME(multiply_part)(const struct NAME(product) * p, int64_t m_begin,
               (int)p->c_leading);
 }
 
-/* For the whole team in a region: each thread takes one part, the same one whenever the shape is
- * the same. So two products into the same c need no barrier between them, and there is none at the
+/* Called by the whole team in a region. Each thread takes one part, the same one whenever the shape is
+ * the same. So two products into the same c need no barrier between them. There is no barrier at the
  * end. */
 static void NAME(multiply)(const struct NAME(product) * p, int threads)
 {

@@ -1,8 +1,5 @@
-/* A matrix product on the CPU: by CBLAS, and as three nested loops.
- *
- * The longer edge of the product is divided among the threads, each of which calls single-threaded
- * BLAS for its own part, so that a BLAS with threads of its own never puts a second set on the
- * cores. */
+/* The longer edge of the product is divided among the threads. Each thread calls single-threaded BLAS
+ * for its own part, so that a BLAS with threads of its own never puts a second set on the cores. */
 #include "worker/cpu/matmul.h"
 
 #include <omp.h>

@@ -1,13 +1,22 @@
 /* What these cores can do at their best: the roofs that the CPU's own results are held against.
  *
- * Memory: each thread sweeps over a working set of its own, all at the same time; bytes are those
- * that the program reads and writes, so a cache line that a store fetches first does not count. The
- * set is half of L1; half of what L2 holds beyond L1; L2 and half of the share of L3, which is
- * right for an L3 that holds what falls out of L2 and for one that holds everything; for DRAM four
- * times the L3 of these cores. Arithmetic: independent chains of multiply-adds in registers. A
- * sample lasts long enough for the clock, and the best of many samples counts: what disturbs a
- * measurement only ever makes it slower. There is no theory beside these roofs: how many units a
- * core has, and how fast its memory is, no CPU tells reliably. */
+ * Memory: all threads sweep at the same time, each over a working set of its own. Bytes are those that
+ * the program reads and writes: a cache line that a store fetches first does not count. The set is
+ *
+ * - for L1 half of it,
+ *
+ * - for L2 half of what it holds beyond L1,
+ *
+ * - for L3 all of L2 and half of a thread's share of L3. That is right for an L3 that holds what falls
+ * out of L2, and for one that holds everything.
+ *
+ * - for DRAM four times the L3 of these cores.
+ *
+ * Arithmetic: independent chains of multiply-adds in registers.
+ *
+ * A sample lasts long enough for the clock. The best of many samples counts, because a disturbance
+ * only ever makes a sample slower. These roofs have no theory beside them: no CPU tells reliably how
+ * many units a core has, and how fast its memory is. */
 #include "worker/cpu/roofs.h"
 
 #include <math.h>
@@ -24,8 +33,8 @@
 
 static const double sample_time = 0.5e-3; /* s, at least */
 static const double tune_time = 0.02;     /* s, about, for one roof */
-/* s: longer than a GPU's ROOF_WINDOW, since one pass over the DRAM set may take 10 ms, and since
- * other programs, or on a virtual machine its neighbours, disturb a CPU more. */
+/* s: longer than a GPU's ROOF_WINDOW. One pass over the DRAM set may take 10 ms, and a CPU is disturbed
+ * more, by other programs or by the neighbours of a virtual machine. */
 static const double window = 0.05;
 static const double dram_least = 256.0 * 1024.0 * 1024.0; /* byte, all threads */
 enum { SAMPLES_MIN = 10, SAMPLES_MAX = 1000, TRIALS_MIN = 5 };
@@ -94,7 +103,8 @@ static struct method method_of_sweep(const struct simd *simd, const struct simd_
     return method;
 }
 
-/* Only DRAM is stored to past the caches, and to DRAM all widths are the same. */
+/* Stores past the caches are tried for DRAM only. DRAM is as fast with one width of vectors as with
+ * another, so the widest alone is tried. */
 static int sweeps_list(int kind, size_t set, int threads, struct method methods[METHODS_MAX])
 {
     const struct simd *vectors[SIMD_KINDS];
@@ -212,7 +222,7 @@ static double method_sample(const struct roofs *roofs, struct method *method)
     return seconds;
 }
 
-/* By turns, so that what disturbs one method disturbs the others too. */
+/* The methods take turns, so that a disturbance hits all of them. */
 static struct method method_fastest(const struct roofs *roofs, struct method *methods, int count)
 {
     double best = INFINITY, end = clock_monotonic() + tune_time;
@@ -319,7 +329,7 @@ static void setting_write(const struct roofs *roofs, const struct method *method
         snprintf(text, size, "regions of %s", team);
 }
 
-/* Sleeps, and wakes up a little earlier. False if the moment has passed. */
+/* Sleeps until shortly before the moment, then watches the clock. False if the moment has passed. */
 static bool wait_for(double moment)
 {
     const double early = 2e-3;
@@ -334,8 +344,8 @@ static bool wait_for(double moment)
     return true;
 }
 
-/* Fills seconds[]. A sample that is shorter than it should be shows that those that have set the
- * repetitions were disturbed: all over again, with more of them. */
+/* Fills seconds[]. If a sample is too short, the runs that set the number of repetitions were
+ * disturbed. Then all samples are taken again, with twice as many repetitions. */
 static int64_t samples_take(struct roofs *roofs, struct method *method)
 {
     double end = clock_monotonic() + window;

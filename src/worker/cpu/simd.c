@@ -56,8 +56,8 @@ int simd_list(const struct simd *list[SIMD_KINDS])
 #else
 
 /* 16-byte vectors are what every other 64-bit processor has; CMakeLists.txt lets the compiler fuse
- * the multiply-add. Past the caches there is no store to ask for: ARM's cores take that way by
- * themselves when they see whole lines written, and its STNP is no more than a hint. */
+ * the multiply-add. There is no pattern with stores past the caches: ARM's
+ * cores store so by themselves when they see whole lines written, and STNP is only a hint. */
 #if defined __aarch64__
 #define SIMD_TEXT "neon"
 #else

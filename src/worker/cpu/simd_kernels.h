@@ -56,7 +56,7 @@ SIMD_SWEEP(triad_stream, SIMD_STREAM(a + j, SIMD_FMA_DOUBLE(s, c[j], b[j])))
 #endif
 #undef SIMD_SWEEP
 
-/* Both halves at the same time: more of the prefetchers work for it than with one. */
+/* Reads both halves of the array at the same time, which keeps more prefetchers busy. */
 SIMD_TARGET static void SIMD_NAME(read)(const struct simd_arrays *arrays, size_t bytes,
                                         int64_t repeat)
 {

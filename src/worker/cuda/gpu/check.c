@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* A sticky error has destroyed the context: after it has been read away, every call still reports
- * it. */
+/* A sticky error has destroyed the context. Every call goes on reporting it, even after it was
+ * cleared. */
 bool cuda_is_lost(void)
 {
     cudaGetLastError();

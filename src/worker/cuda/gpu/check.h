@@ -10,8 +10,8 @@
 #include "base/status.h"
 
 /* `call` is the text of the call; only what stands before its parenthesis is printed.
- * Memory exhausted: STATUS_UNSUPPORTED. An error that stays after it has been cleared is sticky, the
- * context is lost: STATUS_DEVICE. Anything else: STATUS_FAILED. */
+ * Memory exhausted: STATUS_UNSUPPORTED. An error that stays after it has been cleared is
+ * sticky, and the context is lost: STATUS_DEVICE. Anything else: STATUS_FAILED. */
 enum status cuda_check(cudaError_t code, const char *call, struct error *error);
 
 /* Whether the context is lost; clears an error that is not sticky. Waits for the device. */

@@ -1,4 +1,5 @@
-/* Kernels whose times are known to stay the same: what changes them disturbs whatever is timed. */
+/* Kernels whose times stay the same as long as nothing disturbs them. If these times change, so do the
+ * times of whatever else is measured. */
 #ifndef ROOFSWEEP_KNOWN_KERNELS_H
 #define ROOFSWEEP_KNOWN_KERNELS_H
 

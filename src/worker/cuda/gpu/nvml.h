@@ -21,9 +21,9 @@ struct conditions {
     double *sm_clock, *memory_clock, *temperature;
     int64_t *throttle_reasons, *throttled;
 };
-/* Clocks and temperature; and, if the event `last` was still to come when they had been read,
- * throttle reasons: those of a device that has already finished say nothing about the work. What
- * cannot be read stays as it was. */
+/* Reads clocks, temperature and throttle reasons. Throttle reasons count only if the event `last` had
+ * not yet come when they were read: those of an idle device say nothing about the work. What cannot be
+ * read stays as it was. */
 void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *seen);
 
 /* How many processes compute on the GPU, this one included; -1 where that is not known. */

@@ -43,13 +43,13 @@ enum status timer_stamp(struct timer *timer, enum timer_end which, struct error 
     struct clock_stamp *stamps = timer->stamps + which * CLOCK_STAMPS;
     size_t bytes = CLOCK_STAMPS * sizeof *stamps;
     int blocks =
-        2 * timer->gpu->multiprocessors; /* more than one each: not all come where they should */
+        2 * timer->gpu->multiprocessors; /* two for each: some blocks share a multiprocessor */
     TRY(CUDA(cudaMemsetAsync(stamps, 0, bytes, timer->gpu->stream)));
     return CUDA(kernel_clock(stamps, blocks, timer->gpu->stream));
 }
 
-/* Mean over all multiprocessors seen at both ends. NaN if the span was too short for the clocks'
- * resolution, 1 us. */
+/* Mean over the multiprocessors that were read at both ends. NaN if the span was too short for the
+ * resolution of their clocks, 1 us. */
 enum status timer_clock(struct timer *timer, double *clock, struct error *error)
 {
     const double least = 1e5; /* ns: one per cent */

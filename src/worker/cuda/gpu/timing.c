@@ -26,12 +26,14 @@ static enum status enqueue_iteration(struct gpu *gpu, struct work *work, bool co
     return CUDA(cudaEventRecord(pair[1], gpu->stream));
 }
 
-/* The host takes longer to launch small kernels than the device to run them: timed as they come,
- * they would show the host's pace. So the device is kept waiting until a chunk of iterations is
- * enqueued, and then runs them back to back. A chunk is what the host enqueues in 1.5 ms: few
- * enough launches for the stream's queue, which holds about a thousand. Where the device is slower,
- * later chunks find the queue full, and the host waits: its own pace is that of the fastest chunk.
- * The clock is read where all of it begins and ends. */
+/* The host takes longer to launch small kernels than the device to run them. Timed as they come, they
+ * would show the host's pace. So the device is kept waiting until a chunk of iterations is enqueued,
+ * and then runs them back to back.
+ *
+ * A chunk is what the host enqueues in 1.5 ms. That is few enough launches for the stream's queue,
+ * which holds about a thousand. Where the device is slower, later chunks find the queue full and the
+ * host has to wait. So the host's pace is taken from the fastest chunk. The device's clock is read at
+ * the begin of the first chunk and at the end of the last. */
 static enum status enqueue(struct gpu *gpu, struct work *work, bool cold, int iterations,
                            bool stamped, double *host_time, struct error *error)
 {
@@ -54,8 +56,8 @@ static enum status enqueue(struct gpu *gpu, struct work *work, bool cold, int it
     return stamped ? timer_stamp(gpu->timer, TIMER_END, error) : STATUS_OK;
 }
 
-/* What has been used since the last value given, so that the caller can add up; missing until the
- * span is long enough for the counter. */
+/* The energy used since the last value was given, so that the caller can add the values up. Missing
+ * until the span is long enough for the counter. */
 static void energy_record(struct work *work, double energy, struct record *record)
 {
     bool enough = clock_monotonic() - work->energy_start_time >= energy_span_least;
@@ -103,8 +105,8 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int iterat
     return STATUS_OK;
 }
 
-/* A candidate whose warm-up is far above the best time so far cannot win: that is its time then,
- * and a slow one costs little. */
+/* A candidate whose warm-up takes far longer than the best time so far cannot win. The warm-up is then
+ * taken as its time, so that a slow candidate costs little. */
 static enum status candidate_time(struct gpu *gpu, struct work *work, double best_time,
                                   double *time, struct error *error)
 {

@@ -11,10 +11,10 @@
 #include "worker/cuda/gpu/timing.h"
 #include "worker/cuda/workloads/conv2d_graph.h"
 
-/* cuDNN has two ways to a convolution: calls with named algorithms, which a sweep can ask for, and
- * operation graphs (conv2d_graph.h), whose plans have numbers that mean something in one version
- * only, but which reach more engines. "auto" takes the fastest of both, "graph" a plan. cuDNN marks
- * the calls as deprecated. */
+/* cuDNN has two ways to a convolution. Calls have named algorithms, which a sweep can ask for; cuDNN
+ * marks them as deprecated. Operation graphs (conv2d_graph.h) reach more engines, but the numbers of
+ * their plans mean something in one version of cuDNN only. "auto" takes the fastest of both, "graph"
+ * the fastest plan. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 enum { PASSES = 3, FOUND_MAX = 16, CALLS_MAX = 4, CANDIDATES_MAX = CALLS_MAX + CONV2D_PLANS_MAX };
@@ -61,8 +61,7 @@ static const struct format {
     cudnnDataType_t data, compute;
     cudnnMathType_t math;
     bool tensor;         /* `math` runs on tensor units */
-    bool vector_allowed; /* without them the precision is the same: sums are fp32 or wider all the
-                            same */
+    bool vector_allowed; /* vector units compute in the same precision: sums of fp32 or wider */
     int capability;      /* least */
     const void *one, *zero;
 } formats[PRECISION_COUNT] = {
@@ -152,8 +151,8 @@ static const char *algorithm_name(enum conv2d_pass pass, int algorithm)
     return "unknown";
 }
 
-/* One of cuDNN's own measurements, which come fastest first. It times each once, which is noisy:
- * the first few are timed again. */
+/* One of cuDNN's own measurements, which come fastest first. cuDNN times each only once, which is
+ * noisy, so the first few are timed again. */
 static void call_add(struct conv2d_work *c, cudnnStatus_t status, int algorithm,
                      cudnnMathType_t math, size_t workspace,
                      cudnnStatus_t (*run)(cudnnHandle_t cudnn, struct conv2d_work *c))
@@ -411,9 +410,9 @@ static enum status candidate_bind(struct gpu *gpu, struct work *work, int candid
     return STATUS_OK;
 }
 
-/* Room for algorithms that need much, but not so much that no framework would give it. A named
- * algorithm is searched for, too: that tells which math it really runs in. Plans come first: one of
- * them is likely fast, and then the slow calls are soon done. */
+/* The workspace has room for algorithms that need much, but no more than a framework would give. A
+ * named algorithm is searched for as well, because only the search tells in which math it runs. Plans
+ * are timed first: one of them is likely fast, and slow calls are then given up early. */
 static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struct error *error)
 {
     const size_t limit = (size_t)4 << 30;

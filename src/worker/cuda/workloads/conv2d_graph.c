@@ -236,9 +236,9 @@ static enum status notes_get(cudnnBackendDescriptor_t engine, cudnnBackendAttrib
     return STATUS_OK;
 }
 
-/* Tensor units round fp32 inputs to TF32, so whether an engine uses them decides what it computes;
- * one that converts inputs or sums to a narrower format never computes what is asked for. Engines
- * that compile their kernel when a plan is made take seconds for that. */
+/* Tensor units round fp32 inputs to TF32, so an engine that uses them computes something else. An
+ * engine that converts inputs or sums to a narrower format never computes what is asked for. Engines
+ * that compile their kernel take seconds to make a plan. */
 static enum status engine_check(cudnnBackendDescriptor_t engine,
                                 const struct conv2d_graph_request *request, bool *tensor,
                                 struct error *error)
@@ -339,9 +339,9 @@ static enum status plan_add(struct conv2d_graph *graph, const struct conv2d_grap
 
 /* ---- heuristics ---- */
 
-/* Each has its own order, the likely fastest first, and is asked if there are fewer plans than it
- * may fill up to. The fallback knows the plain engines only, most of which the named calls reach.
- */
+/* Each heuristic lists engines, the likely fastest first. It is asked only while there are fewer plans
+ * than its row allows. The fallback knows the plain engines only, most of which the named calls reach
+ * as well. */
 static const struct heuristic {
     cudnnBackendHeurMode_t mode;
     int plans;
@@ -372,8 +372,8 @@ static enum status configs_find(struct conv2d_graph *graph,
                          CONFIGS_MAX, configs, count, error);
 }
 
-/* A heuristic that does not know the graph, and an engine that then does not take it, are no
- * failure: *refusal is the last such reason. */
+/* It is no failure if a heuristic does not know the graph, or an engine does not take it. *refusal is
+ * the last such reason. */
 static enum status plans_find(struct conv2d_graph *graph,
                               const struct conv2d_graph_request *request,
                               cudnnBackendDescriptor_t operation_graph,

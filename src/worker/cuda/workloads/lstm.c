@@ -98,9 +98,9 @@ static enum status backward_iterate(struct gpu *gpu, struct work *work, struct e
         l->reserve_bytes, l->reserve));
 }
 
-/* The data gradient overwrites the reserve space that the training forward pass has left, and the
- * weight gradient is added to what is there: without both of these a repetition would work on other
- * numbers. */
+/* Makes each repetition work on the same numbers. The data gradient overwrites the reserve space that
+ * the training forward pass has left, so that pass runs again. The weight gradient is added to what is
+ * there, so that is set to zero. */
 static enum status backward_reset(struct gpu *gpu, struct work *work, struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;

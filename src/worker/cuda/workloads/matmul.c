@@ -172,7 +172,8 @@ enum status matmul_plain_prepare(struct gpu *gpu, const struct config *config, u
     return STATUS_OK;
 }
 
-/* A product in pieces adds them up in the type of its sums, not in a narrower one of its result. */
+/* Where a product is split along k, its pieces are added in the type of the sums, not in the narrower
+ * type of the result. */
 static enum status operation_describe(struct matmul_work *m, struct error *error)
 {
     const struct format *format = &formats[m->shape.precision];
@@ -220,7 +221,7 @@ static enum status algorithm_choose(struct gpu *gpu, struct matmul_work *m, stru
     return work_choose(gpu, &m->base, count, candidate_bind, &fastest, error);
 }
 
-/* The algorithm itself says which unit it runs on: of fp64, that is the chip's choice. */
+/* The algorithm itself says which unit it runs on. For fp64 that depends on the chip. */
 static enum status algorithm_describe(const struct matmul_work *m, struct record *record,
                                       struct error *error)
 {
