@@ -59,6 +59,21 @@ rm trap.nc.tmp
 mkfifo trap.nc.tmp
 expect 0 timeout 20 "$roofsweep" --gather sweep.nc.journal -o trap.nc --overwrite
 
+# A signal that ends the process in the middle leaves nothing; and whatever ends it, the output is whole.
+mkdir temporary
+for signal in TERM HUP KILL; do
+    for part in 05 10 15 20 25 30 35 40; do
+        TMPDIR=$work/temporary "$roofsweep" --gather sweep.nc.journal -o trap.nc --overwrite >/dev/null 2>&1 &
+        sleep "0.$part"
+        kill -s $signal $! 2>/dev/null || true
+        wait $! || true
+        [ $signal = KILL ] || [ -z "$(ls -A temporary; find . -name '.roofsweep-*')" ] ||
+            fail "SIG$signal leaves $(ls -A . temporary)"
+    done
+    complete trap.nc 4
+    find . -name '.roofsweep-*' -delete
+done
+
 # A link stays one, and what it names is replaced; also by a sweep that begins anew.
 mkdir store
 ln -s store/real.nc link.nc
