@@ -88,6 +88,21 @@ static enum status run_locally(const struct options *options, const struct log *
     return print_whole(options, error);
 }
 
+static void say(const struct log *log, enum status status, const struct error *error)
+{
+    if (status && log->rank == 0)
+        log_error(log, error);
+}
+
+/* Some rank does not answer. MPI_Abort ends it, and gives the launcher this exit status. */
+static void abandon(MPI_Comm comm, const struct log *log, enum status status,
+                    const struct error *error)
+{
+    say(log, status, error);
+    fflush(NULL);
+    MPI_Abort(comm, exit_code_of(status));
+}
+
 static enum status run_sweep(MPI_Comm comm, const struct options *options, const struct log *log,
                              int argc, char **argv, struct error *error)
 {
@@ -106,14 +121,10 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, const
         status = published;
         *error = publishing;
     }
+    if (!sweep_part(sweep))
+        abandon(comm, log, status, error);
     sweep_destroy(sweep);
     return status;
-}
-
-static void say(const struct log *log, enum status status, const struct error *error)
-{
-    if (status && log->rank == 0)
-        log_error(log, error);
 }
 
 /* A file that was opened in the place of standard output would get the table. Reading is all that

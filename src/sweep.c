@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "ranks/agreement.h"
 #include "ranks/coordinator.h"
 #include "model/device_kind.h"
@@ -32,6 +33,8 @@ struct sweep {
     char worker_folder[4096];
     char device_key[128];
     bool roofs_reused; /* this rank's */
+    double told;       /* s, CLOCK_MONOTONIC: when rank 0 was told of a signal; 0: it was not */
+    bool abandoned;    /* some rank does not answer: no collective call may follow */
     /* rank 0 alone */
     struct plan *plan;
     struct outputs outputs;
@@ -152,6 +155,12 @@ bool sweep_complete(const struct sweep *sweep)
 
 /* Opening a device loads libraries of gigabytes, at times from a slow file system. */
 static const double open_timeout_least = 30; /* s */
+
+/* s. How long a rank may take to say its last word after the end, or the signal for it. Its worker is
+ * killed within half of that, and some batch systems kill a job 30 s after the signal. */
+static const double stop_patience = 10;
+/* The longest that a rank's work should take, times this, before the rank counts as silent. */
+static const double margin = 1.25;
 
 static struct executor_settings executor_settings_of(const struct sweep *sweep)
 {
@@ -318,11 +327,22 @@ static void reuse_roofs(struct sweep *sweep)
         executor_set_roofs(sweep->executor, &own);
 }
 
+/* Each rank tries each kind of device within a bound. One that takes longer has stopped. */
+static void wait_for_opening(const struct sweep *sweep)
+{
+    const struct executor_settings settings = executor_settings_of(sweep);
+    if (agreement_wait(sweep->comm, margin * DEVICE_KINDS * executor_longest(&settings)))
+        return;
+    log_print(sweep->log, LOG_WARNING, "a rank does not come back from opening its device");
+    MPI_Abort(sweep->comm, exit_code_of(STATUS_DEVICE));
+}
+
 enum status sweep_open_devices(struct sweep *sweep, struct error *error)
 {
     catch_signals();
     struct binding binding = binding_create(sweep->comm);
     enum status status = open_executor(sweep, &binding, error);
+    wait_for_opening(sweep);
     status = agreement_reach(sweep->comm, status, error);
     if (status == STATUS_OK)
         status = compare_devices(sweep, error);
@@ -365,10 +385,23 @@ static void pass_signal_on(struct sweep *sweep, struct coordinator *coordinator)
 {
     struct error error;
     signalled = 0;
+    sweep->told = clock_monotonic();
     if (coordinator)
         coordinator_interrupt(coordinator);
     else if (mailbox_send(sweep->mailbox, 0, LETTER_INTERRUPT, "", &error))
         log_print(sweep->log, LOG_WARNING, "%s", error.text);
+}
+
+/* Rank 0 publishes and says the last word. If it does not answer, there is nobody to do that; the journal
+ * has what was measured. */
+static void leave_silent_rank_0(const struct sweep *sweep)
+{
+    if (sweep->rank == 0 || sweep->told == 0.0 ||
+        clock_monotonic() - sweep->told < 3 * stop_patience)
+        return;
+    log_print(sweep->log, LOG_WARNING,
+              "rank 0 does not answer to the signal; go on with --resume, or see --gather");
+    MPI_Abort(sweep->comm, exit_code_of(STATUS_INTERRUPTED));
 }
 
 /* MPI has no descriptor to wait for, so letters are looked for every 2 ms: that costs well under
@@ -384,12 +417,21 @@ static void run_loop(struct sweep *sweep, struct coordinator *coordinator)
         poll(descriptors, count, 2);
         if (signalled)
             pass_signal_on(sweep, coordinator);
+        leave_silent_rank_0(sweep);
+        if (coordinator)
+            coordinator_watch(coordinator, clock_monotonic());
         executor_step(sweep->executor);
         while (mailbox_receive(sweep->mailbox, &letter)) {
             deliver(&letter, sweep->executor, coordinator);
             free(letter.text);
         }
     }
+}
+
+/* Of one device: three lost workers with all that opening and tuning may take, and its roofs. */
+static double roofs_patience(const struct sweep *sweep)
+{
+    return 25 * fmax(sweep->manifest->sweep.timeout, open_timeout_least);
 }
 
 static void measure_roofs(struct sweep *sweep)
@@ -399,8 +441,52 @@ static void measure_roofs(struct sweep *sweep)
         .prove = sweep->manifest->measure.counters != COUNTERS_OFF,
         .skip = sweep->roofs_reused || executor_lost(sweep->executor),
         .timeout = sweep->manifest->sweep.timeout,
+        .patience = roofs_patience(sweep),
+        .stop_patience = stop_patience,
     };
     node_roofs_measure(sweep->comm, sweep->executor, &settings, &signalled, sweep->log);
+}
+
+static struct coordinator *create_coordinator(const struct sweep *sweep)
+{
+    const struct executor_settings executor = executor_settings_of(sweep);
+    const struct coordinator_settings settings = {
+        .manifest = sweep->manifest,
+        .plan = sweep->plan,
+        .earlier = sweep->earlier,
+        .devices = sweep->devices,
+        .ranks = sweep->ranks,
+        .roofs_patience = margin * roofs_patience(sweep),
+        .work_patience = margin * executor_longest(&executor),
+        .stop_patience = stop_patience,
+    };
+    const struct post post = mailbox_post(sweep->mailbox);
+    struct coordinator *created = coordinator_create(&settings, sweep->journal, &post, sweep->log);
+    if (!created)
+        MPI_Abort(sweep->comm, 1);
+    return created;
+}
+
+/* Rank 0 goes on without those that are silent, the others wait for rank 0. */
+static bool wait_for_ranks(struct sweep *sweep)
+{
+    if (!sweep->abandoned)
+        sweep->abandoned = !agreement_wait(sweep->comm, sweep->rank == 0 ? stop_patience : 0);
+    return !sweep->abandoned;
+}
+
+/* How the loop has ended for this rank. */
+static enum status end_loop(struct sweep *sweep, const struct coordinator *coordinator,
+                            struct error *error)
+{
+    char absent[800];
+    if (!coordinator)
+        return STATUS_OK;
+    sweep->abandoned = coordinator_absent(coordinator, absent, sizeof absent);
+    if (sweep->abandoned)
+        log_print(sweep->log, LOG_WARNING, "no answer within %g s, the file is written without: %s",
+                  stop_patience, absent);
+    return coordinator_status(coordinator, error);
 }
 
 enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct error *error)
@@ -409,28 +495,21 @@ enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct err
     enum status status = begin_session(sweep, argc, argv, error);
     if (status)
         return status;
-    if (sweep->rank == 0) {
-        struct coordinator_settings settings = {
-            .manifest = sweep->manifest,
-            .plan = sweep->plan,
-            .earlier = sweep->earlier,
-            .devices = sweep->devices,
-            .ranks = sweep->ranks,
-        };
-        const struct post post = mailbox_post(sweep->mailbox);
-        coordinator = coordinator_create(&settings, sweep->journal, &post, sweep->log);
-        if (!coordinator)
-            MPI_Abort(sweep->comm, 1);
-    }
+    if (sweep->rank == 0)
+        coordinator = create_coordinator(sweep);
     measure_roofs(sweep);
     if (signalled) /* before its device arrives: of roofs alone, the last one ends the sweep */
         pass_signal_on(sweep, coordinator);
     executor_start(sweep->executor);
     run_loop(sweep, coordinator);
-    if (coordinator)
-        status = coordinator_status(coordinator, error);
+    status = end_loop(sweep, coordinator, error);
     coordinator_destroy(coordinator);
-    return agreement_reach(sweep->comm, status, error);
+    return wait_for_ranks(sweep) ? agreement_reach(sweep->comm, status, error) : status;
+}
+
+bool sweep_part(struct sweep *sweep)
+{
+    return wait_for_ranks(sweep);
 }
 
 static bool has_failures(const struct results *results)

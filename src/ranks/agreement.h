@@ -4,6 +4,7 @@
 #define ROOFSWEEP_AGREEMENT_H
 
 #include <mpi.h>
+#include <stdbool.h>
 
 #include "model/device.h"
 #include "model/record.h"
@@ -13,6 +14,10 @@
  * STATUS_OK, whose error text rank 0 then has in *error, with the rank in front if it is not rank
  * 0. */
 enum status agreement_reach(MPI_Comm comm, enum status own, struct error *error);
+
+/* Collective, asleep, for what may take long. False: after `patience` seconds (0: for ever) some rank is
+ * still not here. Then no collective call on this communicator may follow. */
+bool agreement_wait(MPI_Comm comm, double patience);
 
 /* Collective. Gives every rank rank 0's text; the caller frees it. */
 char *agreement_share_text(MPI_Comm comm, const char *text);

@@ -7,16 +7,29 @@
 #include "model/protocol.h"
 #include "ranks/schedule.h"
 
-enum rank_state { RANK_PREPARING, RANK_IDLE, RANK_BUSY, RANK_LOST, RANK_GONE };
+enum rank_state {
+    RANK_PREPARING,
+    RANK_IDLE,
+    RANK_BUSY,
+    RANK_LOST,    /* those from here on get no work */
+    RANK_SILENT,  /* was preparing; may write again */
+    RANK_OVERDUE, /* was busy; may write again */
+    RANK_GONE
+};
 
 struct rank {
     enum rank_state state;
-    size_t item; /* of RANK_BUSY */
+    size_t item;  /* of RANK_BUSY and RANK_OVERDUE */
+    double since; /* s, of RANK_PREPARING and RANK_BUSY */
 };
 
 struct coordinator {
     const struct manifest *manifest;
     const struct plan *plan;
+    const struct device *devices;
+    double roofs_patience, work_patience, stop_patience; /* s, 0: for ever */
+    double now, stopped;                                 /* s, as told by coordinator_watch */
+    bool watched;                                        /* it has been told */
     struct journal *journal;
     struct post post;
     const struct log *log;
@@ -120,6 +133,10 @@ struct coordinator *coordinator_create(const struct coordinator_settings *settin
         return NULL;
     created->manifest = settings->manifest;
     created->plan = settings->plan;
+    created->devices = settings->devices;
+    created->roofs_patience = settings->roofs_patience;
+    created->work_patience = settings->work_patience;
+    created->stop_patience = settings->stop_patience;
     created->journal = journal;
     created->post = *post;
     created->log = log;
@@ -157,6 +174,7 @@ static void stop(struct coordinator *coordinator, enum status status, const char
     if (coordinator->stopping)
         return;
     coordinator->stopping = true;
+    coordinator->stopped = coordinator->now;
     coordinator->status = error_set(&coordinator->error, status, "%s", why);
     for (int rank = 0; rank < coordinator->rank_count; ++rank)
         if (post_send(&coordinator->post, rank, LETTER_STOP, "", &error))
@@ -176,6 +194,7 @@ static void hand_out(struct coordinator *coordinator, int rank)
     request.config = coordinator->plan->items[state->item].config;
     char *line = request_encode(&request);
     state->state = RANK_BUSY;
+    state->since = coordinator->now;
     if (!line || post_send(&coordinator->post, rank, LETTER_WORK, line, &error))
         stop(coordinator, STATUS_SYSTEM, "no memory");
     free(line);
@@ -255,18 +274,33 @@ static void finish_item(struct coordinator *coordinator, int rank, size_t item,
                     coordinator->failures);
 }
 
+/* A silent rank that writes again may be late: another one has measured its configuration. */
+static void take_item(struct coordinator *coordinator, int from, const struct record *record,
+                      json_t *object)
+{
+    size_t item = coordinator->ranks[from].item;
+    if (!schedule_is_done(coordinator->schedule, from, item)) {
+        finish_item(coordinator, from, item, record, object);
+        return;
+    }
+    log_print(coordinator->log, LOG_DEBUG, "rank %d is late, there is a row already: %s", from,
+              record->configuration);
+    json_decref(object);
+}
+
 static void take_record(struct coordinator *coordinator, const struct letter *letter)
 {
     struct record record;
     struct error error;
-    struct rank *rank = &coordinator->ranks[letter->from];
+    const struct rank *rank = &coordinator->ranks[letter->from];
+    bool asked = rank->state == RANK_BUSY || rank->state == RANK_OVERDUE;
     json_t *object = json_loads(letter->text, 0, NULL);
     record_init(&record);
-    if (rank->state != RANK_BUSY || record_decode(object, &record, &error)) {
+    if (!asked || record_decode(object, &record, &error)) {
         stop(coordinator, STATUS_SYSTEM, "a rank sent something that is no record");
         json_decref(object);
     } else {
-        finish_item(coordinator, letter->from, rank->item, &record, object);
+        take_item(coordinator, letter->from, &record, object);
         hand_out(coordinator, letter->from);
     }
     record_clear(&record);
@@ -275,11 +309,12 @@ static void take_record(struct coordinator *coordinator, const struct letter *le
 /* What a lost rank was measuring goes to another rank. But a configuration over which two
  * devices were lost is taken for the cause, and has failed: otherwise it would go on to all the
  * others. With replicate nothing goes to another rank. */
-static void count_device_loss(struct coordinator *coordinator, const struct letter *letter)
+static void count_device_loss(struct coordinator *coordinator, int from, const char *why)
 {
     enum { LOSSES_MOST = 2 };
-    const struct rank *rank = &coordinator->ranks[letter->from];
+    const struct rank *rank = &coordinator->ranks[from];
     if (coordinator->manifest->sweep.replicate || rank->state != RANK_BUSY ||
+        schedule_is_done(coordinator->schedule, from, rank->item) ||
         ++coordinator->losses[rank->item] < LOSSES_MOST)
         return;
     struct record record;
@@ -287,21 +322,62 @@ static void count_device_loss(struct coordinator *coordinator, const struct lett
     record_set_config(&record, &coordinator->plan->items[rank->item].config);
     record.status = RECORD_FAILED;
     snprintf(record.error, sizeof record.error,
-             "%d devices were lost while measuring it, the last: %s", LOSSES_MOST, letter->text);
-    finish_item(coordinator, letter->from, rank->item, &record, record_encode(&record));
+             "%d devices were lost while measuring it, the last: %s", LOSSES_MOST, why);
+    finish_item(coordinator, from, rank->item, &record, record_encode(&record));
+}
+
+/* Whatever the rank had goes to the others. */
+static void lose_rank(struct coordinator *coordinator, int from, enum rank_state state,
+                      const char *why)
+{
+    count_device_loss(coordinator, from, why);
+    coordinator->ranks[from].state = state;
+    size_t total = schedule_total(coordinator->schedule);
+    schedule_lose(coordinator->schedule, from);
+    coordinator->dropped += total - schedule_total(coordinator->schedule);
+    coordinator->dropped += coordinator->plan->count == 0; /* its roofs were all that was wanted */
+    hand_out_when_prepared(coordinator);
 }
 
 static void take_loss(struct coordinator *coordinator, const struct letter *letter)
 {
     log_print(coordinator->log, LOG_WARNING, "rank %d has lost its device, the others go on: %s",
               letter->from, letter->text);
-    count_device_loss(coordinator, letter);
-    coordinator->ranks[letter->from].state = RANK_LOST;
-    size_t total = schedule_total(coordinator->schedule);
-    schedule_lose(coordinator->schedule, letter->from);
-    coordinator->dropped += total - schedule_total(coordinator->schedule);
-    coordinator->dropped += coordinator->plan->count == 0; /* its roofs were all that was wanted */
-    hand_out_when_prepared(coordinator);
+    lose_rank(coordinator, letter->from, RANK_LOST, letter->text);
+}
+
+static bool is_over(double patience, double since, double now)
+{
+    return patience > 0 && now - since > patience;
+}
+
+static void lose_if_silent(struct coordinator *coordinator, int from)
+{
+    const struct rank *rank = &coordinator->ranks[from];
+    bool busy = rank->state == RANK_BUSY;
+    double patience = busy ? coordinator->work_patience : coordinator->roofs_patience;
+    char why[400];
+    if ((!busy && rank->state != RANK_PREPARING) ||
+        !is_over(patience, rank->since, coordinator->now))
+        return;
+    snprintf(why, sizeof why, "rank %d on %.200s has said nothing for %.0f s", from,
+             coordinator->devices[from].hostname, coordinator->now - rank->since);
+    log_print(coordinator->log, LOG_WARNING, "%s; the others go on", why);
+    lose_rank(coordinator, from, busy ? RANK_OVERDUE : RANK_SILENT, why);
+}
+
+void coordinator_watch(struct coordinator *coordinator, double now)
+{
+    coordinator->now = now;
+    for (int rank = 0; !coordinator->watched && rank < coordinator->rank_count; ++rank)
+        coordinator->ranks[rank].since = now;
+    coordinator->watched = true;
+    for (int rank = 0; !coordinator->stopping && rank < coordinator->rank_count; ++rank) {
+        enum rank_state before = coordinator->ranks[rank].state;
+        lose_if_silent(coordinator, rank);
+        if (coordinator->ranks[rank].state != before)
+            stop_when_done(coordinator);
+    }
 }
 
 void coordinator_interrupt(struct coordinator *coordinator)
@@ -336,10 +412,22 @@ void coordinator_handle(struct coordinator *coordinator, const struct letter *le
 
 bool coordinator_finished(const struct coordinator *coordinator)
 {
+    bool waiting = false;
     for (int rank = 0; rank < coordinator->rank_count; ++rank)
-        if (coordinator->ranks[rank].state != RANK_GONE)
-            return false;
-    return true;
+        waiting |= coordinator->ranks[rank].state != RANK_GONE;
+    return !waiting || (coordinator->stopping && is_over(coordinator->stop_patience,
+                                                         coordinator->stopped, coordinator->now));
+}
+
+bool coordinator_absent(const struct coordinator *coordinator, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int rank = 0; rank < coordinator->rank_count; ++rank)
+        if (coordinator->ranks[rank].state != RANK_GONE && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%srank %d on %s", used ? ", " : "",
+                                     rank, coordinator->devices[rank].hostname);
+    return used > 0;
 }
 
 enum status coordinator_status(const struct coordinator *coordinator, struct error *error)

@@ -1,7 +1,10 @@
 /* Rank 0's half of a sweep: hands out configurations, journals what comes back, knows when all is
  * done.
  *
- * Driven by letters alone; it never waits, and knows no MPI. */
+ * Driven by letters and by the time that coordinator_watch is told; it never waits, and knows no MPI.
+ *
+ * A rank that is silent for longer than its patience counts as lost: what it measures goes to another
+ * rank. If it writes again, it takes part again; of two records of one configuration the first is kept. */
 #ifndef ROOFSWEEP_COORDINATOR_H
 #define ROOFSWEEP_COORDINATOR_H
 
@@ -20,12 +23,17 @@ struct coordinator_settings {
     const struct results *earlier; /* what the journal already holds; NULL: nothing */
     const struct device *devices;  /* of each rank, as opened */
     int ranks;
+    /* s, how long a rank may say nothing; 0: for ever */
+    double
+        roofs_patience; /* before it has a device with roofs, from the first coordinator_watch on */
+    double work_patience; /* while it has a configuration */
+    double stop_patience; /* after LETTER_STOP */
 };
 
 struct coordinator;
 
 /* Everything given stays the caller's; `settings` only need to live during the call, except
- * manifest and plan. The post is copied. NULL without memory. */
+ * manifest, plan and devices. The post is copied. NULL without memory. */
 struct coordinator *coordinator_create(const struct coordinator_settings *settings,
                                        struct journal *journal, const struct post *post,
                                        const struct log *log);
@@ -34,8 +42,13 @@ void coordinator_destroy(struct coordinator *coordinator); /* takes NULL */
 void coordinator_handle(struct coordinator *coordinator, const struct letter *letter);
 /* A signal arrived: nothing more is handed out, and all workers are stopped. */
 void coordinator_interrupt(struct coordinator *coordinator);
-/* Every rank has said its last word. */
+/* `now`: s, never less than before. To be called before the letters of that moment are handled. */
+void coordinator_watch(struct coordinator *coordinator, double now);
+/* Every rank has said its last word, or is silent beyond stop_patience. */
 bool coordinator_finished(const struct coordinator *coordinator);
+/* Ranks that have not said their last word, with their hosts: "rank 3 on node7, rank 5 on node8". False:
+ * there are none. */
+bool coordinator_absent(const struct coordinator *coordinator, char *text, size_t size);
 
 /* How it ended: STATUS_OK; STATUS_FAILED after max_failures; STATUS_DEVICE if no rank is left that
  * can measure, or with replicate if a device was lost before it had measured everything;

@@ -1,5 +1,6 @@
 #include "ranks/node_roofs.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -27,24 +28,52 @@ struct node {
     /* How many devices of the node have a roof, for each kind of device: only devices of one
      * kind do the same. What a GPU and a CPU call "dram read" are two things. */
     int owners[DEVICE_KINDS][ROOF_KINDS];
-    int losses;   /* of this rank's workers */
-    bool leaving; /* some rank was interrupted */
+    int losses;     /* of this rank's workers */
+    bool leaving;   /* some rank was interrupted, or is waited for no longer */
+    bool abandoned; /* the latter: a collective call is still under way */
+    /* {latest moment, interrupted}, of this rank and of all. On the heap: MPI writes to an abandoned call
+     * when the last rank comes after all. */
+    double *own, *all;
 };
+
+static bool may_wait(const struct node *node, double start, double *interrupted)
+{
+    double now = clock_monotonic();
+    if (*node->interrupted && *interrupted <= 0.0)
+        *interrupted = now;
+    return now - start < node->settings->patience &&
+           (*interrupted <= 0.0 || now - *interrupted < node->settings->stop_patience);
+}
+
+static void abandon(struct node *node)
+{
+    log_print(node->log, LOG_WARNING,
+              "%s: a rank of this node does not come to the next roof; it is waited for no longer",
+              node->device.hostname);
+    node->leaving = node->abandoned = true;
+}
 
 /* Returns once all ranks of the node are here, with the latest of their moments. The waiting ranks
  * sleep: MPI's own waiting would take cores from the device that is being measured. */
 static double wait_for_all(struct node *node, double moment)
 {
     const struct timespec nap = {.tv_nsec = 1000000};
-    double own[] = {moment, *node->interrupted != 0}, all[2];
+    double start = clock_monotonic(), interrupted = 0.0;
     MPI_Request request;
     int done = 0;
-    MPI_Iallreduce(own, all, 2, MPI_DOUBLE, MPI_MAX, node->comm, &request);
+    node->own[0] = moment;
+    node->own[1] = *node->interrupted != 0;
+    MPI_Iallreduce(node->own, node->all, 2, MPI_DOUBLE, MPI_MAX, node->comm, &request);
     for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done;
-         MPI_Test(&request, &done, MPI_STATUS_IGNORE))
+         MPI_Test(&request, &done, MPI_STATUS_IGNORE)) {
+        if (!may_wait(node, start, &interrupted)) {
+            abandon(node);
+            return moment;
+        }
         nanosleep(&nap, NULL);
-    node->leaving = all[1] > 0.0;
-    return all[0];
+    }
+    node->leaving = node->all[1] > 0.0;
+    return node->all[0];
 }
 
 /* No roofs are a loss for what is derived from them, not a reason to measure nothing. */
@@ -220,12 +249,20 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
         tune_until_done(&node);
     }
     memcpy(node.found, node.tuned, sizeof node.found);
+    node.own = calloc(4, sizeof *node.own);
+    if (!node.own)
+        MPI_Abort(comm, 1);
+    node.all = node.own + 2;
     wait_for_all(&node, 0.0);
-    count_owners(&node);
+    if (!node.abandoned)
+        count_owners(&node);
     measure_alone(&node);
     for (int kind = 0; kind < DEVICE_KINDS; ++kind)
         measure_together(&node, kind);
-    MPI_Comm_free(&node.comm);
+    if (!node.abandoned) {
+        MPI_Comm_free(&node.comm);
+        free(node.own);
+    }
     if (settings->skip)
         return;
     release(&node);

@@ -19,6 +19,9 @@ struct node_roofs_settings {
     bool
         skip; /* this rank's device has its roofs already, or is lost: it only waits for the others */
     double timeout; /* s, one roof; tuning may take three times as long */
+    /* s, how long to wait for the other ranks of the node: while they measure, and after a signal.
+     * Then this rank leaves with what it has. */
+    double patience, stop_patience;
 };
 
 /* Collective over comm, blocking, without burning the cores that are being measured. Sets the

@@ -94,6 +94,11 @@ void schedule_done(struct schedule *schedule, int rank, size_t item)
     *state = DONE;
 }
 
+bool schedule_is_done(const struct schedule *schedule, int rank, size_t item)
+{
+    return schedule->state[queue_of(schedule, rank) * schedule->count + item] == DONE;
+}
+
 bool schedule_next(struct schedule *schedule, int rank, size_t *item)
 {
     size_t queue = queue_of(schedule, rank);

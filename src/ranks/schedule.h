@@ -21,6 +21,8 @@ void schedule_destroy(struct schedule *schedule); /* takes NULL */
 /* The item (of this rank, with replicate) is done: it will not be handed out, or not again. */
 void schedule_done(struct schedule *schedule, int rank, size_t item);
 
+bool schedule_is_done(const struct schedule *schedule, int rank, size_t item);
+
 /* False if there is nothing to hand out to this rank now. */
 bool schedule_next(struct schedule *schedule, int rank, size_t *item);
 

@@ -430,6 +430,148 @@ static void what_was_measured_is_not_handed_out_again(void **state)
     stage_clear(&stage);
 }
 
+enum { ROOFS_PATIENCE = 100, WORK_PATIENCE = 50, STOP_PATIENCE = 10 };
+
+/* With a coordinator that does not wait for ever. */
+static void stage_start_impatient(struct stage *stage, int ranks, const char *manifest)
+{
+    struct error error;
+    *stage = stage_make(ranks, manifest);
+    struct post post = collected_post(&stage->sent);
+    struct coordinator_settings settings = {
+        .manifest = stage->manifest,
+        .plan = stage->plan,
+        .devices = stage->devices,
+        .ranks = ranks,
+        .roofs_patience = ROOFS_PATIENCE,
+        .work_patience = WORK_PATIENCE,
+        .stop_patience = STOP_PATIENCE,
+    };
+    assert_ok(journal_open(stage->path, JOURNAL_CREATE, &stage->journal, &error), &error);
+    stage->coordinator = coordinator_create(&settings, stage->journal, &post, &stage->log);
+    assert_non_null(stage->coordinator);
+    coordinator_watch(stage->coordinator, 1000);
+}
+
+static void assert_rows(struct stage *stage, size_t count)
+{
+    struct results *rows = stage_rows(stage);
+    assert_int_equal(rows->record_count, count);
+    assert_int_equal(coordinator_missing(stage->plan, rows), stage->plan->count - count);
+    results_destroy(rows);
+}
+
+/* Another one measures what it had. Its own record comes before that one, after it, or never. */
+static void a_silent_rank_holds_up_nobody(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 3; ++late) {
+        struct stage stage;
+        struct config held, again;
+        struct error error;
+        char absent[200];
+        stage_start_impatient(&stage, 2, "[conv2d grid]\nbatch = 1, 2\n");
+        all_devices_arrive(&stage);
+        assert_true(work_of(&stage, 0, &held));
+        char *text = record_text(&held, 0, RECORD_MEASURED);
+        coordinator_watch(stage.coordinator, 1000 + WORK_PATIENCE - 1);
+        assert_true(rank_measures(&stage, 1, RECORD_MEASURED));
+        assert_false(work_of(&stage, 1, &again)); /* it still has time */
+        coordinator_watch(stage.coordinator, 1000 + WORK_PATIENCE + 1);
+        if (late == 0)
+            arrive(&stage, 0, LETTER_RECORD, text);
+        assert_true(rank_measures(&stage, 1, RECORD_MEASURED));
+        if (late == 1)
+            arrive(&stage, 0, LETTER_RECORD, text);
+        free(text);
+        assert_rows(&stage, 2);
+        arrive(&stage, 1, LETTER_BYE, "");
+        assert_true(coordinator_absent(stage.coordinator, absent, sizeof absent));
+        assert_string_equal(absent, "rank 0 on node1");
+        assert_false(coordinator_finished(stage.coordinator));
+        if (late < 2)
+            arrive(&stage, 0, LETTER_BYE, "");
+        else
+            coordinator_watch(stage.coordinator, 1000 + WORK_PATIENCE + STOP_PATIENCE + 2);
+        assert_true(coordinator_finished(stage.coordinator));
+        assert_int_equal(coordinator_absent(stage.coordinator, absent, sizeof absent), late == 2);
+        assert_int_equal(coordinator_status(stage.coordinator, &error), STATUS_OK);
+        stage_clear(&stage);
+    }
+}
+
+static void a_silent_rank_that_writes_again_gets_work(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct config held;
+    stage_start_impatient(&stage, 2, four);
+    all_devices_arrive(&stage);
+    assert_true(work_of(&stage, 0, &held));
+    coordinator_watch(stage.coordinator, 1010);
+    assert_true(rank_measures(&stage, 1, RECORD_MEASURED));
+    char *text = record_text(&held, 0, RECORD_MEASURED);
+    coordinator_watch(stage.coordinator, 1001 + WORK_PATIENCE);
+    arrive(&stage, 0, LETTER_RECORD, text);
+    free(text);
+    assert_true(work_of(&stage, 0, &held));
+    stage_clear(&stage);
+}
+
+/* Silent over its roofs: the others begin without it, and it joins them when it is ready. */
+static void a_rank_silent_over_its_roofs_joins_late(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct config config;
+    stage_start_impatient(&stage, 2, four);
+    device_arrives(&stage, 1);
+    coordinator_watch(stage.coordinator, 999 + ROOFS_PATIENCE);
+    assert_false(work_of(&stage, 1, &config));
+    coordinator_watch(stage.coordinator, 1001 + ROOFS_PATIENCE);
+    assert_true(work_of(&stage, 1, &config));
+    device_arrives(&stage, 0);
+    assert_true(work_of(&stage, 0, &config));
+    stage_clear(&stage);
+}
+
+static void all_silent_is_the_end(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_start_impatient(&stage, 2, four);
+    all_devices_arrive(&stage);
+    coordinator_watch(stage.coordinator, 1001 + WORK_PATIENCE);
+    assert_false(coordinator_finished(stage.coordinator));
+    coordinator_watch(stage.coordinator, 1002 + WORK_PATIENCE + STOP_PATIENCE);
+    assert_true(coordinator_finished(stage.coordinator));
+    assert_int_equal(coordinator_status(stage.coordinator, &error), STATUS_DEVICE);
+    stage_clear(&stage);
+}
+
+/* After a signal, whoever does not answer is waited for no longer than that. */
+static void an_interrupt_does_not_wait_for_the_silent(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    char absent[200];
+    stage_start_impatient(&stage, 3, four);
+    all_devices_arrive(&stage);
+    coordinator_watch(stage.coordinator, 1005);
+    coordinator_interrupt(stage.coordinator);
+    arrive(&stage, 1, LETTER_BYE, "");
+    coordinator_watch(stage.coordinator, 1004 + STOP_PATIENCE);
+    assert_false(coordinator_finished(stage.coordinator));
+    coordinator_watch(stage.coordinator, 1006 + STOP_PATIENCE);
+    assert_true(coordinator_finished(stage.coordinator));
+    assert_true(coordinator_absent(stage.coordinator, absent, sizeof absent));
+    assert_string_equal(absent, "rank 0 on node1, rank 2 on node1");
+    assert_int_equal(coordinator_status(stage.coordinator, &error), STATUS_INTERRUPTED);
+    stage_clear(&stage);
+}
+
 static void max_failures_ends_the_sweep(void **state)
 {
     (void)state;
@@ -505,6 +647,11 @@ int main(void)
         cmocka_unit_test(replicate_measures_everything_everywhere),
         cmocka_unit_test(replicate_misses_what_a_lost_device_had),
         cmocka_unit_test(what_was_measured_is_not_handed_out_again),
+        cmocka_unit_test(a_silent_rank_holds_up_nobody),
+        cmocka_unit_test(a_silent_rank_that_writes_again_gets_work),
+        cmocka_unit_test(a_rank_silent_over_its_roofs_joins_late),
+        cmocka_unit_test(all_silent_is_the_end),
+        cmocka_unit_test(an_interrupt_does_not_wait_for_the_silent),
         cmocka_unit_test(max_failures_ends_the_sweep),
         cmocka_unit_test(an_interrupt_stops_everyone),
         cmocka_unit_test(roofs_alone_end_with_the_last_device),

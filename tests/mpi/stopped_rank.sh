@@ -1,0 +1,75 @@
+#!/bin/sh
+# A rank that stops answering is waited for no longer than 10 s after the signal: what is there is published,
+# it is named, the status is 5, no process is left, and --resume completes the sweep.
+. "$(dirname "$0")/lib.sh"
+write_sweep sweep.ini
+sed -i 's/^iterations = .*/iterations = 2000/' sweep.ini
+export OMP_WAIT_POLICY=passive # more ranks than cores
+
+# The process of rank $1 of this sweep.
+rank() {
+    for process in $(pgrep -f "^$ROOFSWEEP_BIN/roofsweep .*sweep.ini"); do
+        tr '\0' '\n' <"/proc/$process/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo "$process"
+    done
+    return 0
+}
+job=
+trap '[ -z "$job" ] || kill -TERM "$job" 2>/dev/null; rm -rf "$work"' EXIT
+# begin ARGUMENTS...: $job is the launcher itself, which hands signals on.
+begin() {
+    "$ROOFSWEEP_MPIRUN" -n 3 --oversubscribe --bind-to none "$ROOFSWEEP_BIN/roofsweep" "$@" sweep.ini >output 2>&1 &
+    job=$!
+}
+# wait_until COMMAND...
+wait_until() {
+    until "$@"; do
+        kill -0 "$job" 2>/dev/null || { cat output; fail "the sweep ended before '$*'"; }
+        sleep 0.05
+    done
+}
+records() {
+    [ -e sweep.nc.journal ] && [ "$(grep -c '"kind":"record"' sweep.nc.journal)" -ge "$1" ]
+}
+# It must end with status 5, and leave nothing behind.
+interrupted() {
+    began=$(date +%s)
+    kill -USR1 "$job"
+    status=0
+    wait "$job" || status=$?
+    job=
+    [ "$status" = 5 ] || { cat output; fail "exit status $status instead of 5"; }
+    [ $(($(date +%s) - began)) -le 30 ] || fail "it took $(($(date +%s) - began)) s"
+    says "no answer within 10 s, the file is written without: rank 1 on $(hostname)"
+    says "interrupted by a signal"
+    sleep 0.5
+    ! pgrep -f "^$ROOFSWEEP_BIN/roofsweep" || { ps -ef | grep roofsweep; fail "processes are left"; }
+}
+
+begin
+wait_until records 10
+kill -STOP "$(rank 1)"
+before=$(grep -c '"kind":"record"' sweep.nc.journal)
+wait_until records $((before + 4)) # the others go on
+interrupted
+python '
+import xarray
+data = xarray.open_dataset("sweep.nc")
+assert 14 <= data.sizes["config"] < 200, data.sizes
+'
+
+begin --resume
+wait_until grep -q 'measuring the roofs' output
+kill -STOP "$(rank 1)"
+interrupted
+
+# One that only pauses takes part again.
+begin --resume
+wait_until records $((before + 8))
+paused=$(rank 1)
+kill -STOP "$paused"
+sleep 1
+kill -CONT "$paused"
+wait "$job" || { cat output; fail "the sweep ended with $?"; }
+job=
+complete sweep.nc 200
+[ "$(grep -c '"kind":"record"' sweep.nc.journal)" = 200 ] || fail "a row is there twice"
