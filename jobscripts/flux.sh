@@ -2,12 +2,12 @@
 # Flux: flux batch jobscripts/flux.sh sweep.ini [roofsweep options]
 # One rank per GPU on all nodes. Edit the two places marked EDIT.
 
-# EDIT 1: the machine and the time. gpus is the number of GPUs of a node; `limit` must end before -t.
+# EDIT 1: the machine and the time. gpus is the number of GPUs of a node; `limit` (minutes) ends before -t.
 #flux: --nodes=2
 #flux: --exclusive
 #flux: --time-limit=60m
 gpus=4
-limit=58m
+limit=58
 # CPU nodes: flux run with --tasks-per-node=1, no --gpus-per-node, and `--device cpu` behind the manifest.
 
 #flux: --job-name=roofsweep
@@ -20,6 +20,18 @@ roofsweep=${ROOFSWEEP:-roofsweep}
 # -o gpu-affinity=per-task each sees one, as its device 0. Both are right.
 # Two minutes before the limit the tasks get USR1: roofsweep writes its file and ends with 5. Flux requeues
 # on no exit status: submit the same line again; --resume goes on where there is a journal.
-flux run --nodes="$(flux getattr size)" --tasks-per-node="$gpus" --gpus-per-node="$gpus" \
-    --time-limit="$limit" --signal=USR1@2m \
-    "$roofsweep" --resume "${@:?flux batch jobscripts/flux.sh sweep.ini}"
+# After 137 and 139 (processes were killed or crashed) it goes on at once, three times at most, while five
+# minutes are left.
+for attempt in 1 2 3 4; do
+    left=$((limit * 60 - SECONDS))
+    flux run --nodes="$(flux getattr size)" --tasks-per-node="$gpus" --gpus-per-node="$gpus" \
+        --time-limit="${left}s" --signal=USR1@2m \
+        "$roofsweep" --resume "${@:?flux batch jobscripts/flux.sh sweep.ini}"
+    status=$?
+    case $status in 137 | 139) ;; *) break ;; esac
+    echo "flux.sh: roofsweep ended with status $status in attempt $attempt of 4" >&2
+    [ $((limit * 60 - SECONDS)) -gt 300 ] || break
+done
+[ "$status" -eq 0 ] ||
+    echo "flux.sh: it stops with status $status (docs/operating.md); submit again to go on" >&2
+exit "$status"

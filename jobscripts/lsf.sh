@@ -8,7 +8,7 @@
 #BSUB -R "span[ptile=4]"
 #BSUB -gpu "num=4:j_exclusive=yes"
 #BSUB -W 60
-limit=57m
+limit=57
 # CPU nodes: no -gpu line, ptile=1, -x, and options="--device cpu" beside manifest=.
 
 #BSUB -J roofsweep
@@ -26,7 +26,19 @@ roofsweep=${ROOFSWEEP:-roofsweep}
 # writes its file and ends with 5. It is not LSF's own warning signal (-wa, -wt), because that may reach a
 # rank twice, from LSF and from mpirun, and a second signal ends a rank at once.
 # With jsrun: jsrun -n ALL_GPUS -a 1 -g 1 -c CORES in mpirun's place.
-# shellcheck disable=SC2086 # options are words
-timeout --foreground --preserve-status --signal=USR1 "$limit" \
-    mpirun -n "$LSB_DJOB_NUMPROC" --hostfile "$LSB_DJOB_HOSTFILE" --bind-to none \
-    "$roofsweep" --resume "${manifest:?manifest=sweep.ini bsub < jobscripts/lsf.sh}" ${options:-}
+# After 137 and 139 (processes were killed or crashed) it goes on at once, three times at most, while five
+# minutes are left.
+for attempt in 1 2 3 4; do
+    left=$((limit * 60 - SECONDS))
+    # shellcheck disable=SC2086 # options are words
+    timeout --foreground --preserve-status --signal=USR1 "$left" \
+        mpirun -n "$LSB_DJOB_NUMPROC" --hostfile "$LSB_DJOB_HOSTFILE" --bind-to none \
+        "$roofsweep" --resume "${manifest:?manifest=sweep.ini bsub < jobscripts/lsf.sh}" ${options:-}
+    status=$?
+    case $status in 137 | 139) ;; *) break ;; esac
+    echo "lsf.sh: roofsweep ended with status $status in attempt $attempt of 4" >&2
+    [ $((limit * 60 - SECONDS)) -gt 300 ] || break
+done
+[ "$status" -eq 0 ] ||
+    echo "lsf.sh: it stops with status $status (docs/operating.md); submit again to go on" >&2
+exit "$status"

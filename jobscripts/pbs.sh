@@ -2,12 +2,12 @@
 # PBS Pro, OpenPBS: qsub -v manifest=sweep.ini jobscripts/pbs.sh      (qsub hands on no arguments)
 # One rank per GPU on all nodes. Edit the two places marked EDIT.
 
-# EDIT 1: the machine and the time. mpiprocs is the number of GPUs of a node; `limit` is walltime less
-# three minutes, and must stay below it.
+# EDIT 1: the machine and the time. mpiprocs is the number of GPUs of a node; `limit` is walltime
+# (minutes) less three, and must stay below it.
 #PBS -l select=2:ncpus=32:mpiprocs=4:ngpus=4
 #PBS -l place=scatter:excl
 #PBS -l walltime=01:00:00
-limit=57m
+limit=57
 # CPU nodes: select=2:ncpus=64:mpiprocs=1, and -v "manifest=sweep.ini,options=--device cpu".
 
 #PBS -N roofsweep
@@ -24,7 +24,19 @@ cd "$PBS_O_WORKDIR" || exit
 # one would end a rank at once. --resume begins where there is no journal yet, and goes on where there is
 # one: when a node fails PBS reruns the job by itself (-r y). PBS requeues on no exit status: after 5 submit
 # the same line again, or a chain of jobs ahead: qsub -W depend=afternotok:JOB -v manifest=...
-# shellcheck disable=SC2086 # options are words
-timeout --foreground --preserve-status --signal=USR1 "$limit" \
-    mpirun -n "$(wc -l <"$PBS_NODEFILE")" --hostfile "$PBS_NODEFILE" --bind-to none \
-    "$roofsweep" --resume "${manifest:?qsub -v manifest=sweep.ini jobscripts/pbs.sh}" ${options:-}
+# After 137 and 139 (processes were killed or crashed) it goes on at once, three times at most, while five
+# minutes are left.
+for attempt in 1 2 3 4; do
+    left=$((limit * 60 - SECONDS))
+    # shellcheck disable=SC2086 # options are words
+    timeout --foreground --preserve-status --signal=USR1 "$left" \
+        mpirun -n "$(wc -l <"$PBS_NODEFILE")" --hostfile "$PBS_NODEFILE" --bind-to none \
+        "$roofsweep" --resume "${manifest:?qsub -v manifest=sweep.ini jobscripts/pbs.sh}" ${options:-}
+    status=$?
+    case $status in 137 | 139) ;; *) break ;; esac
+    echo "pbs.sh: roofsweep ended with status $status in attempt $attempt of 4" >&2
+    [ $((limit * 60 - SECONDS)) -gt 300 ] || break
+done
+[ "$status" -eq 0 ] ||
+    echo "pbs.sh: it stops with status $status (docs/operating.md); submit again to go on" >&2
+exit "$status"

@@ -35,6 +35,19 @@ export SLURM_MPI_TYPE=${SLURM_MPI_TYPE:-pmix} # for Open MPI; `srun --mpi=list` 
 # --resume begins where there is no journal yet, and goes on where there is one.
 srun "$roofsweep" --resume "$@"
 status=$?
-# Not for ever: a time limit that is too short for one configuration would never get further.
-[ "$status" -ne 5 ] || [ "${SLURM_RESTART_COUNT:-0}" -ge 20 ] || scontrol requeue "$SLURM_JOB_ID"
+# 5: interrupted, ahead of the time limit. 137, 139: processes were killed
+# (memory, a node that failed) or crashed. Both go on, but not for ever: a time limit that is too short for
+# one configuration would never get further, and a crash that comes back is for somebody to look at.
+case $status in
+5) restarts=20 ;;
+137 | 139) restarts=3 ;;
+*) restarts=0 ;;
+esac
+if [ "${SLURM_RESTART_COUNT:-0}" -lt "$restarts" ]; then
+    echo "slurm.sh: roofsweep ended with status $status; the job is requeued and goes on" >&2
+    scontrol requeue "$SLURM_JOB_ID"
+elif [ "$status" -ne 0 ]; then
+    echo "slurm.sh: roofsweep ended with status $status after ${SLURM_RESTART_COUNT:-0} restarts of at" \
+        "most $restarts; see its messages above and docs/operating.md, and submit again to go on" >&2
+fi
 exit "$status"

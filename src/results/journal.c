@@ -9,9 +9,11 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "base/folder.h"
 #include "base/line.h"
 
@@ -39,9 +41,23 @@ static enum status system_error(struct error *error, const char *path, const cha
     return error_set(error, STATUS_SYSTEM, "%s: cannot %s: %s", path, what, strerror(errno));
 }
 
-static enum status file_lock(int fd, const char *path, struct error *error)
+/* s. The processes of a job that was killed may hold its journal for a moment longer. */
+static const double holder_patience = 10;
+
+static bool lock_within(int fd, double seconds)
 {
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+    double deadline = clock_monotonic() + seconds;
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || clock_monotonic() > deadline)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    }
+    return true;
+}
+
+static enum status file_lock(int fd, const char *path, enum journal_mode mode, struct error *error)
+{
+    if (lock_within(fd, mode == JOURNAL_RESUME ? holder_patience : 0))
         return STATUS_OK;
     if (errno == EWOULDBLOCK)
         return error_set(error, STATUS_USAGE,
@@ -103,7 +119,7 @@ enum status journal_open(const char *path, enum journal_mode mode, struct journa
     }
     enum status status = file_open(path, mode, &opened->fd, error);
     if (status == STATUS_OK)
-        status = file_lock(opened->fd, path, error);
+        status = file_lock(opened->fd, path, mode, error);
     opened->torn = true;
     if (status == STATUS_OK && mode == JOURNAL_RESUME)
         status = find_end(opened->fd, path, &opened->end, error);

@@ -275,6 +275,30 @@ static void test_locked(void **state)
     journal_close(open_journal(path, JOURNAL_RESUME));
 }
 
+/* What is left of a killed job may hold it for a moment. */
+static void test_lock_is_waited_for(void **state)
+{
+    const char *path = path_of(state);
+    int ready[2];
+    char byte;
+    journal_close(open_journal(path, JOURNAL_CREATE));
+    assert_int_equal(pipe(ready), 0);
+    pid_t holder = fork();
+    if (holder == 0) {
+        struct journal *journal;
+        struct error error;
+        if (journal_open(path, JOURNAL_RESUME, &journal, &error) || write(ready[1], "", 1) != 1)
+            _exit(1);
+        usleep(700000);
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    journal_close(open_journal(path, JOURNAL_RESUME));
+    waitpid(holder, NULL, 0);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 static size_t newlines(const char *text, size_t length)
 {
     size_t count = 0;
@@ -665,6 +689,7 @@ int main(void)
         TEST(test_replaces),
         TEST(test_modes),
         TEST(test_locked),
+        TEST(test_lock_is_waited_for),
         TEST(test_every_truncation),
         TEST(test_long_torn_line),
         TEST(test_replace),
