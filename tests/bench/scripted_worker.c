@@ -1,0 +1,188 @@
+/* A worker without a device, for tests/bench/kills.py: worker.c and the protocol are the real ones, and
+ * each step of the device takes a short random time instead of doing something. It says that it is a
+ * GPU, because several ranks of a small machine can then have one each. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "worker/device_ops.h"
+
+enum { DEVICES = 64 };
+
+/* s, the longest time of each step */
+static const double open_time = 0.2, tune_time = 0.1, prepare_time = 0.1;
+static const double iteration_time = 1e-3;
+
+struct device_state {
+    int index;
+};
+
+struct work {
+    struct config config;
+};
+
+static void pause_for(double seconds)
+{
+    if (seconds > 0)
+        nanosleep(&(struct timespec){(time_t)seconds, (long)((seconds - (long)seconds) * 1e9)},
+                  NULL);
+}
+
+static void pause_up_to(double seconds)
+{
+    pause_for(seconds * drand48());
+}
+
+static enum status scripted_count(int *count, struct error *error)
+{
+    (void)error;
+    *count = DEVICES;
+    return STATUS_OK;
+}
+
+static void scripted_close(struct device_state *state)
+{
+    free(state);
+}
+
+static enum status scripted_open(int index, struct device_state **state, struct device *device,
+                                 struct error *error)
+{
+    struct device_state *opened = malloc(sizeof *opened);
+    if (!opened)
+        return error_set(error, STATUS_DEVICE, "no memory to open the device");
+    srand48((long)(clock_epoch() * 1e6) ^ getpid());
+    pause_up_to(open_time);
+    opened->index = index;
+    snprintf(device->kind, sizeof device->kind, "cuda");
+    if (gethostname(device->hostname, sizeof device->hostname - 1) != 0)
+        device->hostname[0] = '\0';
+    device->hostname[sizeof device->hostname - 1] = '\0';
+    snprintf(device->uuid, sizeof device->uuid, "GPU-scripted-%d", index);
+    snprintf(device->model, sizeof device->model, "scripted device");
+    device->index = index;
+    *state = opened;
+    return STATUS_OK;
+}
+
+static enum status scripted_tune_roofs(struct device_state *state,
+                                       const struct roof_request *request, bool prove,
+                                       bool found[ROOF_KINDS], struct error *error)
+{
+    (void)state;
+    (void)prove;
+    (void)error;
+    pause_up_to(tune_time);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        found[kind] = roof_requested(request, kind);
+    return STATUS_OK;
+}
+
+static enum status scripted_measure_roof(struct device_state *state, int kind, double start,
+                                         struct roof *roof, struct error *error)
+{
+    (void)state;
+    (void)error;
+    double seconds[] = {0.9e-3, 1e-3, 1.1e-3};
+    double work = roof_kinds[kind].measure == ROOF_TIME ? 100 : 1e9;
+    if (start > 0)
+        pause_for(start - clock_epoch());
+    roof->start_time = clock_epoch();
+    pause_up_to(ROOF_WINDOW);
+    roof_set_samples(roof, work, seconds, 3);
+    roof_judge(roof);
+    return STATUS_OK;
+}
+
+static void scripted_release_roofs(struct device_state *state)
+{
+    (void)state;
+}
+
+static enum status scripted_prepare(struct device_state *state, const struct config *config,
+                                    uint64_t seed, struct work **work, struct record *record,
+                                    struct error *error)
+{
+    (void)state;
+    (void)seed;
+    struct work *prepared = malloc(sizeof *prepared);
+    if (!prepared)
+        return error_set(error, STATUS_FAILED, "no memory for the configuration");
+    prepared->config = *config;
+    pause_up_to(prepare_time);
+    snprintf(record->implementation, sizeof record->implementation, "scripted");
+    record->unit = UNIT_VECTOR;
+    *work = prepared;
+    return STATUS_OK;
+}
+
+static enum status scripted_time(struct device_state *state, struct work *work, bool cold,
+                                 int iterations, double *seconds, struct record *record,
+                                 struct error *error)
+{
+    (void)state;
+    (void)work;
+    (void)cold;
+    (void)record;
+    (void)error;
+    for (int i = 0; i < iterations; ++i) {
+        seconds[i] = iteration_time * (1 + drand48());
+        pause_for(seconds[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status scripted_trace(struct device_state *state, struct work *work,
+                                  struct record *record, struct error *error)
+{
+    (void)state;
+    (void)work;
+    (void)error;
+    record->launches = 1;
+    record->busy_time = iteration_time;
+    return STATUS_OK;
+}
+
+static enum status scripted_run(struct device_state *state, struct work *work, int64_t samples,
+                                struct error *error)
+{
+    (void)state;
+    (void)work;
+    (void)samples;
+    return error_set(error, STATUS_FAILED, "a scripted device has no results: verify = no");
+}
+
+static enum status scripted_read(struct device_state *state, struct work *work, enum tensor tensor,
+                                 const int64_t *offsets, int64_t count, double *values,
+                                 struct error *error)
+{
+    (void)tensor;
+    (void)offsets;
+    (void)values;
+    return scripted_run(state, work, count, error);
+}
+
+static void scripted_release(struct device_state *state, struct work *work)
+{
+    (void)state;
+    free(work);
+}
+
+const struct device_ops device_ops = {
+    .kind = "cuda",
+    .description = "Answers as a GPU would, and measures nothing",
+    .count = scripted_count,
+    .open = scripted_open,
+    .close = scripted_close,
+    .tune_roofs = scripted_tune_roofs,
+    .measure_roof = scripted_measure_roof,
+    .release_roofs = scripted_release_roofs,
+    .prepare = scripted_prepare,
+    .time = scripted_time,
+    .trace = scripted_trace,
+    .run = scripted_run,
+    .read = scripted_read,
+    .release = scripted_release,
+};
