@@ -1,6 +1,6 @@
 #include "kernels.h"
 
-/* The global timer steps in up to a microsecond, which is fine enough here. */
+/* The global timer advances in steps of up to a microsecond. That is fine enough for a delay. */
 __global__ static void wait_until_over(uint64_t nanoseconds)
 {
     uint64_t begin, now;

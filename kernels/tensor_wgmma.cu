@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(threads, 1) wgmma_chains(float *out, int itera
     for (int i = threadIdx.x; i < words; i += threads)
         tiles[i] = instruction::operand::make(index++);
     wgmma_publish();
-    /* From one lane, so that the compiler knows it to be the same in all. */
+    /* Taken from one lane, so that the compiler knows that it is the same in all lanes. */
     int group = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
     uint64_t b = wgmma_descriptor(tiles + 2 * a_bytes / 4, source::b_tiling);
     source a;

@@ -71,7 +71,7 @@ static enum status key_check(const char *line, struct error *error)
     return STATUS_OK;
 }
 
-/* A place behind a blank or a comma where a line could be cut without cutting a word or an item. */
+/* Whether a line can be cut here: behind a blank or a comma, and so not within a word or an item. */
 static bool cut_is_possible(const char *line, size_t place)
 {
     return strchr(" \t,", line[place - 1]) && !strchr(" \t;#", line[place]);

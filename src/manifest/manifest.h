@@ -34,7 +34,7 @@ struct sweep_settings {
 struct axis {
     struct value *values;
     size_t count; /* 0 where the section does not name the parameter */
-    int line;     /* INT_MAX: it comes from [measure], behind all that the section names */
+    int line;     /* INT_MAX: it comes from [measure], and so after all lines of the section */
 };
 
 enum comparison { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };

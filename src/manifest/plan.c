@@ -64,7 +64,7 @@ static bool product_next(struct places *places, size_t first, size_t end)
     return false;
 }
 
-/* All places of more than one value turn together. */
+/* Moves all places that have more than one value by one, together. */
 static bool zip_next(struct places *places)
 {
     bool more = false;
@@ -77,7 +77,8 @@ static bool zip_next(struct places *places)
     return more;
 }
 
-/* The first place's values behind its default, then the next place's; all others are at theirs. */
+/* Only one place at a time is away from its first value, the default. The first place goes through its
+ * values, then the next place does. */
 static bool one_at_a_time_next(struct places *places)
 {
     size_t place = 0;
@@ -109,7 +110,7 @@ static bool places_next(struct places *places)
     return product_next(places, places->shape, places->count) || shape_next(places);
 }
 
-/* UINT64_MAX stands for that and for more. */
+/* The product, or UINT64_MAX if it is larger than that. */
 static uint64_t product(uint64_t a, uint64_t b)
 {
     uint64_t result;

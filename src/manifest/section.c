@@ -56,8 +56,8 @@ enum status section_take(struct section *section, const struct ini_line *line, s
                       &section->axes[parameter], error);
 }
 
-/* How many values an axis of the shape has; 0 for a series, and for one that is not in the section.
- */
+/* How many values an axis of the shape has. 0 for a series, and where the section does not name the
+ * parameter. */
 static size_t shape_count(const struct section *section, size_t parameter)
 {
     return section->workload->parameters[parameter].series ? 0 : section->axes[parameter].count;
@@ -83,7 +83,7 @@ static enum status zip_check(const struct section *section, const char *path, st
     return STATUS_OK;
 }
 
-/* In a zip a value of the shape may well come twice: there it is the tuple that counts. */
+/* In a zip one parameter may have a value twice, because another parameter differs beside it. */
 static enum status distinct_check(const struct section *section, const char *path,
                                   struct error *error)
 {

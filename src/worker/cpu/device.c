@@ -186,7 +186,7 @@ static bool owns_result(const struct work *work, int tensor)
 static enum status memory_check(double bytes, struct error *error)
 {
     double available = memory_available();
-    if (!(bytes > available)) /* not known: NaN */
+    if (!(bytes > available)) /* also where `available` is NaN: not known */
         return STATUS_OK;
     return error_set(error, STATUS_UNSUPPORTED,
                      "it needs %.4g bytes of memory with its workspace, and %.4g are available",

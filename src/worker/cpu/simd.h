@@ -13,7 +13,7 @@ struct simd_arrays {
     void *a;           /* read: the source; else the destination */
     const void *b, *c; /* sources: copy reads b, triad b + scale * c */
     double scale;
-    double *result; /* takes something of the sum that read makes */
+    double *result; /* read writes part of its sum here, so that the compiler keeps the loads */
 };
 
 /* `repeat` passes over arrays of `bytes` each, a multiple of SIMD_BLOCK, aligned to 64. */
@@ -26,7 +26,8 @@ struct simd_pattern {
     simd_sweep *plain, *stream; /* stream: stores past the caches; NULL: there is no such thing */
 };
 
-/* `iterations` of a multiply-add in each chain; 0 < seed << 1. result: something of their sum. */
+/* `iterations` of a multiply-add in each chain; 0 < seed << 1. *result: part of the
+ * sum of all chains. */
 typedef void simd_fma(double seed, int64_t iterations, double *result);
 
 struct simd {

@@ -1,7 +1,7 @@
 /* The open CPU: its OpenMP team, and what is kept from one configuration to the next.
  *
- * The team has one thread on each core, bound to it from open to close. libgomp binds a thread that it
- * creates anew wherever its parent is, so no parallel region may ask for another number of threads. */
+ * The team has one thread on each core, bound to it from open to close. libgomp binds a new
+ * thread to the core of its parent. So no parallel region may ask for another number of threads. */
 #ifndef ROOFSWEEP_CPU_STATE_H
 #define ROOFSWEEP_CPU_STATE_H
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where a trace is wanted, NULL stands for none: then nothing is timed. */
+/* Every function takes NULL for a trace; then nothing is timed. */
 struct trace {
     struct {
         const char *name; /* lives for ever */

@@ -150,8 +150,8 @@ void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *s
         *seen->temperature = celsius_zero + value;
 }
 
-/* Mean of the sensor's own samples. The sensor is slow and smoothed, so those of the first moments
- * are left out: docs/measurements.md, Power sensor. */
+/* Mean of the sensor's own samples. The sensor is slow and smooths its values, so the first samples of
+ * a load are left out: docs/measurements.md, Power sensor. */
 double nvml_power(struct nvml *nvml, double since)
 {
     enum { SAMPLES_MAX = 1024 };
@@ -184,7 +184,8 @@ double nvml_energy(struct nvml *nvml)
 
 int nvml_processes(struct nvml *nvml)
 {
-    enum { INSUFFICIENT_SIZE = 7 }; /* what a list without room for them gives, with their number */
+    /* Returned where the list has no room. The number of processes is then set. */
+    enum { INSUFFICIENT_SIZE = 7 };
     unsigned count = 0;
     if (!nvml || !nvml->processes ||
         nvml->processes(nvml->device, &count, NULL) != INSUFFICIENT_SIZE)

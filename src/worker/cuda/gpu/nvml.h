@@ -1,5 +1,5 @@
 /* NVML: the conditions that a GPU works under, and what CUDA does not tell of it. The library belongs
- * to the driver and is met at run time only: where it cannot be used, values stay missing. */
+ * to the driver and is loaded at run time. Where it cannot be loaded, values stay missing. */
 #ifndef ROOFSWEEP_NVML_H
 #define ROOFSWEEP_NVML_H
 

@@ -15,8 +15,8 @@ struct work_ops {
     enum status (*iterate)(struct gpu *gpu, struct work *work, struct error *error);
     /* As device_ops.run, but only enqueued. */
     enum status (*run)(struct gpu *gpu, struct work *work, int64_t samples, struct error *error);
-    /* Device address of the result in this role, and where an element of the canonical layout lies
-     * in it; `element` is NULL if the layouts are the same. */
+    /* The device address of the result in this role. `element` says where an element of the canonical
+     * layout lies in it; NULL if the layouts are the same. */
     const void *(*result)(const struct work *work, enum tensor tensor);
     int64_t (*element)(const struct work *work, enum tensor tensor, int64_t offset);
     void (*release)(struct work *work); /* frees the struct as well */
@@ -25,8 +25,8 @@ struct work_ops {
 struct work {
     const struct work_ops *ops;
     enum precision precision;
-    /* timing.c: the energy counter when a record last got a value (NaN: not begun), and when that
-     * began */
+    /* timing.c: the energy counter when a record last got a value (NaN: none yet), and the time when
+     * that count began */
     double energy_given, energy_start_time; /* J, s */
     /* timing.c: host time to enqueue all that belongs to one iteration, the shortest seen; 0: not
      * yet known */

@@ -345,8 +345,8 @@ static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candid
     return weights_fill(gpu, l, error);
 }
 
-/* Sequences of one length lie in the packed layout as in [sequence][batch][width], and cuDNN then
- * adds no kernels that deal with padding. */
+/* All sequences have one length. The packed layout is then [sequence][batch][width], and with it cuDNN
+ * adds no kernels for padding. */
 static enum status data_describe(struct lstm_work *l, int64_t width,
                                  cudnnRNNDataDescriptor_t *descriptor, struct error *error)
 {
@@ -394,7 +394,7 @@ static enum status tensors_create(struct gpu *gpu, struct lstm_work *l, struct e
     return gradient_fill(gpu, l, error);
 }
 
-/* A named algorithm runs once, because cuDNN may refuse it only then. */
+/* A named algorithm is run once here, because cuDNN may refuse it only when it runs. */
 static enum status algorithm_by_name(struct gpu *gpu, struct lstm_work *l, int *chosen,
                                      struct error *error)
 {
