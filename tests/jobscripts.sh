@@ -23,8 +23,8 @@ echo 1
 SH
 printf '#!/bin/sh\necho "$*" >>requeues\n' >bin/scontrol
 chmod +x bin/*
-export PATH="$work/bin:$PATH" SLURM_JOB_ID=7 PBS_O_WORKDIR=$work PBS_NODEFILE=$work/nodes
-export LSB_DJOB_NUMPROC=1 LSB_DJOB_HOSTFILE=$work/nodes manifest=sweep.ini
+export PATH="$work/bin:$PATH" SLURM_JOB_ID=7 PBS_O_WORKDIR="$work" PBS_NODEFILE="$work/nodes"
+export LSB_DJOB_NUMPROC=1 LSB_DJOB_HOSTFILE="$work/nodes" manifest=sweep.ini
 echo n1 >nodes
 
 fail() {
@@ -35,6 +35,7 @@ fail() {
 # expect SCRIPT STATUSES STARTS STATUS: the script sees STATUSES, starts so often, and ends with STATUS.
 expect() {
     rm -f starts requeues
+    # shellcheck disable=SC2086 # a list of words
     printf '%s\n' $2 >statuses
     status=0
     bash "$root/jobscripts/$1.sh" sweep.ini >output 2>&1 || status=$?
@@ -63,10 +64,10 @@ done
 
 # requeued STATUS RESTARTS YES|NO
 requeued() {
-    export SLURM_RESTART_COUNT=$2
+    export SLURM_RESTART_COUNT="$2"
     expect slurm "$1" 1 "$1"
     [ -e requeues ] && found=yes || found=no
-    [ $found = "$3" ] || fail "slurm: status $1 after $2 restarts: requeued: $found"
+    [ "$found" = "$3" ] || fail "slurm: status $1 after $2 restarts: requeued: $found"
     [ "$1" = 0 ] || says "ended with status $1"
 }
 requeued 0 0 no

@@ -42,7 +42,7 @@ interrupted() {
     says "no answer within 10 s, the file is written without: rank 1 on $(hostname)"
     says "interrupted by a signal"
     sleep 0.5
-    ! pgrep -f "^$ROOFSWEEP_BIN/roofsweep" || { ps -ef | grep roofsweep; fail "processes are left"; }
+    ! pgrep -f "^$ROOFSWEEP_BIN/roofsweep" || { pgrep -af roofsweep; fail "processes are left"; }
 }
 
 begin
