@@ -17,7 +17,7 @@ import os
 import signal
 import sys
 
-from results import fail, frame, kind_order, load, np, percent, places, print_table, roof_rows, scaled
+from results import fail, frame, kind_order, load, np, percent, places, plain, print_table, roof_rows, scaled
 
 
 def arguments():
@@ -269,7 +269,7 @@ def main():
     devices, order = [], kind_order(roofs)
     for number, (path, data, table, rows) in enumerate(zip(options.files, files, tables, roofs), 1):
         devices += devices_of(number, data, table, rows, order)
-        print(f"file {number}: {path}, {data.attrs.get('date_created', 'no date')}")
+        print(f"file {number}: {plain(path)}, {data.attrs.get('date_created', 'no date')}")
     for device in devices:
         print(f"device {device.name}: {device.model}, {device.uuid}" + ", no roofs" * (not device.roofs))
     print()

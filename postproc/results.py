@@ -7,8 +7,17 @@ import sys
 from itertools import pairwise
 
 
+# What a terminal takes for a command, what turns the direction of writing, and what is no character.
+UNSEEN = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def plain(text):
+    """A text as a terminal or a figure may show it. Texts of a file are so once it is loaded; paths are not."""
+    return UNSEEN.sub("?", str(text))
+
+
 def fail(text):
-    print(f"{sys.argv[0].rsplit('/', 1)[-1]}: {text}", file=sys.stderr)
+    print(f"{sys.argv[0].rsplit('/', 1)[-1]}: {plain(text)}", file=sys.stderr)
     sys.exit(2)
 
 
@@ -30,6 +39,14 @@ UNITS = {"byte s-1": "B/s", "s-1": "FLOP/s", "s": "s"}
 DOUBTFUL = ["above-theory", "contradicted"]  # verdicts of roofs that are kept and not used
 
 
+def clean(data):
+    """Makes all texts of a dataset plain."""
+    data.attrs = {key: plain(value) if isinstance(value, str) else value for key, value in data.attrs.items()}
+    for name in data.variables:
+        if data[name].dtype.kind in "OU" and name not in data.indexes:
+            data[name].values = np.vectorize(plain, otypes=[object])(data[name].values)
+
+
 def load(path, configurations=True):
     """A result file as an xarray Dataset in memory; ends the program if it is none.
 
@@ -44,6 +61,7 @@ def load(path, configurations=True):
     if not needed <= set(data.variables):
         fail(f"{path}: no result file of roofsweep, it has no {sorted(needed - set(data.variables))}")
     data = data.load()  # whole: the netCDF4 module reads strings from disk only in steps of one
+    clean(data)
     if configurations and data.sizes["config"] == 0:
         fail(f"{path}: it holds roofs alone, no configurations")
     if configurations and not (words(data, "status") == "measured").any():

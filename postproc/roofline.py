@@ -16,7 +16,7 @@ import os
 import re
 import sys
 
-from results import SERIES, fail, frame, load, np, parameters, roofs, scaled
+from results import SERIES, fail, frame, load, np, parameters, plain, roofs, scaled
 
 try:
     import matplotlib
@@ -318,12 +318,12 @@ def main():
             with PdfPages(options.output) as pages:
                 for _, figure in drawn:
                     pages.savefig(figure)
-            print(options.output)
+            print(plain(options.output))
         for name, figure in drawn if kind == ".png" else []:
             safe = re.sub("[^A-Za-z0-9_.-]+", "_", name)
             path = options.output if len(drawn) == 1 else f"{base}-{safe}.png"
             figure.savefig(path, dpi=130)
-            print(path)
+            print(plain(path))
     except OSError as error:
         fail(f"cannot write: {error}")
 

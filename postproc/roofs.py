@@ -38,7 +38,7 @@ import signal
 import sys
 from collections import Counter
 
-from results import DOUBTFUL, fail, kind_order, load, np, percent, places, print_table, roof_rows, scaled
+from results import DOUBTFUL, fail, kind_order, load, np, percent, places, plain, print_table, roof_rows, scaled
 
 SETTING_WIDTH = 60  # of the table of a model; --device shows all of it
 NAMED_MOST = 8  # devices of one sentence
@@ -196,7 +196,7 @@ class Targets:
         """A model without a section: another device than was expected, or a slip of the pen."""
         if self.path and model not in self.by_model:
             self.counts["not known"] += 1
-            print(f"No targets for {model}; {self.path} has: {', '.join(self.by_model) or 'none'}\n")
+            print(f"No targets for {model}; {plain(self.path)} has: {', '.join(self.by_model) or 'none'}\n")
 
     def print_counts(self, devices):
         if self.path:
@@ -421,7 +421,7 @@ def main():
     if rows.empty:
         fail(f"{options.file}: no roofs" + (f" of device {one}" if one is not None else ""))
     print(
-        f"{options.file}: {data.attrs.get('title', 'no title')}, {data.attrs.get('source', 'roofsweep')}, "
+        f"{plain(options.file)}: {data.attrs.get('title', 'no title')}, {data.attrs.get('source', 'roofsweep')}, "
         f"{data.attrs.get('date_created', 'no date')}\n"
     )
     if one is not None:

@@ -74,6 +74,28 @@ for sequences, expected in [
     assert found == expected, (found, expected)
 ' || fail "kinds of roofs are in another order"
 
+# What a terminal must not see: neither in tables nor in what a figure would be made of.
+python '
+import xarray
+data = xarray.open_dataset("golden.nc").load()
+for name in ["device_model", "device_hostname", "device_roof_setting"]:
+    data[name] = data[name].astype(object)
+    data[name].values[:] = "Sam\x1b[31mple\u202e \x9b GPU\n"
+data.attrs["title"] = "\x1b]0;title\x07"
+data.to_netcdf("hostile.nc")
+'
+for name in hostile.nc "$(printf 'esc\033[1m.nc')"; do
+    expect "$([ -e "$name" ] && echo 0 || echo 2)" script roofs.py "$name"
+    ! LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]\\|\342\200\256\\|\302\233')" output || { cat -v output; fail "control characters"; }
+done
+PYTHONPATH=$root/postproc python '
+from results import load, plain
+data = load("hostile.nc")
+assert set(data.device_model.values) == {"Sam?[31mple? ? GPU?"}, data.device_model.values
+assert data.attrs["title"] == "?]0;title?", data.attrs["title"]
+assert plain("Größe\t€ \udc9b") == "Größe\t€ ?"
+' || fail "hostile texts"
+
 # Each model by itself.
 expect 0 script roofs.py golden.nc
 says "Sample GPU: 1 device on 1 host"

@@ -92,12 +92,39 @@ static void test_long_names(void **state)
     results_destroy(results);
 }
 
+/* Texts of workers and journals reach the table without what a terminal would obey. */
+static void test_hostile_texts(void **state)
+{
+    (void)state;
+    static const char hostile[] = "\x1b[2J\xe2\x80\xae\x9b\nfailed: nothing\xe2\x82";
+    struct results *results = results_create();
+    struct error error;
+    struct device device;
+    struct record record = sample_record("lstm batch=1", hostile, "0:0", 0);
+    record.status = RECORD_FAILED;
+    strcpy(record.error, hostile);
+    device_init(&device);
+    strcpy(device.key, "0:0");
+    strcpy(device.model, hostile);
+    strcpy(device.hostname, hostile);
+    assert_ok(results_add_device(results, &device, &error), &error);
+    assert_ok(results_add_record(results, &record, &error), &error);
+    char *text = report_text(results);
+    for (const char *c = text; *c; ++c)
+        assert_true(*c == '\n' || (*c >= ' ' && *c < 0x7f));
+    assert_null(strstr(text, "\nfailed: nothing"));
+    assert_non_null(strstr(text, ": ?[2J???failed: nothing??\n"));
+    free(text);
+    results_destroy(results);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_hostile_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,78 @@
+/* Any bytes as a journal: as they are, and with each line behind the checksum that it needs to be looked at. What can be
+ * read goes on into results and table. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "results/journal.h"
+#include "results/report.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* "kind","entry":{...} in the frame of a journal's line. */
+static void line_write(FILE *stream, const char *line, size_t length)
+{
+    fprintf(stream, "{\"xxh3\":\"%016" PRIx64 "\",\"kind\":", XXH3_64bits(line, length));
+    fwrite(line, 1, length, stream);
+    fputs("}\n", stream);
+}
+
+static void lines_write(FILE *stream, const char *text, size_t size)
+{
+    for (size_t at = 0, length; at < size; at += length + 1) {
+        const char *newline = memchr(text + at, '\n', size - at);
+        length = newline ? (size_t)(newline - text) - at : size - at;
+        line_write(stream, text + at, length);
+    }
+}
+
+static void results_check(struct results *results)
+{
+    FILE *stream = fopen("/dev/null", "w");
+    if (!results || !stream)
+        abort();
+    report_print(results, stream);
+    fclose(stream);
+    results_destroy(results);
+}
+
+static void journal_check(const char *path)
+{
+    struct results *results = NULL;
+    struct journal_damage damage = {0};
+    struct error error = {""};
+    bool torn;
+    if (journal_read(path, &results, &torn, &error) == STATUS_OK)
+        results_check(results);
+    else if (!*error.text || results)
+        abort();
+    results = NULL;
+    if (journal_salvage(path, &results, &damage, &error) == STATUS_OK)
+        results_check(results);
+    else if (!*error.text || results)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    for (int framed = 0; framed < 2; ++framed) {
+        char path[64];
+        int fd = memfd_create("journal", MFD_CLOEXEC);
+        FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
+        if (!stream)
+            abort();
+        if (framed)
+            lines_write(stream, (const char *)data, size);
+        else
+            fwrite(data, 1, size, stream);
+        fflush(stream);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        journal_check(path);
+        fclose(stream);
+    }
+    return 0;
+}
