@@ -322,7 +322,8 @@ class Storm:
         (self.folder / "tmp").mkdir()
         self.file = self.folder / "out" / "sweep.nc"
         self.journal = Journal(f"{self.file}.journal")
-        self.runs, self.hits, self.log, self.ends, self.hung_launchers = 0, [], [], [], 0
+        self.runs, self.hits, self.log, self.ends = 0, [], [], []
+        self.hung_launchers = self.drafts = 0
         count = CONFIGURATIONS[distribute]
         self.expected_rows = count * (tool.ranks if distribute == "replicate" else 1)
         self.limit = REQUEST_TIMEOUT + 2 * OPEN_TIMEOUT + LOCK_WAIT + END_BOUND
@@ -451,10 +452,8 @@ class Storm:
         found = {entry.name for entry in (self.folder / "out").iterdir()}
         if found != allowed:
             raise Fault(f"in the output's folder: {sorted(found ^ allowed)}")
-        for _, _, names in os.walk(self.folder / "tmp"):
-            left = [name for name in names if name.startswith(".roofsweep-")]
-            if left:
-                raise Fault(f"temporary files are left: {left}")
+        names = (self.folder / "tmp").glob(".roofsweep-*")
+        self.drafts = sum(1 for _ in names)  # a SIGKILL between a draft's open and its unlink leaves its name
 
     def clear(self):
         for number in range(1, self.runs + 1):
@@ -478,7 +477,7 @@ class Tool:
             shutil.copy(build / "tests" / "scripted_worker", self.bin / "roofsweep-worker-cuda")
         self.lock = threading.Lock()
         self.kills, self.storms, self.passed, self.failed = 0, 0, 0, 0
-        self.table, self.hung_launchers = collections.Counter(), 0
+        self.table, self.hung_launchers, self.drafts = collections.Counter(), 0, 0
 
     def at_once(self, chance):
         """Whether the next run starts while the last one may still be ending."""
@@ -497,6 +496,7 @@ class Tool:
         with self.lock:
             self.table.update(storm.hits)
             self.hung_launchers += storm.hung_launchers
+            self.drafts += storm.drafts
             self.kills -= missed
             self.passed += fault is None
             self.failed += fault is not None
@@ -571,6 +571,8 @@ class Tool:
         self.print_table()
         if self.hung_launchers:
             print(f"{self.hung_launchers} launchers hung with no rank left for {END_BOUND} s, and were ended")
+        if self.drafts:
+            print(f"{self.drafts} temporary files were left in TMPDIR by SIGKILLs in publishing")
         print(f"{self.passed} passed, {self.failed} failed")
         return 1 if self.failed else 0
 
