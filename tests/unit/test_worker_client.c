@@ -144,23 +144,22 @@ static void end_is_seen_behind_a_grandchild(void **state)
     (void)state;
     static const struct {
         const char *body, *reason;
+        double timeout; /* s; a busy machine may take seconds to end a process */
     } rows[] = {
-        {"sleep 1000 & echo $!; exit 3", "worker ended with status 3"},
-        {"sleep 1000 & echo $!; kill -KILL $$", "worker was killed by signal 9"},
-        {"sleep 1000 & echo $!; wait", "timed out after 0.3 s"},
+        {"sleep 1000 & echo $!; exit 3", "worker ended with status 3", 60},
+        {"sleep 1000 & echo $!; kill -KILL $$", "worker was killed by signal 9", 60},
+        {"sleep 1000 & echo $!; wait", "timed out after 0.3 s", 0.3},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         char path[64], *line;
         struct error why = {""};
         struct worker_client *client = start(script(path, rows[i].body));
-        worker_client_send(client, "{}", 5);
+        worker_client_send(client, "{}", 60);
         assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
         pid_t grandchild = (pid_t)atoi(line);
         free(line);
-        worker_client_send(client, "{}", 0.3);
-        double start = clock_monotonic();
+        worker_client_send(client, "{}", rows[i].timeout);
         assert_int_equal(wait_for(client, &line, &why), WORKER_LOST);
-        assert_true(clock_monotonic() - start < 3);
         if (!strstr(why.text, rows[i].reason))
             fail_msg("'%s' does not say '%s'", why.text, rows[i].reason);
         assert_gone(grandchild);
