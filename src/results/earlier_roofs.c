@@ -148,7 +148,10 @@ static void roofs_read(struct reader *r, struct device *devices, size_t count)
         FIELD(struct roof_row, device, FIELD_INTEGER, "", ""), {0}};
     struct rows rows = {.size = sizeof(struct roof_row), .count = length_of(r, "device_roof")};
     struct roof_row *read = calloc(rows.count ? rows.count : 1, sizeof *read);
-    check(r, "device_roof", read ? NC_NOERR : NC_ENOMEM);
+    if (!read) {
+        check(r, "device_roof", NC_ENOMEM);
+        return;
+    }
     rows.first = read;
     columns_read(r, device_field, "device_roof_", &rows);
     columns_read(r, roof_fields, "device_roof_", &rows); /* `roof` comes first */
