@@ -203,8 +203,12 @@ static void nothing_outlives_a_killed_rank(void **state)
             worker_client_send(client, "{\"op\":\"devices\"}", 60);
             if (wait_for(client, &line, &why) != WORKER_LINE) /* it is the worker by now */
                 _exit(1);
-            if (stopped)
+            if (stopped) {
+                /* It has stopped when its last thread has. */
+                siginfo_t unused;
                 kill(atoi(numbers), SIGSTOP);
+                waitid(P_PID, (id_t)atoi(numbers), &unused, WSTOPPED | WNOWAIT);
+            }
             if (write(pipes[1], numbers, sizeof numbers) < 0)
                 _exit(1);
             pause();
@@ -213,8 +217,6 @@ static void nothing_outlives_a_killed_rank(void **state)
         int worker, grandchild;
         assert_int_equal(sscanf(numbers, "%d %d", &worker, &grandchild), 2);
         assert_true(is_running(worker) && is_running(grandchild));
-        while (stopped && process_state(worker) != 'T')
-            usleep(1000);
         kill(rank, SIGKILL);
         waitpid(rank, NULL, 0);
         assert_gone(worker);
