@@ -6,7 +6,6 @@ import re
 import sys
 from itertools import pairwise
 
-
 # What a terminal takes for a command, what turns the direction of writing, and what is no character.
 UNSEEN = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
