@@ -54,11 +54,9 @@ if [ -n "$tested" ] && [ ! -x "$tools/bin/ruff" ]; then
         echo "ruff could not be installed into build/tools/ from PyPI" >&2
 fi
 
-# The test of the roofs' machine code needs disassemblers: those of nvcc's release, where its repository is known.
+# The test of the roofs' machine code needs disassemblers where there is nvcc. tests/gpu/disassembly.sh finds them here.
 PATH=$PATH:/usr/local/cuda/bin
-if [ -n "$tested" ] && [ "$(id -u)" -eq 0 ] && ! command -v cuobjdump >/dev/null; then
-    release=$({ nvcc --version 2>/dev/null || true; } | sed -n 's/.*release \([0-9]*\)\.\([0-9]*\),.*/\1-\2/p')
-    for package in ${release:+"cuda-cuobjdump-$release" "cuda-nvdisasm-$release"}; do
-        ! apt-cache show "$package" >/dev/null 2>&1 || apt-get install -y -q --no-install-recommends "$package"
-    done
+if [ -n "$tested" ] && command -v nvcc >/dev/null && ! command -v cuobjdump >/dev/null && [ -x "$tools/bin/pip" ]; then
+    "$tools/bin/pip" install --quiet nvidia-cuda-cuobjdump==13.5.37 nvidia-cuda-nvdisasm==13.5.37 ||
+        echo "the disassemblers of CUDA could not be installed into build/tools/ from PyPI" >&2
 fi

@@ -1,12 +1,15 @@
 #!/bin/sh
 # The machine code of the roofs' kernels; needs no GPU, but the CUDA Toolkit's disassemblers: on the
-# PATH, or in $CUDA_TOOLS.
+# PATH, in $CUDA_TOOLS, or where jobscripts/install-dependencies.sh puts them.
 set -eu
 here=$(dirname "$0")
 PATH=$PATH:${CUDA_TOOLS:-}
+for folder in "$here"/../../build/tools/lib/python3*/site-packages/nvidia/cu*/bin; do
+    PATH=$PATH:$folder
+done
 for tool in cuobjdump nvdisasm c++filt; do
     command -v $tool >/dev/null || {
-        echo "skipped: no $tool (NVIDIA's repository: cuda-cuobjdump-13-0 cuda-nvdisasm-13-0)"
+        echo "skipped: no $tool (jobscripts/install-dependencies.sh tests)"
         exit 77
     }
 done
