@@ -26,8 +26,9 @@ struct work {
 static void pause_for(double seconds)
 {
     if (seconds > 0)
-        nanosleep(&(struct timespec){(time_t)seconds, (long)((seconds - (long)seconds) * 1e9)},
-                  NULL);
+        nanosleep(
+            &(struct timespec){(time_t)seconds, (long)((seconds - (double)(long)seconds) * 1e9)},
+            NULL);
 }
 
 static void pause_up_to(double seconds)

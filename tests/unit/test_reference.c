@@ -176,8 +176,8 @@ static void conv2d_gradients(void **state)
         "batch=2 height=5 width=4 channels=2 filters=2 kernel=3 stride=2 layout=nhwc",
         "batch=2 height=5 width=4 channels=2 filters=2 kernel=3 stride=2 layout=nchw",
         "batch=1 height=6 width=7 channels=4 filters=6 kernel=2x3 stride=1 groups=2 dilation=2",
-        "batch=1 height=6 width=7 channels=4 filters=6 kernel=3x2 padding=valid groups=2 "
-        "layout=nchw",
+        ("batch=1 height=6 width=7 channels=4 filters=6 kernel=3x2 padding=valid groups=2 "
+         "layout=nchw"),
         "batch=1 height=3 width=3 channels=1 filters=1 kernel=1 stride=3 padding=2",
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {

@@ -287,8 +287,8 @@ static void hostile_texts_round_trip(void **state)
         "$(rm)",
         "%s%n",
         "made-up command=x",
-        "gr\xc3\xbc\xc3\x9f"
-        "e \xe2\x82\xac \xf0\x9f\x98\x80",
+        ("gr\xc3\xbc\xc3\x9f"
+         "e \xe2\x82\xac \xf0\x9f\x98\x80"),
         "python3 sweeps/programs/conv2d.py --batch 16 --name \"a b\"",
     };
     enum { COUNT = sizeof texts / sizeof *texts };
