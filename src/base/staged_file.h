@@ -2,8 +2,8 @@
  * or absent.
  *
  * Until then it has a name only as long as a library needs one to open it. Nobody can guess the
- * name, and nobody else's file of that name is opened. Meanwhile signals that end the process wait,
- * so that nothing is left over. */
+ * name, and nobody else's file of that name is opened. Meanwhile signals that end the process wait:
+ * only SIGKILL can leave it behind. */
 #ifndef ROOFSWEEP_STAGED_FILE_H
 #define ROOFSWEEP_STAGED_FILE_H
 
