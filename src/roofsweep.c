@@ -15,6 +15,7 @@
 #include "options.h"
 #include "manifest/plan.h"
 #include "model/device_kind.h"
+#include "results/publication.h"
 #include "sweep.h"
 #include "version.h"
 
@@ -76,13 +77,22 @@ static enum status print_whole(const struct options *options, struct error *erro
     return status;
 }
 
+static enum status gather(const struct options *options, const struct log *log, struct error *error)
+{
+    const struct publication publication = {.journal = options->journal,
+                                            .netcdf = options->output,
+                                            .overwrite = options->overwrite,
+                                            .skip_damaged = options->skip_damaged};
+    return publication_gather(&publication, log, error);
+}
+
 /* What needs neither MPI nor a device. Without MPI nobody knows which rank this is: a launcher's
  * variables are also there in a shell within its job. So every process that was started does it. */
 static enum status run_locally(const struct options *options, const struct log *log,
                                struct error *error)
 {
     if (options->action == ACTION_GATHER)
-        return sweep_gather(options, log, error);
+        return gather(options, log, error);
     if (options->action == ACTION_SELF_TEST)
         return self_test(options, error);
     return print_whole(options, error);

@@ -1,26 +1,23 @@
 #include "sweep.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/folder.h"
+#include "model/device_kind.h"
 #include "ranks/agreement.h"
 #include "ranks/coordinator.h"
-#include "model/device_kind.h"
-#include "results/earlier_roofs.h"
-#include "ranks/executor.h"
-#include "base/folder.h"
-#include "base/printout.h"
+#include "ranks/inventory.h"
+#include "ranks/job.h"
 #include "ranks/mailbox.h"
 #include "ranks/node_roofs.h"
+#include "ranks/signals.h"
+#include "results/earlier_roofs.h"
 #include "results/outputs.h"
-#include "results/report.h"
-#include "results/results_nc.h"
-#include "ranks/job.h"
+#include "results/publication.h"
 
 struct sweep {
     MPI_Comm comm;
@@ -33,34 +30,17 @@ struct sweep {
     char worker_folder[4096];
     char device_key[128];
     bool roofs_reused; /* this rank's */
-    double told;       /* s, CLOCK_MONOTONIC: when rank 0 was told of a signal; 0: it was not */
-    bool abandoned;    /* some rank does not answer: no collective call may follow */
+    struct inventory inventory;
+    double told;    /* s, CLOCK_MONOTONIC: when rank 0 was told of a signal; 0: it was not */
+    bool abandoned; /* some rank does not answer: no collective call may follow */
     /* rank 0 alone */
     struct plan *plan;
     struct outputs outputs;
     struct results *earlier;
-    struct device *devices;         /* of each rank, as opened */
     struct device *earlier_devices; /* [peaks] reuse */
     size_t earlier_device_count;
     struct journal *journal;
 };
-
-/* The only thing that a signal handler can reach. */
-static volatile sig_atomic_t signalled;
-
-static void note_signal(int number)
-{
-    signalled = number;
-}
-
-/* A second signal of the same kind ends the process at once. */
-static void catch_signals(void)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1};
-    struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
-        sigaction(numbers[i], &action, NULL);
-}
 
 static enum status load_manifest(struct sweep *sweep, const struct options *options,
                                  struct error *error)
@@ -173,7 +153,7 @@ static struct executor_settings executor_settings_of(const struct sweep *sweep)
         .retries = settings->retries,
         .counters = sweep->manifest->measure.counters,
         .device_key = sweep->device_key,
-        .interrupted = &signalled,
+        .interrupted = &signals_seen,
     };
 }
 
@@ -194,139 +174,6 @@ static enum status open_executor(struct sweep *sweep, const struct binding *bind
     return executor_open(sweep->executor, error);
 }
 
-/* False of a device that is the cores of its rank. */
-static bool is_numbered(const struct device *device)
-{
-    const struct device_kind *kind = device_kind_find(device->kind);
-    return kind && kind->numbered;
-}
-
-/* One line for each host, device model and reason, with the ranks counted. */
-static void log_devices(const struct sweep *sweep, const char *choices, size_t choice_size)
-{
-    for (int i = 0; i < sweep->ranks; ++i) {
-        const struct device *device = &sweep->devices[i];
-        int count = 0, earlier = 0;
-        for (int j = 0; j < sweep->ranks; ++j) {
-            const struct device *other = &sweep->devices[j];
-            bool same =
-                strcmp(device->hostname, other->hostname) == 0 &&
-                strcmp(device->model, other->model) == 0 &&
-                strcmp(choices + (size_t)i * choice_size, choices + (size_t)j * choice_size) == 0;
-            count += same;
-            earlier += same && j < i;
-        }
-        if (earlier == 0 && device_is_open(device))
-            log_print(sweep->log, LOG_INFO, "%s: %d rank%s on %s (%s)", device->hostname, count,
-                      count == 1 ? "" : "s", device->model, choices + (size_t)i * choice_size);
-        if (device->cores_shared == 1 && !is_numbered(device) && earlier == 0)
-            log_print(sweep->log, LOG_WARNING,
-                      "%s: more ranks than cores; times and roofs disturb one another (variable "
-                      "device_cores_shared)",
-                      device->hostname);
-    }
-}
-
-static bool is_refused(const struct device *device)
-{
-    return device->counters.code != OUTCOME_MISSING && device->counters.code != COUNTED_YES;
-}
-
-/* One message for each cause; where counters are required, the first cause ends the sweep. */
-static enum status check_counters(const struct sweep *sweep, struct error *error)
-{
-    bool required = sweep->manifest->measure.counters == COUNTERS_REQUIRE;
-    for (int i = 0; i < sweep->ranks; ++i) {
-        const struct device *device = &sweep->devices[i];
-        int count = 0, earlier = 0;
-        for (int j = 0; j < sweep->ranks; ++j) {
-            bool same = outcome_same(&device->counters, &sweep->devices[j].counters);
-            count += same;
-            earlier += same && j < i;
-        }
-        if (!is_refused(device) || earlier > 0)
-            continue;
-        char refusal[OUTCOME_TEXT];
-        outcome_format(&device->counters, counted_word, refusal);
-        if (required)
-            return error_set(error, STATUS_DEVICE, "counters = require, but on %d of %d ranks %s",
-                             count, sweep->ranks, refusal);
-        const struct device_kind *kind = device_kind_find(device->kind);
-        log_print(sweep->log, kind && !kind->has_counters ? LOG_DEBUG : LOG_WARNING,
-                  "hardware counters on %d of %d ranks %s; FLOPs and bytes are the modelled ones",
-                  count, sweep->ranks, refusal);
-    }
-    return STATUS_OK;
-}
-
-/* One lost device costs its share of the work, all of them end the sweep. */
-static enum status check_open(const struct sweep *sweep, struct error *error)
-{
-    for (int i = 0; i < sweep->ranks; ++i)
-        if (device_is_open(&sweep->devices[i]))
-            return STATUS_OK;
-    return error_set(error, STATUS_DEVICE, "no rank could open its device; rank 0: %.800s",
-                     executor_lost(sweep->executor));
-}
-
-static enum status compare_devices(struct sweep *sweep, struct error *error)
-{
-    enum { CHOICE = 1200 };
-    char choice[CHOICE], *choices = NULL;
-    const struct device *own = executor_device(sweep->executor);
-    enum status status = STATUS_OK;
-    snprintf(choice, sizeof choice, "%s", executor_choice(sweep->executor));
-    if (sweep->rank == 0) {
-        choices = malloc((size_t)sweep->ranks * CHOICE);
-        sweep->devices = malloc((size_t)sweep->ranks * sizeof *sweep->devices);
-        if (!choices || !sweep->devices)
-            MPI_Abort(sweep->comm, 1);
-    }
-    MPI_Gather(own, sizeof *own, MPI_BYTE, sweep->devices, sizeof *own, MPI_BYTE, 0, sweep->comm);
-    MPI_Gather(choice, CHOICE, MPI_CHAR, choices, CHOICE, MPI_CHAR, 0, sweep->comm);
-    if (sweep->rank == 0) {
-        log_devices(sweep, choices, CHOICE);
-        status = check_open(sweep, error);
-        if (status == STATUS_OK)
-            status = agreement_check_devices(sweep->devices, sweep->ranks, error);
-        if (status == STATUS_OK && !sweep->manifest->sweep.replicate)
-            status = agreement_check_kinds(sweep->devices, sweep->ranks, error);
-        if (status == STATUS_OK)
-            status = check_counters(sweep, error);
-    }
-    free(choices);
-    return agreement_reach(sweep->comm, status, error);
-}
-
-/* Rank 0 hands every rank the earlier roofs of its device. */
-static void reuse_roofs(struct sweep *sweep)
-{
-    struct device own, *matches = NULL;
-    int missing = 0;
-    if (!sweep->manifest->reuse)
-        return;
-    if (sweep->rank == 0 && !(matches = calloc((size_t)sweep->ranks, sizeof *matches)))
-        MPI_Abort(sweep->comm, 1);
-    for (int i = 0; matches && i < sweep->ranks; ++i) {
-        const struct device *match = earlier_roofs_find(
-            sweep->earlier_devices, sweep->earlier_device_count, &sweep->devices[i]);
-        if (match)
-            matches[i] = *match;
-        missing += !match && device_is_open(&sweep->devices[i]);
-    }
-    if (missing > 0)
-        log_print(
-            sweep->log, LOG_WARNING,
-            "%s has no roofs of %d of the %d devices (same UUID, driver and power cap): these "
-            "are measured",
-            sweep->manifest->reuse, missing, sweep->ranks);
-    MPI_Scatter(matches, sizeof own, MPI_BYTE, &own, sizeof own, MPI_BYTE, 0, sweep->comm);
-    free(matches);
-    sweep->roofs_reused = own.roof_count > 0 && !executor_lost(sweep->executor);
-    if (sweep->roofs_reused)
-        executor_set_roofs(sweep->executor, &own);
-}
-
 /* Each rank tries each kind of device within a bound. One that takes longer has stopped. */
 static void wait_for_opening(const struct sweep *sweep)
 {
@@ -339,15 +186,17 @@ static void wait_for_opening(const struct sweep *sweep)
 
 enum status sweep_open_devices(struct sweep *sweep, struct error *error)
 {
-    catch_signals();
+    signals_catch();
+    sweep->inventory = (struct inventory){sweep->comm, sweep->manifest, sweep->log, 0, 0, NULL};
     struct binding binding = binding_create(sweep->comm);
     enum status status = open_executor(sweep, &binding, error);
     wait_for_opening(sweep);
     status = agreement_reach(sweep->comm, status, error);
     if (status == STATUS_OK)
-        status = compare_devices(sweep, error);
-    if (status == STATUS_OK)
-        reuse_roofs(sweep);
+        status = inventory_collect(&sweep->inventory, sweep->executor, error);
+    if (status == STATUS_OK && sweep->manifest->reuse)
+        sweep->roofs_reused = inventory_reuse_roofs(&sweep->inventory, sweep->earlier_devices,
+                                                    sweep->earlier_device_count, sweep->executor);
     return status;
 }
 
@@ -384,7 +233,7 @@ static void deliver(const struct letter *letter, struct executor *executor,
 static void pass_signal_on(struct sweep *sweep, struct coordinator *coordinator)
 {
     struct error error;
-    signalled = 0;
+    signals_seen = 0;
     sweep->told = clock_monotonic();
     if (coordinator)
         coordinator_interrupt(coordinator);
@@ -415,7 +264,7 @@ static void run_loop(struct sweep *sweep, struct coordinator *coordinator)
            (coordinator && !coordinator_finished(coordinator))) {
         executor_poll(sweep->executor, descriptors, &count);
         poll(descriptors, count, 2);
-        if (signalled)
+        if (signals_seen)
             pass_signal_on(sweep, coordinator);
         leave_silent_rank_0(sweep);
         if (coordinator)
@@ -444,7 +293,7 @@ static void measure_roofs(struct sweep *sweep)
         .patience = roofs_patience(sweep),
         .stop_patience = stop_patience,
     };
-    node_roofs_measure(sweep->comm, sweep->executor, &settings, &signalled, sweep->log);
+    node_roofs_measure(sweep->comm, sweep->executor, &settings, &signals_seen, sweep->log);
 }
 
 static struct coordinator *create_coordinator(const struct sweep *sweep)
@@ -454,7 +303,7 @@ static struct coordinator *create_coordinator(const struct sweep *sweep)
         .manifest = sweep->manifest,
         .plan = sweep->plan,
         .earlier = sweep->earlier,
-        .devices = sweep->devices,
+        .devices = sweep->inventory.devices,
         .ranks = sweep->ranks,
         .roofs_patience = margin * roofs_patience(sweep),
         .work_patience = margin * executor_longest(&executor),
@@ -498,7 +347,7 @@ enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct err
     if (sweep->rank == 0)
         coordinator = create_coordinator(sweep);
     measure_roofs(sweep);
-    if (signalled) /* before its device arrives: of roofs alone, the last one ends the sweep */
+    if (signals_seen) /* before its device arrives: of roofs alone, the last one ends the sweep */
         pass_signal_on(sweep, coordinator);
     executor_start(sweep->executor);
     run_loop(sweep, coordinator);
@@ -512,141 +361,13 @@ bool sweep_part(struct sweep *sweep)
     return wait_for_ranks(sweep);
 }
 
-static bool has_failures(const struct results *results)
-{
-    for (size_t i = 0; i < results->record_count; ++i)
-        if (results->records[i].status == RECORD_FAILED)
-            return true;
-    return false;
-}
-
-static size_t count_roofs(const struct results *results)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < results->device_count; ++i)
-        count += (size_t)results->devices[i].roof_count;
-    return count;
-}
-
-/* The file is written by then: that nobody reads the table any more is no failure. */
-static enum status print_table(const struct results *results, const struct log *log,
-                               struct error *error)
-{
-    struct printout table;
-    bool unread = false;
-    enum status status = printout_open(&table, error);
-    if (status)
-        return status;
-    report_print(results, table.stream);
-    status = printout_close(&table, &unread, error);
-    if (status && unread) {
-        log_print(log, LOG_WARNING, "the table: %s", error->text);
-        status = STATUS_OK;
-    }
-    return status;
-}
-
-static enum status write_file(const struct results *results, const char *journal,
-                              const char *netcdf, struct error *error)
-{
-    if (results->record_count == 0 && results->device_count == 0)
-        return error_set(error, STATUS_SYSTEM, "%s holds nothing yet", journal);
-    enum status status = results_nc_write(results, netcdf, error);
-    if (status)
-        error_prefix(error, "%s keeps every row, for --gather%s", journal,
-                     access(netcdf, F_OK) == 0 ? " with --overwrite" : "");
-    return status;
-}
-
-/* File and table. STATUS_FAILED if configurations have failed. */
-static enum status publish(struct results *results, const char *journal, const char *netcdf,
-                           const struct log *log, struct error *error)
-{
-    results_order_devices(results);
-    enum status status = write_file(results, journal, netcdf, error);
-    if (status)
-        return status;
-    status = print_table(results, log, error);
-    log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->record_count,
-              count_roofs(results), netcdf);
-    if (status == STATUS_OK && has_failures(results))
-        status = error_set(error, STATUS_FAILED, "some configurations failed, see above");
-    return status;
-}
-
-static void warn_of_torn_line(const struct log *log, const char *journal, bool torn)
-{
-    if (torn)
-        log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", journal);
-}
-
-static enum status publish_undamaged(const char *journal, const char *netcdf, const struct log *log,
-                                     struct error *error)
-{
-    struct results *results;
-    bool torn;
-    enum status status = journal_read(journal, &results, &torn, error);
-    if (status)
-        return status;
-    warn_of_torn_line(log, journal, torn);
-    status = publish(results, journal, netcdf, log, error);
-    results_destroy(results);
-    return status;
-}
-
-static enum status publish_rest(const char *journal, const char *netcdf, const struct log *log,
-                                struct error *error)
-{
-    struct results *results;
-    struct journal_damage damage;
-    char lines[JOURNAL_DAMAGE_TEXT];
-    enum status status = journal_salvage(journal, &results, &damage, error);
-    if (status)
-        return status;
-    warn_of_torn_line(log, journal, damage.torn);
-    status = publish(results, journal, netcdf, log, error);
-    results_destroy(results);
-    if ((status && status != STATUS_FAILED) || damage.count == 0)
-        return status;
-    journal_damage_format(&damage, lines);
-    return error_set(error, STATUS_SYSTEM, "%s: %zu damaged, left out: %s; the rest is in %s",
-                     journal, damage.count, lines, netcdf);
-}
-
-/* JOURNAL without its ".journal" is where the NetCDF file belongs. */
-static enum status gathered_name(const struct options *options, char *netcdf, size_t size,
-                                 struct error *error)
-{
-    static const char suffix[] = ".journal";
-    size_t length = strlen(options->journal), cut = sizeof suffix - 1;
-    bool has_suffix = length > cut && strcmp(options->journal + length - cut, suffix) == 0;
-    if (!options->output && !has_suffix)
-        return error_set(error, STATUS_USAGE, "'%s' does not end in %s; say --output FILE",
-                         options->journal, suffix);
-    int used = options->output
-                   ? snprintf(netcdf, size, "%s", options->output)
-                   : snprintf(netcdf, size, "%.*s", (int)(length - cut), options->journal);
-    return (size_t)used < size ? STATUS_OK
-                               : error_set(error, STATUS_USAGE, "the output's name is too long");
-}
-
-enum status sweep_gather(const struct options *options, const struct log *log, struct error *error)
-{
-    char netcdf[4096];
-    enum status status = gathered_name(options, netcdf, sizeof netcdf, error);
-    if (status == STATUS_OK)
-        status = outputs_check_gathered(options->journal, netcdf, options->overwrite, error);
-    if (status)
-        return status;
-    return options->skip_damaged ? publish_rest(options->journal, netcdf, log, error)
-                                 : publish_undamaged(options->journal, netcdf, log, error);
-}
-
 enum status sweep_publish(const struct sweep *sweep, struct error *error)
 {
     if (!sweep->journal)
         return STATUS_OK;
-    return publish_undamaged(sweep->outputs.journal, sweep->outputs.netcdf, sweep->log, error);
+    const struct publication publication = {.journal = sweep->outputs.journal,
+                                            .netcdf = sweep->outputs.netcdf};
+    return publication_make(&publication, sweep->log, error);
 }
 
 void sweep_destroy(struct sweep *sweep)
@@ -659,7 +380,7 @@ void sweep_destroy(struct sweep *sweep)
     results_destroy(sweep->earlier);
     plan_destroy(sweep->plan);
     manifest_destroy(sweep->manifest);
-    free(sweep->devices);
+    inventory_clear(&sweep->inventory);
     free(sweep->earlier_devices);
     free(sweep);
 }

@@ -36,8 +36,4 @@ bool sweep_part(struct sweep *sweep);
 
 void sweep_destroy(struct sweep *sweep); /* takes NULL */
 
-/* --gather: makes the NetCDF file and the table from options->journal. STATUS_USAGE if the file must
- * not be written; STATUS_SYSTEM also if --skip-damaged has left lines of the journal out. */
-enum status sweep_gather(const struct options *options, const struct log *log, struct error *error);
-
 #endif

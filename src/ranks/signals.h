@@ -1,0 +1,14 @@
+/* The signals that end a sweep in order: SIGINT, SIGTERM, SIGUSR1. */
+#ifndef ROOFSWEEP_SIGNALS_H
+#define ROOFSWEEP_SIGNALS_H
+
+#include <signal.h>
+
+/* From now on they are noted. A second signal of the same kind ends the process at once. */
+void signals_catch(void);
+
+/* The number of the last one; 0: none. What a handler can reach, so there is one for the process; the
+ * caller may set it back to 0. */
+extern volatile sig_atomic_t signals_seen;
+
+#endif

@@ -1,0 +1,149 @@
+#include "results/publication.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/printout.h"
+#include "results/journal.h"
+#include "results/outputs.h"
+#include "results/report.h"
+#include "results/results_nc.h"
+
+static bool has_failures(const struct results *results)
+{
+    for (size_t i = 0; i < results->record_count; ++i)
+        if (results->records[i].status == RECORD_FAILED)
+            return true;
+    return false;
+}
+
+static size_t count_roofs(const struct results *results)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < results->device_count; ++i)
+        count += (size_t)results->devices[i].roof_count;
+    return count;
+}
+
+/* The file is written by then: that nobody reads the table any more is no failure. */
+static enum status print_table(const struct results *results, const struct log *log,
+                               struct error *error)
+{
+    struct printout table;
+    bool unread = false;
+    enum status status = printout_open(&table, error);
+    if (status)
+        return status;
+    report_print(results, table.stream);
+    status = printout_close(&table, &unread, error);
+    if (status && unread) {
+        log_print(log, LOG_WARNING, "the table: %s", error->text);
+        status = STATUS_OK;
+    }
+    return status;
+}
+
+static enum status write_file(const struct results *results, const char *journal,
+                              const char *netcdf, struct error *error)
+{
+    if (results->record_count == 0 && results->device_count == 0)
+        return error_set(error, STATUS_SYSTEM, "%s holds nothing yet", journal);
+    enum status status = results_nc_write(results, netcdf, error);
+    if (status)
+        error_prefix(error, "%s keeps every row, for --gather%s", journal,
+                     access(netcdf, F_OK) == 0 ? " with --overwrite" : "");
+    return status;
+}
+
+/* File and table. STATUS_FAILED if configurations have failed. */
+static enum status publish(struct results *results, const char *journal, const char *netcdf,
+                           const struct log *log, struct error *error)
+{
+    results_order_devices(results);
+    enum status status = write_file(results, journal, netcdf, error);
+    if (status)
+        return status;
+    status = print_table(results, log, error);
+    log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->record_count,
+              count_roofs(results), netcdf);
+    if (status == STATUS_OK && has_failures(results))
+        status = error_set(error, STATUS_FAILED, "some configurations failed, see above");
+    return status;
+}
+
+static void warn_of_torn_line(const struct log *log, const char *journal, bool torn)
+{
+    if (torn)
+        log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", journal);
+}
+
+static enum status publish_undamaged(const char *journal, const char *netcdf, const struct log *log,
+                                     struct error *error)
+{
+    struct results *results;
+    bool torn;
+    enum status status = journal_read(journal, &results, &torn, error);
+    if (status)
+        return status;
+    warn_of_torn_line(log, journal, torn);
+    status = publish(results, journal, netcdf, log, error);
+    results_destroy(results);
+    return status;
+}
+
+static enum status publish_rest(const char *journal, const char *netcdf, const struct log *log,
+                                struct error *error)
+{
+    struct results *results;
+    struct journal_damage damage;
+    char lines[JOURNAL_DAMAGE_TEXT];
+    enum status status = journal_salvage(journal, &results, &damage, error);
+    if (status)
+        return status;
+    warn_of_torn_line(log, journal, damage.torn);
+    status = publish(results, journal, netcdf, log, error);
+    results_destroy(results);
+    if ((status && status != STATUS_FAILED) || damage.count == 0)
+        return status;
+    journal_damage_format(&damage, lines);
+    return error_set(error, STATUS_SYSTEM, "%s: %zu damaged, left out: %s; the rest is in %s",
+                     journal, damage.count, lines, netcdf);
+}
+
+/* JOURNAL without its ".journal" is where the NetCDF file belongs. */
+static enum status gathered_name(const struct publication *publication, char *netcdf, size_t size,
+                                 struct error *error)
+{
+    static const char suffix[] = ".journal";
+    size_t length = strlen(publication->journal), cut = sizeof suffix - 1;
+    bool has_suffix = length > cut && strcmp(publication->journal + length - cut, suffix) == 0;
+    if (!publication->netcdf && !has_suffix)
+        return error_set(error, STATUS_USAGE, "'%s' does not end in %s; say --output FILE",
+                         publication->journal, suffix);
+    int used = publication->netcdf
+                   ? snprintf(netcdf, size, "%s", publication->netcdf)
+                   : snprintf(netcdf, size, "%.*s", (int)(length - cut), publication->journal);
+    return (size_t)used < size ? STATUS_OK
+                               : error_set(error, STATUS_USAGE, "the output's name is too long");
+}
+
+enum status publication_gather(const struct publication *publication, const struct log *log,
+                               struct error *error)
+{
+    char netcdf[4096];
+    const char *journal = publication->journal;
+    enum status status = gathered_name(publication, netcdf, sizeof netcdf, error);
+    if (status == STATUS_OK)
+        status = outputs_check_gathered(journal, netcdf, publication->overwrite, error);
+    if (status)
+        return status;
+    return publication->skip_damaged ? publish_rest(journal, netcdf, log, error)
+                                     : publish_undamaged(journal, netcdf, log, error);
+}
+
+enum status publication_make(const struct publication *publication, const struct log *log,
+                             struct error *error)
+{
+    return publish_undamaged(publication->journal, publication->netcdf, log, error);
+}
