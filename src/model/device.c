@@ -34,6 +34,16 @@ const struct field device_fields[] = {
     D(peak_bandwidth, FIELD_LEVELS, "byte s-1", "bandwidth roof: best measured"),
     D(peak_vector, FIELD_PRECISIONS, "s-1", "compute roof: measured FLOP/s of the vector units"),
     D(peak_tensor, FIELD_PRECISIONS, "s-1", "compute roof: measured FLOP/s of the tensor units"),
+    D(read_bandwidth, FIELD_LEVELS, "byte s-1", "roof of loads alone: best measured"),
+    D(write_bandwidth, FIELD_LEVELS, "byte s-1", "roof of stores alone: best measured"),
+    D(cycle_vector, FIELD_PRECISIONS, "1",
+      "compute roof for each cycle: measured FLOPs of the vector units"),
+    D(cycle_tensor, FIELD_PRECISIONS, "1",
+      "compute roof for each cycle: measured FLOPs of the tensor units"),
+    D(sustained_vector, FIELD_PRECISIONS, "s-1",
+      "compute roof once the clock has settled: measured FLOP/s of the vector units"),
+    D(sustained_tensor, FIELD_PRECISIONS, "s-1",
+      "compute roof once the clock has settled: measured FLOP/s of the tensor units"),
     D(launch_overhead, FIELD_DOUBLE, "s",
       "time from one empty kernel (CPU: OpenMP region) to the next"),
     D(roofs_reused, FIELD_TEXT, "1", "file that the roofs were taken from, instead of measured"),
@@ -90,14 +100,41 @@ bool device_is_open(const struct device *device)
     return device->uuid[0] != '\0';
 }
 
+static void peaks_clear(struct device *device)
+{
+    for (int i = 0; i < LEVEL_COUNT; ++i)
+        device->peak_bandwidth[i] = device->read_bandwidth[i] = device->write_bandwidth[i] = NAN;
+    for (int i = 0; i < PRECISION_COUNT; ++i) {
+        device->peak_vector[i] = device->cycle_vector[i] = device->sustained_vector[i] = NAN;
+        device->peak_tensor[i] = device->cycle_tensor[i] = device->sustained_tensor[i] = NAN;
+    }
+}
+
+static void lift_level(struct device *device, const struct roof_kind *kind, const struct roof *roof)
+{
+    lift(&device->peak_bandwidth[kind->level], roof->bandwidth);
+    if (kind->pattern == PATTERN_READ)
+        lift(&device->read_bandwidth[kind->level], roof->bandwidth);
+    if (kind->pattern == PATTERN_WRITE)
+        lift(&device->write_bandwidth[kind->level], roof->bandwidth);
+}
+
+static void lift_compute(struct device *device, const struct roof_kind *kind,
+                         const struct roof *roof)
+{
+    bool vector = kind->unit == UNIT_VECTOR;
+    enum precision precision = kind->precision;
+    lift(&(vector ? device->peak_vector : device->peak_tensor)[precision], roof->performance);
+    lift(&(vector ? device->cycle_vector : device->cycle_tensor)[precision], roof_per_cycle(roof));
+    lift(&(vector ? device->sustained_vector : device->sustained_tensor)[precision],
+         roof->sustained);
+}
+
 void device_set_peaks(struct device *device)
 {
     bool shared = only_together(device);
     double gap[] = {[ROOF_ALONE] = NAN, [ROOF_TOGETHER] = NAN};
-    for (int i = 0; i < LEVEL_COUNT; ++i)
-        device->peak_bandwidth[i] = NAN;
-    for (int i = 0; i < PRECISION_COUNT; ++i)
-        device->peak_vector[i] = device->peak_tensor[i] = NAN;
+    peaks_clear(device);
     for (int64_t i = 0; i < device->roof_count; ++i) {
         const struct roof *roof = &device->roofs[i];
         const struct roof_kind *kind = roof_kind_of(roof);
@@ -106,11 +143,9 @@ void device_set_peaks(struct device *device)
         if (kind->level < LEVEL_COUNT && shared && roof->condition != ROOF_TOGETHER)
             continue;
         if (kind->level < LEVEL_COUNT)
-            lift(&device->peak_bandwidth[kind->level], roof->bandwidth);
+            lift_level(device, kind, roof);
         else if (kind->measure == ROOF_COMPUTE)
-            lift(kind->unit == UNIT_VECTOR ? &device->peak_vector[kind->precision]
-                                           : &device->peak_tensor[kind->precision],
-                 roof->performance);
+            lift_compute(device, kind, roof);
         else if (kind->launch_overhead)
             gap[roof->condition == ROOF_TOGETHER] = roof->time;
     }

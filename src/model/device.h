@@ -35,6 +35,12 @@ struct device {
     /* The roofs that the model uses, set by device_set_peaks; missing where none was measured. */
     double peak_bandwidth[LEVEL_COUNT];                                /* byte s-1 */
     double peak_vector[PRECISION_COUNT], peak_tensor[PRECISION_COUNT]; /* s-1 */
+    /* Of its usable roofs the highest of one direction alone. */
+    double read_bandwidth[LEVEL_COUNT], write_bandwidth[LEVEL_COUNT]; /* byte s-1 */
+    /* FLOPs in each cycle of the multiprocessors' clock, on the whole device; and in a second once the
+     * clock has settled under the load. */
+    double cycle_vector[PRECISION_COUNT], cycle_tensor[PRECISION_COUNT];
+    double sustained_vector[PRECISION_COUNT], sustained_tensor[PRECISION_COUNT]; /* s-1 */
     double launch_overhead;  /* s, from one kernel (or OpenMP region) to the next */
     char roofs_reused[1024]; /* file that the roofs were taken from; "": measured by this job */
     /* theory, from attributes and clocks; missing where not known */

@@ -33,6 +33,11 @@ const struct field roof_fields[] = {
     R(temperature, FIELD_DOUBLE, "K", "temperature meanwhile"),
     R(throttle_reasons, FIELD_INTEGER, "1", "clock event reasons meanwhile, NVML bit mask"),
     FIELD_OF_FLAGS(struct roof, throttled, no_yes, "power or heat held the clock down"),
+    R(sustained, FIELD_DOUBLE, "s-1", "FLOP/s (int8: operations) once the clock has settled"),
+    R(sustained_clock, FIELD_DOUBLE, "s-1", "multiprocessor clock then"),
+    R(sustained_power, FIELD_DOUBLE, "W", "power draw then"),
+    R(settling_time, FIELD_DOUBLE, "s", "time under load until then"),
+    FIELD_OF_FLAGS(struct roof, settled, no_yes, "two windows had equal clocks"),
     R(flops_ratio, FIELD_DOUBLE, "1", "counted over expected FLOPs"),
     R(bytes_ratio, FIELD_LEVELS, "1", "bytes counted at a level over bytes asked for"),
     FIELD_OF_FLAGS(struct roof, verdict, roof_verdict_name, "what theory and counters say of it"),
@@ -84,6 +89,11 @@ double roof_value(const struct roof *roof)
     struct roof copy = *roof;
     const struct roof_kind *kind = roof_kind_of(roof);
     return kind ? *value_of(&copy, kind->measure) : NAN;
+}
+
+double roof_per_cycle(const struct roof *roof)
+{
+    return roof->performance * roof->mean / roof->sm_clock;
 }
 
 static int compare(const void *a, const void *b)

@@ -45,6 +45,13 @@ struct roof {
     double power;        /* W */
     double temperature;  /* K */
     int64_t throttle_reasons, throttled;
+    /* Of compute: the same work, gone on with until the clock has settled. What stands above is the
+     * burst. Missing where nobody asked for it. */
+    double sustained;       /* s-1, all work of the last window in all its time */
+    double sustained_clock; /* s-1, over that window */
+    double sustained_power; /* W, over that window */
+    double settling_time;   /* s, from the burst's first sample to the last window's end */
+    int64_t settled;        /* 1: the last two windows have equal clocks; 0: the time ran out */
     /* counted / expected, by hardware counters in a run of its own; missing without */
     double flops_ratio;
     double bytes_ratio[LEVEL_COUNT]; /* all over the bytes that the kernel asks for */
@@ -64,6 +71,10 @@ const char *roof_name(const struct roof *roof);
 
 /* The one of the three values that its kind has; NaN if it was not measured. */
 double roof_value(const struct roof *roof);
+
+/* Of compute: FLOPs in each cycle of the device's clock, all samples together: performance x mean /
+ * sm_clock. NaN without a clock. It does not depend on what power and heat let the clock be. */
+double roof_per_cycle(const struct roof *roof);
 
 /* Sets value, median, mean, spread and samples from the times of equal pieces of `work` each: bytes,
  * FLOPs, or how many things took the time. Fewer than one sample: everything stays missing. Sorts

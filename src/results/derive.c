@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "results/compute_roof.h"
+#include "results/level_time.h"
+
 const char *const source_name[] = {"counted", "modelled", "none", NULL};
 
 /* Only a cache that all cores share can hold the footprint as a whole: a device's last one. (The l1
@@ -14,14 +17,22 @@ static enum memory_level shared_level(const struct record *record, const struct 
     return holds && !isnan(device->peak_bandwidth[cache]) ? cache : LEVEL_DRAM;
 }
 
-/* Of counted traffic, the level that needs longest for its own at its roof: the lowest of the
+static struct level_traffic traffic_of(const struct record *record, enum memory_level level)
+{
+    return (struct level_traffic){.read = record->bytes_read[level],
+                                  .written = record->bytes_written[level],
+                                  .all = record->bytes_counted[level]};
+}
+
+/* Of counted traffic, the level that needs longest for its own at its roofs: the lowest of the
  * bandwidth roofs. Device memory if no level has both. */
 static enum memory_level slowest_level(const struct record *record, const struct device *device)
 {
     enum memory_level slowest = LEVEL_DRAM;
     double longest = -1.0;
     for (int level = 0; level < LEVEL_COUNT; ++level) {
-        double time = record->bytes_counted[level] / device->peak_bandwidth[level];
+        const struct level_traffic traffic = traffic_of(record, (enum memory_level)level);
+        double time = level_time(device, (enum memory_level)level, &traffic);
         if (time > longest) { /* not so for a NaN */
             longest = time;
             slowest = (enum memory_level)level;
@@ -36,21 +47,6 @@ static enum memory_level roof_level(const struct record *record, const struct de
     if (!isnan(record->bytes_counted[LEVEL_DRAM]))
         return slowest_level(record, device);
     return hot ? shared_level(record, device) : LEVEL_DRAM;
-}
-
-static double peak_of(const struct record *record, const struct device *device,
-                      enum precision precision)
-{
-    if (precision == PRECISION_COUNT)
-        return NAN;
-    switch (record->unit) {
-    case UNIT_VECTOR:
-        return device->peak_vector[precision];
-    case UNIT_TENSOR:
-        return device->peak_tensor[precision];
-    default:
-        return NAN;
-    }
 }
 
 static enum source source_of(double counted, double modelled)
@@ -83,12 +79,19 @@ struct derived derive(const struct record *record, const struct device *device)
         .time = record->time_median,
         .launches = number_of(record->launches),
     };
+    const struct level_traffic traffic = traffic_of(record, derived.level);
+    const struct compute_roof compute =
+        compute_roof_of(device, record->unit, known ? config_precision(config) : PRECISION_COUNT,
+                        record->sm_clock_counted);
     const struct roofline_roofs roofs = {
-        .peak = known ? peak_of(record, device, config_precision(config)) : NAN,
-        .bandwidth = device->peak_bandwidth[derived.level],
+        .peak = compute.peak,
+        .bandwidth = level_bandwidth(device, derived.level, &traffic),
         .launch_overhead = device->launch_overhead,
     };
     derived.roofline = roofline_evaluate(&work, &roofs);
+    derived.compute_roof = compute.peak;
+    derived.bandwidth_roof = roofs.bandwidth;
+    derived.sustained_fraction = derived.roofline.performance / compute.sustained;
     for (int level = 0; level < LEVEL_COUNT; ++level)
         derived.intensity[level] = work.flops / record->bytes_counted[level];
     derived.intensity[derived.level] = derived.roofline.intensity;

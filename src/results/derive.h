@@ -18,6 +18,9 @@ extern const char *const source_name[]; /* "counted", "modelled", "none", NULL *
  * memory. (Nearer caches are private to a core, so none of them holds the whole.) */
 struct derived {
     struct roofline roofline;
+    double compute_roof;   /* s-1, at the row's own clock (compute_roof.h): roofline's P */
+    double bandwidth_roof; /* byte s-1, of the row's own mix of directions (level_time.h): its W */
+    double sustained_fraction;     /* of the compute roof once the clock has settled */
     enum memory_level level;       /* of roofline's bytes and bandwidth */
     double intensity[LEVEL_COUNT]; /* NaN where the bytes are not known */
     enum source flops_source, bytes_source;

@@ -17,6 +17,7 @@ struct derived_row {
     char roof_memory_level[8];
     double arithmetic_intensity[LEVEL_COUNT];
     double performance, machine_balance, roof, roof_fraction;
+    double compute_roof, bandwidth_roof, sustained_fraction;
     double compute_time, bandwidth_time, overhead_time;
     int64_t bound, flops_source, bytes_source;
     char count_note[COUNT_NOTE_TEXT];
@@ -30,6 +31,10 @@ static const struct field derived_fields[] = {
     R(machine_balance, FIELD_DOUBLE, "byte-1", "machine balance: compute roof over bandwidth roof"),
     R(roof, FIELD_DOUBLE, "s-1", "lowest roof at this arithmetic intensity: FLOP/s"),
     R(roof_fraction, FIELD_DOUBLE, "1", "fraction of the roof that was reached"),
+    R(compute_roof, FIELD_DOUBLE, "s-1", "compute roof at the row's own clock: FLOP/s"),
+    R(bandwidth_roof, FIELD_DOUBLE, "byte s-1", "bandwidth roof of the row's mix of directions"),
+    R(sustained_fraction, FIELD_DOUBLE, "1",
+      "fraction of the compute roof once the clock has settled"),
     R(compute_time, FIELD_DOUBLE, "s", "compute time of the time-based Roofline"),
     R(bandwidth_time, FIELD_DOUBLE, "s", "bandwidth time of the time-based Roofline"),
     R(overhead_time, FIELD_DOUBLE, "s", "launch overhead of one iteration"),
@@ -97,6 +102,13 @@ static const struct comment comments[] = {
     {"performance", "FLOPs / time_median"},
     {"roof", "min(P, AI W, F / (n L)) of the row's precision and unit, on its own device"},
     {"roof_fraction", "performance / roof; of pure data movement, bytes / time_median / bandwidth"},
+    {"compute_roof",
+     "the device's FLOPs for each cycle (device_cycle_vector, device_cycle_tensor) times "
+     "sm_clock_counted; without either, device_peak_vector or device_peak_tensor"},
+    {"bandwidth_roof",
+     "at roof_memory_level: bytes over the longest of read / device_read_bandwidth, written / "
+     "device_write_bandwidth and all / device_peak_bandwidth; of modelled bytes the last alone"},
+    {"sustained_fraction", "performance / device_sustained_vector or device_sustained_tensor"},
     {"compute_time",
      "time_median if the intensity is at least the balance, else scaled by their ratio"},
     {"bandwidth_time",
@@ -112,6 +124,17 @@ static const struct comment comments[] = {
     {"device_peak_bandwidth", "read and written bytes together; best of its roofs at the level"},
     {"device_peak_vector", "best of its roofs"},
     {"device_peak_tensor", "best of its roofs"},
+    {"device_read_bandwidth", "best of its roofs that only read at the level"},
+    {"device_write_bandwidth", "best of its roofs that only write at the level"},
+    {"device_cycle_vector",
+     "best of its roofs: performance x mean / sm_clock, on all multiprocessors"},
+    {"device_cycle_tensor",
+     "best of its roofs: performance x mean / sm_clock, on all multiprocessors"},
+    {"device_sustained_vector", "best of its roofs"},
+    {"device_sustained_tensor", "best of its roofs"},
+    {"device_roof_performance", "the burst: before power or heat bring the clock down"},
+    {"device_roof_sustained",
+     "the same work, gone on with until two windows of 0.1 s have equal clocks, or for 2 s"},
     {"device_launch_overhead", "its roof launch gap"},
     {"device_roof_condition",
      "alone: they idle; together: all of a kind do the same at the same time"},
@@ -277,6 +300,9 @@ static struct derived_row derived_row(const struct record *record, const struct 
         .machine_balance = roofline->balance,
         .roof = roofline->roof,
         .roof_fraction = roofline->fraction,
+        .compute_roof = derived.compute_roof,
+        .bandwidth_roof = derived.bandwidth_roof,
+        .sustained_fraction = derived.sustained_fraction,
         .compute_time = roofline->compute_time,
         .bandwidth_time = roofline->bandwidth_time,
         .overhead_time = roofline->overhead_time,

@@ -93,6 +93,48 @@ static void test_peak(void **state)
     record_clear(&record);
 }
 
+/* A short row runs at another clock than the roof did: it is held against the roof at its own. */
+static void test_own_clock(void **state)
+{
+    (void)state;
+    struct device device = gpu_device();
+    struct record record = conv2d_record();
+    device.cycle_tensor[PRECISION_FP16] = 5e5;
+    device.sustained_tensor[PRECISION_FP16] = 7e14;
+    record.sm_clock_counted = 1.8e9;
+    struct derived derived = derive(&record, &device);
+    assert_near(derived.compute_roof, 9e14);
+    assert_near(derived.roofline.balance, 9e14 / 8e12);
+    assert_near(derived.sustained_fraction, derived.roofline.performance / 7e14);
+    record.sm_clock_counted = NAN;
+    assert_near(derive(&record, &device).compute_roof, 8e14);
+    record_clear(&record);
+}
+
+/* Rows that read are held against reads alone, rows that write against writes. */
+static void test_directions(void **state)
+{
+    (void)state;
+    struct device device = gpu_device();
+    struct record record = conv2d_record();
+    device.read_bandwidth[LEVEL_L2] = 6e12;
+    device.write_bandwidth[LEVEL_L2] = 3e12;
+    record.flops_counted = 4e9;
+    record.bytes_counted[LEVEL_DRAM] = 1e6;
+    record.bytes_counted[LEVEL_L2] = 4e7;
+    assert_near(derive(&record, &device).bandwidth_roof, 8e12); /* directions are not known */
+    record.bytes_read[LEVEL_L2] = 4e7;
+    record.bytes_written[LEVEL_L2] = 0.0;
+    assert_near(derive(&record, &device).bandwidth_roof, 6e12);
+    record.bytes_read[LEVEL_L2] = 0.0;
+    record.bytes_written[LEVEL_L2] = 4e7;
+    assert_near(derive(&record, &device).bandwidth_roof, 3e12);
+    record.bytes_read[LEVEL_L2] = 2.8e7;
+    record.bytes_written[LEVEL_L2] = 1.2e7;
+    assert_near(derive(&record, &device).bandwidth_roof, 8e12);
+    record_clear(&record);
+}
+
 static void test_nothing_known(void **state)
 {
     (void)state;
@@ -110,10 +152,9 @@ static void test_nothing_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_level),
-        cmocka_unit_test(test_counted),
-        cmocka_unit_test(test_peak),
-        cmocka_unit_test(test_nothing_known),
+        cmocka_unit_test(test_level),      cmocka_unit_test(test_counted),
+        cmocka_unit_test(test_peak),       cmocka_unit_test(test_own_clock),
+        cmocka_unit_test(test_directions), cmocka_unit_test(test_nothing_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,6 +188,42 @@ static void peaks_are_the_best_usable_roofs(void **state)
     assert_int_equal(device.roof_count, 9);
 }
 
+static struct roof compute_roof(enum roof_id id, double time, double clock, double sustained)
+{
+    struct roof roof = roof_of(id);
+    double seconds[] = {time, 2.0 * time};
+    roof_set_samples(&roof, 1.0, seconds, 2);
+    roof.sm_clock = clock;
+    roof.sustained = sustained;
+    return roof;
+}
+
+/* A roof at a low clock may be the best for each cycle; directions are told apart. */
+static void peaks_by_cycle_and_direction(void **state)
+{
+    (void)state;
+    struct device device;
+    device_init(&device);
+    const struct roof fast = compute_roof(ROOF_FP16_TENSOR_MMA, 0.25, 3.0, 2.0);
+    const struct roof cool = compute_roof(ROOF_FP16_TENSOR_LIBRARY, 0.5, 1.0, 2.25);
+    assert_true(fabs(roof_per_cycle(&fast) - 8.0 / 9.0) < 1e-12); /* 2 in 0.75 s at 3 Hz */
+    assert_true(fabs(roof_per_cycle(&cool) - 4.0 / 3.0) < 1e-12);
+    device_add_roof(&device, &fast);
+    device_add_roof(&device, &cool);
+    add(&device, ROOF_L2_READ, ROOF_ALONE, 0.1, NAN);
+    add(&device, ROOF_L2_WRITE, ROOF_ALONE, 0.2, NAN);
+    add(&device, ROOF_L2_TRIAD, ROOF_ALONE, 0.08, NAN);
+    device_set_peaks(&device);
+    assert_true(device.peak_tensor[PRECISION_FP16] == 4.0);
+    assert_true(device.cycle_tensor[PRECISION_FP16] == roof_per_cycle(&cool));
+    assert_true(device.sustained_tensor[PRECISION_FP16] == 2.25);
+    assert_true(isnan(device.cycle_vector[PRECISION_FP16]));
+    assert_true(device.read_bandwidth[LEVEL_L2] == 10.0);
+    assert_true(device.write_bandwidth[LEVEL_L2] == 5.0);
+    assert_true(device.peak_bandwidth[LEVEL_L2] == 12.5);
+    assert_true(isnan(device.read_bandwidth[LEVEL_DRAM]));
+}
+
 /* Two ranks on one socket: each alone has all of its memory's bandwidth, together half of it. */
 static void a_shared_memory_counts_as_shared(void **state)
 {
@@ -236,8 +272,11 @@ static void an_unknown_kind_is_kept(void **state)
     assert_int_equal(again.roof_count, 3);
     --again.roof_count;
     json_t *written = device_encode(&again);
-    json_object_del(object, "peak_bandwidth"); /* of before they were set */
-    json_object_del(written, "peak_bandwidth");
+    static const char *const peaks[] = {"peak_bandwidth", "read_bandwidth"};
+    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; ++i) { /* of before they were set */
+        json_object_del(object, peaks[i]);
+        json_object_del(written, peaks[i]);
+    }
     assert_true(json_equal(written, object));
     json_decref(written);
     json_decref(object);
@@ -254,6 +293,7 @@ int main(void)
         cmocka_unit_test(theory_is_at_the_measured_clock),
         cmocka_unit_test(counters_prove_or_contradict),
         cmocka_unit_test(peaks_are_the_best_usable_roofs),
+        cmocka_unit_test(peaks_by_cycle_and_direction),
         cmocka_unit_test(a_shared_memory_counts_as_shared),
         cmocka_unit_test(an_unknown_kind_is_kept),
     };
