@@ -53,5 +53,5 @@ precision = fp32
 INI
 expect 0 "$ROOFSWEEP_MPIRUN" -n 2 --oversubscribe --bind-to none "$link" small.ini
 complete small.nc 2
-expect 0 "$ROOFSWEEP_PYTHON" "$share/postproc/roofs.py" small.nc
+expect 0 "$ROOFSWEEP_PYTHON" "$share/postproc/roofsweep-post" roofs small.nc
 says "dram"

@@ -56,8 +56,8 @@ check_python() {
     ruff=build/tools/bin/ruff
     [ -x "$ruff" ] || ruff=$(command -v ruff) || { skip "ruff (jobscripts/install-dependencies.sh tests)"; return; }
     status=0
-    files '*.py' | xargs "$ruff" check --quiet --output-format concise || status=1
-    files '*.py' | xargs "$ruff" format --quiet --diff || status=1
+    files '*.py' roofsweep-post | xargs "$ruff" check --quiet --output-format concise || status=1
+    files '*.py' roofsweep-post | xargs "$ruff" format --quiet --diff || status=1
     return "$status"
 }
 

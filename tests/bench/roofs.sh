@@ -37,4 +37,4 @@ echo "$before $begin $end $ranks $gpus" | awk -v most=$seconds_most '{
         $4, seconds, launcher, $5 ? note : ""
 }'
 [ -z "$keep" ] || cp roofs.nc "$keep"
-"$python" "$root/postproc/roofs.py" roofs.nc --targets "$root/tests/bench/roofs_targets.ini"
+"$python" "$root/postproc/roofsweep-post" roofs roofs.nc --targets "$root/tests/bench/roofs_targets.ini"

@@ -31,7 +31,7 @@ assert (lstm.bound.values[default.values] == 2).all(), lstm.bound.values[default
 # theory. CODE sees `data`, and of each roof `name`, `device`, `start`.
 roofs() {
     "$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" "$1" || fail "xarray"
-    "$ROOFSWEEP_PYTHON" "$root/postproc/roofs.py" "$1" --targets "$root/tests/bench/roofs_targets.ini" >output || true
+    "$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" roofs "$1" --targets "$root/tests/bench/roofs_targets.ini" >output || true
     says "dram copy, 4.35 TB/s: missed"
     says "dram triad, 4.48 TB/s: missed"
     python '

@@ -53,4 +53,4 @@ for line in wrong:
     print(*line)
 sys.exit(bool(wrong))
 ' "$gpus" || fail "a roof is missing or wrong"
-"$ROOFSWEEP_PYTHON" "$root/postproc/roofs.py" roofs.nc
+"$ROOFSWEEP_PYTHON" "$root/postproc/roofsweep-post" roofs roofs.nc

@@ -65,30 +65,6 @@ found = by(32), by(2 * table.filters), by(table["pass"] == "forward")
 assert found == ("filters", "channels", None), found
 ' || fail "a figure is by another parameter"
 
-# 0: nothing beyond the threshold. 1: something is, here what was made twice as slow.
-expect 0 script compare.py quickstart.nc again.nc --threshold 100000
-for device in $(python '
-import xarray
-print(*xarray.open_dataset("quickstart.nc").device_uuid.values)
-'); do says "$device"; done
-says "Beyond 100000 %: nothing"
-python '
-import netCDF4, shutil, sys
-shutil.copy(sys.argv[1], "slow.nc")
-data = netCDF4.Dataset("slow.nc", "a")
-data["time_median"][:] *= 2
-data["device_roof_bandwidth"][:] /= 2
-data["algorithm"][0] = "another"
-data.close()
-' "$h200"
-expect 1 script compare.py "$h200" slow.nc
-says "2#0 vm dram read, alone: -50.0 %, slower"
-says "2#0 vm times: 118 configurations, at most +100.0 %, slower"
-says "+100.0 %*"
-expect 1 script compare.py "$h200" slow.nc --configurations 118
-[ "$(grep -c 'differs$' output)" = 1 ] || { cat output; fail "a changed algorithm is not said"; }
-! grep -q "1#0 vm .*: " output || { cat output; fail "the reference differs from itself"; }
-
 # Wrong files and wrong words: status 2 and a sentence, no traceback.
 refused() {
     text=$1
@@ -100,18 +76,16 @@ refused() {
 echo "no netcdf" >text.nc
 head -c 20000 quickstart.nc >torn.nc
 python 'import xarray; xarray.Dataset({"a": ("x", [1, 2])}).to_netcdf("other.nc")'
-for name in roofline.py compare.py roofs.py; do
-    expect 0 script "$name" --help
-    refused "none.nc: No such file" "$name" none.nc
-    refused "text.nc: no NetCDF file" "$name" text.nc
-    refused "torn.nc: " "$name" torn.nc
-    refused "no result file of roofsweep" "$name" other.nc
-done
+name=roofline.py
+expect 0 script "$name" --help
+refused "none.nc: No such file" "$name" none.nc
+refused "text.nc: no NetCDF file" "$name" text.nc
+refused "torn.nc: " "$name" torn.nc
+refused "no result file of roofsweep" "$name" other.nc
 refused "there are: filters, shape" roofline.py quickstart.nc --label nope
 refused "no parameter 'nope'" roofline.py quickstart.nc --by nope
 refused "neither .png nor .pdf" roofline.py quickstart.nc --output figure.txt
 refused "cannot write" roofline.py quickstart.nc --output nowhere/figure.pdf
-refused "only one device" compare.py "$h200"
 
 # recipes LANGUAGE: the README's blocks of it, in one file.
 recipes() {
@@ -119,6 +93,7 @@ recipes() {
     [ -s recipes ] || fail "the README has no recipes in $1"
 }
 recipes python
+ln -s "$root/postproc" postproc
 expect 0 "$ROOFSWEEP_PYTHON" -W error recipes
 says "im2col+gemm"
 says "launches: conv2d_"

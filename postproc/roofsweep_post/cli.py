@@ -1,0 +1,37 @@
+"""The command line: roofsweep-post COMMAND ..., one module for each command."""
+
+import argparse
+import signal
+import sys
+
+from . import compare, export, roof_table
+from .texts import Refused, plain
+
+# {word: module with HELP, DESCRIPTION, add_options(parser) and run(options), which returns the exit status}
+COMMANDS = {"roofs": roof_table, "compare": compare, "export": export}
+
+
+def arguments(words):
+    parser = argparse.ArgumentParser(
+        prog="roofsweep-post", description="Reads result files of roofsweep. `roofsweep-post COMMAND --help` says more."
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, module in COMMANDS.items():
+        own = commands.add_parser(
+            name,
+            help=module.HELP,
+            description=module.DESCRIPTION,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_options(own)
+    return parser.parse_args(words)
+
+
+def main(words=None):
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `roofsweep-post ... | head` is no error
+    options = arguments(words)
+    try:
+        return COMMANDS[options.command].run(options)
+    except Refused as refused:
+        print(f"roofsweep-post: {plain(refused)}", file=sys.stderr)
+        return 2

@@ -1,0 +1,26 @@
+"""What a result file may hold, by what it means here: one table, so that a variable that an older file lacks, or
+that is computed from others there, is known in one place."""
+
+import numpy as np
+
+
+def half_width(table):
+    """Half the 95 % confidence interval of the median over the median. Where the file has none: the notch of a box
+    plot, 1.57 times the middle half of the samples over the root of their number (McGill et al., 1978)."""
+    low, high = (table.get(f"time_median_{end}") for end in ("low", "high"))
+    if low is None or high is None:
+        return table["time_notch"] if "time_notch" in table else np.full(len(table), np.nan)
+    return np.maximum(high - table["time_median"], table["time_median"] - low) / table["time_median"]
+
+
+def limiter(table):
+    """What limits a row; where the file has no limiter, the paper's bound."""
+    return table["limiter"] if "limiter" in table else table["bound"]
+
+
+def evidence(table):
+    return table["limiter_evidence"] if "limiter_evidence" in table else [""] * len(table)
+
+
+# {meaning: how it follows from a table of rows}. frames.rows() adds all of them.
+MEANINGS = {"noise": half_width, "limited_by": limiter, "evidence": evidence}

@@ -1,0 +1,80 @@
+"""A result file as an xarray Dataset that can be asked by words: .sel(memory_level="dram"), status == "measured"."""
+
+import importlib.util
+
+import numpy as np
+import xarray
+
+from .texts import Refused, plain
+
+# Any of them reads netCDF-4 for xarray; scipy reads older files only.
+BACK_ENDS = ["netCDF4", "h5netcdf"]
+# Without these a file is none of ours.
+NEEDED = {"config_hash", "label", "status", "time_median", "config_device", "device_model", "device_roof_name"}
+# Variables whose values name the places of a dimension.
+COORDINATES = {"memory_level": "memory_level_name", "precision": "precision_name"}
+
+
+def back_end():
+    """The first module that is there."""
+    for name in BACK_ENDS:
+        if importlib.util.find_spec(name):
+            return name.lower()
+    raise Refused("xarray has no module that reads netCDF-4: install python3-netcdf4 (pip: netCDF4) or h5netcdf")
+
+
+def opened(path):
+    try:
+        return xarray.open_dataset(path, engine=back_end())
+    except OSError as error:
+        if error.errno is None or error.errno < 0:
+            raise Refused(f"{path}: no NetCDF file") from error
+        raise Refused(f"{path}: {error.strerror or error}") from error
+    except ValueError as error:  # its text lists what xarray could install
+        raise Refused(f"{path}: no NetCDF file") from error
+
+
+def decode_flags(data):
+    """Flag variables become their words."""
+    for name in [name for name in data.variables if "flag_values" in data[name].attrs]:
+        if "flag_masks" in data[name].attrs:  # several at once: no one word
+            continue
+        words = np.array(data[name].attrs["flag_meanings"].split(), dtype=object)
+        values = np.atleast_1d(data[name].attrs["flag_values"])
+        if len(words) != len(values):
+            raise Refused(f"{name}: {len(values)} flag_values, {len(words)} flag_meanings")
+        index = np.searchsorted(values, data[name].values)
+        attributes = {key: value for key, value in data[name].attrs.items() if not key.startswith("flag_")}
+        data[name] = (data[name].dims, words[np.clip(index, 0, len(words) - 1)], attributes | {"words": list(words)})
+
+
+def clean(data):
+    """Makes all texts plain."""
+    data.attrs = {key: plain(value) if isinstance(value, str) else value for key, value in data.attrs.items()}
+    for name in data.variables:
+        if data[name].dtype.kind in "OU" and name not in data.indexes:
+            data[name].values = np.vectorize(plain, otypes=[object])(data[name].values)
+
+
+def load(path):
+    """The file, whole, in memory. Raises Refused if it is no result file of roofsweep.
+
+    memory_level and precision are coordinates, flags are words, texts hold no control characters. What was not
+    measured is NaN, a missing text is empty."""
+    with opened(path) as data:
+        if not set(data.variables) >= NEEDED:
+            raise Refused(f"{path}: no result file of roofsweep, it has no {sorted(NEEDED - set(data.variables))}")
+        try:
+            data = data.load()  # whole: the netCDF4 module reads strings from disk only in steps of one
+        except (OSError, RuntimeError) as error:
+            raise Refused(f"{path}: cannot be read: {error}") from error
+    clean(data)
+    decode_flags(data)
+    data = data.assign_coords({name: (name, data[variable].values) for name, variable in COORDINATES.items()})
+    data = data.drop_vars(COORDINATES.values()).assign_attrs(path=plain(path))
+    return data.set_coords([name for name in ("config_hash", "device_uuid", "device_roof_name") if name in data])
+
+
+def parameters(data):
+    """Names of the variables that hold a configuration's parameters."""
+    return [name for name in data.variables if data[name].attrs.get("long_name", "").startswith("parameter ")]

@@ -1,0 +1,207 @@
+"""Tables of a result file for pandas: rows(), roofs(), kernels(). Each takes one dataset of load(), or several; the
+column `file` counts them from 0."""
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pandas
+
+from .columns import MEANINGS
+from .dataset import parameters
+from .texts import plain
+
+# The variables of a roof's value, of which it has one, and how their units are shown.
+VALUES = ["bandwidth", "performance", "time"]
+UNITS = {"byte s-1": "B/s", "s-1": "FLOP/s", "s": "s"}
+DOUBTFUL = ["above-theory", "contradicted"]  # verdicts of roofs that are kept and not used
+
+
+def several(data):
+    return list(data) if isinstance(data, (list, tuple)) else [data]
+
+
+def of_all(data, build):
+    """The tables of several datasets below each other."""
+    return pandas.concat(
+        [build(one).assign(file=number) for number, one in enumerate(several(data))], ignore_index=True
+    )
+
+
+def places(data):
+    """For each row of device the first row of the same device: several runs of a file may have opened it."""
+    first = {}
+    keys = zip(*(data[f"device_{name}"].values for name in ["hostname", "uuid", "model"]))
+    return np.array([first.setdefault(key, row) for row, key in enumerate(keys)])
+
+
+def flat(data, dimension):
+    """The variables of one dimension, and of those with a second one a column for each named place:
+    bytes_counted_dram."""
+    columns = {}
+    for name in data.variables:
+        dims = data[name].dims
+        if dims == (dimension,):
+            columns[name] = data[name].values
+        elif len(dims) == 2 and dims[0] == dimension and dims[1] in data.indexes:
+            for place, word in enumerate(data.indexes[dims[1]]):
+                columns[f"{name}_{word}"] = data[name].values[:, place]
+    return pandas.DataFrame(columns)
+
+
+def notch(data):
+    """Of each row: 1.57 IQR / sqrt(n) of its samples over their median; NaN with fewer than 4."""
+    samples = data["time_sample"].values
+    count = np.isfinite(samples).sum(axis=1)
+    found = np.full(len(samples), np.nan)
+    if (enough := count >= 4).any():
+        low, middle, high = np.nanpercentile(samples[enough], [25, 50, 75], axis=1)
+        found[enough] = 1.57 * (high - low) / np.sqrt(count[enough]) / middle
+    return found
+
+
+def at_level(table, levels, stem):
+    """The column of each row's roof_memory_level; NaN without one."""
+    found = np.full(len(table), np.nan)
+    for level in levels:
+        own = (table["roof_memory_level"] == level).to_numpy()
+        found[own] = table.loc[own, f"{stem}_{level}"]
+    return found
+
+
+def rows_of(data):
+    table = flat(data, "config").assign(time_notch=notch(data))
+    device = data["config_device"].fillna(-1).values.astype(int)
+    ceilings = flat(data, "device").reindex(device).reset_index(drop=True)
+    levels = data.indexes["memory_level"]
+    ceilings["roof_memory_level"] = table["roof_memory_level"]
+    table["intensity"] = at_level(table, levels, "arithmetic_intensity")
+    table["bandwidth"] = at_level(ceilings, levels, "device_peak_bandwidth")
+    table["peak"] = np.nan
+    for unit, precision in {*zip(table["unit"], table["config_precision"])}:
+        if f"device_peak_{unit}_{precision}" in ceilings:
+            own = (table["unit"] == unit) & (table["config_precision"] == precision)
+            table.loc[own, "peak"] = ceilings.loc[own, f"device_peak_{unit}_{precision}"]
+    table["model"] = ceilings["device_model"].fillna("")
+    first = places(data)
+    table["place"] = [first[number] if number >= 0 else -1 for number in device]
+    table["device_name"] = [f"#{place} {host}" for place, host in zip(table["place"], table["hostname"])]
+    table["flops"] = table["performance"] * table["time_median"]
+    return table.assign(**{name: how(table) for name, how in MEANINGS.items()})
+
+
+def rows(data, measured=True):
+    """A line for each configuration and device: every variable of config; with a memory level or a precision in
+    several columns (bytes_counted_dram).
+
+    intensity, bandwidth: at the row's roof_memory_level; peak: of its precision and unit; model, device_name; place:
+    the device's first row of `device`; noise: half the 95 % interval of the median over the median; limited_by: its
+    limiter, failing that the paper's bound. measured: only rows that have times."""
+    table = of_all(data, rows_of)
+    return table[table["status"] == "measured"].reset_index(drop=True) if measured else table
+
+
+def roofs_of(data):
+    table = flat(data, "device_roof")
+    table.columns = [name.removeprefix("device_roof_") for name in table.columns]
+    ratios = [name for name in table if name.startswith("bytes_ratio_")]
+    table["bytes_ratio"] = [
+        {name.removeprefix("bytes_ratio_"): ratio for name, ratio in zip(ratios, line) if np.isfinite(ratio)}
+        for line in table[ratios].to_numpy()
+    ]
+    table["value"], table["unit"] = np.nan, ""
+    for name in VALUES:
+        measured = table[name].notna()
+        table.loc[measured, "value"] = table[name]
+        table.loc[measured, "unit"] = UNITS[data[f"device_roof_{name}"].attrs["units"]]
+    # Of some precisions the file says "(int8: operations)": those are no FLOPs.
+    operations = re.findall(r"(\w+): operations", data["device_roof_performance"].attrs["long_name"])
+    precision = table["name"].str.split().str[0]
+    table.loc[table["performance"].notna() & precision.isin(operations), "unit"] = "OP/s"
+    table["usable"] = table["value"].notna() & ~table["verdict"].isin(DOUBTFUL)
+    table = table[table["device"] >= 0].copy()  # a file without roofs has one row of no device
+    device = table["device"].to_numpy(int)
+    table["place"] = places(data)[device]
+    for name in ("model", "uuid", "hostname"):
+        table[name] = data[f"device_{name}"].values[device]
+    table["device_name"] = [f"#{place} {host}" for place, host in zip(table["place"], table["hostname"])]
+    return table
+
+
+def roofs(data):
+    """A line for each measured roof: device, kind and condition.
+
+    The variables device_roof_* without the prefix; value and unit; usable: has a value, and its verdict is not
+    doubtful; place: the device's first row of `device`; bytes_ratio: {level: ratio}; model, uuid, device_name."""
+    return of_all(data, roofs_of)
+
+
+def kernels_of(data):
+    table = flat(data, "kernel")
+    table = table[table["kernel_config"] >= 0].copy()
+    config = table["kernel_config"].to_numpy(int)
+    for name in ("configuration", "config_hash", "label"):
+        table[name] = data[name].values[config]
+    return table
+
+
+def kernels(data):
+    """A line for each distinct kernel of a configuration: kernel_*, and configuration, config_hash, label."""
+    return of_all(data, kernels_of)
+
+
+def ceilings(data, device):
+    """The roofs that the model uses, of one row of device or the median of several.
+
+    {(kind, what, unit): value}: ("bandwidth", "dram", "B/s"), ("tensor", "fp16", "FLOP/s"), ("launch", "", "s")."""
+    chosen, found = data.isel(device=np.atleast_1d(device)), {}
+    for kind, place, unit in [
+        ("bandwidth", "memory_level", "B/s"),
+        ("vector", "precision", "FLOP/s"),
+        ("tensor", "precision", "FLOP/s"),
+    ]:
+        for what in data.indexes[place]:
+            found[kind, what, unit] = chosen[f"device_peak_{kind}"].sel({place: what}).values
+    found["launch", "", "s"] = chosen["device_launch_overhead"].values
+    return {key: float(np.nanmedian(values)) for key, values in found.items() if np.isfinite(values).any()}
+
+
+def merged(sequences):
+    """All names of the sequences, once each, in an order that each of them keeps. Where they contradict
+    each other, what came first comes first."""
+    sequences = [list(sequence) for sequence in sequences]
+    names, order = list(dict.fromkeys(name for sequence in sequences for name in sequence)), []
+    before = {name: set() for name in names}
+    for first, second in (pair for sequence in sequences for pair in pairwise(sequence)):
+        if second not in before[first] | {first}:
+            for name in names:
+                if name == second or second in before[name]:
+                    before[name] |= before[first] | {first}
+    while len(order) < len(names):
+        order.append(next(name for name in names if name not in order and before[name] <= set(order)))
+    return order
+
+
+def kind_order(table, others=()):
+    """{kind of roof: place}: the order in which the files hold them, each device's and each condition's by
+    themselves. table: of roofs(); others: further lists of kinds that are in order."""
+    sequences = [found["name"] for _, found in table.groupby(["file", "device", "condition"], sort=False)]
+    return {name: place for place, name in enumerate(merged([*sequences, *others]))}
+
+
+def short_texts(table):
+    """Of each row its configuration without the parameters that all rows of its workload share."""
+    split = [text.split() for text in table["configuration"]]
+    shared = {}
+    for words in split:
+        shared[words[0]] = shared.get(words[0], set(words)) & set(words)
+    return [" ".join(words[:1] + [word for word in words if word not in shared[words[0]]]) for words in split]
+
+
+def head_line(data):
+    """Which file this is, in a line."""
+    facts = [data.attrs.get(name) or f"no {name}" for name in ("title", "source", "date_created")]
+    return f"{data.attrs['path']}: {', '.join(plain(fact) for fact in facts)}"
+
+
+__all__ = ["ceilings", "kernels", "parameters", "roofs", "rows"]

@@ -1,0 +1,247 @@
+"""The command `roofs`: a line for each kind of roof and device model."""
+
+from collections import Counter
+
+import numpy as np
+
+from .dataset import load
+from .devices import Devices
+from .frames import DOUBTFUL, head_line, roofs
+from .targets import Kinds, Targets, middle, of_theory
+from .texts import Refused, percent, scaled, share, table
+
+HELP = "what each device can do at its best: a line for each kind of roof"
+DESCRIPTION = """"""
+
+SETTING_WIDTH = 60  # of the table of a model; --device shows all of it
+LEFT = ["condition", "throttled", "verdict", "counted", "on", "setting", "target"]
+
+
+def add_options(parser):
+    parser.add_argument("file", help="result file of roofsweep")
+    parser.add_argument("-d", "--device", type=int, metavar="N", help="show this device in full")
+    parser.add_argument("-t", "--targets", metavar="FILE", help="say of each roof whether it is reached")
+
+
+def word(verdict):
+    return verdict.upper() if verdict in DOUBTFUL else verdict
+
+
+def value_text(rows):
+    """The median of what is usable; failing that, of what is not, with its mark."""
+    for chosen, mark in [(rows[rows["usable"]], ""), (rows[rows["value"].notna()], "!")]:
+        if len(chosen):
+            return scaled(middle(chosen["value"]), chosen["unit"].iloc[0]) + mark
+    return "-"
+
+
+def verdict_text(rows):
+    """Each device once: what is doubted under one condition is doubtful, what is proven under one proven."""
+    order = ["unproven", "proven"] + DOUBTFUL
+    known = rows[rows["value"].notna() & rows["verdict"].isin(order)]
+    counts = Counter(known.groupby("place")["verdict"].agg(lambda found: max(found, key=order.index)))
+    if len(counts) == 1:
+        return word(*counts)
+    return ", ".join(f"{counts[name]} {word(name)}" for name in order if counts[name]) or "-"
+
+
+def setting_text(rows):
+    """The most frequent setting; without a measured one, why."""
+    measured = rows[rows["value"].notna()]
+    settings = Counter((measured if len(measured) else rows)["setting"])
+    text, more = settings.most_common(1)[0][0], len(settings) - 1
+    text = text if len(text) <= SETTING_WIDTH else text[: SETTING_WIDTH - 3] + "..."
+    return text + f" (and {more} other)" * (more > 0)
+
+
+def counted_text(roof):
+    """The work that counters saw over what was expected: "flops 1.0001", "dram 1.002, l2 1.01"."""
+    ratios = ({"flops": roof["flops_ratio"]} if np.isfinite(roof["flops_ratio"]) else {}) | roof["bytes_ratio"]
+    return ", ".join(f"{what} {ratio:.5g}" for what, ratio in ratios.items()) or "-"
+
+
+def slowest_cells(rows, devices):
+    """The slowest device against the median, where there are several."""
+    by_place = rows[rows["usable"]].groupby("place")["value"].median()
+    if len(by_place) < 2:
+        return {}
+    place = by_place.idxmax() if rows["unit"].iloc[0] == "s" else by_place.idxmin()
+    return {"slowest": percent(by_place[place] / by_place.median()), "on": devices.name(place)}
+
+
+def kind_cells(rows, devices):
+    """The line of one kind, {head: text}."""
+    alone, together = (rows[rows["condition"] == condition] for condition in ["alone", "together"])
+    main = alone if alone["value"].notna().any() else together
+    used = main[main["usable"]] if main["usable"].any() else main[main["value"].notna()]
+    spread = (together if together["node_spread"].notna().any() else alone)["node_spread"].max()
+    return {
+        "alone": value_text(alone),
+        "together": value_text(together),
+        "node\nspread": share(spread),
+        "median\n/best": share(middle(used["median"])),
+        "of\ntheory": share(middle(used["nominal_fraction"])),
+        "of\nclock": share(middle(used["clock_fraction"])),
+        "SM clock": scaled(middle(used["sm_clock"]), "Hz"),
+        "power": scaled(middle(used["power"]), "W"),
+        "verdict": verdict_text(rows),
+        "setting": setting_text(rows),
+    } | slowest_cells(main, devices)
+
+
+def roof_cells(roof):
+    """The line of one device's roof under one condition, {head: text}."""
+    cells = {"roof": roof["name"], "condition": roof["condition"], "setting": roof["setting"]}
+    if np.isnan(roof["value"]):
+        return cells
+    heat = roof["temperature"] - 273.15
+    return cells | {
+        "value": scaled(roof["value"], roof["unit"]) + "!" * (not roof["usable"]),
+        "node\nspread": share(roof["node_spread"]),
+        "median\n/best": share(roof["median"]),
+        "spread": share(roof["spread"]),
+        "samples": f"{roof['samples']:.0f}",
+        "of\ntheory": share(roof["nominal_fraction"]),
+        "of\nclock": share(roof["clock_fraction"]),
+        "SM clock": scaled(roof["sm_clock"], "Hz"),
+        "memory\nclock": scaled(roof["memory_clock"], "Hz"),
+        "power": scaled(roof["power"], "W"),
+        "temper-\nature": f"{heat:.0f} C" if np.isfinite(heat) else "-",
+        "throttled": roof["throttled"],
+        "verdict": word(roof["verdict"]),
+        "counted": counted_text(roof),
+    }
+
+
+def print_lines(head, lines):
+    print(table(head, [[line.get(name, "-") for name in head] for line in lines], LEFT))
+
+
+def print_conditions(data, rows):
+    """What must be equal for roofs to be comparable, and when they were measured."""
+    own = rows["device"].unique().astype(int)
+    caps = data["device_power_limit"].values[own]
+    facts = [
+        ("driver", data["device_driver_version"].values[own]),
+        ("power cap", [scaled(cap, "W") for cap in caps if np.isfinite(cap)]),
+        ("roofs taken from", data["device_roofs_reused"].values[own]),
+    ]
+    texts = [f"{name} {' and '.join(sorted({text for text in found if text}))}" for name, found in facts if any(found)]
+    starts = rows["start_time"].dropna()
+    print(", ".join(texts + [f"measured {start:%Y-%m-%dT%H:%M:%SZ}" for start in starts.nsmallest(1)]))
+
+
+def print_doubts(rows, devices):
+    """What has no value or is not used, and on which devices."""
+    groups = {}
+    for _, roof in rows[~rows["usable"]].iterrows():
+        why = roof["setting"] if np.isnan(roof["value"]) else f"{word(roof['verdict'])}, not used"
+        groups.setdefault((f"{roof['name']}, {roof['condition']}", why), []).append(roof)
+    if groups:
+        print("Not measured, or not used")
+    for (what, why), found in groups.items():
+        fractions = [of_theory(roof) for roof in found if np.isfinite(of_theory(roof))]
+        if fractions and not np.isnan(found[0]["value"]):
+            why += f", highest {share(max(fractions))} of theory"
+        print(f"  {what}: {why}: {devices.names(roof['place'] for roof in found)}")
+    if groups:
+        print()
+
+
+def print_model(model, rows, devices, targets, kinds):
+    """A line per kind, median over the devices of the model."""
+    count, hosts = rows["place"].nunique(), len({devices.text(place, "hostname") for place in rows["place"]})
+    print(f"{model}: {count} device{'s' * (count > 1)} on {hosts} host{'s' * (hosts > 1)}")
+    print_conditions(devices.data, rows)
+    head = (
+        [
+            "roof",
+            "alone",
+            "together",
+            "node\nspread",
+            "median\n/best",
+            "of\ntheory",
+            "of\nclock",
+            "SM clock",
+            "power",
+            "verdict",
+        ]
+        + ["slowest", "on"] * (count > 1)
+        + targets.head(model)
+        + ["setting"]
+    )
+    lines = []
+    wanted = targets.kinds(model)
+    for kind in sorted({*rows["name"], *wanted}, key=kinds.order([wanted]).get):
+        own = rows[rows["name"] == kind]
+        main = own[own["condition"] == "alone"] if (own["condition"] == "alone").any() else own
+        lines.append(
+            {"roof": kind, "target": targets.text(model, kind, main, rows)}
+            | (kind_cells(own, devices) if len(own) else {})
+        )
+    print_lines(head, lines)
+    targets.print_missing(model)
+    print_doubts(rows, devices)
+
+
+def print_device(number, rows, devices, targets, kinds):
+    """One device, a line per kind and condition."""
+    model = devices.text(number, "model")
+    print(f"{model}: {devices.name(number)}")
+    print_conditions(devices.data, rows)
+    head = (
+        [
+            "roof",
+            "condition",
+            "value",
+            "node\nspread",
+            "median\n/best",
+            "spread",
+            "samples",
+            "of\ntheory",
+            "of\nclock",
+            "SM clock",
+            "memory\nclock",
+            "power",
+            "temper-\nature",
+            "throttled",
+            "verdict",
+            "counted",
+        ]
+        + targets.head(model)
+        + ["setting"]
+    )
+    rows = rows.iloc[np.lexsort([rows["condition"], rows["name"].map(kinds.order())])]
+    print_lines(
+        head,
+        [
+            roof_cells(roof) | {"target": targets.text(model, roof["name"], rows.loc[[row]], rows)}
+            for row, roof in rows.iterrows()
+        ],
+    )
+    targets.print_missing(model)
+
+
+def run(options):
+    data = load(options.file)
+    rows, devices = roofs(data), Devices(data)
+    kinds = Kinds(data, rows)
+    targets = Targets(options.targets, kinds)
+    one, count = options.device, data.sizes["device"]
+    if one is not None and not 0 <= one < count:
+        raise Refused(f"no device {one}; there are: 0 to {count - 1}")
+    rows = rows if one is None else rows[rows["device"] == one]
+    if rows.empty:
+        raise Refused(f"{options.file}: no roofs" + (f" of device {one}" if one is not None else ""))
+    print(f"{head_line(data)}\n")
+    if one is not None:
+        print_device(one, rows, devices, targets, kinds)
+    else:
+        for model in dict.fromkeys(rows["model"]):
+            print_model(model, rows[rows["model"] == model], devices, targets, kinds)
+        without = set(devices.places) - set(rows["place"])
+        if without:
+            print(f"No roofs at all: {devices.names(without)}\n")
+    targets.print_counts(devices)
+    devices.print_named()
+    return 0 if targets.all_reached() else 1

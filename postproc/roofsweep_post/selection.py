@@ -1,0 +1,63 @@
+"""Choosing rows by their variables: precision=fp16 pass=forward,backward-data batch>=32 label=conv2d-batch."""
+
+import re
+
+import numpy as np
+
+from .texts import Refused
+
+TERM = re.compile(r"(\w+)(>=|<=|!=|=|>|<)(.*)", re.S)
+NUMBERS = {">=": np.greater_equal, "<=": np.less_equal, ">": np.greater, "<": np.less}
+HELP = "only rows that fulfil all of these: NAME=VALUE,VALUE... or != >= <= > <; NAME is a variable of the file"
+
+
+def column(table, name):
+    """The column that a user means: precision is config_precision, kernel is kernel_height."""
+    for found in (name, f"config_{name}", f"{name}_height"):
+        if found in table:
+            return found
+    raise Refused(f"no variable '{name}'; there are: {', '.join(sorted(map(str, table.columns)))}")
+
+
+def equal(values, words):
+    """Which values are one of the words, as text or as number."""
+    found = values.astype(str).isin(words).to_numpy()
+    if values.dtype.kind in "fiu":
+        found |= values.isin([float(word) for word in words if re.fullmatch(r"[-+.\deE]+", word)]).to_numpy()
+    return found
+
+
+def matches(table, term):
+    """Which rows of the table fulfil one term."""
+    parsed = TERM.fullmatch(term)
+    if not parsed:
+        raise Refused(f"'{term}' is no condition; one is NAME=VALUE, or with != >= <= > <")
+    name, operator, text = parsed.groups()
+    if name == "label":  # a row may have several
+        words = table["label"].map(str.split)
+        found = words.map(lambda labels: bool(set(labels) & set(text.split(",")))).to_numpy(bool)
+        return ~found if operator == "!=" else found
+    values = table[column(table, name)]
+    if operator in NUMBERS:
+        try:
+            return NUMBERS[operator](values.to_numpy(float), float(text))
+        except ValueError as error:
+            raise Refused(f"'{term}': {name} or '{text}' is no number") from error
+    found = equal(values, text.split(","))
+    return ~found if operator == "!=" else found
+
+
+def labels(table):
+    return list(dict.fromkeys(" ".join(table["label"]).split()))
+
+
+def choose(table, terms):
+    """The rows that fulfil every term; Refused if there is none."""
+    for term in terms or ():
+        chosen = table[matches(table, term)]
+        if chosen.empty and not table.empty:
+            name = TERM.fullmatch(term)[1]
+            values = labels(table) if name == "label" else table[column(table, name)].drop_duplicates().astype(str)
+            raise Refused(f"no row has {term}; there are: {', '.join(list(values)[:40])}")
+        table = chosen
+    return table.reset_index(drop=True)

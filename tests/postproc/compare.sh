@@ -1,0 +1,139 @@
+#!/bin/sh
+# `roofsweep-post compare`: a node of four GPUs that is made from the golden sample, the eight GPUs of
+# tests/data/roofs_8xh200.nc, and a file against an earlier one.
+. "$(dirname "$0")/../mpi/lib.sh"
+. "$here/../postproc/samples.sh"
+eight=$root/tests/data/roofs_8xh200.nc
+h200=$root/tests/data/paper_h200.nc
+
+# Statistics: of two devices the slower one, of many the one that is far from the scatter of the others; noise widens
+# the limit, that of one device by at most a tenth; faster harms nobody.
+python '
+import numpy as np, pandas
+from roofsweep_post.deviations import judged
+def slow(values, spreads=0.001, unit="FLOP/s", files=0, **more):
+    table = pandas.DataFrame({"value": np.asarray(values, float), "spread": spreads, "unit": unit, "key": "k",
+                              "file": files, "model": "m", "uuid": [f"u{i}" for i in range(len(values))]} | more)
+    return list(np.flatnonzero(judged(table)["slow"]))
+assert slow([100, 95]) == [1] and slow([100, 97]) == []
+assert slow([1, 1.06], unit="s") == [1] and slow([1, 0.5, 1], unit="s") == []
+assert slow([100, 100, 95]) == [2] and slow([100, 100, 200]) == []
+assert slow([100, 101, 99, 102, 98, 95]) == []         # as far as such devices are from each other
+assert slow([100, 100.1, 99.9, 100, 100, 95]) == [5]
+assert slow([100, 100, 95], spreads=0.02) == []        # the samples of each differ by more
+assert slow([100, 100, 95], spreads=[0, 0, 0.09]) == []
+assert slow([100, 100, 85], spreads=[0, 0, 0.9]) == [2]
+assert slow([100, 100, 85], spreads=[np.nan] * 3) == [2]
+assert slow([100] * 500 + [95]) == [500]
+# Against an earlier file: with the same device; another one with the median of its model; those of the first with none.
+assert slow([100, 90, 100, 90], files=[0, 0, 1, 1], uuid=["a", "b", "a", "b"]) == []
+assert slow([100, 90, 90, 90], files=[0, 0, 1, 1], uuid=["a", "b", "a", "b"]) == [2]
+assert slow([100, 100, 90, 99], files=[0, 0, 1, 1], uuid=["a", "b", "c", "d"]) == [2]
+assert slow([100, 100, 90, 90, 90], files=[0, 0, 1, 1, 1], uuid=list("ababc")) == [2, 3, 4]   # all of them
+' || fail "statistics"
+
+# Every roof and condition; what is doubtful is said, and compared with nothing.
+expect 0 script compare golden.nc alone.nc
+row "fp16 tensor library, alone: above-theory: 1#0 node1, 2#0 node1"
+says "No configuration was measured on two devices"
+row "^PASS 2#0 node1"
+row "^PASS 2#1 node2"
+expect 1 script compare node.nc
+row "^dram triad, together *4 " "3.92 TB/s" "4.4 %" "-18.0 %\*  1#3 node1" "+1.5 %   1#2 node1"
+row "^l2 read, alone *3! " "8.08 TB/s" "-1.0 %" "+2.0 %   1#3 node1"
+row "^launch gap, alone *4 " "2.03 us" "-1.5 %   1#3 node1" "+1.5 %   1#0 node1"
+row "^PASS 1#0 node1 GPU-0 (7 checks)$"
+row "^FAIL 1#1 node1 GPU-1 (6 checks): dram read, alone: not measured: the bus is gone$"
+row "^FAIL 1#2 node1 GPU-2 (6 checks): l2 read, alone: contradicted$"
+row "^FAIL 1#3 node1 GPU-3 (7 checks): dram triad, together -18.0 % (limit 4.4 %)$"
+# A word for each device, and the same for machines.
+expect 1 script compare node.nc --quiet --json found.json --junit found.xml
+[ "$(wc -l <output)" = 4 ] || { cat output; fail "more than a line for each device"; }
+python '
+import json, xml.etree.ElementTree as xml
+found = json.load(open("found.json"))
+assert not found["passed"] and [line["verdict"] for line in found["devices"]] == ["PASS", "FAIL", "FAIL", "FAIL"], found
+assert found["devices"][3]["uuid"] == "GPU-3" and "dram triad" in found["devices"][3]["reasons"][0]
+suite = xml.parse("found.xml").getroot()
+assert (suite.get("tests"), suite.get("failures")) == ("4", "3"), suite.attrib
+assert [len(case) for case in suite] == [0, 1, 1, 1]
+' || fail "JSON or JUnit"
+refused "cannot write" compare node.nc --json nowhere/found.json
+# Against an earlier file: slower only.
+expect 1 script compare alone.nc node.nc
+row "^FAIL 2#3 node1 GPU-3" "dram triad, together -17.6 %"
+! grep -q "^[PF]A[SI][SL] 1#" output || { cat output; fail "the reference is judged"; }
+python '
+import shutil, netCDF4
+for name, factor in (("faster.nc", 1.5), ("slower.nc", 0.9)):
+    shutil.copy("golden.nc", name)
+    with netCDF4.Dataset(name, "a") as data:
+        data["device_roof_bandwidth"][:] *= factor
+        data["device_roof_spread"][:] = 0.01
+'
+expect 0 script compare golden.nc faster.nc
+expect 1 script compare golden.nc slower.nc
+
+# Eight healthy GPUs give no mark. One that is at 95 % in one roof is found, for every roof that repeats within 1.3 %.
+expect 0 script compare "$eight"
+! grep -q '\*' output || { cat output; fail "a healthy GPU is marked"; }
+[ "$(grep -c '^PASS' output)" = 8 ] || { cat output; fail "a healthy GPU fails"; }
+cat >sick.py <<'PY'
+import shutil, sys
+import netCDF4
+shutil.copy(sys.argv[1], "sick.nc")
+with netCDF4.Dataset("sick.nc", "a") as data:
+    sick = (data["device_roof_name"][:] == sys.argv[2]) & (data["device_roof_device"][:] == 5)
+    sick &= data["device_roof_condition"][:] == 0
+    for value in "bandwidth", "performance":
+        data[f"device_roof_{value}"][sick] *= 0.95
+PY
+for kind in "dram read" "l2 triad" "shared read" "device to host" "fp32 vector" "fp16 tensor wgmma"; do
+    "$ROOFSWEEP_PYTHON" sick.py "$eight" "$kind"
+    expect 1 script compare sick.nc --quiet
+    row "^FAIL 1#5 vm GPU-7b4be556" "$kind, alone -[45]\.. % (limit 4"
+    [ "$(grep -c '^FAIL' output)" = 1 ] || { cat output; fail "another one fails, too"; }
+done
+python '
+import roofsweep_post
+from roofsweep_post import compare, deviations
+import sys
+table = compare.roof_table([roofsweep_post.load(sys.argv[1])])
+table = compare.medians(table[table["usable"]], "key")
+found = kinds = 0
+for _, own in table.groupby("key"):
+    limit = deviations.judged(own)["limit"].min()
+    kinds += 1
+    for place in range(8):
+        sick = own["value"].where(own["place"] != place, own["value"] * (1 / 0.95 if own["unit"].iloc[0] == "s" else 0.95))
+        found += deviations.judged(own.assign(value=sick)).set_index("place").loc[place, "slow"]
+assert kinds == 74 and found > 0.55 * 8 * kinds, (kinds, found)
+print(kinds, found)
+' "$eight" || fail "few of the slow ones are found"
+
+# Times: what was made twice as slow.
+python '
+import netCDF4, shutil, sys
+shutil.copy(sys.argv[1], "slow.nc")
+data = netCDF4.Dataset("slow.nc", "a")
+data["time_median"][:] *= 2
+data["device_roof_bandwidth"][:] /= 2
+data["algorithm"][0] = "another"
+data.close()
+' "$h200"
+expect 1 script compare "$h200" slow.nc
+rows=$(python 'import sys, xarray; print(xarray.open_dataset(sys.argv[1]).sizes["config"])' "$h200")
+row "^dram read, alone *1 " "-50.0 %\*  2#0"
+row "^FAIL 2#0" "dram .*-50.0 %"
+expect 1 script compare "$h200" slow.nc --quiet --json found.json
+python '
+import json, re, sys
+reasons = json.load(open("found.json"))["devices"][0]["reasons"]
+assert f"times of {sys.argv[1]} configurations: geometric mean -50.0 %" in reasons, reasons
+slow = re.search(r"(\d+) of \d+ configurations are slower, at most -50.0 %", " ".join(reasons))
+assert slow and int(slow[1]) > 0.9 * int(sys.argv[1]), reasons  # all but those whose samples differ by as much
+' "$rows" || fail "slow configurations are not said"
+expect 1 script compare "$h200" slow.nc --configurations "$rows"
+[ "$(grep -c 'differs$' output)" = 1 ] || { cat output; fail "a changed algorithm is not said"; }
+refused "only one device" compare "$h200"
+refused "named twice" compare "$h200" "$h200"

@@ -1,0 +1,60 @@
+# shellcheck shell=sh
+# Common to the tests of postproc/; sourced behind lib.sh. Makes golden.nc, alone.nc (roofs alone) and node.nc (four GPUs).
+# shellcheck disable=SC2154 # work and root are of lib.sh
+export MPLCONFIGDIR="$work" PYTHONPATH="$root/postproc"
+script() {
+    "$ROOFSWEEP_PYTHON" -W error "$root/postproc/roofsweep-post" "$@"
+}
+# row TEXT...: `output` must have a line with all of them, in this order.
+row() {
+    pattern=$(printf '%s.*' "$@")
+    grep -q -- "${pattern%.\*}" output || { cat output; fail "output has no line of: $*"; }
+}
+refused() {
+    text=$1
+    shift
+    expect 2 script "$@"
+    says "$text"
+    ! grep -q Traceback output || { cat output; fail "a traceback"; }
+}
+
+ncgen -4 -o golden.nc "$root/tests/data/golden.cdl"
+# A file of roofs alone: the golden sample without configurations.
+python '
+import re, sys
+text = open(sys.argv[1]).read()
+head, data = text.split("\ndata:\n")
+for name in re.findall(r"^\t\w+ (\w+)\(config\b", head, re.M):
+    data = re.sub(rf"^ {name} =(.|\n)*? ;\n\n", "", data, flags=re.M)
+print(head + "\ndata:\n" + data)
+' "$root/tests/data/golden.cdl" >alone.cdl
+ncgen -4 -o alone.nc alone.cdl
+# Four GPUs of one node: each 1 % faster than the one before, but for a few.
+cat >node.py <<'PY'
+import sys
+import numpy, xarray
+sample = xarray.open_dataset("golden.nc").load()
+for name in sample.variables:
+    if sample[name].dtype.kind == "U":  # newer versions of xarray: texts as long as those in the file
+        sample[name] = sample[name].astype(object)
+own = numpy.flatnonzero(sample.device_roof_device == 0)
+data = sample.isel(device=[0] * 4, device_roof=list(own) * 4)
+data["device_uuid"].values[:] = [f"GPU-{i}" for i in range(4)]
+data["device_roof_device"].values[:] = numpy.repeat(range(4), len(own))
+names, condition = data.device_roof_name.values, data.device_roof_condition.values
+for name in "bandwidth", "performance", "time":
+    data[f"device_roof_{name}"].values[:] *= 1 + 0.01 * data.device_roof_device.values
+def at(device, name, together=0):
+    return numpy.flatnonzero((data.device_roof_device == device) & (names == name) & (condition == together))
+data["device_roof_bandwidth"].values[at(1, "dram read")] = numpy.nan
+data["device_roof_setting"].values[at(1, "dram read")] = "not measured: the bus is gone"
+data["device_roof_verdict"].values[at(2, "l2 read")] = 3
+data["device_roof_bandwidth"].values[at(2, "l2 read")] = 1e15
+data["device_roof_bandwidth"].values[at(3, "dram triad", 1)] *= 0.8
+data["device_roof_clock_fraction"].values[names == "fp32 vector"] = 0.985
+for name, value in {"sm_clock": 1.755e9, "power": 612, "temperature": 330.15, "spread": 0.01, "node_spread": 0.03}.items():
+    data[f"device_roof_{name}"].values[:] = value
+data.to_netcdf(sys.argv[1])
+PY
+"$ROOFSWEEP_PYTHON" node.py node.nc
+
