@@ -17,6 +17,7 @@ struct request request_default(enum request_op op)
         .measure = measure_default,
         .peaks = roof_request_all(),
         .prove = true,
+        .sustained = true,
         .seed = SEED_DEFAULT,
     };
 }
@@ -240,6 +241,8 @@ static const struct key keys[] = {
     {"name", ROOF, &word, AT(kind), 0, roof_word, "the \"name\" of a roof, e.g. \"dram read\""},
     {"condition", ROOF, &word, AT(condition), 0, condition_word, NULL},
     {"start", ROOF, &number, AT(start), 0, NULL, NULL},
+    {"sustained", ROOF | 1 << REQUEST_ROOFS, &flag, AT(sustained), 0, NULL, NULL},
+    {"hold", ROOF, &flag, AT(hold), 0, NULL, NULL},
     {"configuration", MEASURE, &configuration, AT(config), 0, NULL,
      "\"configuration\", e.g. \"conv2d batch=16\""},
     {"seed", MEASURE, &seed, AT(seed), 0, NULL, NULL},

@@ -28,6 +28,8 @@ struct request {
     int kind;                      /* roof: index into roof_kinds */
     enum roof_condition condition; /* roof */
     double start;                  /* roof */
+    bool sustained;                /* roof, roofs: compute roofs once the clock has settled, too */
+    bool hold;                     /* roof: go on with the work until the next request */
     struct config config;          /* measure; its canonical text on the wire */
     struct measure_settings measure;
     uint64_t seed;

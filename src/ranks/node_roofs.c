@@ -9,7 +9,7 @@
 static const double tune_timeouts = 3; /* tuning tries many settings of all roofs */
 /* s from the agreement to the common start. The slowest worker must be ready by then. Workers load
  * their devices at once, so that each clock has as long to settle. */
-static const double lead = 0.05;
+static const double lead = 0.1;
 /* After so many lost workers a device gets no more roofs. */
 enum { LOSSES_MOST = 3 };
 
@@ -28,6 +28,7 @@ struct node {
     /* How many devices of the node have a roof, for each kind of device: only devices of one
      * kind do the same. What a GPU and a CPU call "dram read" are two things. */
     int owners[DEVICE_KINDS][ROOF_KINDS];
+    bool held;      /* the worker goes on with its last roof until it is asked for something */
     int losses;     /* of this rank's workers */
     bool leaving;   /* some rank was interrupted, or is waited for no longer */
     bool abandoned; /* the latter: a collective call is still under way */
@@ -129,6 +130,12 @@ static void add_unmeasured(struct node *node, int kind, enum roof_condition cond
     device_add_roof(&node->device, &roof);
 }
 
+static bool wants_together(const struct node *node, int kind)
+{
+    return node->owners[node->device_kind][kind] > 1 &&
+           node->settings->request.condition[ROOF_TOGETHER];
+}
+
 static void measure(struct node *node, int kind, enum roof_condition condition, double start)
 {
     struct request request = request_default(REQUEST_ROOF);
@@ -141,6 +148,8 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
     request.kind = kind;
     request.condition = condition;
     request.start = start;
+    request.sustained = condition == ROOF_TOGETHER || !wants_together(node, kind);
+    request.hold = node->held = condition == ROOF_TOGETHER;
     reply_init(&reply);
     enum status status =
         executor_ask(node->executor, &request, REPLY_ROOF, node->settings->timeout, &reply, &error);
@@ -163,17 +172,12 @@ static bool wants_alone(const struct node *node, int kind)
            node->owners[node->device_kind][kind] == 1;
 }
 
-/* Tensor units draw so much power that the clock falls for longer than under other loads. Alone
- * they get as long to settle as together, so that the two figures differ by the neighbours only.
- * On a node with one device all roofs get that time: there it costs little, and the power
- * sensor, which is slow, can follow. */
-static double start_alone(const struct node *node, int kind)
+/* On a node with one device all roofs get time before they begin: there it costs little, and the
+ * power sensor, which is slow, can follow. */
+static double start_alone(const struct node *node)
 {
-    const struct roof_kind *info = &roof_kinds[kind];
-    bool tensor = info->measure == ROOF_COMPUTE && info->unit == UNIT_TENSOR;
-    bool long_enough =
-        device_kinds[node->device_kind].clock_settles && (tensor || node->count == 1);
-    return long_enough ? clock_epoch() + lead : 0.0;
+    bool settles = device_kinds[node->device_kind].clock_settles;
+    return settles && node->count == 1 ? clock_epoch() + lead : 0.0;
 }
 
 static void measure_alone(struct node *node)
@@ -181,9 +185,26 @@ static void measure_alone(struct node *node)
     for (int turn = 0; turn < node->count && !node->leaving; ++turn) {
         for (int kind = 0; kind < ROOF_KINDS && turn == node->rank; ++kind)
             if (node->found[kind] && wants_alone(node, kind) && !*node->interrupted)
-                measure(node, kind, ROOF_ALONE, start_alone(node, kind));
+                measure(node, kind, ROOF_ALONE, start_alone(node));
         wait_for_all(node, 0.0);
     }
+}
+
+/* Until all ranks have their samples, the worker has gone on with the last roof. Any request ends
+ * that. */
+static void rest(struct node *node)
+{
+    struct request request = request_default(REQUEST_DEVICES);
+    struct reply reply;
+    struct error error;
+    if (!node->held)
+        return;
+    node->held = false;
+    reply_init(&reply);
+    if (executor_ask(node->executor, &request, REPLY_DEVICES, node->settings->timeout, &reply,
+                     &error))
+        log_print(node->log, LOG_DEBUG, "the last roof went on: %s", error.text);
+    reply_clear(&reply);
 }
 
 static void measure_together(struct node *node, int device_kind)
@@ -195,7 +216,12 @@ static void measure_together(struct node *node, int device_kind)
         double start = wait_for_all(node, clock_epoch() + lead);
         if (node->device_kind == device_kind && node->found[kind] && !node->leaving)
             measure(node, kind, ROOF_TOGETHER, start);
+        else
+            rest(node);
     }
+    if (!node->leaving)
+        wait_for_all(node, 0.0);
+    rest(node);
 }
 
 /* Roofs hold memory. Those between two GPUs also hold a context on the other one, which would count

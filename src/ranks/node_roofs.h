@@ -2,7 +2,8 @@
  *
  * All devices find their best settings at once; then each measures its roofs alone, one after the
  * other, while its neighbours idle; then all of one kind measure each roof together, from an agreed
- * moment on, because devices of a node share power, cooling, and on CPUs the memory. A worker that
+ * moment on and until the last of them has its samples, because devices of a node share power, cooling,
+ * their way to the host, and on CPUs the memory. A worker that
  * is lost, or answers something else, over a roof is replaced; that roof is not tried again. */
 #ifndef ROOFSWEEP_NODE_ROOFS_H
 #define ROOFSWEEP_NODE_ROOFS_H

@@ -2,7 +2,7 @@
  * a device; src/worker/cuda and src/worker/cpu each define one table.
  *
  * Single-threaded. Order: count, open, then any of try_counters, { tune_roofs, measure_roof,
- * release_roofs } and { prepare, time, trace, count_hardware, run, read, release }, then close. One piece of work exists at a time.
+ * hold_roof, release_roofs } and { prepare, time, trace, count_hardware, run, read, release }, then close. One piece of work exists at a time.
  * STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration went wrong,
  * the device is fine; STATUS_DEVICE: the device is lost, the process must end. */
 #ifndef ROOFSWEEP_DEVICE_OPS_H
@@ -19,6 +19,12 @@
 
 /* s: long enough for eight samples, short enough for all roofs of eight devices in turn. */
 #define ROOF_WINDOW 0.02
+
+/* How a roof is to be measured. */
+struct roof_order {
+    double start;   /* s since the epoch; 0: at once */
+    bool sustained; /* of compute: also once the clock has settled, which takes 0.2 to 2 s more */
+};
 
 struct device_state; /* the table's own */
 struct work;         /* the table's own: one configuration, allocated and ready to run */
@@ -48,11 +54,17 @@ struct device_ops {
                               bool prove, bool found[ROOF_KINDS], struct error *error);
 
     /* Measures a roof that was found, in the way that was found, into *roof, which roof_init has
-     * set: all but name and condition. Begins at `start`, s since the epoch; 0: at once. Takes about
-     * ROOF_WINDOW. STATUS_UNSUPPORTED: cannot be measured now. STATUS_FAILED: also if `start` passed
-     * before it was ready to begin. */
-    enum status (*measure_roof)(struct device_state *state, int kind, double start,
-                                struct roof *roof, struct error *error);
+     * set: all but name and condition. Takes about ROOF_WINDOW, without `sustained`.
+     * STATUS_UNSUPPORTED: cannot be measured now. STATUS_FAILED: also if `start` passed before it was
+     * ready to begin. */
+    enum status (*measure_roof)(struct device_state *state, int kind,
+                                const struct roof_order *order, struct roof *roof,
+                                struct error *error);
+
+    /* Goes on with the work of a roof that was just measured, so that the neighbours find the device
+     * busy, until more(argument) says no; it is asked every few milliseconds. NULL: not offered. */
+    enum status (*hold_roof)(struct device_state *state, int kind, bool (*more)(void *argument),
+                             void *argument, struct error *error);
 
     /* Frees what tune_roofs keeps; the roofs are then no longer found. */
     void (*release_roofs)(struct device_state *state);

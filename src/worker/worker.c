@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <errno.h>
+#include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -20,7 +22,9 @@ struct worker {
     struct device_state *state; /* NULL until opened */
     struct device device;
     bool tuned; /* the device holds memory for roofs */
+    int held;   /* the roof whose work goes on until the next request; HELD_NONE */
 };
+enum { HELD_NONE = -1 };
 
 static enum status worker_open(struct worker *worker, int64_t index, struct error *error)
 {
@@ -66,10 +70,11 @@ static void forget_roofs(struct worker *worker)
 
 /* A roof that could not be measured is a row that says why. */
 static enum status measure_roof(struct worker *worker, int kind, enum roof_condition condition,
-                                double start, struct roof *roof, struct error *error)
+                                const struct roof_order *order, struct roof *roof,
+                                struct error *error)
 {
     roof_init(roof, kind, condition);
-    enum status status = worker->ops->measure_roof(worker->state, kind, start, roof, error);
+    enum status status = worker->ops->measure_roof(worker->state, kind, order, roof, error);
     if (status == STATUS_OK || status == STATUS_DEVICE)
         return status;
     roof_set_unmeasured(roof, kind, condition, clock_epoch(), error->text);
@@ -79,12 +84,13 @@ static enum status measure_roof(struct worker *worker, int kind, enum roof_condi
 static enum status measure_roofs(struct worker *worker, const struct request *request,
                                  struct error *error)
 {
+    const struct roof_order order = {.sustained = request->sustained};
     bool found[ROOF_KINDS] = {false};
     struct roof roof;
     enum status status = tune_roofs(worker, request, found, error);
     for (int kind = 0; kind < ROOF_KINDS && status == STATUS_OK; ++kind)
         if (found[kind]) {
-            status = measure_roof(worker, kind, ROOF_ALONE, 0.0, &roof, error);
+            status = measure_roof(worker, kind, ROOF_ALONE, &order, &roof, error);
             if (status == STATUS_OK)
                 device_add_roof(&worker->device, &roof);
         }
@@ -119,12 +125,33 @@ static enum status answer_roof(struct worker *worker, const struct request *requ
 {
     if (!worker->tuned)
         return error_set(error, STATUS_USAGE, "op roof comes after op tune");
-    enum status status = measure_roof(worker, (int)request->kind, request->condition,
-                                      request->start, &reply->roof, error);
+    const struct roof_order order = {request->start, request->sustained};
+    enum status status =
+        measure_roof(worker, (int)request->kind, request->condition, &order, &reply->roof, error);
     if (status)
         return status;
     reply->kind = REPLY_ROOF;
+    worker->held = request->hold && !isnan(roof_value(&reply->roof)) ? request->kind : HELD_NONE;
     return STATUS_OK;
+}
+
+/* No request and no end of input has come, and the rank has not been forgotten. */
+static bool input_is_quiet(void *argument)
+{
+    const double *end = argument;
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&input, 1, 0) == 0 && clock_monotonic() < *end;
+}
+
+/* After the reply: what goes wrong here goes wrong again with the next request, which tells it. */
+static void hold_roof(struct worker *worker)
+{
+    const double longest = 60.0; /* s: a rank that waits for others longer does not come again */
+    struct error unheard;
+    double end = clock_monotonic() + longest;
+    if (worker->held != HELD_NONE && worker->ops->hold_roof)
+        worker->ops->hold_roof(worker->state, worker->held, input_is_quiet, &end, &unheard);
+    worker->held = HELD_NONE;
 }
 
 static enum status answer_device(struct worker *worker, const struct request *request,
@@ -199,6 +226,7 @@ static enum status serve(struct worker *worker, FILE *replies)
         fflush(replies);
         free(text);
         reply_clear(&reply);
+        hold_roof(worker);
     }
     free(line);
     return status;
@@ -251,8 +279,9 @@ static int self_test(struct worker *worker)
                                         : error_set(&error, STATUS_UNSUPPORTED, "%s: %s",
                                                     counted_word[measure_no_counters.code],
                                                     measure_no_counters.reason);
-    if (status)
-        fprintf(stderr, "%s\n", error.text);
+    if (status) /* where the table is, and behind it */
+        printf("%s\n", error.text);
+    fflush(stdout);
     if (status != STATUS_DEVICE)
         worker->ops->close(worker->state);
     return status == STATUS_OK ? 0 : status == STATUS_FAILED ? 3 : 4;
@@ -260,7 +289,7 @@ static int self_test(struct worker *worker)
 
 int main(int argc, char **argv)
 {
-    struct worker worker = {.ops = &device_ops};
+    struct worker worker = {.ops = &device_ops, .held = HELD_NONE};
     if (argc > 1 && strcmp(argv[1], "--self-test") == 0)
         return self_test(&worker);
     if (argc > 1) {

@@ -81,15 +81,16 @@ static enum status scripted_tune_roofs(struct device_state *state,
     return STATUS_OK;
 }
 
-static enum status scripted_measure_roof(struct device_state *state, int kind, double start,
-                                         struct roof *roof, struct error *error)
+static enum status scripted_measure_roof(struct device_state *state, int kind,
+                                         const struct roof_order *order, struct roof *roof,
+                                         struct error *error)
 {
     (void)state;
     (void)error;
     double seconds[] = {0.9e-3, 1e-3, 1.1e-3};
     double work = roof_kinds[kind].measure == ROOF_TIME ? 100 : 1e9;
-    if (start > 0)
-        pause_for(start - clock_epoch());
+    if (order->start > 0)
+        pause_for(order->start - clock_epoch());
     roof->start_time = clock_epoch();
     pause_up_to(ROOF_WINDOW);
     roof_set_samples(roof, work, seconds, 3);

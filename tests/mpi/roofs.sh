@@ -148,7 +148,7 @@ assert len(starts["cuda"]) == len(starts["cpu"]) == 2, starts
 assert max(starts["cuda"]) < min(starts["cpu"]), starts
 '
 
-# A GPU's tensor units get as long to settle alone as together, whatever else it has does not.
+# Together every device goes on until all have their samples, and its clock settles once, not twice.
 worker 'tee -a "$OMPI_COMM_WORLD_RANK.requests" | sed -u "s/tf32 tensor mma/fp32 vector/" | "$REAL" |
 sed -u "s/fp32 vector/tf32 tensor mma/; s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/
         s/\"uuid\":\"[^\"]*\"/\"uuid\":\"GPU-$OMPI_COMM_WORLD_RANK\"/"'
@@ -159,11 +159,13 @@ python '
 import json
 for rank in 0, 1:
     asked = [json.loads(line) for line in open(f"{rank}.requests")]
-    asked = [request for request in asked if request["op"] == "roof"]
-    assert len(asked) >= 10, asked
-    for request in asked:
-        settled = request["start"] > 0
-        assert settled == (request["condition"] == "together" or "tensor" in request["name"]), request
+    roofs = [request for request in asked if request["op"] == "roof"]
+    assert len(roofs) >= 10, asked
+    for request in roofs:
+        together = request["condition"] == "together"
+        assert (request["start"] > 0) == request["sustained"] == request["hold"] == together, request
+    at = asked.index(roofs[-1]) # what ends the last one, before the roofs are forgotten
+    assert [request["op"] for request in asked[at + 1:at + 3]] == ["devices", "release"], asked[at:]
 '
 worker 'exec "$REAL"'
 rm -f bin/roofsweep-worker-cuda

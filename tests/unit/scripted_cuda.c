@@ -122,6 +122,11 @@ double clock_epoch(void)
     return epoch + clock_monotonic();
 }
 
+double script_device_time(void)
+{
+    return machine.device;
+}
+
 double script_epoch(void)
 {
     return epoch;
@@ -379,8 +384,10 @@ cudaError_t script_enqueue(double seconds, cudaStream_t stream)
     cudaError_t code = script_call();
     double *end = &machine.ends[machine.enqueued++ % QUEUE];
     machine.host = fmax(machine.host, *end);
-    if (code == cudaSuccess)
+    if (code == cudaSuccess) {
         machine.device = fmax(machine.device, machine.host) + seconds;
+        script.busy += seconds;
+    }
     *end = machine.device;
     return code;
 }

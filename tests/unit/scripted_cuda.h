@@ -44,6 +44,9 @@ struct script {
     } best;
     double jitter[SCRIPT_JITTER]; /* factors of the times of one run after the other, in turn */
     double sm_clock, memory_clock;
+    /* From `falls_from`, s of the device, the clock lies by this share above sm_clock, and falls to it
+     * with this time constant, s. 0: it is sm_clock all the time. */
+    double falls_from, falls_by, falls_in;
     int processes; /* that compute on the device, this one included */
 
     /* What fails. */
@@ -65,10 +68,12 @@ struct script {
     unsigned reductions;            /* that the last product's algorithms may use */
     bool ran[ROOF_KINDS];
     enum script_cache counted_cache; /* as the work that was counted last found it */
+    double busy;                     /* s, that the device has worked */
     double begin_time; /* s since the epoch, when the device last read its clocks for a begin */
 };
 extern struct script script;
 
+double script_device_time(void); /* s: when all that is enqueued will be done */
 /* An H200 alone, idle; nothing has happened. */
 void script_reset(void);
 cudaStream_t script_stream(void);

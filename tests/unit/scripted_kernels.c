@@ -1,6 +1,7 @@
 /* What stands in for the kernels. */
 #include "scripted_machine.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,6 +57,16 @@ cudaError_t kernel_matmul(enum precision precision, void *y, const void *x, cons
     return cudaErrorUnknown;
 }
 
+/* The clock's integral over the device's time. */
+static double cycles_until(double now)
+{
+    double since = fmax(0.0, now - script.falls_from);
+    double more = script.falls_in > 0.0
+                      ? script.falls_by * script.falls_in * (1.0 - exp(-since / script.falls_in))
+                      : 0.0;
+    return script.sm_clock * (now + more);
+}
+
 /* Every multiprocessor has a count of its own. Some are not met at the begin, others not at the
  * end. */
 cudaError_t kernel_clock(struct clock_stamp *stamps, int blocks, cudaStream_t stream)
@@ -73,9 +84,9 @@ cudaError_t kernel_clock(struct clock_stamp *stamps, int blocks, cudaStream_t st
         script.begin_time = now;
     for (int i = 0; i < MULTIPROCESSORS; ++i)
         if (i % UNMET != end)
-            written[i] = (struct clock_stamp){
-                .cycles = (uint64_t)(script.sm_clock * machine.device) + 1000u * (unsigned)i,
-                .nanoseconds = (uint64_t)(1e9 * now)};
+            written[i] = (struct clock_stamp){.cycles = (uint64_t)cycles_until(machine.device) +
+                                                        1000u * (unsigned)i,
+                                              .nanoseconds = (uint64_t)(1e9 * now)};
     return cudaSuccess;
 }
 

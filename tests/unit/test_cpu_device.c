@@ -19,6 +19,8 @@
 #include "model/workloads/lstm.h"
 #include "model/workloads/lstm_reference.h"
 
+static const struct roof_order at_once;
+
 static const uint64_t seed = 3;
 
 static struct config parse(const char *text)
@@ -449,9 +451,9 @@ static void roofs_are_sane(void **state)
         double before = clock_epoch();
         roof_init(&roofs[kind], kind, ROOF_ALONE);
         if (!found[kind])
-            assert_int_equal(device_ops.measure_roof(*state, kind, 0.0, &roofs[kind], &error),
+            assert_int_equal(device_ops.measure_roof(*state, kind, &at_once, &roofs[kind], &error),
                              STATUS_UNSUPPORTED);
-        else if (device_ops.measure_roof(*state, kind, 0.0, &roofs[kind], &error))
+        else if (device_ops.measure_roof(*state, kind, &at_once, &roofs[kind], &error))
             fail_msg("%s: %s", roof_kinds[kind].name, error.text);
         else
             check_roof(&roofs[kind], kind, before);
@@ -480,7 +482,7 @@ static void roofs_are_those_requested(void **state)
     request = (struct roof_request){.memory = {[LEVEL_DRAM] = true}};
     tune(*state, &request, found);
     roof_init(&roof, ROOF_FP32_VECTOR, ROOF_ALONE);
-    assert_int_equal(device_ops.measure_roof(*state, ROOF_FP32_VECTOR, 0.0, &roof, &error),
+    assert_int_equal(device_ops.measure_roof(*state, ROOF_FP32_VECTOR, &at_once, &roof, &error),
                      STATUS_UNSUPPORTED);
     assert_true(found[ROOF_DRAM_TRIAD] && !found[ROOF_FP32_VECTOR]);
     /* Left to `close`, which must free it. */
@@ -497,15 +499,20 @@ static void roofs_begin_together(void **state)
     assert_true(found[kind]);
     double start = clock_epoch() + 0.2;
     roof_init(&roof, kind, ROOF_TOGETHER);
-    assert_int_equal(device_ops.measure_roof(*state, kind, start, &roof, &error), STATUS_OK);
+    assert_int_equal(
+        device_ops.measure_roof(*state, kind, &(struct roof_order){.start = start}, &roof, &error),
+        STATUS_OK);
     assert_true(roof.start_time >= start && roof.start_time < start + 1.0);
     assert_int_equal(roof.condition, ROOF_TOGETHER);
     roof_init(&roof, kind, ROOF_TOGETHER);
-    assert_int_equal(device_ops.measure_roof(*state, kind, clock_epoch() - 0.01, &roof, &error),
+    assert_int_equal(device_ops.measure_roof(*state, kind,
+                                             &(struct roof_order){.start = clock_epoch() - 0.01},
+                                             &roof, &error),
                      STATUS_FAILED);
     assert_non_null(strstr(error.text, "start"));
     device_ops.release_roofs(*state);
-    assert_int_equal(device_ops.measure_roof(*state, kind, 0.0, &roof, &error), STATUS_UNSUPPORTED);
+    assert_int_equal(device_ops.measure_roof(*state, kind, &at_once, &roof, &error),
+                     STATUS_UNSUPPORTED);
     device_ops.release_roofs(*state); /* nothing left */
 }
 

@@ -48,8 +48,9 @@ static int kind_of(const char *name)
 
 static enum status measure_at(int kind, double start, struct roof *roof, struct error *error)
 {
+    const struct roof_order order = {.start = start};
     roof_init(roof, kind, ROOF_ALONE);
-    return roofs_measure(bench.roofs, kind, start, roof, error);
+    return roofs_measure(bench.roofs, kind, &order, roof, error);
 }
 
 static struct roof measure(const char *name)
@@ -113,10 +114,99 @@ static void power_is_of_long_loads(void **state)
     struct roof roof;
     struct error error;
     tune_all(false);
-    assert_true(isnan(measure("fp16 vector").power));
-    assert_int_equal(measure_at(kind_of("fp16 vector"), clock_epoch() + 0.05, &roof, &error),
+    assert_true(isnan(measure("dram read").power));
+    assert_int_equal(measure_at(kind_of("dram read"), clock_epoch() + 0.05, &roof, &error),
                      STATUS_OK);
     assert_true(roof.power == 700.0);
+    assert_int_equal(measure_at(kind_of("fp16 vector"), clock_epoch() + 0.05, &roof, &error),
+                     STATUS_OK);
+    assert_true(isnan(roof.power)); /* of compute it is the burst's */
+}
+
+static struct roof measure_sustained(const char *name, double start)
+{
+    const struct roof_order order = {.start = start, .sustained = true};
+    struct roof roof;
+    struct error error;
+    roof_init(&roof, kind_of(name), ROOF_ALONE);
+    assert_int_equal(roofs_measure(bench.roofs, kind_of(name), &order, &roof, &error), STATUS_OK);
+    return roof;
+}
+
+/* Two windows of equal clocks are enough. */
+static void a_settled_clock_is_sustained_soon(void **state)
+{
+    (void)state;
+    tune_all(false);
+    struct roof roof = measure_sustained("fp16 tensor wgmma", 0.0);
+    assert_near(roof.sustained, script.rate[kind_of("fp16 tensor wgmma")]);
+    assert_near(roof.sustained_clock, script.sm_clock);
+    assert_true(roof.sustained_power == 700.0);
+    assert_int_equal(roof.settled, 1);
+    assert_true(roof.settling_time > 0.2 && roof.settling_time < 0.3);
+    assert_true(isnan(measure("fp16 tensor wgmma").sustained)); /* nobody asked for it */
+    assert_true(isnan(measure_sustained("l2 read", 0.0).sustained));
+    assert_true(isnan(measure_sustained("launch gap", 0.0).sustained));
+}
+
+/* The clock falls by a fifth: the burst has the high one, sustained is taken once it has fallen. For
+ * each cycle both are then another figure here, since the script's rate does not go by the clock. */
+static void sustained_comes_after_the_fall(void **state)
+{
+    (void)state;
+    const double high = 1.25, slow = 30.0, quick = 0.3;
+    tune_all(false);
+    script.falls_by = high - 1.0;
+    script.falls_from = script_device_time();
+    script.falls_in = quick;
+    struct roof roof = measure_sustained("fp16 tensor wgmma", 0.0);
+    assert_true(roof.sm_clock > 1.2 * script.sm_clock);
+    assert_true(fabs(roof.sustained_clock / script.sm_clock - 1.0) < 0.02);
+    assert_int_equal(roof.settled, 1);
+    assert_true(roof.settling_time > 0.5 && roof.settling_time < 1.5);
+
+    script.falls_by = 10.0; /* still falling by 1 % in a window when the time runs out */
+    script.falls_from = script_device_time();
+    script.falls_in = slow / 10.0;
+    roof = measure_sustained("fp16 tensor wgmma", 0.0);
+    assert_int_equal(roof.settled, 0);
+    assert_true(roof.settling_time >= 2.0 && roof.settling_time < 2.3);
+}
+
+/* Of compute: a longer load before it would bring the clock down. */
+static void a_burst_begins_cool(void **state)
+{
+    (void)state;
+    tune_all(false);
+    double busy = script.busy;
+    measure_sustained("fp16 tensor wgmma", clock_epoch() + 0.5);
+    busy = script.busy - busy;
+    assert_true(busy > 0.2 && busy < 0.3); /* the windows, not the half second before */
+}
+
+static bool a_few_times(void *argument)
+{
+    return --*(int *)argument >= 0;
+}
+
+/* So that no neighbour's sample falls after the others have ended. */
+static void a_roof_is_held(void **state)
+{
+    (void)state;
+    struct error error;
+    tune_all(false);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        int left = 7;
+        double busy = script.busy;
+        if (!found[kind])
+            continue;
+        assert_int_equal(roofs_hold(bench.roofs, kind, a_few_times, &left, &error), STATUS_OK);
+        assert_int_equal(left, -1);
+        assert_true(script.busy > busy);
+    }
+    int left = 7;
+    assert_int_equal(roofs_hold(NULL, ROOF_DRAM_READ, a_few_times, &left, &error), STATUS_FAILED);
+    assert_int_equal(left, 7);
 }
 
 /* The devices of a node measure alone in turn: eight of them, ten seconds. */
@@ -758,6 +848,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(all_kinds_have_their_values),
         TEST(power_is_of_long_loads),
+        TEST(a_settled_clock_is_sustained_soon),
+        TEST(sustained_comes_after_the_fall),
+        TEST(a_burst_begins_cool),
+        TEST(a_roof_is_held),
         TEST(all_roofs_are_measured_soon),
         TEST(samples_of_memory_are_long),
         TEST(launches_have_their_times),

@@ -356,6 +356,7 @@ const struct device_ops device_ops = {
     .close = cpu_close,
     .tune_roofs = roofs_tune,
     .measure_roof = roofs_measure,
+    .hold_roof = roofs_hold,
     .release_roofs = roofs_release,
     .prepare = cpu_prepare,
     .time = timing_time,

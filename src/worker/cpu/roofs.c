@@ -361,8 +361,8 @@ static int64_t samples_take(struct roofs *roofs, struct method *method)
     return samples;
 }
 
-enum status roofs_measure(struct device_state *state, int kind, double start, struct roof *roof,
-                          struct error *error)
+enum status roofs_measure(struct device_state *state, int kind, const struct roof_order *order,
+                          struct roof *roof, struct error *error)
 {
     struct roofs *roofs = state->roofs;
     struct method *method = roofs ? &roofs->winners[kind] : NULL;
@@ -371,7 +371,7 @@ enum status roofs_measure(struct device_state *state, int kind, double start, st
                          method && kind_exists(&state->topology, kind) && is_memory(kind)
                              ? "too little memory is available to exceed the caches"
                              : "this roof was not tuned");
-    if (start > 0.0 && !wait_for(start))
+    if (order->start > 0.0 && !wait_for(order->start))
         return error_set(error, STATUS_FAILED, "the common start had passed");
     roof->start_time = clock_epoch();
     int64_t samples = samples_take(roofs, method);
@@ -379,5 +379,16 @@ enum status roofs_measure(struct device_state *state, int kind, double start, st
     roof_set_samples(roof, method->work * (double)method->repeat, roofs->seconds, samples);
     setting_write(roofs, method, roof);
     roof_judge(roof);
+    return STATUS_OK;
+}
+
+enum status roofs_hold(struct device_state *state, int kind, bool (*more)(void *argument),
+                       void *argument, struct error *error)
+{
+    struct roofs *roofs = state->roofs;
+    if (!roofs || roofs->winners[kind].work <= 0.0)
+        return error_set(error, STATUS_UNSUPPORTED, "this roof was not tuned");
+    while (more(argument))
+        method_run(roofs, &roofs->winners[kind]);
     return STATUS_OK;
 }

@@ -1,5 +1,5 @@
-/* What these cores can do at their best: the members tune_roofs, measure_roof and release_roofs of
- * device_ops. */
+/* What these cores can do at their best: the members tune_roofs, measure_roof, hold_roof
+ * and release_roofs of device_ops. */
 #ifndef ROOFSWEEP_CPU_ROOFS_H
 #define ROOFSWEEP_CPU_ROOFS_H
 
@@ -7,8 +7,10 @@
 
 enum status roofs_tune(struct device_state *state, const struct roof_request *request, bool prove,
                        bool found[ROOF_KINDS], struct error *error);
-enum status roofs_measure(struct device_state *state, int kind, double start, struct roof *roof,
-                          struct error *error);
+enum status roofs_measure(struct device_state *state, int kind, const struct roof_order *order,
+                          struct roof *roof, struct error *error);
+enum status roofs_hold(struct device_state *state, int kind, bool (*more)(void *argument),
+                       void *argument, struct error *error);
 void roofs_release(struct device_state *state);
 
 #endif

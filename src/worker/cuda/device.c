@@ -95,10 +95,18 @@ static enum status device_tune_roofs(struct device_state *state, const struct ro
     return status;
 }
 
-static enum status device_measure_roof(struct device_state *state, int kind, double start,
-                                       struct roof *roof, struct error *error)
+static enum status device_measure_roof(struct device_state *state, int kind,
+                                       const struct roof_order *order, struct roof *roof,
+                                       struct error *error)
 {
-    return roofs_measure(state->roofs, kind, start, roof, error);
+    return roofs_measure(state->roofs, kind, order, roof, error);
+}
+
+static enum status device_hold_roof(struct device_state *state, int kind,
+                                    bool (*more)(void *argument), void *argument,
+                                    struct error *error)
+{
+    return roofs_hold(state->roofs, kind, more, argument, error);
 }
 
 static void device_release_roofs(struct device_state *state)
@@ -251,6 +259,7 @@ const struct device_ops device_ops = {
     .try_counters = device_try_counters,
     .tune_roofs = device_tune_roofs,
     .measure_roof = device_measure_roof,
+    .hold_roof = device_hold_roof,
     .release_roofs = device_release_roofs,
     .prepare = device_prepare,
     .time = device_time,

@@ -29,6 +29,7 @@ struct job {
     const struct memory_kernel *memory;
     size_t bytes;
     int repeat;   /* iterations of `kernel`, passes of `memory` */
+    int blocks;   /* of `memory`, each with a part of its own; 0: one behind the other */
     bool in_dram; /* nothing of it may lie in L2 before, nor after */
     cudaError_t (*launch)(const struct job *job, cudaStream_t stream);
 };
@@ -210,8 +211,8 @@ static cudaError_t memory_launch(const struct job *job, cudaStream_t stream)
 {
     const int threads = 256;
     const struct selftest *test = job->test;
-    return job->memory->launch(test->a, test->b, test->c, job->bytes, job->repeat, 0, threads,
-                               stream);
+    return job->memory->launch(test->a, test->b, test->c, job->bytes, job->repeat, job->blocks,
+                               threads, stream);
 }
 
 static const struct pattern {
@@ -252,6 +253,9 @@ static enum status check_bytes(struct job *job, double read, double written, dou
     return check(job, QUANTITY_TENSOR_FP16, expected, count, error);
 }
 
+/* In L2 each block keeps to a part of its own. Else two multiprocessors may ask for the same line at the
+ * same time, in passes that follow each other: such requests are answered together before they reach
+ * L2, which then counts fewer bytes than were asked for. */
 static enum status check_pattern(struct selftest *test, const struct pattern *pattern,
                                  const char *where, size_t bytes, int repeat, bool in_dram,
                                  struct error *error)
@@ -260,6 +264,7 @@ static enum status check_pattern(struct selftest *test, const struct pattern *pa
                       .memory = memory_find(pattern->id),
                       .bytes = bytes,
                       .repeat = repeat,
+                      .blocks = in_dram ? 0 : test->gpu->multiprocessors,
                       .in_dram = in_dram,
                       .launch = memory_launch};
     double total = (double)bytes * repeat;

@@ -5,19 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "kernels/kernels.h"
 #include "model/quantity.h"
-#include "worker/device_ops.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/memory.h"
-#include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/timer.h"
 #include "worker/cuda/profiling/profiler.h"
 #include "worker/cuda/roofs/roofs_compute.h"
 #include "worker/cuda/roofs/roofs_launch.h"
 #include "worker/cuda/roofs/roofs_library.h"
 #include "worker/cuda/roofs/roofs_memory.h"
+#include "worker/cuda/roofs/roofs_run.h"
+#include "worker/cuda/roofs/roofs_samples.h"
 #include "worker/cuda/roofs/roofs_transfer.h"
 
 static double theory_of_level(const struct theory *theory, const struct roof_kind *kind)
@@ -87,13 +86,7 @@ static const struct gpu_roof {
     [ROOF_LAUNCH_GAP_GRAPH] = {&roofs_launch, NULL},
 };
 
-enum {
-    SAMPLES_LEAST = 5,
-    SAMPLES_MAX = 64,
-    TRIAL_RUNS = 3 /* of a method */
-};
-
-static const double sample_time = ROOF_WINDOW / 8; /* s, one sample of a measurement */
+enum { TRIAL_RUNS = 3 }; /* of a method */
 
 enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size_t bytes,
                           struct error *error)
@@ -119,37 +112,6 @@ int number_split(int *number, int count)
     int taken = *number % count;
     *number /= count;
     return taken;
-}
-
-/* ---- one run ---- */
-
-static enum status elapsed(struct roofs *roofs, int first, double *seconds, struct error *error)
-{
-    return timer_elapsed(roofs->gpu->timer, first, first + 1, seconds, error);
-}
-
-static enum status enqueue_between(struct roofs *roofs, const struct winner *winner, int first,
-                                   struct error *error)
-{
-    cudaEvent_t *events = roofs->gpu->timer->events;
-    TRY(CUDA(cudaEventRecord(events[first], roofs->gpu->stream)));
-    TRY(winner->family->run(roofs, &winner->method, error));
-    return CUDA(cudaEventRecord(events[first + 1], roofs->gpu->stream));
-}
-
-static enum status run_time(struct roofs *roofs, const struct winner *winner, double *seconds,
-                            struct error *error)
-{
-    if (winner->family->time)
-        return winner->family->time(roofs, &winner->method, seconds, error);
-    TRY(enqueue_between(roofs, winner, 0, error));
-    TRY(CUDA(cudaEventSynchronize(roofs->gpu->timer->events[1])));
-    return elapsed(roofs, 0, seconds, error);
-}
-
-static double work_of(const struct method *method)
-{
-    return method->work * (double)method->iterations;
 }
 
 /* ---- the fastest method ---- */
@@ -188,7 +150,7 @@ static enum status method_warm(struct roofs *roofs, const struct winner *tried, 
 static double trial_time(int methods)
 {
     const double all = 0.1, least = 1e-3; /* s */
-    return fmin(fmax(all / (TRIAL_RUNS * methods), least), sample_time);
+    return fmin(fmax(all / (TRIAL_RUNS * methods), least), SAMPLE_TIME);
 }
 
 /* Work per second, the best of a few runs; after one that shows that it cannot win, no more. */
@@ -199,11 +161,11 @@ static enum status trial_rate(struct roofs *roofs, struct winner *tried, double 
     double seconds, shortest;
     TRY(method_warm(roofs, tried, error));
     TRY(method_size(roofs, tried, aim, &shortest, error));
-    for (int i = 1; i < TRIAL_RUNS && work_of(&tried->method) / shortest > hopeless * best; ++i) {
+    for (int i = 1; i < TRIAL_RUNS && run_work(&tried->method) / shortest > hopeless * best; ++i) {
         TRY(run_time(roofs, tried, &seconds, error));
         shortest = fmin(shortest, seconds);
     }
-    *rate = work_of(&tried->method) / shortest;
+    *rate = run_work(&tried->method) / shortest;
     return STATUS_OK;
 }
 
@@ -212,7 +174,7 @@ static enum status trial_rate(struct roofs *roofs, struct winner *tried, double 
 static void method_stretch(struct method *method, double rate)
 {
     if (method->elastic)
-        method->iterations = (int64_t)fmax(1.0, ceil(rate * sample_time / method->work));
+        method->iterations = (int64_t)fmax(1.0, ceil(rate * SAMPLE_TIME / method->work));
 }
 
 static enum status trial(struct roofs *roofs, int kind, int number, struct winner *tried,
@@ -311,7 +273,7 @@ static void proof_keep(int kind, const struct proof *proof, const double values[
 {
     const struct roof_kind *info = &roof_kinds[kind];
     struct winner *winner = proof->winner;
-    double expected = work_of(&proof->method), bytes[LEVEL_COUNT];
+    double expected = run_work(&proof->method), bytes[LEVEL_COUNT];
     if (info->measure == ROOF_COMPUTE) {
         enum quantity quantity = quantity_of(info->precision, info->unit == UNIT_TENSOR);
         winner->flops_ratio = quantity < QUANTITY_COUNT ? values[quantity] / expected : NAN;
@@ -410,66 +372,6 @@ void roofs_close(struct roofs *roofs)
 
 /* ---- measure ---- */
 
-/* Runs until the clock has settled under this load; or, with a common start, until then. each: how
- * long the host is busy with one run. */
-static enum status warm_up(struct roofs *roofs, const struct winner *winner, double start,
-                           double *each, struct error *error)
-{
-    const double settling = 0.010, margin = 0.5e-3; /* s */
-    double end = start > 0.0 ? start - margin : clock_epoch() + settling;
-    do {
-        double begin = clock_monotonic(), seconds;
-        TRY(run_time(roofs, winner, &seconds, error));
-        *each = clock_monotonic() - begin;
-    } while (clock_epoch() + (start > 0.0 ? *each : 0.0) < end);
-    return STATUS_OK;
-}
-
-static enum status wait_until(double start, struct error *error)
-{
-    const double late = 5e-3; /* s */
-    if (start > 0.0 && clock_epoch() > start + late)
-        return error_set(error, STATUS_FAILED, "too late: it was to begin %.3g s ago",
-                         clock_epoch() - start);
-    while (clock_epoch() < start)
-        ;
-    return STATUS_OK;
-}
-
-/* Those of `time` one by one; runs all at once, so that no host comes between them. */
-static enum status samples_enqueue(struct roofs *roofs, const struct winner *winner, int count,
-                                   double *seconds, struct error *error)
-{
-    for (int i = 0; i < count; ++i)
-        if (winner->family->time)
-            TRY(winner->family->time(roofs, &winner->method, &seconds[i], error));
-        else
-            TRY(enqueue_between(roofs, winner, 2 * i, error));
-    return STATUS_OK;
-}
-
-static enum status samples_take(struct roofs *roofs, const struct winner *winner, int count,
-                                double *seconds, struct roof *roof, struct error *error)
-{
-    double told_clock; /* by the driver; the device's own counters say it better */
-    const struct conditions seen = {
-        .sm_clock = &told_clock,
-        .memory_clock = &roof->memory_clock,
-        .temperature = &roof->temperature,
-        .throttle_reasons = &roof->throttle_reasons,
-        .throttled = &roof->throttled,
-    };
-    TRY(timer_stamp(roofs->gpu->timer, TIMER_BEGIN, error));
-    roof->start_time = clock_epoch();
-    TRY(samples_enqueue(roofs, winner, count, seconds, error));
-    TRY(timer_stamp(roofs->gpu->timer, TIMER_END, error));
-    nvml_sample(roofs->gpu->nvml, roofs->gpu->timer->events[2 * count - 1], &seen);
-    TRY(CUDA(cudaStreamSynchronize(roofs->gpu->stream)));
-    for (int i = 0; i < count && !winner->family->time; ++i)
-        TRY(elapsed(roofs, 2 * i, &seconds[i], error));
-    return timer_clock(roofs->gpu->timer, &roof->sm_clock, error);
-}
-
 static void ratios_copy(const struct winner *winner, struct roof *roof)
 {
     roof->flops_ratio = winner->flops_ratio;
@@ -485,37 +387,45 @@ static void theory_set(const struct theory *theory, int kind, struct roof *roof)
                     memory ? roof->memory_clock : roof->sm_clock);
 }
 
-static enum status measure(struct roofs *roofs, int kind, double start, struct roof *roof,
-                           struct error *error)
+static enum status measure(struct roofs *roofs, int kind, const struct roof_order *order,
+                           struct roof *roof, struct error *error)
 {
     const struct winner *winner = &roofs->winners[kind];
-    const double since = clock_epoch();
-    double seconds[SAMPLES_MAX], each;
-    TRY(warm_up(roofs, winner, start, &each, error));
-    TRY(wait_until(start, error));
-    int count = (int)fmin(fmax(ceil(ROOF_WINDOW / each), SAMPLES_LEAST), SAMPLES_MAX);
-    TRY(samples_take(roofs, winner, count, seconds, roof, error));
-    roof->power = nvml_power(roofs->gpu->nvml, since);
     snprintf(roof->setting, sizeof roof->setting, "%s", winner->method.text);
-    roof_set_samples(roof, work_of(&winner->method), seconds, count);
+    TRY(samples_burst(roofs, winner, kind, order->start, roof, error));
+    if (order->sustained && roof_kinds[kind].measure == ROOF_COMPUTE)
+        TRY(samples_sustain(roofs, winner, roof, error));
     theory_set(&roofs->gpu->theory, kind, roof);
     ratios_copy(winner, roof);
     roof_judge(roof);
     return STATUS_OK;
 }
 
-enum status roofs_measure(struct roofs *roofs, int kind, double start, struct roof *roof,
-                          struct error *error)
+static enum status winner_check(const struct roofs *roofs, int kind, struct error *error)
 {
-    struct roof measured = *roof;
     if (!roofs || !roofs->winners[kind].family)
         return error_set(error, STATUS_FAILED, "%s was not tuned", roof_kinds[kind].name);
-    const struct winner *winner = &roofs->winners[kind];
-    if (winner->refusal) {
-        *error = winner->reason;
-        return winner->refusal;
-    }
-    TRY(measure(roofs, kind, start, &measured, error));
+    if (roofs->winners[kind].refusal)
+        *error = roofs->winners[kind].reason;
+    return roofs->winners[kind].refusal;
+}
+
+enum status roofs_measure(struct roofs *roofs, int kind, const struct roof_order *order,
+                          struct roof *roof, struct error *error)
+{
+    struct roof measured = *roof;
+    TRY(winner_check(roofs, kind, error));
+    TRY(measure(roofs, kind, order, &measured, error));
     *roof = measured;
+    return STATUS_OK;
+}
+
+enum status roofs_hold(struct roofs *roofs, int kind, bool (*more)(void *argument), void *argument,
+                       struct error *error)
+{
+    double seconds;
+    TRY(winner_check(roofs, kind, error));
+    while (more(argument))
+        TRY(run_time(roofs, &roofs->winners[kind], &seconds, error));
     return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "model/roof.h"
+#include "worker/device_ops.h"
 #include "worker/cuda/gpu/gpu.h"
 
 struct profiler;
@@ -16,9 +17,11 @@ enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *p
                        const struct roof_request *request, bool found[ROOF_KINDS],
                        struct error *error);
 
-/* As device_ops.measure_roof; `roofs` NULL: none was tuned. */
-enum status roofs_measure(struct roofs *roofs, int kind, double start, struct roof *roof,
-                          struct error *error);
+/* As device_ops.measure_roof and hold_roof; `roofs` NULL: none was tuned. */
+enum status roofs_measure(struct roofs *roofs, int kind, const struct roof_order *order,
+                          struct roof *roof, struct error *error);
+enum status roofs_hold(struct roofs *roofs, int kind, bool (*more)(void *argument), void *argument,
+                       struct error *error);
 
 void roofs_close(struct roofs *roofs); /* takes NULL */
 
