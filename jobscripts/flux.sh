@@ -18,7 +18,7 @@ roofsweep=${ROOFSWEEP:-roofsweep}
 
 # Each task sees all GPUs of its node and takes the one of its rank on that node; with
 # -o gpu-affinity=per-task each sees one, as its device 0. Both are right.
-# Two minutes before the limit the tasks get USR1: roofsweep writes its file and ends with 5. Flux requeues
+# Nothing is begun that cannot end two minutes before the limit. Should it come all the same, the tasks then get USR1: roofsweep writes its file and ends with 5. Flux requeues
 # on no exit status: submit the same line again; --resume goes on where there is a journal.
 # After 137 and 139 (processes were killed or crashed) it goes on at once, three times at most, while five
 # minutes are left.
@@ -26,7 +26,7 @@ for attempt in 1 2 3 4; do
     left=$((limit * 60 - SECONDS))
     flux run --nodes="$(flux getattr size)" --tasks-per-node="$gpus" --gpus-per-node="$gpus" \
         --time-limit="${left}s" --signal=USR1@2m \
-        "$roofsweep" --resume "${@:?flux batch jobscripts/flux.sh sweep.ini}"
+        "$roofsweep" --time-limit "$((left - 120))s" --resume "${@:?flux batch jobscripts/flux.sh sweep.ini}"
     status=$?
     case $status in 137 | 139) ;; *) break ;; esac
     echo "flux.sh: roofsweep ended with status $status in attempt $attempt of 4" >&2

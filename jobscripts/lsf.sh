@@ -22,7 +22,7 @@ limit=57
 # module load cuda openmpi netcdf
 roofsweep=${ROOFSWEEP:-roofsweep}
 
-# Ahead of the limit `timeout` sends USR1 to Open MPI's mpirun, which hands it on to the ranks: roofsweep
+# Nothing is begun that cannot end before the limit. Should it come all the same, `timeout` sends USR1 to Open MPI's mpirun, which hands it on to the ranks: roofsweep
 # writes its file and ends with 5. It is not LSF's own warning signal (-wa, -wt), because that may reach a
 # rank twice, from LSF and from mpirun, and a second signal ends a rank at once.
 # With jsrun: jsrun -n ALL_GPUS -a 1 -g 1 -c CORES in mpirun's place.
@@ -33,7 +33,7 @@ for attempt in 1 2 3 4; do
     # shellcheck disable=SC2086 # options are words
     timeout --foreground --preserve-status --signal=USR1 "$left" \
         mpirun -n "$LSB_DJOB_NUMPROC" --hostfile "$LSB_DJOB_HOSTFILE" --bind-to none \
-        "$roofsweep" --resume "${manifest:?manifest=sweep.ini bsub < jobscripts/lsf.sh}" ${options:-}
+        "$roofsweep" --time-limit "${left}s" --resume "${manifest:?manifest=sweep.ini bsub < jobscripts/lsf.sh}" ${options:-}
     status=$?
     case $status in 137 | 139) ;; *) break ;; esac
     echo "lsf.sh: roofsweep ended with status $status in attempt $attempt of 4" >&2

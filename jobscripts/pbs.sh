@@ -19,7 +19,7 @@ limit=57
 roofsweep=${ROOFSWEEP:-roofsweep}
 
 cd "$PBS_O_WORKDIR" || exit
-# PBS warns of no time limit, so `timeout` does, and Open MPI's mpirun hands USR1 on to the ranks:
+# Nothing is begun that cannot end before the limit. PBS warns of none, so `timeout` does as well, and Open MPI's mpirun hands USR1 on to the ranks:
 # roofsweep writes its file and ends with 5. --foreground: the signal goes to mpirun alone, once; a second
 # one would end a rank at once. --resume begins where there is no journal yet, and goes on where there is
 # one: when a node fails PBS reruns the job by itself (-r y). PBS requeues on no exit status: after 5 submit
@@ -31,7 +31,7 @@ for attempt in 1 2 3 4; do
     # shellcheck disable=SC2086 # options are words
     timeout --foreground --preserve-status --signal=USR1 "$left" \
         mpirun -n "$(wc -l <"$PBS_NODEFILE")" --hostfile "$PBS_NODEFILE" --bind-to none \
-        "$roofsweep" --resume "${manifest:?qsub -v manifest=sweep.ini jobscripts/pbs.sh}" ${options:-}
+        "$roofsweep" --time-limit "${left}s" --resume "${manifest:?qsub -v manifest=sweep.ini jobscripts/pbs.sh}" ${options:-}
     status=$?
     case $status in 137 | 139) ;; *) break ;; esac
     echo "pbs.sh: roofsweep ended with status $status in attempt $attempt of 4" >&2

@@ -32,8 +32,14 @@ export SLURM_MPI_TYPE=${SLURM_MPI_TYPE:-pmix} # for Open MPI; `srun --mpi=list` 
 # srun does not take sbatch's --cpus-per-task over by itself.
 [ -z "$SLURM_CPUS_PER_TASK" ] || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
 
+# Nothing is begun that cannot end before that signal comes, up to three minutes before the end. Old versions
+# of Slurm do not tell the end.
+limit=()
+left=$((${SLURM_JOB_END_TIME:-0} - $(date +%s) - 180))
+[ "$left" -le 0 ] || limit=(--time-limit "${left}s")
+
 # --resume begins where there is no journal yet, and goes on where there is one.
-srun "$roofsweep" --resume "$@"
+srun "$roofsweep" "${limit[@]}" --resume "$@"
 status=$?
 # 5: interrupted, ahead of the time limit. 137, 139: processes were killed
 # (memory, a node that failed) or crashed. Both go on, but not for ever: a time limit that is too short for

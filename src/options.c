@@ -1,8 +1,10 @@
 #include "options.h"
 
 #include <getopt.h>
+#include <math.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "base/words.h"
 #include "model/device_kind.h"
 #include "model/workload.h"
@@ -15,6 +17,7 @@ enum {
     OPTION_GATHER,
     OPTION_SELF_TEST,
     OPTION_SKIP_DAMAGED,
+    OPTION_TIME_LIMIT,
     OPTION_VERSION
 };
 
@@ -30,6 +33,7 @@ static const struct option long_options[] = {
     {"resume", no_argument, NULL, OPTION_RESUME},
     {"self-test", no_argument, NULL, OPTION_SELF_TEST},
     {"skip-damaged", no_argument, NULL, OPTION_SKIP_DAMAGED},
+    {"time-limit", required_argument, NULL, OPTION_TIME_LIMIT},
     {"verbose", no_argument, NULL, 'v'},
     {"version", no_argument, NULL, OPTION_VERSION},
     {0},
@@ -52,6 +56,8 @@ static const char help_text[] =
     "      --overwrite       replace FILE and its journal; with --gather, FILE\n"
     "      --gather JOURNAL  rebuild the NetCDF file from a journal, on any machine\n"
     "      --skip-damaged    with --gather: leave damaged lines out, and name them\n"
+    "      --time-limit T    begin nothing that cannot end within T (45min; none) of the start;\n"
+    "                        SLURM_JOB_END_TIME, where it is set, is a limit as well\n"
     "      --self-test       count known work on the first GPU: what do its hardware counters say?\n"
     "  -q, --quiet           only warnings and the final table\n"
     "  -v, --verbose         also a line for each configuration, and what workers print\n"
@@ -59,9 +65,9 @@ static const char help_text[] =
     "      --version         version and revision\n"
     "\n"
     "Exit status: 0 all configurations measured (or skipped with a reason); 1 a file, a library or MPI\n"
-    "failed; 2 command line or manifest wrong, nothing ran; 3 some configurations failed; 4 no usable\n"
-    "device, or no hardware counters where they are required, or (replicate) a device was lost before\n"
-    "its end; 5 interrupted, go on with --resume.\n";
+    "failed; 2 command line or manifest wrong, nothing ran; 3 some configurations failed, or need more\n"
+    "than the time limit; 4 no usable device, or no hardware counters where they are required, or\n"
+    "(replicate) a device was lost before its end; 5 interrupted, or out of time: go on with --resume.\n";
 
 enum exit_code exit_code_of(enum status status)
 {
@@ -107,6 +113,18 @@ static enum status parse_device(const char *text, struct options *options, struc
     return STATUS_OK;
 }
 
+static enum status parse_time_limit(const char *text, struct options *options, struct error *error)
+{
+    if (strcmp(text, "none") == 0) {
+        options->time_limit = INFINITY;
+        return STATUS_OK;
+    }
+    enum status status = units_duration(text, &options->time_limit, error);
+    if (status)
+        error_prefix(error, "--time-limit, which may be 'none'");
+    return status;
+}
+
 static enum status parse_option(int option, char **argv, struct options *options,
                                 struct error *error)
 {
@@ -144,6 +162,8 @@ static enum status parse_option(int option, char **argv, struct options *options
     case OPTION_SKIP_DAMAGED:
         options->skip_damaged = true;
         return STATUS_OK;
+    case OPTION_TIME_LIMIT:
+        return parse_time_limit(optarg, options, error);
     case OPTION_RESUME:
         options->resume = true;
         return STATUS_OK;

@@ -11,12 +11,13 @@
 
 /* What the process tells its caller; --help documents them. */
 enum exit_code {
-    EXIT_MEASURED = 0,    /* all configurations measured, or skipped with a reason */
-    EXIT_SYSTEM = 1,      /* a file, a library or MPI failed */
-    EXIT_USAGE = 2,       /* the command line or the manifest is wrong; nothing ran */
-    EXIT_SOME_FAILED = 3, /* complete, but some configurations failed */
+    EXIT_MEASURED = 0, /* all configurations measured, or skipped with a reason */
+    EXIT_SYSTEM = 1,   /* a file, a library or MPI failed */
+    EXIT_USAGE = 2,    /* the command line or the manifest is wrong; nothing ran */
+    /* complete, but some configurations failed; or they need more than the time limit */
+    EXIT_SOME_FAILED = 3,
     EXIT_NO_DEVICE = 4,  /* no usable device; required counters refused; (replicate) one was lost */
-    EXIT_INTERRUPTED = 5 /* ended by a signal; --resume goes on */
+    EXIT_INTERRUPTED = 5 /* ended by a signal or the time limit; --resume goes on */
 };
 enum exit_code exit_code_of(enum status status);
 
@@ -39,6 +40,7 @@ struct options {
     bool has_device;
     int device; /* if has_device: see device_kind_chosen */
     bool resume, overwrite, skip_damaged;
+    double time_limit; /* s, from the start of the program; 0: not given; INFINITY: none */
     enum log_level level;
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/printout.h"
@@ -113,11 +114,11 @@ static void abandon(MPI_Comm comm, const struct log *log, enum status status,
     MPI_Abort(comm, exit_code_of(status));
 }
 
-static enum status run_sweep(MPI_Comm comm, const struct options *options, const struct log *log,
-                             int argc, char **argv, struct error *error)
+static enum status run_sweep(MPI_Comm comm, const struct options *options, double start,
+                             const struct log *log, int argc, char **argv, struct error *error)
 {
     struct sweep *sweep;
-    enum status status = sweep_load(comm, options, log, &sweep, error);
+    enum status status = sweep_load(comm, options, start, log, &sweep, error);
     if (status == STATUS_OK && !sweep_complete(sweep))
         status = sweep_open_devices(sweep, error);
     bool opened = status == STATUS_OK;
@@ -163,6 +164,7 @@ static _Noreturn void leave(enum status status)
 
 int main(int argc, char **argv)
 {
+    const double start = clock_monotonic();
     struct options options;
     struct error error;
     struct log log = log_create(stderr, LOG_INFO, 0);
@@ -174,7 +176,7 @@ int main(int argc, char **argv)
     if (status == STATUS_OK && options.action == ACTION_SWEEP) {
         MPI_Init(&argc, &argv);
         MPI_Comm_rank(MPI_COMM_WORLD, &log.rank);
-        status = run_sweep(MPI_COMM_WORLD, &options, &log, argc, argv, &error);
+        status = run_sweep(MPI_COMM_WORLD, &options, start, &log, argc, argv, &error);
         /* Before the ranks part: a launcher may kill this one as soon as another has ended
          * badly. */
         say(&log, status, &error);

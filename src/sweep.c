@@ -10,6 +10,7 @@
 #include "model/device_kind.h"
 #include "ranks/agreement.h"
 #include "ranks/coordinator.h"
+#include "ranks/earlier_rows.h"
 #include "ranks/inventory.h"
 #include "ranks/job.h"
 #include "ranks/mailbox.h"
@@ -31,7 +32,8 @@ struct sweep {
     char device_key[128];
     bool roofs_reused; /* this rank's */
     struct inventory inventory;
-    double told;    /* s, CLOCK_MONOTONIC: when rank 0 was told of a signal; 0: it was not */
+    double told; /* s, CLOCK_MONOTONIC: when rank 0 was told of a signal; 0: it was not */
+    struct time_limit limit;
     bool abandoned; /* some rank does not answer: no collective call may follow */
     /* rank 0 alone */
     struct plan *plan;
@@ -41,6 +43,28 @@ struct sweep {
     size_t earlier_device_count;
     struct journal *journal;
 };
+
+/* Counted by rank 0, which has the environment of the job. The others need to know no more than when it
+ * comes: in the middle of opening, or of roofs. */
+static void set_time_limit(struct sweep *sweep, const struct options *options, double start)
+{
+    const struct time_limit_clock now = {start, clock_monotonic(), clock_epoch()};
+    const char *job_end = getenv("SLURM_JOB_END_TIME");
+    double unused;
+    if (job_end && !time_limit_job_end(job_end, &unused))
+        log_print(sweep->log, LOG_WARNING, "SLURM_JOB_END_TIME is '%.40s', no time; it is ignored",
+                  job_end);
+    sweep->limit = time_limit_create(options->time_limit, job_end, &now);
+}
+
+static void share_time_limit(const struct sweep *sweep)
+{
+    double left = 0;
+    if (sweep->rank == 0)
+        left = time_limit_left(&sweep->limit, clock_monotonic(), sweep->earlier->record_count);
+    MPI_Bcast(&left, 1, MPI_DOUBLE, 0, sweep->comm);
+    signals_alarm(left);
+}
 
 static enum status load_manifest(struct sweep *sweep, const struct options *options,
                                  struct error *error)
@@ -68,7 +92,7 @@ static enum status look_at_outputs(struct sweep *sweep, const struct options *op
         return status;
     /* With replicate, which devices there are is not known yet. */
     sweep->complete = !manifest->replicate && sweep->earlier->record_count > 0 &&
-                      coordinator_missing(sweep->plan, sweep->earlier) == 0;
+                      earlier_rows_missing(sweep->plan, sweep->earlier) == 0;
     return STATUS_OK;
 }
 
@@ -101,8 +125,8 @@ static enum status share_manifest(struct sweep *sweep, const struct options *opt
     return agreement_reach(sweep->comm, status, error);
 }
 
-enum status sweep_load(MPI_Comm comm, const struct options *options, const struct log *log,
-                       struct sweep **sweep, struct error *error)
+enum status sweep_load(MPI_Comm comm, const struct options *options, double start,
+                       const struct log *log, struct sweep **sweep, struct error *error)
 {
     struct sweep *created = calloc(1, sizeof *created);
     if (!created)
@@ -114,6 +138,7 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, const struc
     *sweep = created;
     enum status status = STATUS_OK;
     if (created->rank == 0) {
+        set_time_limit(created, options, start);
         status = load_manifest(created, options, error);
         if (status == STATUS_OK)
             status = look_at_outputs(created, options, error);
@@ -187,11 +212,16 @@ static void wait_for_opening(const struct sweep *sweep)
 enum status sweep_open_devices(struct sweep *sweep, struct error *error)
 {
     signals_catch();
+    share_time_limit(sweep);
     sweep->inventory = (struct inventory){sweep->comm, sweep->manifest, sweep->log, 0, 0, NULL};
     struct binding binding = binding_create(sweep->comm);
     enum status status = open_executor(sweep, &binding, error);
     wait_for_opening(sweep);
     status = agreement_reach(sweep->comm, status, error);
+    if (status == STATUS_INTERRUPTED && signals_seen == SIGALRM)
+        error_set(error, status,
+                  "the time limit (%s) came while devices were opened; go on with --resume",
+                  sweep->limit.text);
     if (status == STATUS_OK)
         status = inventory_collect(&sweep->inventory, sweep->executor, error);
     if (status == STATUS_OK && sweep->manifest->reuse)
@@ -308,6 +338,7 @@ static struct coordinator *create_coordinator(const struct sweep *sweep)
         .roofs_patience = margin * roofs_patience(sweep),
         .work_patience = margin * executor_longest(&executor),
         .stop_patience = stop_patience,
+        .limit = &sweep->limit,
     };
     const struct post post = mailbox_post(sweep->mailbox);
     struct coordinator *created = coordinator_create(&settings, sweep->journal, &post, sweep->log);
@@ -347,6 +378,9 @@ enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct err
     if (sweep->rank == 0)
         coordinator = create_coordinator(sweep);
     measure_roofs(sweep);
+    signals_alarm(INFINITY); /* from here on the coordinator looks at the clock */
+    if (signals_seen == SIGALRM)
+        signals_seen = 0;
     if (signals_seen) /* before its device arrives: of roofs alone, the last one ends the sweep */
         pass_signal_on(sweep, coordinator);
     executor_start(sweep->executor);

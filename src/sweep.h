@@ -11,10 +11,11 @@
 
 struct sweep;
 
-/* Rank 0 reads the manifest, makes the plan and looks at the outputs; every rank then knows the
+/* start: s, CLOCK_MONOTONIC, of the program; the time limit counts from there.
+ * Rank 0 reads the manifest, makes the plan and looks at the outputs; every rank then knows the
  * manifest. *sweep is set, and to be destroyed, whatever the status. */
-enum status sweep_load(MPI_Comm comm, const struct options *options, const struct log *log,
-                       struct sweep **sweep, struct error *error);
+enum status sweep_load(MPI_Comm comm, const struct options *options, double start,
+                       const struct log *log, struct sweep **sweep, struct error *error);
 
 /* Nothing is left to measure: a resumed sweep that was complete. */
 bool sweep_complete(const struct sweep *sweep);

@@ -54,6 +54,8 @@ for script in pbs lsf flux; do
         expect $script $status 1 $status
         says "it stops with status $status"
     done
+    # Less than two minutes are kept back, or none.
+    grep -qE -- '--time-limit (3[0-9]{3})s --resume' starts || fail "$script: no time limit"
     expect $script "137 0" 2 0
     says "status 137 in attempt 1 of 4"
     expect $script "139 5" 2 5
@@ -71,6 +73,14 @@ requeued() {
     [ "$1" = 0 ] || says "ended with status $1"
 }
 requeued 0 0 no
+! grep -q time-limit starts || fail "slurm: a limit that nobody knows"
+SLURM_JOB_END_TIME=$(($(date +%s) + 3780))
+export SLURM_JOB_END_TIME
+requeued 0 0 no
+grep -qE -- '--time-limit (3600|359[0-9])s --resume' starts || fail "slurm: no time limit"
+SLURM_JOB_END_TIME=$(date +%s)
+requeued 0 0 no
+! grep -q time-limit starts || fail "slurm: a limit below 0"
 requeued 3 0 no
 requeued 4 0 no
 requeued 5 0 yes

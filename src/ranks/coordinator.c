@@ -1,11 +1,15 @@
 #include "ranks/coordinator.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ranks/progress.h"
 #include "model/protocol.h"
+#include "ranks/earlier_rows.h"
+#include "ranks/forecast.h"
+#include "ranks/progress.h"
 #include "ranks/schedule.h"
+#include "ranks/shortage.h"
 
 enum rank_state {
     RANK_PREPARING,
@@ -34,6 +38,9 @@ struct coordinator {
     struct post post;
     const struct log *log;
     struct schedule *schedule;
+    struct forecast *forecast;
+    struct time_limit limit;
+    double room; /* s that were left for rows when the first one could begin; NaN before that */
     struct progress *progress;
     struct rank *ranks;
     int rank_count;
@@ -45,31 +52,13 @@ struct coordinator {
     struct error error;
 };
 
-/* Plan items by hash, to find an earlier record's. */
-struct entry {
-    const char *hash;
-    size_t item;
-};
-
-static int compare_hashes(const void *a, const void *b)
+/* One attempt of a row that was measured tells how long its like take. */
+static void learn(struct coordinator *coordinator, size_t item, const struct record *record,
+                  double seconds)
 {
-    return strcmp(((const struct entry *)a)->hash, ((const struct entry *)b)->hash);
-}
-
-static struct entry *index_create(const struct plan *plan)
-{
-    struct entry *index = malloc(plan->count * sizeof *index);
-    for (size_t i = 0; index && i < plan->count; ++i)
-        index[i] = (struct entry){plan->items[i].hash, i};
-    if (index)
-        qsort(index, plan->count, sizeof *index, compare_hashes);
-    return index;
-}
-
-static const struct entry *index_find(const struct entry *index, size_t count, const char *hash)
-{
-    struct entry key = {hash, 0};
-    return bsearch(&key, index, count, sizeof key, compare_hashes);
+    const struct plan_item *measured = &coordinator->plan->items[item];
+    if (record->status == RECORD_MEASURED && record->attempts <= 1 && seconds > 0)
+        forecast_learn(coordinator->forecast, measured->config.workload, measured->cost, seconds);
 }
 
 static bool same_device(const struct device *a, const struct device *b)
@@ -77,51 +66,47 @@ static bool same_device(const struct device *a, const struct device *b)
     return strcmp(a->uuid, b->uuid) == 0 && strcmp(a->hostname, b->hostname) == 0;
 }
 
+/* What marking needs to know of the earlier rows. */
+struct marking {
+    struct coordinator *coordinator;
+    const struct coordinator_settings *settings;
+};
+
+/* A record of a device like one of this run's tells how long its configuration takes. */
+static void learn_earlier(const struct marking *marking, const struct device *device,
+                          const struct record *record, size_t item)
+{
+    const struct coordinator_settings *settings = marking->settings;
+    for (int rank = 0; rank < settings->ranks; ++rank)
+        if (strcmp(device->kind, settings->devices[rank].kind) == 0 &&
+            strcmp(device->model, settings->devices[rank].model) == 0) {
+            learn(marking->coordinator, item, record, record->wall_time);
+            return;
+        }
+}
+
 /* Marks the record's item as done: for everyone, or with replicate for the rank that has its
  * device. */
-static void mark_done(struct coordinator *coordinator, const struct coordinator_settings *settings,
-                      const struct record *record, size_t item)
+static void mark_done(void *context, const struct record *record, size_t item)
 {
-    int64_t device = results_device(settings->earlier, record->device_key);
+    const struct marking *marking = context;
+    const struct coordinator_settings *settings = marking->settings;
+    int64_t row = results_device(settings->earlier, record->device_key);
+    const struct device *device = row < 0 ? NULL : &settings->earlier->devices[row];
     for (int rank = 0; rank < settings->ranks; ++rank)
-        if (!coordinator->manifest->sweep.replicate ||
-            (device >= 0 &&
-             same_device(&settings->earlier->devices[device], &settings->devices[rank])))
-            schedule_done(coordinator->schedule, rank, item);
+        if (!settings->manifest->sweep.replicate ||
+            (device && same_device(device, &settings->devices[rank])))
+            schedule_done(marking->coordinator->schedule, rank, item);
+    if (device)
+        learn_earlier(marking, device, record, item);
 }
 
 static bool mark_earlier(struct coordinator *coordinator,
                          const struct coordinator_settings *settings)
 {
-    const struct plan *plan = settings->plan;
-    struct entry *index = index_create(plan);
-    if (!index)
-        return false;
-    for (size_t i = 0; settings->earlier && i < settings->earlier->record_count; ++i) {
-        const struct record *record = &settings->earlier->records[i];
-        const struct entry *found = index_find(index, plan->count, record->config_hash);
-        if (found)
-            mark_done(coordinator, settings, record, found->item);
-    }
-    free(index);
-    return true;
-}
-
-size_t coordinator_missing(const struct plan *plan, const struct results *results)
-{
-    struct entry *index = index_create(plan);
-    bool *there = calloc(plan->count, sizeof *there);
-    size_t missing = plan->count;
-    for (size_t i = 0; index && there && i < results->record_count; ++i) {
-        const struct entry *found = index_find(index, plan->count, results->records[i].config_hash);
-        if (found && !there[found->item]) {
-            there[found->item] = true;
-            --missing;
-        }
-    }
-    free(there);
-    free(index);
-    return missing;
+    struct marking marking = {coordinator, settings};
+    return !settings->earlier ||
+           earlier_rows_each(settings->plan, settings->earlier, mark_done, &marking);
 }
 
 struct coordinator *coordinator_create(const struct coordinator_settings *settings,
@@ -144,8 +129,13 @@ struct coordinator *coordinator_create(const struct coordinator_settings *settin
     created->ranks = calloc((size_t)settings->ranks, sizeof *created->ranks);
     created->schedule =
         schedule_create(settings->plan, settings->ranks, settings->manifest->sweep.replicate);
+    created->forecast =
+        forecast_create(&settings->manifest->measure, settings->manifest->sweep.timeout);
+    created->limit = settings->limit ? *settings->limit : time_limit_none();
+    created->room = NAN;
     created->losses = calloc(settings->plan->count, sizeof *created->losses);
-    if (created->ranks && created->losses && created->schedule && mark_earlier(created, settings)) {
+    if (created->ranks && created->losses && created->schedule && created->forecast &&
+        mark_earlier(created, settings)) {
         size_t total = schedule_total(created->schedule);
         size_t left = schedule_remaining(created->schedule);
         created->progress = progress_create(log, total - left, total);
@@ -162,6 +152,7 @@ void coordinator_destroy(struct coordinator *coordinator)
         return;
     progress_destroy(coordinator->progress);
     schedule_destroy(coordinator->schedule);
+    forecast_destroy(coordinator->forecast);
     free(coordinator->losses);
     free(coordinator->ranks);
     free(coordinator);
@@ -181,12 +172,34 @@ static void stop(struct coordinator *coordinator, enum status status, const char
             abort(); /* out of memory: the others would wait for ever */
 }
 
+/* Rows that the file will have. */
+static size_t row_count(const struct coordinator *coordinator)
+{
+    return schedule_total(coordinator->schedule) - schedule_remaining(coordinator->schedule);
+}
+
+static double time_left(const struct coordinator *coordinator)
+{
+    return time_limit_left(&coordinator->limit, coordinator->now, row_count(coordinator));
+}
+
+/* Nothing is begun that cannot end. */
+static bool fits(const void *context, size_t item)
+{
+    const struct coordinator *coordinator = context;
+    const struct plan_item *next = &coordinator->plan->items[item];
+    return forecast_estimate(coordinator->forecast, next->config.workload, next->cost).seconds <=
+           time_left(coordinator);
+}
+
 static void hand_out(struct coordinator *coordinator, int rank)
 {
     struct rank *state = &coordinator->ranks[rank];
+    schedule_filter *may = isinf(coordinator->limit.end) ? NULL : fits;
     struct error error;
     state->state = RANK_IDLE;
-    if (coordinator->stopping || !schedule_next(coordinator->schedule, rank, &state->item))
+    if (coordinator->stopping ||
+        !schedule_next(coordinator->schedule, rank, may, coordinator, &state->item))
         return;
     struct request request = request_default(REQUEST_MEASURE);
     request.measure = coordinator->manifest->measure;
@@ -200,11 +213,29 @@ static void hand_out(struct coordinator *coordinator, int rank)
     free(line);
 }
 
+/* What is left, and why; see shortage.h. */
+static void stop_for_time(struct coordinator *coordinator)
+{
+    struct shortage shortage = shortage_of(time_left(coordinator), coordinator->room);
+    char text[SHORTAGE_TEXT];
+    int queues = coordinator->manifest->sweep.replicate ? coordinator->rank_count : 1;
+    for (int rank = 0; rank < queues; ++rank)
+        for (size_t item = 0; item < coordinator->plan->count; ++item) {
+            const struct plan_item *left = &coordinator->plan->items[item];
+            if (!schedule_is_done(coordinator->schedule, rank, item))
+                shortage_add(&shortage, forecast_estimate(coordinator->forecast,
+                                                          left->config.workload, left->cost));
+        }
+    shortage_format(&shortage, &coordinator->limit, schedule_total(coordinator->schedule), text);
+    stop(coordinator, shortage_is_hopeless(&shortage) ? STATUS_FAILED : STATUS_INTERRUPTED, text);
+}
+
 static void stop_when_done(struct coordinator *coordinator)
 {
-    bool preparing = false, able = false;
+    bool preparing = false, able = false, busy = false;
     for (int rank = 0; rank < coordinator->rank_count; ++rank) {
         preparing |= coordinator->ranks[rank].state == RANK_PREPARING;
+        busy |= coordinator->ranks[rank].state == RANK_BUSY;
         able |= coordinator->ranks[rank].state < RANK_LOST;
     }
     if (schedule_remaining(coordinator->schedule) == 0 && !preparing)
@@ -212,6 +243,8 @@ static void stop_when_done(struct coordinator *coordinator)
              "a device was lost before it had measured everything; --resume measures the rest");
     else if (!able)
         stop(coordinator, STATUS_DEVICE, "no rank is left that has a usable device");
+    else if (!preparing && !busy && !isinf(coordinator->limit.end) && !coordinator->stopping)
+        stop_for_time(coordinator); /* what could still end has been handed out */
 }
 
 static void append(struct coordinator *coordinator, const char *kind, json_t *entry)
@@ -228,6 +261,8 @@ static void hand_out_when_prepared(struct coordinator *coordinator)
     for (int rank = 0; rank < coordinator->rank_count; ++rank)
         if (coordinator->ranks[rank].state == RANK_PREPARING)
             return;
+    if (isnan(coordinator->room))
+        coordinator->room = time_left(coordinator);
     for (int rank = 0; rank < coordinator->rank_count; ++rank)
         if (coordinator->ranks[rank].state == RANK_IDLE)
             hand_out(coordinator, rank);
@@ -300,8 +335,11 @@ static void take_record(struct coordinator *coordinator, const struct letter *le
         stop(coordinator, STATUS_SYSTEM, "a rank sent something that is no record");
         json_decref(object);
     } else {
+        if (rank->state == RANK_BUSY)
+            learn(coordinator, rank->item, &record, coordinator->now - rank->since);
         take_item(coordinator, letter->from, &record, object);
-        hand_out(coordinator, letter->from);
+        coordinator->ranks[letter->from].state = RANK_IDLE;
+        hand_out_when_prepared(coordinator); /* what has been learnt may free others' as well */
     }
     record_clear(&record);
 }
@@ -378,6 +416,8 @@ void coordinator_watch(struct coordinator *coordinator, double now)
         if (coordinator->ranks[rank].state != before)
             stop_when_done(coordinator);
     }
+    if (!coordinator->stopping && time_left(coordinator) <= 0)
+        stop_for_time(coordinator); /* with rows, or roofs, under way */
 }
 
 void coordinator_interrupt(struct coordinator *coordinator)

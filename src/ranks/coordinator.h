@@ -4,7 +4,10 @@
  * Driven by letters and by the time that coordinator_watch is told; it never waits, and knows no MPI.
  *
  * A rank that is silent for longer than its patience counts as lost: what it measures goes to another
- * rank. If it writes again, it takes part again; of two records of one configuration the first is kept. */
+ * rank. If it writes again, it takes part again; of two records of one configuration the first is kept.
+ *
+ * With a time limit, nothing is handed out that cannot end before it (forecast.h). When nothing that is left
+ * can, or the limit has come, the sweep ends, and says what is left. */
 #ifndef ROOFSWEEP_COORDINATOR_H
 #define ROOFSWEEP_COORDINATOR_H
 
@@ -15,6 +18,7 @@
 #include "ranks/post.h"
 #include "manifest/manifest.h"
 #include "manifest/plan.h"
+#include "ranks/time_limit.h"
 #include "results/results.h"
 
 struct coordinator_settings {
@@ -26,8 +30,9 @@ struct coordinator_settings {
     /* s, how long a rank may say nothing; 0: for ever */
     double
         roofs_patience; /* before it has a device with roofs, from the first coordinator_watch on */
-    double work_patience; /* while it has a configuration */
-    double stop_patience; /* after LETTER_STOP */
+    double work_patience;           /* while it has a configuration */
+    double stop_patience;           /* after LETTER_STOP */
+    const struct time_limit *limit; /* NULL: there is none */
 };
 
 struct coordinator;
@@ -52,10 +57,8 @@ bool coordinator_absent(const struct coordinator *coordinator, char *text, size_
 
 /* How it ended: STATUS_OK; STATUS_FAILED after max_failures; STATUS_DEVICE if no rank is left that
  * can measure, or with replicate if a device was lost before it had measured everything;
- * STATUS_INTERRUPTED; STATUS_SYSTEM if the journal could not be written. */
+ * STATUS_INTERRUPTED, also by the time limit, but STATUS_FAILED if no run with this limit can measure what is
+ * left; STATUS_SYSTEM if the journal could not be written. */
 enum status coordinator_status(const struct coordinator *coordinator, struct error *error);
-
-/* Configurations of the plan that these results lack, on any device. */
-size_t coordinator_missing(const struct plan *plan, const struct results *results);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "model/protocol.h"
 #include "ranks/job.h"
+#include "ranks/signals.h"
 
 enum stage {
     STAGE_OPENING,   /* before the sweep: the device, its roofs */
@@ -165,7 +166,8 @@ enum status executor_ask(struct executor *executor, const struct request *reques
     if (event == WORKER_LINE)
         status = read_answer(executor, request, kind, line, reply, error);
     else if (event == WORKER_QUIET)
-        status = error_set(error, STATUS_INTERRUPTED, "interrupted by a signal");
+        status = error_set(error, STATUS_INTERRUPTED, "%s",
+                           signals_text(*executor->settings.interrupted));
     else
         error_prefix(error, "%s", executor->kind->worker);
     free(line);
@@ -438,7 +440,8 @@ enum status executor_reopen(struct executor *executor, struct error *error)
         if (is_interrupted(executor)) {
             executor->reopening = false;
             drop_worker(executor);
-            return error_set(error, STATUS_INTERRUPTED, "interrupted by a signal");
+            return error_set(error, STATUS_INTERRUPTED, "%s",
+                             signals_text(*executor->settings.interrupted));
         }
         wait_for_worker(executor);
         executor_step(executor);

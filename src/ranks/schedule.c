@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "ranks/forecast.h"
+
 enum state { WAITING, GIVEN, DONE };
 
 /* `state` has a row of `count` for each queue; there is one queue, or with replicate one a rank. */
@@ -16,11 +18,10 @@ struct schedule {
     size_t total, remaining;
 };
 
-/* Seconds on an imagined device of 10 TFLOP/s and 1 TB/s. Only the order matters: what is not
- * modelled may take long, and comes first. */
+/* What is not modelled may take long, and comes first. */
 static double duration(struct cost cost)
 {
-    double seconds = fmax(cost.flops / 1e13, cost.bytes / 1e12);
+    double seconds = forecast_modelled(cost);
     return isnan(seconds) ? INFINITY : seconds;
 }
 
@@ -99,19 +100,24 @@ bool schedule_is_done(const struct schedule *schedule, int rank, size_t item)
     return schedule->state[queue_of(schedule, rank) * schedule->count + item] == DONE;
 }
 
-bool schedule_next(struct schedule *schedule, int rank, size_t *item)
+bool schedule_next(struct schedule *schedule, int rank, schedule_filter *may, const void *context,
+                   size_t *item)
 {
     size_t queue = queue_of(schedule, rank);
     unsigned char *state = &schedule->state[queue * schedule->count];
     size_t *first = &schedule->first[queue];
     while (*first < schedule->count && state[schedule->order[*first]] != WAITING)
         ++*first;
-    if (*first == schedule->count)
-        return false;
-    *item = schedule->order[*first];
-    state[*item] = GIVEN;
-    schedule->holder[queue * schedule->count + *item] = rank;
-    return true;
+    for (size_t i = *first; i < schedule->count; ++i) {
+        size_t next = schedule->order[i];
+        if (state[next] != WAITING || (may && !may(context, next)))
+            continue;
+        *item = next;
+        state[next] = GIVEN;
+        schedule->holder[queue * schedule->count + next] = rank;
+        return true;
+    }
+    return false;
 }
 
 void schedule_lose(struct schedule *schedule, int rank)

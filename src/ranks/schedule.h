@@ -23,8 +23,12 @@ void schedule_done(struct schedule *schedule, int rank, size_t item);
 
 bool schedule_is_done(const struct schedule *schedule, int rank, size_t item);
 
-/* False if there is nothing to hand out to this rank now. */
-bool schedule_next(struct schedule *schedule, int rank, size_t *item);
+/* Whether an item may be handed out now. */
+typedef bool schedule_filter(const void *context, size_t item);
+/* The first item that `may` allows; NULL allows all. False if there is nothing to hand out to this rank
+ * now. */
+bool schedule_next(struct schedule *schedule, int rank, schedule_filter *may, const void *context,
+                   size_t *item);
 
 /* What this rank was given and has not done goes back, because the rank is lost. With replicate,
  * what was still to come for this rank is given up. */

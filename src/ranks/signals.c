@@ -1,18 +1,38 @@
 #include "ranks/signals.h"
 
+#include <math.h>
 #include <stddef.h>
+#include <sys/time.h>
 
 volatile sig_atomic_t signals_seen;
 
 static void note(int number)
 {
-    signals_seen = number;
+    if (number != SIGALRM || !signals_seen) /* somebody's wish is not overwritten by the clock */
+        signals_seen = number;
 }
 
 void signals_catch(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1, SIGALRM};
     struct sigaction action = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
         sigaction(numbers[i], &action, NULL);
+}
+
+void signals_alarm(double seconds)
+{
+    static const double shortest = 1e-3; /* s; 0 would send none */
+    struct itimerval timer = {.it_value = {0}};
+    if (!isinf(seconds)) {
+        double wait = fmax(seconds, shortest);
+        timer.it_value.tv_sec = (time_t)wait;
+        timer.it_value.tv_usec = (suseconds_t)((wait - floor(wait)) * 1e6);
+    }
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+const char *signals_text(int number)
+{
+    return number == SIGALRM ? "the time limit has come" : "interrupted by a signal";
 }

@@ -1,4 +1,4 @@
-/* The signals that end a sweep in order: SIGINT, SIGTERM, SIGUSR1. */
+/* The signals that end a sweep in order: SIGINT, SIGTERM, SIGUSR1; and SIGALRM, which the time limit sends. */
 #ifndef ROOFSWEEP_SIGNALS_H
 #define ROOFSWEEP_SIGNALS_H
 
@@ -6,6 +6,12 @@
 
 /* From now on they are noted. A second signal of the same kind ends the process at once. */
 void signals_catch(void);
+
+/* Has SIGALRM sent in so many seconds, at once if there are none left; INFINITY: no more. */
+void signals_alarm(double seconds);
+
+/* What ended something: "interrupted by a signal", or that the time limit came. */
+const char *signals_text(int number);
 
 /* The number of the last one; 0: none. What a handler can reach, so there is one for the process; the
  * caller may set it back to 0. */

@@ -11,6 +11,7 @@
 #include "collected_post.h"
 #include "model/protocol.h"
 #include "ranks/coordinator.h"
+#include "ranks/earlier_rows.h"
 
 enum { RANKS = 3 };
 
@@ -226,7 +227,7 @@ static void each_configuration_is_measured_once(void **state)
     struct results *rows = stage_rows(&stage);
     assert_int_equal(rows->device_count, 3);
     assert_int_equal(rows->record_count, 4);
-    assert_int_equal(coordinator_missing(stage.plan, rows), 0);
+    assert_int_equal(earlier_rows_missing(stage.plan, rows), 0);
     results_destroy(rows);
     stage_clear(&stage);
 }
@@ -421,7 +422,7 @@ static void what_was_measured_is_not_handed_out_again(void **state)
     all_devices_arrive(&stage);
     assert_true(rank_measures(&stage, 1, RECORD_MEASURED));
     again.earlier = stage_rows(&stage);
-    assert_int_equal(coordinator_missing(stage.plan, again.earlier), 3);
+    assert_int_equal(earlier_rows_missing(stage.plan, again.earlier), 3);
     begin(&again, JOURNAL_CREATE);
     all_devices_arrive(&again);
     assert_int_equal(measure_all(&again, 0), 3);
@@ -457,7 +458,7 @@ static void assert_rows(struct stage *stage, size_t count)
 {
     struct results *rows = stage_rows(stage);
     assert_int_equal(rows->record_count, count);
-    assert_int_equal(coordinator_missing(stage->plan, rows), stage->plan->count - count);
+    assert_int_equal(earlier_rows_missing(stage->plan, rows), stage->plan->count - count);
     results_destroy(rows);
 }
 
@@ -572,6 +573,136 @@ static void an_interrupt_does_not_wait_for_the_silent(void **state)
     stage_clear(&stage);
 }
 
+/* With a limit of 100 s that began at 1000 s; 10 s of it are for the file. */
+static void stage_start_limited(struct stage *stage, int ranks, const char *manifest)
+{
+    static const struct time_limit limit = {1100, 100, "--time-limit 100 s"};
+    struct error error;
+    *stage = stage_make(ranks, manifest);
+    struct post post = collected_post(&stage->sent);
+    struct coordinator_settings settings = {
+        .manifest = stage->manifest,
+        .plan = stage->plan,
+        .devices = stage->devices,
+        .ranks = ranks,
+        .limit = &limit,
+    };
+    assert_ok(journal_open(stage->path, JOURNAL_CREATE, &stage->journal, &error), &error);
+    stage->coordinator = coordinator_create(&settings, stage->journal, &post, &stage->log);
+    assert_non_null(stage->coordinator);
+    coordinator_watch(stage->coordinator, 1000);
+}
+
+/* The rank is done with what it was given, which took until then. */
+static bool rank_measures_until(struct stage *stage, int rank, double moment)
+{
+    struct config config;
+    if (!work_of(stage, rank, &config))
+        return false;
+    char *text = record_text(&config, rank, RECORD_MEASURED);
+    coordinator_watch(stage->coordinator, moment);
+    arrive(stage, rank, LETTER_RECORD, text);
+    free(text);
+    return true;
+}
+
+/* 20 s each, and so 30 s are expected: with 45 s left one is begun, with 25 s none. */
+static void nothing_is_begun_that_cannot_end(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_start_limited(&stage, 1, "[conv2d]\nfilters = 64, 65, 66, 67, 68, 69\n");
+    coordinator_watch(stage.coordinator, 1005);
+    all_devices_arrive(&stage);
+    for (int i = 1; i <= 3; ++i)
+        assert_true(rank_measures_until(&stage, 0, 1005 + 20 * i));
+    assert_int_equal(end(&stage, &error), STATUS_INTERRUPTED);
+    assert_non_null(strstr(error.text, "3 of 6 configurations are left for lack of time "
+                                       "(--time-limit 100 s): 25.0 s remain"));
+    assert_non_null(strstr(error.text, "may take 30.0 s"));
+    assert_rows(&stage, 3);
+    stage_clear(&stage);
+}
+
+/* A short one still fits where a long one does not. */
+static void the_longest_that_fits_is_next(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_start_limited(&stage, 1, "[conv2d]\nbatch = 1, 2, 48, 49\n");
+    all_devices_arrive(&stage);
+    assert_true(rank_measures_until(&stage, 0, 1050)); /* 49; 48 would take as long */
+    assert_true(rank_measures_until(&stage, 0, 1051));
+    assert_true(rank_measures_until(&stage, 0, 1052));
+    assert_int_equal(end(&stage, &error), STATUS_INTERRUPTED);
+    assert_non_null(strstr(error.text, "1 of 4 configurations are left"));
+    stage_clear(&stage);
+}
+
+/* What one rank finds out frees work for those that were kept waiting. */
+static void what_was_learnt_is_used_at_once(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct config config;
+    stage_start_limited(&stage, 2, "[conv2d]\nbatch = 1, 32\n");
+    coordinator_watch(stage.coordinator, 1080);
+    all_devices_arrive(&stage); /* 10 s are left; the large one is assumed to take longer */
+    assert_true(work_of(&stage, 0, &config));
+    assert_false(work_of(&stage, 1, &config));
+    char *text = record_text(&config, 0, RECORD_MEASURED);
+    coordinator_watch(stage.coordinator, 1080.01);
+    arrive(&stage, 0, LETTER_RECORD, text);
+    free(text);
+    assert_true(work_of(&stage, 0, &config) || work_of(&stage, 1, &config));
+    assert_null(collected_take(&stage.sent, 0, LETTER_STOP));
+    stage_clear(&stage);
+}
+
+/* What is being measured when the limit comes is not waited for. */
+static void the_limit_ends_what_is_under_way(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct config config;
+    struct error error;
+    stage_start_limited(&stage, 2, four);
+    all_devices_arrive(&stage);
+    assert_true(work_of(&stage, 0, &config));
+    coordinator_watch(stage.coordinator, 1089);
+    assert_null(collected_take(&stage.sent, 0, LETTER_STOP));
+    coordinator_watch(stage.coordinator, 1090.5);
+    assert_int_equal(end(&stage, &error), STATUS_INTERRUPTED);
+    assert_non_null(strstr(error.text, "4 of 4 configurations are left for lack of time"));
+    assert_non_null(strstr(error.text, "it has come"));
+    stage_clear(&stage);
+
+    stage_start_limited(&stage, 2, four); /* in the middle of roofs */
+    device_arrives(&stage, 1);
+    coordinator_watch(stage.coordinator, 1091);
+    assert_int_equal(end(&stage, &error), STATUS_INTERRUPTED);
+    stage_clear(&stage);
+}
+
+/* Another run with this limit would leave the same: it is no use to go on. */
+static void what_no_run_has_time_for_is_told_apart(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct error error;
+    stage_start_limited(&stage, 1, "[sweep]\ntimeout = 500 s\n[conv2d]\nbatch = 1, 128\n");
+    coordinator_watch(stage.coordinator, 1060); /* roofs took so long */
+    all_devices_arrive(&stage);
+    assert_true(rank_measures_until(&stage, 0, 1060.5)); /* the small one */
+    assert_int_equal(end(&stage, &error), STATUS_FAILED);
+    assert_non_null(strstr(error.text,
+                           "1 of them may take up to 96.0 s, more than any run with this "
+                           "limit has for a row (30.0 s)"));
+    stage_clear(&stage);
+}
+
 static void max_failures_ends_the_sweep(void **state)
 {
     (void)state;
@@ -652,6 +783,11 @@ int main(void)
         cmocka_unit_test(a_rank_silent_over_its_roofs_joins_late),
         cmocka_unit_test(all_silent_is_the_end),
         cmocka_unit_test(an_interrupt_does_not_wait_for_the_silent),
+        cmocka_unit_test(nothing_is_begun_that_cannot_end),
+        cmocka_unit_test(the_longest_that_fits_is_next),
+        cmocka_unit_test(what_was_learnt_is_used_at_once),
+        cmocka_unit_test(the_limit_ends_what_is_under_way),
+        cmocka_unit_test(what_no_run_has_time_for_is_told_apart),
         cmocka_unit_test(max_failures_ends_the_sweep),
         cmocka_unit_test(an_interrupt_stops_everyone),
         cmocka_unit_test(roofs_alone_end_with_the_last_device),

@@ -27,7 +27,7 @@ static void order_is_golden(void **state)
     assert_non_null(golden);
     char line[WORKLOAD_TEXT], text[WORKLOAD_TEXT];
     size_t item;
-    while (schedule_next(schedule, 0, &item)) {
+    while (schedule_next(schedule, 0, NULL, NULL, &item)) {
         config_format(&plan->items[item].config, text);
         assert_non_null(fgets(line, sizeof line, golden));
         line[strcspn(line, "\n")] = '\0';
@@ -57,10 +57,10 @@ static void split_gives_each_item_once(void **state)
     struct schedule *schedule = five_items(3, false);
     size_t item, expected[ITEMS] = {3, 0, 1, 2, 4}; /* longest first, then the manifest's order */
     for (int i = 0; i < ITEMS; ++i) {
-        assert_true(schedule_next(schedule, i % 3, &item));
+        assert_true(schedule_next(schedule, i % 3, NULL, NULL, &item));
         assert_int_equal(item, expected[i]);
     }
-    assert_false(schedule_next(schedule, 0, &item));
+    assert_false(schedule_next(schedule, 0, NULL, NULL, &item));
     assert_int_equal(schedule_remaining(schedule), ITEMS);
     for (size_t i = 0; i < ITEMS; ++i)
         schedule_done(schedule, 0, i);
@@ -73,10 +73,10 @@ static void lost_rank_gives_its_item_back(void **state)
     (void)state;
     struct schedule *schedule = five_items(2, false);
     size_t lost, other, item;
-    assert_true(schedule_next(schedule, 0, &lost));
-    assert_true(schedule_next(schedule, 1, &other));
+    assert_true(schedule_next(schedule, 0, NULL, NULL, &lost));
+    assert_true(schedule_next(schedule, 1, NULL, NULL, &other));
     schedule_lose(schedule, 0);
-    assert_true(schedule_next(schedule, 1, &item));
+    assert_true(schedule_next(schedule, 1, NULL, NULL, &item));
     assert_int_equal(item, lost);
     assert_int_equal(schedule_total(schedule), ITEMS);
     schedule_destroy(schedule);
@@ -90,14 +90,14 @@ static void replicate_gives_each_item_to_each_rank(void **state)
     assert_int_equal(schedule_total(schedule), 2 * ITEMS);
     schedule_done(schedule, 1, 4); /* from an earlier job */
     for (int rank = 0; rank < 2; ++rank)
-        while (schedule_next(schedule, rank, &item))
+        while (schedule_next(schedule, rank, NULL, NULL, &item))
             ++seen[rank];
     assert_int_equal(seen[0], ITEMS);
     assert_int_equal(seen[1], ITEMS - 1);
     schedule_lose(schedule, 0); /* nobody else can stand in for its device */
     assert_int_equal(schedule_total(schedule), ITEMS);
     assert_int_equal(schedule_remaining(schedule), ITEMS - 1);
-    assert_false(schedule_next(schedule, 0, &item));
+    assert_false(schedule_next(schedule, 0, NULL, NULL, &item));
     schedule_destroy(schedule);
 }
 
@@ -111,9 +111,35 @@ static void doubly_done_counts_once(void **state)
     schedule_destroy(schedule);
 }
 
+static bool is_even(const void *context, size_t item)
+{
+    ++*(size_t *)context;
+    return item % 2 == 0;
+}
+
+/* What a filter keeps back can be had later, in its place. */
+static void a_filter_only_keeps_back(void **state)
+{
+    (void)state;
+    struct schedule *schedule = five_items(1, false);
+    size_t item, asked = 0, expected[ITEMS] = {0, 2, 4, 3, 1};
+    for (int i = 0; i < 3; ++i) {
+        assert_true(schedule_next(schedule, 0, is_even, &asked, &item));
+        assert_int_equal(item, expected[i]);
+    }
+    assert_true(asked > 3);
+    assert_false(schedule_next(schedule, 0, is_even, &asked, &item));
+    for (int i = 3; i < ITEMS; ++i) {
+        assert_true(schedule_next(schedule, 0, NULL, NULL, &item));
+        assert_int_equal(item, expected[i]);
+    }
+    schedule_destroy(schedule);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_filter_only_keeps_back),
         cmocka_unit_test(order_is_golden),
         cmocka_unit_test(split_gives_each_item_once),
         cmocka_unit_test(lost_rank_gives_its_item_back),

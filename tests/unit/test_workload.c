@@ -538,7 +538,7 @@ static void no_model_is_first(void **state)
     assert_non_null(strstr(text, "without a modelled cost: 2; they are measured first"));
     struct schedule *schedule = schedule_create(plan, 1, false);
     for (size_t i = 0; i < 3; ++i) {
-        assert_true(schedule_next(schedule, 0, &item));
+        assert_true(schedule_next(schedule, 0, NULL, NULL, &item));
         order[i] = item;
     }
     assert_true(order[0] == 1 && order[1] == 2 && order[2] == 0);

@@ -1,0 +1,38 @@
+/* When this run must be over: --time-limit, counted from the start of the program, or the end of the batch
+ * job, whichever comes first. Times are s of CLOCK_MONOTONIC. */
+#ifndef ROOFSWEEP_TIME_LIMIT_H
+#define ROOFSWEEP_TIME_LIMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct time_limit {
+    double end;    /* INFINITY: there is none */
+    double whole;  /* s, from the start of the program to the end */
+    char text[96]; /* for people: where it comes from */
+};
+
+struct time_limit time_limit_none(void);
+
+/* This moment by both clocks, and when the program began. */
+struct time_limit_clock {
+    double start, now; /* s, CLOCK_MONOTONIC */
+    double epoch;      /* s since 1970-01-01T00:00:00Z, now */
+};
+
+/* seconds: of --time-limit; 0: not given; INFINITY: there is to be none. job_end: the text of
+ * SLURM_JOB_END_TIME, in s since 1970; NULL: there is none. What is no such number counts as none. */
+struct time_limit time_limit_create(double seconds, const char *job_end,
+                                    const struct time_limit_clock *clock);
+
+/* Whether this is a number that SLURM_JOB_END_TIME can have. */
+bool time_limit_job_end(const char *text, double *epoch);
+
+/* s that writing a file of so many rows, and the end of the ranks, may take: 10 % of the limit, at least 1 s
+ * and at most 30 s, and 2 ms for each row. */
+double time_limit_reserve(const struct time_limit *limit, size_t rows);
+
+/* s that are left to measure in; INFINITY without a limit. */
+double time_limit_left(const struct time_limit *limit, double now, size_t rows);
+
+#endif

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Nothing is begun that cannot end before the limit: the file is there in time, what is left is named, the status
+# is 5, --resume goes on.
+. "$(dirname "$0")/lib.sh"
+write_sweep sweep.ini
+sed -i 's/^iterations = .*/iterations = 50000/' sweep.ini
+export OMP_WAIT_POLICY=passive
+
+# limited SECONDS: the command ends with 5 within these; $began is when it began.
+limited() {
+    took=$(($(date +%s) - began))
+    [ "$took" -le "$1" ] || { cat output; fail "it took $took s of $1"; }
+}
+# rows MOST: some of the sweep, none of them failed.
+rows() {
+    python '
+import sys, xarray
+data = xarray.open_dataset("sweep.nc")
+assert 0 < data.sizes["config"] < int(sys.argv[1]), data.sizes
+assert (data.status == 0).all(), data.error.values
+' "$1"
+}
+
+# While roofs are measured, or before: the devices are in the file.
+began=$(date +%s)
+expect 5 run 2 --time-limit 2s sweep.ini
+limited 12
+says "lack of time (--time-limit 2 s)"
+[ ! -e sweep.nc ] || ncdump -h sweep.nc >/dev/null
+
+began=$(date +%s)
+expect 5 run 2 --resume --time-limit "25 s" sweep.ini
+limited 30
+says "of 200 configurations are left for lack of time (--time-limit 25 s): "
+says "; go on with --resume"
+rows 200
+before=$(grep -c '"kind":"record"' sweep.nc.journal)
+
+# The end of the batch job, where it comes first. Earlier rows tell from the start how long others take.
+began=$(date +%s)
+SLURM_JOB_END_TIME=$((began + 15)) expect 5 "$ROOFSWEEP_BIN/roofsweep" --resume --time-limit 5min sweep.ini
+limited 20
+says "lack of time (SLURM_JOB_END_TIME "
+rows 200
+[ "$(grep -c '"kind":"record"' sweep.nc.journal)" -gt "$before" ] || fail "nothing was measured in 15 s"
+
+# No limit, whatever the environment says. Of what is left some: the rest would take a minute.
+sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8, 16/; s/^height = .*/height = 8, 16/' sweep.ini
+SLURM_JOB_END_TIME=$(date +%s) expect 0 run 2 --resume --time-limit none sweep.ini
+complete sweep.nc "$(grep -c '"kind":"record"' sweep.nc.journal)"
+
+# What is no time.
+expect 2 "$ROOFSWEEP_BIN/roofsweep" --time-limit 10 sweep.ini
+says "--time-limit"
+SLURM_JOB_END_TIME=soon expect 0 "$ROOFSWEEP_BIN/roofsweep" --resume sweep.ini
+says "SLURM_JOB_END_TIME is 'soon'"

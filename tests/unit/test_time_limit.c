@@ -1,0 +1,122 @@
+/* When a run must be over, and what it says of what it leaves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "ranks/shortage.h"
+#include "ranks/time_limit.h"
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) < 1e-9 * fmax(1, fabs(expected))))
+        fail_msg("%g instead of %g", value, expected);
+}
+
+/* The program began 10 s ago. */
+static const struct time_limit_clock now = {.start = 1000, .now = 1010, .epoch = 1800000000};
+
+static void the_earlier_one_holds(void **state)
+{
+    (void)state;
+    static const struct {
+        double option;
+        const char *job_end;
+        double end, whole;
+        const char *text;
+    } rows[] = {
+        {0, NULL, INFINITY, INFINITY, ""},
+        {60, NULL, 1060, 60, "--time-limit 60 s"},
+        {0, "1800000100", 1110, 110, "SLURM_JOB_END_TIME 2027-01-15T08:01:40Z"},
+        {60, "1800000100", 1060, 60, "--time-limit 60 s"},
+        {600, "1800000100", 1110, 110, "SLURM_JOB_END_TIME 2027-01-15T08:01:40Z"},
+        {INFINITY, "1800000100", INFINITY, INFINITY, ""},
+        {0, "1799999000", 10, 0, "SLURM_JOB_END_TIME 2027-01-15T07:43:20Z"}, /* is over */
+        {60, "NONE", 1060, 60, "--time-limit 60 s"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct time_limit limit = time_limit_create(rows[i].option, rows[i].job_end, &now);
+        assert_true(limit.end == rows[i].end && limit.whole == rows[i].whole);
+        assert_string_equal(limit.text, rows[i].text);
+    }
+}
+
+static void what_is_no_end_of_a_job(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "Unknown", "-1", "1800000000x", "1e300", "inf", " 7"};
+    double epoch = 7;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i)
+        assert_false(time_limit_job_end(texts[i], &epoch));
+    assert_false(time_limit_job_end(NULL, &epoch));
+    assert_true(epoch == 7);
+    assert_true(time_limit_job_end("1800000000", &epoch) && epoch == 1800000000);
+}
+
+static void the_file_needs_its_time(void **state)
+{
+    (void)state;
+    struct time_limit limit = {.end = 2000, .whole = 100};
+    assert_near(time_limit_reserve(&limit, 0), 10);
+    assert_near(time_limit_reserve(&limit, 1000), 12);
+    assert_near(time_limit_left(&limit, 1900, 1000), 88);
+    limit.whole = 3;
+    assert_near(time_limit_reserve(&limit, 0), 1);
+    limit.whole = 3600;
+    assert_near(time_limit_reserve(&limit, 0), 30);
+    limit = time_limit_none();
+    assert_true(isinf(time_limit_left(&limit, 1e9, 1)));
+}
+
+static void what_is_left_is_said(void **state)
+{
+    (void)state;
+    const struct time_limit limit = time_limit_create(60, NULL, &now);
+    char text[SHORTAGE_TEXT];
+    struct shortage shortage = shortage_of(7.5, 40);
+    shortage_add(&shortage, (struct estimate){12, true});
+    shortage_add(&shortage, (struct estimate){9, true});
+    shortage_add(&shortage, (struct estimate){120, false}); /* nobody knows that yet */
+    assert_false(shortage_is_hopeless(&shortage));
+    shortage_format(&shortage, &limit, 8, text);
+    assert_string_equal(text,
+                        "3 of 8 configurations are left for lack of time (--time-limit 60 s): "
+                        "7.50 s remain for rows, and the shortest of them may take 9.00 s; go on "
+                        "with --resume");
+    shortage_add(&shortage, (struct estimate){100, true});
+    assert_false(shortage_is_hopeless(&shortage));
+    shortage_format(&shortage, &limit, 8, text);
+    assert_non_null(strstr(text, "4 of 8 configurations"));
+    assert_non_null(strstr(text,
+                           "1 of them may take up to 100 s, more than any run with this limit has "
+                           "for a row (40.0 s): give it a longer one; go on with --resume"));
+
+    shortage = shortage_of(-1, 40);
+    shortage_add(&shortage, (struct estimate){100, true});
+    assert_true(shortage_is_hopeless(&shortage));
+    shortage_format(&shortage, &limit, 8, text);
+    assert_null(strstr(text, "--resume"));
+
+    shortage = shortage_of(-1, NAN); /* roofs alone, or in the middle of them */
+    shortage_format(&shortage, &limit, 0, text);
+    assert_non_null(strstr(text, "before all roofs were measured"));
+    shortage_add(&shortage, (struct estimate){100, true});
+    assert_false(shortage_is_hopeless(&shortage));
+    shortage_format(&shortage, &limit, 8, text);
+    assert_non_null(strstr(text, "it has come"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_earlier_one_holds),
+        cmocka_unit_test(what_is_no_end_of_a_job),
+        cmocka_unit_test(the_file_needs_its_time),
+        cmocka_unit_test(what_is_left_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
