@@ -106,6 +106,10 @@ cudaError_t kernel_shared_loop(enum precision precision, void *y, const void *x,
 /* empty.cu: one block that does nothing: what is left is the launch. */
 cudaError_t kernel_empty(cudaStream_t stream);
 
+/* link.cu: a link of a chain of small kernels, in blocks of 128 threads. An even one makes y of x, an odd
+ * one x of y, one fp32 number a thread: each needs what the one before has written. */
+cudaError_t kernel_link(int number, float *x, float *y, int count, cudaStream_t stream);
+
 /* delay.cu: one thread that keeps the stream waiting, so that what is enqueued behind it is all
  * there when it begins. */
 cudaError_t kernel_delay(double seconds, cudaStream_t stream);

@@ -18,6 +18,7 @@ const struct field device_fields[] = {
     D(model, FIELD_TEXT, "1", "model"),
     D(compute_capability, FIELD_TEXT, "1", "compute capability, or SIMD level of a CPU"),
     D(multiprocessors, FIELD_INTEGER, "1", "multiprocessors, or cores"),
+    D(multiprocessor_threads, FIELD_INTEGER, "1", "threads that a multiprocessor holds at a time"),
     D(memory, FIELD_DOUBLE, "byte", "memory size"),
     D(cache, FIELD_LEVELS, "byte", "cache capacity of the whole device"),
     D(clock_max, FIELD_DOUBLE, "s-1", "highest multiprocessor or core clock"),

@@ -23,6 +23,7 @@ struct device {
     char model[96];
     char compute_capability[16];        /* "9.0" */
     int64_t multiprocessors;            /* SMs, or cores */
+    int64_t multiprocessor_threads;     /* that one SM holds at a time; CPU: missing */
     double memory;                      /* byte */
     double cache[LEVEL_COUNT];          /* byte, capacity on the whole device; dram missing */
     double clock_max, memory_clock_max; /* s-1 */

@@ -25,6 +25,8 @@ struct kernel {
     int64_t grid_x, grid_y, grid_z, block_x, block_y, block_z;
     int64_t registers;                     /* per thread */
     int64_t static_shared, dynamic_shared; /* byte, per block */
+    int64_t cluster;                       /* blocks that run together; 1: there are no clusters */
+    int64_t resident;                      /* blocks that the whole device holds at a time */
     /* all launches of one iteration together, each counted by itself; missing unless asked for */
     double flops_counted;
     double bytes_counted[LEVEL_COUNT];
@@ -53,7 +55,7 @@ struct record {
     double workspace;        /* byte */
     /* timing run */
     double time_median, time_mean, time_stdev, time_min, time_max; /* s, one iteration */
-    double host_time; /* s, to enqueue one iteration: the pace of a caller that never waits */
+    double host_time; /* s, to enqueue one iteration while the device idles: a caller's pace */
     /* 1, up to noise: how much longer known kernels took with the profiler in the process, idle,
      * as it was while this was timed; missing: it was not there. */
     double profiler_ratio;
@@ -61,7 +63,10 @@ struct record {
     int64_t converged; /* of the adaptive rule: 1 yes, 0 max_time came first; missing without it */
     /* trace run */
     int64_t launches; /* kernels in one iteration */
-    double busy_time; /* s, sum of the kernels' times in one iteration */
+    double busy_time; /* s, in which at least one kernel of the iteration ran */
+    /* s, from the start of its first kernel to the end of its last, all of them queued; missing if the
+     * device had to wait for the host */
+    double trace_time;
     /* cost */
     double flops_model, bytes_model; /* struct cost of one iteration; missing without a model */
     double footprint;                /* byte, struct cost.memory */

@@ -96,6 +96,10 @@ const struct roof_kind roof_kinds[ROOF_KINDS] = {
          "from one empty kernel (CPU: OpenMP region) to the next, all queued"),
     TIME(ROOF_LAUNCH_GAP_GRAPH, "launch gap graph", false,
          "from one empty kernel to the next that depends on it, in a graph"),
+    TIME(ROOF_LAUNCH_GAP_DEPENDENT, "launch gap dependent", false,
+         "from one small kernel to the next, which needs its result, all queued"),
+    TIME(ROOF_LAUNCH_GAP_DEPENDENT_GRAPH, "launch gap dependent graph", false,
+         "from one small kernel to the next, which needs its result, in a graph"),
 };
 
 const char *roof_kind_name(int64_t id)

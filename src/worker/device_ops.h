@@ -80,9 +80,10 @@ struct device_ops {
     enum status (*time)(struct device_state *state, struct work *work, bool cold, int iterations,
                         double *seconds, struct record *record, struct error *error);
 
-    /* One iteration under the tracer: sets launches, busy_time and kernels of *record. */
-    enum status (*trace)(struct device_state *state, struct work *work, struct record *record,
-                         struct error *error);
+    /* One iteration under the tracer, `cold` as in `time`: sets launches, busy_time, trace_time and
+     * kernels of *record, and host_time where the host is not the device. */
+    enum status (*trace)(struct device_state *state, struct work *work, bool cold,
+                         struct record *record, struct error *error);
 
     /* As many iterations as the hardware counters need, at least one, `cold` as in `time`: sets
      * flops_*, bytes_* and counters of *record, which also says why there are no counts: that is

@@ -144,7 +144,7 @@ static enum status measure_prepared(const struct run *run, struct record *record
 {
     enum status status = time_work(run, record, error);
     if (status == STATUS_OK)
-        status = run->device->trace(run->state, run->work, record, error);
+        status = run->device->trace(run->state, run->work, run->cold, record, error);
     if (status == STATUS_OK)
         status = count_work(run, record, error);
     if (status == STATUS_OK && run->request->measure.verify)

@@ -121,7 +121,7 @@ static const char *counted(double values[QUANTITY_COUNT])
 {
     struct outcome outcome;
     struct error error;
-    const struct profiled_work work = {prepare, run, NULL};
+    const struct profiled_work work = {prepare, run, NULL, NULL};
     struct collector *collector = collector_open(0, NULL, &outcome);
     assert_non_null(collector);
     assert_int_equal(collector_collect(collector, quantity_tensor(QUANTITY_TENSOR_FP16), &work, 1,
@@ -201,7 +201,7 @@ static const char *collect_works(struct collector *collector, size_t count,
     struct outcome outcome;
     struct error error;
     const struct profiled_work works[WORKS] = {
-        {prepare, run, NULL}, {prepare, run, NULL}, {prepare, run, NULL}};
+        {prepare, run, NULL, NULL}, {prepare, run, NULL, NULL}, {prepare, run, NULL, NULL}};
     cupti.runs = 0;
     cupti.passes = CUPTI_PASSES * (int)count;
     assert_int_equal(collector_collect(collector, 0, works, count, values, &outcome, &error),
@@ -251,7 +251,7 @@ static const char *launches_outcome(double (*values)[QUANTITY_COUNT])
 {
     struct outcome outcome;
     struct error error;
-    const struct profiled_work work = {prepare, run, NULL};
+    const struct profiled_work work = {prepare, run, NULL, NULL};
     struct collector *collector = collector_open(0, NULL, &outcome);
     assert_non_null(collector);
     assert_int_equal(
@@ -301,7 +301,7 @@ static const char *collect_again(struct collector *collector, bool by_launch)
     struct outcome outcome;
     double values[1][QUANTITY_COUNT];
     struct error error;
-    const struct profiled_work work = {prepare, run, NULL};
+    const struct profiled_work work = {prepare, run, NULL, NULL};
     cupti.runs = 0;
     assert_int_equal(
         by_launch ? collector_collect_launches(collector, 0, &work, 1, values, &outcome, &error)
@@ -379,7 +379,7 @@ static void collect_tensors(struct collector *collector, unsigned tensors,
 {
     struct outcome outcome;
     struct error error;
-    const struct profiled_work work = {prepare, run, NULL};
+    const struct profiled_work work = {prepare, run, NULL, NULL};
     cupti.runs = 0;
     assert_int_equal(collector_collect(collector, tensors, &work, 1,
                                        (double(*)[QUANTITY_COUNT])values, &outcome, &error),

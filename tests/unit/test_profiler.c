@@ -65,7 +65,7 @@ static enum status work_run(void *argument, struct error *error)
     return tell(test.run, error);
 }
 
-static const struct profiled_work work = {work_prepare, work_run, NULL};
+static const struct profiled_work work = {work_prepare, work_run, NULL, NULL};
 
 static void open_profiler(bool judged)
 {

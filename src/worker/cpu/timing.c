@@ -59,12 +59,19 @@ enum status timing_time(struct device_state *state, struct work *work, bool cold
     return STATUS_OK;
 }
 
-enum status timing_trace(struct device_state *state, struct work *work, struct record *record,
-                         struct error *error)
+/* The regions follow each other without a queue: what passes from the first to the last is all. */
+enum status timing_trace(struct device_state *state, struct work *work, bool cold,
+                         struct record *record, struct error *error)
 {
-    (void)state;
     struct trace trace = {.count = 0};
+    enum status status = cold ? flush_create(state, error) : STATUS_OK;
+    if (status)
+        return status;
+    if (cold)
+        flush_caches(state);
+    double begin = clock_monotonic();
     work->routine->run(work, &trace);
+    record->trace_time = clock_monotonic() - begin;
     struct kernel kernels[sizeof trace.regions / sizeof *trace.regions];
     int64_t launches = 0;
     double busy = 0.0;
@@ -76,7 +83,7 @@ enum status timing_trace(struct device_state *state, struct work *work, struct r
         launches += trace.regions[i].count;
         busy += trace.regions[i].time;
     }
-    enum status status = record_set_kernels(record, kernels, trace.count, error);
+    status = record_set_kernels(record, kernels, trace.count, error);
     if (status)
         return status;
     record->launches = launches;

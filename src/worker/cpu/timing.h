@@ -7,7 +7,7 @@
 
 enum status timing_time(struct device_state *state, struct work *work, bool cold, int iterations,
                         double *seconds, struct record *record, struct error *error);
-enum status timing_trace(struct device_state *state, struct work *work, struct record *record,
-                         struct error *error);
+enum status timing_trace(struct device_state *state, struct work *work, bool cold,
+                         struct record *record, struct error *error);
 
 #endif

@@ -177,10 +177,10 @@ static enum status device_time(struct device_state *state, struct work *work, bo
     return STATUS_OK;
 }
 
-static enum status device_trace(struct device_state *state, struct work *work,
+static enum status device_trace(struct device_state *state, struct work *work, bool cold,
                                 struct record *record, struct error *error)
 {
-    return row_trace(state->profiler, &state->gpu, work, record, error);
+    return row_trace(state->profiler, &state->gpu, work, cold, record, error);
 }
 
 static enum status device_count_hardware(struct device_state *state, struct work *work, bool cold,

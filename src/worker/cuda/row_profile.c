@@ -7,6 +7,7 @@
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/host_pace.h"
 #include "worker/cuda/gpu/known_kernels.h"
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/timer.h"
@@ -79,6 +80,8 @@ struct iteration {
     struct gpu *gpu;
     struct work *work;
     bool cold;
+    double hold_time; /* s, that the device is kept waiting before it is traced */
+    bool held;        /* it still waited when all was enqueued */
 };
 
 static enum status iteration_reset(const struct iteration *i, struct error *error)
@@ -106,21 +109,55 @@ static enum status iteration_run(void *argument, struct error *error)
     return CUDA(cudaStreamSynchronize(i->gpu->stream));
 }
 
-static enum status iteration_prepare_trace(void *argument, struct error *error)
+static struct profiled_work iteration_counted(struct iteration *iteration)
+{
+    return (struct profiled_work){iteration_prepare, iteration_run, iteration, NULL};
+}
+
+/* The event is over as soon as the device no longer waits. */
+static enum status iteration_hold(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
-    TRY(iteration_reset(i, error));
+    TRY(CUDA(kernel_delay(i->hold_time, i->gpu->stream)));
+    return CUDA(cudaEventRecord(i->gpu->timer->events[0], i->gpu->stream));
+}
+
+static enum status iteration_run_held(void *argument, struct error *error)
+{
+    struct iteration *i = argument;
+    TRY(i->work->ops->iterate(i->gpu, i->work, error));
+    i->held = cudaEventQuery(i->gpu->timer->events[0]) == cudaErrorNotReady;
+    (void)cudaGetLastError(); /* "not ready" is an answer */
     return CUDA(cudaStreamSynchronize(i->gpu->stream));
 }
 
-static struct profiled_work iteration_counted(struct iteration *iteration)
+/* With CUPTI attached a launch takes the host longer, and the first one longest. */
+static struct profiled_work iteration_traced(struct iteration *iteration, double host_time)
 {
-    return (struct profiled_work){iteration_prepare, iteration_run, iteration};
+    const double margin = 4.0, least = 2e-3; /* s */
+    iteration->hold_time = margin * host_time + least;
+    return (struct profiled_work){iteration_prepare, iteration_run_held, iteration, iteration_hold};
 }
 
 /* ---- trace ---- */
 
-static struct kernel kernel_of(const struct traced_kernel *traced)
+/* Clusters are placed as a whole: of them CUPTI tells how many there can be. */
+static int64_t resident_blocks(const struct traced_kernel *traced, const struct gpu *gpu)
+{
+    const struct occupancy_kernel kernel = {
+        .threads = traced->block_x * traced->block_y * traced->block_z,
+        .registers = traced->registers,
+        .static_shared = traced->static_shared,
+        .dynamic_shared = traced->dynamic_shared,
+        .shared_room = traced->shared_room,
+    };
+    int64_t blocks = occupancy_blocks(&gpu->limits, &kernel);
+    if (traced->cluster > 1)
+        return traced->clusters_most > 0 ? traced->cluster * traced->clusters_most : FIELD_MISSING;
+    return blocks == FIELD_MISSING ? FIELD_MISSING : blocks * gpu->multiprocessors;
+}
+
+static struct kernel kernel_of(const struct traced_kernel *traced, const struct gpu *gpu)
 {
     struct kernel kernel;
     fields_clear(kernel_fields, &kernel);
@@ -135,37 +172,42 @@ static struct kernel kernel_of(const struct traced_kernel *traced)
     kernel.registers = traced->registers;
     kernel.static_shared = traced->static_shared;
     kernel.dynamic_shared = traced->dynamic_shared;
+    kernel.cluster = traced->cluster;
+    kernel.resident = resident_blocks(traced, gpu);
     snprintf(kernel.name, sizeof kernel.name, "%s", traced->name);
     return kernel;
 }
 
-static enum status record_trace(const struct trace *trace, struct record *record,
-                                struct error *error)
+static enum status record_trace(const struct trace *trace, const struct iteration *iteration,
+                                struct record *record, struct error *error)
 {
     struct kernel *kernels = malloc(trace->kernel_count * sizeof *kernels);
     if (!kernels)
         return error_set(error, STATUS_FAILED, "no memory for %zu kernels", trace->kernel_count);
     for (size_t i = 0; i < trace->kernel_count; ++i)
-        kernels[i] = kernel_of(&trace->kernels[i]);
+        kernels[i] = kernel_of(&trace->kernels[i], iteration->gpu);
     enum status status = record_set_kernels(record, kernels, trace->kernel_count, error);
     free(kernels);
     if (status)
         return status;
     record->launches = (int64_t)trace->launch_count;
     record->busy_time = trace->busy_time;
+    record->trace_time = iteration->held ? trace->span : NAN;
     return STATUS_OK;
 }
 
-enum status row_trace(struct profiler *profiler, struct gpu *gpu, struct work *work,
+enum status row_trace(struct profiler *profiler, struct gpu *gpu, struct work *work, bool cold,
                       struct record *record, struct error *error)
 {
-    struct iteration iteration = {.gpu = gpu, .work = work};
-    const struct profiled_work traced = {iteration_prepare_trace, iteration_run, &iteration};
+    struct iteration iteration = {.gpu = gpu, .work = work, .cold = cold};
     struct outcome outcome;
+    TRY(host_pace(gpu, work, &record->host_time, error));
+    TRY(timer_reserve(gpu->timer, 1, error));
+    const struct profiled_work traced = iteration_traced(&iteration, record->host_time);
     TRY(profiler_trace(profiler, &traced, &outcome, error));
     const struct trace trace = profiler_last_trace(profiler);
     if (outcome.code == TRACED_WELL)
-        return record_trace(&trace, record, error);
+        return record_trace(&trace, &iteration, record, error);
     if (outcome.code != OUTCOME_MISSING)
         fprintf(stderr, "no kernel trace: CUPTI: %s%s\n", outcome.reason,
                 outcome.code == TRACED_REFUSED ? "; there will be none from this worker" : "");
@@ -323,7 +365,7 @@ static enum status count_iteration(struct profiler *profiler, struct iteration *
 enum status row_count(struct profiler *profiler, struct gpu *gpu, struct work *work, bool cold,
                       bool kernels, struct record *record, struct error *error)
 {
-    struct iteration iteration = {gpu, work, cold};
+    struct iteration iteration = {.gpu = gpu, .work = work, .cold = cold};
     struct outcome outcome;
     TRY(row_profiler_try(profiler, gpu, &outcome, error));
     if (outcome.code != COUNTED_YES) {

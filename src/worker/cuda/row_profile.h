@@ -17,7 +17,7 @@ enum status row_profiler_try(struct profiler *profiler, struct gpu *gpu, struct 
                              struct error *error);
 
 /* As device_ops.trace. */
-enum status row_trace(struct profiler *profiler, struct gpu *gpu, struct work *work,
+enum status row_trace(struct profiler *profiler, struct gpu *gpu, struct work *work, bool cold,
                       struct record *record, struct error *error);
 
 /* As device_ops.count_hardware. */

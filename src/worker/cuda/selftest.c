@@ -103,7 +103,7 @@ static void compare(struct job *job, const double values[QUANTITY_COUNT],
 static enum status check(struct job *job, enum quantity tensor, const struct expectation *expected,
                          size_t count, struct error *error)
 {
-    const struct profiled_work work = {job_run, job_run, job}; /* each finds what it leaves */
+    const struct profiled_work work = {job_run, job_run, job, NULL}; /* each finds what it leaves */
     double values[1][QUANTITY_COUNT];
     struct outcome outcome;
     TRY(profiler_collect(job->test->profiler, quantity_tensor(tensor), &work, 1, values, &outcome,
@@ -173,7 +173,7 @@ static enum status check_ranges(struct selftest *test, struct error *error)
         if (runs_here(test, kernel) &&
             (!is_tensor(kernel->quantity) || kernel->quantity == QUANTITY_TENSOR_FP16)) {
             jobs[count] = flops_job(test, kernel, ", range");
-            works[count] = (struct profiled_work){job_run, job_run, &jobs[count]};
+            works[count] = (struct profiled_work){job_run, job_run, &jobs[count], NULL};
             ++count;
         }
     TRY(profiler_collect(test->profiler, quantity_tensor(QUANTITY_TENSOR_FP16), works, count,

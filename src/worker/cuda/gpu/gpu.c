@@ -80,6 +80,7 @@ static enum status gpu_describe(int index, struct gpu *gpu, struct device *devic
     gpu->capability = properties.major * 10 + properties.minor;
     gpu->multiprocessors = properties.multiProcessorCount;
     gpu->l2_bytes = (size_t)properties.l2CacheSize;
+    gpu->limits = occupancy_limits(&properties);
     const struct chip *chip = chip_find(gpu->capability);
 
     snprintf(device->kind, sizeof device->kind, "cuda");
@@ -95,6 +96,7 @@ static enum status gpu_describe(int index, struct gpu *gpu, struct device *devic
     snprintf(device->compute_capability, sizeof device->compute_capability, "%d.%d",
              properties.major, properties.minor);
     device->multiprocessors = properties.multiProcessorCount;
+    device->multiprocessor_threads = properties.maxThreadsPerMultiProcessor;
     device->memory = (double)properties.totalGlobalMem;
     device->cache[LEVEL_L2] = (double)properties.l2CacheSize;
     device->cache[LEVEL_L1] = chip->l1_bytes * properties.multiProcessorCount;

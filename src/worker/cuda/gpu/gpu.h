@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "model/device.h"
 #include "worker/cuda/gpu/chip.h"
+#include "worker/cuda/gpu/occupancy.h"
 
 struct cudnnContext; /* cudnnHandle_t points to it */
 struct nvml;
@@ -19,6 +20,7 @@ struct gpu {
     int capability; /* 90 */
     int multiprocessors;
     size_t l2_bytes;
+    struct occupancy_limits limits;
     struct theory theory;
     struct nvml *nvml;          /* NULL wherever NVML cannot be used */
     struct timer *timer;        /* timer.h */

@@ -172,7 +172,7 @@ static enum status collect_trial(struct profiler *profiler, unsigned tensors,
                                  struct outcome *outcome, struct error *error)
 {
     const struct profiler_trial *trial = &profiler->trial;
-    const struct profiled_work work = {nothing, trial->run, trial->argument};
+    const struct profiled_work work = {nothing, trial->run, trial->argument, NULL};
     double values[1][QUANTITY_COUNT];
     return collect(profiler, tensors, &work, 1, values, outcome, error);
 }

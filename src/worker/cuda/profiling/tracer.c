@@ -21,7 +21,7 @@ struct tracer {
     size_t kernel_count, kernel_capacity;
     struct traced_launch *launches; /* owned */
     size_t launch_count, launch_capacity;
-    double busy_time; /* s */
+    double busy_time, span; /* s */
     /* Of the trace that is being taken. */
     enum traced code;
     const char *problem; /* why it is not complete; NULL: it is */
@@ -43,6 +43,13 @@ static void name_write(const char *mangled, char name[TRACED_NAME])
     free(demangled);
 }
 
+/* Chips without clusters leave the sizes 0. */
+static int64_t cluster_size(const activity_kernel *activity)
+{
+    int64_t blocks = (int64_t)activity->clusterX * activity->clusterY * activity->clusterZ;
+    return blocks > 0 ? blocks : 1;
+}
+
 static struct traced_kernel kernel_from(const activity_kernel *activity)
 {
     struct traced_kernel kernel = {
@@ -55,6 +62,9 @@ static struct traced_kernel kernel_from(const activity_kernel *activity)
         .registers = activity->registersPerThread,
         .static_shared = activity->staticSharedMemory,
         .dynamic_shared = activity->dynamicSharedMemory,
+        .shared_room = activity->sharedMemoryExecuted,
+        .cluster = cluster_size(activity),
+        .clusters_most = activity->maxActiveClusters,
     };
     name_write(activity->name ? activity->name : "unknown", kernel.name);
     return kernel;
@@ -65,7 +75,8 @@ static bool kernel_same(const struct traced_kernel *a, const struct traced_kerne
     return a->grid_x == b->grid_x && a->grid_y == b->grid_y && a->grid_z == b->grid_z &&
            a->block_x == b->block_x && a->block_y == b->block_y && a->block_z == b->block_z &&
            a->registers == b->registers && a->static_shared == b->static_shared &&
-           a->dynamic_shared == b->dynamic_shared && strcmp(a->name, b->name) == 0;
+           a->dynamic_shared == b->dynamic_shared && a->shared_room == b->shared_room &&
+           a->cluster == b->cluster && strcmp(a->name, b->name) == 0;
 }
 
 /* The row of this kernel, which is added if it is new; NULL without memory. */
@@ -115,22 +126,16 @@ static void problem_set(struct tracer *tracer, const char *problem)
 
 static void add_activity(struct tracer *tracer, const activity_kernel *activity)
 {
-    const double nanosecond = 1e-9;
-    double time = nanosecond * (double)(activity->end - activity->start);
     struct traced_kernel kernel = kernel_from(activity);
     struct traced_kernel *row = row_of(tracer, &kernel);
     if (!row || activity->end <= activity->start) {
         problem_set(tracer, row ? "a kernel without timestamps" : "no memory");
         return;
     }
-    if (!launches_add(tracer, (struct traced_launch){activity->correlationId,
-                                                     (size_t)(row - tracer->kernels)})) {
+    const struct traced_launch launch = {activity->correlationId, (size_t)(row - tracer->kernels),
+                                         activity->start, activity->end};
+    if (!launches_add(tracer, launch))
         problem_set(tracer, "no memory");
-        return;
-    }
-    ++row->count;
-    row->time += time;
-    tracer->busy_time += time;
 }
 
 static void CUPTIAPI buffer_requested(uint8_t **buffer, size_t *size, size_t *records)
@@ -190,11 +195,63 @@ static void detach(bool stays)
 static enum status traced_run(struct tracer *tracer, const struct profiled_work *work,
                               struct error *error)
 {
-    enum status status = work->run(work->argument, error);
+    enum status status = work->hold ? work->hold(work->argument, error) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = work->run(work->argument, error);
     CUptiResult flushed = cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     if (flushed != CUPTI_SUCCESS && !tracer->problem)
         problem_set(tracer, cupti_message(flushed));
     return status;
+}
+
+/* ---- what the launches add up to ---- */
+
+/* The first launch kept the device waiting, and its kernel is that of no other. */
+static void held_launch_drop(struct tracer *tracer)
+{
+    size_t kernel = tracer->launches[0].kernel;
+    --tracer->launch_count;
+    --tracer->kernel_count;
+    memmove(tracer->launches, tracer->launches + 1,
+            tracer->launch_count * sizeof *tracer->launches);
+    memmove(tracer->kernels + kernel, tracer->kernels + kernel + 1,
+            (tracer->kernel_count - kernel) * sizeof *tracer->kernels);
+    for (size_t i = 0; i < tracer->launch_count; ++i)
+        tracer->launches[i].kernel -= tracer->launches[i].kernel > kernel;
+}
+
+static int starts_compare(const void *a, const void *b)
+{
+    const struct traced_launch *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Kernels on several streams may run at the same time: such time counts once. */
+static void times_set(struct tracer *tracer)
+{
+    const double nanosecond = 1e-9;
+    uint64_t end = 0, busy = 0;
+    qsort(tracer->launches, tracer->launch_count, sizeof *tracer->launches, starts_compare);
+    for (size_t i = 0; i < tracer->launch_count; ++i) {
+        const struct traced_launch *launch = &tracer->launches[i];
+        struct traced_kernel *kernel = &tracer->kernels[launch->kernel];
+        ++kernel->count;
+        kernel->time += nanosecond * (double)(launch->end - launch->start);
+        if (launch->end > end)
+            busy += launch->end - (launch->start > end ? launch->start : end);
+        end = launch->end > end ? launch->end : end;
+    }
+    tracer->busy_time = nanosecond * (double)busy;
+    tracer->span = nanosecond * (double)(end - tracer->launches[0].start);
+}
+
+static void launches_finish(struct tracer *tracer, bool held)
+{
+    qsort(tracer->launches, tracer->launch_count, sizeof *tracer->launches, launches_compare);
+    if (held)
+        held_launch_drop(tracer);
+    times_set(tracer);
+    qsort(tracer->launches, tracer->launch_count, sizeof *tracer->launches, launches_compare);
 }
 
 /* One run between attach and detach. */
@@ -214,7 +271,7 @@ static enum status run(struct tracer *tracer, const struct profiled_work *work, 
     }
     detach(stays);
     activate(NULL);
-    if (!tracer->problem && tracer->launch_count == 0)
+    if (!tracer->problem && tracer->launch_count <= (size_t)(work->hold != NULL))
         problem_set(tracer, "it saw no kernels");
     return status;
 }
@@ -227,7 +284,7 @@ void tracer_forget(struct tracer *tracer)
     tracer->kernels = NULL;
     tracer->launch_count = tracer->launch_capacity = 0;
     tracer->kernel_count = tracer->kernel_capacity = 0;
-    tracer->busy_time = 0.0;
+    tracer->busy_time = tracer->span = 0.0;
     tracer->code = TRACED_WELL;
     tracer->problem = NULL;
 }
@@ -241,14 +298,14 @@ enum status tracer_run(struct tracer *tracer, const struct profiled_work *work, 
     if (status || tracer->problem)
         tracer_forget(tracer);
     else
-        qsort(tracer->launches, tracer->launch_count, sizeof *tracer->launches, launches_compare);
+        launches_finish(tracer, work->hold != NULL);
     return status;
 }
 
 struct trace tracer_last(const struct tracer *tracer)
 {
     return (struct trace){tracer->kernels, tracer->kernel_count, tracer->launches,
-                          tracer->launch_count, tracer->busy_time};
+                          tracer->launch_count, tracer->busy_time, tracer->span};
 }
 
 struct tracer *tracer_open(void)

@@ -23,11 +23,15 @@ struct traced_kernel {
     int64_t grid_x, grid_y, grid_z, block_x, block_y, block_z;
     int64_t registers;                     /* per thread */
     int64_t static_shared, dynamic_shared; /* byte, per block */
+    int64_t shared_room;                   /* byte, of a multiprocessor, as the driver set it */
+    int64_t cluster;                       /* blocks of one; 1: there are no clusters */
+    int64_t clusters_most;                 /* that the device holds at a time; 0: not known */
 };
 
 struct traced_launch {
     uint32_t correlation; /* CUPTI's number of the API call, which rises with every call */
     size_t kernel;        /* of the trace's kernels */
+    uint64_t start, end;  /* ns, on the device */
 };
 
 /* Plain data. */
@@ -36,7 +40,8 @@ struct trace {
     size_t kernel_count;
     const struct traced_launch *launches; /* in the order of their launch */
     size_t launch_count;
-    double busy_time; /* s, all launches together */
+    double busy_time; /* s, in which at least one of them ran */
+    double span;      /* s, from the start of the first to the end of the last */
 };
 
 /* What became of a trace. */

@@ -73,7 +73,7 @@ struct roofs {
     size_t array_bytes;
     struct library *library;   /* roofs_library.c */
     struct transfer *transfer; /* roofs_transfer.c */
-    cudaGraphExec_t graph;     /* roofs_launch.c */
+    struct launches *launches; /* roofs_launch.c */
 };
 
 enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size_t bytes,

@@ -84,6 +84,8 @@ static const struct gpu_roof {
     [ROOF_LAUNCH_LATENCY] = {&roofs_launch, NULL},
     [ROOF_LAUNCH_GAP] = {&roofs_launch, NULL},
     [ROOF_LAUNCH_GAP_GRAPH] = {&roofs_launch, NULL},
+    [ROOF_LAUNCH_GAP_DEPENDENT] = {&roofs_launch, NULL},
+    [ROOF_LAUNCH_GAP_DEPENDENT_GRAPH] = {&roofs_launch, NULL},
 };
 
 enum { TRIAL_RUNS = 3 }; /* of a method */
@@ -301,7 +303,7 @@ static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
             kinds[count] = kind;
             struct winner *winner = &roofs->winners[kind];
             proofs[count] = (struct proof){roofs, winner, proof_method(kind, &winner->method)};
-            works[count] = (struct profiled_work){proof_run, proof_run, &proofs[count]};
+            works[count] = (struct profiled_work){proof_run, proof_run, &proofs[count], NULL};
             ++count;
         }
     if (count == 0)

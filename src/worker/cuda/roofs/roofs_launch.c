@@ -1,108 +1,142 @@
-/* What it costs to launch a kernel: an empty one, so that what is left is the launch. */
 #include "worker/cuda/roofs/roofs_launch.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/gpu/timer.h"
 #include "base/clock.h"
 
 enum { LAUNCHES = 500 };                /* a stream's queue holds about a thousand */
 static const double enqueueing = 10e-3; /* s, more than so many launches take the host */
 
-static enum status launch_all(struct roofs *roofs, int count, struct error *error)
+/* 16 blocks: a step of a small recurrent network has about as many. */
+enum { LINK_NUMBERS = 2048 };
+
+/* What is launched, again and again; a graph holds a chain of it. */
+enum launched { LAUNCHED_EMPTY, LAUNCHED_LINK, LAUNCHED_KINDS };
+struct launches {
+    float *numbers; /* two times LINK_NUMBERS, on the device */
+    cudaGraphExec_t graphs[LAUNCHED_KINDS];
+};
+
+static cudaError_t launch(struct roofs *roofs, enum launched what, int number)
 {
-    for (int i = 0; i < count; ++i)
-        TRY(CUDA(kernel_empty(roofs->gpu->stream)));
-    return STATUS_OK;
+    cudaStream_t stream = roofs->gpu->stream;
+    if (what == LAUNCHED_EMPTY)
+        return kernel_empty(stream);
+    float *numbers = roofs->launches->numbers;
+    return kernel_link(number, numbers, numbers + LINK_NUMBERS, LINK_NUMBERS, stream);
 }
 
-static enum status graph_launch(struct roofs *roofs, int count, struct error *error)
+static cudaError_t launch_all(struct roofs *roofs, enum launched what, int count)
+{
+    cudaError_t code = cudaSuccess;
+    for (int i = 0; i < count && code == cudaSuccess; ++i)
+        code = launch(roofs, what, i);
+    return code;
+}
+
+static cudaError_t graph_launch(struct roofs *roofs, enum launched what, int count)
 {
     (void)count;
-    return CUDA(cudaGraphLaunch(roofs->graph, roofs->gpu->stream));
+    return cudaGraphLaunch(roofs->launches->graphs[what], roofs->gpu->stream);
 }
 
-/* The device waits until all are enqueued, as in timing.c: what is left is the gap from one kernel
- * to the next, not the pace of the host. */
-static enum status device_time(struct roofs *roofs, int count,
-                               enum status (*enqueue)(struct roofs *roofs, int count,
-                                                      struct error *error),
+/* The device waits until all are enqueued, as in timing.c: what is left is the time from one kernel to
+ * the next, not the pace of the host. */
+static enum status device_time(struct roofs *roofs, enum launched what, int count,
+                               cudaError_t (*enqueue)(struct roofs *roofs, enum launched what,
+                                                      int count),
                                double *seconds, struct error *error)
 {
     const struct gpu *gpu = roofs->gpu;
     TRY(CUDA(kernel_delay(enqueueing, gpu->stream)));
     TRY(CUDA(cudaEventRecord(gpu->timer->events[0], gpu->stream)));
-    TRY(enqueue(roofs, count, error));
+    TRY(CUDA(enqueue(roofs, what, count)));
     TRY(CUDA(cudaEventRecord(gpu->timer->events[1], gpu->stream)));
     TRY(CUDA(cudaEventSynchronize(gpu->timer->events[1])));
     return timer_elapsed(gpu->timer, 0, 1, seconds, error);
 }
 
-static enum status gap_time(struct roofs *roofs, int count, double *seconds, struct error *error)
+static enum status gap_time(struct roofs *roofs, enum launched what, int count, double *seconds,
+                            struct error *error)
 {
-    return device_time(roofs, count, launch_all, seconds, error);
+    return device_time(roofs, what, count, launch_all, seconds, error);
 }
 
-static enum status graph_time(struct roofs *roofs, int count, double *seconds, struct error *error)
+static enum status graph_time(struct roofs *roofs, enum launched what, int count, double *seconds,
+                              struct error *error)
 {
-    return device_time(roofs, count, graph_launch, seconds, error);
+    return device_time(roofs, what, count, graph_launch, seconds, error);
 }
 
 /* Into an empty queue, and fewer than it holds: the host never waits. */
-static enum status host_time(struct roofs *roofs, int count, double *seconds, struct error *error)
+static enum status host_time(struct roofs *roofs, enum launched what, int count, double *seconds,
+                             struct error *error)
 {
     double begin = clock_monotonic();
-    TRY(launch_all(roofs, count, error));
+    TRY(CUDA(launch_all(roofs, what, count)));
     *seconds = clock_monotonic() - begin;
     return CUDA(cudaStreamSynchronize(roofs->gpu->stream));
 }
 
-static enum status latency_time(struct roofs *roofs, int count, double *seconds,
+static enum status latency_time(struct roofs *roofs, enum launched what, int count, double *seconds,
                                 struct error *error)
 {
     double begin = clock_monotonic();
     for (int i = 0; i < count; ++i) {
-        TRY(CUDA(kernel_empty(roofs->gpu->stream)));
+        TRY(CUDA(launch(roofs, what, i)));
         TRY(CUDA(cudaStreamSynchronize(roofs->gpu->stream)));
     }
     *seconds = clock_monotonic() - begin;
     return STATUS_OK;
 }
 
-/* A chain of empty kernels, captured from the stream. */
-static enum status graph_build(struct roofs *roofs, int count, struct error *error)
+/* A chain, captured from the stream. */
+static enum status graph_build(struct roofs *roofs, enum launched what, int count,
+                               struct error *error)
 {
     cudaStream_t stream = roofs->gpu->stream;
+    cudaGraphExec_t *built = &roofs->launches->graphs[what];
     cudaGraph_t graph = NULL;
-    if (roofs->graph)
+    if (*built)
         return STATUS_OK;
     TRY(CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal)));
-    cudaError_t code = cudaSuccess;
-    for (int i = 0; i < count && code == cudaSuccess; ++i)
-        code = kernel_empty(stream);
+    cudaError_t code = launch_all(roofs, what, count);
     cudaError_t end = cudaStreamEndCapture(stream, &graph); /* even if a launch failed */
     if (code == cudaSuccess)
         code = end;
     if (code == cudaSuccess)
-        code = cudaGraphInstantiate(&roofs->graph, graph, 0);
+        code = cudaGraphInstantiate(built, graph, 0);
     if (graph)
         cudaGraphDestroy(graph);
-    return cuda_check(code, "a graph of empty kernels", error);
+    return cuda_check(code, "a graph of small kernels", error);
 }
 
 static const struct launch_method {
     enum roof_id roof;
+    enum launched launched;
     int count; /* of launches in a sample */
     const char *what;
-    enum status (*open)(struct roofs *roofs, int count, struct error *error); /* NULL: nothing */
-    enum status (*time)(struct roofs *roofs, int count, double *seconds, struct error *error);
+    bool graph;
+    enum status (*time)(struct roofs *roofs, enum launched what, int count, double *seconds,
+                        struct error *error);
 } launch_methods[] = {
-    {ROOF_LAUNCH_HOST, LAUNCHES, "launches of empty kernels into an empty queue", NULL, host_time},
-    {ROOF_LAUNCH_LATENCY, 10, "empty kernels, each waited for", NULL, latency_time},
-    {ROOF_LAUNCH_GAP, LAUNCHES, "empty kernels, all queued", NULL, gap_time},
-    {ROOF_LAUNCH_GAP_GRAPH, LAUNCHES, "empty kernels, a chain in a graph", graph_build, graph_time},
+    {ROOF_LAUNCH_HOST, LAUNCHED_EMPTY, LAUNCHES, "launches of empty kernels into an empty queue",
+     false, host_time},
+    {ROOF_LAUNCH_LATENCY, LAUNCHED_EMPTY, 10, "empty kernels, each waited for", false,
+     latency_time},
+    {ROOF_LAUNCH_GAP, LAUNCHED_EMPTY, LAUNCHES, "empty kernels, all queued", false, gap_time},
+    {ROOF_LAUNCH_GAP_GRAPH, LAUNCHED_EMPTY, LAUNCHES, "empty kernels, a chain in a graph", true,
+     graph_time},
+    {ROOF_LAUNCH_GAP_DEPENDENT, LAUNCHED_LINK, LAUNCHES,
+     "kernels of 16 blocks, two by turns, each on the other's result, all queued", false, gap_time},
+    {ROOF_LAUNCH_GAP_DEPENDENT_GRAPH, LAUNCHED_LINK, LAUNCHES,
+     "kernels of 16 blocks, two by turns, each on the other's result, in a graph", true,
+     graph_time},
 };
 
 static const struct launch_method *launch_find(int kind)
@@ -120,13 +154,30 @@ static int launch_count(const struct roofs *roofs, int kind)
     return 1;
 }
 
+static enum status launches_open(struct roofs *roofs, struct error *error)
+{
+    void *numbers;
+    const size_t count = 2 * (size_t)LINK_NUMBERS;
+    if (!roofs->launches)
+        roofs->launches = calloc(1, sizeof *roofs->launches);
+    if (!roofs->launches)
+        return error_set(error, STATUS_FAILED, "no memory");
+    if (roofs->launches->numbers)
+        return STATUS_OK;
+    TRY(memory_allocate((double)(count * sizeof(float)), "the roofs", &numbers, error));
+    roofs->launches->numbers = numbers;
+    return CUDA(kernel_fill(PRECISION_FP32, numbers, (int64_t)count,
+                            fill_make(1, TENSOR_INPUT, 24, 0), 0, roofs->gpu->stream));
+}
+
 static enum status launch_prepare(struct roofs *roofs, int kind, int number, struct method *method,
                                   struct error *error)
 {
     const struct launch_method *row = launch_find(kind);
     (void)number;
-    if (row->open)
-        TRY(row->open(roofs, row->count, error));
+    TRY(launches_open(roofs, error));
+    if (row->graph)
+        TRY(graph_build(roofs, row->launched, row->count, error));
     *method = (struct method){.row = row, .iterations = 1, .work = row->count};
     snprintf(method->text, sizeof method->text, "%d %s, median", row->count, row->what);
     return STATUS_OK;
@@ -136,14 +187,19 @@ static enum status launch_time(struct roofs *roofs, const struct method *method,
                                struct error *error)
 {
     const struct launch_method *row = method->row;
-    return row->time(roofs, row->count, seconds, error);
+    return row->time(roofs, row->launched, row->count, seconds, error);
 }
 
 static void launch_close(struct roofs *roofs)
 {
-    if (roofs->graph)
-        cudaGraphExecDestroy(roofs->graph);
-    roofs->graph = NULL;
+    struct launches *launches = roofs->launches;
+    for (int i = 0; launches && i < LAUNCHED_KINDS; ++i)
+        if (launches->graphs[i])
+            cudaGraphExecDestroy(launches->graphs[i]);
+    if (launches)
+        cudaFree(launches->numbers);
+    free(launches);
+    roofs->launches = NULL;
 }
 
 const struct roof_family roofs_launch = {
