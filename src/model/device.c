@@ -47,6 +47,8 @@ const struct field device_fields[] = {
       "compute roof once the clock has settled: measured FLOP/s of the tensor units"),
     D(launch_overhead, FIELD_DOUBLE, "s",
       "time from one empty kernel (CPU: OpenMP region) to the next"),
+    D(launch_dependent, FIELD_DOUBLE, "s",
+      "time from one small kernel to the next, which needs its result"),
     D(roofs_reused, FIELD_TEXT, "1", "file that the roofs were taken from, instead of measured"),
     D(theory_bandwidth, FIELD_LEVELS, "byte s-1", "theoretical bandwidth at the nominal clock"),
     D(theory_vector, FIELD_PRECISIONS, "s-1",
@@ -96,6 +98,16 @@ static bool only_together(const struct device *device)
     return together && kind && kind->shares_memory;
 }
 
+/* Alone, else together. */
+static double time_of(const struct device *device, enum roof_id id)
+{
+    double times[] = {[ROOF_ALONE] = NAN, [ROOF_TOGETHER] = NAN};
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        if (roof_kind_of(&device->roofs[i]) == &roof_kinds[id] && roof_usable(&device->roofs[i]))
+            times[device->roofs[i].condition == ROOF_TOGETHER] = device->roofs[i].time;
+    return isnan(times[ROOF_ALONE]) ? times[ROOF_TOGETHER] : times[ROOF_ALONE];
+}
+
 bool device_is_open(const struct device *device)
 {
     return device->uuid[0] != '\0';
@@ -134,7 +146,6 @@ static void lift_compute(struct device *device, const struct roof_kind *kind,
 void device_set_peaks(struct device *device)
 {
     bool shared = only_together(device);
-    double gap[] = {[ROOF_ALONE] = NAN, [ROOF_TOGETHER] = NAN};
     peaks_clear(device);
     for (int64_t i = 0; i < device->roof_count; ++i) {
         const struct roof *roof = &device->roofs[i];
@@ -147,10 +158,9 @@ void device_set_peaks(struct device *device)
             lift_level(device, kind, roof);
         else if (kind->measure == ROOF_COMPUTE)
             lift_compute(device, kind, roof);
-        else if (kind->launch_overhead)
-            gap[roof->condition == ROOF_TOGETHER] = roof->time;
     }
-    device->launch_overhead = isnan(gap[ROOF_ALONE]) ? gap[ROOF_TOGETHER] : gap[ROOF_ALONE];
+    device->launch_overhead = time_of(device, ROOF_LAUNCH_GAP);
+    device->launch_dependent = time_of(device, ROOF_LAUNCH_GAP_DEPENDENT);
 }
 
 json_t *device_encode(const struct device *device)

@@ -42,7 +42,8 @@ struct device {
      * clock has settled under the load. */
     double cycle_vector[PRECISION_COUNT], cycle_tensor[PRECISION_COUNT];
     double sustained_vector[PRECISION_COUNT], sustained_tensor[PRECISION_COUNT]; /* s-1 */
-    double launch_overhead;  /* s, from one kernel (or OpenMP region) to the next */
+    double launch_overhead;  /* s, from one empty kernel (or OpenMP region) to the next */
+    double launch_dependent; /* s, from one small kernel to the next that needs its result */
     char roofs_reused[1024]; /* file that the roofs were taken from; "": measured by this job */
     /* theory, from attributes and clocks; missing where not known */
     double theory_bandwidth[LEVEL_COUNT];

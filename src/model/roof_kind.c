@@ -49,13 +49,9 @@ const char *const unit_name[] = {"vector", "tensor", NULL};
     COMPUTE(ROOF_##PRECISION##_TENSOR_LIBRARY, text " tensor library", PRECISION_##PRECISION,      \
             UNIT_TENSOR, "the library's best large matrix product")
 
-#define TIME(id, text, is_overhead, what)                                                          \
-    [id] = {.name = text,                                                                          \
-            .measure = ROOF_TIME,                                                                  \
-            .level = LEVEL_COUNT,                                                                  \
-            .launch_overhead = is_overhead,                                                        \
-            ASKED_BY(launch),                                                                      \
-            .help = what}
+#define TIME(id, text, what)                                                                       \
+    [id] = {                                                                                       \
+        .name = text, .measure = ROOF_TIME, .level = LEVEL_COUNT, ASKED_BY(launch), .help = what}
 
 const struct roof_kind roof_kinds[ROOF_KINDS] = {
     LEVEL_ROOFS(DRAM, "dram"),
@@ -89,16 +85,16 @@ const struct roof_kind roof_kinds[ROOF_KINDS] = {
     LIBRARY(BF16, "bf16"),
     LIBRARY(FP8, "fp8"),
     LIBRARY(INT8, "int8"),
-    TIME(ROOF_LAUNCH_HOST, "launch host", false, "host time of an asynchronous launch"),
-    TIME(ROOF_LAUNCH_LATENCY, "launch latency", false,
+    TIME(ROOF_LAUNCH_HOST, "launch host", "host time of an asynchronous launch"),
+    TIME(ROOF_LAUNCH_LATENCY, "launch latency",
          "from the launch of an empty kernel to the host's knowledge of its end"),
-    TIME(ROOF_LAUNCH_GAP, "launch gap", true,
+    TIME(ROOF_LAUNCH_GAP, "launch gap",
          "from one empty kernel (CPU: OpenMP region) to the next, all queued"),
-    TIME(ROOF_LAUNCH_GAP_GRAPH, "launch gap graph", false,
+    TIME(ROOF_LAUNCH_GAP_GRAPH, "launch gap graph",
          "from one empty kernel to the next that depends on it, in a graph"),
-    TIME(ROOF_LAUNCH_GAP_DEPENDENT, "launch gap dependent", false,
+    TIME(ROOF_LAUNCH_GAP_DEPENDENT, "launch gap dependent",
          "from one small kernel to the next, which needs its result, all queued"),
-    TIME(ROOF_LAUNCH_GAP_DEPENDENT_GRAPH, "launch gap dependent graph", false,
+    TIME(ROOF_LAUNCH_GAP_DEPENDENT_GRAPH, "launch gap dependent graph",
          "from one small kernel to the next, which needs its result, in a graph"),
 };
 

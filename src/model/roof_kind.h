@@ -91,9 +91,8 @@ struct roof_kind {
     enum memory_pattern pattern; /* of those with a level */
     enum precision precision;    /* of ROOF_COMPUTE, as `unit` */
     enum unit unit;
-    bool launch_overhead; /* of ROOF_TIME: the one that the model takes for each launch */
-    size_t requested_by;  /* offset in struct roof_request of the flag that asks for it */
-    const char *help;     /* one line: what is measured */
+    size_t requested_by; /* offset in struct roof_request of the flag that asks for it */
+    const char *help;    /* one line: what is measured */
 };
 
 #ifdef __cplusplus

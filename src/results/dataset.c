@@ -152,7 +152,8 @@ static nc_type type_of(enum field_type type)
  * is one more value, "unknown", unless the flag is always known or has a word for it. */
 static bool flags_complete(const char *const *flags)
 {
-    return flags == record_status_name || flags == roofline_bound_name || flags == source_name;
+    return flags == record_status_name || flags == roofline_bound_name || flags == source_name ||
+           flags == limiter_name;
 }
 
 static void define_flags(struct dataset *set, const char *name, int variable,

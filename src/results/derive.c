@@ -13,11 +13,12 @@ const char *const source_name[] = {"counted", "modelled", "none", NULL};
 static enum memory_level shared_level(const struct record *record, const struct device *device)
 {
     enum memory_level cache = isnan(device->cache[LEVEL_L3]) ? LEVEL_L2 : LEVEL_L3;
-    bool holds = record->footprint <= device->cache[cache];
-    return holds && !isnan(device->peak_bandwidth[cache]) ? cache : LEVEL_DRAM;
+    if (isnan(record->footprint) || isnan(device->cache[cache]))
+        return LEVEL_COUNT;
+    return record->footprint <= device->cache[cache] ? cache : LEVEL_DRAM;
 }
 
-static struct level_traffic traffic_of(const struct record *record, enum memory_level level)
+static struct level_traffic traffic_of(const struct record *record, int level)
 {
     return (struct level_traffic){.read = record->bytes_read[level],
                                   .written = record->bytes_written[level],
@@ -25,13 +26,13 @@ static struct level_traffic traffic_of(const struct record *record, enum memory_
 }
 
 /* Of counted traffic, the level that needs longest for its own at its roofs: the lowest of the
- * bandwidth roofs. Device memory if no level has both. */
+ * bandwidth roofs. Device memory, without a roof, if no level has one. */
 static enum memory_level slowest_level(const struct record *record, const struct device *device)
 {
     enum memory_level slowest = LEVEL_DRAM;
     double longest = -1.0;
     for (int level = 0; level < LEVEL_COUNT; ++level) {
-        const struct level_traffic traffic = traffic_of(record, (enum memory_level)level);
+        const struct level_traffic traffic = traffic_of(record, level);
         double time = level_time(device, (enum memory_level)level, &traffic);
         if (time > longest) { /* not so for a NaN */
             longest = time;
@@ -41,12 +42,18 @@ static enum memory_level slowest_level(const struct record *record, const struct
     return slowest;
 }
 
-static enum memory_level roof_level(const struct record *record, const struct device *device,
-                                    bool hot)
+static bool bytes_counted(const struct record *record)
 {
-    if (!isnan(record->bytes_counted[LEVEL_DRAM]))
+    return !isnan(record->bytes_counted[LEVEL_DRAM]);
+}
+
+static enum memory_level roof_level(const struct record *record, const struct device *device)
+{
+    if (bytes_counted(record))
         return slowest_level(record, device);
-    return hot ? shared_level(record, device) : LEVEL_DRAM;
+    if (!record->config.workload || config_cold(&record->config))
+        return LEVEL_DRAM;
+    return shared_level(record, device);
 }
 
 static enum source source_of(double counted, double modelled)
@@ -61,39 +68,85 @@ static double number_of(int64_t value)
     return value == FIELD_MISSING ? NAN : (double)value;
 }
 
-struct derived derive(const struct record *record, const struct device *device)
+/* At one level; modelled bytes are those of the row's own, and nobody knows their directions. */
+static struct level_traffic bytes_of(const struct record *record, const struct derived *derived,
+                                     int level)
 {
-    const struct config *config = &record->config;
-    bool known = config->workload != NULL;
-    bool hot = known && !config_cold(config);
+    if (bytes_counted(record))
+        return traffic_of(record, level);
+    return (struct level_traffic){NAN, NAN,
+                                  level == (int)derived->level ? record->bytes_model : NAN};
+}
 
-    struct derived derived;
-    derived.level = roof_level(record, device, hot);
-    double bytes_counted = record->bytes_counted[derived.level];
-    derived.flops_source = source_of(record->flops_counted, record->flops_model);
-    derived.bytes_source = source_of(bytes_counted, record->bytes_model);
-    bool counted = derived.flops_source == SOURCE_COUNTED;
+static void levels_derive(const struct record *record, const struct device *device, double flops,
+                          struct derived *derived)
+{
+    for (int level = 0; level < LEVEL_COUNT; ++level) {
+        const struct level_traffic traffic = bytes_of(record, derived, level);
+        derived->intensity[level] = flops / traffic.all;
+        derived->level_time[level] = level_time(device, (enum memory_level)level, &traffic);
+    }
+}
+
+static void roofline_derive(const struct record *record, const struct device *device, double flops,
+                            struct derived *derived)
+{
+    bool known = derived->level < LEVEL_COUNT;
+    const struct level_traffic none = {NAN, NAN, NAN};
+    const struct level_traffic traffic = known ? bytes_of(record, derived, derived->level) : none;
+    derived->compute_roof = derived->units.peak;
+    derived->bandwidth_roof = known ? level_bandwidth(device, derived->level, &traffic) : NAN;
     const struct roofline_work work = {
-        .flops = counted ? record->flops_counted : record->flops_model,
-        .bytes = derived.bytes_source == SOURCE_COUNTED ? bytes_counted : record->bytes_model,
+        .flops = flops,
+        .bytes = traffic.all,
         .time = record->time_median,
         .launches = number_of(record->launches),
     };
-    const struct level_traffic traffic = traffic_of(record, derived.level);
-    const struct compute_roof compute =
-        compute_roof_of(device, record->unit, known ? config_precision(config) : PRECISION_COUNT,
-                        record->sm_clock_counted);
     const struct roofline_roofs roofs = {
-        .peak = compute.peak,
-        .bandwidth = level_bandwidth(device, derived.level, &traffic),
+        .peak = derived->compute_roof,
+        .bandwidth = derived->bandwidth_roof,
         .launch_overhead = device->launch_overhead,
     };
-    derived.roofline = roofline_evaluate(&work, &roofs);
-    derived.compute_roof = compute.peak;
-    derived.bandwidth_roof = roofs.bandwidth;
-    derived.sustained_fraction = derived.roofline.performance / compute.sustained;
-    for (int level = 0; level < LEVEL_COUNT; ++level)
-        derived.intensity[level] = work.flops / record->bytes_counted[level];
-    derived.intensity[derived.level] = derived.roofline.intensity;
+    derived->roofline = roofline_evaluate(&work, &roofs);
+    derived->sustained_fraction = derived->roofline.performance / derived->units.sustained;
+}
+
+/* A trace is a run of its own: it may be a little longer than the time. */
+static void limiter_derive(const struct record *record, struct derived *derived)
+{
+    double time = record->time_median, gap = time - record->busy_time;
+    derived->gap_time = isnan(gap) ? NAN : fmax(gap, 0);
+    derived->busy_share = record->busy_time / time;
+    derived->shares = (struct limiter_shares){
+        .compute = derived->units.time / time,
+        .bandwidth =
+            derived->level < LEVEL_COUNT ? derived->level_time[derived->level] / time : NAN,
+        .gap = derived->gap_time / time,
+        .host = record->host_time / time,
+        .few_blocks = derived->kernels.few_blocks,
+    };
+    derived->limiter = limiter_of(&derived->shares);
+    limiter_evidence(&derived->shares, derived_level_name(derived), derived->limiter_evidence);
+}
+
+struct derived derive(const struct record *record, const struct device *device)
+{
+    struct derived derived = {.level = roof_level(record, device)};
+    derived.flops_source = source_of(record->flops_counted, record->flops_model);
+    derived.bytes_source = source_of(record->bytes_counted[LEVEL_DRAM], record->bytes_model);
+    bool counted = derived.flops_source == SOURCE_COUNTED;
+    double flops = counted ? record->flops_counted : record->flops_model;
+    derived.units = unit_use(record, device, flops, counted);
+    derived.kernels = kernel_shares(record, device);
+    derived.useful_performance = record->flops_model / record->time_median;
+    derived.dependent_time = number_of(record->launches) * device->launch_dependent;
+    levels_derive(record, device, flops, &derived);
+    roofline_derive(record, device, flops, &derived);
+    limiter_derive(record, &derived);
     return derived;
+}
+
+const char *derived_level_name(const struct derived *derived)
+{
+    return derived->level < LEVEL_COUNT ? memory_level_name[derived->level] : "";
 }

@@ -92,9 +92,9 @@ static struct line *lines_create(const struct results *results)
     return lines;
 }
 
-static void row_print(FILE *stream, int width, const char *name, const char *const cells[7])
+static void row_print(FILE *stream, int width, const char *name, const char *const cells[8])
 {
-    static const int widths[] = {6, 9, 9, 9, 5, 9, 7};
+    static const int widths[] = {6, 9, 9, 9, 5, 9, 9, 7};
     utf8_print(stream, "%-*s", width, name);
     for (size_t i = 0; i < sizeof widths / sizeof widths[0]; ++i)
         utf8_print(stream, " %*s", widths[i], cells[i]);
@@ -123,16 +123,18 @@ static void line_print(const struct results *results, const struct line *line, i
         snprintf(fraction, sizeof fraction, "%.1f", 100 * roofline->fraction);
     const char *bound =
         measured ? roofline_bound_name[roofline->bound] : record_status_name[record->status];
-    const char *level = measured ? memory_level_name[derived.level] : "-";
-    const char *const cells[] = {device, time, performance, intensity, level, bound, fraction};
+    const char *limiter = measured ? limiter_name[derived.limiter] : "-";
+    const char *level = measured ? derived_level_name(&derived) : "-";
+    const char *const cells[] = {device, time,    performance, intensity, *level ? level : "-",
+                                 bound,  limiter, fraction};
     row_print(stream, width, line->name, cells);
 }
 
 static void table_print(const struct results *results, const struct line *lines, FILE *stream)
 {
-    static const char *const head[] = {"device", "time",  "FLOP/s", "AI",
-                                       "level",  "bound", "of roof"};
-    static const char *const units[] = {"", "", "", "FLOP/byte", "", "", "%"};
+    static const char *const head[] = {"device", "time",  "FLOP/s",  "AI",
+                                       "level",  "bound", "limiter", "of roof"};
+    static const char *const units[] = {"", "", "", "FLOP/byte", "", "", "", "%"};
     size_t count = results->record_count, shown = count < LINES_MAX ? count : LINES_MAX;
     size_t width = strlen("configuration");
     for (size_t i = 0; i < shown; ++i)

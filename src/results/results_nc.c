@@ -6,44 +6,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "results/count_note.h"
+#include "results/comments.h"
 #include "results/dataset.h"
-#include "results/derive.h"
+#include "results/derived_rows.h"
 #include "results/parameters_nc.h"
 #include "base/staged_file.h"
-
-/* What the file holds for one row beyond the record itself; a table describes it like any other. */
-struct derived_row {
-    char roof_memory_level[8];
-    double arithmetic_intensity[LEVEL_COUNT];
-    double performance, machine_balance, roof, roof_fraction;
-    double compute_roof, bandwidth_roof, sustained_fraction;
-    double compute_time, bandwidth_time, overhead_time;
-    int64_t bound, flops_source, bytes_source;
-    char count_note[COUNT_NOTE_TEXT];
-};
-
-#define R(member, type, units, long_name) FIELD(struct derived_row, member, type, units, long_name)
-static const struct field derived_fields[] = {
-    R(arithmetic_intensity, FIELD_LEVELS, "byte-1", "arithmetic intensity: FLOPs per byte"),
-    R(roof_memory_level, FIELD_TEXT, "1", "memory level of the bandwidth roof"),
-    R(performance, FIELD_DOUBLE, "s-1", "performance: FLOP/s"),
-    R(machine_balance, FIELD_DOUBLE, "byte-1", "machine balance: compute roof over bandwidth roof"),
-    R(roof, FIELD_DOUBLE, "s-1", "lowest roof at this arithmetic intensity: FLOP/s"),
-    R(roof_fraction, FIELD_DOUBLE, "1", "fraction of the roof that was reached"),
-    R(compute_roof, FIELD_DOUBLE, "s-1", "compute roof at the row's own clock: FLOP/s"),
-    R(bandwidth_roof, FIELD_DOUBLE, "byte s-1", "bandwidth roof of the row's mix of directions"),
-    R(sustained_fraction, FIELD_DOUBLE, "1",
-      "fraction of the compute roof once the clock has settled"),
-    R(compute_time, FIELD_DOUBLE, "s", "compute time of the time-based Roofline"),
-    R(bandwidth_time, FIELD_DOUBLE, "s", "bandwidth time of the time-based Roofline"),
-    R(overhead_time, FIELD_DOUBLE, "s", "launch overhead of one iteration"),
-    FIELD_OF_FLAGS(struct derived_row, bound, roofline_bound_name, "what bounds the run time"),
-    FIELD_OF_FLAGS(struct derived_row, flops_source, source_name, "where the FLOPs come from"),
-    FIELD_OF_FLAGS(struct derived_row, bytes_source, source_name, "where the bytes come from"),
-    R(count_note, FIELD_TEXT, "1", "why counted FLOPs or bytes are far from the model"),
-    {0},
-};
 
 /* What the file holds for one roof beyond the roof itself. */
 struct roof_row {
@@ -64,90 +31,6 @@ static const struct field row_device_fields[] = {
     {0},
 };
 
-static const struct comment comments[] = {
-    {"status", "only a measured row has times; error says why another one has none"},
-    {"time_median",
-     "nothing is traced or counted meanwhile; performance and what follows from it use this time"},
-    {"profiler_ratio",
-     "missing: no profiler was in the process while the row was timed. With one, idle, host_time may "
-     "be longer, the device's times are not: beyond 2 % it would not have stayed"},
-    {"time_sample", "the first samples in the order of time"},
-    {"busy_time",
-     "from the trace run, a separate one that is slower: not to be mixed with time_median"},
-    {"launches", "from the trace run"},
-    {"flops_model", "of the definition, a multiply-add is 2; a library may do fewer or more"},
-    {"bytes_model", "each input read once, each output written once: the least that can be moved"},
-    {"flops_counted", "by hardware counters; missing where there are none"},
-    {"bytes_counted", "by hardware counters; missing where there are none"},
-    {"flops_vector",
-     "an fp16 instruction works on two lanes, used or not, and counts both; bf16 is counted with fp16"},
-    {"bytes_read",
-     "dram: by the whole device; l2: by its multiprocessors; l1: global, local and texture "
-     "accesses, all but global stores"},
-    {"bytes_written",
-     "dram: by the whole device; l2: by its multiprocessors, with atomics; l1: global "
-     "stores"},
-    {"counters",
-     "counted, off, or why there are no counts: refused or incomplete, with the reason"},
-    {"kernel_flops_counted",
-     "by hardware counters, one kernel at a time; missing unless kernels = yes"},
-    {"kernel_bytes_counted",
-     "as kernel_flops_counted; the sum may differ from bytes_counted, where kernels "
-     "may overlap and find each other's data in the caches"},
-    {"arithmetic_intensity", "with flops_source and bytes_source; modelled bytes are set against "
-                             "roof_memory_level alone"},
-    {"roof_memory_level",
-     "of counted bytes: the level that needs longest for its own; of modelled bytes: dram if caches "
-     "are flushed or the footprint is larger than the last-level cache, else that cache"},
-    {"performance", "FLOPs / time_median"},
-    {"roof", "min(P, AI W, F / (n L)) of the row's precision and unit, on its own device"},
-    {"roof_fraction", "performance / roof; of pure data movement, bytes / time_median / bandwidth"},
-    {"compute_roof",
-     "the device's FLOPs for each cycle (device_cycle_vector, device_cycle_tensor) times "
-     "sm_clock_counted; without either, device_peak_vector or device_peak_tensor"},
-    {"bandwidth_roof",
-     "at roof_memory_level: bytes over the longest of read / device_read_bandwidth, written / "
-     "device_write_bandwidth and all / device_peak_bandwidth; of modelled bytes the last alone"},
-    {"sustained_fraction", "performance / device_sustained_vector or device_sustained_tensor"},
-    {"compute_time",
-     "time_median if the intensity is at least the balance, else scaled by their ratio"},
-    {"bandwidth_time",
-     "time_median if the intensity is below the balance, else scaled by their ratio"},
-    {"overhead_time", "launches times the device's launch overhead"},
-    {"bound",
-     "overhead if F / P and B / W are both below the overhead time, which is then the lowest roof"},
-    {"count_note",
-     "empty within a tenth of the model; the reasons are what algorithm, kernels and shape show"},
-    {"power", "mean over the timed loop; missing if that is too short for the sensor (50 ms)"},
-    {"config_algorithm", "as the manifest asks for it; algorithm is what ran"},
-    {"config_implementation", "as the manifest asks for it; implementation is what ran"},
-    {"device_peak_bandwidth", "read and written bytes together; best of its roofs at the level"},
-    {"device_peak_vector", "best of its roofs"},
-    {"device_peak_tensor", "best of its roofs"},
-    {"device_read_bandwidth", "best of its roofs that only read at the level"},
-    {"device_write_bandwidth", "best of its roofs that only write at the level"},
-    {"device_cycle_vector",
-     "best of its roofs: performance x mean / sm_clock, on all multiprocessors"},
-    {"device_cycle_tensor",
-     "best of its roofs: performance x mean / sm_clock, on all multiprocessors"},
-    {"device_sustained_vector", "best of its roofs"},
-    {"device_sustained_tensor", "best of its roofs"},
-    {"device_roof_performance", "the burst: before power or heat bring the clock down"},
-    {"device_roof_sustained",
-     "the same work, gone on with until two windows of 0.1 s have equal clocks, or for 2 s"},
-    {"device_launch_overhead", "its roof launch gap"},
-    {"device_roof_condition",
-     "alone: they idle; together: all of a kind do the same at the same time"},
-    {"device_roof_verdict",
-     "proven: counters saw the work where it should be and nowhere else; above-theory (by 1 % at "
-     "the clock measured meanwhile) and contradicted: an error to look into, not used as a peak"},
-    {"device_roof_power", "missing where the load was too short for the sensor (50 ms)"},
-    {"device_roof_flops_ratio", "in a run of its own"},
-    {"device_roof_bytes_ratio", "in a run of its own"},
-    {"device_roof_node_spread", "same kind, condition and session"},
-    {0},
-};
-
 /* All of one file. */
 struct writer {
     const struct results *results;
@@ -155,9 +38,10 @@ struct writer {
     /* The struct of each row, as the tables need them; a blank where a dimension is longer than its
      * data. */
     const struct record **records;
-    const void **devices, **row_devices, **kernels, **derived, **roofs, **roof_rows;
+    const void **devices, **row_devices, **kernels, **kernel_rows, **derived, **roofs, **roof_rows;
     int64_t *config_device, *kernel_config, *roof_device;
     struct derived_row *derived_rows;
+    struct derived_kernel *derived_kernels;
     struct roof_row *roof_row;
     struct device blank_device;
     struct kernel blank_kernel;
@@ -291,33 +175,6 @@ static void globals_write(struct writer *w)
     coverage_write(w);
 }
 
-static struct derived_row derived_row(const struct record *record, const struct device *device)
-{
-    struct derived derived = derive(record, device);
-    const struct roofline *roofline = &derived.roofline;
-    struct derived_row row = {
-        .performance = roofline->performance,
-        .machine_balance = roofline->balance,
-        .roof = roofline->roof,
-        .roof_fraction = roofline->fraction,
-        .compute_roof = derived.compute_roof,
-        .bandwidth_roof = derived.bandwidth_roof,
-        .sustained_fraction = derived.sustained_fraction,
-        .compute_time = roofline->compute_time,
-        .bandwidth_time = roofline->bandwidth_time,
-        .overhead_time = roofline->overhead_time,
-        .bound = roofline->bound,
-        .flops_source = derived.flops_source,
-        .bytes_source = derived.bytes_source,
-    };
-    memcpy(row.arithmetic_intensity, derived.intensity, sizeof row.arithmetic_intensity);
-    count_note(record, device, row.count_note);
-    if (derived.bytes_source != SOURCE_NONE)
-        snprintf(row.roof_memory_level, sizeof row.roof_memory_level, "%s",
-                 memory_level_name[derived.level]);
-    return row;
-}
-
 static void lengths_set(struct writer *w)
 {
     size_t kernels = 0, samples = 0, roofs = 0;
@@ -348,6 +205,9 @@ static void rows_allocate(struct writer *w)
     w->derived = dataset_allocate(&w->set, configs, sizeof *w->derived);
     w->derived_rows = dataset_allocate(&w->set, configs, sizeof *w->derived_rows);
     w->devices = dataset_allocate(&w->set, w->set.lengths[DIM_DEVICE], sizeof *w->devices);
+    w->derived_kernels =
+        dataset_allocate(&w->set, w->set.lengths[DIM_KERNEL], sizeof *w->derived_kernels);
+    w->kernel_rows = dataset_allocate(&w->set, w->set.lengths[DIM_KERNEL], sizeof *w->kernel_rows);
     w->kernels = dataset_allocate(&w->set, w->set.lengths[DIM_KERNEL], sizeof *w->kernels);
     w->kernel_config =
         dataset_allocate(&w->set, w->set.lengths[DIM_KERNEL], sizeof *w->kernel_config);
@@ -366,6 +226,8 @@ static void rows_free(struct writer *w)
     free(w->derived_rows);
     free(w->devices);
     free(w->kernels);
+    free(w->kernel_rows);
+    free(w->derived_kernels);
     free(w->kernel_config);
     free(w->roofs);
     free(w->roof_rows);
@@ -380,7 +242,7 @@ static void row_set(struct writer *w, size_t row)
     const struct device *device = index < 0 ? &w->blank_device : &w->results->devices[index];
     w->config_device[row] = index;
     w->row_devices[row] = device;
-    w->derived_rows[row] = derived_row(record, device);
+    w->derived_rows[row] = derived_row_of(record, device);
     w->derived[row] = &w->derived_rows[row];
 }
 
@@ -411,11 +273,16 @@ static void rows_set(struct writer *w)
         w->devices[i] = &w->results->devices[i];
     roofs_set(w);
     w->kernels[0] = &w->blank_kernel;
+    w->derived_kernels[0] = derived_kernel_of(&w->blank_kernel, &w->blank_device);
+    w->kernel_rows[0] = &w->derived_kernels[0];
     w->kernel_config[0] = -1;
     for (size_t row = 0; row < w->set.lengths[DIM_CONFIG]; ++row) {
         row_set(w, row);
         for (size_t i = 0; i < w->records[row]->kernel_count; ++i, ++kernel) {
             w->kernels[kernel] = &w->records[row]->kernels[i];
+            w->derived_kernels[kernel] =
+                derived_kernel_of(&w->records[row]->kernels[i], w->row_devices[row]);
+            w->kernel_rows[kernel] = &w->derived_kernels[kernel];
             w->kernel_config[kernel] = (int64_t)row;
         }
     }
@@ -433,10 +300,11 @@ static void content_write(struct writer *w)
     dataset_index(set, "config_device", DIM_CONFIG, "row's device: index, -1 if it reached none",
                   w->config_device);
     dataset_fields(set, row_device_fields, "", DIM_CONFIG, w->row_devices);
-    dataset_fields(set, derived_fields, "", DIM_CONFIG, w->derived);
+    dataset_fields(set, derived_row_fields, "", DIM_CONFIG, w->derived);
     dataset_index(set, "kernel_config", DIM_KERNEL,
                   "kernel's row of config: index, -1 if there is none", w->kernel_config);
     dataset_fields(set, kernel_fields, "kernel_", DIM_KERNEL, w->kernels);
+    dataset_fields(set, derived_kernel_fields, "kernel_", DIM_KERNEL, w->kernel_rows);
     dataset_fields(set, device_fields, "device_", DIM_DEVICE, w->devices);
     dataset_index(set, "device_roof_device", DIM_ROOF, "roof's device: index, -1 if there is none",
                   w->roof_device);
@@ -447,7 +315,7 @@ static void content_write(struct writer *w)
 static enum status draft_fill(const struct staged_file *draft, const struct results *results,
                               struct error *error)
 {
-    struct writer w = {.results = results, .set.comments = comments};
+    struct writer w = {.results = results, .set.comments = file_comments};
     device_init(&w.blank_device);
     fields_clear(kernel_fields, &w.blank_kernel);
     fields_clear(roof_fields, &w.blank_roof);

@@ -136,11 +136,12 @@ static enum status scripted_time(struct device_state *state, struct work *work, 
     return STATUS_OK;
 }
 
-static enum status scripted_trace(struct device_state *state, struct work *work,
+static enum status scripted_trace(struct device_state *state, struct work *work, bool cold,
                                   struct record *record, struct error *error)
 {
     (void)state;
     (void)work;
+    (void)cold;
     (void)error;
     record->launches = 1;
     record->busy_time = iteration_time;

@@ -65,6 +65,7 @@ static struct device gpu_device(void)
     strcpy(d.library_version, "cuDNN 9.0.0");
     d.index = 0;
     d.multiprocessors = 100;
+    d.multiprocessor_threads = 2048;
     d.memory = 1e11;
     d.cache[LEVEL_L2] = 5e7;
     d.cache[LEVEL_L1] = 2.5e7;
@@ -81,6 +82,7 @@ static struct device gpu_device(void)
     add_roof(&d, ROOF_FP16_TENSOR_WGMMA, ROOF_ALONE, 8e14);
     add_roof(&d, ROOF_FP16_TENSOR_LIBRARY, ROOF_ALONE, 9e15);
     add_roof(&d, ROOF_LAUNCH_GAP, ROOF_ALONE, 2e-6);
+    add_roof(&d, ROOF_LAUNCH_GAP_DEPENDENT, ROOF_ALONE, 2.5e-6);
     d.roofs[1].nominal_fraction = 4e12 / 4.8e12;
     d.roofs[1].bytes_ratio[LEVEL_DRAM] = 1.002;
     d.roofs[6].nominal_fraction = 9.0; /* faster than the hardware: not to be used */
@@ -199,9 +201,13 @@ static struct record conv2d_record(void)
         kernels[i].registers = 168;
         kernels[i].static_shared = 0;
         kernels[i].dynamic_shared = 65536;
+        kernels[i].cluster = 1;
+        kernels[i].resident = 300;
     }
     r.launches = 2;
     r.busy_time = 22e-6;
+    r.trace_time = 23e-6;
+    r.host_time = 9e-6;
     assert_ok(record_set_kernels(&r, kernels, 2, &error), &error);
     return r;
 }

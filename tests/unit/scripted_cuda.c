@@ -63,6 +63,8 @@ void script_reset(void)
         .call_time = 2e-6,
         .empty_time = 1e-6,
         .node_time = 1.3e-6,
+        .link_time = 2.1e-6,
+        .link_node_time = 1.7e-6,
         .less = 0.9,
         .best.what = "",
         .jitter = {1.0, 1.0, 1.0, 1.0},
@@ -461,7 +463,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEve
     return script_call();
 }
 
-/* ---- graphs: of empty kernels ---- */
+/* ---- graphs: of empty kernels, or of links ---- */
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
@@ -470,7 +472,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
     assert_false(machine.capturing);
     cudaError_t code = script_call();
     machine.capturing = code == cudaSuccess;
-    machine.nodes = 0;
+    machine.nodes = machine.links = 0;
     return code;
 }
 
@@ -495,7 +497,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
     assert_ptr_equal(graph, &machine.graphs);
     cudaError_t code = script_call();
     if (code == cudaSuccess) {
-        *executable = (cudaGraphExec_t)&machine.executables;
+        int *nodes = &machine.executable_nodes[machine.links > 0];
+        *nodes = machine.nodes + machine.links;
+        *executable = (cudaGraphExec_t)nodes;
         ++machine.executables;
     }
     return code;
@@ -507,9 +511,16 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
     return script_give_back(&machine.graphs);
 }
 
+static int executable_kind(cudaGraphExec_t executable)
+{
+    ptrdiff_t kind = (int *)executable - machine.executable_nodes;
+    assert_in_range(kind, 0, 1);
+    return (int)kind;
+}
+
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable)
 {
-    assert_ptr_equal(executable, &machine.executables);
+    machine.executable_nodes[executable_kind(executable)] = 0;
     return script_give_back(&machine.executables);
 }
 
@@ -520,9 +531,11 @@ double script_next_jitter(void)
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream)
 {
-    assert_ptr_equal(executable, &machine.executables);
-    script.ran[roof_kind_find("launch gap graph")] = true;
-    return script_enqueue(machine.nodes * script.node_time * script_next_jitter(), stream);
+    static const char *const kinds[] = {"launch gap graph", "launch gap dependent graph"};
+    int kind = executable_kind(executable);
+    double each = kind ? script.link_node_time : script.node_time;
+    script.ran[roof_kind_find(kinds[kind])] = true;
+    return script_enqueue(machine.executable_nodes[kind] * each * script_next_jitter(), stream);
 }
 
 /* ---- work of a roof ---- */

@@ -18,6 +18,17 @@ cudaError_t kernel_empty(cudaStream_t stream)
     return code;
 }
 
+cudaError_t kernel_link(int number, float *x, float *y, int count, cudaStream_t stream)
+{
+    assert_true(number >= 0 && y == x + count);
+    script_assert_filled(x, 2 * (size_t)count * sizeof *x, PRECISION_FP32, script.own);
+    if (!machine.capturing)
+        return script_enqueue(script.link_time, stream);
+    cudaError_t code = script_call();
+    machine.links += code == cudaSuccess;
+    return code;
+}
+
 cudaError_t kernel_delay(double seconds, cudaStream_t stream)
 {
     return script_enqueue(seconds, stream);

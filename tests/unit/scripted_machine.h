@@ -43,7 +43,8 @@ extern struct machine {
     uintptr_t next_address;
     struct allocation allocations[ALLOCATIONS];
     int events, handles, preferences, operations, layouts, graphs, executables;
-    int nodes; /* of the graph */
+    int nodes, links;        /* of the graph that is captured */
+    int executable_nodes[2]; /* of the executable of empty kernels, and of that of links */
     size_t runs;
     struct {
         const void *row;

@@ -369,7 +369,7 @@ static void trace_counts_regions(void **state)
         record_init(&record);
         assert_int_equal(device_ops.prepare(*state, &config, seed, &work, &record, &error), 0);
         assert_int_equal(device_ops.time(*state, work, true, 3, seconds, &record, &error), 0);
-        assert_int_equal(device_ops.trace(*state, work, &record, &error), 0);
+        assert_int_equal(device_ops.trace(*state, work, false, &record, &error), 0);
         for (int j = 0; j < 3; ++j)
             assert_true(seconds[j] > 0.0);
         for (size_t j = 0; j < record.kernel_count; ++j) {

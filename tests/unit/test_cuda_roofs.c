@@ -247,6 +247,8 @@ static void launches_have_their_times(void **state)
         {"launch latency", script.call_time + script.empty_time + script.call_time},
         {"launch gap", script.empty_time},
         {"launch gap graph", script.node_time},
+        {"launch gap dependent", script.link_time},
+        {"launch gap dependent graph", script.link_node_time},
     };
     tune(&request, false);
     for (size_t i = 0; i < sizeof launches / sizeof *launches; ++i) {

@@ -10,6 +10,7 @@
 #include "kernels/kernels.h"
 #include "scripted_bench.h"
 #include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/host_pace.h"
 #include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/gpu/timing.h"
 #include "worker/cuda/row_profile.h"
@@ -70,6 +71,19 @@ static void the_host_s_pace_is_its_own(void **state)
     assert_in_range(1e9 * record.host_time, 1e9 * script.call_time, 1.2e9 * script.call_time);
     assert_near(seconds[ITERATIONS - 1], script.empty_time);
     record_clear(&record);
+}
+
+/* Each iteration finds an idle device: it is never the queue that the host waits for. */
+static void a_caller_s_pace(void **state)
+{
+    (void)state;
+    static const struct work_ops ops = {.iterate = empty_iterate};
+    struct work work = {.ops = &ops};
+    double seconds;
+    struct error error;
+    script.empty_time = 1000.0 * script.call_time;
+    assert_int_equal(host_pace(&bench.gpu, &work, &seconds, &error), STATUS_OK);
+    assert_in_range(1e9 * seconds, 1e9 * script.call_time, 1.3e9 * script.call_time);
 }
 
 /* ---- counts ---- */
@@ -219,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(iterations_run_at_the_device_s_pace),
         TEST(the_host_s_pace_is_its_own),
+        TEST(a_caller_s_pace),
         TEST(rows_are_counted_with_the_cache_as_timed),
         TEST(a_profiler_stays_between_rows),
         TEST(a_profiler_that_tells_what_was_does_not_stay),

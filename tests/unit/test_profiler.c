@@ -15,10 +15,10 @@ static struct profiler *profiler;
 
 /* What the callbacks do. */
 static struct {
-    double disturbed;           /* factor of known kernels' times while CUPTI is there */
-    enum status judge, reserve; /* of known kernels, and of the trial's memory, */
-    enum status prepare, run;   /* and of the work; each but STATUS_OK with an error */
-    int judged, prepared, runs; /* how often they were called */
+    double disturbed;                  /* factor of known kernels' times while CUPTI is there */
+    enum status judge, reserve;        /* of known kernels, and of the trial's memory, */
+    enum status prepare, run;          /* and of the work; each but STATUS_OK with an error */
+    int judged, prepared, runs, holds; /* how often they were called */
     CUptiResult start_from_now; /* what the first run of the work makes of all later starts */
 } test;
 
@@ -621,7 +621,7 @@ static void kernels_are_known_by_name_and_shape(void **state)
     assert_int_equal(last.kernels[0].dynamic_shared, 1024);
     assert_string_equal(last.kernels[1].name, "copy");
     assert_int_equal(last.kernels[2].block_x, 256);
-    assert_true(fabs(last.busy_time - 1350e-9) < 1e-15);
+    assert_int_equal(last.kernels[0].cluster, 1);
     static const struct {
         uint32_t correlation;
         size_t kernel;
@@ -631,6 +631,67 @@ static void kernels_are_known_by_name_and_shape(void **state)
         assert_int_equal(last.launches[i].correlation, order[i].correlation);
         assert_int_equal(last.launches[i].kernel, order[i].kernel);
     }
+}
+
+/* Two of three run at the same time: that counts once. The gap is from 1700 to 2000. */
+static void times_of_kernels_at_the_same_time_count_once(void **state)
+{
+    (void)state;
+    add_record("first", 1, 500);
+    add_record("second", 2, 400);
+    cupti.records[1].start = 1300;
+    cupti.records[1].end = 1700;
+    add_record("third", 3, 50);
+    cupti.records[2].start = 2000;
+    cupti.records[2].end = 2050;
+    cupti.records[2].clusterX = 4;
+    cupti.records[2].clusterY = cupti.records[2].clusterZ = 1;
+    cupti.records[2].maxActiveClusters = 30;
+    assert_int_equal(trace().code, TRACED_WELL);
+    const struct trace last = profiler_last_trace(profiler);
+    assert_true(fabs(last.busy_time - 750e-9) < 1e-15);
+    assert_true(fabs(last.span - 1050e-9) < 1e-15);
+    assert_int_equal(last.kernels[2].cluster, 4);
+    assert_int_equal(last.kernels[2].clusters_most, 30);
+}
+
+static enum status hold(void *argument, struct error *error)
+{
+    (void)argument;
+    (void)error;
+    ++test.holds;
+    return STATUS_OK;
+}
+
+/* What keeps the device waiting is launched first, and is no part of the work. */
+static void the_wait_before_the_work_is_not_in_the_trace(void **state)
+{
+    (void)state;
+    const struct profiled_work held = {work_prepare, work_run, NULL, hold};
+    struct outcome outcome;
+    struct error error;
+    add_record("first", 3, 500);
+    add_record("wait", 1, 100000);
+    add_record("second", 2, 400);
+    add_record("first", 4, 500);
+    assert_int_equal(profiler_trace(profiler, &held, &outcome, &error), STATUS_OK);
+    assert_int_equal(outcome.code, TRACED_WELL);
+    assert_int_equal(test.holds, 1);
+    const struct trace last = profiler_last_trace(profiler);
+    assert_int_equal(last.kernel_count, 2);
+    assert_string_equal(last.kernels[0].name, "first");
+    assert_int_equal(last.kernels[0].count, 2);
+    assert_string_equal(last.kernels[1].name, "second");
+    assert_int_equal(last.launch_count, 3);
+    assert_int_equal(last.launches[0].kernel, 1);
+    assert_int_equal(last.launches[1].kernel, 0);
+    assert_true(fabs(last.busy_time - 500e-9) < 1e-15);
+
+    cupti.record_count = 0;
+    add_record("wait", 1, 100000);
+    assert_int_equal(profiler_trace(profiler, &held, &outcome, &error), STATUS_OK);
+    assert_int_equal(outcome.code, TRACED_BADLY);
+    assert_string_equal(outcome.reason, "it saw no kernels");
 }
 
 static void launches_of_the_trace_are_counted_by_themselves(void **state)
@@ -776,6 +837,8 @@ int main(void)
         TEST(refused_traces_are_told_once),
         TEST(incomplete_traces_say_why),
         TEST(kernels_are_known_by_name_and_shape),
+        TEST(times_of_kernels_at_the_same_time_count_once),
+        TEST(the_wait_before_the_work_is_not_in_the_trace),
         TEST(launches_of_the_trace_are_counted_by_themselves),
         TEST(a_trace_that_fails_before_it_is_decided_leaves_nothing),
         TEST(work_that_fails_loses_the_counters_until_the_next),

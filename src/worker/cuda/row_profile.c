@@ -154,7 +154,7 @@ static int64_t resident_blocks(const struct traced_kernel *traced, const struct 
     int64_t blocks = occupancy_blocks(&gpu->limits, &kernel);
     if (traced->cluster > 1)
         return traced->clusters_most > 0 ? traced->cluster * traced->clusters_most : FIELD_MISSING;
-    return blocks == FIELD_MISSING ? FIELD_MISSING : blocks * gpu->multiprocessors;
+    return blocks > 0 ? blocks * gpu->multiprocessors : FIELD_MISSING;
 }
 
 static struct kernel kernel_of(const struct traced_kernel *traced, const struct gpu *gpu)

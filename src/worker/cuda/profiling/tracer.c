@@ -304,8 +304,8 @@ enum status tracer_run(struct tracer *tracer, const struct profiled_work *work, 
 
 struct trace tracer_last(const struct tracer *tracer)
 {
-    return (struct trace){tracer->kernels, tracer->kernel_count, tracer->launches,
-                          tracer->launch_count, tracer->busy_time, tracer->span};
+    return (struct trace){tracer->kernels,      tracer->kernel_count, tracer->launches,
+                          tracer->launch_count, tracer->busy_time,    tracer->span};
 }
 
 struct tracer *tracer_open(void)

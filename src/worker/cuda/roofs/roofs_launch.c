@@ -5,12 +5,11 @@
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/gpu/timer.h"
 #include "base/clock.h"
 
-enum { LAUNCHES = 500 };                /* a stream's queue holds about a thousand */
-static const double enqueueing = 10e-3; /* s, more than so many launches take the host */
+enum { LAUNCHES = 500 };               /* a stream's queue holds about a thousand */
+static const double enqueueing = 8e-3; /* s, more than so many launches take the host */
 
 /* 16 blocks: a step of a small recurrent network has about as many. */
 enum { LINK_NUMBERS = 2048 };
@@ -18,7 +17,7 @@ enum { LINK_NUMBERS = 2048 };
 /* What is launched, again and again; a graph holds a chain of it. */
 enum launched { LAUNCHED_EMPTY, LAUNCHED_LINK, LAUNCHED_KINDS };
 struct launches {
-    float *numbers; /* two times LINK_NUMBERS, on the device */
+    struct roofs_buffer numbers; /* two times LINK_NUMBERS */
     cudaGraphExec_t graphs[LAUNCHED_KINDS];
 };
 
@@ -27,7 +26,7 @@ static cudaError_t launch(struct roofs *roofs, enum launched what, int number)
     cudaStream_t stream = roofs->gpu->stream;
     if (what == LAUNCHED_EMPTY)
         return kernel_empty(stream);
-    float *numbers = roofs->launches->numbers;
+    float *numbers = roofs->launches->numbers.data;
     return kernel_link(number, numbers, numbers + LINK_NUMBERS, LINK_NUMBERS, stream);
 }
 
@@ -156,18 +155,11 @@ static int launch_count(const struct roofs *roofs, int kind)
 
 static enum status launches_open(struct roofs *roofs, struct error *error)
 {
-    void *numbers;
-    const size_t count = 2 * (size_t)LINK_NUMBERS;
     if (!roofs->launches)
         roofs->launches = calloc(1, sizeof *roofs->launches);
     if (!roofs->launches)
         return error_set(error, STATUS_FAILED, "no memory");
-    if (roofs->launches->numbers)
-        return STATUS_OK;
-    TRY(memory_allocate((double)(count * sizeof(float)), "the roofs", &numbers, error));
-    roofs->launches->numbers = numbers;
-    return CUDA(kernel_fill(PRECISION_FP32, numbers, (int64_t)count,
-                            fill_make(1, TENSOR_INPUT, 24, 0), 0, roofs->gpu->stream));
+    return roofs_reserve(roofs, &roofs->launches->numbers, 2 * LINK_NUMBERS * sizeof(float), error);
 }
 
 static enum status launch_prepare(struct roofs *roofs, int kind, int number, struct method *method,
@@ -197,7 +189,7 @@ static void launch_close(struct roofs *roofs)
         if (launches->graphs[i])
             cudaGraphExecDestroy(launches->graphs[i]);
     if (launches)
-        cudaFree(launches->numbers);
+        cudaFree(launches->numbers.data);
     free(launches);
     roofs->launches = NULL;
 }

@@ -1,0 +1,59 @@
+#include "model/limiter.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const limiter_name[] = {"compute", "bandwidth", "latency", "overhead",
+                                    "host",    "unknown",   NULL};
+
+static bool all_known(const struct limiter_shares *shares)
+{
+    return !isnan(shares->compute) && !isnan(shares->bandwidth) && !isnan(shares->gap);
+}
+
+/* fmax and fmin pass over a NaN. */
+enum limiter limiter_of(const struct limiter_shares *shares)
+{
+    const double half = 0.5;
+    double explained = fmax(fmax(shares->compute, shares->bandwidth), 0);
+    double gap = fmax(shares->gap, 0), rest = fmax(1 - gap - explained, 0);
+    bool few = shares->few_blocks > half;
+    if (shares->host > 1)
+        return LIMITER_HOST;
+    if (!all_known(shares) && fmax(gap, explained) <= half)
+        return LIMITER_UNKNOWN;
+    if (gap > (few ? fmax(explained, rest) : explained + rest))
+        return LIMITER_OVERHEAD;
+    if (rest > explained && isnan(shares->few_blocks))
+        return LIMITER_UNKNOWN;
+    if (few && rest > explained)
+        return LIMITER_LATENCY;
+    return fmax(shares->compute, 0) >= fmax(shares->bandwidth, 0) ? LIMITER_COMPUTE
+                                                                  : LIMITER_BANDWIDTH;
+}
+
+static void percent_format(double share, char text[16])
+{
+    if (isnan(share))
+        snprintf(text, 16, "unknown");
+    else
+        snprintf(text, 16, "%.1f %%", 100 * share);
+}
+
+void limiter_evidence(const struct limiter_shares *shares, const char *level,
+                      char text[LIMITER_TEXT])
+{
+    char compute[16], bandwidth[16], gap[16], host[16], few[16];
+    percent_format(shares->compute, compute);
+    percent_format(shares->bandwidth, bandwidth);
+    percent_format(shares->gap, gap);
+    percent_format(shares->host, host);
+    percent_format(shares->few_blocks, few);
+    snprintf(
+        text, LIMITER_TEXT,
+        "of the time: FLOPs at their roofs %s, bytes at the roof of %s %s, idle between kernels "
+        "%s, host %s; of the kernels' time without enough parallelism: %s",
+        compute, *level ? level : "no level", bandwidth, gap, host, few);
+}

@@ -1,0 +1,45 @@
+/* What limits a row: its time, split by what was measured of it. Pure functions.
+ *
+ * The time of an iteration is what the device idles between kernels (gap), what the work would need at
+ * its roofs (the longer of compute and bandwidth), and the rest: kernels that ran below their roofs.
+ *   host       the host needs longer to enqueue the iteration than the device to run it: an ordinary
+ *              caller would see the host's pace
+ *   overhead   the gap is the largest part
+ *   latency    the rest is the largest part, and most of the kernels' time passes in kernels without
+ *              enough parallelism
+ *   compute, bandwidth   otherwise: which of the two needs longer
+ *   unknown    something is missing, and no known part is more than half of the time; or the rest is the
+ *              largest part, and nobody knows whether the kernels had enough to do
+ * A rest in kernels that have enough parallelism counts as their own: they are below the roof that they
+ * are nearest to. The paper's `bound` (roofline.h) asks another question: which roof is the lowest. */
+#ifndef ROOFSWEEP_LIMITER_H
+#define ROOFSWEEP_LIMITER_H
+
+enum limiter {
+    LIMITER_COMPUTE,
+    LIMITER_BANDWIDTH,
+    LIMITER_LATENCY,
+    LIMITER_OVERHEAD,
+    LIMITER_HOST,
+    LIMITER_UNKNOWN
+};
+extern const char *const limiter_name[]; /* "compute", ..., "unknown", NULL */
+
+/* Shares of the time of one iteration; NaN: not known. */
+struct limiter_shares {
+    double compute;   /* the FLOPs at the roofs of their units */
+    double bandwidth; /* the bytes at the roof of the slowest memory level */
+    double gap;       /* the device is idle between kernels */
+    double host;      /* the host enqueues it; may be above 1 */
+    /* of the kernels' time, what passes in kernels without enough parallelism */
+    double few_blocks;
+};
+
+enum limiter limiter_of(const struct limiter_shares *shares);
+
+/* One sentence of the shares. `level`: of the bandwidth, "" where it is not known. */
+enum { LIMITER_TEXT = 256 };
+void limiter_evidence(const struct limiter_shares *shares, const char *level,
+                      char text[LIMITER_TEXT]);
+
+#endif
