@@ -31,9 +31,9 @@ struct script {
 
     /* How fast: bytes or FLOPs per second of the fastest way, by kind of roof. */
     double rate[ROOF_KINDS];
-    double call_time;  /* s, of the host, for each call and launch */
-    double empty_time; /* s, of the device, from one empty kernel to the next */
-    double node_time;  /* s, the same in a graph */
+    double call_time;                 /* s, of the host, for each call and launch */
+    double empty_time;                /* s, of the device, from one empty kernel to the next */
+    double node_time;                 /* s, the same in a graph */
     double link_time, link_node_time; /* s, the same of links */
     /* The fastest way. Each part of this that another way lacks costs it this factor. */
     double less;

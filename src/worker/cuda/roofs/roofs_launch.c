@@ -9,7 +9,7 @@
 #include "base/clock.h"
 
 enum { LAUNCHES = 500 };               /* a stream's queue holds about a thousand */
-static const double enqueueing = 8e-3; /* s, more than so many launches take the host */
+static const double enqueueing = 5e-3; /* s, 10 us a launch: more than they take the host */
 
 /* 16 blocks: a step of a small recurrent network has about as many. */
 enum { LINK_NUMBERS = 2048 };
