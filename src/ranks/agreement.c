@@ -1,5 +1,6 @@
 #include "ranks/agreement.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -78,6 +79,21 @@ enum status agreement_check_devices(const struct device *devices, int count, str
                                  devices[i].hostname, kind->noun, kind->noun);
     }
     return STATUS_OK;
+}
+
+void agreement_tell_apart(struct device *devices, int count)
+{
+    /* From the last one on, so that those before it still have the names that they came with. */
+    for (int i = count - 1; i >= 0; --i) {
+        int place = 1;
+        char name[sizeof devices->uuid];
+        for (int j = 0; j < i; ++j)
+            place += same_device(&devices[i], &devices[j]);
+        if (place == 1)
+            continue;
+        snprintf(name, sizeof name, "%.80s#%d", devices[i].uuid, place);
+        memcpy(devices[i].uuid, name, sizeof name);
+    }
 }
 
 /* The first that is open; NULL: none. */

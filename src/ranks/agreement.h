@@ -22,10 +22,14 @@ bool agreement_wait(MPI_Comm comm, double patience);
 /* Collective. Gives every rank rank 0's text; the caller frees it. */
 char *agreement_share_text(MPI_Comm comm, const char *text);
 
-/* These two pass over devices that are not open: they measure nothing. */
+/* These pass over devices that are not open: they measure nothing. */
 /* STATUS_DEVICE if two of these devices are the same one, (kind, hostname, uuid), of an exclusive
  * kind. */
 enum status agreement_check_devices(const struct device *devices, int count, struct error *error);
+
+/* Ranks on one device of a kind that is not exclusive are devices of their own: all but the first of them get
+ * "#2", "#3", ... behind the UUID. A later job with as many ranks gives the same names. */
+void agreement_tell_apart(struct device *devices, int count);
 
 /* STATUS_DEVICE if they are of different kinds. They must not share out one list: what only a GPU
  * offers, a CPU would take and skip at once. */

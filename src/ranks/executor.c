@@ -32,6 +32,7 @@ struct executor {
     struct worker_client *client; /* NULL: the next attempt starts one */
     const struct device_kind *kind;
     struct device device;
+    char opened[sizeof((struct device *)0)->uuid]; /* its UUID, as the worker says it */
     char choice[1200];
     char lost[1024]; /* why there is no device any more; "": there is one */
     enum stage stage;
@@ -222,6 +223,7 @@ static enum status try_kind(struct executor *executor, const struct device_kind 
     if (status == STATUS_OK) {
         executor->device = reply.device;
         executor->device.index = request.index;
+        memcpy(executor->opened, reply.device.uuid, sizeof executor->opened);
         executor->device.cores_shared = executor->settings.binding.shared;
     } else {
         drop_worker(executor);
@@ -407,7 +409,7 @@ static void attempt(struct executor *executor)
 static enum status check_same_device(const struct executor *executor, const struct device *device,
                                      struct error *error)
 {
-    if (strcmp(device->uuid, executor->device.uuid) == 0)
+    if (strcmp(device->uuid, executor->opened) == 0)
         return STATUS_OK;
     return error_set(error, STATUS_DEVICE, "the device is now '%.90s'", device->uuid);
 }
@@ -482,6 +484,11 @@ static void attempt_failed(struct executor *executor, const char *why)
     }
     ++executor->attempts;
     attempt(executor);
+}
+
+void executor_name_device(struct executor *executor, const char *uuid)
+{
+    snprintf(executor->device.uuid, sizeof executor->device.uuid, "%s", uuid);
 }
 
 void executor_set_roofs(struct executor *executor, const struct device *device)

@@ -70,6 +70,9 @@ enum status executor_ask(struct executor *executor, const struct request *reques
  * end of them. If that fails, executor_start reports the device as lost. */
 enum status executor_reopen(struct executor *executor, struct error *error);
 
+/* This UUID stands in what the rank says of its device from now on. */
+void executor_name_device(struct executor *executor, const char *uuid);
+
 /* Takes the roofs, the peaks and their origin of *device. */
 void executor_set_roofs(struct executor *executor, const struct device *device);
 

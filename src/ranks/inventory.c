@@ -94,7 +94,21 @@ static enum status compare(const struct inventory *inventory, const struct execu
     return status == STATUS_OK ? check_counters(inventory, error) : status;
 }
 
-enum status inventory_collect(struct inventory *inventory, const struct executor *executor,
+/* Each rank learns the UUID by which its device is told apart. */
+static void share_names(const struct inventory *inventory, struct executor *executor)
+{
+    enum { NAME = sizeof((struct device *)0)->uuid };
+    char own[NAME], *names = NULL;
+    if (inventory->rank == 0 && !(names = malloc((size_t)inventory->ranks * NAME)))
+        MPI_Abort(inventory->comm, 1);
+    for (int i = 0; names && i < inventory->ranks; ++i)
+        memcpy(names + (size_t)i * NAME, inventory->devices[i].uuid, NAME);
+    MPI_Scatter(names, NAME, MPI_CHAR, own, NAME, MPI_CHAR, 0, inventory->comm);
+    executor_name_device(executor, own);
+    free(names);
+}
+
+enum status inventory_collect(struct inventory *inventory, struct executor *executor,
                               struct error *error)
 {
     enum { CHOICE = 1200 };
@@ -116,8 +130,10 @@ enum status inventory_collect(struct inventory *inventory, const struct executor
     if (inventory->rank == 0) {
         log_devices(inventory, choices, CHOICE);
         status = compare(inventory, executor, error);
+        agreement_tell_apart(inventory->devices, inventory->ranks);
     }
     free(choices);
+    share_names(inventory, executor);
     return agreement_reach(inventory->comm, status, error);
 }
 

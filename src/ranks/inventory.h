@@ -19,9 +19,9 @@ struct inventory {
     struct device *devices; /* rank 0: of each rank, as opened; else NULL */
 };
 
-/* Collective. STATUS_DEVICE if no rank has a device, two ranks have the same one, they would share out one
+/* Collective. Ranks that share a device get UUIDs of their own (agreement_tell_apart). STATUS_DEVICE if no rank has a device, two ranks have the same one, they would share out one
  * list and are of different kinds, or counters are required and refused. */
-enum status inventory_collect(struct inventory *inventory, const struct executor *executor,
+enum status inventory_collect(struct inventory *inventory, struct executor *executor,
                               struct error *error);
 
 /* Collective. Gives each rank's executor the roofs that its device has among these (of rank 0; see

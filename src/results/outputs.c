@@ -83,6 +83,18 @@ static bool same_file(const char *a, const char *b)
            of_a.st_ino == of_b.st_ino;
 }
 
+enum status outputs_check_input(const struct outputs *outputs, const char *input,
+                                struct error *error)
+{
+    const char *const files[] = {outputs->netcdf, outputs->journal};
+    for (size_t i = 0; i < sizeof files / sizeof *files; ++i)
+        if (same_file(files[i], input))
+            return error_set(error, STATUS_USAGE,
+                             "cannot write %s: it is the manifest; --output names another",
+                             files[i]);
+    return STATUS_OK;
+}
+
 enum status outputs_check_gathered(const char *journal, const char *path, bool overwrite,
                                    struct error *error)
 {

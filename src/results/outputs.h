@@ -22,6 +22,10 @@ struct outputs {
 enum status outputs_check(const char *path, bool resume, bool overwrite, struct outputs *outputs,
                           struct error *error);
 
+/* STATUS_USAGE if a file of the sweep would replace this one, which it reads, also through a link. */
+enum status outputs_check_input(const struct outputs *outputs, const char *input,
+                                struct error *error);
+
 /* An older journal is opened, so that no other job has it, and with resume read; there is no
  * *journal and there are empty results otherwise. STATUS_USAGE if another job has it, or if it was
  * measured with other settings than these, since the rows could not be compared. Changes no

@@ -50,6 +50,21 @@ expect 2 "$roofsweep" --overwrite --output own.nc sweep.ini
 says "own.nc.journal is no journal of roofsweep"
 [ "$(cat own.nc.journal)" = diary ] || fail "--overwrite replaces what is no journal"
 
+# The manifest is no output: named, linked to, or by its own `output`.
+cp sweep.ini manifest
+ln sweep.ini hard.nc
+ln -s sweep.ini soft.nc
+for name in sweep.ini ./sweep.ini hard.nc soft.nc; do
+    expect 2 "$roofsweep" --resume -o $name sweep.ini
+    expect 2 "$roofsweep" --overwrite -o $name sweep.ini
+    says "$name: it is the manifest; --output names another"
+    cmp manifest sweep.ini || fail "the manifest is replaced through $name"
+done
+sed 's/^title = .*/output = own.ini/' sweep.ini >own.ini
+expect 2 "$roofsweep" --overwrite own.ini
+says "own.ini: it is the manifest"
+rm hard.nc soft.nc own.ini
+
 # Nobody can lay a trap: no name is known before.
 echo precious >victim
 ln -s victim trap.nc.tmp
@@ -110,6 +125,19 @@ expect 1 "$roofsweep" --gather sweep.ini --skip-damaged -o x.nc
 says "sweep.ini:1: no line of a roofsweep journal"
 expect 1 "$roofsweep" --gather damaged.journal -o x.nc
 says "the checksum of this line is wrong"
+
+# A reader that goes, or no standard output at all.
+for action in --list --help "--dry-run sweep.ini"; do
+    # shellcheck disable=SC2086 # words
+    { sleep 0.2; status=0; "$roofsweep" $action 2>output || status=$?; echo $status >code; } | true
+    [ "$(cat code)" = 1 ] || fail "exit status $(cat code) of $action into a closed pipe"
+    says "cannot write to standard output: Broken pipe"
+    status=0
+    # shellcheck disable=SC2086 # words
+    "$roofsweep" $action >&- 2>output || status=$?
+    [ "$status" = 1 ] || fail "exit status $status of $action without a standard output"
+    says "cannot write to standard output"
+done
 
 # What cannot be printed is a failure; the table's file is written all the same.
 for action in --list --help --version "--dry-run sweep.ini" "--gather sweep.nc.journal -o full.nc"; do

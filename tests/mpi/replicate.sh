@@ -17,3 +17,27 @@ python '
 import xarray
 assert xarray.open_dataset("sweep.nc").sizes["config"] == 8
 '
+
+# More ranks than cores: they share them, and each is a device of its own.
+export OMP_WAIT_POLICY=passive
+ranks=$(($(nproc) + 2))
+expect 0 run $ranks sweep.ini -o shared.nc
+# each RANKS: every configuration once for each rank.
+each() {
+    python '
+import sys, xarray
+ranks, data = int(sys.argv[1]), xarray.open_dataset("shared.nc")
+uuids = data.device_uuid.values[data.config_device.values]
+pairs = set(zip(data.config_hash.values, uuids))
+assert data.sizes["config"] == len(pairs) == 4 * ranks, (data.sizes, len(pairs))
+assert len(set(uuids)) == ranks, uuids
+' "$1"
+}
+each $ranks
+# Without the rows of the last rank, as after a kill: they alone are measured again.
+grep -v "\"kind\":\"record\".*/$((ranks - 1))\"" shared.nc.journal >cut
+[ "$(wc -l <cut)" = "$(($(wc -l <shared.nc.journal) - 4))" ] || fail "other lines are gone"
+mv cut shared.nc.journal
+expect 0 run $ranks --resume sweep.ini -o shared.nc
+each $ranks
+[ "$(grep -c '"kind":"record"' shared.nc.journal)" = $((4 * ranks)) ] || fail "a row is there twice"

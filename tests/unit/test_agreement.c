@@ -57,6 +57,20 @@ static void exclusive_kinds_are_not_shared(void **state)
     }
 }
 
+/* More ranks than cores: each is a device of its own, or --resume takes one's rows for another's. */
+static void ranks_on_the_same_cores_are_told_apart(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"cpu-n1-0-1", "cpu-n1-0-1#2", "cpu-n1-2",
+                                        "cpu-n1-0-1", "cpu-n1-0-1#3", ""};
+    struct device devices[] = {device("cpu", "n1", "cpu-n1-0-1"), device("cpu", "n1", "cpu-n1-0-1"),
+                               device("cpu", "n1", "cpu-n1-2"),   device("cpu", "n2", "cpu-n1-0-1"),
+                               device("cpu", "n1", "cpu-n1-0-1"), device("cpu", "n1", "")};
+    agreement_tell_apart(devices, 6);
+    for (int i = 0; i < 6; ++i)
+        assert_string_equal(devices[i].uuid, names[i]);
+}
+
 static void mixed_kinds_are_refused(void **state)
 {
     (void)state;
@@ -85,8 +99,11 @@ static void lost_devices_are_passed_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_gpu_twice_is_refused),       cmocka_unit_test(different_ones_are_fine),
-        cmocka_unit_test(exclusive_kinds_are_not_shared), cmocka_unit_test(mixed_kinds_are_refused),
+        cmocka_unit_test(one_gpu_twice_is_refused),
+        cmocka_unit_test(different_ones_are_fine),
+        cmocka_unit_test(exclusive_kinds_are_not_shared),
+        cmocka_unit_test(mixed_kinds_are_refused),
+        cmocka_unit_test(ranks_on_the_same_cores_are_told_apart),
         cmocka_unit_test(lost_devices_are_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

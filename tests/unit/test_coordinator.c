@@ -413,6 +413,30 @@ static void replicate_misses_what_a_lost_device_had(void **state)
     stage_clear(&stage);
 }
 
+/* An older journal has one UUID for all ranks on the same cores: its rows are the first rank's. */
+static void a_shared_uuid_is_the_first_ranks(void **state)
+{
+    (void)state;
+    struct stage stage, again = stage_make(2, replicated);
+    struct error error;
+    stage = stage_make(2, replicated);
+    strcpy(stage.devices[1].uuid, stage.devices[0].uuid);
+    begin(&stage, JOURNAL_CREATE);
+    all_devices_arrive(&stage);
+    assert_int_equal(measure_all(&stage, 1), 4); /* rank 0 was killed before its first row */
+    strcpy(again.path, stage.path);
+    strcpy(again.devices[1].uuid, "uuid-0#2");
+    again.earlier = stage_rows(&stage);
+    journal_close(stage.journal);
+    stage.journal = NULL;
+    begin(&again, JOURNAL_RESUME);
+    all_devices_arrive(&again);
+    assert_int_equal(measure_all(&again, 0), 4);
+    assert_int_equal(end(&again, &error), STATUS_OK);
+    stage_clear(&again);
+    stage_clear(&stage);
+}
+
 static void what_was_measured_is_not_handed_out_again(void **state)
 {
     (void)state;
@@ -777,6 +801,7 @@ int main(void)
         cmocka_unit_test(no_rank_left_is_the_end),
         cmocka_unit_test(replicate_measures_everything_everywhere),
         cmocka_unit_test(replicate_misses_what_a_lost_device_had),
+        cmocka_unit_test(a_shared_uuid_is_the_first_ranks),
         cmocka_unit_test(what_was_measured_is_not_handed_out_again),
         cmocka_unit_test(a_silent_rank_holds_up_nobody),
         cmocka_unit_test(a_silent_rank_that_writes_again_gets_work),
