@@ -19,7 +19,9 @@ void bench_open(void)
         .capability = CAPABILITY,
         .multiprocessors = MULTIPROCESSORS,
         .l2_bytes = L2_BYTES,
-        .theory = chip_theory(chip_find(CAPABILITY), MULTIPROCESSORS, 1.98e9, 3.2e9, bus_bits),
+        .chip = chip_find(CAPABILITY, "NVIDIA H200"),
+        .theory = chip_theory(chip_find(CAPABILITY, "NVIDIA H200"), MULTIPROCESSORS, 1.98e9, 3.2e9,
+                              bus_bits),
         .timer = timer_open(&bench.gpu),
     };
     bench.profiler = row_profiler_open(&bench.gpu);

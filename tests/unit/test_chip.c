@@ -11,23 +11,59 @@
 #include "worker/cuda/gpu/chip.h"
 
 /* Products: what CUDA says of them. */
-enum product { V100, V100_PAPER, A100, H100, H200, B200, PRODUCTS };
+enum product {
+    V100,
+    V100_PAPER,
+    A100,
+    H100,
+    H200,
+    B200,
+    RTX_2080_TI,
+    T4,
+    RTX_3090,
+    A40,
+    RTX_4090,
+    L4,
+    L40,
+    L40S,
+    RTX_5090,
+    RTX_PRO_6000,
+    PRODUCTS
+};
 static const struct {
     int capability, multiprocessors;
     double clock, memory_clock, bus_bits;
+    const char *name;
 } products[PRODUCTS] = {
     [V100] = {70, 80, 1.53e9, 0.877e9, 4096},        /* SXM2 */
     [V100_PAPER] = {70, 80, 1.312e9, 0.877e9, 4096}, /* at the clock that the paper assumes */
     [A100] = {80, 108, 1.41e9, 1.215e9, 5120},       /* SXM4, 40 GB */
     [H100] = {90, 132, 1.83e9, 2.619e9, 5120},       /* SXM5 */
-    [H200] = {90, 132, 1.98e9, 3.201e9, 6016},       [B200] = {100, 148, 1.86e9, 3.996e9, 8192},
+    [H200] = {90, 132, 1.98e9, 3.201e9, 6016},
+    [B200] = {100, 148, 1.86e9, 3.996e9, 8192},
+    [RTX_2080_TI] = {75, 68, 1.635e9, 7e9, 352, "NVIDIA GeForce RTX 2080 Ti"},
+    [T4] = {75, 40, 1.59e9, 5.001e9, 256, "Tesla T4"},
+    [RTX_3090] = {86, 82, 1.695e9, 9.751e9, 384, "NVIDIA GeForce RTX 3090"},
+    [A40] = {86, 84, 1.74e9, 7.251e9, 384, "NVIDIA A40"},
+    [RTX_4090] = {89, 128, 2.52e9, 10.501e9, 384, "NVIDIA GeForce RTX 4090"},
+    [L4] = {89, 58, 2.04e9, 6.251e9, 192, "NVIDIA L4"},
+    [L40] = {89, 142, 2.49e9, 9.001e9, 384, "NVIDIA L40"},
+    [L40S] = {89, 142, 2.52e9, 9.001e9, 384, "NVIDIA L40S"},
+    [RTX_5090] = {120, 170, 2.407e9, 14.001e9, 512, "NVIDIA GeForce RTX 5090"},
+    [RTX_PRO_6000] = {120, 188, 2.617e9, 14.001e9, 512,
+                      "NVIDIA RTX PRO 6000 Blackwell Server Edition"},
 };
+
+static const struct chip *chip_of(enum product product)
+{
+    const char *name = products[product].name;
+    return chip_find(products[product].capability, name ? name : "");
+}
 
 static struct theory theory_of(enum product product)
 {
-    return chip_theory(chip_find(products[product].capability), products[product].multiprocessors,
-                       products[product].clock, products[product].memory_clock,
-                       products[product].bus_bits);
+    return chip_theory(chip_of(product), products[product].multiprocessors, products[product].clock,
+                       products[product].memory_clock, products[product].bus_bits);
 }
 
 static void assert_near(double value, double expected, double tolerance)
@@ -69,6 +105,30 @@ static const struct {
     {B200, TENSOR, PRECISION_FP16, 2.25e15, 0.01e15},
     {B200, TENSOR, PRECISION_FP8, 4.5e15, 0.02e15},
     {B200, TENSOR, PRECISION_INT8, 4.5e15, 0.02e15},
+    {RTX_2080_TI, TENSOR, PRECISION_FP16, 56.9e12, 0.05e12},
+    {RTX_2080_TI, TENSOR, PRECISION_INT8, 227.7e12, 0.05e12},
+    {T4, TENSOR, PRECISION_FP16, 65e12, 0.5e12},
+    {T4, TENSOR, PRECISION_INT8, 130e12, 0.5e12},
+    {RTX_3090, TENSOR, PRECISION_TF32, 35.6e12, 0.05e12},
+    {RTX_3090, TENSOR, PRECISION_FP16, 71e12, 0.5e12},
+    {RTX_3090, TENSOR, PRECISION_INT8, 284e12, 1e12},
+    {A40, TENSOR, PRECISION_TF32, 74.8e12, 0.05e12},
+    {A40, TENSOR, PRECISION_BF16, 149.7e12, 0.05e12},
+    {A40, TENSOR, PRECISION_INT8, 299.3e12, 0.05e12},
+    {RTX_4090, TENSOR, PRECISION_TF32, 82.6e12, 0.05e12},
+    {RTX_4090, TENSOR, PRECISION_BF16, 165.2e12, 0.05e12},
+    {RTX_4090, TENSOR, PRECISION_FP8, 330.3e12, 0.05e12},
+    {RTX_4090, TENSOR, PRECISION_INT8, 660.6e12, 0.05e12},
+    {L4, TENSOR, PRECISION_FP16, 121e12, 0.5e12},
+    {L40, TENSOR, PRECISION_FP16, 181.05e12, 0.05e12},
+    {L40, TENSOR, PRECISION_FP8, 362e12, 0.5e12},
+    {L40S, TENSOR, PRECISION_TF32, 183e12, 0.5e12},
+    {L40S, TENSOR, PRECISION_FP8, 733e12, 0.5e12},
+    {RTX_5090, TENSOR, PRECISION_TF32, 104.8e12, 0.05e12},
+    {RTX_5090, TENSOR, PRECISION_FP16, 209.5e12, 0.05e12},
+    {RTX_5090, TENSOR, PRECISION_FP8, 419e12, 0.5e12},
+    {RTX_5090, TENSOR, PRECISION_INT8, 838e12, 0.5e12},
+    {RTX_PRO_6000, TENSOR, PRECISION_FP16, 503.8e12, 0.05e12},
 };
 
 static void peaks_are_the_quoted_ones(void **state)
@@ -76,7 +136,7 @@ static void peaks_are_the_quoted_ones(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; ++i) {
         enum product product = peaks[i].product;
-        const struct chip *chip = chip_find(products[product].capability);
+        const struct chip *chip = chip_of(product);
         struct theory theory = theory_of(product);
         bool tensor = peaks[i].side == TENSOR;
         double peak = (tensor ? theory.tensor : theory.vector)[peaks[i].precision];
@@ -127,7 +187,7 @@ static void machine_balance_is_the_papers(void **state)
 static void what_a_chip_has_not_is_missing(void **state)
 {
     (void)state;
-    assert_true(chip_find(70)->tensor[PRECISION_TF32] == 0.0);
+    assert_true(chip_find(70, "")->tensor[PRECISION_TF32] == 0.0);
     assert_true(isnan(theory_of(V100).tensor[PRECISION_TF32]));
     assert_true(isnan(theory_of(V100).vector[PRECISION_BF16]));
     assert_true(isnan(theory_of(A100).tensor[PRECISION_FP8]));
@@ -137,11 +197,40 @@ static void what_a_chip_has_not_is_missing(void **state)
                     theory_of(H100).tensor[i] > theory_of(H100).vector[i]);
 }
 
+/* The vendor gives some products half the rate of others with the same chip. */
+static void products_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        int capability;
+        const char *name;
+        double fp16; /* multiply-adds a clock */
+    } names[] = {
+        {75, "NVIDIA GeForce GTX 1660 Ti", 0},
+        {75, "NVIDIA T400 4GB", NAN},
+        {75, "Quadro RTX 6000", 512},
+        {86, "NVIDIA A10", 512},
+        {86, "NVIDIA A10G", NAN},
+        {86, "NVIDIA GeForce RTX 3080 Laptop GPU", 256},
+        {89, "NVIDIA L40S", 512},
+        {89, "NVIDIA L40", 256},
+        {89, "NVIDIA RTX 6000 Ada Generation", 512},
+        {89, "NVIDIA RTX 4000 Ada Generation", NAN},
+        {90, "whatever", 2048},
+        {120, "NVIDIA RTX PRO 5000 Blackwell", NAN},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        double rate = chip_find(names[i].capability, names[i].name)->tensor[PRECISION_FP16];
+        if (!(rate == names[i].fp16 || (isnan(rate) && isnan(names[i].fp16))))
+            fail_msg("%s: %g", names[i].name, rate);
+    }
+}
+
 static void an_unknown_chip_is_all_unknown(void **state)
 {
     (void)state;
-    struct theory theory = chip_theory(chip_find(999), 100, 1e9, 1e9, 1024);
-    assert_true(isnan(chip_find(999)->tensor[PRECISION_FP16]));
+    struct theory theory = chip_theory(chip_find(999, ""), 100, 1e9, 1e9, 1024);
+    assert_true(isnan(chip_find(999, "")->tensor[PRECISION_FP16]));
     assert_true(isnan(theory.tensor[PRECISION_FP16]));
     assert_true(isnan(theory.vector[PRECISION_FP32]));
     assert_true(isnan(theory.bandwidth[LEVEL_L1]));
@@ -156,6 +245,7 @@ int main(void)
         cmocka_unit_test(bandwidths_are_the_quoted_ones),
         cmocka_unit_test(machine_balance_is_the_papers),
         cmocka_unit_test(what_a_chip_has_not_is_missing),
+        cmocka_unit_test(products_are_told_apart),
         cmocka_unit_test(an_unknown_chip_is_all_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,21 @@
 #include "worker/cuda/gpu/chip.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 /* Sources.
  * Vector units: CUDA C++ Programming Guide, "Arithmetic Instructions".
- * Tensor units, dense: the architecture whitepapers, checked against the products' quoted peaks
- * (tests/unit/test_chip.c). GeForce and RTX chips of one capability differ in their rates: NaN.
+ * Tensor units, dense, with sums of 32 bits: the architecture whitepapers, checked against the
+ * products' quoted peaks (tests/unit/test_chip.c). Chips of one capability differ where the vendor
+ * halves the rate of some products. So those that it states have rows of their own, of the others
+ * nothing is known:
+ *   7.5   Turing whitepaper, tables of RTX 2080 Ti and Quadro RTX 6000; T4 datasheet
+ *   8.6   GA102 whitepaper, tables of RTX 3090 and RTX A6000; A40 and A10 datasheets
+ *   8.9   Ada whitepaper, table of RTX 4090; datasheets of L4, L40, L40S; RTX 6000 Ada datasheet
+ *   12.0  RTX Blackwell whitepaper, table of RTX 5090; RTX PRO 6000 Blackwell datasheet
+ * None of these has been run on: the figures are the vendor's alone.
  * Shared memory: 32 banks of 4 bytes a clock (Programming Guide); L1 the same. Turing has half of
  * both (GA102 whitepaper, where the doubling is announced).
  * L2 reads: A100 whitepaper, 2048 bytes per clock for V100 and 5120 for A100; not stated since. */
@@ -22,27 +31,67 @@
     }
 #define K 1024.0
 
+/* clang-format off */
+/* What is alike in all chips of a capability:
+ *             L1 size, reads, L2,   fp64 fp32 fp16 bf16 */
+#define VOLTA     70,  128*K, 128, 2048, VECTOR(32,  64, 128,   0)
+#define TURING    75,   96*K,  64,  NAN, VECTOR( 2,  64, 128,   0)
+#define AMPERE    80,  192*K, 128, 5120, VECTOR(32,  64, 256, 128)
+#define AMPERE_86 86,  128*K, 128,  NAN, VECTOR( 2, 128, 128, 128)
+#define ADA       89,  128*K, 128,  NAN, VECTOR( 2, 128, 128, 128)
+#define HOPPER    90,  256*K, 128,  NAN, VECTOR(64, 128, 256, 256)
+#define BLACKWELL 100, 256*K, 128,  NAN, VECTOR(64, 128, 256, 256)
+#define RTX_120   120, 128*K, 128,  NAN, VECTOR( 2, 128, 128, 128)
+
+/* Of a capability, rows with a model come before the one without. */
 static const struct chip chips[] = {
-    /* clang-format off */
-    /* L1 size, reads, L2,   fp64 fp32 fp16 bf16,         fp64  tf32  fp16  bf16   fp8  int8 */
-    {70,  128*K, 128, 2048, VECTOR(32,  64, 128,   0), TENSOR(  0,    0,  512,    0,    0,    0)},
-    {75,   96*K,  64,  NAN, VECTOR( 2,  64, 128,   0), TENSOR(  0,    0,  NAN,    0,    0,  NAN)},
-    {80,  192*K, 128, 5120, VECTOR(32,  64, 256, 128), TENSOR( 64,  512, 1024, 1024,    0, 2048)},
-    {86,  128*K, 128,  NAN, VECTOR( 2, 128, 128, 128), TENSOR(NAN,  NAN,  NAN,  NAN,    0,  NAN)},
-    {89,  128*K, 128,  NAN, VECTOR( 2, 128, 128, 128), TENSOR(NAN,  NAN,  NAN,  NAN,  NAN,  NAN)},
-    {90,  256*K, 128,  NAN, VECTOR(64, 128, 256, 256), TENSOR(128, 1024, 2048, 2048, 4096, 4096)},
-    {100, 256*K, 128,  NAN, VECTOR(64, 128, 256, 256), TENSOR( 64, 2048, 4096, 4096, 8192, 8192)},
-    {120, 128*K, 128,  NAN, VECTOR( 2, 128, 128, 128), TENSOR(NAN,  NAN,  NAN,  NAN,  NAN,  NAN)},
-    /* clang-format on */
+    /*                   fp64  tf32  fp16  bf16   fp8  int8 */
+    {VOLTA,     TENSOR(  0,    0,  512,    0,    0,    0), NULL},
+    {TURING,    TENSOR(  0,    0,    0,    0,    0,    0), "GeForce GTX 16*"},
+    {TURING,    TENSOR(  0,    0,  256,    0,    0, 1024), "GeForce RTX 20*"},
+    {TURING,    TENSOR(  0,    0,  512,    0,    0, 1024), "Quadro RTX*"},
+    {TURING,    TENSOR(  0,    0,  512,    0,    0, 1024), "T4"},
+    {TURING,    TENSOR(  0,    0,  NAN,    0,    0,  NAN), NULL},
+    {AMPERE,    TENSOR( 64,  512, 1024, 1024,    0, 2048), NULL},
+    {AMPERE_86, TENSOR(NAN,  128,  256,  256,    0, 1024), "GeForce RTX 30*"},
+    {AMPERE_86, TENSOR(NAN,  256,  512,  512,    0, 1024), "RTX A6000"},
+    {AMPERE_86, TENSOR(NAN,  256,  512,  512,    0, 1024), "A40"},
+    {AMPERE_86, TENSOR(NAN,  256,  512,  512,    0, 1024), "A10"},
+    {AMPERE_86, TENSOR(NAN,  NAN,  NAN,  NAN,    0,  NAN), NULL},
+    {ADA,       TENSOR(NAN,  128,  256,  256,  512, 1024), "GeForce RTX 40*"},
+    {ADA,       TENSOR(NAN,  256,  512,  512, 1024, 1024), "RTX 6000 Ada*"},
+    {ADA,       TENSOR(NAN,  256,  512,  512, 1024, 1024), "L40S"},
+    {ADA,       TENSOR(NAN,  128,  256,  256,  512,  512), "L40"},
+    {ADA,       TENSOR(NAN,  256,  512,  512, 1024, 1024), "L4"},
+    {ADA,       TENSOR(NAN,  NAN,  NAN,  NAN,  NAN,  NAN), NULL},
+    {HOPPER,    TENSOR(128, 1024, 2048, 2048, 4096, 4096), NULL},
+    {BLACKWELL, TENSOR( 64, 2048, 4096, 4096, 8192, 8192), NULL},
+    {RTX_120,   TENSOR(NAN,  128,  256,  256,  512, 1024), "GeForce RTX 50*"},
+    {RTX_120,   TENSOR(NAN,  256,  512,  512, 1024, 1024), "RTX PRO 6000 Blackwell*"},
+    {RTX_120,   TENSOR(NAN,  NAN,  NAN,  NAN,  NAN,  NAN), NULL},
 };
+/* clang-format on */
 static const struct chip unknown = {
-    0, NAN, NAN, NAN, VECTOR(NAN, NAN, NAN, NAN), TENSOR(NAN, NAN, NAN, NAN, NAN, NAN),
+    0, NAN, NAN, NAN, VECTOR(NAN, NAN, NAN, NAN), TENSOR(NAN, NAN, NAN, NAN, NAN, NAN), NULL,
 };
 
-const struct chip *chip_find(int capability)
+/* The words of the pattern stand in the name, as whole words; with a "*" the last may go on. */
+static bool name_has(const char *name, const char *pattern)
+{
+    size_t length = strcspn(pattern, "*");
+    bool open = pattern[length] == '*';
+    for (const char *at = name; *at; ++at)
+        if ((at == name || at[-1] == ' ') && strncmp(at, pattern, length) == 0 &&
+            (open || at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+const struct chip *chip_find(int capability, const char *name)
 {
     for (size_t i = 0; i < sizeof chips / sizeof *chips; ++i)
-        if (chips[i].capability == capability)
+        if (chips[i].capability == capability &&
+            (!chips[i].model || name_has(name, chips[i].model)))
             return &chips[i];
     return &unknown;
 }

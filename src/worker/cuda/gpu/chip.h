@@ -12,8 +12,11 @@ struct chip {
     double l2_read;     /* byte per clock, the whole chip; NaN: not known */
     /* Fused multiply-adds per clock and SM; 0: there are no such units, NaN: not known here. */
     double vector[PRECISION_COUNT], tensor[PRECISION_COUNT];
+    const char
+        *model; /* words of the product's name that it holds for; NULL: all of the capability */
 };
-const struct chip *chip_find(int capability); /* a chip of unknowns if there is no row */
+/* name: of the product, as CUDA tells it, "NVIDIA L40S". A chip of unknowns if there is no row. */
+const struct chip *chip_find(int capability, const char *name);
 
 /* At the nominal clocks; NaN where not known or where there are no such units. */
 struct theory {

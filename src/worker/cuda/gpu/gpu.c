@@ -81,7 +81,8 @@ static enum status gpu_describe(int index, struct gpu *gpu, struct device *devic
     gpu->multiprocessors = properties.multiProcessorCount;
     gpu->l2_bytes = (size_t)properties.l2CacheSize;
     gpu->limits = occupancy_limits(&properties);
-    const struct chip *chip = chip_find(gpu->capability);
+    const struct chip *chip = chip_find(gpu->capability, properties.name);
+    gpu->chip = chip;
 
     snprintf(device->kind, sizeof device->kind, "cuda");
     if (gethostname(device->hostname, sizeof device->hostname) != 0)

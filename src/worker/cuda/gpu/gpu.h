@@ -18,6 +18,7 @@ struct gpu {
     int index; /* as CUDA numbers it in this process */
     cudaStream_t stream;
     int capability; /* 90 */
+    const struct chip *chip;
     int multiprocessors;
     size_t l2_bytes;
     struct occupancy_limits limits;

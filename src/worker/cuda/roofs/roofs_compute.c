@@ -26,7 +26,7 @@ static const struct fma_kernel *fma_find(int kind)
 static int vector_count(const struct roofs *roofs, int kind)
 {
     enum precision precision = roof_kinds[kind].precision;
-    bool offered = chip_find(roofs->gpu->capability)->vector[precision] != 0.0;
+    bool offered = roofs->gpu->chip->vector[precision] != 0.0;
     return offered && fma_find(kind)->flops_per_iteration > 0 ? SHAPES : 0;
 }
 

@@ -208,7 +208,7 @@ static enum status product_ready(struct roofs *roofs, int format, int size, stru
 /* Where the rate is not known, fp64 is left out: such chips do it on their vector units. */
 static bool format_offered(const struct roofs *roofs, int kind, const struct format *format)
 {
-    double known = chip_find(roofs->gpu->capability)->tensor[precision_of(format)];
+    double known = roofs->gpu->chip->tensor[precision_of(format)];
     bool unit = known > 0.0 || (isnan(known) && precision_of(format) != PRECISION_FP64);
     return unit && roofs->gpu->capability >= format->least && format->roof == (enum roof_id)kind;
 }

@@ -106,6 +106,10 @@ static enum status memory_prepare(struct roofs *roofs, int kind, int number, str
                               .elastic = true};
     if (roof_kinds[kind].level == LEVEL_DRAM && bytes < beyond * l2)
         return error_set(error, STATUS_UNSUPPORTED, "too little device memory is free");
+    /* In passes that follow each other two multiprocessors may read one line at the same time: then it
+     * is answered once, and more is asked for than L2 gives. */
+    if (roof_kinds[kind].level == LEVEL_L2 && shape->blocks == 0)
+        return error_set(error, STATUS_UNSUPPORTED, "its passes overlap");
     if (roof_kinds[kind].level == LEVEL_L2)
         bytes = fmin(bytes, l2 * part_of_l2 / kernel->arrays);
     method->bytes = bytes_round(method, bytes);
@@ -177,7 +181,7 @@ static int onchip_count(const struct roofs *roofs, int kind)
 static enum status onchip_prepare(struct roofs *roofs, int kind, int number, struct method *method,
                                   struct error *error)
 {
-    const double known = chip_find(roofs->gpu->capability)->l1_bytes;
+    const double known = roofs->gpu->chip->l1_bytes;
     const double l1 = isnan(known) ? 64.0 * 1024 : known; /* every chip since 2017 has so much */
     const size_t step = 64;                               /* byte, of a thread */
     const struct shape *shape = &onchip_shapes[number_split(&number, ONCHIP_SHAPES)];

@@ -73,7 +73,7 @@ enum status loop_prepare(struct gpu *gpu, const struct config *config, uint64_t 
                          struct work **work, struct record *record, struct error *error)
 {
     struct loop shape = loop_from(config);
-    if (chip_find(gpu->capability)->vector[shape.precision] == 0.0)
+    if (gpu->chip->vector[shape.precision] == 0.0)
         return error_set(error, STATUS_UNSUPPORTED,
                          "compute capability %d.%d has no %s vector unit", gpu->capability / 10,
                          gpu->capability % 10, precision_info[shape.precision].name);
