@@ -100,7 +100,8 @@ def variables(cdl):
 def entry(name, kind, dimensions, attributes):
     unit = "text" if kind == "string" else attributes["units"]
     unit = "flag" if "flag_meanings" in attributes else unit
-    head = f"- `{name}`" + ("" if unit == "1" else f" ({unit})")
+    kinds = [word for word in (unit, "derived" if "source" in attributes else "1") if word != "1"]
+    head = f"- `{name}`" + (f" ({', '.join(kinds)})" if kinds else "")
     text = f"{head}: {attributes['long_name']}"
     if "flag_meanings" in attributes:
         text += ": " + ", ".join(f"`{word}`" for word in attributes["flag_meanings"].split())

@@ -106,6 +106,9 @@ static void define_attributes(struct dataset *set, const char *name, int variabl
     for (const struct comment *comment = set->comments; comment && comment->variable; ++comment)
         if (strcmp(name, comment->variable) == 0)
             dataset_attribute(set, variable, "comment", comment->text);
+    for (const char *const *derived = set->derived; derived && *derived; ++derived)
+        if (strcmp(name, *derived) == 0)
+            dataset_attribute(set, variable, "source", "derived from other variables of this file");
 }
 
 int dataset_define(struct dataset *set, const char *name, nc_type type, enum dimension rows,

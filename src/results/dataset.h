@@ -34,6 +34,7 @@ struct comment {
 struct dataset {
     size_t lengths[DIM_COUNT];      /* at least 1, but for DIM_CONFIG; the caller sets them */
     const struct comment *comments; /* the caller's, or NULL */
+    const char *const *derived;     /* names of variables that follow from others; or NULL */
     bool open;
     int id;
     int dimensions[DIM_COUNT];

@@ -1,0 +1,488 @@
+#!/usr/bin/env python3
+"""Computes every derived variable of result files anew, from their raw ones, and compares.
+
+Usage: recompute.py FILE... Exit status 0; 1 with a line for each difference; 77 (skipped) without xarray.
+
+docs/method.md has the formulas in words. What follows shares no code with src/results/. A variable is derived
+where its attribute `source` says so: one that this script does not compute is a failure. Files of older versions
+have no such attribute; they are named and passed over."""
+
+import math
+import sys
+
+try:
+    import numpy as np
+    import xarray
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+NAN = math.nan
+VECTOR, TENSOR = 0, 1
+
+
+def divide(a, b):
+    """As in C."""
+    if b != 0 or math.isnan(a):
+        return a / b if b != 0 else NAN
+    return NAN if a == 0 else math.copysign(math.inf, a)
+
+
+def largest(*values):
+    """fmax: of what is known."""
+    known = [value for value in values if not math.isnan(value)]
+    return max(known) if known else NAN
+
+
+class File:
+    def __init__(self, path):
+        self.data = xarray.open_dataset(path, decode_times=False).load()
+        self.values = {name: variable.values for name, variable in self.data.variables.items()}
+        self.levels = [str(name) for name in self.values["memory_level_name"]]
+        self.precisions = [str(name) for name in self.values["precision_name"]]
+
+    def word(self, name, row):
+        return self.data[name].attrs["flag_meanings"].split()[int(self.values[name][row])]
+
+    def derived(self):
+        return [name for name, variable in self.data.variables.items() if "derived" in variable.attrs.get("source", "")]
+
+
+# ---- roofs and devices ----
+
+
+def roof_kind(file, name):
+    """(measure, level, pattern, precision, unit)."""
+    words = name.split()
+    if words and words[0] in file.levels:
+        return "bandwidth", file.levels.index(words[0]), words[1], None, None
+    if words and words[0] in file.precisions:
+        return "performance", None, None, file.precisions.index(words[0]), words[1]
+    if name.startswith("launch"):
+        return "time", None, None, None, None
+    return "bandwidth", None, None, None, None
+
+
+def bytes_evidence(file, row, level):
+    """Bytes must be seen at their own level, and hardly any farther away; of shared memory hardly any at all."""
+    ratios = [float(value) for value in file.values["device_roof_bytes_ratio"][row]]
+    farther = [value for value in (ratios if level is None else ratios[:level]) if not math.isnan(value)]
+    own = NAN if level is None else ratios[level]
+    if any(value > 0.05 for value in farther) or abs(own - 1) > 0.03:
+        return -1
+    return 1 if not math.isnan(own) or (level is None and farther) else 0
+
+
+def verdict(file, row):
+    if file.values["device_roof_name"][row] == "":
+        return "unknown"
+    measure, level, *_ = roof_kind(file, file.values["device_roof_name"][row])
+    fraction = file.values["device_roof_clock_fraction"][row]
+    if math.isnan(fraction):
+        fraction = file.values["device_roof_nominal_fraction"][row]
+    evidence = 0
+    if measure == "bandwidth":
+        evidence = bytes_evidence(file, row, level)
+    if measure == "performance":
+        ratio = file.values["device_roof_flops_ratio"][row]
+        evidence = 0 if math.isnan(ratio) else 1 if 0.99 <= ratio <= 1.05 else -1
+    if fraction > 1.01:
+        return "above-theory"
+    return {0: "unproven", 1: "proven", -1: "contradicted"}[evidence]
+
+
+def roof_value(file, row):
+    return largest(*(file.values[f"device_roof_{name}"][row] for name in ("bandwidth", "performance", "time")))
+
+
+def node_spread(file, row):
+    """Over the devices of the same node, kind and session."""
+    own = int(file.values["device_roof_device"][row])
+    if own < 0:
+        return NAN
+    found = []
+    for other in range(len(file.values["device_roof_device"])):
+        device = int(file.values["device_roof_device"][other])
+        same_roof = all(file.values[f"device_roof_{n}"][other] == file.values[f"device_roof_{n}"][row] for n in ("name", "condition"))
+        session = [str(file.values["device_key"][d]).rsplit("-", 1)[0] for d in (own, device)]
+        same_node = all(file.values[f"device_{n}"][device] == file.values[f"device_{n}"][own] for n in ("hostname", "kind"))
+        if same_roof and same_node and session[0] == session[1]:
+            found.append(roof_value(file, other))
+    found = [value for value in found if not math.isnan(value)]
+    return (max(found) - min(found)) / (sum(found) / len(found)) if len(found) > 1 else NAN
+
+
+def usable_roofs(file, device):
+    for row, of_device in enumerate(file.values["device_roof_device"]):
+        if of_device == device and verdict(file, row) in ("unproven", "proven") and not math.isnan(roof_value(file, row)):
+            yield row
+
+
+def device_level(file, device, level, patterns):
+    """The highest bandwidth; on CPUs, whose ranks share the memory, of those measured together."""
+    rows = list(usable_roofs(file, device))
+    together = [row for row in rows if file.word("device_roof_condition", row) == "together"]
+    if together and file.values["device_kind"][device] == "cpu":
+        rows = together
+    values = [
+        file.values["device_roof_bandwidth"][row]
+        for row in rows
+        for kind in [roof_kind(file, file.values["device_roof_name"][row])]
+        if kind[1] == level and (patterns is None or kind[2] in patterns)
+    ]
+    return largest(*values)
+
+
+def device_compute(file, device, precision, unit, value):
+    values = [
+        value(row)
+        for row in usable_roofs(file, device)
+        if roof_kind(file, file.values["device_roof_name"][row])[3:] == (precision, unit)
+    ]
+    return largest(*values)
+
+
+def per_cycle(file):
+    roof = {name: file.values[f"device_roof_{name}"] for name in ("performance", "mean", "sm_clock")}
+    return lambda row: roof["performance"][row] * roof["mean"][row] / roof["sm_clock"][row]
+
+
+def device_time(file, device, name):
+    found = {
+        file.word("device_roof_condition", row): file.values["device_roof_time"][row]
+        for row in usable_roofs(file, device)
+        if file.values["device_roof_name"][row] == name
+    }
+    return found.get("alone", found.get("together", NAN))
+
+
+def devices(file):
+    """Each device's ceilings."""
+    result = []
+    for device in range(file.data.sizes["device"]):
+        own = {"launch_overhead": device_time(file, device, "launch gap"), "launch_dependent": device_time(file, device, "launch gap dependent")}
+        for name, patterns in (("peak", None), ("read", ("read",)), ("write", ("write",))):
+            own[f"{name}_bandwidth"] = [device_level(file, device, level, patterns) for level in range(len(file.levels))]
+        for unit in ("vector", "tensor"):
+            for name, value in (
+                ("peak", lambda row: file.values["device_roof_performance"][row]),
+                ("cycle", per_cycle(file)),
+                ("sustained", lambda row: file.values["device_roof_sustained"][row]),
+            ):
+                own[f"{name}_{unit}"] = [device_compute(file, device, p, unit, value) for p in range(len(file.precisions))]
+        result.append(own)
+    return result
+
+
+# ---- kernels ----
+
+
+def kernels(file):
+    result = []
+    for row, config in enumerate(file.values["kernel_config"]):
+        device = int(file.values["config_device"][config]) if config >= 0 else -1
+        of = {n: float(file.values[f"device_{n}"][device]) if device >= 0 else NAN for n in ("multiprocessors", "multiprocessor_threads")}
+        blocks = math.prod(float(file.values[f"kernel_grid_{axis}"][row]) for axis in "xyz")
+        threads = math.prod(float(file.values[f"kernel_block_{axis}"][row]) for axis in "xyz")
+        resident = float(file.values["kernel_resident"][row])
+        waves = divide(blocks, resident)
+        whole = NAN if math.isnan(threads) else 32 * math.ceil(threads / 32)
+        enough = "unknown"
+        if not math.isnan(blocks + threads + of["multiprocessors"]):
+            enough = "yes" if blocks >= 4 * of["multiprocessors"] and threads >= 128 else "no"
+        result.append(
+            {
+                "blocks": blocks,
+                "threads": threads,
+                "occupancy": divide(resident * whole, of["multiprocessors"] * of["multiprocessor_threads"]),
+                "waves": waves,
+                "tail_loss": NAN if math.isnan(waves) else 1 - waves / math.ceil(waves),
+                "enough_parallelism": enough,
+            }
+        )
+    return result
+
+
+# ---- rows ----
+
+
+class Row:
+    """One row of config with its device's ceilings."""
+
+    def __init__(self, file, row, ceilings, kernel_rows):
+        self.file, self.row = file, row
+        device = int(file.values["config_device"][row])
+        nothing = {name: [NAN] * 8 for name in ceilings[0]} | {"launch_overhead": NAN, "launch_dependent": NAN}
+        self.ceilings = ceilings[device] if device >= 0 else nothing
+        self.cache = file.values["device_cache"][device] if device >= 0 else [NAN] * 8
+        self.kernels = [
+            (kernel, kernel_rows[kernel]) for kernel, config in enumerate(file.values["kernel_config"]) if config == row
+        ]
+        self.known = file.values["workload"][row] != ""
+        precision = file.values["config_precision"][row] if self.known else ""
+        self.precision = file.precisions.index(precision) if precision in file.precisions else None
+        self.level = self.find_level()
+
+    def get(self, name):
+        return float(self.file.values[name][self.row])
+
+    def at(self, name, index):
+        return float(self.file.values[name][self.row][index])
+
+    # -- bytes --
+
+    def bytes_counted(self):
+        return not math.isnan(self.at("bytes_counted", 0))
+
+    def level_time(self, level, read, written, every):
+        of = self.ceilings
+        return largest(
+            divide(read, of["read_bandwidth"][level]),
+            divide(written, of["write_bandwidth"][level]),
+            divide(every, of["peak_bandwidth"][level]),
+        )
+
+    def traffic(self, level):
+        if self.bytes_counted():
+            return tuple(self.at(name, level) for name in ("bytes_read", "bytes_written", "bytes_counted"))
+        return NAN, NAN, self.get("bytes_model") if level == self.level else NAN
+
+    def find_level(self):
+        levels = self.file.levels
+        if self.bytes_counted():
+            times = [self.level_time(level, *self.traffic(level)) for level in range(len(levels))]
+            known = [time if not math.isnan(time) else -1 for time in times]
+            return known.index(max(known)) if max(known) >= 0 else levels.index("dram")
+        if not self.known or self.file.values["cache"][self.row] == "cold":
+            return levels.index("dram")
+        cache = levels.index("l2" if math.isnan(self.cache[levels.index("l3")]) else "l3")
+        if math.isnan(self.get("footprint")) or math.isnan(self.cache[cache]):
+            return None
+        return cache if self.get("footprint") <= self.cache[cache] else levels.index("dram")
+
+    # -- FLOPs --
+
+    def flops(self):
+        counted = self.get("flops_counted")
+        return self.get("flops_model") if math.isnan(counted) else counted
+
+    def peak(self, unit, precision):
+        if unit not in ("vector", "tensor") or precision is None:
+            return NAN
+        own = self.ceilings[f"cycle_{unit}"][precision] * self.get("sm_clock_counted")
+        return self.ceilings[f"peak_{unit}"][precision] if math.isnan(own) else own
+
+    def parts(self):
+        """(unit, precision, FLOPs), as counted; int8 operations are none."""
+        if math.isnan(self.get("flops_counted")):
+            return []
+        found = [
+            (unit, precision, self.at(f"flops_{unit}", precision))
+            for unit in ("vector", "tensor")
+            for precision, name in enumerate(self.file.precisions)
+            if name != "int8"
+        ]
+        vector = [part for part in found if part[0] == "vector" and not math.isnan(part[2])]
+        return found if vector else []
+
+    def compute_roof_time(self):
+        flops, total = self.flops(), 0.0
+        if not self.parts():
+            return divide(flops, self.peak(self.file.word("unit", self.row), self.precision))
+        for unit, precision, part in self.parts():
+            peak = self.peak(unit, precision)
+            if not math.isnan(part) and part != 0 and not (math.isnan(peak) and part < 0.01 * flops):
+                total += divide(part, peak)
+        return total
+
+    def unit_note(self):
+        unit = self.file.word("unit", self.row)
+        share = {"vector": 1.0, "tensor": 0.0}.get(unit, NAN)
+        if self.parts():
+            share = divide(sum(p[2] for p in self.parts() if p[0] == "vector" and not math.isnan(p[2])), self.flops())
+        vector, tensor = self.peak("vector", self.precision), self.peak("tensor", self.precision)
+        if not (share > 0.5 and tensor > vector):
+            return ""
+        return f"vector units did {100 * share:.1f} % of the FLOPs; the roof of the tensor units is {tensor / vector:.1f} times as high"
+
+    # -- kernels --
+
+    def kernel_shares(self):
+        time = {kernel: float(self.file.values["kernel_time"][kernel]) for kernel, _ in self.kernels}
+        flops = {kernel: float(self.file.values["kernel_flops_counted"][kernel]) for kernel, _ in self.kernels}
+        whole = self.get("flops_counted")
+        if len(flops) == 1 or whole == 0:
+            flops = {kernel: whole if math.isnan(value) else value for kernel, value in flops.items()}
+        result = {"zero_flop_launches": NAN, "zero_flop_share": NAN, "few_blocks_share": NAN}
+        if flops and not any(math.isnan(value) for value in flops.values()):
+            idle = [kernel for kernel, value in flops.items() if value == 0]
+            result["zero_flop_launches"] = sum(float(self.file.values["kernel_count"][kernel]) for kernel in idle)
+            result["zero_flop_share"] = divide(sum(time[kernel] for kernel in idle), sum(time.values()))
+        enough = {kernel: own["enough_parallelism"] for kernel, own in self.kernels}
+        if enough and "unknown" not in enough.values():
+            few = sum(time[kernel] for kernel, word in enough.items() if word == "no")
+            result["few_blocks_share"] = divide(few, sum(time.values()))
+        return result
+
+    # -- the paper's model --
+
+    def roofline(self, flops, traffic, peak, bandwidth):
+        time, overhead = self.get("time_median"), self.get("launches") * self.ceilings["launch_overhead"]
+        intensity, performance, balance = divide(flops, traffic), divide(flops, time), divide(peak, bandwidth)
+        ceiling = math.inf if math.isinf(intensity) else intensity * bandwidth
+        roof = NAN if math.isnan(peak) or math.isnan(ceiling) else min(peak, ceiling)
+        box = divide(flops, overhead)
+        if not math.isnan(roof) and not math.isnan(box):
+            roof = min(roof, box)
+        share = intensity if intensity == 0 or math.isinf(intensity) else divide(intensity, balance)
+        compute = NAN if math.isnan(share) else time * min(1, share)
+        moving = NAN if math.isnan(share) else divide(time, max(1, share))
+        bound = "unknown"
+        if time < overhead or (divide(flops, peak) < overhead and divide(traffic, bandwidth) < overhead):
+            bound = "overhead"
+        elif not math.isnan(compute) and not math.isnan(moving):
+            bound = "compute" if compute >= moving else "bandwidth"
+        fraction = divide(divide(traffic, time), bandwidth) if flops == 0 else divide(performance, roof)
+        return {
+            "performance": performance,
+            "machine_balance": balance,
+            "roof": roof,
+            "roof_fraction": fraction,
+            "compute_time": compute,
+            "bandwidth_time": moving,
+            "overhead_time": overhead,
+            "bound": bound,
+        }
+
+    # -- what limits it --
+
+    def limiter(self, shares):
+        def known(name):
+            return 0.0 if math.isnan(shares[name]) else max(shares[name], 0.0)
+
+        explained, gap = max(known("compute_share"), known("bandwidth_share")), known("gap_share")
+        rest = max(1 - gap - explained, 0.0)
+        few = shares["few_blocks_share"]
+        if shares["host_share"] > 1:
+            return "host"
+        missing = any(math.isnan(shares[name]) for name in ("compute_share", "bandwidth_share", "gap_share"))
+        if missing and max(gap, explained) <= 0.5:
+            return "unknown"
+        if gap > (max(explained, rest) if few > 0.5 else explained + rest):
+            return "overhead"
+        if rest > explained and math.isnan(few):
+            return "unknown"
+        if rest > explained and few > 0.5:
+            return "latency"
+        return "compute" if known("compute_share") >= known("bandwidth_share") else "bandwidth"
+
+    def evidence(self, shares):
+        if self.file.word("status", self.row) != "measured":
+            return ""
+
+        def text(name):
+            return "unknown" if math.isnan(shares[name]) else f"{100 * shares[name]:.1f} %"
+
+        level = "no level" if self.level is None else self.file.levels[self.level]
+        return (
+            f"of the time: FLOPs at their roofs {text('compute_share')}, bytes at the roof of {level} "
+            f"{text('bandwidth_share')}, idle between kernels {text('gap_share')}, host {text('host_share')}; "
+            f"of the kernels' time without enough parallelism: {text('few_blocks_share')}"
+        )
+
+    def derive(self):
+        levels = range(len(self.file.levels))
+        flops, time = self.flops(), self.get("time_median")
+        own = self.peak(self.file.word("unit", self.row), self.precision)
+        needed = self.compute_roof_time()
+        peak = divide(flops, needed) if flops > 0 else own
+        traffic = [self.traffic(level) for level in levels]
+        times = [self.level_time(level, *traffic[level]) for level in levels]
+        moved, moving = (NAN, NAN) if self.level is None else (traffic[self.level][2], times[self.level])
+        bandwidth = NAN
+        if self.level is not None:
+            bandwidth = divide(moved, moving) if moving > 0 else self.ceilings["peak_bandwidth"][self.level]
+        source = {
+            name: "counted" if counted else "none" if math.isnan(self.get(f"{name}_model")) else "modelled"
+            for name, counted in (("flops", not math.isnan(self.get("flops_counted"))), ("bytes", self.bytes_counted()))
+        }
+        gap = time - self.get("busy_time")
+        gap = gap if math.isnan(gap) else max(gap, 0.0)
+        sustained = self.ceilings.get(f"sustained_{self.file.word('unit', self.row)}")
+        fastest = largest(self.peak("vector", self.precision), self.peak("tensor", self.precision))
+        named = self.level is not None and source["bytes"] != "none"
+        result = self.roofline(flops, moved, peak, bandwidth) | self.kernel_shares()
+        result |= {
+            "arithmetic_intensity": [divide(flops, traffic[level][2]) for level in levels],
+            "roof_memory_level": self.file.levels[self.level] if named else "",
+            "useful_performance": divide(self.get("flops_model"), time),
+            "compute_roof": peak,
+            "bandwidth_roof": bandwidth,
+            "sustained_fraction": divide(result["performance"], sustained[self.precision]) if sustained and self.precision is not None else NAN,
+            "configured_fraction": divide(result["performance"], fastest),
+            "unit_note": self.unit_note(),
+            "dependent_time": self.get("launches") * self.ceilings["launch_dependent"],
+            "busy_share": divide(self.get("busy_time"), time),
+            "gap_time": gap,
+            "gap_share": divide(gap, time),
+            "host_share": divide(self.get("host_time"), time),
+            "compute_roof_time": needed,
+            "compute_share": divide(needed, time),
+            "level_time": times,
+            "bandwidth_share": divide(moving, time),
+            "flops_source": source["flops"],
+            "bytes_source": source["bytes"],
+        }
+        result["limiter"] = self.limiter(result)
+        result["limiter_evidence"] = self.evidence(result)
+        return result
+
+
+# ---- comparison ----
+
+
+def expected(file):
+    """variable -> its values, row by row."""
+    ceilings, kernel_rows = devices(file), kernels(file)
+    roofs = range(file.data.sizes.get("device_roof", 0))
+    rows = [Row(file, row, ceilings, kernel_rows).derive() for row in range(file.data.sizes["config"])]
+    result = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
+    result |= {f"kernel_{name}": [row[name] for row in kernel_rows] for name in (kernel_rows[0] if kernel_rows else {})}
+    result |= {f"device_{name}": [row[name] for row in ceilings] for name in (ceilings[0] if ceilings else {})}
+    result["device_roof_verdict"] = [verdict(file, row) for row in roofs]
+    result["device_roof_node_spread"] = [node_spread(file, row) for row in roofs]
+    return result
+
+
+def same(file, name, row, wanted):
+    if isinstance(wanted, str):
+        found = file.word(name, row) if "flag_meanings" in file.data[name].attrs else str(file.values[name][row])
+        return found, found == wanted
+    found = file.values[name][row]
+    return found, np.allclose(found, np.asarray(wanted, dtype=float), rtol=1e-12, atol=0, equal_nan=True)
+
+
+def check(path):
+    file = File(path)
+    if not file.derived():
+        print(f"{path}: of an older version, which does not say what is derived")
+        return 0
+    wanted, failures = expected(file), 0
+    unknown = [name for name in file.derived() if name not in wanted and file.data[name].size > 0]
+    for name in unknown:
+        print(f"{path}: {name} is derived, and nobody computes it anew here")
+    for name in sorted(set(wanted) & set(file.derived())):
+        for row, value in enumerate(wanted[name]):
+            found, equal = same(file, name, row, value)
+            if not equal:
+                failures += 1
+                print(f"{path}: {name}[{row}] is {found}, not {value}")
+    count = len(set(wanted) & set(file.derived()))
+    print(f"{path}: {count} derived variables of {file.data.sizes['config']} rows, {failures} differences")
+    return failures + len(unknown)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    sys.exit(1 if sum(check(path) for path in sys.argv[1:]) else 0)
