@@ -18,3 +18,9 @@ double clock_epoch(void)
 {
     return seconds(CLOCK_REALTIME);
 }
+
+void clock_sleep(double seconds)
+{
+    const struct timespec time = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    nanosleep(&time, NULL);
+}

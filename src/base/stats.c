@@ -24,20 +24,18 @@ static double stdev_of(const double *values, size_t count, double mean)
     return sqrt(sum / (double)(count - 1));
 }
 
-/* 0.975 quantile of Student's t. Above the table, the first terms of its expansion around the
- * normal quantile (Abramowitz and Stegun 26.7.5), right to 4 decimals there. */
-static double student_quantile(size_t freedom)
+/* Terms come from their logarithms: 2^-count is no double for many values. */
+size_t stats_median_rank(size_t count)
 {
-    static const double table[] = {
-        12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
-        2.2010,  2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
-    };
-    if (freedom <= sizeof table / sizeof table[0])
-        return table[freedom - 1];
-    const double z = 1.959964, v = (double)freedom;
-    double first = (pow(z, 3) + z) / 4;
-    double second = (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / 96;
-    return z + first / v + second / (v * v);
+    const double most = 0.025; /* on either side */
+    double n = (double)count, sum = 0.0;
+    for (size_t rank = 0; rank < count; ++rank) {
+        double k = (double)rank;
+        sum += exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) - n * log(2));
+        if (sum > most)
+            return rank;
+    }
+    return 0;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -54,8 +52,10 @@ enum status stats_compute(const double *values, size_t count, struct stats *stat
         return error_set(error, STATUS_SYSTEM, "no memory for %zu samples", count);
     memcpy(sorted, values, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, compare_doubles);
-    size_t half = count / 2;
+    size_t half = count / 2, rank = stats_median_rank(count);
     stats->median = count % 2 ? sorted[half] : sorted[half - 1] / 2 + sorted[half] / 2;
+    stats->median_low = rank ? sorted[rank - 1] : NAN;
+    stats->median_high = rank ? sorted[count - rank] : NAN;
     stats->min = sorted[0];
     stats->max = sorted[count - 1];
     free(sorted);
@@ -64,11 +64,7 @@ enum status stats_compute(const double *values, size_t count, struct stats *stat
     return STATUS_OK;
 }
 
-double stats_uncertainty(const double *values, size_t count)
+double stats_uncertainty(const struct stats *stats)
 {
-    if (count < 2)
-        return NAN;
-    double mean = mean_of(values, count);
-    double error_of_mean = stdev_of(values, count, mean) / sqrt((double)count);
-    return student_quantile(count - 1) * error_of_mean / mean;
+    return (stats->median_high - stats->median_low) / 2 / stats->median;
 }

@@ -9,16 +9,24 @@
 struct stats {
     double median, mean, min, max;
     double stdev; /* of the sample, divided by count - 1; NaN for a single value */
+    /* The 95 % confidence interval of the median: NaN for fewer than six values, which have none. Two
+     * of the values themselves, by their rank (Le Boudec, Performance Evaluation of Computer and
+     * Communication Systems, 2010, theorem 2.1). No distribution is supposed, but that values are
+     * independent. */
+    double median_low, median_high;
 };
 
 /* count >= 1. STATUS_SYSTEM without memory. */
 enum status stats_compute(const double *values, size_t count, struct stats *stats,
                           struct error *error);
 
-/* What the adaptive rule stops on: half-width of the 95 % confidence interval of the mean, over the
- * mean; count >= 1. NaN for a single value, so that `<= stop` is false. It follows
- * Student's t, which supposes independent, normal values. Times in a row are not quite that, because
- * clocks drift. So the figure says when to stop; it is no error bar. */
-double stats_uncertainty(const double *values, size_t count);
+/* The rank of the interval's lower end among `count` sorted values, and of its upper end counted from
+ * the top: the largest with P(X < rank) <= 0.025, X binomial of `count` and 1/2. 0: there is no
+ * interval. */
+size_t stats_median_rank(size_t count);
+
+/* What the adaptive rule stops on: half the width of the interval, over the median. NaN without an
+ * interval, so that `<= stop` is false. */
+double stats_uncertainty(const struct stats *stats);
 
 #endif

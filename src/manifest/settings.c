@@ -191,6 +191,7 @@ static const struct setting table[] = {
     {MEASURE, "counters", parse_word, AT(measure.counters), 0, 0, counters_words},
     {MEASURE, "kernels", parse_flag, AT(measure.kernels), 0, 0, NULL},
     {MEASURE, "verify", parse_flag, AT(measure.verify), 0, 0, NULL},
+    {MEASURE, "energy", parse_flag, AT(measure.energy), 0, 0, NULL},
     {PEAKS, "memory", parse_levels, AT(peaks.memory), 0, 0, NULL},
     {PEAKS, "compute", parse_precisions, AT(peaks.compute), 0, 0, NULL},
     {PEAKS, "launch", parse_flag, AT(peaks.launch), 0, 0, NULL},

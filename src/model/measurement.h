@@ -12,13 +12,14 @@ enum { WARMUP_MAX = 1000000, ITERATIONS_MAX = 1000000 };
 
 struct measure_settings {
     int warmup;
-    int iterations; /* 0: the adaptive rule below */
-    double stop;    /* fraction: half-width of the 95 % confidence interval of the mean over the
-                          mean; 0 with a fixed number of iterations */
+    int iterations; /* timed samples, each of one or more iterations; 0: the adaptive rule below */
+    double stop;    /* fraction: half the width of the 95 % confidence interval of the median, over
+                          the median; 0 with a fixed number of samples */
     double min_time, max_time; /* s, of the adaptive rule; 0 without it */
     enum counters_choice counters;
     bool kernels; /* count each kernel by itself as well */
     bool verify;
+    bool energy; /* repeat the work for as long as the energy of one iteration needs */
 };
 
 /* What holds where nothing is said: a fixed number of iterations, and the times of the adaptive

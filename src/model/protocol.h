@@ -12,7 +12,7 @@
  *                                                     -> {"reply":"device","device":{... with roofs}}
  *   {"op":"measure","configuration":"conv2d batch=16 ...","seed":1,"warmup":5,"iterations":20,
  *    "stop":0.005,"min_time":0.5,"max_time":15,"counters":"auto","kernels":false,
- *    "verify":true}
+ *    "verify":true,"energy":false}
  *                                                     -> {"reply":"record","record":{...}}
  * Describe opens the device and, unless "counters" is "off", tries its counters. Tune finds the fastest
  * way to do each roof, which roof then measures, beginning at `start` (s since the epoch; 0: at

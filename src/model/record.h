@@ -55,11 +55,17 @@ struct record {
     double workspace;        /* byte */
     /* timing run */
     double time_median, time_mean, time_stdev, time_min, time_max; /* s, one iteration */
+    double time_median_low, time_median_high; /* s, struct stats */
+    int64_t bimodal; /* 1: two modes, see modes_test; missing: too few samples */
     double host_time; /* s, to enqueue one iteration while the device idles: a caller's pace */
     /* 1, up to noise: how much longer known kernels took with the profiler in the process, idle,
      * as it was while this was timed; missing: it was not there. */
     double profiler_ratio;
-    int64_t samples;   /* iterations that the statistics are of */
+    int64_t samples;           /* that the statistics are of */
+    int64_t sample_iterations; /* that each sample is the mean of */
+    double timer_overhead; /* s, what the timer shows where there is nothing to time; it is in every
+                              sample */
+    int64_t host_paced; /* 1: the device waited for the host within some of the samples */
     int64_t converged; /* of the adaptive rule: 1 yes, 0 max_time came first; missing without it */
     /* trace run */
     int64_t launches; /* kernels in one iteration */
@@ -79,11 +85,15 @@ struct record {
     /* conditions, seen during the timing run */
     double sm_clock, memory_clock; /* s-1 */
     double sm_clock_counted;       /* s-1, the device's cycles over its own time */
-    double power;                  /* W */
     double temperature;            /* K */
-    double energy;                 /* J, over the timing run */
     int64_t throttle_reasons;      /* NVML's bit mask */
-    int64_t throttled; /* 1: one of them means that the clock was held down by power or heat */
+    int64_t throttled; /* 1: sm_clock_counted is more than 2 % below sm_clock_free */
+    double sm_clock_free; /* s-1, of the device awake with next to nothing to do */
+    /* energy run: the work back to back, over and over */
+    double energy, energy_time; /* J and s, of one iteration */
+    double energy_clock;        /* s-1, as sm_clock_counted */
+    double power;               /* W, mean */
+    double idle_power;          /* W, mean of the device awake without work */
     /* verification */
     double verify_error;     /* ||out - ref|| / ||ref|| over the compared elements */
     double verify_tolerance; /* largest error taken as right */

@@ -254,6 +254,7 @@ static const struct key keys[] = {
     {"counters", DESCRIBE | MEASURE, &word, AT(measure.counters), 0, counters_word, NULL},
     {"kernels", MEASURE, &flag, AT(measure.kernels), 0, NULL, NULL},
     {"verify", MEASURE, &flag, AT(measure.verify), 0, NULL, NULL},
+    {"energy", MEASURE, &flag, AT(measure.energy), 0, NULL, NULL},
 };
 /* clang-format on */
 enum { KEYS = sizeof keys / sizeof *keys };

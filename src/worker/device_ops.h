@@ -2,7 +2,8 @@
  * a device; src/worker/cuda and src/worker/cpu each define one table.
  *
  * Single-threaded. Order: count, open, then any of try_counters, { tune_roofs, measure_roof,
- * hold_roof, release_roofs } and { prepare, time, trace, count_hardware, run, read, release }, then close. One piece of work exists at a time.
+ * hold_roof, release_roofs } and { prepare, time, energy, trace, count_hardware, run,
+ * read, release }, then close. One piece of work exists at a time.
  * STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration went wrong,
  * the device is fine; STATUS_DEVICE: the device is lost, the process must end. */
 #ifndef ROOFSWEEP_DEVICE_OPS_H
@@ -19,6 +20,9 @@
 
 /* s: long enough for eight samples, short enough for all roofs of eight devices in turn. */
 #define ROOF_WINDOW 0.02
+
+/* s: a counter of energy that steps every 0.1 s is right to some per cent. */
+#define ENERGY_TIME 0.5
 
 /* How a roof is to be measured. */
 struct roof_order {
@@ -74,11 +78,19 @@ struct device_ops {
     enum status (*prepare)(struct device_state *state, const struct config *config, uint64_t seed,
                            struct work **work, struct record *record, struct error *error);
 
-    /* Runs `iterations` of them and writes the time of each to seconds[]. `cold` flushes the
-     * last-level cache before each, outside of its time. Conditions (clocks, power, ...) go to
-     * *record, which may be NULL during warm-up. */
-    enum status (*time)(struct device_state *state, struct work *work, bool cold, int iterations,
+    /* Takes `samples` of them and writes the time of one iteration in each to seconds[]. A sample is
+     * the mean of record->sample_iterations, which this sets, and which stay the same for one piece of
+     * work. `cold` flushes the last-level cache before each iteration, outside of its time.
+     * timer_overhead, host_paced and conditions (clocks, ...) go to *record. NULL: a warm-up, whose
+     * samples are of one iteration each. */
+    enum status (*time)(struct device_state *state, struct work *work, bool cold, int samples,
                         double *seconds, struct record *record, struct error *error);
+
+    /* Repeats the work for about ENERGY_TIME: sets energy, energy_time, energy_clock, power and
+     * idle_power of *record. What cannot be known stays missing: that is STATUS_OK. NULL: the device
+     * has no counter of energy. */
+    enum status (*energy)(struct device_state *state, struct work *work, bool cold,
+                          struct record *record, struct error *error);
 
     /* One iteration under the tracer, `cold` as in `time`: sets launches, busy_time, trace_time and
      * kernels of *record, and host_time where the host is not the device. */

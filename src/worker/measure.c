@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/modes.h"
 #include "base/stats.h"
 #include "worker/verify.h"
 
@@ -21,11 +22,11 @@ struct run {
     bool cold;
 };
 
-/* Timed iterations so far, growable; owned. */
+/* Samples so far, growable; owned. */
 struct samples {
     double *values;
     size_t count, capacity;
-    double total;
+    double total; /* s, of all their iterations */
 };
 
 static enum status samples_reserve(struct samples *samples, size_t more, struct error *error)
@@ -41,22 +42,27 @@ static enum status samples_reserve(struct samples *samples, size_t more, struct 
     return STATUS_OK;
 }
 
-/* Energy is a sum over the batches; the other conditions are those of the last one. */
-static enum status time_batch(const struct run *run, int iterations, struct samples *samples,
+static enum status time_batch(const struct run *run, int count, struct samples *samples,
                               struct record *record, struct error *error)
 {
-    double energy = record->energy;
-    enum status status = samples_reserve(samples, (size_t)iterations, error);
+    enum status status = samples_reserve(samples, (size_t)count, error);
     if (status == STATUS_OK)
-        status = run->device->time(run->state, run->work, run->cold, iterations,
+        status = run->device->time(run->state, run->work, run->cold, count,
                                    samples->values + samples->count, record, error);
     if (status)
         return status;
-    if (isfinite(energy))
-        record->energy += energy;
-    for (int i = 0; i < iterations; ++i)
-        samples->total += samples->values[samples->count++];
+    for (int i = 0; i < count; ++i)
+        samples->total += (double)record->sample_iterations * samples->values[samples->count++];
     return STATUS_OK;
+}
+
+static enum status samples_converged(const struct samples *samples, double stop, bool *converged,
+                                     struct error *error)
+{
+    struct stats stats;
+    enum status status = stats_compute(samples->values, samples->count, &stats, error);
+    *converged = status == STATUS_OK && stats_uncertainty(&stats) <= stop;
+    return status;
 }
 
 /* Times until the confidence interval is narrow enough and min_time has been timed. It also ends when
@@ -70,10 +76,12 @@ static enum status time_adaptively(const struct run *run, struct samples *sample
     double begin = clock_monotonic();
     int batch = least;
     for (;;) {
+        bool converged = false;
         enum status status = time_batch(run, batch, samples, record, error);
+        if (status == STATUS_OK)
+            status = samples_converged(samples, rule->stop, &converged, error);
         if (status)
             return status;
-        bool converged = stats_uncertainty(samples->values, samples->count) <= rule->stop;
         bool done = converged && samples->total >= rule->min_time;
         if (done || clock_monotonic() - begin >= rule->max_time) {
             record->converged = done;
@@ -88,10 +96,16 @@ static enum status keep_samples(const struct samples *samples, struct record *re
                                 struct error *error)
 {
     struct stats stats;
+    bool two = false;
     enum status status = stats_compute(samples->values, samples->count, &stats, error);
+    if (status == STATUS_OK)
+        status = modes_test(samples->values, samples->count, &two, error);
     if (status)
         return status;
+    record->bimodal = samples->count < MODES_SAMPLES_LEAST ? FIELD_MISSING : two;
     record->time_median = stats.median;
+    record->time_median_low = stats.median_low;
+    record->time_median_high = stats.median_high;
     record->time_mean = stats.mean;
     record->time_stdev = stats.stdev;
     record->time_min = stats.min;
@@ -125,6 +139,14 @@ static enum status time_work(const struct run *run, struct record *record, struc
     return status;
 }
 
+static enum status energy_of_work(const struct run *run, struct record *record,
+                                  struct error *error)
+{
+    if (!run->request->measure.energy || !run->device->energy)
+        return STATUS_OK;
+    return run->device->energy(run->state, run->work, run->cold, record, error);
+}
+
 static enum status count_work(const struct run *run, struct record *record, struct error *error)
 {
     const struct measure_settings *measure = &run->request->measure;
@@ -143,6 +165,8 @@ static enum status measure_prepared(const struct run *run, struct record *record
                                     struct error *error)
 {
     enum status status = time_work(run, record, error);
+    if (status == STATUS_OK)
+        status = energy_of_work(run, record, error);
     if (status == STATUS_OK)
         status = run->device->trace(run->state, run->work, run->cold, record, error);
     if (status == STATUS_OK)

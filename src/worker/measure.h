@@ -1,5 +1,5 @@
-/* Everything that is done for one configuration, in this order: prepare, warm up, time, trace,
- * count, verify.
+/* Everything that is done for one configuration, in this order: prepare, warm up, time, take the
+ * energy, trace, count, verify.
  *
  * Timing, trace and counters are separate runs of the same work, because both others change
  * times. */

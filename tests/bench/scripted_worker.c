@@ -121,15 +121,16 @@ static enum status scripted_prepare(struct device_state *state, const struct con
 }
 
 static enum status scripted_time(struct device_state *state, struct work *work, bool cold,
-                                 int iterations, double *seconds, struct record *record,
+                                 int samples, double *seconds, struct record *record,
                                  struct error *error)
 {
     (void)state;
     (void)work;
     (void)cold;
-    (void)record;
     (void)error;
-    for (int i = 0; i < iterations; ++i) {
+    if (record)
+        record->sample_iterations = 1;
+    for (int i = 0; i < samples; ++i) {
         seconds[i] = iteration_time * (1 + drand48());
         pause_for(seconds[i]);
     }

@@ -119,6 +119,11 @@ double clock_monotonic(void)
     return machine.host += clock_call_time;
 }
 
+void clock_sleep(double seconds)
+{
+    machine.host += seconds;
+}
+
 double clock_epoch(void)
 {
     return epoch + clock_monotonic();
@@ -151,6 +156,8 @@ cudaError_t script_call(void)
 {
     machine.host += script.call_time;
     ++script.calls;
+    if (script.pause_every > 0 && script.calls % script.pause_every == 0)
+        machine.host += script.pause_time;
     if (script_is_lost())
         return failed(cudaErrorIllegalAddress);
     return script.calls == script.fail_at ? failed(cudaErrorUnknown) : cudaSuccess;
@@ -438,7 +445,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    cudaError_t code = script_enqueue(0.0, stream);
+    cudaError_t code = script_enqueue(script.event_time, stream);
     if (code == cudaSuccess)
         event->time = machine.device;
     return code;

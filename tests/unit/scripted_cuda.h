@@ -32,6 +32,9 @@ struct script {
     /* How fast: bytes or FLOPs per second of the fastest way, by kind of roof. */
     double rate[ROOF_KINDS];
     double call_time;                 /* s, of the host, for each call and launch */
+    double pause_time;                /* s, that the host does something else, */
+    int pause_every;                  /* at every so many-th call; 0: never */
+    double event_time;                /* s, of the device, for each event */
     double empty_time;                /* s, of the device, from one empty kernel to the next */
     double node_time;                 /* s, the same in a graph */
     double link_time, link_node_time; /* s, the same of links */
@@ -48,7 +51,8 @@ struct script {
     /* From `falls_from`, s of the device, the clock lies by this share above sm_clock, and falls to it
      * with this time constant, s. 0: it is sm_clock all the time. */
     double falls_from, falls_by, falls_in;
-    int processes; /* that compute on the device, this one included */
+    double idle_power, busy_power; /* W, by the counter of energy; 0: there is none */
+    int processes;                 /* that compute on the device, this one included */
 
     /* What fails. */
     const char *refused; /* kernels and products with this in their labels; NULL: none */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdlib.h>
 
 #include "base/stats.h"
 
@@ -67,47 +68,65 @@ static void test_uniform(void **state)
     assert_true(stats.min == 0 && stats.max == 1);
 }
 
-static void test_uncertainty(void **state)
-{
-    (void)state;
-    const double values[] = {1.1, 0.9, 1.1, 0.9}; /* s = 0.2 / sqrt(3), t(3) = 3.1824 */
-    assert_near(stats_uncertainty(values, 4), 3.1824 * 0.2 / sqrt(3) / 2, 1e-12);
-    const double pair[] = {1, 2}; /* t(1) = 12.7062 */
-    assert_near(stats_uncertainty(pair, 2), 12.7062 * sqrt(0.5) / sqrt(2) / 1.5, 1e-12);
-    assert_true(isnan(stats_uncertainty(values, 1)));
-    const double equal[] = {5, 5, 5};
-    assert_true(stats_uncertainty(equal, 3) == 0);
-}
-
-/* With deviations of +-d around 1, n even: s = d * sqrt(n / (n - 1)), so the quantile can be read
- * off. */
-static void test_student_quantile(void **state)
+/* Le Boudec's table A.1, of which these are rows. */
+static void test_interval_ranks(void **state)
 {
     (void)state;
     static const struct {
-        size_t count;
-        double quantile;
-    } known[] = {{22, 2.0796}, {32, 2.0395}, {62, 1.9996}, {122, 1.9798}, {1002, 1.9623}};
-    double values[1002];
-    for (size_t i = 0; i < COUNT(values); ++i)
-        values[i] = i % 2 ? 1.25 : 0.75;
-    for (size_t i = 0; i < COUNT(known); ++i) {
-        double n = (double)known[i].count;
-        double error_of_mean = 0.25 * sqrt(n / (n - 1)) / sqrt(n);
-        double quantile = stats_uncertainty(values, known[i].count) / error_of_mean;
-        assert_near(quantile, known[i].quantile, 2e-4);
-    }
+        size_t count, rank;
+    } known[] = {{5, 0},   {6, 1},    {8, 1},     {9, 2},      {20, 6},
+                 {30, 10}, {70, 27}, {100, 40}, {1000, 469}, {1000000, 499020}};
+    assert_int_equal(stats_median_rank(1), 0);
+    for (size_t i = 0; i < COUNT(known); ++i)
+        assert_int_equal(stats_median_rank(known[i].count), known[i].rank);
 }
 
-/* Ten times the repetitions, about a third of the uncertainty: what makes the adaptive rule end. */
+static void test_interval(void **state)
+{
+    (void)state;
+    const double values[] = {9, 2, 5, 4, 12, 7, 8, 11, 9, 3, 7, 4, 12, 5, 4, 10, 9, 6, 9, 4};
+    struct stats stats = compute(values, COUNT(values)); /* the 6th and the 15th in order */
+    assert_true(stats.median_low == 4 && stats.median_high == 9);
+    assert_near(stats_uncertainty(&stats), 2.5 / 7, 1e-15);
+    stats = compute(values, 5);
+    assert_true(isnan(stats.median_low) && isnan(stats.median_high));
+    assert_true(isnan(stats_uncertainty(&stats)));
+    const double equal[] = {5, 5, 5, 5, 5, 5};
+    stats = compute(equal, 6);
+    assert_true(stats_uncertainty(&stats) == 0);
+}
+
+/* Ten times the repetitions, about a third of the width: what makes the adaptive rule end. One
+ * straggler of a thousand values changes nothing. */
 static void test_uncertainty_shrinks(void **state)
 {
     (void)state;
     double values[1000];
     for (size_t i = 0; i < COUNT(values); ++i)
         values[i] = 1 + 0.01 * sin((double)i * 12.9898);
-    double few = stats_uncertainty(values, 100), many = stats_uncertainty(values, 1000);
-    assert_near(few / many, sqrt(10), 0.05);
+    struct stats few = compute(values, 100), many = compute(values, 1000);
+    assert_near(stats_uncertainty(&few) / stats_uncertainty(&many), sqrt(10), 0.1);
+    values[500] = 1000;
+    struct stats disturbed = compute(values, 1000);
+    assert_near(stats_uncertainty(&disturbed), stats_uncertainty(&many), 0.05);
+}
+
+/* The interval holds the true median in 95 of 100 cases, whatever the distribution: here one with a
+ * long tail. */
+static void test_interval_holds_the_median(void **state)
+{
+    (void)state;
+    enum { CASES = 2000, N = 20 };
+    int held = 0;
+    srand48(1);
+    for (int c = 0; c < CASES; ++c) {
+        double values[N];
+        for (int i = 0; i < N; ++i)
+            values[i] = 1 / (1 - drand48()); /* Pareto: median 2 */
+        struct stats stats = compute(values, N);
+        held += stats.median_low <= 2 && 2 <= stats.median_high;
+    }
+    assert_in_range(held, 0.945 * CASES, 0.975 * CASES);
 }
 
 int main(void)
@@ -115,8 +134,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hand_values),         cmocka_unit_test(test_odd_even_and_single),
         cmocka_unit_test(test_small_deviation),     cmocka_unit_test(test_uniform),
-        cmocka_unit_test(test_uncertainty),         cmocka_unit_test(test_student_quantile),
-        cmocka_unit_test(test_uncertainty_shrinks),
+        cmocka_unit_test(test_interval_ranks),      cmocka_unit_test(test_interval),
+        cmocka_unit_test(test_uncertainty_shrinks), cmocka_unit_test(test_interval_holds_the_median),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

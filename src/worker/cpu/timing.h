@@ -5,7 +5,7 @@
 #include "worker/cpu/routine.h"
 #include "worker/device_ops.h"
 
-enum status timing_time(struct device_state *state, struct work *work, bool cold, int iterations,
+enum status timing_time(struct device_state *state, struct work *work, bool cold, int samples,
                         double *seconds, struct record *record, struct error *error);
 enum status timing_trace(struct device_state *state, struct work *work, bool cold,
                          struct record *record, struct error *error);

@@ -10,6 +10,7 @@
 #include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
 #include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/energy.h"
 #include "worker/cuda/gpu/known_kernels.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/cuda/gpu/memory.h"
@@ -161,20 +162,25 @@ static enum status device_prepare(struct device_state *state, const struct confi
     TRY(memory_check(config_cost(config).memory, "the tensors", error));
     profiler_leave(state->profiler);
     TRY(preparation->prepare(&state->gpu, config, seed, work, record, error));
-    (*work)->energy_given = NAN;
     snprintf(record->implementation, sizeof record->implementation, "%s",
              preparation->implementation);
     return STATUS_OK;
 }
 
 static enum status device_time(struct device_state *state, struct work *work, bool cold,
-                               int iterations, double *seconds, struct record *record,
+                               int samples, double *seconds, struct record *record,
                                struct error *error)
 {
-    TRY(timing_run(&state->gpu, work, cold, iterations, seconds, record, error));
+    TRY(timing_run(&state->gpu, work, cold, samples, seconds, record, error));
     if (record)
         record->profiler_ratio = profiler_ratio(state->profiler);
     return STATUS_OK;
+}
+
+static enum status device_energy(struct device_state *state, struct work *work, bool cold,
+                                 struct record *record, struct error *error)
+{
+    return energy_run(&state->gpu, work, cold, record, error);
 }
 
 static enum status device_trace(struct device_state *state, struct work *work, bool cold,
@@ -263,6 +269,7 @@ const struct device_ops device_ops = {
     .release_roofs = device_release_roofs,
     .prepare = device_prepare,
     .time = device_time,
+    .energy = device_energy,
     .trace = device_trace,
     .count_hardware = device_count_hardware,
     .run = device_run,

@@ -24,6 +24,7 @@ struct gpu {
     struct occupancy_limits limits;
     struct theory theory;
     struct nvml *nvml;          /* NULL wherever NVML cannot be used */
+    double idle_power;          /* W, energy.c; 0: not yet measured */
     struct timer *timer;        /* timer.h */
     struct cudnnContext *cudnn; /* libraries.h; NULL: not opened */
 };

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/stats.h"
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/memory.h"
@@ -48,26 +49,101 @@ enum status timer_stamp(struct timer *timer, enum timer_end which, struct error 
     return CUDA(kernel_clock(stamps, blocks, timer->gpu->stream));
 }
 
-/* Mean over the multiprocessors that were read at both ends. NaN if the span was too short for the
- * resolution of their clocks, 1 us. */
-enum status timer_clock(struct timer *timer, double *clock, struct error *error)
+enum status timer_span(struct timer *timer, struct clock_span *span, struct error *error)
 {
-    const double least = 1e5; /* ns: one per cent */
     struct clock_stamp stamps[2][CLOCK_STAMPS];
-    double sum = 0.0;
+    struct clock_span sum = {0.0, 0.0};
     int count = 0;
     TRY(CUDA(cudaMemcpy(stamps, timer->stamps, sizeof stamps, cudaMemcpyDeviceToHost)));
     for (int i = 0; i < CLOCK_STAMPS; ++i) {
         const struct clock_stamp *begin = &stamps[0][i], *end = &stamps[1][i];
-        double span = (double)end->nanoseconds - (double)begin->nanoseconds;
-        if (begin->nanoseconds == 0 || end->nanoseconds == 0 || span < least)
+        if (begin->nanoseconds == 0 || end->nanoseconds <= begin->nanoseconds)
             continue;
-        sum += 1e9 * (double)(end->cycles - begin->cycles) / span;
+        sum.cycles += (double)(end->cycles - begin->cycles);
+        sum.seconds += 1e-9 * (double)(end->nanoseconds - begin->nanoseconds);
         ++count;
     }
-    *clock = count > 0 ? sum / count : NAN;
+    *span = count > 0 ? (struct clock_span){sum.cycles / count, sum.seconds / count} : sum;
     return STATUS_OK;
 }
+
+double clock_span_rate(const struct clock_span *span)
+{
+    const double least = 1e-4; /* s: one per cent */
+    return span->seconds >= least ? span->cycles / span->seconds : NAN;
+}
+
+enum status timer_clock(struct timer *timer, double *clock, struct error *error)
+{
+    struct clock_span span;
+    TRY(timer_span(timer, &span, error));
+    *clock = clock_span_rate(&span);
+    return STATUS_OK;
+}
+
+enum status timer_is_pending(const struct timer *timer, int event, bool *pending,
+                             struct error *error)
+{
+    cudaError_t code = cudaEventQuery(timer->events[event]);
+    *pending = code == cudaErrorNotReady;
+    if (!*pending)
+        return CUDA(code);
+    (void)cudaGetLastError(); /* the next launch would return it */
+    return STATUS_OK;
+}
+
+/* ---- calibration ---- */
+
+/* Pairs with nothing between them, all enqueued before the first begins. */
+static enum status overhead_measure(struct timer *timer, struct error *error)
+{
+    enum { PAIRS = 50 };
+    const double enqueueing = 2e-3; /* s */
+    double seconds[PAIRS];
+    struct stats stats;
+    TRY(timer_reserve(timer, 2 * PAIRS, error));
+    TRY(CUDA(kernel_delay(enqueueing, timer->gpu->stream)));
+    for (int i = 0; i < 2 * PAIRS; ++i)
+        TRY(CUDA(cudaEventRecord(timer->events[i], timer->gpu->stream)));
+    TRY(CUDA(cudaStreamSynchronize(timer->gpu->stream)));
+    for (int i = 0; i < PAIRS; ++i)
+        TRY(timer_elapsed(timer, 2 * i, 2 * i + 1, &seconds[i], error));
+    TRY(stats_compute(seconds, PAIRS, &stats, error));
+    timer->overhead = stats.median;
+    return STATUS_OK;
+}
+
+/* One thread that waits leaves the clock as high as it may be. A device that had nothing to do wakes
+ * up first. */
+static enum status clock_free_measure(struct timer *timer, struct error *error)
+{
+    enum { SPANS = 5 };
+    const double waking = 20e-3, span = 2e-3; /* s */
+    double highest = NAN;
+    TRY(CUDA(kernel_delay(waking, timer->gpu->stream)));
+    for (int i = 0; i < SPANS; ++i) {
+        double clock;
+        TRY(timer_stamp(timer, TIMER_BEGIN, error));
+        TRY(CUDA(kernel_delay(span, timer->gpu->stream)));
+        TRY(timer_stamp(timer, TIMER_END, error));
+        TRY(CUDA(cudaStreamSynchronize(timer->gpu->stream)));
+        TRY(timer_clock(timer, &clock, error));
+        highest = fmax(highest, clock);
+    }
+    timer->clock_free = highest;
+    return STATUS_OK;
+}
+
+enum status timer_calibrate(struct timer *timer, struct error *error)
+{
+    if (!isnan(timer->overhead))
+        return STATUS_OK;
+    TRY(timer_reserve(timer, 2, error));
+    TRY(clock_free_measure(timer, error));
+    return overhead_measure(timer, error);
+}
+
+/* ---- flush ---- */
 
 enum status timer_reserve_flush(struct timer *timer, struct error *error)
 {
@@ -89,7 +165,7 @@ struct timer *timer_open(const struct gpu *gpu)
 {
     struct timer *timer = calloc(1, sizeof *timer);
     if (timer)
-        timer->gpu = gpu;
+        *timer = (struct timer){.gpu = gpu, .overhead = NAN, .clock_free = NAN};
     return timer;
 }
 

@@ -3,6 +3,7 @@
 #ifndef ROOFSWEEP_TIMER_H
 #define ROOFSWEEP_TIMER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "worker/cuda/gpu/gpu.h"
@@ -18,6 +19,8 @@ struct timer {
                                  * device */
     void *flush;                /* owned: flush_bytes, allocated by the first flush */
     size_t flush_bytes;
+    double overhead;   /* s, of a pair of events; NaN until timer_calibrate */
+    double clock_free; /* s-1, of the multiprocessors with next to nothing to do; likewise */
 };
 
 /* NULL without memory. `gpu` must outlive it. */
@@ -30,12 +33,27 @@ enum status timer_reserve(struct timer *timer, int events, struct error *error);
 /* Enqueues a reading of all multiprocessors' clocks where a span of work begins or ends. */
 enum timer_end { TIMER_BEGIN, TIMER_END };
 enum status timer_stamp(struct timer *timer, enum timer_end which, struct error *error);
-/* s-1, of the multiprocessors over the last span, which must be over. */
+/* The last span, which must be over, by the multiprocessors that were read at both ends: means. All
+ * zero if there are none. */
+struct clock_span {
+    double cycles, seconds;
+};
+enum status timer_span(struct timer *timer, struct clock_span *span, struct error *error);
+/* s-1; NaN if the span was too short for the resolution of the device's clock, 1 us. */
+double clock_span_rate(const struct clock_span *span);
+/* The rate of the last span. */
 enum status timer_clock(struct timer *timer, double *clock, struct error *error);
 
 /* s, from the first of two recorded events to the second, which must be over. */
 enum status timer_elapsed(const struct timer *timer, int first, int second, double *seconds,
                           struct error *error);
+
+/* Whether a recorded event has not come yet. */
+enum status timer_is_pending(const struct timer *timer, int event, bool *pending,
+                             struct error *error);
+
+/* Measures overhead and clock_free, once: later calls do nothing. */
+enum status timer_calibrate(struct timer *timer, struct error *error);
 
 /* Allocates what timer_flush needs. */
 enum status timer_reserve_flush(struct timer *timer, struct error *error);

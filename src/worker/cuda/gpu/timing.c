@@ -9,99 +9,221 @@
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/timer.h"
 
-/* NVML's energy counter advances in steps of up to 0.1 s: below this it says little. */
-static const double energy_span_least = 1.0; /* s */
+/* One series of samples; nothing is owned. */
+struct series {
+    struct gpu *gpu;
+    struct work *work;
+    bool cold;
+    int iterations;        /* of a sample */
+    struct record *record; /* NULL: of a warm-up or a candidate */
+    bool host_paced;
+};
 
-static enum status enqueue_iteration(struct gpu *gpu, struct work *work, bool cold,
-                                     cudaEvent_t pair[2], double *host_time, struct error *error)
+/* What the host saw of one chunk. */
+struct seen {
+    double enqueue_time, total; /* s, of one iteration, and of all */
+    bool ahead; /* when the last launch was enqueued, the first sample had not begun */
+};
+
+static enum status sample_enqueue(const struct series *s, cudaEvent_t pair[2], struct error *error)
 {
-    if (work->ops->reset)
-        TRY(work->ops->reset(gpu, work, error));
-    if (cold)
-        TRY(timer_flush(gpu->timer, error));
-    TRY(CUDA(cudaEventRecord(pair[0], gpu->stream)));
+    const struct work_ops *ops = s->work->ops;
+    if (ops->reset)
+        TRY(ops->reset(s->gpu, s->work, error));
+    if (s->cold)
+        TRY(timer_flush(s->gpu->timer, error));
+    TRY(CUDA(cudaEventRecord(pair[0], s->gpu->stream)));
+    for (int i = 0; i < s->iterations; ++i)
+        TRY(ops->iterate(s->gpu, s->work, error));
+    return CUDA(cudaEventRecord(pair[1], s->gpu->stream));
+}
+
+/* The device's clock is read behind the delay and behind the last sample. */
+static enum status chunk_enqueue(const struct series *s, const struct chunk *chunk,
+                                 struct seen *seen, struct error *error)
+{
+    struct timer *timer = s->gpu->timer;
+    double iterations = (double)chunk->samples * s->iterations;
+    if (chunk->delay > 0.0)
+        TRY(CUDA(kernel_delay(chunk->delay, s->gpu->stream)));
+    if (s->record)
+        TRY(timer_stamp(timer, TIMER_BEGIN, error));
     double begin = clock_monotonic();
-    TRY(work->ops->iterate(gpu, work, error));
-    *host_time += clock_monotonic() - begin;
-    return CUDA(cudaEventRecord(pair[1], gpu->stream));
+    for (int i = 0; i < chunk->samples; ++i)
+        TRY(sample_enqueue(s, &timer->events[2 * i], error));
+    TRY(timer_is_pending(timer, 0, &seen->ahead, error));
+    seen->total = clock_monotonic() - begin;
+    seen->enqueue_time = seen->total / iterations;
+    return s->record ? timer_stamp(timer, TIMER_END, error) : STATUS_OK;
 }
 
-/* The host takes longer to launch small kernels than the device to run them. Timed as they come, they
- * would show the host's pace. So the device is kept waiting until a chunk of iterations is enqueued,
- * and then runs them back to back.
- *
- * A chunk is what the host enqueues in 1.5 ms. That is few enough launches for the stream's queue,
- * which holds about a thousand. Where the device is slower, later chunks find the queue full and the
- * host has to wait. So the host's pace is taken from the fastest chunk. The device's clock is read at
- * the begin of the first chunk and at the end of the last. */
-static enum status enqueue(struct gpu *gpu, struct work *work, bool cold, int iterations,
-                           bool stamped, double *host_time, struct error *error)
+/* Enqueues a chunk until the device is found waiting at its end. */
+static enum status chunk_try(const struct series *s, int left, struct chunk *chunk,
+                             struct seen *seen, struct error *error)
 {
-    const double chunk_time = 1.5e-3, margin = 2.0, least = 20e-6;
-    double estimate = work->enqueue_time;
-    int chunk = estimate > 0.0 ? (int)fmax(1.0, chunk_time / estimate) : iterations;
-    for (int first = 0; first < iterations; first += chunk) {
-        int last = first + chunk < iterations ? first + chunk : iterations;
-        if (estimate > 0.0)
-            TRY(CUDA(kernel_delay(least + margin * estimate * (last - first), gpu->stream)));
-        if (stamped && first == 0)
-            TRY(timer_stamp(gpu->timer, TIMER_BEGIN, error));
-        double begin = clock_monotonic(), spent = 0.0;
-        for (int i = first; i < last; ++i)
-            TRY(enqueue_iteration(gpu, work, cold, &gpu->timer->events[2 * i], &spent, error));
-        double each = (clock_monotonic() - begin) / (last - first);
-        *host_time = fmin(*host_time, spent / (last - first));
-        work->enqueue_time = estimate > 0.0 ? fmin(work->enqueue_time, each) : each;
+    int attempts = s->work->pace.given_up ? 1 : CHUNK_ATTEMPTS;
+    for (int i = 0; i < attempts; ++i) {
+        if (i > 0)
+            TRY(CUDA(cudaStreamSynchronize(s->gpu->stream)));
+        *chunk = chunk_plan(&s->work->pace, s->iterations, left, i);
+        TRY(chunk_enqueue(s, chunk, seen, error));
+        if (seen->ahead || chunk->delay == 0.0)
+            return STATUS_OK;
     }
-    return stamped ? timer_stamp(gpu->timer, TIMER_END, error) : STATUS_OK;
+    return STATUS_OK;
 }
 
-/* The energy used since the last value was given, so that the caller can add the values up. Missing
- * until the span is long enough for the counter. */
-static void energy_record(struct work *work, double energy, struct record *record)
+/* Of the work, not of the delay before it. Of throttling NVML tells what holds now, by its own clock;
+ * whether it is so during the work, the counted clock says. */
+static enum status conditions_record(struct gpu *gpu, int last, struct record *record,
+                                     struct error *error)
 {
-    bool enough = clock_monotonic() - work->energy_start_time >= energy_span_least;
-    record->energy = enough ? energy - work->energy_given : NAN;
-    if (enough)
-        work->energy_given = energy;
-}
-
-static void conditions_record(struct gpu *gpu, cudaEvent_t last, struct record *record)
-{
+    int64_t throttled;
     const struct conditions seen = {
         .sm_clock = &record->sm_clock,
         .memory_clock = &record->memory_clock,
         .temperature = &record->temperature,
         .throttle_reasons = &record->throttle_reasons,
-        .throttled = &record->throttled,
+        .throttled = &throttled,
     };
-    nvml_sample(gpu->nvml, last, &seen);
+    throttled = 0;
+    TRY(CUDA(cudaEventSynchronize(gpu->timer->events[0])));
+    nvml_sample(gpu->nvml, gpu->timer->events[last], &seen);
+    (void)cudaGetLastError(); /* "not ready" is no failure of the next launch */
+    return STATUS_OK;
 }
 
-enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int iterations,
-                       double *seconds, struct record *record, struct error *error)
+static enum status chunk_read(const struct series *s, int samples, double *seconds,
+                              double *shortest, struct error *error)
 {
-    double host_time = INFINITY;
-    TRY(timer_reserve(gpu->timer, 2 * iterations, error));
-    if (cold)
-        TRY(timer_reserve_flush(gpu->timer, error));
-    if (record && isnan(work->energy_given)) {
-        work->energy_given = nvml_energy(gpu->nvml);
-        work->energy_start_time = clock_monotonic();
+    const double overhead = s->gpu->timer->overhead;
+    *shortest = INFINITY;
+    for (int i = 0; i < samples; ++i) {
+        double time;
+        TRY(timer_elapsed(s->gpu->timer, 2 * i, 2 * i + 1, &time, error));
+        seconds[i] = time / s->iterations;
+        *shortest = fmin(*shortest, fmax(time - overhead, time / 4) / s->iterations);
     }
-    TRY(enqueue(gpu, work, cold, iterations, record != NULL, &host_time, error));
-    if (record)
-        conditions_record(gpu, gpu->timer->events[2 * iterations - 1], record);
-    TRY(CUDA(cudaStreamSynchronize(gpu->stream)));
-    if (record) {
-        record->host_time = host_time;
-        TRY(timer_clock(gpu->timer, &record->sm_clock_counted, error));
-        energy_record(work, nvml_energy(gpu->nvml), record);
-        double spent = clock_monotonic() - work->energy_start_time;
-        record->power = nvml_power(gpu->nvml, clock_epoch() - spent);
+    return STATUS_OK;
+}
+
+/* A sample of more launches than the queue holds is never enqueued while the device waits. If the host
+ * was far ahead at its end, the device did not wait for it: it had the whole queue to run. */
+static bool queue_was_full(const struct chunk *chunk, const struct seen *seen, double lead)
+{
+    const double least = 0.05;
+    return chunk->samples == 1 && lead >= least * seen->total;
+}
+
+static enum status clocks_add(const struct series *s, struct error *error)
+{
+    struct clock_span span;
+    TRY(timer_span(s->gpu->timer, &span, error));
+    s->work->span.cycles += span.cycles;
+    s->work->span.seconds += span.seconds;
+    return STATUS_OK;
+}
+
+/* What is known afterwards: of the host, if it never waited; of the device, if that never did. */
+static void pace_update(struct series *s, const struct chunk *chunk, const struct seen *seen,
+                        double lead, double shortest)
+{
+    struct pace *pace = &s->work->pace;
+    bool delayed = chunk->delay > 0.0;
+    if (seen->ahead || !delayed)
+        pace->enqueue_time = seen->enqueue_time;
+    if (delayed)
+        pace->iteration_time =
+            pace->iteration_time > 0.0 ? fmin(pace->iteration_time, shortest) : shortest;
+    if (delayed && !seen->ahead) {
+        pace->given_up = true;
+        s->host_paced = s->host_paced || !queue_was_full(chunk, seen, lead);
     }
-    for (int i = 0; i < iterations; ++i)
-        TRY(timer_elapsed(gpu->timer, 2 * i, 2 * i + 1, &seconds[i], error));
+}
+
+/* Takes the next chunk of `left` samples. */
+static enum status chunk_take(struct series *s, int left, double *seconds, int *taken,
+                              struct error *error)
+{
+    struct chunk chunk;
+    struct seen seen;
+    double shortest;
+    TRY(chunk_try(s, left, &chunk, &seen, error));
+    double enqueued = clock_monotonic();
+    if (s->record && chunk.samples == left)
+        TRY(conditions_record(s->gpu, 2 * chunk.samples - 1, s->record, error));
+    TRY(CUDA(cudaStreamSynchronize(s->gpu->stream)));
+    double lead = clock_monotonic() - enqueued;
+    TRY(chunk_read(s, chunk.samples, seconds, &shortest, error));
+    pace_update(s, &chunk, &seen, lead, shortest);
+    *taken = chunk.samples;
+    return s->record ? clocks_add(s, error) : STATUS_OK;
+}
+
+static enum status series_take(struct series *s, int samples, double *seconds, struct error *error)
+{
+    int most = samples < CHUNK_SAMPLES_MAX ? samples : CHUNK_SAMPLES_MAX;
+    TRY(timer_reserve(s->gpu->timer, 2 * most, error));
+    if (s->cold)
+        TRY(timer_reserve_flush(s->gpu->timer, error));
+    for (int done = 0, taken; done < samples; done += taken)
+        TRY(chunk_take(s, samples - done, seconds + done, &taken, error));
+    return STATUS_OK;
+}
+
+/* Samples of one iteration each. */
+static enum status singles_take(struct gpu *gpu, struct work *work, bool cold, int samples,
+                                double *seconds, struct error *error)
+{
+    struct series s = {gpu, work, cold, 1, NULL, false};
+    TRY(timer_calibrate(gpu->timer, error));
+    return series_take(&s, samples, seconds, error);
+}
+
+/* Iterations that must be prepared one by one are timed one by one. */
+static int sample_iterations(const struct gpu *gpu, const struct work *work, bool cold,
+                             double share)
+{
+    if (cold || work->ops->reset)
+        return 1;
+    return chunk_sample_iterations(&work->pace, gpu->timer->overhead, share);
+}
+
+/* A first iteration loads code and shows the host's pace, a second one the device's. */
+static enum status pace_learn(struct gpu *gpu, struct work *work, bool cold, struct error *error)
+{
+    double seconds[2];
+    if (work->pace.iteration_time > 0.0)
+        return STATUS_OK;
+    return singles_take(gpu, work, cold, 2, seconds, error);
+}
+
+static void record_fill(const struct series *s)
+{
+    struct record *record = s->record;
+    const double held_down = 0.98;
+    const struct timer *timer = s->gpu->timer;
+    record->sample_iterations = s->iterations;
+    record->timer_overhead = timer->overhead;
+    record->host_paced = record->host_paced == 1 || s->host_paced;
+    record->sm_clock_counted = clock_span_rate(&s->work->span);
+    record->sm_clock_free = timer->clock_free;
+    record->throttled = isnan(record->sm_clock_counted)
+                            ? FIELD_MISSING
+                            : record->sm_clock_counted < held_down * timer->clock_free;
+}
+enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
+                       struct record *record, struct error *error)
+{
+    const double share = 0.005; /* of the timer in a sample */
+    if (!record)
+        return singles_take(gpu, work, cold, samples, seconds, error);
+    TRY(pace_learn(gpu, work, cold, error));
+    if (work->pace.iterations == 0)
+        work->pace.iterations = sample_iterations(gpu, work, cold, share);
+    struct series s = {gpu, work, cold, work->pace.iterations, record, false};
+    TRY(series_take(&s, samples, seconds, error));
+    record_fill(&s);
     return STATUS_OK;
 }
 
@@ -112,15 +234,17 @@ static enum status candidate_time(struct gpu *gpu, struct work *work, double bes
 {
     const double hopeless_factor = 2.0, hopeless_least = 1e-4; /* s */
     enum { WARMUP = 2, ITERATIONS = 7 };
+    const double share = 0.02; /* of the timer in a sample */
     double seconds[ITERATIONS];
     struct stats stats;
-    TRY(timing_run(gpu, work, false, WARMUP, seconds, NULL, error));
+    TRY(singles_take(gpu, work, false, WARMUP, seconds, error));
     double warm = fmin(seconds[0], seconds[1]);
     if (warm > hopeless_factor * best_time + hopeless_least) {
         *time = warm;
         return STATUS_OK;
     }
-    TRY(timing_run(gpu, work, false, ITERATIONS, seconds, NULL, error));
+    struct series s = {gpu, work, false, sample_iterations(gpu, work, false, share), NULL, false};
+    TRY(series_take(&s, ITERATIONS, seconds, error));
     TRY(stats_compute(seconds, ITERATIONS, &stats, error));
     *time = stats.median;
     return STATUS_OK;
@@ -138,6 +262,7 @@ enum status work_choose(struct gpu *gpu, struct work *work, int candidates,
     for (int i = 0; i < candidates; ++i) {
         double time;
         enum status status = bind(gpu, work, i, &attempt);
+        work->pace = (struct pace){0};
         if (status == STATUS_OK)
             status = candidate_time(gpu, work, best_time, &time, &attempt);
         if (status == STATUS_OK && time < best_time) {
@@ -158,6 +283,7 @@ enum status work_choose(struct gpu *gpu, struct work *work, int candidates,
         return refusal;
     }
     TRY(bind(gpu, work, best, error));
+    work->pace = (struct pace){0};
     *fastest = best;
     return STATUS_OK;
 }

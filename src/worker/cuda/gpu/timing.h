@@ -7,8 +7,8 @@
 #include "worker/cuda/gpu/work.h"
 
 /* As device_ops.time, but for the profiler's ratio. */
-enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int iterations,
-                       double *seconds, struct record *record, struct error *error);
+enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
+                       struct record *record, struct error *error);
 
 /* Binds `work` to each candidate in turn, times those that the library takes, and leaves it bound
  * to the fastest. If it takes none, the first one's refusal is the error. */

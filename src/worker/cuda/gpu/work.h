@@ -4,7 +4,9 @@
 #define ROOFSWEEP_WORK_H
 
 #include "worker/device_ops.h"
+#include "worker/cuda/gpu/chunk.h"
 #include "worker/cuda/gpu/gpu.h"
+#include "worker/cuda/gpu/timer.h"
 
 struct work;
 
@@ -25,12 +27,9 @@ struct work_ops {
 struct work {
     const struct work_ops *ops;
     enum precision precision;
-    /* timing.c: the energy counter when a record last got a value (NaN: none yet), and the time when
-     * that count began */
-    double energy_given, energy_start_time; /* J, s */
-    /* timing.c: host time to enqueue all that belongs to one iteration, the shortest seen; 0: not
-     * yet known */
-    double enqueue_time; /* s */
+    /* timing.c: of what is bound now. All zero: not yet timed */
+    struct pace pace;
+    struct clock_span span; /* all timed chunks together */
 };
 
 /* How a workload is prepared, one function for each of its implementations. On failure *work stays

@@ -1,0 +1,33 @@
+#include "worker/cuda/gpu/chunk.h"
+
+#include <math.h>
+
+/* The stream's queue holds about a thousand launches, of 2 us and more each. If it were full, the host
+ * would wait for the device, which waits for the host's delay to end. */
+static const double host_time_most = 1e-3; /* s, of one chunk */
+/* What is discarded at a failure stays small. */
+static const double device_time_most = 20e-3; /* s, of one chunk */
+
+static double within(double value, double least, double most)
+{
+    return fmin(fmax(value, least), most);
+}
+
+int chunk_sample_iterations(const struct pace *pace, double overhead, double share)
+{
+    double wanted = ceil(overhead / share / pace->iteration_time);
+    return (int)within(wanted, 1.0, fmax(floor(host_time_most / pace->enqueue_time), 1.0));
+}
+
+struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int attempt)
+{
+    const double margin = 2.0, least = 20e-6; /* s: a query of an event and the like */
+    const double factor = ldexp(1.0, attempt), host = pace->enqueue_time * iterations;
+    if (!(pace->enqueue_time > 0.0))
+        return (struct chunk){1, 0.0};
+    double most = host_time_most / host;
+    if (pace->iteration_time > 0.0)
+        most = fmin(most, device_time_most / (pace->iteration_time * iterations));
+    int samples = (int)within(most / factor, 1.0, fmin(left, CHUNK_SAMPLES_MAX));
+    return (struct chunk){samples, least + margin * factor * host * samples};
+}

@@ -1,0 +1,150 @@
+#include "worker/cuda/gpu/energy.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/nvml.h"
+#include "worker/cuda/gpu/timer.h"
+
+enum { DEPTH = 3, BEGIN = DEPTH, END, EVENTS }; /* of the timer's events: launches under way; ends */
+
+/* Work that is launched over and over; nothing: a device that is left alone. */
+struct load {
+    struct gpu *gpu;
+    struct work *work;     /* NULL: nothing */
+    cudaGraphExec_t graph; /* of `iterations`; NULL: they are launched one by one. Owned. */
+    int iterations;        /* of one launch */
+    long launched;
+};
+
+static enum status iterations_enqueue(struct load *load, struct error *error)
+{
+    for (int i = 0; i < load->iterations; ++i)
+        TRY(load->work->ops->iterate(load->gpu, load->work, error));
+    return STATUS_OK;
+}
+
+/* Without a graph the host's pace would show, and with it a device that waits. But not everything can
+ * be captured, and then the host's pace it is: energy_time tells. */
+static void graph_create(struct load *load)
+{
+    cudaGraph_t graph = NULL;
+    struct error ignored;
+    if (cudaStreamBeginCapture(load->gpu->stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
+        enum status status = iterations_enqueue(load, &ignored);
+        cudaError_t code = cudaStreamEndCapture(load->gpu->stream, &graph);
+        if (status || code != cudaSuccess || cudaGraphInstantiate(&load->graph, graph, 0))
+            load->graph = NULL;
+        if (graph)
+            cudaGraphDestroy(graph);
+    }
+    (void)cudaGetLastError();
+}
+
+static enum status load_step(struct load *load, struct error *error)
+{
+    const double pause = 1e-3; /* s */
+    if (!load->work) {
+        clock_sleep(pause);
+        return STATUS_OK;
+    }
+    cudaEvent_t event = load->gpu->timer->events[load->launched % DEPTH];
+    if (load->launched >= DEPTH)
+        TRY(CUDA(cudaEventSynchronize(event)));
+    if (load->graph)
+        TRY(CUDA(cudaGraphLaunch(load->graph, load->gpu->stream)));
+    else
+        TRY(iterations_enqueue(load, error));
+    ++load->launched;
+    return CUDA(cudaEventRecord(event, load->gpu->stream));
+}
+
+/* The counter advances in steps of up to 0.1 s, and is right when it does. */
+struct tick {
+    double time, energy; /* s, J; NaN: the counter did not advance */
+};
+
+/* The first step of the counter that comes `duration` from now, or later. */
+static enum status tick_wait(struct load *load, double duration, struct tick *tick,
+                             struct error *error)
+{
+    const double patience = 1.0; /* s */
+    double begin = clock_monotonic(), now = begin, last = nvml_energy(load->gpu->nvml);
+    *tick = (struct tick){NAN, NAN};
+    while (now < begin + duration + patience) {
+        TRY(load_step(load, error));
+        double energy = nvml_energy(load->gpu->nvml);
+        now = clock_monotonic();
+        if (energy > last && now >= begin + duration) {
+            *tick = (struct tick){now, energy};
+            return STATUS_OK;
+        }
+        last = energy;
+    }
+    return STATUS_OK;
+}
+
+static enum status span_mark(struct load *load, enum timer_end which, int event,
+                             struct error *error)
+{
+    if (!load->work)
+        return STATUS_OK;
+    TRY(timer_stamp(load->gpu->timer, which, error));
+    return CUDA(cudaEventRecord(load->gpu->timer->events[event], load->gpu->stream));
+}
+
+/* The power between two steps of the counter, behind a time in which the load settles. */
+static enum status power_measure(struct load *load, double *power, long *launches,
+                                 struct error *error)
+{
+    const double settling = 0.15; /* s: the counter's power follows the load within this */
+    struct tick first, last;
+    TRY(tick_wait(load, settling, &first, error));
+    TRY(span_mark(load, TIMER_BEGIN, BEGIN, error));
+    *launches = -load->launched;
+    TRY(tick_wait(load, ENERGY_TIME, &last, error));
+    TRY(span_mark(load, TIMER_END, END, error));
+    *launches += load->launched;
+    *power = (last.energy - first.energy) / (last.time - first.time);
+    return CUDA(cudaStreamSynchronize(load->gpu->stream));
+}
+
+static enum status load_measure(struct load *load, struct record *record, struct error *error)
+{
+    double seconds;
+    long launches;
+    TRY(power_measure(load, &record->power, &launches, error));
+    TRY(timer_elapsed(load->gpu->timer, BEGIN, END, &seconds, error));
+    TRY(timer_clock(load->gpu->timer, &record->energy_clock, error));
+    record->energy_time = seconds / ((double)launches * load->iterations);
+    record->energy = record->power * record->energy_time;
+    record->idle_power = load->gpu->idle_power;
+    return STATUS_OK;
+}
+
+static enum status idle_measure(struct gpu *gpu, struct error *error)
+{
+    struct load nothing = {.gpu = gpu};
+    long launches;
+    if (gpu->idle_power > 0.0)
+        return STATUS_OK;
+    return power_measure(&nothing, &gpu->idle_power, &launches, error);
+}
+
+enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct record *record,
+                       struct error *error)
+{
+    const double launch_time = 2e-3; /* s: the counter is looked at as often */
+    struct load load = {.gpu = gpu, .work = work};
+    if (cold || work->ops->reset || isnan(nvml_energy(gpu->nvml)))
+        return STATUS_OK;
+    TRY(timer_reserve(gpu->timer, EVENTS, error));
+    TRY(idle_measure(gpu, error));
+    load.iterations = (int)fmin(fmax(launch_time / record->time_median, 1.0), 1000.0);
+    graph_create(&load);
+    enum status status = load_measure(&load, record, error);
+    if (load.graph)
+        cudaGraphExecDestroy(load.graph);
+    return status;
+}

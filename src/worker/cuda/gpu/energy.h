@@ -1,0 +1,12 @@
+/* The energy of one iteration, by the device's own counter. */
+#ifndef ROOFSWEEP_ENERGY_H
+#define ROOFSWEEP_ENERGY_H
+
+#include "worker/cuda/gpu/work.h"
+
+/* As device_ops.energy. What stands between iterations is no part of them, so work that needs that,
+ * and work with cold caches, has no energy. */
+enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct record *record,
+                       struct error *error);
+
+#endif
