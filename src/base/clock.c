@@ -21,6 +21,7 @@ double clock_epoch(void)
 
 void clock_sleep(double seconds)
 {
-    const struct timespec time = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    const struct timespec time = {(time_t)seconds,
+                                  (long)(1e9 * (seconds - (double)(time_t)seconds))};
     nanosleep(&time, NULL);
 }

@@ -13,7 +13,7 @@
 struct search {
     const double *sorted;
     size_t count, low, high;
-    size_t *below, *above;    /* the next corner of the curve that ends in this one: on the low side of
+    size_t *below, *above; /* the next corner of the curve that ends in this one: on the low side of
                                  the convex one, on the high side of the concave one */
     size_t *convex, *concave; /* the corners inside: from high down, and from low up */
     size_t convex_last, concave_last;
@@ -79,9 +79,8 @@ static double curves_apart(const struct search *s, size_t *left, size_t *right)
         size_t a = s->convex[i], b = s->concave[j];
         bool at_concave = a > b; /* its corner comes first */
         size_t from = at_concave ? s->convex[i + 1] : s->concave[j - 1];
-        double height =
-            at_concave ? (double)b - (double)from + 1.0 - line_height(s, from, a, b)
-                       : line_height(s, from, b, a) - ((double)a - (double)from - 1.0);
+        double height = at_concave ? (double)b - (double)from + 1.0 - line_height(s, from, a, b)
+                                   : line_height(s, from, b, a) - ((double)a - (double)from - 1.0);
         if (height >= apart) {
             apart = height;
             *left = i + (at_concave ? 1 : 0);
@@ -209,6 +208,5 @@ enum status modes_test(const double *values, size_t count, bool *two, struct err
     bool enough = sorted && scratch;
     free(sorted);
     free(scratch);
-    return enough ? STATUS_OK
-                  : error_set(error, STATUS_SYSTEM, "no memory for %zu samples", count);
+    return enough ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory for %zu samples", count);
 }

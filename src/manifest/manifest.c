@@ -270,8 +270,8 @@ void manifest_settings_text(const struct manifest *manifest, char text[256])
     else
         snprintf(rule, sizeof rule, "stop=%.12g min_time=%.12g max_time=%.12g", measure->stop,
                  measure->min_time, measure->max_time);
-    snprintf(text, 256, "warmup=%d %s counters=%s kernels=%s verify=%s%s seed=%llu", measure->warmup,
-             rule, counters_words[measure->counters], measure->kernels ? "yes" : "no",
-             measure->verify ? "yes" : "no", measure->energy ? " energy=yes" : "",
-             (unsigned long long)manifest->sweep.seed);
+    snprintf(text, 256, "warmup=%d %s counters=%s kernels=%s verify=%s%s seed=%llu",
+             measure->warmup, rule, counters_words[measure->counters],
+             measure->kernels ? "yes" : "no", measure->verify ? "yes" : "no",
+             measure->energy ? " energy=yes" : "", (unsigned long long)manifest->sweep.seed);
 }

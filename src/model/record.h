@@ -65,7 +65,7 @@ struct record {
     int64_t sample_iterations; /* that each sample is the mean of */
     double timer_overhead; /* s, what the timer shows where there is nothing to time; it is in every
                               sample */
-    int64_t host_paced; /* 1: the device waited for the host within some of the samples */
+    int64_t host_paced;    /* 1: the device waited for the host within some of the samples */
     int64_t converged; /* of the adaptive rule: 1 yes, 0 max_time came first; missing without it */
     /* trace run */
     int64_t launches; /* kernels in one iteration */
@@ -87,8 +87,8 @@ struct record {
     double sm_clock_counted;       /* s-1, the device's cycles over its own time */
     double temperature;            /* K */
     int64_t throttle_reasons;      /* NVML's bit mask */
-    int64_t throttled; /* 1: sm_clock_counted is more than 2 % below sm_clock_free */
-    double sm_clock_free; /* s-1, of the device awake with next to nothing to do */
+    int64_t throttled;             /* 1: sm_clock_counted is more than 2 % below sm_clock_free */
+    double sm_clock_free;          /* s-1, of the device awake with next to nothing to do */
     /* energy run: the work back to back, over and over */
     double energy, energy_time; /* J and s, of one iteration */
     double energy_clock;        /* s-1, as sm_clock_counted */

@@ -10,6 +10,7 @@
 #include "ranks/progress.h"
 #include "ranks/schedule.h"
 #include "ranks/shortage.h"
+#include "results/sampling.h"
 
 enum rank_state {
     RANK_PREPARING,
@@ -282,11 +283,23 @@ static void take_device(struct coordinator *coordinator, const struct letter *le
     hand_out_when_prepared(coordinator);
 }
 
+/* What a reader of its time should know at once. */
+static void log_sampling(const struct coordinator *coordinator, const struct record *record)
+{
+    const int64_t told[] = {record->host_paced, record->bimodal};
+    static const char marks[] = {'h', 'b'};
+    for (size_t i = 0; i < sizeof marks; ++i)
+        if (told[i] == 1)
+            log_print(coordinator->log, LOG_INFO, "%s: %s", record->configuration,
+                      sampling_mark_text(marks[i]));
+}
+
 static void count_outcome(struct coordinator *coordinator, const struct record *record)
 {
     int64_t most = coordinator->manifest->sweep.max_failures;
     log_print(coordinator->log, LOG_DEBUG, "%s: %s%s%s", record->configuration,
               record_status_name[record->status], record->error[0] ? ": " : "", record->error);
+    log_sampling(coordinator, record);
     if (record->status == RECORD_FAILED)
         ++coordinator->failures;
     if (most >= 0 && coordinator->failures >= (size_t)most)

@@ -9,7 +9,8 @@ const struct comment file_comments[] = {
     {"profiler_ratio",
      "missing: no profiler was in the process while the row was timed. With one, idle, host_time may "
      "be longer, the device's times are not: beyond 2 % it would not have stayed"},
-    {"time_sample", "the first samples in the order of time"},
+    {"time_sample", "of one sample, over its sample_iterations; the first samples in the order of "
+                    "time"},
     {"host_time",
      "median of some iterations in a run of their own, each enqueued while the device idles; "
      "of CPUs missing: there the host is the device"},
@@ -92,7 +93,18 @@ const struct comment file_comments[] = {
      "overhead if F / P and B / W are both below the overhead time, which is then the lowest roof"},
     {"count_note",
      "empty within a tenth of the model; the reasons are what algorithm, kernels and shape show"},
-    {"power", "mean over the timed loop; missing if that is too short for the sensor (50 ms)"},
+    {"power", "between two steps of the driver's counter of energy; missing unless energy = yes"},
+    {"energy", "power times energy_time, the idle device's share included"},
+    {"energy_clock", "the device's own cycles over its own time"},
+    {"timer_share", "timer_overhead / (sample_iterations x time_median); it is subtracted nowhere"},
+    {"energy_idle_share", "idle_power x energy_time / energy"},
+    {"time_median_low", "two of the samples by their rank, whatever the distribution; missing for "
+                        "fewer than 6 samples; samples are taken as independent"},
+    {"bimodal",
+     "the dip test refuses one mode at the level of 1 %, and the medians of the two parts "
+     "differ by more than 2 %; unknown for fewer than 10 samples"},
+    {"host_paced", "yes: some launches could not be enqueued before the device was ready for them"},
+    {"throttled", "sm_clock_counted is more than 2 % below sm_clock_free"},
     {"config_algorithm", "as the manifest asks for it; algorithm is what ran"},
     {"config_implementation", "as the manifest asks for it; implementation is what ran"},
     {"device_peak_bandwidth", "read and written bytes together; best of its roofs at the level"},

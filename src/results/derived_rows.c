@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/parallelism.h"
+#include "results/sampling.h"
 
 static const char *const no_yes[] = {"no", "yes", NULL};
 
@@ -47,6 +48,11 @@ const struct field derived_row_fields[] = {
     R(limiter_evidence, FIELD_TEXT, "1", "the shares that limiter follows from"),
     FIELD_OF_FLAGS(struct derived_row, flops_source, source_name, "where the FLOPs come from"),
     FIELD_OF_FLAGS(struct derived_row, bytes_source, source_name, "where the bytes come from"),
+    R(timer_share, FIELD_DOUBLE, "1", "share of timer_overhead in a sample"),
+    FIELD_OF_FLAGS(struct derived_row, timer_visible, no_yes,
+                   "timer_overhead is more than 2 % of a sample"),
+    R(energy_idle_share, FIELD_DOUBLE, "1",
+      "share of the energy that the device would have used without the work"),
     R(count_note, FIELD_TEXT, "1", "why counted FLOPs or bytes are far from the model"),
     {0},
 };
@@ -67,6 +73,7 @@ struct derived_row derived_row_of(const struct record *record, const struct devi
 {
     const struct derived derived = derive(record, device);
     const struct roofline *roofline = &derived.roofline;
+    const struct sampling sampling = sampling_derive(record);
     struct derived_row row = {
         .performance = roofline->performance,
         .useful_performance = derived.useful_performance,
@@ -95,6 +102,9 @@ struct derived_row derived_row_of(const struct record *record, const struct devi
         .limiter = derived.limiter,
         .flops_source = derived.flops_source,
         .bytes_source = derived.bytes_source,
+        .timer_share = sampling.timer_share,
+        .timer_visible = sampling.timer_visible,
+        .energy_idle_share = sampling.idle_share,
     };
     memcpy(row.arithmetic_intensity, derived.intensity, sizeof row.arithmetic_intensity);
     memcpy(row.level_time, derived.level_time, sizeof row.level_time);

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "results/derive.h"
+#include "results/sampling.h"
 
 enum { LINES_MAX = 200, REASONS_MAX = 20, NAME_WIDTH_MAX = 100 };
 
@@ -92,19 +93,30 @@ static struct line *lines_create(const struct results *results)
     return lines;
 }
 
-static void row_print(FILE *stream, int width, const char *name, const char *const cells[8])
+static void row_print(FILE *stream, int width, const char *name, const char *const cells[9])
 {
-    static const int widths[] = {6, 9, 9, 9, 5, 9, 9, 7};
+    static const int widths[] = {6, 9, 9, 9, 9, 5, 9, 9, 7};
     utf8_print(stream, "%-*s", width, name);
     for (size_t i = 0; i < sizeof widths / sizeof widths[0]; ++i)
         utf8_print(stream, " %*s", widths[i], cells[i]);
     fputc('\n', stream);
 }
 
+/* "0.25 hb" in per cent, and what sampling_marks says. */
+static void noise_format(const struct record *record, char text[24])
+{
+    char marks[SAMPLING_MARKS], value[16] = "-";
+    double uncertainty = sampling_derive(record).uncertainty;
+    sampling_marks(record, marks);
+    if (!isnan(uncertainty))
+        snprintf(value, sizeof value, "%.2g", 100 * uncertainty);
+    snprintf(text, 24, "%s%s%s", value, *marks ? " " : "", marks);
+}
+
 static void line_print(const struct results *results, const struct line *line, int width,
                        FILE *stream)
 {
-    char device[24] = "-", time[UNITS_TEXT], performance[UNITS_TEXT];
+    char noise[24], device[24] = "-", time[UNITS_TEXT], performance[UNITS_TEXT];
     char intensity[24] = "-", fraction[24] = "-";
     struct device blank;
     device_init(&blank);
@@ -116,6 +128,7 @@ static void line_print(const struct results *results, const struct line *line, i
     const struct roofline *roofline = &derived.roofline;
     bool measured = record->status == RECORD_MEASURED;
     units_format(record->time_median, "s", time);
+    noise_format(record, noise);
     units_format(roofline->performance, "", performance);
     if (measured && !isnan(roofline->intensity))
         snprintf(intensity, sizeof intensity, "%.4g", roofline->intensity);
@@ -125,16 +138,17 @@ static void line_print(const struct results *results, const struct line *line, i
         measured ? roofline_bound_name[roofline->bound] : record_status_name[record->status];
     const char *limiter = measured ? limiter_name[derived.limiter] : "-";
     const char *level = measured ? derived_level_name(&derived) : "-";
-    const char *const cells[] = {device, time,    performance, intensity, *level ? level : "-",
-                                 bound,  limiter, fraction};
+    const char *const cells[] = {device,      time,      noise,
+                                 performance, intensity, *level ? level : "-",
+                                 bound,       limiter,   fraction};
     row_print(stream, width, line->name, cells);
 }
 
 static void table_print(const struct results *results, const struct line *lines, FILE *stream)
 {
-    static const char *const head[] = {"device", "time",  "FLOP/s",  "AI",
+    static const char *const head[] = {"device", "time",  "+-",      "FLOP/s", "AI",
                                        "level",  "bound", "limiter", "of roof"};
-    static const char *const units[] = {"", "", "", "FLOP/byte", "", "", "", "%"};
+    static const char *const units[] = {"", "", "%", "", "FLOP/byte", "", "", "", "%"};
     size_t count = results->record_count, shown = count < LINES_MAX ? count : LINES_MAX;
     size_t width = strlen("configuration");
     for (size_t i = 0; i < shown; ++i)
@@ -159,6 +173,22 @@ static void counts_print(const struct results *results, FILE *stream)
     for (int i = 0; record_status_name[i]; ++i)
         utf8_print(stream, "%s %zu %s", i ? "," : "", counts[i], record_status_name[i]);
     fputc('\n', stream);
+}
+
+/* What the marks behind the times mean, and how many rows have each. */
+static void marks_print(const struct results *results, FILE *stream)
+{
+    size_t counts[128] = {0};
+    for (size_t i = 0; i < results->record_count; ++i) {
+        char marks[SAMPLING_MARKS];
+        sampling_marks(&results->records[i], marks);
+        for (const char *mark = marks; *mark; ++mark)
+            ++counts[(unsigned char)*mark];
+    }
+    for (int mark = 0; mark < 128; ++mark)
+        if (counts[mark] > 0)
+            utf8_print(stream, "%c: %s (rows: %zu)\n", mark, sampling_mark_text((char)mark),
+                       counts[mark]);
 }
 
 static size_t same_reason_count(const struct line *lines, size_t count, const struct record *record)
@@ -267,6 +297,7 @@ void report_print(const struct results *results, FILE *stream)
     if (results->record_count > 0) {
         table_print(results, lines, stream);
         counts_print(results, stream);
+        marks_print(results, stream);
     }
     reasons_print(lines, results->record_count, RECORD_FAILED, stream);
     reasons_print(lines, results->record_count, RECORD_SKIPPED, stream);

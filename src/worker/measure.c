@@ -139,8 +139,7 @@ static enum status time_work(const struct run *run, struct record *record, struc
     return status;
 }
 
-static enum status energy_of_work(const struct run *run, struct record *record,
-                                  struct error *error)
+static enum status energy_of_work(const struct run *run, struct record *record, struct error *error)
 {
     if (!run->request->measure.energy || !run->device->energy)
         return STATUS_OK;

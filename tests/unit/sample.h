@@ -184,9 +184,19 @@ static struct record conv2d_record(void)
     r.sm_clock_counted = 1.755e9;
     r.throttled = 1;
     r.memory_clock = 3e9;
+    r.time_median_low = 24.5e-6;
+    r.time_median_high = 26e-6;
+    r.sample_iterations = 1;
+    r.timer_overhead = 2e-6;
+    r.host_paced = 0;
+    r.bimodal = 1;
+    r.sm_clock_free = 1.98e9;
     r.power = 512.5;
     r.temperature = 330.15;
-    r.energy = 0.25;
+    r.energy_time = 32e-6;
+    r.energy = 0.0164;
+    r.energy_clock = 1.5e9;
+    r.idle_power = 128.125;
     r.throttle_reasons = 4;
     struct kernel kernels[2];
     for (int i = 0; i < 2; ++i) {

@@ -74,7 +74,7 @@ static void test_interval_ranks(void **state)
     (void)state;
     static const struct {
         size_t count, rank;
-    } known[] = {{5, 0},   {6, 1},    {8, 1},     {9, 2},      {20, 6},
+    } known[] = {{5, 0},   {6, 1},   {8, 1},    {9, 2},      {20, 6},
                  {30, 10}, {70, 27}, {100, 40}, {1000, 469}, {1000000, 499020}};
     assert_int_equal(stats_median_rank(1), 0);
     for (size_t i = 0; i < COUNT(known); ++i)
@@ -132,10 +132,14 @@ static void test_interval_holds_the_median(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hand_values),         cmocka_unit_test(test_odd_even_and_single),
-        cmocka_unit_test(test_small_deviation),     cmocka_unit_test(test_uniform),
-        cmocka_unit_test(test_interval_ranks),      cmocka_unit_test(test_interval),
-        cmocka_unit_test(test_uncertainty_shrinks), cmocka_unit_test(test_interval_holds_the_median),
+        cmocka_unit_test(test_hand_values),
+        cmocka_unit_test(test_odd_even_and_single),
+        cmocka_unit_test(test_small_deviation),
+        cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_interval_ranks),
+        cmocka_unit_test(test_interval),
+        cmocka_unit_test(test_uncertainty_shrinks),
+        cmocka_unit_test(test_interval_holds_the_median),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ struct pace {
     double enqueue_time;   /* s, of the host, for all that belongs to one iteration */
     double iteration_time; /* s, of the device, the shortest seen, less the timer's overhead */
     int iterations;        /* of a sample that is recorded; 0: not chosen yet */
-    bool given_up;         /* even one sample with the longest delay could not be enqueued in time */
+    bool given_up; /* even one sample with the longest delay could not be enqueued in time */
 };
 
 struct chunk {

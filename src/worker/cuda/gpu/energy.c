@@ -7,7 +7,12 @@
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/timer.h"
 
-enum { DEPTH = 3, BEGIN = DEPTH, END, EVENTS }; /* of the timer's events: launches under way; ends */
+enum {
+    DEPTH = 3,
+    BEGIN = DEPTH,
+    END,
+    EVENTS
+}; /* of the timer's events: launches under way; ends */
 
 /* Work that is launched over and over; nothing: a device that is left alone. */
 struct load {
@@ -31,7 +36,8 @@ static void graph_create(struct load *load)
 {
     cudaGraph_t graph = NULL;
     struct error ignored;
-    if (cudaStreamBeginCapture(load->gpu->stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
+    if (cudaStreamBeginCapture(load->gpu->stream, cudaStreamCaptureModeThreadLocal) ==
+        cudaSuccess) {
         enum status status = iterations_enqueue(load, &ignored);
         cudaError_t code = cudaStreamEndCapture(load->gpu->stream, &graph);
         if (status || code != cudaSuccess || cudaGraphInstantiate(&load->graph, graph, 0))
