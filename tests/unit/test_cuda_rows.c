@@ -177,7 +177,9 @@ static void what_cannot_be_had_is_flagged(void **state)
     enum { SAMPLES = 20 };
     double seconds[SAMPLES];
     struct work work = {.ops = &empty_ops};
+    struct error error;
     script.event_time = 3e-6;
+    assert_int_equal(timer_calibrate(bench.gpu.timer, &error), STATUS_OK);
     script.pause_every = 50;
     script.pause_time = 50e-3;
     struct record record = timed(&work, SAMPLES, seconds);

@@ -7,12 +7,7 @@
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/timer.h"
 
-enum {
-    DEPTH = 3,
-    BEGIN = DEPTH,
-    END,
-    EVENTS
-}; /* of the timer's events: launches under way; ends */
+enum { DEPTH = 3, BEGIN = DEPTH, END, EVENTS }; /* of the timer's events: steps under way; ends */
 
 /* Work that is launched over and over; nothing: a device that is left alone. */
 struct load {
@@ -20,10 +15,11 @@ struct load {
     struct work *work;     /* NULL: nothing */
     cudaGraphExec_t graph; /* of `iterations`; NULL: they are launched one by one. Owned. */
     int iterations;        /* of one launch */
-    long launched;
+    int launches;          /* of one step */
+    long steps;
 };
 
-static enum status iterations_enqueue(struct load *load, struct error *error)
+static enum status iterations_enqueue(const struct load *load, struct error *error)
 {
     for (int i = 0; i < load->iterations; ++i)
         TRY(load->work->ops->iterate(load->gpu, load->work, error));
@@ -48,6 +44,13 @@ static void graph_create(struct load *load)
     (void)cudaGetLastError();
 }
 
+static enum status load_launch(const struct load *load, struct error *error)
+{
+    if (load->graph)
+        return CUDA(cudaGraphLaunch(load->graph, load->gpu->stream));
+    return iterations_enqueue(load, error);
+}
+
 static enum status load_step(struct load *load, struct error *error)
 {
     const double pause = 1e-3; /* s */
@@ -55,14 +58,12 @@ static enum status load_step(struct load *load, struct error *error)
         clock_sleep(pause);
         return STATUS_OK;
     }
-    cudaEvent_t event = load->gpu->timer->events[load->launched % DEPTH];
-    if (load->launched >= DEPTH)
+    cudaEvent_t event = load->gpu->timer->events[load->steps % DEPTH];
+    if (load->steps >= DEPTH)
         TRY(CUDA(cudaEventSynchronize(event)));
-    if (load->graph)
-        TRY(CUDA(cudaGraphLaunch(load->graph, load->gpu->stream)));
-    else
-        TRY(iterations_enqueue(load, error));
-    ++load->launched;
+    for (int i = 0; i < load->launches; ++i)
+        TRY(load_launch(load, error));
+    ++load->steps;
     return CUDA(cudaEventRecord(event, load->gpu->stream));
 }
 
@@ -101,17 +102,16 @@ static enum status span_mark(struct load *load, enum timer_end which, int event,
 }
 
 /* The power between two steps of the counter, behind a time in which the load settles. */
-static enum status power_measure(struct load *load, double *power, long *launches,
-                                 struct error *error)
+static enum status power_measure(struct load *load, double *power, long *steps, struct error *error)
 {
     const double settling = 0.15; /* s: the counter's power follows the load within this */
     struct tick first, last;
     TRY(tick_wait(load, settling, &first, error));
     TRY(span_mark(load, TIMER_BEGIN, BEGIN, error));
-    *launches = -load->launched;
+    *steps = -load->steps;
     TRY(tick_wait(load, ENERGY_TIME, &last, error));
     TRY(span_mark(load, TIMER_END, END, error));
-    *launches += load->launched;
+    *steps += load->steps;
     *power = (last.energy - first.energy) / (last.time - first.time);
     return CUDA(cudaStreamSynchronize(load->gpu->stream));
 }
@@ -119,11 +119,11 @@ static enum status power_measure(struct load *load, double *power, long *launche
 static enum status load_measure(struct load *load, struct record *record, struct error *error)
 {
     double seconds;
-    long launches;
-    TRY(power_measure(load, &record->power, &launches, error));
+    long steps;
+    TRY(power_measure(load, &record->power, &steps, error));
     TRY(timer_elapsed(load->gpu->timer, BEGIN, END, &seconds, error));
     TRY(timer_clock(load->gpu->timer, &record->energy_clock, error));
-    record->energy_time = seconds / ((double)launches * load->iterations);
+    record->energy_time = seconds / ((double)steps * load->launches * load->iterations);
     record->energy = record->power * record->energy_time;
     record->idle_power = load->gpu->idle_power;
     return STATUS_OK;
@@ -132,22 +132,23 @@ static enum status load_measure(struct load *load, struct record *record, struct
 static enum status idle_measure(struct gpu *gpu, struct error *error)
 {
     struct load nothing = {.gpu = gpu};
-    long launches;
+    long steps;
     if (gpu->idle_power > 0.0)
         return STATUS_OK;
-    return power_measure(&nothing, &gpu->idle_power, &launches, error);
+    return power_measure(&nothing, &gpu->idle_power, &steps, error);
 }
 
 enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct record *record,
                        struct error *error)
 {
-    const double launch_time = 2e-3; /* s: the counter is looked at as often */
+    const double launch_time = 2e-3, step_time = 10e-3; /* s: to ask the counter takes up to 4 ms */
     struct load load = {.gpu = gpu, .work = work};
     if (cold || work->ops->reset || isnan(nvml_energy(gpu->nvml)))
         return STATUS_OK;
     TRY(timer_reserve(gpu->timer, EVENTS, error));
     TRY(idle_measure(gpu, error));
     load.iterations = (int)fmin(fmax(launch_time / record->time_median, 1.0), 1000.0);
+    load.launches = (int)fmax(ceil(step_time / (load.iterations * record->time_median)), 1.0);
     graph_create(&load);
     enum status status = load_measure(&load, record, error);
     if (load.graph)

@@ -86,30 +86,45 @@ enum status timer_is_pending(const struct timer *timer, int event, bool *pending
 {
     cudaError_t code = cudaEventQuery(timer->events[event]);
     *pending = code == cudaErrorNotReady;
-    if (!*pending)
-        return CUDA(code);
-    (void)cudaGetLastError(); /* the next launch would return it */
-    return STATUS_OK;
+    return *pending ? STATUS_OK : CUDA(code);
 }
 
 /* ---- calibration ---- */
 
-/* Pairs with nothing between them, all enqueued before the first begins. */
-static enum status overhead_measure(struct timer *timer, struct error *error)
+enum { PAIRS = 25 };
+
+/* The median time of pairs of events around so many empty kernels, enqueued before the first begins. */
+static enum status pairs_measure(struct timer *timer, int pairs, int kernels, double *median,
+                                 struct error *error)
 {
-    enum { PAIRS = 50 };
-    const double enqueueing = 2e-3; /* s */
+    const double enqueueing = 20e-6; /* s, more than an event or a launch takes the host */
     double seconds[PAIRS];
     struct stats stats;
-    TRY(timer_reserve(timer, 2 * PAIRS, error));
-    TRY(CUDA(kernel_delay(enqueueing, timer->gpu->stream)));
-    for (int i = 0; i < 2 * PAIRS; ++i)
-        TRY(CUDA(cudaEventRecord(timer->events[i], timer->gpu->stream)));
+    TRY(CUDA(kernel_delay(enqueueing * pairs * (2 + kernels), timer->gpu->stream)));
+    for (int i = 0; i < pairs; ++i) {
+        TRY(CUDA(cudaEventRecord(timer->events[2 * i], timer->gpu->stream)));
+        for (int j = 0; j < kernels; ++j)
+            TRY(CUDA(kernel_empty(timer->gpu->stream)));
+        TRY(CUDA(cudaEventRecord(timer->events[2 * i + 1], timer->gpu->stream)));
+    }
     TRY(CUDA(cudaStreamSynchronize(timer->gpu->stream)));
-    for (int i = 0; i < PAIRS; ++i)
+    for (int i = 0; i < pairs; ++i)
         TRY(timer_elapsed(timer, 2 * i, 2 * i + 1, &seconds[i], error));
-    TRY(stats_compute(seconds, PAIRS, &stats, error));
-    timer->overhead = stats.median;
+    TRY(stats_compute(seconds, (size_t)pairs, &stats, error));
+    *median = stats.median;
+    return STATUS_OK;
+}
+
+/* What a pair shows with one kernel, beyond what one more kernel adds. A pair around nothing shows less:
+ * its second event does not wait for a kernel's end. */
+static enum status overhead_measure(struct timer *timer, struct error *error)
+{
+    enum { FEW_PAIRS = 5, MANY = 100 };
+    double one, many;
+    TRY(timer_reserve(timer, 2 * PAIRS, error));
+    TRY(pairs_measure(timer, PAIRS, 1, &one, error));
+    TRY(pairs_measure(timer, FEW_PAIRS, 1 + MANY, &many, error));
+    timer->overhead = fmax(one - (many - one) / MANY, 0.0);
     return STATUS_OK;
 }
 

@@ -19,7 +19,7 @@ struct timer {
                                  * device */
     void *flush;                /* owned: flush_bytes, allocated by the first flush */
     size_t flush_bytes;
-    double overhead;   /* s, of a pair of events; NaN until timer_calibrate */
+    double overhead;   /* s, that a pair of events adds; NaN until timer_calibrate */
     double clock_free; /* s-1, of the multiprocessors with next to nothing to do; likewise */
 };
 

@@ -89,7 +89,6 @@ static enum status conditions_record(struct gpu *gpu, int last, struct record *r
     throttled = 0;
     TRY(CUDA(cudaEventSynchronize(gpu->timer->events[0])));
     nvml_sample(gpu->nvml, gpu->timer->events[last], &seen);
-    (void)cudaGetLastError(); /* "not ready" is no failure of the next launch */
     return STATUS_OK;
 }
 
