@@ -7,7 +7,8 @@
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/timer.h"
 
-enum { DEPTH = 3, BEGIN = DEPTH, END, EVENTS }; /* of the timer's events: steps under way; ends */
+/* Of the timer's events: one of each step under way, and the two ends. */
+enum { DEPTH = 3, BEGIN = DEPTH, END, EVENTS };
 
 /* Work that is launched over and over; nothing: a device that is left alone. */
 struct load {
