@@ -208,6 +208,7 @@ static void test_settings(void **state)
     assert_int_equal(manifest->measure.counters, COUNTERS_REQUIRE);
     assert_true(manifest->measure.kernels);
     assert_false(manifest->measure.verify);
+    assert_true(manifest->measure.energy);
     assert_false(manifest->peaks.launch);
     assert_false(manifest->peaks.transfer);
     assert_false(manifest->peaks.condition[ROOF_ALONE]);
@@ -220,7 +221,8 @@ static void test_settings(void **state)
     char text[256];
     manifest_settings_text(manifest, text);
     assert_string_equal(text,
-                        "warmup=2 iterations=9 counters=require kernels=yes verify=no seed=42");
+                        "warmup=2 iterations=9 counters=require kernels=yes verify=no energy=yes "
+                        "seed=42");
     manifest_destroy(manifest);
 }
 

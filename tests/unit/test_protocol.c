@@ -24,7 +24,8 @@ static void request_round_trips(void **state)
                                                 .max_time = 9,
                                                 .counters = COUNTERS_OFF,
                                                 .kernels = true,
-                                                .verify = false};
+                                                .verify = false,
+                                                .energy = true};
     request.seed = UINT64_MAX - 1;
     char *line = request_encode(&request);
     assert_null(strchr(line, '\n'));
@@ -38,6 +39,7 @@ static void request_round_trips(void **state)
     assert_int_equal(copy.measure.counters, COUNTERS_OFF);
     assert_true(copy.measure.kernels);
     assert_false(copy.measure.verify);
+    assert_true(copy.measure.energy);
     assert_true(copy.seed == UINT64_MAX - 1);
 }
 
