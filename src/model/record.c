@@ -1,6 +1,7 @@
 #include "model/record.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,20 @@ const struct field record_fields[] = {
     R(math, FIELD_TEXT, "1", "math mode of the library"),
     FIELD_OF_FLAGS(struct record, unit, unit_name, "unit whose peak is the compute roof"),
     R(workspace, FIELD_DOUBLE, "byte", "workspace of the algorithm"),
+    R(layout_chosen, FIELD_TEXT, "1",
+      "order of the tensors' dimensions; of auto, the one that was chosen"),
+    T(layout_other_time, "layout auto: time of the slower one in its search"),
+    R(algorithm_id, FIELD_TEXT, "1", "identity of the algorithm: xxHash of its kernels' names"),
+    R(search_candidates, FIELD_INTEGER, "1", "different algorithms that the search timed"),
+    T(search_time, "time of the algorithm in the search, median"),
+    R(search_noise, FIELD_DOUBLE, "1",
+      "noise of the search, within which the library's own first choice stays"),
+    R(heuristic_algorithm, FIELD_TEXT, "1", "library's own first choice of an algorithm"),
+    R(heuristic_id, FIELD_TEXT, "1", "its identity, as algorithm_id"),
+    T(heuristic_time, "its time in the search"),
+    R(runner_up_algorithm, FIELD_TEXT, "1", "fastest other algorithm of the search"),
+    R(runner_up_id, FIELD_TEXT, "1", "its identity, as algorithm_id"),
+    T(runner_up_time, "its time in the search"),
     T(time_median, "time of one iteration, median"),
     T(time_mean, "time of one iteration, mean"),
     T(time_stdev, "time of one iteration, sample standard deviation"),
@@ -72,6 +87,9 @@ const struct field record_fields[] = {
     R(idle_power, FIELD_DOUBLE, "W", "power draw of the device awake without work, mean"),
     R(verify_error, FIELD_DOUBLE, "1", "relative error against the fp64 reference, 2-norm"),
     R(verify_tolerance, FIELD_DOUBLE, "1", "largest relative error taken as right"),
+    R(verify_element_error, FIELD_DOUBLE, "1",
+      "worst element's error over the larger of itself and the root mean square"),
+    R(verify_element_tolerance, FIELD_DOUBLE, "1", "largest element error taken as right"),
     R(verify_elements, FIELD_INTEGER, "1", "result elements compared"),
     {0},
 };
@@ -120,6 +138,18 @@ void record_set_config(struct record *record, const struct config *config)
     record->flops_model = cost.flops;
     record->bytes_model = cost.bytes;
     record->footprint = cost.memory;
+    record_set_layout(record, config);
+}
+
+void record_set_layout(struct record *record, const struct config *config)
+{
+    int layout = workload_parameter(config->workload, "layout");
+    char word[WORKLOAD_VALUE_TEXT] = "";
+    if (layout >= 0)
+        parameter_format(&config->workload->parameters[layout], config_get(config, (size_t)layout),
+                         word);
+    snprintf(record->layout_chosen, sizeof record->layout_chosen, "%.15s",
+             strcmp(word, "auto") == 0 ? "" : word);
 }
 
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,

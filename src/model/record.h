@@ -48,11 +48,23 @@ struct record {
     double wall_time;  /* s, everything done for this configuration */
     char job_id[64];
     /* what ran */
-    char implementation[32]; /* resolved: never "auto" */
-    char algorithm[128];     /* as the library calls it */
-    char math[32];           /* library's math mode, e.g. tensor-op */
-    int64_t unit;            /* enum unit: whose peak is the compute roof */
-    double workspace;        /* byte */
+    char implementation[32];  /* resolved: never "auto" */
+    char algorithm[128];      /* as the library calls it */
+    char math[32];            /* library's math mode, e.g. tensor-op */
+    int64_t unit;             /* enum unit: whose peak is the compute roof */
+    double workspace;         /* byte */
+    char layout_chosen[16];   /* as configured, or what was chosen for "auto"; "": it has none */
+    double layout_other_time; /* s, of the slower layout's search; missing unless it was "auto" */
+    char algorithm_id[17];    /* of the algorithm's kernels, by their names; "": not known */
+    /* The search for the algorithm; missing where there was none. Times of different algorithms, in
+     * turn, in one process: they compare among themselves, and not with time_median. */
+    int64_t search_candidates; /* algorithms timed that differ in their kernels or launches */
+    double search_time;        /* s, of the chosen one */
+    double search_noise;       /* 1: the library's first choice stays within it */
+    char heuristic_algorithm[128], heuristic_id[17]; /* the library's own first choice */
+    double heuristic_time;                           /* s */
+    char runner_up_algorithm[128], runner_up_id[17];
+    double runner_up_time; /* s */
     /* timing run */
     double time_median, time_mean, time_stdev, time_min, time_max; /* s, one iteration */
     double time_median_low, time_median_high;                      /* s, struct stats */
@@ -97,6 +109,8 @@ struct record {
     /* verification */
     double verify_error;     /* ||out - ref|| / ||ref|| over the compared elements */
     double verify_tolerance; /* largest error taken as right */
+    /* the same of the worst element, over the larger of itself and the root mean square of all */
+    double verify_element_error, verify_element_tolerance;
     int64_t verify_elements; /* compared; missing where nothing was compared */
 
     /* Ragged and per-sample parts; owned, freed by record_clear. */
@@ -117,6 +131,8 @@ void record_clear(struct record *record);
 /* Sets the configuration and what follows from it alone: its text, its hash and its modelled
  * cost. */
 void record_set_config(struct record *record, const struct config *config);
+/* Sets the layout that the configuration names; "auto" and none: "". */
+void record_set_layout(struct record *record, const struct config *config);
 /* Gives the record a copy of these kernels, replacing what it had. STATUS_SYSTEM without memory. */
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error);

@@ -20,9 +20,9 @@
 const struct precision_info precision_info[PRECISION_COUNT] = {
     [PRECISION_FP64] = {"fp64", 8, 53, 1e-12},
     [PRECISION_FP32] = {"fp32", 4, 24, 1e-4},
-    [PRECISION_TF32] = {"tf32", 4, 11, 3e-3},
-    [PRECISION_FP16] = {"fp16", 2, 11, 5e-3},
-    [PRECISION_BF16] = {"bf16", 2, 8, 3e-2},
+    [PRECISION_TF32] = {"tf32", 4, 11, 1e-4},
+    [PRECISION_FP16] = {"fp16", 2, 11, 4e-4},
+    [PRECISION_BF16] = {"bf16", 2, 8, 4e-3},
     [PRECISION_FP8] = {"fp8", 1, 4, 1e-1},
     [PRECISION_INT8] = {"int8", 1, 8, 0.0},
 };
@@ -227,6 +227,22 @@ enum status config_check(const struct config *config, struct error *error)
         return error_set(error, STATUS_UNSUPPORTED,
                          "its tensors would take %.3g bytes; no device has that", memory);
     return STATUS_OK;
+}
+
+double config_tolerance(const struct config *config)
+{
+    enum precision precision = config_precision(config);
+    const struct workload *workload = config->workload;
+    return workload->tolerance ? workload->tolerance(precision)
+                               : precision_info[precision].tolerance;
+}
+
+/* An element that is rounded once is off by half a unit in its last place at most, which is 2.4 times
+ * what all elements together are off. The rest is room for sums. */
+double config_element_tolerance(const struct config *config)
+{
+    const double elements_worst = 5.0;
+    return elements_worst * config_tolerance(config);
 }
 
 struct cost config_cost(const struct config *config)

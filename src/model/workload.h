@@ -30,7 +30,9 @@ struct precision_info {
     const char *name;
     size_t bytes;    /* of one stored element */
     int significand; /* bits, the leading one included; inputs are drawn so that they fit exactly */
-    double tolerance; /* largest relative error of a right result, ||out - ref|| / ||ref|| */
+    /* Largest relative error of a right result, ||out - ref|| / ||ref||: sums are of fp32 or wider, and
+     * the result is rounded once. */
+    double tolerance;
 };
 extern const struct precision_info precision_info[PRECISION_COUNT];
 
@@ -68,6 +70,8 @@ struct workload {
      * verified, and their rows say so. */
     enum status (*reference)(const struct reference_request *request,
                              struct expectation *expectation, struct error *error);
+    /* As precision_info's, where results are rounded more than once. NULL: they are not. */
+    double (*tolerance)(enum precision precision);
     /* Sets *products, which is zero but for inside = 1. NULL: it has no matrix products. */
     void (*products)(const struct config *config, struct products *products);
 };
@@ -119,6 +123,10 @@ void config_hash(const struct config *config, char hash[CONFIG_HASH_TEXT]);
 /* STATUS_UNSUPPORTED with the reason if the configuration cannot exist (an output of no pixels,
  * groups that do not divide the channels, ...). */
 enum status config_check(const struct config *config, struct error *error);
+/* The largest error of a right result: in the 2-norm over all compared elements of a tensor, and of
+ * any one element over the larger of itself and the tensor's root mean square. */
+double config_tolerance(const struct config *config);
+double config_element_tolerance(const struct config *config);
 struct cost config_cost(const struct config *config); /* all NaN if the workload has no model */
 void config_products(const struct config *config, struct products *products);
 

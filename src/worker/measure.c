@@ -193,6 +193,8 @@ static void forget_figures(struct record *record, const struct config *config)
     record->start_time = kept.start_time;
     record->verify_error = kept.verify_error;
     record->verify_tolerance = kept.verify_tolerance;
+    record->verify_element_error = kept.verify_element_error;
+    record->verify_element_tolerance = kept.verify_element_tolerance;
     record->verify_elements = kept.verify_elements;
 }
 

@@ -18,10 +18,35 @@ static void threads_loop(int64_t count, reference_task *task, void *context)
         task(context, i);
 }
 
-/* Sums of squares over the slice; NaN in the output makes the error NaN, which never passes. */
+/* The larger one, and NaN if one is: a NaN never passes. */
+static double worse(double a, double b)
+{
+    return isnan(b) || b > a ? b : a;
+}
+
+/* Of one slice: 2-norm of the difference over that of the reference, and the worst element. */
+struct errors {
+    double norm, element;
+};
+
+static struct errors slice_errors(const struct slice *slice, const double *values)
+{
+    double difference = 0.0, norm = 0.0, element = 0.0;
+    for (int64_t i = 0; i < slice->count; ++i) {
+        double d = values[i] - slice->expected[i];
+        difference += d * d;
+        norm += slice->expected[i] * slice->expected[i];
+    }
+    double mean = sqrt((norm > 0.0 ? norm : 1.0) / (double)slice->count);
+    for (int64_t i = 0; i < slice->count; ++i)
+        element = worse(element, fabs(values[i] - slice->expected[i]) /
+                                     fmax(mean, fabs(slice->expected[i])));
+    return (struct errors){sqrt(difference / (norm > 0.0 ? norm : 1.0)), element};
+}
+
 static enum status slice_compare(const struct device_ops *device, struct device_state *state,
-                                 struct work *work, const struct slice *slice, double *difference,
-                                 double *norm, struct error *error)
+                                 struct work *work, const struct slice *slice,
+                                 struct errors *errors, struct error *error)
 {
     double *values = malloc((size_t)slice->count * sizeof *values);
     if (!values)
@@ -29,48 +54,66 @@ static enum status slice_compare(const struct device_ops *device, struct device_
                          (long long)slice->count);
     enum status status =
         device->read(state, work, slice->tensor, slice->offsets, slice->count, values, error);
-    for (int64_t i = 0; status == STATUS_OK && i < slice->count; ++i) {
-        double d = values[i] - slice->expected[i];
-        *difference += d * d;
-        *norm += slice->expected[i] * slice->expected[i];
+    if (status == STATUS_OK) {
+        struct errors found = slice_errors(slice, values);
+        errors->norm = worse(errors->norm, found.norm);
+        errors->element = worse(errors->element, found.element);
     }
     free(values);
     return status;
 }
 
-/* The largest relative error over the slices; each tensor is held to the tolerance on its own. */
+/* The largest errors over the slices; each tensor is held to the tolerances on its own. */
 static enum status compare(const struct device_ops *device, struct device_state *state,
                            struct work *work, const struct expectation *expectation,
-                           enum precision precision, struct record *record, struct error *error)
+                           const struct config *config, struct record *record, struct error *error)
 {
-    double worst = 0.0, tolerance = precision_info[precision].tolerance;
+    struct errors errors = {0.0, 0.0};
     int64_t elements = 0;
     for (size_t i = 0; i < expectation->count; ++i) {
-        const struct slice *slice = &expectation->slices[i];
-        double difference = 0.0, norm = 0.0;
-        enum status status = slice_compare(device, state, work, slice, &difference, &norm, error);
+        enum status status =
+            slice_compare(device, state, work, &expectation->slices[i], &errors, error);
         if (status)
             return status;
-        double relative = sqrt(difference / (norm > 0.0 ? norm : 1.0));
-        worst = isnan(relative) || relative > worst ? relative : worst;
-        elements += slice->count;
+        elements += expectation->slices[i].count;
     }
-    record->verify_error = worst;
-    record->verify_tolerance = tolerance;
+    record->verify_error = errors.norm;
+    record->verify_tolerance = config_tolerance(config);
+    record->verify_element_error = errors.element;
+    record->verify_element_tolerance = config_element_tolerance(config);
     record->verify_elements = elements;
-    if (worst <= tolerance)
-        return STATUS_OK;
-    return error_set(error, STATUS_FAILED,
-                     "wrong result: relative error %.3g over %lld elements, allowed %.3g", worst,
-                     (long long)elements, tolerance);
+    if (!(errors.norm <= record->verify_tolerance))
+        return error_set(error, STATUS_FAILED,
+                         "wrong result: relative error %.3g over %lld elements, allowed %.3g",
+                         errors.norm, (long long)elements, record->verify_tolerance);
+    if (!(errors.element <= record->verify_element_tolerance))
+        return error_set(error, STATUS_FAILED,
+                         "wrong result: relative error %.3g of one of %lld elements, allowed %.3g",
+                         errors.element, (long long)elements, record->verify_element_tolerance);
+    return STATUS_OK;
+}
+
+/* Where a layout was chosen, the result lies in that. */
+static struct config config_that_ran(const struct config *config, const struct record *record)
+{
+    struct config ran = *config;
+    struct value value;
+    struct error unknown;
+    int layout = workload_parameter(config->workload, "layout");
+    if (layout >= 0 && record->layout_chosen[0] &&
+        parameter_parse(&config->workload->parameters[layout], record->layout_chosen, &value,
+                        &unknown) == STATUS_OK)
+        config_set(&ran, (size_t)layout, &value);
+    return ran;
 }
 
 enum status verify_work(const struct device_ops *device, struct device_state *state,
                         struct work *work, const struct config *config, uint64_t seed,
                         struct record *record, struct error *error)
 {
+    const struct config ran = config_that_ran(config, record);
     const struct reference_request request = {
-        .config = config,
+        .config = &ran,
         .seed = seed,
         .products = reference_products,
         .least = elements_least,
@@ -87,8 +130,7 @@ enum status verify_work(const struct device_ops *device, struct device_state *st
     if (status == STATUS_OK)
         status = device->run(state, work, expectation.samples, error);
     if (status == STATUS_OK)
-        status =
-            compare(device, state, work, &expectation, config_precision(config), record, error);
+        status = compare(device, state, work, &expectation, config, record, error);
     expectation_clear(&expectation);
     return status;
 }

@@ -139,6 +139,7 @@ static struct record sample_record(const char *text, const char *label, const ch
     r.flops_model = cost.flops;
     r.bytes_model = cost.bytes;
     r.footprint = cost.memory;
+    record_set_layout(&r, &config);
     r.start_time = SAMPLE_START + start;
     r.attempts = 1;
     return r;
@@ -180,6 +181,16 @@ static struct record conv2d_record(void)
     strcpy(r.math, "tensor-op");
     r.unit = UNIT_TENSOR;
     r.workspace = 1048576;
+    strcpy(r.algorithm_id, "0123456789abcdef");
+    r.search_candidates = 2;
+    r.search_time = 24e-6;
+    r.search_noise = 0.0625;
+    strcpy(r.heuristic_algorithm, r.algorithm);
+    strcpy(r.heuristic_id, r.algorithm_id);
+    r.heuristic_time = r.search_time;
+    strcpy(r.runner_up_algorithm, "engine-38 k2=5");
+    strcpy(r.runner_up_id, "fedcba9876543210");
+    r.runner_up_time = 30e-6;
     r.sm_clock = 1.98e9;
     r.sm_clock_counted = 1.755e9;
     r.throttled = 1;

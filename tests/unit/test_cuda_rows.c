@@ -16,6 +16,7 @@
 #include "worker/cuda/gpu/timing.h"
 #include "worker/cuda/row_profile.h"
 #include "worker/cuda/workloads/matmul.h"
+#include "worker/cuda/workloads/search.h"
 
 static bool is_attached(void)
 {
@@ -129,6 +130,12 @@ static enum status choice_bind(struct gpu *gpu, struct work *work, int candidate
     return STATUS_OK;
 }
 
+static const char *choice_name(const struct work *work, int candidate)
+{
+    (void)work;
+    return candidate == 0 ? "one" : "parts";
+}
+
 static enum status choice_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     if (((struct choice_work *)work)->candidate == 0)
@@ -145,12 +152,18 @@ static void the_delay_is_of_what_is_bound(void **state)
     static const struct work_ops ops = {.iterate = choice_iterate};
     double seconds[SAMPLES];
     struct choice_work work = {.base.ops = &ops};
+    const struct search search = {.gpu = &bench.gpu,
+                                  .work = &work.base,
+                                  .count = 2,
+                                  .bind = choice_bind,
+                                  .name = choice_name};
+    struct record record;
     struct error error;
     int fastest;
-    assert_int_equal(work_choose(&bench.gpu, &work.base, 2, choice_bind, &fastest, &error),
-                     STATUS_OK);
+    record_init(&record);
+    assert_int_equal(search_run(&search, &fastest, &record, &error), STATUS_OK);
     assert_int_equal(fastest, 1);
-    struct record record = timed(&work.base, SAMPLES, seconds);
+    record = timed(&work.base, SAMPLES, seconds);
     assert_all_near(seconds, SAMPLES, PARTS * script.empty_time);
     assert_int_equal(record.host_paced, 0);
     record_clear(&record);

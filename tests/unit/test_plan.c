@@ -122,7 +122,8 @@ static void test_sweeps(void **state)
         {SWEEPS "lstm_sequence.ini", 4 * 2 * 2, 0, 0},
         {SWEEPS "lstm_features.ini", 4 * 2 * 2, 0, 0},
         {SWEEPS "lstm_hidden.ini", 4 * 2 * 2, 0, 0},
-        {SWEEPS "paper.ini", 84 + 64 - 30, 3 * 6 + 3 * 4, 0},
+        {SWEEPS "paper.ini", 4 * (84 - 18) + 2 * (64 - 12), 4 * 18 + 2 * 12, 0},
+        {SWEEPS "algorithms.ini", 2 * 7 * (3 + 2), 2 * 7, 0},
         {SWEEPS "loops.ini", 2 * 2 + 2 + 2 + 1, 0, 0},
         {SWEEPS "quickstart.ini", 3 * 3 + 4 * 2 - 1, 0, 1},
     };

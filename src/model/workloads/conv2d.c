@@ -4,7 +4,7 @@
 #include "model/reference.h"
 
 /* clang-format off */
-static const char *const layout_words[] = {"nhwc", "nchw", NULL};
+static const char *const layout_words[] = {"nhwc", "nchw", "auto", NULL};
 static const char *const conv2d_pass_words[] = {"forward", "backward-data", "backward-filter", NULL};
 static const char *const conv2d_implementation_words[] = {"auto", "cudnn", "im2col", "direct", NULL};
 static const char *const conv2d_algorithm_words[] = {
@@ -22,7 +22,8 @@ static const struct parameter conv2d_parameters[] = {
     WORKLOAD_INTEGER("height", 65536, "112", "input pixels"),
     WORKLOAD_IMPLEMENTATION(conv2d_implementation_words, "auto: the device's best library"),
     {"kernel", PARAMETER_EXTENT, false, 1, 1024, NULL, "3", "pixels, height or heightxwidth", ROLE_NONE},
-    WORKLOAD_SERIES("layout", layout_words, "nhwc", "order of the tensors' dimensions"),
+    WORKLOAD_SERIES("layout", layout_words, "nhwc",
+                    "order of the tensors' dimensions; auto: the faster one"),
     {"padding", PARAMETER_PADDING, false, 0, 1024, NULL, "same",
      "pixels on each side; same: half the kernel, valid: none", ROLE_NONE},
     WORKLOAD_PASS(conv2d_pass_words, "what is computed"),
@@ -79,6 +80,14 @@ struct conv2d conv2d_from(const struct config *config)
     s.out_height = output_extent(s.height, s.pad_height, extent_height, s.stride);
     s.out_width = output_extent(s.width, s.pad_width, extent_width, s.stride);
     return s;
+}
+
+struct config conv2d_with_layout(const struct config *config, enum layout layout)
+{
+    struct config changed = *config;
+    const struct value value = {.first = layout};
+    config_set(&changed, (size_t)workload_parameter(config->workload, "layout"), &value);
+    return changed;
 }
 
 int64_t conv2d_x_size(const struct conv2d *s)

@@ -6,7 +6,8 @@
 
 extern const struct workload conv2d_workload;
 
-enum layout { LAYOUT_NHWC, LAYOUT_NCHW };
+/* LAYOUT_AUTO: the device takes the faster one, and the record says which. */
+enum layout { LAYOUT_NHWC, LAYOUT_NCHW, LAYOUT_AUTO };
 
 enum conv2d_pass { CONV2D_FORWARD, CONV2D_BACKWARD_DATA, CONV2D_BACKWARD_FILTER };
 
@@ -26,6 +27,8 @@ struct conv2d {
     bool cold; /* cache flushed before each iteration */
 };
 struct conv2d conv2d_from(const struct config *config);
+/* The same configuration in this layout. */
+struct config conv2d_with_layout(const struct config *config, enum layout layout);
 
 /* Elements of each tensor, and the offset of one element in it, in elements. `c` of conv2d_w_at
  * counts within the filter's group. */

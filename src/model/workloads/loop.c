@@ -111,6 +111,14 @@ static enum status loop_reference(const struct reference_request *request,
     return reference_elements(request, &y, expectation, error);
 }
 
+/* The value is rounded in each step. The factors let a rounding fade: together they come to 1.6 times
+ * one rounding. */
+static double loop_tolerance(enum precision precision)
+{
+    const double roundings = 2.0;
+    return roundings * precision_info[precision].tolerance;
+}
+
 const struct workload compute_loop_workload = {
     .name = "compute-loop",
     WORKLOAD_TABLE(compute_loop_parameters),
@@ -118,6 +126,7 @@ const struct workload compute_loop_workload = {
     .check = loop_check,
     .cost = loop_cost,
     .reference = loop_reference,
+    .tolerance = loop_tolerance,
 };
 const struct workload shared_loop_workload = {
     .name = "shared-loop",
@@ -126,4 +135,5 @@ const struct workload shared_loop_workload = {
     .check = loop_check,
     .cost = loop_cost,
     .reference = loop_reference,
+    .tolerance = loop_tolerance,
 };

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "base/stats.h"
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/nvml.h"
@@ -226,63 +225,11 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
     return STATUS_OK;
 }
 
-/* A candidate whose warm-up takes far longer than the best time so far cannot win. The warm-up is then
- * taken as its time, so that a slow candidate costs little. */
-static enum status candidate_time(struct gpu *gpu, struct work *work, double best_time,
-                                  double *time, struct error *error)
+enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, int samples,
+                           double *seconds, struct error *error)
 {
-    const double hopeless_factor = 2.0, hopeless_least = 1e-4; /* s */
-    enum { WARMUP = 2, ITERATIONS = 7 };
     const double share = 0.02; /* of the timer in a sample */
-    double seconds[ITERATIONS];
-    struct stats stats;
-    TRY(singles_take(gpu, work, false, WARMUP, seconds, error));
-    double warm = fmin(seconds[0], seconds[1]);
-    if (warm > hopeless_factor * best_time + hopeless_least) {
-        *time = warm;
-        return STATUS_OK;
-    }
-    struct series s = {gpu, work, false, sample_iterations(gpu, work, false, share), NULL, false};
-    TRY(series_take(&s, ITERATIONS, seconds, error));
-    TRY(stats_compute(seconds, ITERATIONS, &stats, error));
-    *time = stats.median;
-    return STATUS_OK;
-}
-
-enum status work_choose(struct gpu *gpu, struct work *work, int candidates,
-                        enum status (*bind)(struct gpu *gpu, struct work *work, int candidate,
-                                            struct error *error),
-                        int *fastest, struct error *error)
-{
-    int best = -1;
-    double best_time = INFINITY;
-    enum status refusal = STATUS_OK;
-    struct error reason, attempt;
-    for (int i = 0; i < candidates; ++i) {
-        double time;
-        enum status status = bind(gpu, work, i, &attempt);
-        work->pace = (struct pace){0};
-        if (status == STATUS_OK)
-            status = candidate_time(gpu, work, best_time, &time, &attempt);
-        if (status == STATUS_OK && time < best_time) {
-            best = i;
-            best_time = time;
-        }
-        if (status && !refusal) {
-            refusal = status;
-            reason = attempt;
-        }
-        if (status == STATUS_DEVICE) {
-            *error = attempt;
-            return status;
-        }
-    }
-    if (best < 0) {
-        *error = reason;
-        return refusal;
-    }
-    TRY(bind(gpu, work, best, error));
-    work->pace = (struct pace){0};
-    *fastest = best;
-    return STATUS_OK;
+    TRY(pace_learn(gpu, work, cold, error));
+    struct series s = {gpu, work, cold, sample_iterations(gpu, work, cold, share), NULL, false};
+    return series_take(&s, samples, seconds, error);
 }

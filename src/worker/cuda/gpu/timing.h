@@ -10,11 +10,9 @@
 enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
                        struct record *record, struct error *error);
 
-/* Binds `work` to each candidate in turn, times those that the library takes, and leaves it bound
- * to the fastest. If it takes none, the first one's refusal is the error. */
-enum status work_choose(struct gpu *gpu, struct work *work, int candidates,
-                        enum status (*bind)(struct gpu *gpu, struct work *work, int candidate,
-                                            struct error *error),
-                        int *fastest, struct error *error);
+/* Times of one iteration for a comparison of what can be bound: in samples of so many iterations that
+ * the timer hardly counts. work->pace must be of what is bound now, or all zero. */
+enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, int samples,
+                           double *seconds, struct error *error);
 
 #endif

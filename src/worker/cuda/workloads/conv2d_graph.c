@@ -10,6 +10,7 @@ struct conv2d_graph {
     cudnnHandle_t cudnn;
     cudnnBackendDescriptor_t *descriptors;
     int descriptor_count, descriptor_room;
+    size_t workspace_limit;
     struct conv2d_plan plans[CONV2D_PLANS_MAX];
     int plan_count;
     const struct conv2d_plan *bound;
@@ -237,11 +238,10 @@ static enum status notes_get(cudnnBackendDescriptor_t engine, cudnnBackendAttrib
 }
 
 /* Tensor units round fp32 inputs to TF32, so an engine that uses them computes something else. An
- * engine that converts inputs or sums to a narrower format never computes what is asked for. Engines
- * that compile their kernel take seconds to make a plan. */
+ * engine that converts inputs or sums to a narrower format never computes what is asked for. */
 static enum status engine_check(cudnnBackendDescriptor_t engine,
-                                const struct conv2d_graph_request *request, bool *tensor,
-                                struct error *error)
+                                const struct conv2d_graph_request *request,
+                                struct conv2d_plan *plan, struct error *error)
 {
     const unsigned tensor_core = 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
     const unsigned narrow = 1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS |
@@ -252,11 +252,11 @@ static enum status engine_check(cudnnBackendDescriptor_t engine,
                   CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &numerical, error));
     TRY(notes_get(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
                   CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, &behavior, error));
-    *tensor = (numerical & tensor_core) != 0;
-    if (!(*tensor ? request->tensor : request->vector) || numerical & narrow || behavior & compiled)
+    plan->tensor = (numerical & tensor_core) != 0;
+    plan->compiled = (behavior & compiled) != 0;
+    if (!(plan->tensor ? request->tensor : request->vector) || numerical & narrow)
         return error_set(error, STATUS_UNSUPPORTED,
-                         "cuDNN's engines for it compute in another precision, or are compiled at "
-                         "run time");
+                         "cuDNN's engines for it compute in another precision");
     return STATUS_OK;
 }
 
@@ -300,55 +300,51 @@ static bool plan_is_new(const struct conv2d_graph *graph, const char *name)
     return true;
 }
 
-static enum status plan_build(struct conv2d_graph *graph, cudnnBackendDescriptor_t config,
-                              size_t workspace_limit, struct conv2d_plan *plan, struct error *error)
+static enum status plan_build(struct conv2d_graph *graph, struct conv2d_plan *plan,
+                              struct error *error)
 {
     int64_t workspace;
     const struct attribute attributes[] = {
         {CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &graph->cudnn},
-        {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config},
+        {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &plan->config},
         {0},
     };
-    TRY(descriptor_build(graph, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attributes,
-                         &plan->descriptor, error));
-    TRY(integer_get(plan->descriptor, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, &workspace, error));
+    cudnnBackendDescriptor_t built;
+    TRY(descriptor_build(graph, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attributes, &built,
+                         error));
+    TRY(integer_get(built, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, &workspace, error));
     plan->workspace = (size_t)workspace;
-    if (plan->workspace > workspace_limit)
+    if (plan->workspace > graph->workspace_limit)
         return error_set(error, STATUS_UNSUPPORTED, "%s needs a workspace of %lld bytes",
                          plan->name, (long long)workspace);
+    plan->descriptor = built;
     return STATUS_OK;
 }
 
 static enum status plan_add(struct conv2d_graph *graph, const struct conv2d_graph_request *request,
                             cudnnBackendDescriptor_t config, struct error *error)
 {
-    struct conv2d_plan plan = {0};
+    struct conv2d_plan plan = {.config = config};
     cudnnBackendDescriptor_t engine;
     int64_t count;
     TRY(descriptor_create(graph, CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine, error));
     TRY(attribute_get(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
                       &engine, &count, error));
-    TRY(engine_check(engine, request, &plan.tensor, error));
     TRY(plan_name(graph, config, engine, plan.name, error));
     if (!plan_is_new(graph, plan.name))
         return error_set(error, STATUS_UNSUPPORTED, "%s is there already", plan.name);
-    TRY(plan_build(graph, config, request->workspace_limit, &plan, error));
+    TRY(engine_check(engine, request, &plan, error));
     graph->plans[graph->plan_count++] = plan;
     return STATUS_OK;
 }
 
 /* ---- heuristics ---- */
 
-/* Each heuristic lists engines, the likely fastest first. It is asked only while there are fewer plans
- * than its row allows. The fallback knows the plain engines only, most of which the named calls reach
- * as well. */
-static const struct heuristic {
-    cudnnBackendHeurMode_t mode;
-    int plans;
-} heuristics[] = {
-    {CUDNN_HEUR_MODE_A, 5},
-    {CUDNN_HEUR_MODE_B, CONV2D_PLANS_MAX},
-    {CUDNN_HEUR_MODE_FALLBACK, 4},
+/* Each heuristic lists engines, the likely fastest first. */
+static const cudnnBackendHeurMode_t heuristics[] = {
+    CUDNN_HEUR_MODE_A,
+    CUDNN_HEUR_MODE_B,
+    CUDNN_HEUR_MODE_FALLBACK,
 };
 enum { HEURISTICS = sizeof heuristics / sizeof *heuristics, CONFIGS_MAX = 100 };
 
@@ -376,17 +372,57 @@ static enum status configs_find(struct conv2d_graph *graph,
  * the last such reason. */
 static enum status plans_find(struct conv2d_graph *graph,
                               const struct conv2d_graph_request *request,
-                              cudnnBackendDescriptor_t operation_graph,
-                              const struct heuristic *heuristic, struct error *refusal)
+                              cudnnBackendDescriptor_t operation_graph, cudnnBackendHeurMode_t mode,
+                              struct error *refusal)
 {
     cudnnBackendDescriptor_t configs[CONFIGS_MAX];
     int64_t count = 0;
-    enum status status =
-        configs_find(graph, operation_graph, heuristic->mode, configs, &count, refusal);
+    enum status status = configs_find(graph, operation_graph, mode, configs, &count, refusal);
     for (int64_t i = 0;
-         i < count && graph->plan_count < heuristic->plans && status != STATUS_DEVICE; ++i) {
+         i < count && graph->plan_count < CONV2D_PLANS_MAX && status != STATUS_DEVICE; ++i) {
         int kept = graph->descriptor_count;
         status = plan_add(graph, request, configs[i], refusal);
+        if (status)
+            descriptors_destroy(graph, kept);
+    }
+    return status == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
+}
+
+/* An engine with the knobs that it has by itself. */
+static enum status engine_add(struct conv2d_graph *graph,
+                              const struct conv2d_graph_request *request,
+                              cudnnBackendDescriptor_t operation_graph, int64_t index,
+                              struct error *error)
+{
+    cudnnBackendDescriptor_t engine, config;
+    const struct attribute engine_attributes[] = {
+        {CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &operation_graph},
+        {CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index},
+        {0},
+    };
+    const struct attribute config_attributes[] = {
+        {CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engine},
+        {0},
+    };
+    TRY(descriptor_build(graph, CUDNN_BACKEND_ENGINE_DESCRIPTOR, engine_attributes, &engine,
+                         error));
+    TRY(descriptor_build(graph, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, config_attributes, &config,
+                         error));
+    return plan_add(graph, request, config, error);
+}
+
+/* Heuristics leave engines out. */
+static enum status engines_add(struct conv2d_graph *graph,
+                               const struct conv2d_graph_request *request,
+                               cudnnBackendDescriptor_t operation_graph, struct error *refusal)
+{
+    int64_t engines = 0;
+    enum status status = integer_get(operation_graph, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT,
+                                     &engines, refusal);
+    for (int64_t i = 0;
+         i < engines && graph->plan_count < CONV2D_PLANS_MAX && status != STATUS_DEVICE; ++i) {
+        int kept = graph->descriptor_count;
+        status = engine_add(graph, request, operation_graph, i, refusal);
         if (status)
             descriptors_destroy(graph, kept);
     }
@@ -402,8 +438,9 @@ static enum status graph_prepare(struct conv2d_graph *graph,
     if (status)
         return status;
     for (int i = 0; i < HEURISTICS && !status; ++i)
-        if (graph->plan_count < heuristics[i].plans)
-            status = plans_find(graph, request, operation_graph, &heuristics[i], &refusal);
+        status = plans_find(graph, request, operation_graph, heuristics[i], &refusal);
+    if (!status)
+        status = engines_add(graph, request, operation_graph, &refusal);
     if (!status && graph->plan_count == 0)
         status = STATUS_UNSUPPORTED;
     if (status)
@@ -419,6 +456,7 @@ enum status conv2d_graph_create(const struct conv2d_graph_request *request,
     if (!created)
         return error_set(error, STATUS_FAILED, "no memory");
     created->cudnn = request->cudnn;
+    created->workspace_limit = request->workspace_limit;
     enum status status = graph_prepare(created, request, error);
     if (status)
         conv2d_graph_destroy(created);
@@ -436,14 +474,34 @@ void conv2d_graph_destroy(struct conv2d_graph *graph)
     free(graph);
 }
 
-const struct conv2d_plan *conv2d_graph_plans(const struct conv2d_graph *graph, int *count)
+int conv2d_graph_plans(const struct conv2d_graph *graph)
 {
-    *count = graph->plan_count;
-    return graph->plans;
+    return graph->plan_count;
 }
 
-enum status conv2d_graph_bind(struct conv2d_graph *graph, const struct conv2d_plan *plan, void *x,
-                              void *w, void *y, void *workspace, struct error *error)
+const struct conv2d_plan *conv2d_graph_plan(const struct conv2d_graph *graph, int plan)
+{
+    return &graph->plans[plan];
+}
+
+/* A plan lies below the pack on the stack. */
+enum status conv2d_graph_build(struct conv2d_graph *graph, int plan, struct error *error)
+{
+    struct conv2d_plan *p = &graph->plans[plan];
+    if (p->descriptor)
+        return STATUS_OK;
+    if (p->status)
+        return error_set(error, p->status, "%s could not be built", p->name);
+    descriptors_destroy(graph, graph->pack_place);
+    p->status = plan_build(graph, p, error);
+    if (p->status)
+        descriptors_destroy(graph, graph->pack_place);
+    graph->pack_place = graph->descriptor_count;
+    return p->status;
+}
+
+enum status conv2d_graph_bind(struct conv2d_graph *graph, int plan, void *x, void *w, void *y,
+                              void *workspace, struct error *error)
 {
     const int64_t uids[] = {tensor_uid(TENSOR_INPUT), tensor_uid(TENSOR_WEIGHT),
                             tensor_uid(TENSOR_OUTPUT)};
@@ -457,7 +515,7 @@ enum status conv2d_graph_bind(struct conv2d_graph *graph, const struct conv2d_pl
     descriptors_destroy(graph, graph->pack_place);
     TRY(descriptor_build(graph, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, attributes, &graph->pack,
                          error));
-    graph->bound = plan;
+    graph->bound = &graph->plans[plan];
     return STATUS_OK;
 }
 

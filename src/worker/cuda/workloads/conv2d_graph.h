@@ -9,7 +9,7 @@
 #include "model/fill.h"
 #include "worker/cuda/gpu/libraries.h"
 
-enum { CONV2D_PLANS_MAX = 10, CONV2D_PLAN_NAME = 128 };
+enum { CONV2D_PLANS_MAX = 160, CONV2D_PLAN_NAME = 128 };
 
 struct conv2d_graph;
 
@@ -24,8 +24,11 @@ struct conv2d_graph_request {
 struct conv2d_plan {
     char name[CONV2D_PLAN_NAME]; /* engine and knobs by cuDNN's numbers, "engine-38 k2=5 k13=1" */
     bool tensor;                 /* runs on tensor units */
-    size_t workspace;            /* byte */
-    cudnnBackendDescriptor_t descriptor;
+    bool compiled;               /* cuDNN compiles its kernel when the plan is built */
+    size_t workspace;            /* byte; known once it is built */
+    cudnnBackendDescriptor_t config;
+    cudnnBackendDescriptor_t descriptor; /* NULL: not built */
+    enum status status;                  /* of building it */
 };
 
 /* Plans that compute in no other precision than the request's, at least one, the likely fastest
@@ -34,12 +37,16 @@ enum status conv2d_graph_create(const struct conv2d_graph_request *request,
                                 struct conv2d_graph **graph, struct error *error);
 void conv2d_graph_destroy(struct conv2d_graph *graph); /* takes NULL */
 
-/* They live as long as the graph. */
-const struct conv2d_plan *conv2d_graph_plans(const struct conv2d_graph *graph, int *count);
+/* How many there are, and one of them, which lives as long as the graph. */
+int conv2d_graph_plans(const struct conv2d_graph *graph);
+const struct conv2d_plan *conv2d_graph_plan(const struct conv2d_graph *graph, int plan);
 
-/* Makes `plan` the one that runs, in this device memory, which is aligned to 128 bytes. */
-enum status conv2d_graph_bind(struct conv2d_graph *graph, const struct conv2d_plan *plan, void *x,
-                              void *w, void *y, void *workspace, struct error *error);
+/* Builds the plan, if it is not built yet: a matter of microseconds to seconds. STATUS_UNSUPPORTED if
+ * it needs more workspace than the request allows. */
+enum status conv2d_graph_build(struct conv2d_graph *graph, int plan, struct error *error);
+/* Makes a built plan the one that runs, in this device memory, which is aligned to 128 bytes. */
+enum status conv2d_graph_bind(struct conv2d_graph *graph, int plan, void *x, void *w, void *y,
+                              void *workspace, struct error *error);
 /* Enqueues what is bound. */
 cudnnStatus_t conv2d_graph_run(struct conv2d_graph *graph);
 

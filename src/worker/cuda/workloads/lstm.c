@@ -8,8 +8,8 @@
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/cuda/gpu/memory.h"
-#include "worker/cuda/gpu/timing.h"
 #include "model/workloads/lstm.h"
+#include "worker/cuda/workloads/search.h"
 
 static const struct {
     const char *name;
@@ -420,14 +420,28 @@ static enum status algorithm_by_name(struct gpu *gpu, struct lstm_work *l, int *
     return status == STATUS_FAILED ? STATUS_UNSUPPORTED : status;
 }
 
+static const char *algorithm_name(const struct work *work, int candidate)
+{
+    (void)work;
+    return algorithms[candidate].name;
+}
+
 static enum status work_prepare(struct gpu *gpu, struct lstm_work *l, int *chosen,
-                                struct error *error)
+                                struct record *record, struct error *error)
 {
     TRY(descriptors_create(gpu, l, error));
     TRY(tensors_create(gpu, l, error));
     if (strcmp(l->shape.algorithm, "auto") != 0)
         return algorithm_by_name(gpu, l, chosen, error);
-    return work_choose(gpu, &l->base, ALGORITHMS, algorithm_bind, chosen, error);
+    const struct search search = {
+        .gpu = gpu,
+        .work = &l->base,
+        .cold = config_cold(&l->config),
+        .count = ALGORITHMS,
+        .bind = algorithm_bind,
+        .name = algorithm_name,
+    };
+    return search_run(&search, chosen, record, error);
 }
 
 enum status lstm_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
@@ -449,7 +463,7 @@ enum status lstm_prepare(struct gpu *gpu, const struct config *config, uint64_t 
     l->config = *config;
     l->seed = seed;
     int chosen;
-    enum status status = work_prepare(gpu, l, &chosen, error);
+    enum status status = work_prepare(gpu, l, &chosen, record, error);
     if (status) {
         lstm_release(&l->base);
         return status;

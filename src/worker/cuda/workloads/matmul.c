@@ -8,8 +8,8 @@
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/cuda/gpu/memory.h"
-#include "worker/cuda/gpu/timing.h"
 #include "model/workloads/matmul.h"
+#include "worker/cuda/workloads/search.h"
 
 static const struct format {
     cudaDataType_t data, scale;
@@ -22,7 +22,7 @@ static const struct format {
     [PRECISION_BF16] = {CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F},
 };
 
-enum { CANDIDATES_MAX = 8 };
+enum { CANDIDATES_MAX = 16, NAME = 64 };
 static const size_t workspace_most = (size_t)64 << 20; /* bytes */
 
 struct matmul_work {
@@ -36,6 +36,8 @@ struct matmul_work {
     cublasLtMatmulPreference_t preference;
     void *workspace;
     cublasLtMatmulHeuristicResult_t candidates[CANDIDATES_MAX], bound;
+    char names[CANDIDATES_MAX][NAME]; /* "algo-66" */
+    bool cold;
 };
 
 static size_t element_bytes(const struct matmul_work *m)
@@ -146,6 +148,7 @@ static enum status matmul_create(struct gpu *gpu, const struct config *config, u
     m->base.ops = ops;
     m->shape = matmul_from(config);
     m->base.precision = m->shape.precision;
+    m->cold = config_cold(config);
     enum status status = matrices_create(gpu, m, config, seed, error);
     if (status) {
         matmul_release(&m->base);
@@ -208,33 +211,56 @@ static enum status candidate_bind(struct gpu *gpu, struct work *work, int candid
     return CUBLAS(m->bound.state);
 }
 
-/* The fastest of what the library proposes. */
-static enum status algorithm_choose(struct gpu *gpu, struct matmul_work *m, struct error *error)
+static const char *candidate_name(const struct work *work, int candidate)
 {
-    int count = 0, fastest;
+    return ((const struct matmul_work *)work)->names[candidate];
+}
+
+static enum status candidate_describe(const cublasLtMatmulAlgo_t *algorithm, char name[NAME],
+                                      struct error *error)
+{
+    int32_t number;
+    size_t written;
+    TRY(CUBLAS(cublasLtMatmulAlgoConfigGetAttribute(algorithm, CUBLASLT_ALGO_CONFIG_ID, &number,
+                                                    sizeof number, &written)));
+    snprintf(name, NAME, "algo-%d", (int)number);
+    return STATUS_OK;
+}
+
+/* The fastest of what the library proposes; the likely fastest comes first. */
+static enum status algorithm_choose(struct gpu *gpu, struct matmul_work *m, int *chosen,
+                                    struct record *record, struct error *error)
+{
+    struct search search = {
+        .gpu = gpu,
+        .work = &m->base,
+        .cold = m->cold,
+        .ordered = true,
+        .bind = candidate_bind,
+        .name = candidate_name,
+    };
     TRY(CUBLAS(cublasLtMatmulAlgoGetHeuristic(m->handle, m->operation, m->w_layout, m->x_layout,
                                               m->y_layout, m->y_layout, m->preference,
-                                              CANDIDATES_MAX, m->candidates, &count)));
-    if (count == 0)
+                                              CANDIDATES_MAX, m->candidates, &search.count)));
+    if (search.count == 0)
         return error_set(error, STATUS_UNSUPPORTED, "cuBLASLt has no algorithm for it");
+    for (int i = 0; i < search.count; ++i)
+        TRY(candidate_describe(&m->candidates[i].algo, m->names[i], error));
     TRY(memory_allocate((double)workspace_most, "the workspace", &m->workspace, error));
-    return work_choose(gpu, &m->base, count, candidate_bind, &fastest, error);
+    return search_run(&search, chosen, record, error);
 }
 
 /* The algorithm itself says which unit it runs on. For fp64 that depends on the chip. */
-static enum status algorithm_describe(const struct matmul_work *m, struct record *record,
-                                      struct error *error)
+static enum status algorithm_describe(const struct matmul_work *m, int chosen,
+                                      struct record *record, struct error *error)
 {
     const cublasLtMatmulAlgo_t *algorithm = &m->bound.algo;
     uint64_t numerics;
-    int32_t number;
     size_t written;
     TRY(CUBLAS(cublasLtMatmulAlgoCapGetAttribute(algorithm, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS,
                                                  &numerics, sizeof numerics, &written)));
-    TRY(CUBLAS(cublasLtMatmulAlgoConfigGetAttribute(algorithm, CUBLASLT_ALGO_CONFIG_ID, &number,
-                                                    sizeof number, &written)));
     bool tensor = (numerics & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK) != 0;
-    snprintf(record->algorithm, sizeof record->algorithm, "algo-%d", (int)number);
+    snprintf(record->algorithm, sizeof record->algorithm, "%s", m->names[chosen]);
     snprintf(record->math, sizeof record->math, "%s", tensor ? "tensor-op" : "fma");
     record->unit = tensor ? UNIT_TENSOR : UNIT_VECTOR;
     record->workspace = (double)m->bound.workspaceSize;
@@ -245,12 +271,13 @@ enum status matmul_cublaslt_prepare(struct gpu *gpu, const struct config *config
                                     struct work **work, struct record *record, struct error *error)
 {
     struct matmul_work *m;
+    int chosen = 0;
     TRY(matmul_create(gpu, config, seed, &cublaslt_ops, &m, error));
     enum status status = operation_describe(m, error);
     if (status == STATUS_OK)
-        status = algorithm_choose(gpu, m, error);
+        status = algorithm_choose(gpu, m, &chosen, record, error);
     if (status == STATUS_OK)
-        status = algorithm_describe(m, record, error);
+        status = algorithm_describe(m, chosen, record, error);
     if (status) {
         matmul_release(&m->base);
         return status;

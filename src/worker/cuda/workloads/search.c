@@ -1,0 +1,277 @@
+#include "worker/cuda/workloads/search.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/timing.h"
+
+enum { ROUNDS = 7, FINALISTS = 5 };
+static const double finalist_margin = 0.15; /* over the fastest of the brief times */
+
+/* A candidate that the library took and whose kernels no earlier one runs. */
+struct entry {
+    int candidate;
+    struct identity identity;
+    double time;           /* s: the median of all that was timed last */
+    double rounds[ROUNDS]; /* s; of finalists */
+    double noise;          /* of finalists */
+    struct pace pace;      /* work.h, of this candidate */
+};
+
+/* What one search knows. */
+struct field_of_entries {
+    const struct search *search;
+    struct entry *entries; /* owned, room for all candidates */
+    int count;
+    int bound;           /* candidate */
+    struct entry *first; /* the library's own first choice, or the same kernels; NULL: refused */
+};
+
+/* ---- brief times ---- */
+
+static enum status median_time(const struct search *search, int samples, double *seconds,
+                               double *median, struct error *error)
+{
+    struct stats stats;
+    TRY(timing_compare(search->gpu, search->work, search->cold, samples, seconds, error));
+    TRY(stats_compute(seconds + 1, (size_t)samples - 1, &stats, error));
+    *median = stats.median;
+    return STATUS_OK;
+}
+
+/* A candidate whose warm-up takes far longer than the best time so far cannot win. The warm-up is then
+ * taken as its time, so that a slow candidate costs little. */
+static enum status brief_time(const struct search *search, double best_time, double *time,
+                              struct error *error)
+{
+    const double hopeless_factor = 1.5, hopeless_least = 5e-5; /* s */
+    enum { WARMUP = 2, SAMPLES = 6 };
+    double seconds[SAMPLES];
+    TRY(timing_run(search->gpu, search->work, search->cold, WARMUP, seconds, NULL, error));
+    *time = fmin(seconds[0], seconds[1]);
+    if (*time > hopeless_factor * best_time + hopeless_least)
+        return STATUS_OK;
+    return median_time(search, SAMPLES, seconds, time, error);
+}
+
+static enum status candidate_bind(struct field_of_entries *field, int candidate,
+                                  struct error *error)
+{
+    const struct search *search = field->search;
+    if (candidate == field->bound)
+        return STATUS_OK;
+    field->bound = -1;
+    TRY(search->bind(search->gpu, search->work, candidate, error));
+    field->bound = candidate;
+    return STATUS_OK;
+}
+
+static struct entry *entry_same(const struct field_of_entries *field,
+                                const struct identity *identity)
+{
+    for (int i = 0; identity->launches && i < field->count; ++i)
+        if (field->entries[i].identity.launches == identity->launches)
+            return &field->entries[i];
+    return NULL;
+}
+
+/* The estimate of what it takes to enqueue is another one for each candidate. */
+static enum status entry_add(struct field_of_entries *field, int candidate, double *best_time,
+                             struct error *error)
+{
+    const struct search *search = field->search;
+    struct entry entry = {.candidate = candidate};
+    enum status (*identify)(struct gpu *, struct work *, struct identity *, struct error *) =
+        search->identify ? search->identify : identity_find;
+    TRY(candidate_bind(field, candidate, error));
+    TRY(identify(search->gpu, search->work, &entry.identity, error));
+    struct entry *same = entry_same(field, &entry.identity);
+    if (!same) {
+        search->work->pace = (struct pace){0};
+        TRY(brief_time(search, *best_time, &entry.time, error));
+        entry.pace = search->work->pace;
+        *best_time = fmin(*best_time, entry.time);
+        same = &field->entries[field->count++];
+        *same = entry;
+    }
+    if (search->ordered && !field->first)
+        field->first = same;
+    return STATUS_OK;
+}
+
+static enum status entries_find(struct field_of_entries *field, struct error *error)
+{
+    double best_time = INFINITY;
+    enum status refusal = STATUS_OK;
+    struct error attempt;
+    for (int i = 0; i < field->search->count; ++i) {
+        enum status status = entry_add(field, i, &best_time, &attempt);
+        if (status && !refusal) {
+            refusal = status;
+            *error = attempt;
+        }
+        if (status == STATUS_DEVICE) {
+            *error = attempt;
+            return status;
+        }
+    }
+    return field->count > 0 ? STATUS_OK : refusal;
+}
+
+/* ---- the final ---- */
+
+static int by_time(const void *a, const void *b)
+{
+    double first = ((const struct entry *)a)->time, second = ((const struct entry *)b)->time;
+    return (first > second) - (first < second);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double first = *(const double *)a, second = *(const double *)b;
+    return (first > second) - (first < second);
+}
+
+/* Half the width of the interval from the second time to the last but one, over the median: within it
+ * the median is by chance (88 % of the time, for seven rounds). */
+static double rounds_noise(const double rounds[ROUNDS])
+{
+    double sorted[ROUNDS];
+    memcpy(sorted, rounds, sizeof sorted);
+    qsort(sorted, ROUNDS, sizeof *sorted, by_value);
+    return (sorted[ROUNDS - 2] - sorted[1]) / 2.0 / sorted[ROUNDS / 2];
+}
+
+static void entries_sort(struct field_of_entries *field, int count)
+{
+    int first = field->first ? field->first->candidate : -1;
+    qsort(field->entries, (size_t)count, sizeof *field->entries, by_time);
+    for (int i = 0; i < field->count; ++i)
+        if (field->entries[i].candidate == first)
+            field->first = &field->entries[i];
+}
+
+/* Long work is timed less often: its noise is smaller. The first sample brings its own data into the
+ * caches. */
+static enum status round_time(struct field_of_entries *field, struct entry *entry, int round,
+                              struct error *error)
+{
+    const struct search *search = field->search;
+    const double enough = 5e-4; /* s */
+    enum { MOST = 3 };
+    double seconds[1 + MOST];
+    int samples = 1 + (int)fmax(1.0, fmin(MOST, enough / entry->time));
+    TRY(candidate_bind(field, entry->candidate, error));
+    search->work->pace = entry->pace;
+    return median_time(search, samples, seconds, &entry->rounds[round], error);
+}
+
+static enum status final_run(struct field_of_entries *field, int finalists, struct error *error)
+{
+    for (int round = 0; round < ROUNDS; ++round)
+        for (int i = 0; i < finalists; ++i)
+            TRY(round_time(field, &field->entries[i], round, error));
+    for (int i = 0; i < finalists; ++i) {
+        struct entry *entry = &field->entries[i];
+        struct stats stats;
+        TRY(stats_compute(entry->rounds, ROUNDS, &stats, error));
+        entry->time = stats.median;
+        entry->noise = rounds_noise(entry->rounds);
+    }
+    return STATUS_OK;
+}
+
+/* The fastest ones to the front, and the library's own choice among them if it is near. */
+static int finalists_count(struct field_of_entries *field)
+{
+    double limit = (1.0 + finalist_margin) * field->entries[0].time;
+    int count = 0;
+    while (count < field->count && count < FINALISTS && field->entries[count].time <= limit)
+        ++count;
+    if (field->first && field->first - field->entries >= count && field->first->time <= limit) {
+        struct entry other = field->entries[count - 1];
+        field->entries[count - 1] = *field->first;
+        *field->first = other;
+        field->first = &field->entries[count - 1];
+    }
+    return count;
+}
+
+static struct entry *winner_find(const struct field_of_entries *field, double *noise)
+{
+    struct entry *fastest = &field->entries[0], *first = field->first;
+    *noise = fastest->noise;
+    if (!first || first == fastest)
+        return fastest;
+    *noise = fmax(fastest->noise, first->noise);
+    return first->time <= (1.0 + *noise) * fastest->time ? first : fastest;
+}
+
+static const struct entry *runner_up_find(const struct field_of_entries *field,
+                                          const struct entry *winner)
+{
+    for (int i = 0; i < field->count; ++i)
+        if (&field->entries[i] != winner)
+            return &field->entries[i];
+    return NULL;
+}
+
+static void entry_tell(const struct search *search, const struct entry *entry, char *name,
+                       size_t room, char *id, double *time)
+{
+    if (!entry)
+        return;
+    snprintf(name, room, "%s", search->name(search->work, entry->candidate));
+    identity_format(&entry->identity, id);
+    *time = entry->time;
+}
+
+static void record_tell(const struct field_of_entries *field, const struct entry *winner,
+                        double noise, struct record *record)
+{
+    const struct search *search = field->search;
+    const struct entry *runner_up = runner_up_find(field, winner);
+    identity_format(&winner->identity, record->algorithm_id);
+    record->search_candidates = field->count;
+    record->search_time = winner->time;
+    record->search_noise = noise;
+    entry_tell(search, field->first, record->heuristic_algorithm,
+               sizeof record->heuristic_algorithm, record->heuristic_id, &record->heuristic_time);
+    entry_tell(search, runner_up, record->runner_up_algorithm, sizeof record->runner_up_algorithm,
+               record->runner_up_id, &record->runner_up_time);
+}
+
+static enum status winner_bind(struct field_of_entries *field, int *chosen, struct record *record,
+                               struct error *error)
+{
+    const struct search *search = field->search;
+    double noise;
+    entries_sort(field, field->count);
+    int finalists = finalists_count(field);
+    TRY(final_run(field, finalists, error));
+    entries_sort(field, finalists);
+    const struct entry *winner = winner_find(field, &noise);
+    TRY(candidate_bind(field, winner->candidate, error));
+    search->work->pace = winner->pace;
+    record_tell(field, winner, noise, record);
+    *chosen = winner->candidate;
+    return STATUS_OK;
+}
+
+enum status search_run(const struct search *search, int *chosen, struct record *record,
+                       struct error *error)
+{
+    struct field_of_entries field = {.search = search, .bound = -1};
+    field.entries = calloc((size_t)search->count, sizeof *field.entries);
+    if (!field.entries)
+        return error_set(error, STATUS_FAILED, "no memory for %d candidates", search->count);
+    enum status status = entries_find(&field, error);
+    if (status == STATUS_OK)
+        status = winner_bind(&field, chosen, record, error);
+    free(field.entries);
+    return status;
+}

@@ -1,0 +1,32 @@
+/* The search for the fastest of what a library offers: "auto".
+ *
+ * Each candidate is timed briefly, then the fastest ones in turn, several times. The library's own
+ * first choice stays unless another one is faster by more than the noise. */
+#ifndef ROOFSWEEP_SEARCH_H
+#define ROOFSWEEP_SEARCH_H
+
+#include <stdbool.h>
+
+#include "worker/cuda/gpu/work.h"
+#include "worker/cuda/workloads/identity.h"
+
+struct search {
+    struct gpu *gpu;
+    struct work *work;
+    bool cold;    /* the cache mode that the work is wanted in */
+    int count;    /* candidates, at least 1 */
+    bool ordered; /* as the library prefers them: the first one that it takes is its own choice */
+    /* Makes a candidate what `work` runs. A refusal is no failure of the search. */
+    enum status (*bind)(struct gpu *gpu, struct work *work, int candidate, struct error *error);
+    const char *(*name)(const struct work *work, int candidate);
+    /* What tells algorithms apart; NULL: identity_find. */
+    enum status (*identify)(struct gpu *gpu, struct work *work, struct identity *identity,
+                            struct error *error);
+};
+
+/* Leaves the work bound to *chosen, and sets what *record has on the search: algorithm_id, search_*,
+ * heuristic_*, runner_up_*. If the library takes no candidate, the first one's refusal is the error. */
+enum status search_run(const struct search *search, int *chosen, struct record *record,
+                       struct error *error);
+
+#endif

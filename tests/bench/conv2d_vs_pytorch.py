@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Times conv2d by PyTorch (cudnn.benchmark, in a CUDA graph) and by roofsweep's `algorithm = auto` in turn, and prints
+both with their ratio. Exit status 1 if roofsweep is slower than --allowed on any; needs a GPU and PyTorch.
+
+Usage: conv2d_vs_pytorch.py WORKER... [--shapes N] [--every N] [--cache hot] [--allowed 1.03] [--kernels]
+
+WORKER is the program roofsweep-worker-cuda; of several (before and after a change) the last one is judged. Shapes,
+passes, layouts and precisions are crossed; --every takes each Nth of them. A ratio above 1 means that roofsweep is the
+slower one. A case beyond the limit is measured once more, so that one disturbance does not decide."""
+
+import argparse
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+import torch
+
+# batch, channels, height and width, filters, kernel, stride: the paper's default, then layers of ResNet-50.
+SHAPES = [
+    (16, 64, 112, 64, 3, 2),
+    (32, 64, 56, 64, 3, 1),
+    (32, 3, 224, 64, 7, 2),
+    (32, 256, 56, 64, 1, 1),
+    (32, 256, 14, 256, 3, 1),
+    (16, 64, 112, 64, 9, 2),
+    (32, 512, 28, 1024, 1, 2),
+]
+PASSES = ["forward", "backward-data", "backward-filter"]
+LAYOUTS = {"nhwc": torch.channels_last, "nchw": torch.contiguous_format}
+PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16}
+
+
+def pytorch_call(case):
+    """A function that runs one iteration of the case."""
+    (batch, channels, size, filters, kernel, stride), direction, layout, precision = case
+    options = {"device": "cuda", "dtype": PRECISIONS[precision]}
+    padding = kernel // 2
+
+    def tensor(*shape):
+        return (2 * torch.rand(*shape, **options) - 1).contiguous(memory_format=LAYOUTS[layout])
+
+    x = tensor(batch, channels, size, size)
+    w = tensor(filters, channels, kernel, kernel)
+    if direction == "forward":
+        return lambda: torch.nn.functional.conv2d(x, w, stride=stride, padding=padding)
+    out = (size + 2 * padding - kernel) // stride + 1
+    dy = tensor(batch, filters, out, out)
+    wanted = [direction == "backward-data", direction == "backward-filter", False]
+    return lambda: torch.ops.aten.convolution_backward(
+        dy, x, w, None, [stride] * 2, [padding] * 2, [1, 1], False, [0, 0], 1, wanted
+    )
+
+
+def pytorch_time(case, iterations=20, repetitions=9):
+    """s, one iteration within a CUDA graph: the median of some replays."""
+    call = pytorch_call(case)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            call()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(iterations):
+            call()
+    times = []
+    for _ in range(repetitions + 2):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        times.append(1e-3 * begin.elapsed_time(end) / iterations)
+    return statistics.median(times[2:])
+
+
+def pytorch_kernels(case):
+    """Names of the kernels of one iteration."""
+    call = pytorch_call(case)
+    call()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        call()
+        torch.cuda.synchronize()
+    return [event.name for event in profile.events() if "mem" not in event.name.lower()]
+
+
+class Worker:
+    """A worker process that measures one configuration after the other."""
+
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def measure(self, case, cache):
+        """The record of the case, without counters."""
+        (batch, channels, size, filters, kernel, stride), direction, layout, precision = case
+        text = (
+            f"conv2d batch={batch} channels={channels} height={size} width={size} filters={filters} kernel={kernel} "
+            f"stride={stride} pass={direction} layout={layout} precision={precision} cache={cache}"
+        )
+        reply = self.ask(op="measure", configuration=text, counters="off", iterations=50)
+        if reply["reply"] != "record":
+            raise SystemExit(f"{text}: {reply}")
+        return reply["record"]
+
+
+def case_name(case):
+    """The shape as one word of the table, and what else there is."""
+    (batch, channels, size, filters, kernel, stride), direction, layout, precision = case
+    return f"{batch}x{channels}x{size}x{size} f{filters} k{kernel} s{stride}", direction, layout, precision
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("worker", nargs="+")
+    parser.add_argument("--shapes", type=int, default=5, help="how many of the shapes; 5 make 60 cases")
+    parser.add_argument("--every", type=int, default=1, help="take each Nth case")
+    parser.add_argument("--cache", default="hot", help="of roofsweep's rows")
+    parser.add_argument("--allowed", type=float, default=1.03, help="largest ratio")
+    parser.add_argument("--kernels", action="store_true", help="name the kernels of what is beyond the limit")
+    arguments = parser.parse_args()
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = False
+    workers = [Worker(os.path.abspath(worker)) for worker in arguments.worker]
+    device = workers[-1].ask(op="describe", counters="off")["device"]
+    print(f"{device['model']}; roofsweep {device['library_version']}; PyTorch {torch.__version__}", end=" ")
+    print(f"cuDNN {torch.backends.cudnn.version()}; times in us")
+    columns = "".join(f"{'roofsweep':>10} {'ratio':>6}" for _ in workers)
+    print(f"{'shape':26} {'pass':15} {'order':5} {'in':4} {'PyTorch':>9}{columns}  algorithm")
+    cases = list(itertools.product(SHAPES[: arguments.shapes], PASSES, LAYOUTS, PRECISIONS))[:: arguments.every]
+    beyond, ratios = [], []
+    for case in cases:
+        for _ in range(2):
+            theirs = pytorch_time(case)
+            records = [worker.measure(case, arguments.cache) for worker in workers]
+            times = [record.get("time_median") or float("nan") for record in records]
+            if times[-1] <= arguments.allowed * theirs:
+                break
+        shape, *names = case_name(case)
+        print(f"{shape:26} {names[0]:15} {names[1]:5} {names[2]:4} {1e6 * theirs:9.2f}", end="")
+        print("".join(f"{1e6 * time:10.2f} {time / theirs:6.3f}" for time in times), end="  ")
+        print(
+            "; ".join(f"{r.get('algorithm')} {r.get('wall_time', 0):.2f} s {r.get('error', '')}" for r in records),
+            flush=True,
+        )
+        ratios.append(times[-1] / theirs)
+        if not ratios[-1] <= arguments.allowed:
+            beyond.append(case)
+            if arguments.kernels:
+                print("    PyTorch", *pytorch_kernels(case), sep="\n        ")
+                print("    roofsweep", *(k["name"] for k in records[-1]["kernels"]), sep="\n        ", flush=True)
+    print(f"{len(cases)} cases, ratio median {statistics.median(ratios):.3f}, largest {max(ratios):.3f};", end=" ")
+    print(f"{len(beyond)} beyond {arguments.allowed}")
+    return 1 if beyond else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

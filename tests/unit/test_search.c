@@ -1,0 +1,239 @@
+/* The search for the fastest algorithm, on a scripted H200 (scripted_cuda.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "scripted_bench.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/workloads/search.h"
+
+enum { CANDIDATES = 12 };
+
+/* What a library offers: times, kernels, and what it refuses. */
+static struct offer {
+    double time;      /* s; 0: refused */
+    uint64_t kernels; /* 0: as many kinds as candidates */
+    double noise;     /* each iteration is off by up to so much */
+} offers[CANDIDATES];
+
+struct offered_work {
+    struct work base;
+    int bound, binds, iterations;
+};
+
+static enum status offered_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    struct offered_work *o = (struct offered_work *)work;
+    const struct offer *offer = &offers[o->bound];
+    double off = offer->noise * sin(12.9898 * ++o->iterations);
+    return CUDA(kernel_delay(offer->time * (1.0 + off), gpu->stream));
+}
+
+static const struct work_ops offered_ops = {.iterate = offered_iterate};
+
+static enum status offered_bind(struct gpu *gpu, struct work *work, int candidate,
+                                struct error *error)
+{
+    struct offered_work *o = (struct offered_work *)work;
+    (void)gpu;
+    if (offers[candidate].time == 0.0)
+        return error_set(error, STATUS_UNSUPPORTED, "candidate %d is refused", candidate);
+    o->bound = candidate;
+    ++o->binds;
+    return STATUS_OK;
+}
+
+static const char *offered_name(const struct work *work, int candidate)
+{
+    static const char *const names[CANDIDATES] = {"a", "b", "c", "d", "e", "f",
+                                                  "g", "h", "i", "j", "k", "l"};
+    (void)work;
+    return names[candidate];
+}
+
+static enum status offered_identify(struct gpu *gpu, struct work *work, struct identity *identity,
+                                    struct error *error)
+{
+    int bound = ((const struct offered_work *)work)->bound;
+    uint64_t kernels = offers[bound].kernels ? offers[bound].kernels : 100 + (uint64_t)bound;
+    (void)gpu, (void)error;
+    *identity = (struct identity){kernels, kernels};
+    return STATUS_OK;
+}
+
+/* The chosen candidate's name. */
+static const char *search_for(int count, bool ordered, bool cold, struct record *record)
+{
+    struct offered_work work = {.base = {.ops = &offered_ops}, .bound = -1};
+    const struct search search = {
+        .gpu = &bench.gpu,
+        .work = &work.base,
+        .cold = cold,
+        .count = count,
+        .ordered = ordered,
+        .bind = offered_bind,
+        .name = offered_name,
+        .identify = offered_identify,
+    };
+    struct error error;
+    int chosen = -1;
+    record_init(record);
+    assert_int_equal(search_run(&search, &chosen, record, &error), STATUS_OK);
+    assert_int_equal(work.bound, chosen);
+    return offered_name(&work.base, chosen);
+}
+
+static void offers_are(size_t count, const double *times)
+{
+    memset(offers, 0, sizeof offers);
+    for (size_t i = 0; i < count; ++i)
+        offers[i].time = times[i];
+}
+
+static void the_fastest_wins_wherever_it_stands(void **state)
+{
+    (void)state;
+    for (int cold = 0; cold < 2; ++cold)
+        for (int fastest = 0; fastest < CANDIDATES; ++fastest) {
+            double times[CANDIDATES];
+            struct record record;
+            for (int i = 0; i < CANDIDATES; ++i)
+                times[i] = 50e-6 + 2e-6 * ((i + 5) % CANDIDATES);
+            times[fastest] = 45e-6;
+            offers_are(CANDIDATES, times);
+            assert_string_equal(search_for(CANDIDATES, true, cold, &record),
+                                offered_name(NULL, fastest));
+            assert_near(record.search_time, 45e-6);
+            assert_int_equal(record.search_candidates, CANDIDATES);
+            assert_string_equal(record.heuristic_algorithm, "a");
+            record_clear(&record);
+        }
+}
+
+/* The library's own choice is 2 % slower: it stays where times differ by more than that from run to
+ * run, and not where they do not. */
+static void the_first_choice_stays_within_the_noise(void **state)
+{
+    (void)state;
+    static const double times[] = {51e-6, 50e-6, 80e-6};
+    const struct {
+        double noise;
+        const char *chosen;
+    } cases[] = {{0.0, "b"}, {0.001, "b"}, {0.2, "a"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct record record;
+        offers_are(3, times);
+        for (int j = 0; j < 3; ++j)
+            offers[j].noise = cases[i].noise;
+        assert_string_equal(search_for(3, true, false, &record), cases[i].chosen);
+        bool stays = record.heuristic_time <= (1.0 + record.search_noise) * record.search_time;
+        assert_int_equal(stays, strcmp(cases[i].chosen, "a") == 0);
+        record_clear(&record);
+    }
+}
+
+static void an_unordered_library_has_no_first_choice(void **state)
+{
+    (void)state;
+    static const double times[] = {50.1e-6, 50e-6, 80e-6};
+    struct record record;
+    offers_are(3, times);
+    assert_string_equal(search_for(3, false, false, &record), "b");
+    assert_string_equal(record.heuristic_algorithm, "");
+    assert_true(isnan(record.heuristic_time));
+    assert_string_equal(record.runner_up_algorithm, "a");
+    assert_near(record.runner_up_time, 50.1e-6);
+    record_clear(&record);
+}
+
+/* The same kernels under three names: they are timed once, and none of them is the runner-up. */
+static void kernels_tell_algorithms_apart(void **state)
+{
+    (void)state;
+    static const double times[] = {50e-6, 50e-6, 50e-6, 53e-6};
+    struct record record;
+    offers_are(4, times);
+    offers[0].kernels = offers[1].kernels = offers[2].kernels = 0xabc;
+    assert_string_equal(search_for(4, true, false, &record), "a");
+    assert_int_equal(record.search_candidates, 2);
+    assert_string_equal(record.algorithm_id, "0000000000000abc");
+    assert_string_equal(record.heuristic_id, "0000000000000abc");
+    assert_string_equal(record.runner_up_algorithm, "d");
+    assert_string_equal(record.runner_up_id, "0000000000000067");
+    assert_near(record.runner_up_time, 53e-6);
+    record_clear(&record);
+}
+
+/* What the library refuses first is not its choice. */
+static void refusals_are_passed_over(void **state)
+{
+    (void)state;
+    static const double times[] = {0.0, 60e-6, 0.0, 50e-6};
+    struct record record;
+    offers_are(4, times);
+    assert_string_equal(search_for(4, true, false, &record), "d");
+    assert_string_equal(record.heuristic_algorithm, "b");
+    assert_near(record.heuristic_time, 60e-6);
+    assert_int_equal(record.search_candidates, 2);
+    record_clear(&record);
+}
+
+static void all_refused_is_the_first_refusal(void **state)
+{
+    (void)state;
+    struct offered_work work = {.base = {.ops = &offered_ops}, .bound = -1};
+    const struct search search = {
+        .gpu = &bench.gpu,
+        .work = &work.base,
+        .count = 3,
+        .bind = offered_bind,
+        .name = offered_name,
+        .identify = offered_identify,
+    };
+    struct record record;
+    struct error error;
+    int chosen = -1;
+    record_init(&record);
+    memset(offers, 0, sizeof offers);
+    assert_int_equal(search_run(&search, &chosen, &record, &error), STATUS_UNSUPPORTED);
+    assert_string_equal(error.text, "candidate 0 is refused");
+    assert_int_equal(chosen, -1);
+    assert_int_equal(record.search_candidates, FIELD_MISSING);
+    record_clear(&record);
+}
+
+/* One alone needs no second, and has none. */
+static void one_candidate_is_chosen(void **state)
+{
+    (void)state;
+    static const double times[] = {3e-3};
+    struct record record;
+    offers_are(1, times);
+    assert_string_equal(search_for(1, true, false, &record), "a");
+    assert_string_equal(record.runner_up_algorithm, "");
+    assert_true(isnan(record.runner_up_time));
+    assert_near(record.search_time, 3e-3);
+    record_clear(&record);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, bench_set_up, bench_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_fastest_wins_wherever_it_stands),
+        TEST(the_first_choice_stays_within_the_noise),
+        TEST(an_unordered_library_has_no_first_choice),
+        TEST(kernels_tell_algorithms_apart),
+        TEST(refusals_are_passed_over),
+        TEST(all_refused_is_the_first_refusal),
+        TEST(one_candidate_is_chosen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
