@@ -1,41 +1,69 @@
 #!/usr/bin/env python3
-"""Draws this folder's figures from the result files of tests/data: docs/gallery/make.py"""
+"""Draws this folder's figures from the result files of tests/data, and its README: docs/gallery/make.py
+
+A figure that a file cannot give (kernels that were not counted, say) is named and left out."""
 
 import os
+import shlex
 import subprocess
 import sys
-import tempfile
 
-import xarray
 from PIL import Image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+PAPER, EIGHT = "tests/data/paper_h200.nc", "tests/data/roofs_8xh200.nc"
+FILTERS = f"{PAPER} --labels conv2d-filters --where pass=forward"
+
+# name, what it shows, the arguments of `roofsweep-post plot`
+FIGURES = [
+    ("classic", "Classic Roofline with the ceilings of launch overhead (the paper's figure 2a)", f"classic {FILTERS}"),
+    ("levels", "The same at every memory level, the levels of a row joined", f"classic {FILTERS} --level all"),
+    ("complexity", "Complexity plane (2b)", f"complexity {FILTERS}"),
+    ("time", "Time plane (2c)", f"time {FILTERS}"),
+    ("four", "Complexity and time in one plane (2d)", f"four {FILTERS}"),
+    ("passes", "All passes, at the width of a page (3)", f"four {PAPER} --labels conv2d-filters --width page"),
+    ("kernel", "Size of the convolution's kernel (6)", f"classic {PAPER} --labels conv2d-kernel --where pass=forward"),
+    ("stride", "Stride, half precision (7)", f"four {PAPER} --labels conv2d-stride --where precision=fp16"),
+    ("lstm_batch", "LSTM, batch size (9)", f"four {PAPER} --labels lstm-batch --where pass=forward"),
+    ("lstm_sequence", "LSTM, length of the sequence (10)", f"four {PAPER} --labels lstm-sequence --where pass=forward"),
+    (
+        "bars",
+        "Run time, its gaps, and the host's pace (1)",
+        f"bars {PAPER} --labels conv2d-filters --where precision=fp16",
+    ),
+    ("counted", "Counted against modelled", f"counted {PAPER} --labels conv2d-filters --width page"),
+    ("waves", "Waves and tail of the kernels", f"waves {FILTERS} precision=fp32"),
+    ("kernels", "Kernels on the Roofline", f"kernels {FILTERS} precision=fp32"),
+    ("map", "Eight GPUs, each roof against the median", f"map {EIGHT} --width page"),
+]
+
+
+def small(path):
+    """A third of the bytes, and no difference to see."""
+    with Image.open(path) as image:
+        image.convert("RGB").quantize(128, kmeans=1).save(path, optimize=True)
 
 
 def main():
-    data = xarray.open_dataset(os.path.join(ROOT, "tests/data/paper_h200.nc")).load()
-    labelled = [("conv2d-filters" in label.split()) for label in data.label.values]
-    # Few rows, so that their labels have room.
-    few = labelled & (data["pass"].values == "forward") & ((data.filters == 64) | (data.filters == 512)).values
-    with tempfile.TemporaryDirectory() as work:
-        rows = os.path.join(work, "rows.nc")
-        data.isel(config=few).to_netcdf(rows)
-        figure = os.path.join(HERE, "roofline_h200.png")
-        subprocess.run(
-            [
-                sys.executable,
-                os.path.join(ROOT, "postproc/roofline.py"),
-                rows,
-                "--label",
-                "conv2d-filters",
-                "--output",
-                figure,
-            ],
-            check=True,
-        )
-    with Image.open(figure) as image:  # a third of the bytes, and no difference to see
-        image.convert("RGB").quantize(64).save(figure, optimize=True)
+    os.chdir(ROOT)
+    page = ["# Gallery\n", "All of it is drawn by `docs/gallery/make.py` from the result files of `tests/data/`.\n"]
+    for name, title, arguments in FIGURES:
+        path = f"docs/gallery/{name}.png"
+        command = ["postproc/roofsweep-post", "plot", *arguments.split(), "--output", path]
+        drawn = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
+        if drawn.returncode:
+            print(f"{name}: left out: {drawn.stderr.strip()}")
+            if os.path.exists(path):
+                os.remove(path)
+            continue
+        small(path)
+        print(f"{path}: {os.path.getsize(path)} bytes")
+        first, rest = shlex.join(command[:4]), shlex.join(command[4:-2])
+        lines = f"{first} \\\n    {rest}" if rest else first
+        page.append(f"## {title}\n\n```\n{lines}\n```\n\n![{title}]({name}.png)\n")
+    with open(os.path.join(HERE, "README.md"), "w", encoding="utf-8") as stream:
+        stream.write("\n".join(page))
 
 
 if __name__ == "__main__":

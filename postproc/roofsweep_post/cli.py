@@ -4,11 +4,11 @@ import argparse
 import signal
 import sys
 
-from . import compare, export, roof_table
+from . import compare, export, plot, roof_table
 from .texts import Refused, plain
 
 # {word: module with HELP, DESCRIPTION, add_options(parser) and run(options), which returns the exit status}
-COMMANDS = {"roofs": roof_table, "compare": compare, "export": export}
+COMMANDS = {"plot": plot, "roofs": roof_table, "compare": compare, "export": export}
 
 
 def arguments(words):
@@ -20,7 +20,7 @@ def arguments(words):
         own = commands.add_parser(
             name,
             help=module.HELP,
-            description=module.DESCRIPTION,
+            description=module.DESCRIPTION() if callable(module.DESCRIPTION) else module.DESCRIPTION,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_options(own)

@@ -22,5 +22,23 @@ def evidence(table):
     return table["limiter_evidence"] if "limiter_evidence" in table else [""] * len(table)
 
 
+def gap(table):
+    """Time of an iteration in which no kernel runs; an older file's busy_time is of the trace run alone."""
+    if "gap_time" in table:
+        return table["gap_time"]
+    return (table["time_median"] - table["busy_time"]).clip(lower=0)
+
+
+def busy(table):
+    return table["time_median"] - gap(table)
+
+
+def marks(table):
+    """What is noteworthy about a row's samples, as words."""
+    names = {"host_paced": "host-paced", "bimodal": "two modes", "throttled": "throttled"}
+    found = [table[name].eq("yes").map({True: word, False: ""}) for name, word in names.items() if name in table]
+    return [", ".join(word for word in words if word) for words in zip(*found)]
+
+
 # {meaning: how it follows from a table of rows}. frames.rows() adds all of them.
-MEANINGS = {"noise": half_width, "limited_by": limiter, "evidence": evidence}
+MEANINGS = {"noise": half_width, "limited_by": limiter, "evidence": evidence, "busy": busy, "gap": gap, "marks": marks}

@@ -82,6 +82,8 @@ def rows_of(data):
         if f"device_peak_{unit}_{precision}" in ceilings:
             own = (table["unit"] == unit) & (table["config_precision"] == precision)
             table.loc[own, "peak"] = ceilings.loc[own, f"device_peak_{unit}_{precision}"]
+    for name, own in [("bandwidth", "bandwidth_roof"), ("peak", "compute_roof")]:  # of the row's directions and clock
+        table[name] = table[own].fillna(table[name]) if own in table else table[name]
     table["model"] = ceilings["device_model"].fillna("")
     first = places(data)
     table["place"] = [first[number] if number >= 0 else -1 for number in device]
@@ -94,7 +96,8 @@ def rows(data, measured=True):
     """A line for each configuration and device: every variable of config; with a memory level or a precision in
     several columns (bytes_counted_dram).
 
-    intensity, bandwidth: at the row's roof_memory_level; peak: of its precision and unit; model, device_name; place:
+    intensity, bandwidth: at the row's roof_memory_level; peak: of its precision and unit, as the row was held
+    against them (bandwidth_roof, compute_roof; an older file's device_peak_*); model, device_name; place:
     the device's first row of `device`; noise: half the 95 % interval of the median over the median; limited_by: its
     limiter, failing that the paper's bound. measured: only rows that have times."""
     table = of_all(data, rows_of)

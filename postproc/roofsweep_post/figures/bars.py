@@ -1,0 +1,81 @@
+"""Run time of each row as a bar: kernels busy, device idle between them, and the pace of an ordinary caller's host."""
+
+import numpy as np
+from matplotlib.patches import Patch
+
+from ..frames import short_texts
+from . import frame, marks, style
+
+HELP = "run time by the swept parameter: busy, gap, and the host's pace"
+PANELS, HEIGHT = 1, {"column": 1.9, "page": 2.4}
+BARS = 0.8  # of the room of a group
+
+
+def groups(scene):
+    """[(text, {number of a series: row})] of the figure's groups of bars."""
+    found, texts = {}, dict(zip(scene.rows["config_hash"], short_texts(scene.rows)))
+    for number, series in enumerate(scene.series):
+        for _, row in series.rows.iterrows():
+            key = row[scene.by] if scene.by else texts[row["config_hash"]]
+            found.setdefault(key, {})[number] = row
+    return sorted(found.items()) if scene.by else list(found.items())
+
+
+def draw(figure, axes, scene, annotate, height):
+    (axes,) = axes
+    found = groups(scene)
+    count = max(len(scene.series), 1)
+    width = BARS / count
+    texts = [marks.value_text(key) for key, _ in found]
+    numbered = max(map(len, texts)) * len(texts) > (60 if scene.by else 0)
+    key = ", ".join(f"{number}: {text}" for number, text in enumerate(texts, 1)) if numbered else ""
+    highest = frame.finite(scene.rows["time_median"], scene.rows["host_time"]).max()
+    axes.set(
+        xlim=(-0.6, len(found) - 0.4),
+        ylim=(0, highest * 1.05),
+        xticks=range(len(found)),
+        xticklabels=range(1, len(found) + 1) if numbered else texts,
+        xlabel=scene.swept[0] if scene.by else "configuration",
+        ylabel="time of an iteration",
+    )
+    axes.grid(False, axis="x")
+    frame.seconds(axes.yaxis)
+    for place, (_, rows) in enumerate(found):
+        for number, row in rows.items():
+            series, x = scene.series[number], place - BARS / 2 + (number + 0.5) * width
+            hatch = style.HATCHES[number % len(style.HATCHES)]
+            how = {"width": 0.9 * width, "edgecolor": style.BLACK, "linewidth": 0.4}
+            whole = np.isfinite(row["gap"])
+            axes.bar(
+                x,
+                row["busy"] if whole else row["time_median"],
+                color=series.colour,
+                hatch=hatch,
+                gid=f"{series.name}|busy",
+                **how,
+            )
+            if whole:
+                axes.bar(x, row["gap"], bottom=row["busy"], color="white", gid=f"{series.name}|gap", **how)
+            axes.plot(
+                [x - 0.5 * width, x + 0.5 * width],
+                [row["host_time"]] * 2,
+                color=style.BLACK,
+                linewidth=1.1,
+                gid=f"{series.name}|host",
+            )
+    handles = [
+        Patch(
+            facecolor=series.colour,
+            hatch=style.HATCHES[number % len(style.HATCHES)],
+            edgecolor=style.BLACK,
+            linewidth=0.4,
+            label=series.name,
+        )
+        for number, series in enumerate(scene.series)
+    ]
+    handles += [
+        Patch(facecolor="white", edgecolor=style.BLACK, linewidth=0.4, label="gap: device idle between kernels"),
+        marks.line("host time to enqueue an iteration", colour=style.BLACK, width=1.1),
+    ]
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, key))
+    return [axes]

@@ -1,0 +1,141 @@
+"""The classic Roofline: performance over arithmetic intensity, below the measured roofs and the launch overhead."""
+
+import numpy as np
+
+from ..texts import Refused, scaled
+from . import frame, marks, style
+
+HELP = "classic Roofline with the ceilings of launch overhead; --level all: every memory level, joined per row"
+PANELS, HEIGHT = 1, {"column": 2.5, "page": 3.6}
+CEILINGS_SEEN = 20  # times the highest peak: what is above does not limit anything
+LEVEL_FILLS = ["full", "left", "none", "bottom"]  # a memory level's symbol, from far to near
+
+
+def used_roofs(scene):
+    """{(model, text): (kind, value)}: bandwidths that are drawn, and the peaks of the rows' units and precisions."""
+    found = {}
+    units = {*zip(scene.rows["unit"], scene.rows["config_precision"])}
+    for model, roofs in scene.roofs.items():
+        name = "" if scene.one_model() else f" ({model})"
+        for (kind, what, unit), value in roofs.items():
+            if kind == "bandwidth":
+                found[model, f"{what} {scaled(value, unit)}{name}"] = kind, value
+            elif (kind, what) in units:
+                found[model, f"{what} {kind} {scaled(value, unit)}{name}"] = kind, value
+    return found
+
+
+def levels_of(scene):
+    """The memory levels at which a row has an intensity."""
+    names = [name for name in scene.rows if name.startswith("arithmetic_intensity_")]
+    return [name.removeprefix("arithmetic_intensity_") for name in names if scene.rows[name].notna().any()]
+
+
+def draw_roofs(axes, roofs):
+    """Lines of the roofs in the axes' limits; returns {text: (x, y)}, many points of each for its label."""
+    left, right = axes.get_xlim()
+    drawn = {}
+    for model in dict.fromkeys(model for model, _ in roofs):
+        own = {text: found for (other, text), found in roofs.items() if other == model}
+        peaks = [value for kind, value in own.values() if kind != "bandwidth"]
+        fastest = max((value for kind, value in own.values() if kind == "bandwidth"), default=np.nan)
+        for text, (kind, value) in own.items():
+            top = max(peaks, default=np.nan) / value
+            start, end = (
+                (left, min(right, top) if np.isfinite(top) else right)
+                if kind == "bandwidth"
+                else (max(left, value / fastest) if np.isfinite(fastest) else left, right)
+            )
+            x = np.geomspace(start, max(end, start * 1.001), 300)
+            y = x * value if kind == "bandwidth" else np.full_like(x, value)
+            axes.plot(x[[0, -1]], y[[0, -1]], color=style.BLACK, linewidth=0.9, zorder=1, gid=f"roof|{text}")
+            drawn[text] = x, y
+    return drawn
+
+
+def limits(axes, scene, roofs, intensities):
+    peaks = [value for kind, value in roofs.values() if kind != "bandwidth"]
+    widths = [value for kind, value in roofs.values() if kind == "bandwidth"]
+    knees = [peak / width for peak in peaks for width in (min(widths), max(widths))] if widths else []
+    x = frame.finite(*intensities, knees)
+    above = scene.rows["overhead_ceiling"]
+    y = frame.finite(scene.rows["performance"], peaks, above[above < CEILINGS_SEEN * max(peaks, default=np.inf)])
+    axes.set(xscale="log", yscale="log", xlim=(x.min() / 2.5, x.max() * 3), ylim=(y.min() / 3, y.max() * 3.5))
+
+
+def draw_levels(axes, scene, series, levels, intensities):
+    """One symbol for each level of each row, joined per row."""
+    for _, row in series.rows.iterrows():
+        known = [row[f"arithmetic_intensity_{level}"] for level in levels]
+        axes.plot(known, [row["performance"]] * len(known), color=series.colour, linewidth=0.4, zorder=2, gid="row")
+    for level, fill in zip(levels, LEVEL_FILLS):
+        axes.plot(
+            series.rows[f"arithmetic_intensity_{level}"],
+            series.rows["performance"],
+            color=series.colour,
+            marker=series.marker,
+            fillstyle=fill,
+            markeredgewidth=0.6,
+            linestyle="none",
+            zorder=3,
+            gid=f"{series.name}|{level}",
+        )
+
+
+def draw(figure, axes, scene, annotate, height):
+    (axes,) = axes
+    every = scene.level == "all"
+    levels = levels_of(scene) if every else []
+    if every and not levels:
+        raise Refused("no row has an arithmetic intensity")
+    intensities = [scene.rows[f"arithmetic_intensity_{level}"] for level in levels] or [scene.rows["intensity_at"]]
+    roofs = used_roofs(scene)
+    limits(axes, scene, roofs, intensities)
+    axes.set(xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
+    axes.yaxis.set_major_formatter(frame.EngFormatter())
+    handles = marks.series_handles(scene, joined=not every)
+    if every:
+        handles += [
+            marks.Line2D([], [], color=style.GREY, marker="o", fillstyle=fill, linestyle="none", label=level)
+            for level, fill in zip(levels, LEVEL_FILLS)
+        ]
+        handles.append(marks.line("levels of one row", width=0.4))
+    else:
+        handles += marks.direction(scene)
+    handles += [
+        marks.line("measured roofs", colour=style.BLACK),
+        marks.line("launch overhead: FLOPs / (launches x gap)", (0, (1, 1.2))),
+    ]
+    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene))
+    drawn = draw_roofs(axes, roofs)
+    labels = marks.Labels(axes, scale)
+    for x, y in drawn.values():
+        labels.add_line(x[[0, -1]], y[[0, -1]])
+    for series in scene.series:
+        if every:
+            draw_levels(axes, scene, series, levels, intensities)
+            for level in levels:
+                labels.add_points(series.rows[f"arithmetic_intensity_{level}"], series.rows["performance"])
+        else:
+            marks.points(axes, series, "intensity_at", "performance")
+            marks.arrows(axes, series, "intensity_at", "performance")
+            labels.add_points(series.rows["intensity_at"], series.rows["performance"])
+            labels.add_line(series.rows["intensity_at"], series.rows["performance"])
+        axes.plot(
+            series.rows["intensity_at"],
+            series.rows["overhead_ceiling"],
+            color=series.colour,
+            marker="_",
+            markersize=4,
+            markeredgewidth=0.6,
+            linestyle=(0, (1, 1.2)) if series.by and not every else "none",
+            linewidth=0.6,
+            zorder=2,
+            gid=f"{series.name}|overhead",
+        )
+        labels.add_line(series.rows["intensity_at"], series.rows["overhead_ceiling"])
+    for text, (x, y) in drawn.items():
+        labels.along(text, x, y)
+    marks.label_points(labels, scene, annotate if not every else "none", [("intensity_at", "performance")])
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, labels.key_text()))
+    return [axes]

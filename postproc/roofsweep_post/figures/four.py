@@ -1,0 +1,10 @@
+"""Four dimensions: complexity (closed) and time (open) of each row, both in seconds."""
+
+from .planes import draw_times
+
+HELP = "complexity (closed, at its roofs) and time (open) in one plane; their distance is what is lost"
+PANELS, HEIGHT = 1, {"column": 2.9, "page": 4.6}
+
+
+def draw(figure, axes, scene, annotate, height):
+    return draw_times(figure, axes, scene, annotate, height, complexity=True)

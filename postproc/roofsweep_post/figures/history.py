@@ -1,0 +1,61 @@
+"""One device over files: its roofs, in per cent of the first file that has the device."""
+
+from ..compare import medians, roof_table
+from ..deviations import judged
+from ..frames import several
+from ..selection import choose
+from ..texts import Refused
+from . import frame, marks, nodes, style
+
+HELP = "roofs of one device over several files, in per cent of the first (--where uuid=... chooses the device)"
+PANELS, HEIGHT = 1, {"column": 2.2, "page": 2.8}
+MOST_NAMED = 12
+
+
+def build(data, where=(), **_):
+    files = sorted(several(data), key=lambda one: one.attrs.get("date_created", ""))
+    table = choose(roof_table(files), where)
+    table = medians(table[table["usable"]], "key")
+    counts = table.groupby("uuid")["file"].nunique()
+    if counts.max() < 2:
+        raise Refused("no device is in two of the files")
+    device = counts.idxmax()
+    if (counts == counts.max()).sum() > 1:
+        names = ", ".join(counts[counts == counts.max()].index)
+        raise Refused(f"several devices are in the files; choose one with --where uuid=: {names}")
+    table = table[table["uuid"] == device]
+    found = judged(table)
+    return nodes.Nodes(files, nodes.named_devices(found))
+
+
+def draw(figure, axes, scene, annotate, height):
+    (axes,) = axes
+    found = scene.found
+    last = found[found["file"] == found["file"].max()]
+    shown = list(last[last["slow"]].sort_values("deviation")["key"])[:MOST_NAMED]
+    dates = [data.attrs.get("date_created", "?")[:10] for data in scene.files]
+    lowest = 99.0
+    for key, own in found.groupby("key", sort=False):
+        speed = 100 * own["deviation"].fillna(1)
+        lowest = min(lowest, speed.min())
+        look = {"color": style.GREY, "linewidth": 0.4, "alpha": 0.6, "marker": ".", "markersize": 2}
+        if key in shown:
+            number = shown.index(key)
+            look = {
+                "color": style.COLOURS[number % 7],
+                "marker": style.MARKERS[number],
+                "linewidth": 0.9,
+                "markersize": 4,
+            }
+        axes.plot(own["file"], speed, gid=key, zorder=3 if key in shown else 2, **look)
+    axes.set_xticks(range(len(dates)), dates, rotation=30 if len(dates) > 4 else 0)
+    axes.set(xlim=(-0.2, len(dates) - 0.8), ylim=(lowest - 2, None), ylabel="speed (% of the first file)")
+    handles = [
+        marks.Line2D([], [], color=style.COLOURS[number % 7], marker=style.MARKERS[number], linewidth=0.9, label=key)
+        for number, key in enumerate(shown)
+    ]
+    rest = found["key"].nunique() - len(shown)
+    handles.append(marks.Line2D([], [], color=style.GREY, marker=".", linewidth=0.4, label=f"{rest} other roofs"))
+    device = f"{found['model'].iloc[0]} {found['uuid'].iloc[0]}. {nodes.outliers_text(last)}"
+    frame.settle(figure, [axes], height, handles, nodes.caption(scene, device))
+    return [axes]

@@ -1,0 +1,79 @@
+"""The kernels of rows on the Roofline: each a circle whose area is its share of the row's kernel time."""
+
+import numpy as np
+
+from ..texts import Refused
+from . import classic, frame, marks, style
+from .kernel_rows import MOST, kernel_rows, left_out, row_name, short_kernel
+
+HELP = "kernels of the chosen rows on the Roofline, area by share of time (needs kernels = yes)"
+PANELS, HEIGHT = 1, {"column": 2.6, "page": 3.6}
+AREA = 160  # square points, of a kernel that takes all of the time
+
+
+def located(scene):
+    """The kernels with FLOPs and bytes at the scene's level, and those without FLOPs."""
+    level = scene.level if scene.level not in ("row", "all") else "dram"
+    table, name = kernel_rows(scene), f"kernel_bytes_counted_{level}"
+    if not table["kernel_flops_counted"].notna().any():
+        raise Refused("the kernels of these rows were not counted: kernels = yes in [measure]")
+    table = table[table["kernel_flops_counted"].notna() & (table[name] > 0) & (table["kernel_time"] > 0)]
+    table = table.assign(
+        intensity=table["kernel_flops_counted"] / table[name],
+        speed=table["kernel_flops_counted"] / table["kernel_time"],
+    )
+    return table[table["intensity"] > 0], table[table["intensity"] == 0]
+
+
+def draw(figure, axes, scene, annotate, height):
+    (axes,) = axes
+    table, without = located(scene)
+    if table.empty:
+        raise Refused("no kernel of these rows does FLOPs")
+    note = left_out(table)
+    table = table.head(MOST).reset_index(drop=True)
+    roofs = classic.used_roofs(scene)
+    whole, scene.rows = scene.rows, scene.rows.assign(performance=np.nan, overhead_ceiling=np.nan)
+    classic.limits(axes, scene, roofs, [table["intensity"]])
+    scene.rows = whole
+    low = min(axes.get_ylim()[0], table["speed"].min() / 3)
+    axes.set(ylim=(low, axes.get_ylim()[1]), xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
+    axes.yaxis.set_major_formatter(frame.EngFormatter())
+    names = row_name(scene, table)
+    colours = {name: style.COLOURS[number % len(style.COLOURS)] for number, name in enumerate(dict.fromkeys(names))}
+    shapes = {name: style.MARKERS[number % len(style.MARKERS)] for number, name in enumerate(colours)}
+    handles = [
+        marks.Line2D([], [], color=colours[name], marker=shapes[name], linestyle="none", label=name) for name in colours
+    ]
+    handles += [
+        marks.line("measured roofs", colour=style.BLACK),
+        marks.symbol("area: share of the row's time", "closed"),
+    ]
+    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene))
+    drawn, labels = classic.draw_roofs(axes, roofs), marks.Labels(axes, scale)
+    for x, y in drawn.values():
+        labels.add_line(x[[0, -1]], y[[0, -1]])
+    for number, row in table.iterrows():
+        axes.scatter(
+            row["intensity"],
+            row["speed"],
+            s=AREA * row["share"],
+            color=colours[names[number]],
+            alpha=0.75,
+            marker=shapes[names[number]],
+            edgecolor=style.BLACK,
+            linewidth=0.4,
+            zorder=3,
+            gid="kernel",
+        )
+        labels.add_points(row["intensity"], row["speed"], np.sqrt(AREA * row["share"]))
+    for text, (x, y) in drawn.items():
+        labels.along(text, x, y)
+    keys = []
+    for number, row in table.iterrows():
+        labels.place(str(number + 1), row["intensity"], row["speed"])
+        keys.append(f"{number + 1}: {short_kernel(row['kernel_name'])} ({100 * row['share']:.0f} %)")
+    if len(without):
+        keys.append(f"{len(without)} kernels without FLOPs take {100 * without['share'].sum() / whole.shape[0]:.0f} %")
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, "; ".join(filter(None, [*keys, note]))))
+    return [axes]

@@ -1,0 +1,202 @@
+"""Labels beside their points: none is dropped, none covers another, a point or a line.
+
+A label is moved around its point, then away from it with a thin line, then replaced by a number that a key explains."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from . import style
+
+GAPS = [2.0, 4.5, 8.0, 13.0, 19.0, 27.0, 37.0]  # points between a label and its point
+NEAR = 2  # rings that need no line to the point
+ANGLES = np.radians([-45, 45, -135, 135, 0, 180, 90, -90, 22, -22, 158, -158, 67, -67, 113, -113])
+
+
+def overlaps(box, boxes):
+    """How many boxes a box touches; boxes are x0, y0, x1, y1."""
+    if not len(boxes):
+        return 0
+    return int(
+        ((box[0] < boxes[:, 2]) & (box[2] > boxes[:, 0]) & (box[1] < boxes[:, 3]) & (box[3] > boxes[:, 1])).sum()
+    )
+
+
+def inside(box, points):
+    """How many points lie in a box."""
+    if not len(points):
+        return 0
+    x, y = points[:, 0], points[:, 1]
+    return int(((x > box[0]) & (x < box[2]) & (y > box[1]) & (y < box[3])).sum())
+
+
+def dotted(start, end, step=2.0):
+    """Points along a line, so close that no text fits between."""
+    count = int(np.clip(np.hypot(*np.subtract(end, start)) / step, 2, 5000))
+    return np.linspace(start, end, count)
+
+
+class Labels:
+    """The labels of one Axes, whose limits and size are settled. Obstacles are added before labels are placed."""
+
+    def __init__(self, axes, pixels_per_point):
+        self.axes, self.scale = axes, pixels_per_point
+        self.renderer = axes.figure.canvas.get_renderer()
+        self.boxes, self.dots, self.key = np.empty((0, 4)), np.empty((0, 2)), []
+
+    def pixels(self, x, y):
+        return self.axes.transData.transform(np.column_stack([np.atleast_1d(x), np.atleast_1d(y)]))
+
+    def add_points(self, x, y, size=style.SIZE):
+        at = self.pixels(x, y)
+        half = (size / 2 + 0.5) * self.scale
+        self.boxes = np.vstack([self.boxes, np.hstack([at - half, at + half])])
+
+    def add_line(self, x, y):
+        at = self.pixels(x, y)
+        at = at[np.isfinite(at).all(axis=1)]
+        low, high = self.axes.bbox.min - 2, self.axes.bbox.max + 2
+        for start, end in pairwise(at):
+            found = dotted(start, end)
+            self.dots = np.vstack([self.dots, found[((found > low) & (found < high)).all(axis=1)]])
+
+    def add_text(self, text):
+        box = text.get_window_extent(self.renderer)
+        self.boxes = np.vstack([self.boxes, [box.x0, box.y0, box.x1, box.y1]])
+
+    def free(self, box, lines):
+        """Whether a box lies within the axes and touches nothing. lines: whether lines count."""
+        low, high = self.axes.bbox.min + 1, self.axes.bbox.max - 1
+        fits = box[0] >= low[0] and box[1] >= low[1] and box[2] <= high[0] and box[3] <= high[1]
+        return fits and not overlaps(box, self.boxes) and not (lines and inside(box, self.dots))
+
+    def found(self, at, size, rings, lines):
+        """(box, ring) of the first free place about a point."""
+        half = np.asarray(size) / 2 + 0.4 * self.scale
+        for ring in rings:
+            for angle in ANGLES:
+                way = np.array([np.cos(angle), np.sin(angle)])
+                distance = (GAPS[ring] + style.SIZE / 2) * self.scale
+                centre = at + way * distance + np.clip(way * 1.5, -1, 1) * half
+                box = np.concatenate([centre - half, centre + half])
+                if self.free(box, lines) and (ring < NEAR or self.line_is_free(at, centre, box)):
+                    return box, ring
+        return None
+
+    def line_is_free(self, at, centre, box):
+        """Whether the line from a far label to its point crosses no other label."""
+        path = dotted(at, centre)
+        path = path[np.hypot(*(path - at).T) > (style.SIZE / 2 + 1.5) * self.scale]
+        path = path[[not inside(box, point[None]) for point in path]]
+        others = self.boxes
+        return not any(inside(other, path) for other in others)
+
+    def write(self, text, box, ring, at, colour, size):
+        """Draws a label at its place."""
+        centre = (box[:2] + box[2:]) / 2
+        if ring >= NEAR:
+            inverse = self.axes.transData.inverted()
+            edge = np.clip(at, box[:2], box[2:])
+            (x0, y0), (x1, y1) = inverse.transform([at, edge])
+            self.axes.plot([x0, x1], [y0, y1], color=colour, linewidth=0.35, zorder=2.5, gid="leader")
+            self.dots = np.vstack([self.dots, dotted(at, edge)])
+        x, y = self.axes.transData.inverted().transform(centre)
+        self.boxes = np.vstack([self.boxes, box])
+        return self.axes.text(
+            x,
+            y,
+            text,
+            ha="center",
+            va="center",
+            fontsize=size,
+            color=colour,
+            zorder=5,
+            gid="label",
+            path_effects=style.HALO,
+        )
+
+    def extent(self, text, size):
+        probe = self.axes.text(0.5, 0.5, text, transform=self.axes.transAxes, fontsize=size)
+        box = probe.get_window_extent(self.renderer)
+        probe.remove()
+        return box.width, box.height
+
+    def place(self, text, x, y, colour=style.BLACK, size=style.SMALL):
+        """Writes a label near a point of the data; returns the Text."""
+        at = self.pixels(x, y)[0]
+        rings = range(len(GAPS))
+        if found := self.found(at, self.extent(text, size), rings, lines=True):
+            return self.write(text, *found, at, colour, size)
+        number = str(len(self.key) + 1)
+        for lines in (True, False):
+            if found := self.found(at, self.extent(number, size), rings, lines):
+                self.key.append(text)
+                return self.write(number, *found, at, colour, size)
+        half = np.asarray(self.extent(number, size)) / 2
+        self.key.append(text)
+        return self.write(number, np.concatenate([at - half, at + half]), 0, at, colour, size)
+
+    def along(self, text, x, y, colour=style.BLACK, size=style.SMALL):
+        """Writes a label along a line of the data, where there is room: above it, failing that below."""
+        at = self.pixels(x, y)
+        low, high = self.axes.bbox.min, self.axes.bbox.max
+        seen = ((at >= low) & (at <= high)).all(axis=1)
+        if seen.sum() < 2:
+            return None
+        at = at[seen]
+        run, rise = at[-1] - at[0]
+        angle = np.degrees(np.arctan2(rise, run))
+        width, height = self.extent(text, size)
+        way = np.array([run, rise]) / np.hypot(run, rise)
+        normal = np.array([-way[1], way[0]])
+        length = np.hypot(run, rise)
+        best = None
+        for side in (1, -1):
+            for start in np.linspace(length - width - 4, 4, 40):
+                middle = at[0] + way * (start + width / 2) + side * normal * (height / 2 + 1.2 * self.scale)
+                ends = [middle - way * width / 2, middle + way * width / 2]
+                parts = np.vstack(
+                    [
+                        dotted(ends[0] + normal * shift, ends[1] + normal * shift, 4)
+                        for shift in np.linspace(-height / 2, height / 2, 5)
+                    ]
+                )
+                if start < 0 or ((parts < low) | (parts > high)).any():
+                    continue
+                boxes = sum(inside(box, parts) > 0 for box in self.boxes)
+                corner = np.concatenate([parts.min(axis=0), parts.max(axis=0)])
+                near = self.dots[((self.dots > corner[:2]) & (self.dots < corner[2:])).all(axis=1)]
+                across = np.abs((near - middle) @ normal) < height / 2
+                within = np.abs((near - middle) @ way) < width / 2
+                hits = 10 * boxes + int((across & within).sum())
+                if best is None or hits < best[0]:
+                    best = hits, middle
+                if hits == 0:
+                    break
+            if best and best[0] == 0:
+                break
+        if best is None:
+            return None
+        middle = best[1]
+        for place in np.linspace(-width / 2, width / 2, 24):
+            centre, half = middle + way * place, height / 2
+            self.boxes = np.vstack([self.boxes, [*(centre - half), *(centre + half)]])
+        x, y = self.axes.transData.inverted().transform(middle)
+        return self.axes.text(
+            x,
+            y,
+            text,
+            ha="center",
+            va="center",
+            rotation=angle,
+            rotation_mode="anchor",
+            fontsize=size,
+            color=colour,
+            zorder=4,
+            gid="roof label",
+            path_effects=style.HALO,
+        )
+
+    def key_text(self):
+        """What the numbers mean; "" without any."""
+        return ", ".join(f"{number}: {text}" for number, text in enumerate(self.key, 1))

@@ -1,0 +1,48 @@
+"""Devices x roofs: per cent of the median of the model; those that are slower than the noise are framed and named."""
+
+import numpy as np
+from matplotlib.patches import Patch, Rectangle
+
+from . import frame, nodes, style
+
+HELP = "devices x roofs, in per cent of the median of the model; the slow ones are framed and named"
+build = nodes.roof_nodes
+PANELS, HEIGHT = 1, {"column": 2.0, "page": 2.0}
+LINE = 0.088  # inches, of one roof
+PALE = 0.3  # of what is within the noise
+MOST_NAMED = 40  # devices on the axis
+RANGE = 5, 10  # per cent, of the colours: at least, at most
+
+
+def draw(figure, axes, scene, annotate, height):
+    (axes,) = axes
+    found = scene.found
+    kinds, devices = nodes.keys(found), list(dict.fromkeys(found["device"]))
+    matrix = 100 * (nodes.grid(found, kinds, devices, "deviation") - 1)
+    height = max(1.0, LINE * len(kinds))
+    most = float(np.clip(np.nanmax(-matrix, initial=0), *RANGE))
+    told = nodes.grid(found.assign(told=found["slow"] | found["fast"]), kinds, devices, "told")
+    alpha = np.where(told == 1, 1.0, PALE)
+    image = axes.imshow(matrix, alpha=alpha, aspect="auto", cmap="PuOr", vmin=-most, vmax=most, interpolation="nearest")
+    axes.grid(False)
+    axes.set_yticks(range(len(kinds)), kinds, fontsize=4.6)
+    slow = set(found.loc[found["slow"], "device"])
+    shown = [number for number, name in enumerate(devices) if len(devices) <= MOST_NAMED or name in slow]
+    axes.set_xticks(shown, [devices[number] for number in shown], fontsize=4.8, rotation=90 if len(shown) > 10 else 30)
+    axes.tick_params(length=1.5, pad=1.5)
+    marked = nodes.grid(found, kinds, devices, "slow")
+    for row, column in np.argwhere(marked == 1):
+        axes.add_patch(
+            Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=style.BLACK, linewidth=0.8, gid="slow")
+        )
+        if len(devices) <= MOST_NAMED:
+            axes.text(column, row, f"{matrix[row, column]:+.0f}", ha="center", va="center", fontsize=4.4, gid="label")
+    handles = [
+        Patch(facecolor=image.cmap(image.norm(value)), edgecolor=style.GREY, linewidth=0.3, label=f"{value:+.3g} %")
+        for value in np.linspace(-most, most, 5)
+    ]
+    handles[0].set_label(f"{-most:.3g} % and slower")
+    handles.append(Patch(facecolor="white", edgecolor=style.BLACK, linewidth=0.8, label="slower than the noise"))
+    text = nodes.caption(scene, "Speed against the median of the model; pale: within the noise. " + nodes.outliers_text(found))
+    frame.settle(figure, [axes], height, handles, text, left=1.35, bottom=0.45)
+    return [axes]

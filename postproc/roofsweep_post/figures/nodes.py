@@ -1,0 +1,85 @@
+"""What figures of nodes are drawn of: devices held against each other, by the statistics of `compare`."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..compare import medians, named, roof_table, time_table
+from ..deviations import judged
+from ..frames import several, short_texts
+from ..selection import choose
+from ..texts import Refused, listed
+
+
+@dataclass
+class Nodes:
+    """files; found: a line for each device and key with deviation, limit and slow, in the order of keys."""
+
+    files: list
+    found: object
+
+
+def named_devices(found):
+    return found.assign(device=[named(line) for _, line in found.iterrows()])
+
+
+def roof_nodes(data, where=(), **_):
+    """Roofs of all devices, each against its model or, of later files, against itself."""
+    files = several(data)
+    table = choose(roof_table(files), where)
+    found = judged(medians(table[table["usable"]], "key")).dropna(subset="deviation")
+    if found.empty:
+        raise Refused("no two devices of a model have a roof in common")
+    return Nodes(files, named_devices(found))
+
+
+def time_nodes(data, where=(), labels=(), **_):
+    """Times of configurations that several devices measured."""
+    files = several(data)
+    table = choose(time_table(files), [*where, *([f"label={','.join(labels)}"] if labels else [])])
+    found = judged(medians(table, "config_hash")).dropna(subset="deviation")
+    if found.empty:
+        raise Refused("no configuration was measured on two devices (distribute = replicate does that)")
+    texts = dict(zip(table["config_hash"], short_texts(table)))
+    found["text"] = found["key"].map(texts)
+    return Nodes(files, named_devices(found))
+
+
+def keys(found):
+    return list(dict.fromkeys(found["key"]))
+
+
+def caption(nodes, key=""):
+    """Which devices, when, with what; and what the marks mean."""
+    facts = []
+    for data in nodes.files:
+        models = listed(dict.fromkeys(data["device_model"].values), 3)
+        hosts = len(set(data["device_hostname"].values))
+        count = len(set(data["device_uuid"].values))
+        drivers = listed(dict.fromkeys(data["device_driver_version"].values), 3)
+        facts += [f"{count} x {models}, {hosts} host{'s' * (hosts > 1)}", data.attrs.get("date_created", "")[:10]]
+        facts += [f"driver {drivers}", data.attrs.get("source", "")]
+    return "; ".join(fact for fact in facts if fact) + (f". {key}" if key else "")
+
+
+def outliers_text(found):
+    """The slow ones by name."""
+    slow = found[found["slow"]].sort_values("deviation")
+    if slow.empty:
+        return "No device is slower than the noise of its figures."
+    return "Slower than the noise: " + listed(
+        [
+            f"{line['device']} {line.get('text', line['key'])} {100 * (line['deviation'] - 1):+.1f} %"
+            for _, line in slow.iterrows()
+        ],
+        12,
+    )
+
+
+def grid(found, rows, columns, value):
+    """A matrix of one column of the table; NaN where there is no line."""
+    places = {name: number for number, name in enumerate(rows)}, {name: number for number, name in enumerate(columns)}
+    matrix = np.full((len(rows), len(columns)), np.nan)
+    for key, device, number in zip(found["key"], found["device"], found[value]):
+        matrix[places[0][key], places[1][device]] = number
+    return matrix

@@ -1,0 +1,161 @@
+"""The planes of the time-based Roofline (Wang et al., 2020): complexity, time, and both in four dimensions."""
+
+import numpy as np
+
+from ..texts import Refused
+from . import frame, marks, style
+
+INTENSITIES = 10.0 ** np.arange(-3, 7)
+
+
+def diagonal(axes, ratio, **how):
+    """y = x * ratio, across the axes."""
+    low, high = axes.get_xlim()
+    axes.plot([low, high], [low * ratio, high * ratio], **how)
+    x = np.geomspace(low, high, 400)
+    return x, x * ratio
+
+
+def square(axes, x, y, before=2.0, after=2.0):
+    """Logarithmic axes whose decades are equally long."""
+    axes.set(
+        xscale="log", yscale="log", xlim=(x.min() / before, x.max() * after), ylim=(y.min() / before, y.max() * after)
+    )
+
+
+def iso_runtimes(axes, labels):
+    """Curves of equal run time: the longer of the two times."""
+    low, high = max(axes.get_xlim()[0], axes.get_ylim()[0]), min(axes.get_xlim()[1], axes.get_ylim()[1])
+    for time in 10.0 ** np.arange(np.ceil(np.log10(low)), np.floor(np.log10(high)) + 1):
+        x, y = [axes.get_xlim()[0], time, time], [time, time, axes.get_ylim()[0]]
+        axes.plot(x, y, color=style.GREY, linewidth=0.45, linestyle=(0, (6, 2)), zorder=0.5, gid="iso run time")
+        labels.add_line(x, y)
+
+
+def known_rows(scene, names):
+    """The scene without rows that lack one of the columns."""
+    for series in scene.series:
+        series.rows = series.rows.dropna(subset=names)
+    scene.series = [series for series in scene.series if len(series.rows)]
+    if not scene.series:
+        raise Refused("no row has FLOPs, bytes at that memory level and both roofs; try --level row")
+    scene.rows = scene.rows.dropna(subset=names)
+
+
+def draw_complexity(figure, axes, scene, annotate, height):
+    (axes,) = axes
+    known_rows(scene, ["flops", "bytes_at", "peak", "bandwidth_at"])
+    for series in scene.series:
+        own = series.rows
+        series.rows = own.assign(
+            overhead_bytes=own["overhead_time"] * own["bandwidth_at"], overhead_flops=own["overhead_time"] * own["peak"]
+        )
+    boxes = [series.rows[name] for series in scene.series for name in ("overhead_bytes", "overhead_flops")]
+    x = frame.finite(scene.rows["bytes_at"], *boxes[::2])
+    y = frame.finite(scene.rows["flops"], *boxes[1::2])
+    square(axes, x, y, 3, 3)
+    axes.set(xlabel="bandwidth complexity (bytes)", ylabel="computational complexity (FLOPs)")
+    axes.xaxis.set_major_formatter(frame.EngFormatter("B", sep=" "))
+    axes.yaxis.set_major_formatter(frame.EngFormatter())
+    handles = [
+        *marks.series_handles(scene),
+        *marks.direction(scene),
+        marks.line("equal arithmetic intensity", (0, (1, 2)), width=0.5),
+        marks.line("machine balance", (0, (4, 1.5)), style.BLACK),
+        marks.box("launch overhead dominates, a box per series"),
+    ]
+    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene))
+    axes.grid(False)
+    labels, drawn = marks.Labels(axes, scale), {}
+    for intensity in INTENSITIES:
+        how = {"color": style.GREY, "linewidth": 0.4, "linestyle": (0, (1, 2)), "zorder": 0.5, "gid": "iso AI"}
+        drawn[f"{intensity:g} FLOP/B"] = diagonal(axes, intensity, **how)
+    for name, balance in balances(scene).items():
+        how = {
+            "color": style.BLACK,
+            "linewidth": 0.8,
+            "linestyle": (0, (4, 1.5)),
+            "zorder": 1,
+            "gid": f"balance|{name}",
+        }
+        drawn[f"balance {name}: {balance:.3g}"] = diagonal(axes, balance, **how)
+    marks.overhead_boxes(axes, scene, "overhead_bytes", "overhead_flops")
+    for found in drawn.values():
+        labels.add_line(*found)
+    for series in scene.series:
+        marks.points(axes, series, "bytes_at", "flops")
+        marks.arrows(axes, series, "bytes_at", "flops")
+        labels.add_points(series.rows["bytes_at"], series.rows["flops"])
+        labels.add_line(series.rows["bytes_at"], series.rows["flops"])
+    for text, found in drawn.items():
+        labels.along(text, *found, colour=style.BLACK if text.startswith("balance") else style.GREY)
+    marks.label_points(labels, scene, annotate, [("bytes_at", "flops")])
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, labels.key_text()))
+    return [axes]
+
+
+def balances(scene):
+    """{precision, unit and level: machine balance} of the rows."""
+    found = {}
+    for _, row in scene.rows.iterrows():
+        model = "" if scene.one_model() else f" {row['model']}"
+        found.setdefault(f"{row['config_precision']} {row['unit']}, {row['level']}{model}", []).append(
+            row["balance_at"]
+        )
+    return {name: float(np.median(values)) for name, values in found.items()}
+
+
+def draw_times(figure, axes, scene, annotate, height, complexity):
+    (axes,) = axes
+    names = ["compute_plane", "bandwidth_plane", "compute_floor", "bandwidth_floor", "overhead_time"]
+    known_rows(scene, names[:4])
+    used = ["compute_plane", "bandwidth_plane", "overhead_time", *(names[2:4] if complexity else [])]
+    values = frame.finite(*[scene.rows[name] for name in used])
+    square(axes, values, values)
+    what = "; closed: bytes / roof" if complexity else ""
+    axes.set(xlabel=f"bandwidth time{what}", ylabel="compute time" + ("; closed: FLOPs / roof" if complexity else ""))
+    frame.seconds(axes.xaxis)
+    frame.seconds(axes.yaxis)
+    handles = [
+        *marks.series_handles(scene),
+        *([marks.symbol("complexity at its roofs", "closed")] if complexity else []),
+        marks.symbol("measured time", "open"),
+        *marks.direction(scene),
+        *([marks.line("complexity to time", (0, (1, 1.5)), width=0.4)] if complexity else []),
+        marks.line("machine balance", (0, (4, 1.5)), style.BLACK),
+        marks.line("equal run time", (0, (6, 2)), width=0.5),
+        marks.box("launch overhead, a box per series"),
+    ]
+    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene))
+    labels = marks.Labels(axes, scale)
+    axes.grid(False)
+    iso_runtimes(axes, labels)
+    labels.add_line(
+        *diagonal(axes, 1, color=style.BLACK, linewidth=0.8, linestyle=(0, (4, 1.5)), zorder=1, gid="balance|")
+    )
+    marks.overhead_boxes(axes, scene, "overhead_time", "overhead_time")
+    places = [("bandwidth_plane", "compute_plane"), ("bandwidth_floor", "compute_floor")]
+    for series in scene.series:
+        if complexity:
+            marks.points(axes, series, *places[1], fill="closed")
+            marks.arrows(axes, series, *places[1])
+            for _, row in series.rows.iterrows():
+                axes.plot(
+                    row[["bandwidth_floor", "bandwidth_plane"]],
+                    row[["compute_floor", "compute_plane"]],
+                    color=series.colour,
+                    linewidth=0.4,
+                    linestyle=(0, (1, 1.5)),
+                    zorder=2,
+                    gid="loss",
+                )
+        marks.points(axes, series, *places[0], fill="open", joined=not complexity)
+        if not complexity:
+            marks.arrows(axes, series, *places[0])
+    for series in scene.series:
+        for x, y in places if complexity else places[:1]:
+            labels.add_points(series.rows[x], series.rows[y])
+    order = [places[1], places[0]] if complexity else places[:1]
+    marks.label_points(labels, scene, annotate, order)
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, labels.key_text()))
+    return [axes]

@@ -1,0 +1,189 @@
+"""What a figure is drawn of: rows that were chosen, at one memory level for each series, and their ceilings.
+
+A figure's numbers are made here, so that a test can hold what is drawn against them."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas
+
+from ..dataset import parameters
+from ..frames import ceilings, rows, several
+from ..selection import choose, column
+from ..texts import Refused
+from . import style
+
+# What is crossed with the shapes: each value is a curve of its own.
+CROSSED = ["config_precision", "pass", "config_implementation", "config_algorithm", "layout", "cache"]
+# What else distinguishes rows, if it differs.
+SOURCES = ["model", "file"]
+
+
+@dataclass
+class Series:
+    """One curve: its rows in the order of the swept parameter, and how it looks."""
+
+    name: str
+    level: str
+    colour: str
+    marker: str
+    dash: object
+    rows: object
+    by: str | None = None  # the column of the swept parameter
+
+
+@dataclass
+class Scene:
+    files: list
+    rows: object
+    series: list
+    level: str
+    roofs: dict = field(default_factory=dict)  # {model: ceilings()}
+
+    def one_model(self):
+        return len(self.roofs) == 1
+
+    @property
+    def by(self):
+        """The swept parameter, if it is the same for all series."""
+        found = {series.by for series in self.series}
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def swept(self):
+        """The names of the parameters that join points."""
+        return list(dict.fromkeys(short_name(series.by) for series in self.series if series.by))
+
+
+def varying(table, names):
+    return [name for name in names if name in table and table[name].nunique(dropna=False) > 1]
+
+
+def swept(table, files):
+    """The parameter that orders a series' points: the first that varies, if all others follow it; or None."""
+    names = list(dict.fromkeys(name for data in files for name in parameters(data)))
+    found = varying(table, [name for name in names if name not in CROSSED])
+    follow = found and len(table[found].drop_duplicates()) == table[found[0]].nunique()
+    return found[0] if follow else None
+
+
+def short_name(name):
+    return name.replace("config_", "").replace("kernel_height", "kernel").replace("_", " ")
+
+
+def one_per_configuration(table, keys):
+    """The median over devices that are not told apart."""
+    same = [*dict.fromkeys(["config_hash", "model", "file", *keys])]
+    how = {name: "median" if kind.kind in "iuf" else "first" for name, kind in table.dtypes.items() if name not in same}
+    return table.groupby(same, as_index=False, sort=False, dropna=False).agg(how)[[*same, *how]]
+
+
+def at_levels(table, level):
+    """Adds level and intensity_at, bytes_at, bandwidth_at of it: one level, or each row's own where that is unknown
+    at it (modelled bytes hold for one level alone)."""
+    own, wanted = level in ("row", "all"), f"arithmetic_intensity_{level}"
+    if not own and wanted not in table:
+        raise Refused(f"no memory level '{level}'")
+    table = table.assign(
+        level=table["roof_memory_level"], intensity_at=table["intensity"], bandwidth_at=table["bandwidth"]
+    )
+    if not own:
+        known = table[wanted].notna() & table[f"device_bandwidth_{level}"].notna()
+        table.loc[known, "level"] = level
+        table.loc[known, "intensity_at"] = table.loc[known, wanted]
+        table.loc[known, "bandwidth_at"] = table.loc[known, f"device_bandwidth_{level}"]
+    return with_times(table)
+
+
+def with_times(table):
+    """Complexities and times at the row's level: the model's formulas, see docs/method.md."""
+    balance = table["peak"] / table["bandwidth_at"]
+    over = table["intensity_at"] >= balance
+    ratio = table["intensity_at"] / balance
+    time = table["time_median"]
+    return table.assign(
+        bytes_at=table["flops"] / table["intensity_at"],
+        balance_at=balance,
+        compute_floor=table["flops"] / table["peak"],
+        bandwidth_floor=table["flops"] / table["intensity_at"] / table["bandwidth_at"],
+        compute_plane=np.where(over, time, time * ratio),
+        bandwidth_plane=np.where(over, time / ratio, time),
+        overhead_ceiling=table["flops"] / table["overhead_time"],
+    )
+
+
+def with_bandwidths(table, files):
+    """Adds device_bandwidth_LEVEL: the roof of the row's own device."""
+    for level in files[0].indexes["memory_level"]:
+        if f"level_time_{level}" in table:  # of the row's directions
+            table[f"device_bandwidth_{level}"] = table[f"bytes_counted_{level}"] / table[f"level_time_{level}"]
+            continue
+        table[f"device_bandwidth_{level}"] = [
+            files[file]["device_peak_bandwidth"].sel(memory_level=level).values[int(device)] if device >= 0 else np.nan
+            for file, device in zip(table["file"], table["config_device"])
+        ]
+    return table
+
+
+def series_of(table, keys, by, files, level):
+    """One Series for each combination of the keys, and each level where points of several would be joined."""
+    keys = [*keys, *(["level"] if level != "all" and table["level"].nunique() > 1 else [])]
+    groups = table.groupby(keys if keys[1:] else keys[0], sort=True, dropna=False) if keys else [((), table)]
+    found, heads = [], {}
+    for key, own in groups:
+        key = key if isinstance(key, tuple) else (key,)
+        first = key[0] if key else ""
+        heads.setdefault(first, len(heads))
+        number, own_by = len(found), by or swept(own, files)
+        found.append(
+            Series(
+                " ".join(str(word) for word in key if word != "") or "rows",
+                own["level"].iloc[0],
+                style.PRECISIONS.get(first, style.COLOURS[heads[first] % len(style.COLOURS)]),
+                style.MARKERS[number % len(style.MARKERS)],
+                style.DASHES[heads[first] % len(style.DASHES)],
+                own.sort_values(own_by, kind="stable") if own_by else own,
+                own_by,
+            )
+        )
+    return found
+
+
+def by_label(table, labels):
+    """The rows of some labels; one that has several of them is a row of each."""
+    parts = [choose(table, [f"label={label}"]).assign(label=label) for label in labels]
+    return pandas.concat(parts, ignore_index=True)
+
+
+def scene(data, where=(), series=None, by=None, level="dram", labels=()):
+    """A Scene of the rows that fulfil `where` and have one of the labels.
+
+    series: variables that tell curves apart (default: what is crossed with the shapes and differs); by: the parameter
+    that orders and joins points; level: dram, l2, ..., row for each row's own, or all."""
+    files = several(data)
+    table = choose(rows(files), where)
+    table = by_label(table, labels) if labels else table
+    table = table[table["performance"].notna()]
+    if table.empty:
+        raise Refused(
+            "it holds roofs alone, no configurations"
+            if not sum(one.sizes["config"] for one in files)
+            else "no row that was chosen is measured and has FLOPs"
+        )
+    table = with_bandwidths(table.reset_index(drop=True), files)
+    if series:
+        keys = [column(table, name) for name in series]
+    else:
+        keys = varying(table, CROSSED + SOURCES + (["label"] if labels else []))
+    by = column(table, by) if by else None
+    table = at_levels(one_per_configuration(table, [*keys, *([by] if by else [])]), level)
+    roofs = {}
+    for model in dict.fromkeys(table["model"]):
+        file = int(table.loc[table["model"] == model, "file"].iloc[0])
+        devices = np.flatnonzero(files[file]["device_model"].values == model)
+        roofs[model] = ceilings(files[file], devices)
+    found = Scene(files, table, series_of(table, keys, by, files, level), level, roofs)
+    if len(found.swept) > 1:
+        for series in found.series:
+            series.name += f" (by {short_name(series.by)})" if series.by else ""
+    return found

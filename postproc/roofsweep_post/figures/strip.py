@@ -1,0 +1,65 @@
+"""A strip for each configuration of a `replicate` sweep: the speed of each device against the median of its model."""
+
+import numpy as np
+
+from ..texts import percent
+from . import frame, marks, nodes, style
+
+HELP = "configurations of a `replicate` sweep, or of several files: each device's speed against its reference"
+build = nodes.time_nodes
+PANELS, HEIGHT = 1, {"column": 2.0, "page": 2.4}
+MOST_EXPLAINED = 5  # slow configurations in the caption
+MOST_SERIES = 12  # devices with a symbol of their own; of more, only the slow ones have one
+
+
+def draw(figure, axes, scene, annotate, height):
+    (axes,) = axes
+    found = scene.found
+    rows = found.groupby("key", sort=False)["deviation"].min().sort_values(kind="stable").index
+    places = {key: number for number, key in enumerate(rows, 1)}
+    devices = list(dict.fromkeys(found["device"]))
+    slow = list(dict.fromkeys(found.loc[found["slow"], "device"]))
+    own = devices if len(devices) <= MOST_SERIES else slow[:MOST_SERIES]
+    handles = []
+    limits = found.groupby("key")["limit"].max()
+    axes.fill_between(
+        list(places.values()),
+        [100 * (1 - limits[key]) for key in places],
+        100,
+        color=style.GREY,
+        alpha=0.15,
+        linewidth=0,
+        step="mid",
+        gid="limit",
+    )
+    for device in devices:
+        line = found[found["device"] == device]
+        number = own.index(device) if device in own else None
+        look = {"color": style.GREY, "marker": ".", "markersize": 2, "alpha": 0.5}
+        if number is not None:
+            look = {
+                "color": style.COLOURS[number % len(style.COLOURS)],
+                "marker": style.MARKERS[number % 12],
+                "markersize": 3,
+            }
+            handles.append(marks.Line2D([], [], linestyle="none", label=device, **look))
+        x = np.array([places[key] for key in line["key"]])
+        axes.plot(x, 100 * line["deviation"], linestyle="none", gid=device, zorder=3, **look)
+    if len(own) < len(devices):
+        handles.append(marks.Line2D([], [], linestyle="none", label="other devices", color=style.GREY, marker="."))
+    handles.append(marks.box("within the noise"))
+    low = min(100 * found["deviation"].min(), 95) - 1
+    axes.set(xlim=(0.4, len(places) + 0.6), ylim=(low, max(100 * found["deviation"].max(), 102) + 1))
+    axes.set(xlabel="configuration, the slowest first", ylabel="speed (% of the reference)")
+    axes.grid(False, axis="x")
+    texts = dict(zip(found["key"], found["text"]))
+    slowest = found[found["slow"]].sort_values("deviation").head(MOST_EXPLAINED)
+    named = "; ".join(
+        f"{places[line['key']]}: {texts[line['key']]}, {line['device']} {percent(line['deviation'])}"
+        for _, line in slowest.iterrows()
+    )
+    text = f"{int(found['slow'].sum())} of {len(found)} are slower than the noise" + f". The slowest: {named}" * bool(
+        named
+    )
+    frame.settle(figure, [axes], height, handles, nodes.caption(scene, text))
+    return [axes]

@@ -1,0 +1,68 @@
+"""How figures look: at the width of a journal's column or page, told apart by the colour-blind and in black and white.
+
+A series has a colour (Okabe and Ito, 2008), a marker and a dash of its own; the marker alone tells it apart."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib import patheffects
+from matplotlib import pyplot as plt
+
+WIDTHS = {"column": 3.5, "page": 7.2}  # inches
+DPI = 300
+FONT, SMALL = 7.0, 5.6  # points
+
+BLACK, GREY, LIGHT = "#000000", "#555555", "#DDDDDD"
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+# The same precision has the same colour in every figure.
+PRECISIONS = {
+    "fp64": "#000000",
+    "fp32": "#0072B2",
+    "tf32": "#009E73",
+    "fp16": "#D55E00",
+    "bf16": "#56B4E9",
+    "fp8": "#CC79A7",
+    "int8": "#E69F00",
+}
+MARKERS = "osD^vP*X<>hp"
+DASHES = ["-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]
+HATCHES = ["", "////", "....", "xxxx", "\\\\\\\\", "++++"]
+SIZE = 4.0  # of a marker, in points
+
+# The boxes of launch overhead, and what a label stands on.
+HALO = [patheffects.withStroke(linewidth=1.5, foreground="white")]
+
+SETTINGS = {
+    "font.size": FONT,
+    "font.family": "sans-serif",
+    "axes.titlesize": FONT,
+    "axes.labelsize": FONT,
+    "xtick.labelsize": FONT - 0.5,
+    "ytick.labelsize": FONT - 0.5,
+    "legend.fontsize": SMALL + 0.4,
+    "legend.frameon": False,
+    "legend.handlelength": 2.2,
+    "legend.columnspacing": 1.2,
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "grid.color": LIGHT,
+    "grid.linewidth": 0.4,
+    "axes.axisbelow": True,
+    "lines.linewidth": 0.8,
+    "lines.markersize": SIZE,
+    "hatch.linewidth": 0.5,
+    "pdf.fonttype": 42,  # TrueType, which journals ask for
+    "ps.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "roofsweep",
+    "figure.dpi": DPI,
+}
+
+
+def settings():
+    """A context in which figures look like ours."""
+    return plt.rc_context(SETTINGS)
+
+
+__all__ = ["plt", "settings"]

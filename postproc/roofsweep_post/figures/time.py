@@ -1,0 +1,10 @@
+"""The time plane: compute time against bandwidth time."""
+
+from .planes import draw_times
+
+HELP = "compute time against bandwidth time: equal run time, machine balance, box of launch overhead"
+PANELS, HEIGHT = 1, {"column": 2.7, "page": 4.2}
+
+
+def draw(figure, axes, scene, annotate, height):
+    return draw_times(figure, axes, scene, annotate, height, complexity=False)

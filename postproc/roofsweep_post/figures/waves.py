@@ -1,0 +1,63 @@
+"""Waves of blocks of each kernel, and what the last wave leaves empty (the tail effect)."""
+
+import numpy as np
+from matplotlib.patches import Patch
+
+from . import frame, style
+from .kernel_rows import MOST, kernel_rows, left_out, row_name, short_kernel
+
+HELP = "waves of blocks of each kernel, and the share of the last one that stays empty"
+PANELS, HEIGHT = 1, {"column": 2.6, "page": 2.8}
+
+
+def with_waves(scene, table):
+    """Adds waves; of an older file blocks for each multiprocessor, which is said. Returns (table, axis label)."""
+    if "kernel_waves" in table:
+        return table.assign(waves=table["kernel_waves"]), "waves of blocks"
+    counts = [data["device_multiprocessors"].values[0] for data in scene.files]
+    waves = table["blocks"] / np.array([counts[file] for file in table["file"]])
+    return table.assign(waves=waves), "blocks for each multiprocessor (the file has no waves)"
+
+
+def draw(figure, axes, scene, annotate, height):
+    (axes,) = axes
+    table = kernel_rows(scene)
+    note = left_out(table)
+    table, what = with_waves(scene, table.head(MOST))
+    table = table[table["waves"] > 0].reset_index(drop=True)
+    y, waves = np.arange(len(table)), table["waves"].to_numpy()
+    last, full = waves - np.floor(waves), np.floor(waves)
+    how = {"height": 0.72, "edgecolor": style.BLACK, "linewidth": 0.4}
+    axes.barh(y, full, color=style.COLOURS[0], gid="full", **how)
+    axes.barh(y, last, left=full, color=style.COLOURS[5], hatch="////", gid="last", **how)
+    empty = np.where(last > 0, 1 - last, 0)
+    axes.barh(y, empty, left=full + last, color="white", linestyle=":", gid="empty", **how)
+    axes.set(
+        yticks=y, yticklabels=range(1, len(table) + 1), ylim=(len(table) - 0.4, -0.6), ylabel="kernel", xlabel=what
+    )
+    if waves.max() > 12:
+        axes.set_xscale("symlog", linthresh=2)
+    axes.set_xlim(0, np.ceil(waves).max() * (4 if waves.max() > 12 else 1.25))
+    axes.grid(False, axis="y")
+    for place, row in table.iterrows():
+        tail = 1 - row["waves"] / np.ceil(row["waves"])
+        axes.text(
+            np.ceil(row["waves"]),
+            place,
+            f"  {100 * tail:.0f} % lost",
+            va="center",
+            ha="left",
+            fontsize=style.SMALL,
+            gid="label",
+        )
+    handles = [
+        Patch(facecolor=style.COLOURS[0], edgecolor=style.BLACK, linewidth=0.4, label="full waves"),
+        Patch(facecolor=style.COLOURS[5], hatch="////", edgecolor=style.BLACK, linewidth=0.4, label="last wave"),
+        Patch(facecolor="white", edgecolor=style.BLACK, linestyle=":", linewidth=0.4, label="empty in the last wave"),
+    ]
+    key = "; ".join(
+        f"{number}: {short_kernel(row['kernel_name'])} ({100 * row['share']:.0f} % of {name})"
+        for number, (name, (_, row)) in enumerate(zip(row_name(scene, table), table.iterrows()), 1)
+    )
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, "; ".join(filter(None, [key, note]))))
+    return [axes]

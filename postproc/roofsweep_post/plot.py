@@ -1,0 +1,72 @@
+"""The command `plot`: figures of the time-based Roofline, of kernels and of nodes."""
+
+import os
+
+from . import selection
+from .dataset import load
+from .texts import Refused, plain
+
+HELP = "figures: Rooflines, time planes, bars, kernels, nodes"
+FORMATS = ["pdf", "svg", "png"]
+
+
+def description():
+    from .figures import KINDS
+
+    kinds = "\n".join(f"{name:12} {module.HELP}" for name, module in KINDS.items())
+    return f"""Draws one figure into FILE.pdf, .svg or .png, at the width of a journal's column or page.
+
+{kinds}
+
+Points are joined in the order of one parameter (--by). A series is all rows that share precision, pass and what else
+is crossed with the shapes (--series chooses other variables). Each series is at one memory level (--level)."""
+
+
+DESCRIPTION = description
+
+
+def add_options(parser):
+    from .figures import KINDS
+
+    parser.add_argument("kind", choices=KINDS, metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument("files", nargs="+", metavar="file", help="result file of roofsweep; several are drawn together")
+    parser.add_argument("-o", "--output", metavar="FILE", help="default: KIND.pdf")
+    parser.add_argument("-w", "--where", nargs="+", metavar="TERM", default=[], help=selection.HELP)
+    parser.add_argument("-l", "--labels", nargs="+", metavar="LABEL", help="only rows of these labels")
+    parser.add_argument("-s", "--series", nargs="+", metavar="NAME", help="variables that tell series apart")
+    parser.add_argument("-b", "--by", metavar="PARAMETER", help="the parameter that orders and joins points")
+    parser.add_argument(
+        "--level", default="dram", help="memory level, or `row` for each row's own, or `all` (default: dram)"
+    )
+    parser.add_argument("--width", choices=["column", "page"], default="column", help="default: column")
+    parser.add_argument(
+        "--annotate",
+        choices=["auto", "all", "ends", "none"],
+        default="auto",
+        help="points that are labelled (default: auto, all of a few, else the ends of each series)",
+    )
+
+
+def run(options):
+    from . import figures
+
+    output = options.output or f"{options.kind}.pdf"
+    if os.path.splitext(output)[1][1:] not in FORMATS:
+        raise Refused(f"--output {output}: none of {', '.join(FORMATS)}")
+    files = [load(path) for path in options.files]
+    names = ("where", "series", "by", "level", "width", "annotate", "labels")
+    axes = figures.draw(files, options.kind, **{name: getattr(options, name) for name in names})
+    save(axes[0].figure, output)
+    return 0
+
+
+def save(figure, path):
+    from .figures import style
+
+    try:
+        with style.settings():  # files that are the same each time
+            metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(path.rsplit(".", 1)[-1])
+            figure.savefig(path, metadata=metadata)
+    except OSError as error:
+        raise Refused(f"cannot write: {error}") from error
+    print(plain(path))

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Holds what figures draw against the file: points, lines, boxes, labels; no pixels.
+
+Usage: check_figures.py PAPER.nc EIGHT.nc KERNELS.nc: the paper's sweeps, eight GPUs, a file of kernels = yes."""
+
+import sys
+
+import numpy as np
+import roofsweep_post as post
+from matplotlib.colors import to_rgb
+from roofsweep_post import figures
+from roofsweep_post.figures import style
+from roofsweep_post.texts import Refused
+
+
+def lines(axes, gid):
+    """{gid: Line2D} of those that end so."""
+    return {line.get_gid(): line for line in axes.get_lines() if (line.get_gid() or "").endswith(gid)}
+
+
+def same(line, x, y):
+    order = np.lexsort([line.get_xdata(), line.get_ydata()])
+    found = np.column_stack([line.get_xdata(), line.get_ydata()])[order]
+    wanted = np.column_stack([np.asarray(x, float), np.asarray(y, float)])
+    wanted = wanted[np.lexsort([wanted[:, 0], wanted[:, 1]])]
+    assert found.shape == wanted.shape and np.allclose(found, wanted), (found, wanted)
+
+
+def nothing_overlaps(axes):
+    """No label covers another, a symbol, or the edge of the figure; all text is within the page."""
+    figure = axes.figure
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    boxes = [text.get_window_extent(renderer) for text in axes.texts if text.get_gid() == "label"]
+    for number, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[number + 1 :]), "two labels overlap"
+    for line in axes.get_lines():
+        if line.get_marker() not in ("None", "", "_", None) and "|" in (line.get_gid() or ""):
+            points = axes.transData.transform(np.column_stack([line.get_xdata(), line.get_ydata()]))
+            for box in boxes:
+                inside = (points > box.min).all(axis=1) & (points < box.max).all(axis=1)
+                assert not inside.any(), "a label covers a point"
+    page = figure.bbox
+    for text in [*axes.texts, *figure.texts, axes.xaxis.label, axes.yaxis.label]:
+        box = text.get_window_extent(renderer)
+        if text.get_text() and text.get_visible():
+            assert box.x0 >= page.x0 - 1 and box.x1 <= page.x1 + 1 and box.y0 >= page.y0 - 1, text.get_text()
+    (legend,) = figure.legends or [None]
+    if legend:
+        box = legend.get_window_extent(renderer)
+        assert box.x0 >= page.x0 - 1 and box.x1 <= page.x1 + 1, "the legend is wider than the page"
+        assert not box.overlaps(figure.texts[-1].get_window_extent(renderer)), "legend and caption overlap"
+
+
+def rows_of(data, label, **values):
+    table = post.rows(data)
+    table = table[table["label"].map(lambda text: label in text.split())]
+    for name, value in values.items():
+        table = table[table[name] == value]
+    return table
+
+
+def check_planes(data):
+    level = "dram"
+    where = ["pass=forward"]
+    table = rows_of(data, "conv2d-filters", **{"pass": "forward"})
+    for precision in ("fp16", "fp32"):
+        own = table[table["config_precision"] == precision].sort_values("filters")
+        flops, intensity = own["performance"] * own["time_median"], own[f"arithmetic_intensity_{level}"]
+        for width in ("column", "page"):
+            (axes,) = figures.draw(data, "classic", where, labels=["conv2d-filters"], width=width)
+            nothing_overlaps(axes)
+            series = next(line for gid, line in lines(axes, "|closed").items() if gid.startswith(precision))
+            same(series, intensity, own["performance"])
+            overhead = next(line for gid, line in lines(axes, "|overhead").items() if gid.startswith(precision))
+            same(overhead, intensity, flops / own["overhead_time"])
+            labelled = [text.get_text() for text in axes.texts if text.get_gid() == "label"]
+            assert sorted(labelled) == sorted(2 * ["64", "128", "256", "512"]), labelled
+            bandwidth = data["device_peak_bandwidth"].sel(memory_level=level).values[0]
+            (roof,) = [line for gid, line in lines(axes, "").items() if (gid or "").startswith(f"roof|{level} ")]
+            assert np.allclose(roof.get_ydata() / roof.get_xdata(), bandwidth), "a roof is elsewhere"
+        (axes,) = figures.draw(data, "complexity", where, labels=["conv2d-filters"])
+        nothing_overlaps(axes)
+        series = next(line for gid, line in lines(axes, "|closed").items() if gid.startswith(precision))
+        same(series, flops / intensity, flops)
+        box = next((line for gid, line in lines(axes, "|box").items() if gid.startswith(precision)), None)
+        assert box is not None and np.isclose(max(box.get_ydata()), (own["overhead_time"] * own["peak"]).max())
+        (axes,) = figures.draw(data, "four", where, labels=["conv2d-filters"])
+        nothing_overlaps(axes)
+        closed = next(line for gid, line in lines(axes, "|closed").items() if gid.startswith(precision))
+        opened = next(line for gid, line in lines(axes, "|open").items() if gid.startswith(precision))
+        assert np.allclose(closed.get_ydata(), flops / own["peak"])
+        # The longer of the two times is the run time.
+        longer = np.maximum(opened.get_xdata(), opened.get_ydata())
+        assert np.allclose(longer, own["time_median"]), "the longer time is not the run time"
+        assert to_rgb(opened.get_markerfacecolor()) == (1, 1, 1), "measured time is not open"
+    # One level for a series: rows whose own levels differ are not joined.
+    (axes,) = figures.draw(data, "classic", where, labels=["conv2d-filters", "lstm-batch"], level="row")
+    nothing_overlaps(axes)
+    for found in figures.scene(data, where, labels=["conv2d-filters", "lstm-batch"], level="row").series:
+        assert found.rows["level"].nunique() == 1
+    # Every level, joined per row.
+    (axes,) = figures.draw(data, "classic", where, labels=["conv2d-filters"], level="all")
+    nothing_overlaps(axes)
+    joined = [line for line in axes.get_lines() if line.get_gid() == "row"]
+    assert len(joined) == len(table) and all(len(set(line.get_ydata())) == 1 for line in joined)
+
+
+def check_series(data):
+    """Every series has a marker of its own, and every precision a colour and a dash of its own."""
+    found = figures.scene(data, labels=["conv2d-filters", "conv2d-kernel"]).series
+    assert len({series.marker for series in found}) == len(found)
+    assert len(set(style.PRECISIONS.values())) == len(style.PRECISIONS)
+    looks = {}
+    for series in found:
+        looks.setdefault(series.name.split()[0], set()).add((series.colour, str(series.dash)))
+    assert all(len(look) == 1 for look in looks.values()), looks
+    assert len({next(iter(look)) for look in looks.values()}) == len(looks), looks
+
+
+def check_bars(data):
+    (axes,) = figures.draw(data, "bars", ["pass=forward", "precision=fp16"], labels=["conv2d-filters"])
+    nothing_overlaps(axes)
+    own = rows_of(data, "conv2d-filters", **{"pass": "forward", "config_precision": "fp16"}).sort_values("filters")
+    heights = {}
+    for bar in axes.patches:
+        heights.setdefault(round(bar.get_x(), 3), []).append(bar.get_height())
+    assert np.allclose([sum(parts) for _, parts in sorted(heights.items())], own["time_median"]), heights
+    host = [line.get_ydata()[0] for line in axes.get_lines() if line.get_gid().endswith("|host")]
+    assert np.allclose(host, own["host_time"])
+
+
+def check_counted(data):
+    axes = figures.draw(data, "counted", ["pass=forward", "precision=fp16"], labels=["conv2d-filters"])
+    own = rows_of(data, "conv2d-filters", **{"pass": "forward", "config_precision": "fp16"})
+    for place, (x, y) in zip(axes, [("flops_model", "flops_counted"), ("bytes_model", "bytes_counted_dram")]):
+        nothing_overlaps(place)
+        (line,) = lines(place, "|closed").values()
+        same(line, own[x], own[y])
+
+
+def check_waves(data):
+    (axes,) = figures.draw(data, "waves", ["pass=forward", "precision=fp16"], labels=["conv2d-filters"])
+    nothing_overlaps(axes)
+    own = rows_of(data, "conv2d-filters", **{"pass": "forward", "config_precision": "fp16"})
+    table = post.kernels(data)
+    table = table[table["config_hash"].isin(own["config_hash"])].sort_values("kernel_time", ascending=False)
+    blocks = table["kernel_grid_x"] * table["kernel_grid_y"] * table["kernel_grid_z"]
+    waves = table.get("kernel_waves", blocks / data["device_multiprocessors"].values[0]).head(14)
+    drawn = np.sort([bar.get_x() + bar.get_width() for bar in axes.patches if bar.get_gid() == "last"])
+    assert np.allclose(drawn, np.sort(waves[waves > 0])), (drawn, waves)
+
+
+def check_kernels(data, without):
+    try:
+        figures.draw(without, "kernels")
+        raise AssertionError("kernels that were not counted are drawn")
+    except Refused as refused:
+        assert "kernels = yes" in str(refused), refused
+    (axes,) = figures.draw(data, "kernels")
+    nothing_overlaps(axes)
+    table = post.kernels(data)
+    table = table[(table["kernel_flops_counted"] > 0) & (table["kernel_bytes_counted_dram"] > 0)]
+    drawn = np.array([found.get_offsets()[0] for found in axes.collections if found.get_gid() == "kernel"])
+    wanted = table["kernel_flops_counted"] / table["kernel_bytes_counted_dram"]
+    assert np.allclose(np.sort(drawn[:, 0]), np.sort(wanted)), (drawn, wanted)
+
+
+def check_nodes(eight):
+    (axes,) = figures.draw(eight, "map", width="page")
+    nothing_overlaps(axes)
+    (image,) = axes.get_images()
+    matrix = np.asarray(image.get_array())
+    assert matrix.shape == (74, 8), matrix.shape
+    assert not [patch for patch in axes.patches if patch.get_gid() == "slow"], "a healthy GPU is marked"
+    table = post.roofs(eight)
+    own = table[(table["name"] == "dram triad") & (table["condition"] == "alone")]["value"].to_numpy()
+    row = [label.get_text() for label in axes.get_yticklabels()].index("dram triad, alone")
+    assert np.allclose(matrix[row], 100 * (own / np.median(own) - 1))
+    try:
+        figures.draw(eight, "strip")
+        raise AssertionError("a strip without configurations")
+    except Refused:
+        pass
+
+
+def main():
+    paper, eight, counted = (post.load(path) for path in sys.argv[1:])
+    check_planes(paper)
+    check_series(paper)
+    check_bars(paper)
+    check_counted(paper)
+    check_waves(paper)
+    check_kernels(counted, paper)
+    check_nodes(eight)
+
+
+main()

@@ -1,0 +1,154 @@
+#!/bin/sh
+# `roofsweep-post plot` and `export`: figures that show what the file holds, clear errors, and every recipe of
+# postproc/README.md, on a file of the quick start.
+. "$(dirname "$0")/../mpi/lib.sh"
+python 'import matplotlib' 2>/dev/null || {
+    echo "skipped: no matplotlib (package python3-matplotlib)"
+    exit 77
+}
+unset DISPLAY
+. "$here/../postproc/samples.sh"
+script() { # matplotlib's own warnings are not ours
+    "$ROOFSWEEP_PYTHON" -W error::FutureWarning "$root/postproc/roofsweep-post" "$@"
+}
+h200=$root/tests/data/paper_h200.nc
+eight=$root/tests/data/roofs_8xh200.nc
+"$ROOFSWEEP_PYTHON" "$root/tests/postproc/check_figures.py" "$h200" "$eight" golden.nc || fail "a figure shows something else"
+
+# Roofs alone: those of all ranks together have a common start, which a busy machine may miss.
+sed 's/^device = auto/device = cpu/' "$root/sweeps/quickstart.ini" >quickstart.ini
+printf '[peaks]\ncondition = alone\n' >>quickstart.ini
+expect 0 run 2 quickstart.ini
+expect 0 run 2 --output again.nc quickstart.ini
+
+# Each format is what its name says; text in SVG and PDF is text.
+for format in pdf svg png; do
+    expect 0 script plot four quickstart.nc --labels filters --output "figure.$format"
+    says "figure.$format"
+done
+head -c 5 figure.pdf | grep -q '%PDF-' || fail "figure.pdf is none"
+grep -q "compute time" figure.svg || fail "figure.svg has no text"
+python '
+from PIL import Image
+image = Image.open("figure.png")
+assert abs(image.width - 3.5 * 300) < 2, image.size
+' || fail "figure.png is of another width"
+for kind in classic complexity time bars; do
+    expect 0 script plot "$kind" quickstart.nc --labels filters --by filters --output "$kind.svg"
+done
+expect 0 script plot classic quickstart.nc again.nc --series file --labels shape --by hidden --output two.svg
+expect 0 script plot strip quickstart.nc again.nc --output strip.svg
+expect 0 script plot history "$h200" "$h200" --output history.svg
+expect 0 script plot map "$eight" --output map.svg
+
+# Points are joined by the parameter that the others follow, as with vary = zip, or by none.
+python '
+import roofsweep_post as post
+from roofsweep_post.figures.scene import swept
+data = post.load("quickstart.nc")
+table = post.rows(data)
+table = table[table.label == "filters"]
+by = lambda channels: swept(table.assign(channels=channels), [data])
+found = by(32), by(2 * table.filters), by(table["pass"] == "forward")
+assert found == ("filters", "channels", None), found
+' || fail "a figure is by another parameter"
+
+# Choosing rows.
+python '
+import roofsweep_post as post, sys
+from roofsweep_post.selection import choose
+table = post.rows(post.load(sys.argv[1]))
+count = lambda *terms: len(choose(table, terms))
+assert count("precision=fp16") + count("precision=fp32") == len(table) == count("precision=fp16,fp32")
+assert count("batch>=32") + count("batch<32") == len(table) and count("batch=16.0") == count("batch=16")
+assert count("label=conv2d-filters", "pass!=forward") == sum("conv2d-filters" in l for l in
+    table[table["pass"] != "forward"].label)
+assert 0 < count("kernel=3") < len(table)
+' "$h200" || fail "other rows are chosen"
+
+# Tables for others.
+expect 0 script export quickstart.nc --columns configuration,time_median,bound --output rows.csv
+expect 0 script export quickstart.nc --table roofs --format json --output roofs.json
+expect 0 script export quickstart.nc --table kernels --format markdown
+says "| kernel_config |"
+expect 0 script export "$eight" --table devices --columns device_uuid,device_model
+python '
+import json, math, pandas, xarray
+data, rows = xarray.open_dataset("quickstart.nc"), pandas.read_csv("rows.csv")
+assert list(rows.configuration) == list(data.configuration.values)
+assert max(abs(rows.time_median / data.time_median.values - 1)) < 1e-12
+assert set(rows.bound) <= {"compute", "bandwidth", "overhead", "unknown"}
+roofs = json.load(open("roofs.json"))
+assert len(roofs) == data.sizes["device_roof"] and roofs[0]["condition"] == "alone", roofs[0]
+' || fail "an exported table differs from the file"
+
+# h5netcdf reads the same where netCDF4 is missing; without either it is said.
+cat >reader.py <<'PY'
+import importlib.util, sys
+import numpy as np
+import roofsweep_post as post
+from roofsweep_post import dataset
+there = importlib.util.find_spec
+one = post.load("quickstart.nc")
+if there("h5netcdf"):
+    importlib.util.find_spec = lambda name: None if name == "netCDF4" else there(name)
+    assert dataset.back_end() == "h5netcdf"
+    other = post.load("quickstart.nc")
+    for name in one.variables:
+        a, b = one[name].values, other[name].values
+        same = np.array_equal(a, b, equal_nan=True) if a.dtype.kind == "f" else (a == b).all()
+        assert same, (name, a, b)
+    assert one.attrs["manifest"] == other.attrs["manifest"]
+importlib.util.find_spec = lambda name: None
+try:
+    post.load("quickstart.nc")
+    sys.exit("no module is there, and it is not said")
+except post.Refused as refused:
+    assert "python3-netcdf4" in str(refused), refused
+PY
+"$ROOFSWEEP_PYTHON" reader.py || fail "modules that read NetCDF"
+
+# Wrong files and wrong words: status 2 and a sentence, no traceback.
+echo "no netcdf" >text.nc
+head -c 20000 quickstart.nc >torn.nc
+python 'import xarray; xarray.Dataset({"a": ("x", [1, 2])}).to_netcdf("other.nc")'
+for command in "plot four" compare roofs export; do
+    # shellcheck disable=SC2086 # one word or two
+    {
+        expect 0 script $command --help
+        refused "none.nc: No such file" $command none.nc
+        refused "text.nc: no NetCDF file" $command text.nc
+        refused "torn.nc: " $command torn.nc
+        refused "no result file of roofsweep" $command other.nc
+    }
+done
+refused "no row has label=nope; there are: filters, shape" plot four quickstart.nc --labels nope
+refused "no variable 'nope'" plot four quickstart.nc --by nope
+refused "no variable 'nope'" plot four quickstart.nc --where nope=1
+refused "'filters' is no condition" plot four quickstart.nc --where filters
+refused "no memory level 'l9'" plot four quickstart.nc --level l9
+refused "none of pdf, svg, png" plot four quickstart.nc --output figure.txt
+refused "cannot write" plot four quickstart.nc --output nowhere/figure.pdf
+refused "it holds roofs alone" plot four alone.nc
+refused "kernels = yes" plot kernels "$h200" --labels conv2d-batch
+refused "no configuration was measured on two devices" plot strip "$h200"
+expect 2 script plot nothing quickstart.nc
+says "invalid choice"
+
+# recipes LANGUAGE: the README's blocks of it, in one file.
+recipes() {
+    sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p}" "$root/postproc/README.md" >recipes
+    [ -s recipes ] || fail "the README has no recipes in $1"
+}
+ln -s "$root/postproc" postproc
+recipes python
+expect 0 "$ROOFSWEEP_PYTHON" -W error recipes
+says "im2col+gemm"
+says "launches: conv2d_"
+recipes sh
+expect 0 sh -eu recipes
+says "manifest = "
+if command -v ncks >/dev/null; then
+    recipes nco
+    expect 0 sh -eu recipes
+fi
