@@ -5,33 +5,38 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const limiter_name[] = {"compute", "bandwidth", "latency", "overhead",
-                                    "host",    "unknown",   NULL};
+const char *const limiter_name[] = {"compute",  "bandwidth", "latency", "kernel",
+                                    "overhead", "host",      "unknown", NULL};
 
 static bool all_known(const struct limiter_shares *shares)
 {
     return !isnan(shares->compute) && !isnan(shares->bandwidth) && !isnan(shares->gap);
 }
 
-/* fmax and fmin pass over a NaN. */
+static enum limiter limiter_of_rest(double few_blocks)
+{
+    const double half = 0.5;
+    if (isnan(few_blocks))
+        return LIMITER_UNKNOWN;
+    return few_blocks > half ? LIMITER_LATENCY : LIMITER_KERNEL;
+}
+
+/* fmax passes over a NaN. */
 enum limiter limiter_of(const struct limiter_shares *shares)
 {
     const double half = 0.5;
-    double explained = fmax(fmax(shares->compute, shares->bandwidth), 0);
-    double gap = fmax(shares->gap, 0), rest = fmax(1 - gap - explained, 0);
-    bool few = shares->few_blocks > half;
+    double compute = fmax(shares->compute, 0), bandwidth = fmax(shares->bandwidth, 0);
+    double explained = fmax(compute, bandwidth), gap = fmax(shares->gap, 0);
+    double rest = 1 - gap - explained;
     if (shares->host > 1)
         return LIMITER_HOST;
     if (!all_known(shares) && fmax(gap, explained) <= half)
         return LIMITER_UNKNOWN;
-    if (gap > (few ? fmax(explained, rest) : explained + rest))
+    if (gap > fmax(explained, rest))
         return LIMITER_OVERHEAD;
-    if (rest > explained && isnan(shares->few_blocks))
-        return LIMITER_UNKNOWN;
-    if (few && rest > explained)
-        return LIMITER_LATENCY;
-    return fmax(shares->compute, 0) >= fmax(shares->bandwidth, 0) ? LIMITER_COMPUTE
-                                                                  : LIMITER_BANDWIDTH;
+    if (rest > explained)
+        return limiter_of_rest(shares->few_blocks);
+    return compute >= bandwidth ? LIMITER_COMPUTE : LIMITER_BANDWIDTH;
 }
 
 static void percent_format(double share, char text[16])

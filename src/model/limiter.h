@@ -1,17 +1,17 @@
 /* What limits a row: its time, split by what was measured of it. Pure functions.
  *
  * The time of an iteration is what the device idles between kernels (gap), what the work would need at
- * its roofs (the longer of compute and bandwidth), and the rest: kernels that ran below their roofs.
- *   host       the host needs longer to enqueue the iteration than the device to run it: an ordinary
- *              caller would see the host's pace
- *   overhead   the gap is the largest part
- *   latency    the rest is the largest part, and most of the kernels' time passes in kernels without
- *              enough parallelism
- *   compute, bandwidth   otherwise: which of the two needs longer
- *   unknown    something is missing, and no known part is more than half of the time; or the rest is the
- *              largest part, and nobody knows whether the kernels had enough to do
- * A rest in kernels that have enough parallelism counts as their own: they are below the roof that they
- * are nearest to. The paper's `bound` (roofline.h) asks another question: which roof is the lowest. */
+ * its roofs (the longer of compute and bandwidth), and the rest: kernels that ran below their roofs. The
+ * largest part limits:
+ *   host       before all others: the host needs longer to enqueue the iteration than the device to run
+ *              it, so that an ordinary caller would see the host's pace
+ *   overhead   the gap
+ *   compute, bandwidth   what the work would need; the longer of the two
+ *   latency    the rest, where most of the kernels' time passes in kernels without enough parallelism
+ *   kernel     the rest, where the kernels had enough to do: they reach no roof by themselves
+ *   unknown    a part is not known, and none of the known ones is more than half; or the rest is the
+ *              largest, and nobody knows whether the kernels had enough to do
+ * The paper's `bound` (roofline.h) asks another question: which roof is the lowest. */
 #ifndef ROOFSWEEP_LIMITER_H
 #define ROOFSWEEP_LIMITER_H
 
@@ -19,6 +19,7 @@ enum limiter {
     LIMITER_COMPUTE,
     LIMITER_BANDWIDTH,
     LIMITER_LATENCY,
+    LIMITER_KERNEL,
     LIMITER_OVERHEAD,
     LIMITER_HOST,
     LIMITER_UNKNOWN

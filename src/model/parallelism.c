@@ -26,7 +26,8 @@ static int64_t enough_of(int64_t blocks, int64_t threads, const struct device *d
     if (blocks == FIELD_MISSING || threads == FIELD_MISSING ||
         device->multiprocessors == FIELD_MISSING)
         return FIELD_MISSING;
-    return blocks >= PARALLELISM_BLOCKS * device->multiprocessors && threads >= PARALLELISM_THREADS;
+    int64_t least = PARALLELISM_BLOCKS * device->multiprocessors;
+    return blocks >= least && blocks * threads >= least * PARALLELISM_THREADS;
 }
 
 struct parallelism parallelism_of(const struct kernel *kernel, const struct device *device)

@@ -9,7 +9,8 @@
 #include "model/device.h"
 #include "model/record.h"
 
-/* Of "a few hundred threads" the least: 32 for each of a multiprocessor's four schedulers. */
+/* At least 4 blocks for each multiprocessor, and threads as if each had 128: more blocks may be smaller.
+ * (128 are a group of 32 for each of a multiprocessor's four schedulers.) */
 enum { PARALLELISM_BLOCKS = 4, PARALLELISM_THREADS = 128 };
 
 /* NaN or FIELD_MISSING where the kernel's shape or the device is not known: on CPUs. */

@@ -29,7 +29,7 @@ struct derived {
     double intensity[LEVEL_COUNT]; /* NaN where the bytes are not known */
     enum source flops_source, bytes_source;
     double useful_performance; /* s-1, modelled FLOPs over the time */
-    double gap_time;           /* s, of the time, what no kernel ran in */
+    double gap_time;           /* s, of the time without the timer's own, what no kernel ran in */
     double dependent_time;     /* s, so many small kernels that need each other's results */
     struct unit_use units;
     double

@@ -315,7 +315,8 @@ static void content_write(struct writer *w)
 static enum status draft_fill(const struct staged_file *draft, const struct results *results,
                               struct error *error)
 {
-    struct writer w = {.results = results, .set.comments = file_comments, .set.derived = file_derived};
+    struct writer w = {
+        .results = results, .set.comments = file_comments, .set.derived = file_derived};
     device_init(&w.blank_device);
     fields_clear(kernel_fields, &w.blank_kernel);
     fields_clear(roof_fields, &w.blank_roof);

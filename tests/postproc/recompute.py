@@ -103,9 +103,14 @@ def node_spread(file, row):
     found = []
     for other in range(len(file.values["device_roof_device"])):
         device = int(file.values["device_roof_device"][other])
-        same_roof = all(file.values[f"device_roof_{n}"][other] == file.values[f"device_roof_{n}"][row] for n in ("name", "condition"))
+        same_roof = all(
+            file.values[f"device_roof_{n}"][other] == file.values[f"device_roof_{n}"][row]
+            for n in ("name", "condition")
+        )
         session = [str(file.values["device_key"][d]).rsplit("-", 1)[0] for d in (own, device)]
-        same_node = all(file.values[f"device_{n}"][device] == file.values[f"device_{n}"][own] for n in ("hostname", "kind"))
+        same_node = all(
+            file.values[f"device_{n}"][device] == file.values[f"device_{n}"][own] for n in ("hostname", "kind")
+        )
         if same_roof and same_node and session[0] == session[1]:
             found.append(roof_value(file, other))
     found = [value for value in found if not math.isnan(value)]
@@ -114,7 +119,11 @@ def node_spread(file, row):
 
 def usable_roofs(file, device):
     for row, of_device in enumerate(file.values["device_roof_device"]):
-        if of_device == device and verdict(file, row) in ("unproven", "proven") and not math.isnan(roof_value(file, row)):
+        if (
+            of_device == device
+            and verdict(file, row) in ("unproven", "proven")
+            and not math.isnan(roof_value(file, row))
+        ):
             yield row
 
 
@@ -160,16 +169,23 @@ def devices(file):
     """Each device's ceilings."""
     result = []
     for device in range(file.data.sizes["device"]):
-        own = {"launch_overhead": device_time(file, device, "launch gap"), "launch_dependent": device_time(file, device, "launch gap dependent")}
+        own = {
+            "launch_overhead": device_time(file, device, "launch gap"),
+            "launch_dependent": device_time(file, device, "launch gap dependent"),
+        }
         for name, patterns in (("peak", None), ("read", ("read",)), ("write", ("write",))):
-            own[f"{name}_bandwidth"] = [device_level(file, device, level, patterns) for level in range(len(file.levels))]
+            own[f"{name}_bandwidth"] = [
+                device_level(file, device, level, patterns) for level in range(len(file.levels))
+            ]
         for unit in ("vector", "tensor"):
             for name, value in (
                 ("peak", lambda row: file.values["device_roof_performance"][row]),
                 ("cycle", per_cycle(file)),
                 ("sustained", lambda row: file.values["device_roof_sustained"][row]),
             ):
-                own[f"{name}_{unit}"] = [device_compute(file, device, p, unit, value) for p in range(len(file.precisions))]
+                own[f"{name}_{unit}"] = [
+                    device_compute(file, device, p, unit, value) for p in range(len(file.precisions))
+                ]
         result.append(own)
     return result
 
@@ -181,15 +197,18 @@ def kernels(file):
     result = []
     for row, config in enumerate(file.values["kernel_config"]):
         device = int(file.values["config_device"][config]) if config >= 0 else -1
-        of = {n: float(file.values[f"device_{n}"][device]) if device >= 0 else NAN for n in ("multiprocessors", "multiprocessor_threads")}
+        of = {
+            n: float(file.values[f"device_{n}"][device]) if device >= 0 else NAN
+            for n in ("multiprocessors", "multiprocessor_threads")
+        }
         blocks = math.prod(float(file.values[f"kernel_grid_{axis}"][row]) for axis in "xyz")
         threads = math.prod(float(file.values[f"kernel_block_{axis}"][row]) for axis in "xyz")
         resident = float(file.values["kernel_resident"][row])
         waves = divide(blocks, resident)
         whole = NAN if math.isnan(threads) else 32 * math.ceil(threads / 32)
-        enough = "unknown"
+        enough, least = "unknown", 4 * of["multiprocessors"]
         if not math.isnan(blocks + threads + of["multiprocessors"]):
-            enough = "yes" if blocks >= 4 * of["multiprocessors"] and threads >= 128 else "no"
+            enough = "yes" if blocks >= least and blocks * threads >= 128 * least else "no"
         result.append(
             {
                 "blocks": blocks,
@@ -303,7 +322,8 @@ class Row:
         vector, tensor = self.peak("vector", self.precision), self.peak("tensor", self.precision)
         if not (share > 0.5 and tensor > vector):
             return ""
-        return f"vector units did {100 * share:.1f} % of the FLOPs; the roof of the tensor units is {tensor / vector:.1f} times as high"
+        times = f"the roof of the tensor units is {tensor / vector:.1f} times as high"
+        return f"vector units did {100 * share:.1f} % of the FLOPs; {times}"
 
     # -- kernels --
 
@@ -361,19 +381,17 @@ class Row:
             return 0.0 if math.isnan(shares[name]) else max(shares[name], 0.0)
 
         explained, gap = max(known("compute_share"), known("bandwidth_share")), known("gap_share")
-        rest = max(1 - gap - explained, 0.0)
+        rest = 1 - gap - explained
         few = shares["few_blocks_share"]
         if shares["host_share"] > 1:
             return "host"
         missing = any(math.isnan(shares[name]) for name in ("compute_share", "bandwidth_share", "gap_share"))
         if missing and max(gap, explained) <= 0.5:
             return "unknown"
-        if gap > (max(explained, rest) if few > 0.5 else explained + rest):
+        if gap > max(explained, rest):
             return "overhead"
-        if rest > explained and math.isnan(few):
-            return "unknown"
-        if rest > explained and few > 0.5:
-            return "latency"
+        if rest > explained:
+            return "unknown" if math.isnan(few) else "latency" if few > 0.5 else "kernel"
         return "compute" if known("compute_share") >= known("bandwidth_share") else "bandwidth"
 
     def evidence(self, shares):
@@ -406,7 +424,8 @@ class Row:
             name: "counted" if counted else "none" if math.isnan(self.get(f"{name}_model")) else "modelled"
             for name, counted in (("flops", not math.isnan(self.get("flops_counted"))), ("bytes", self.bytes_counted()))
         }
-        gap = time - self.get("busy_time")
+        timer = divide(self.get("timer_overhead"), self.get("sample_iterations"))
+        gap = time - (0.0 if math.isnan(timer) else timer) - self.get("busy_time")
         gap = gap if math.isnan(gap) else max(gap, 0.0)
         sustained = self.ceilings.get(f"sustained_{self.file.word('unit', self.row)}")
         fastest = largest(self.peak("vector", self.precision), self.peak("tensor", self.precision))
@@ -418,7 +437,9 @@ class Row:
             "useful_performance": divide(self.get("flops_model"), time),
             "compute_roof": peak,
             "bandwidth_roof": bandwidth,
-            "sustained_fraction": divide(result["performance"], sustained[self.precision]) if sustained and self.precision is not None else NAN,
+            "sustained_fraction": divide(result["performance"], sustained[self.precision])
+            if sustained and self.precision is not None
+            else NAN,
             "configured_fraction": divide(result["performance"], fastest),
             "unit_note": self.unit_note(),
             "dependent_time": self.get("launches") * self.ceilings["launch_dependent"],

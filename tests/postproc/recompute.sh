@@ -42,7 +42,7 @@ python '
 import netCDF4
 with netCDF4.Dataset("fresh.nc", "a") as data:
     data["gap_time"][0] = 1.0
-    data["limiter"][1] = 3
+    data["limiter"][1] = 4
 '
 expect 1 "$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" fresh.nc
 says 'gap_time[0] is 1.0'

@@ -23,10 +23,11 @@ static void the_largest_part_limits(void **state)
         {{0.10, 0.05, 0.55, 1.1, 1}, LIMITER_HOST},
         {{0.69, 0.30, 0.03, 1.1, 1}, LIMITER_HOST},
         {{0.10, 0.05, 0.20, 0.9, 1}, LIMITER_LATENCY},
-        {{0.10, 0.05, 0.35, 0.9, 0.9}, LIMITER_LATENCY},   /* the rest is 0.55 */
-        {{0.20, 0.05, 0.42, 0.9, 0.9}, LIMITER_OVERHEAD},  /* the rest is 0.38 */
-        {{0.20, 0.05, 0.42, 0.9, 0.1}, LIMITER_COMPUTE},   /* the kernels' own is 0.58 */
-        {{0.05, 0.10, 0.20, 0.9, 0.4}, LIMITER_BANDWIDTH}, /* they had enough to do */
+        {{0.10, 0.05, 0.35, 0.9, 0.9}, LIMITER_LATENCY},  /* the rest is 0.55 */
+        {{0.20, 0.05, 0.42, 0.9, 0.9}, LIMITER_OVERHEAD}, /* the rest is 0.38 */
+        {{0.20, 0.05, 0.42, 0.9, 0.1}, LIMITER_OVERHEAD},
+        {{0.05, 0.10, 0.20, 0.9, 0.4}, LIMITER_KERNEL}, /* they had enough to do */
+        {{0.49, 0.10, 0.10, 0.9, 0.4}, LIMITER_COMPUTE},
         {{0, 0.9, 0.05, 0.1, 0}, LIMITER_BANDWIDTH},
         {{0.6, 0.2, 0.1, NAN, NAN}, LIMITER_COMPUTE}, /* as on a CPU */
         {{0.3, 0.2, 0.1, NAN, NAN}, LIMITER_UNKNOWN},
