@@ -426,6 +426,8 @@ class Row:
         }
         timer = divide(self.get("timer_overhead"), self.get("sample_iterations"))
         gap = time - (0.0 if math.isnan(timer) else timer) - self.get("busy_time")
+        timer_share = divide(timer, time)
+        idle_energy = self.get("idle_power") * self.get("energy_time")
         gap = gap if math.isnan(gap) else max(gap, 0.0)
         sustained = self.ceilings.get(f"sustained_{self.file.word('unit', self.row)}")
         fastest = largest(self.peak("vector", self.precision), self.peak("tensor", self.precision))
@@ -443,6 +445,9 @@ class Row:
             "configured_fraction": divide(result["performance"], fastest),
             "unit_note": self.unit_note(),
             "dependent_time": self.get("launches") * self.ceilings["launch_dependent"],
+            "timer_share": timer_share,
+            "timer_visible": "unknown" if math.isnan(timer_share) else "yes" if timer_share > 0.02 else "no",
+            "energy_idle_share": divide(idle_energy, self.get("energy")),
             "busy_share": divide(self.get("busy_time"), time),
             "gap_time": gap,
             "gap_share": divide(gap, time),

@@ -42,8 +42,8 @@ python '
 import netCDF4
 with netCDF4.Dataset("fresh.nc", "a") as data:
     data["gap_time"][0] = 1.0
-    data["limiter"][1] = 4
+    data["limiter"][1] = 5
 '
 expect 1 "$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" fresh.nc
 says 'gap_time[0] is 1.0'
-says 'limiter[1] is overhead'
+says 'limiter[1] is host'
