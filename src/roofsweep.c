@@ -16,6 +16,7 @@
 #include "options.h"
 #include "manifest/plan.h"
 #include "model/device_kind.h"
+#include "ranks/watchdog.h"
 #include "results/publication.h"
 #include "sweep.h"
 #include "version.h"
@@ -114,6 +115,29 @@ static void abandon(MPI_Comm comm, const struct log *log, enum status status,
     MPI_Abort(comm, exit_code_of(status));
 }
 
+/* s. A large job may take minutes to start. Its end has no more to do than to close connections. */
+static const double start_patience = 600, end_patience = 30;
+
+static void begin_mpi(int *argc, char ***argv, const struct log *log)
+{
+    const struct watchdog_settings settings = {MPI_COMM_NULL, log, start_patience, EXIT_SYSTEM,
+                                               "starting MPI"};
+    struct watchdog *watchdog = watchdog_begin(&settings);
+    MPI_Init(argc, argv);
+    watchdog_end(watchdog);
+}
+
+/* A rank that stops now can no longer harm: all is published. */
+static void end_mpi(MPI_Comm comm, const struct log *log, enum status status, struct sweep *sweep)
+{
+    const struct watchdog_settings settings = {comm, log, end_patience, exit_code_of(status),
+                                               "ending MPI"};
+    struct watchdog *watchdog = watchdog_begin(&settings);
+    sweep_destroy(sweep);
+    MPI_Finalize();
+    watchdog_end(watchdog);
+}
+
 static enum status run_sweep(MPI_Comm comm, const struct options *options, double start,
                              const struct log *log, int argc, char **argv, struct error *error)
 {
@@ -134,7 +158,9 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
     }
     if (!sweep_part(sweep))
         abandon(comm, log, status, error);
-    sweep_destroy(sweep);
+    /* Before the ranks part: a launcher may kill this one as soon as another has ended badly. */
+    say(log, status, error);
+    end_mpi(comm, log, status, sweep);
     return status;
 }
 
@@ -174,13 +200,9 @@ int main(int argc, char **argv)
     if (status == STATUS_OK)
         log.level = options.level;
     if (status == STATUS_OK && options.action == ACTION_SWEEP) {
-        MPI_Init(&argc, &argv);
+        begin_mpi(&argc, &argv, &log);
         MPI_Comm_rank(MPI_COMM_WORLD, &log.rank);
         status = run_sweep(MPI_COMM_WORLD, &options, start, &log, argc, argv, &error);
-        /* Before the ranks part: a launcher may kill this one as soon as another has ended
-         * badly. */
-        say(&log, status, &error);
-        MPI_Finalize();
         leave(status);
     }
     if (status == STATUS_OK)

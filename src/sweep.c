@@ -15,7 +15,9 @@
 #include "ranks/job.h"
 #include "ranks/mailbox.h"
 #include "ranks/node_roofs.h"
+#include "ranks/roll.h"
 #include "ranks/signals.h"
+#include "ranks/watchdog.h"
 #include "results/earlier_roofs.h"
 #include "results/outputs.h"
 #include "results/publication.h"
@@ -33,6 +35,7 @@ struct sweep {
     bool roofs_reused; /* this rank's */
     struct inventory inventory;
     double told; /* s, CLOCK_MONOTONIC: when rank 0 was told of a signal; 0: it was not */
+    struct roll *roll;
     struct time_limit limit;
     bool abandoned; /* some rank does not answer: no collective call may follow */
     /* rank 0 alone */
@@ -43,6 +46,40 @@ struct sweep {
     size_t earlier_device_count;
     struct journal *journal;
 };
+
+/* Opening a device loads libraries of gigabytes, at times from a slow file system. */
+static const double open_timeout_least = 30; /* s */
+
+/* s. How long a rank may take to say its last word after the end, or the signal for it. Its worker is
+ * killed within half of that, and some batch systems kill a job 30 s after the signal. */
+static const double stop_patience = 10;
+/* The longest that a rank's work should take, times this, before the rank counts as silent. */
+static const double margin = 1.25;
+
+/* s. Rank 0 reads or writes a journal and a file of any size, perhaps through a slow network. */
+static const double long_patience = 600;
+/* s. From one agreement to the next no rank has anything to do. */
+static const double short_patience = 60;
+
+/* Ends the job, with names, if not all ranks come here. */
+static void wait_or_abort(const struct sweep *sweep, double seconds, enum status status,
+                          const char *what)
+{
+    const struct roll_patience patience = {seconds, stop_patience, &signals_seen};
+    char absent[ROLL_TEXT];
+    if (roll_call(sweep->roll, &patience, absent))
+        return;
+    log_print(sweep->log, LOG_WARNING, "%s: no answer from %s; the sweep ends", what, absent);
+    MPI_Abort(sweep->comm, exit_code_of(signals_seen ? STATUS_INTERRUPTED : status));
+}
+
+/* For calls of MPI that wait for all ranks: a moment ago they were here. */
+static struct watchdog *guard(const struct sweep *sweep, double seconds, const char *what)
+{
+    const struct watchdog_settings settings = {sweep->comm, sweep->log, seconds,
+                                               exit_code_of(STATUS_SYSTEM), what};
+    return watchdog_begin(&settings);
+}
 
 /* Counted by rank 0, which has the environment of the job. The others need to know no more than when it
  * comes: in the middle of opening, or of roofs. */
@@ -139,6 +176,12 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, double star
     MPI_Comm_size(comm, &created->ranks);
     *sweep = created;
     enum status status = STATUS_OK;
+    struct watchdog *watchdog = guard(created, short_patience, "the first call of all ranks");
+    created->roll = roll_create(comm);
+    watchdog_end(watchdog);
+    if (!created->roll)
+        MPI_Abort(comm, 1);
+    wait_or_abort(created, short_patience, STATUS_SYSTEM, "starting");
     if (created->rank == 0) {
         set_time_limit(created, options, start);
         status = load_manifest(created, options, error);
@@ -147,9 +190,12 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, double star
         if (status == STATUS_OK)
             status = look_at_earlier_roofs(created, error);
     }
+    wait_or_abort(created, long_patience, STATUS_SYSTEM, "reading manifest and journal");
+    watchdog = guard(created, short_patience, "sharing the manifest");
     status = agreement_reach(comm, status, error);
     if (status == STATUS_OK)
         status = share_manifest(created, options, error);
+    watchdog_end(watchdog);
     if (status == STATUS_OK && options->has_device)
         created->manifest->sweep.device = options->device;
     return status;
@@ -159,15 +205,6 @@ bool sweep_complete(const struct sweep *sweep)
 {
     return sweep->complete;
 }
-
-/* Opening a device loads libraries of gigabytes, at times from a slow file system. */
-static const double open_timeout_least = 30; /* s */
-
-/* s. How long a rank may take to say its last word after the end, or the signal for it. Its worker is
- * killed within half of that, and some batch systems kill a job 30 s after the signal. */
-static const double stop_patience = 10;
-/* The longest that a rank's work should take, times this, before the rank counts as silent. */
-static const double margin = 1.25;
 
 static struct executor_settings executor_settings_of(const struct sweep *sweep)
 {
@@ -202,13 +239,11 @@ static enum status open_executor(struct sweep *sweep, const struct binding *bind
 }
 
 /* Each rank tries each kind of device within a bound. One that takes longer has stopped. */
-static void wait_for_opening(const struct sweep *sweep)
+static void wait_for_opening(struct sweep *sweep)
 {
     const struct executor_settings settings = executor_settings_of(sweep);
-    if (agreement_wait(sweep->comm, margin * DEVICE_KINDS * executor_longest(&settings)))
-        return;
-    log_print(sweep->log, LOG_WARNING, "a rank does not come back from opening its device");
-    MPI_Abort(sweep->comm, exit_code_of(STATUS_DEVICE));
+    wait_or_abort(sweep, margin * executor_opening(&settings), STATUS_DEVICE,
+                  "opening the devices");
 }
 
 enum status sweep_open_devices(struct sweep *sweep, struct error *error)
@@ -216,9 +251,12 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
     signals_catch();
     share_time_limit(sweep);
     sweep->inventory = (struct inventory){sweep->comm, sweep->manifest, sweep->log, 0, 0, NULL};
+    struct watchdog *watchdog = guard(sweep, short_patience, "dividing the cores");
     struct binding binding = binding_create(sweep->comm);
+    watchdog_end(watchdog);
     enum status status = open_executor(sweep, &binding, error);
     wait_for_opening(sweep);
+    watchdog = guard(sweep, short_patience, "comparing the devices");
     status = agreement_reach(sweep->comm, status, error);
     if (status == STATUS_INTERRUPTED && signals_seen == SIGALRM)
         error_set(error, status,
@@ -229,6 +267,7 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
     if (status == STATUS_OK && sweep->manifest->reuse)
         sweep->roofs_reused = inventory_reuse_roofs(&sweep->inventory, sweep->earlier_devices,
                                                     sweep->earlier_device_count, sweep->executor);
+    watchdog_end(watchdog);
     return status;
 }
 
@@ -238,6 +277,7 @@ static enum status begin_session(struct sweep *sweep, int argc, char **argv, str
 {
     struct session session = {0};
     enum status status = STATUS_OK;
+    struct watchdog *watchdog = guard(sweep, long_patience, "beginning the journal");
     if (sweep->rank == 0) {
         status = outputs_begin(&sweep->outputs, &sweep->journal, error);
         if (status == STATUS_OK)
@@ -248,6 +288,7 @@ static enum status begin_session(struct sweep *sweep, int argc, char **argv, str
     status = agreement_reach(sweep->comm, status, error);
     char *id = agreement_share_text(sweep->comm, session.id);
     snprintf(sweep->device_key, sizeof sweep->device_key, "%s/%d", id, sweep->rank);
+    watchdog_end(watchdog);
     free(id);
     session_clear(&session);
     return status;
@@ -349,11 +390,18 @@ static struct coordinator *create_coordinator(const struct sweep *sweep)
     return created;
 }
 
-/* Rank 0 goes on without those that are silent, the others wait for rank 0. */
+/* Rank 0 goes on without those that are silent. The others wait for rank 0, which may be writing the file. */
 static bool wait_for_ranks(struct sweep *sweep)
 {
-    if (!sweep->abandoned)
-        sweep->abandoned = !agreement_wait(sweep->comm, sweep->rank == 0 ? stop_patience : 0);
+    const struct roll_patience patience = {.seconds = sweep->rank == 0 ? stop_patience : 0,
+                                           .after_signal = sweep->rank == 0 ? 0 : long_patience,
+                                           .signal = &signals_seen};
+    char absent[ROLL_TEXT];
+    if (sweep->abandoned)
+        return false;
+    sweep->abandoned = !roll_call(sweep->roll, &patience, absent);
+    if (sweep->abandoned)
+        log_print(sweep->log, LOG_WARNING, "no answer at the end from: %s", absent);
     return !sweep->abandoned;
 }
 
@@ -389,7 +437,12 @@ enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct err
     run_loop(sweep, coordinator);
     status = end_loop(sweep, coordinator, error);
     coordinator_destroy(coordinator);
-    return wait_for_ranks(sweep) ? agreement_reach(sweep->comm, status, error) : status;
+    if (!wait_for_ranks(sweep))
+        return status;
+    struct watchdog *watchdog = guard(sweep, short_patience, "agreeing on the outcome");
+    status = agreement_reach(sweep->comm, status, error);
+    watchdog_end(watchdog);
+    return status;
 }
 
 bool sweep_part(struct sweep *sweep)
@@ -412,6 +465,7 @@ void sweep_destroy(struct sweep *sweep)
         return;
     executor_destroy(sweep->executor);
     mailbox_destroy(sweep->mailbox);
+    roll_destroy(sweep->roll);
     journal_close(sweep->journal);
     results_destroy(sweep->earlier);
     plan_destroy(sweep->plan);

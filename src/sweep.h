@@ -35,6 +35,7 @@ enum status sweep_publish(const struct sweep *sweep, struct error *error);
  * must not be destroyed, and MPI not be finalized: both would wait for it. */
 bool sweep_part(struct sweep *sweep);
 
-void sweep_destroy(struct sweep *sweep); /* takes NULL */
+/* Collective. Takes NULL. */
+void sweep_destroy(struct sweep *sweep);
 
 #endif

@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "model/device_kind.h"
 
 enum status agreement_reach(MPI_Comm comm, enum status own, struct error *error)
@@ -25,22 +23,6 @@ enum status agreement_reach(MPI_Comm comm, enum status own, struct error *error)
     if (first != 0)
         error_prefix(error, "rank %d", first);
     return (enum status)status;
-}
-
-bool agreement_wait(MPI_Comm comm, double patience)
-{
-    const struct timespec nap = {.tv_nsec = 1000000};
-    double start = clock_monotonic();
-    MPI_Request request;
-    int done = 0;
-    MPI_Ibarrier(comm, &request);
-    for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done;
-         MPI_Test(&request, &done, MPI_STATUS_IGNORE)) {
-        if (patience > 0 && clock_monotonic() - start > patience)
-            return false;
-        nanosleep(&nap, NULL);
-    }
-    return true;
 }
 
 char *agreement_share_text(MPI_Comm comm, const char *text)

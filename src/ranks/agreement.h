@@ -15,10 +15,6 @@
  * 0. */
 enum status agreement_reach(MPI_Comm comm, enum status own, struct error *error);
 
-/* Collective, asleep, for what may take long. False: after `patience` seconds (0: for ever) some rank is
- * still not here. Then no collective call on this communicator may follow. */
-bool agreement_wait(MPI_Comm comm, double patience);
-
 /* Collective. Gives every rank rank 0's text; the caller frees it. */
 char *agreement_share_text(MPI_Comm comm, const char *text);
 

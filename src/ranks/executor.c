@@ -245,10 +245,19 @@ static bool may_try_again(struct executor *executor)
     return ++executor->tries < tries_most && clock_monotonic() - executor->tries_start < span;
 }
 
+static double opening_of_kind(const struct executor_settings *settings)
+{
+    return (tries_span + requests_of_try) * settings->open_timeout;
+}
+
+double executor_opening(const struct executor_settings *settings)
+{
+    return DEVICE_KINDS * opening_of_kind(settings);
+}
+
 double executor_longest(const struct executor_settings *settings)
 {
-    double opening = (tries_span + requests_of_try) * settings->open_timeout;
-    return (settings->retries + 1) * (settings->timeout + opening);
+    return (settings->retries + 1) * (settings->timeout + opening_of_kind(settings));
 }
 
 /* What is known of a device that never opened. */

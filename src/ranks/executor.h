@@ -43,6 +43,9 @@ struct executor *executor_create(const struct executor_settings *settings, const
 /* Kills the worker. Takes NULL. */
 void executor_destroy(struct executor *executor);
 
+/* The longest that executor_open may take, s, whatever kinds it tries. */
+double executor_opening(const struct executor_settings *settings);
+
 /* The longest that a rank with these settings may keep a configuration, s: all attempts, each with a
  * new worker that is slow to open the device. */
 double executor_longest(const struct executor_settings *settings);

@@ -5,11 +5,14 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "ranks/watchdog.h"
 
 static const double tune_timeouts = 3; /* tuning tries many settings of all roofs */
 /* s from the agreement to the common start. The slowest worker must be ready by then. Workers load
  * their devices at once, so that each clock has as long to settle. */
 static const double lead = 0.1;
+static const double call_patience =
+    60; /* s, of calls that wait for ranks that were here a moment ago */
 /* After so many lost workers a device gets no more roofs. */
 enum { LOSSES_MOST = 3 };
 
@@ -267,7 +270,11 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
         .device = *executor_device(executor),
     };
     node.device_kind = (int)(executor_kind(executor) - device_kinds);
+    const struct watchdog_settings guard = {comm, log, call_patience, 1,
+                                            "finding the node's ranks"};
+    struct watchdog *watchdog = watchdog_begin(&guard);
     MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node.comm);
+    watchdog_end(watchdog);
     MPI_Comm_rank(node.comm, &node.rank);
     MPI_Comm_size(node.comm, &node.count);
     if (!settings->skip) {
@@ -280,13 +287,17 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
         MPI_Abort(comm, 1);
     node.all = node.own + 2;
     wait_for_all(&node, 0.0);
+    watchdog = watchdog_begin(&guard);
     if (!node.abandoned)
         count_owners(&node);
+    watchdog_end(watchdog);
     measure_alone(&node);
     for (int kind = 0; kind < DEVICE_KINDS; ++kind)
         measure_together(&node, kind);
     if (!node.abandoned) {
+        watchdog = watchdog_begin(&guard);
         MPI_Comm_free(&node.comm);
+        watchdog_end(watchdog);
         free(node.own);
     }
     if (settings->skip)

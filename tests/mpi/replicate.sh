@@ -35,9 +35,9 @@ assert len(set(uuids)) == ranks, uuids
 }
 each $ranks
 # Without the rows of the last rank, as after a kill: they alone are measured again.
-grep -v "\"kind\":\"record\".*/$((ranks - 1))\"" shared.nc.journal >cut
-[ "$(wc -l <cut)" = "$(($(wc -l <shared.nc.journal) - 4))" ] || fail "other lines are gone"
-mv cut shared.nc.journal
+grep -v "\"kind\":\"record\".*/$((ranks - 1))\"" shared.nc.journal >fewer
+[ "$(wc -l <fewer)" = "$(($(wc -l <shared.nc.journal) - 4))" ] || fail "other lines are gone"
+mv fewer shared.nc.journal
 expect 0 run $ranks --resume sweep.ini -o shared.nc
 each $ranks
 [ "$(grep -c '"kind":"record"' shared.nc.journal)" = $((4 * ranks)) ] || fail "a row is there twice"
