@@ -17,6 +17,7 @@
 #include "manifest/plan.h"
 #include "model/device_kind.h"
 #include "ranks/watchdog.h"
+#include "results/results_nc.h"
 #include "results/publication.h"
 #include "sweep.h"
 #include "version.h"
@@ -196,6 +197,7 @@ int main(int argc, char **argv)
     struct log log = log_create(stderr, LOG_INFO, 0);
     guard_standard_streams();
     ignore_signals();
+    results_nc_prepare();
     enum status status = options_parse(argc, argv, &options, &error);
     if (status == STATUS_OK)
         log.level = options.level;

@@ -98,7 +98,7 @@ static void share_time_limit(const struct sweep *sweep)
 {
     double left = 0;
     if (sweep->rank == 0)
-        left = time_limit_left(&sweep->limit, clock_monotonic(), sweep->earlier->record_count);
+        left = time_limit_left(&sweep->limit, clock_monotonic(), sweep->earlier->row_count);
     MPI_Bcast(&left, 1, MPI_DOUBLE, 0, sweep->comm);
     signals_alarm(left);
 }
@@ -130,7 +130,7 @@ static enum status look_at_outputs(struct sweep *sweep, const struct options *op
     if (status)
         return status;
     /* With replicate, which devices there are is not known yet. */
-    sweep->complete = !manifest->replicate && sweep->earlier->record_count > 0 &&
+    sweep->complete = !manifest->replicate && sweep->earlier->row_count > 0 &&
                       earlier_rows_missing(sweep->plan, sweep->earlier) == 0;
     return STATUS_OK;
 }
@@ -284,6 +284,8 @@ static enum status begin_session(struct sweep *sweep, int argc, char **argv, str
             status = job_session(sweep->manifest, sweep->comm, argc, argv, &session, error);
         if (status == STATUS_OK)
             status = journal_append(sweep->journal, "session", session_encode(&session), error);
+        if (status == STATUS_OK)
+            status = journal_sync(sweep->journal, error);
     }
     status = agreement_reach(sweep->comm, status, error);
     char *id = agreement_share_text(sweep->comm, session.id);

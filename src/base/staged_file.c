@@ -1,13 +1,16 @@
 #include "base/staged_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -23,21 +26,67 @@ static void folder_of(const char *path, char folder[STAGED_PLACE])
     snprintf(folder, STAGED_PLACE, "%s", dirname(copy));
 }
 
-/* Nobody can guess it, and so nobody can be there first. */
-static bool name_make(const char *folder, char name[STAGED_PATH])
+/* The folder as the kernel knows it, and the name in it: FNV-1a, 32 bit. */
+static unsigned target_hash(const char *target)
 {
-    unsigned long long number;
+    char folder[STAGED_PLACE], whole[PATH_MAX];
+    const char *name = strrchr(target, '/');
+    unsigned hash = 2166136261u;
+    folder_of(target, folder);
+    if (!realpath(folder, whole))
+        snprintf(whole, sizeof whole, "%s", folder);
+    for (const char *c = whole; *c; ++c)
+        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    for (const char *c = name ? name : target; *c; ++c)
+        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    return hash;
+}
+
+#define NAME_PREFIX ".roofsweep-"
+enum { NAME_LENGTH = sizeof NAME_PREFIX - 1 + 16, HASH_LENGTH = 8 };
+
+/* The first half says whose it is. Nobody can guess the second, and so nobody can be there first. */
+static bool name_make(const char *folder, const char *target, char name[STAGED_PATH])
+{
+    unsigned number;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
         return false;
-    snprintf(name, STAGED_PATH, "%s/.roofsweep-%016llx", folder, number);
+    snprintf(name, STAGED_PATH, "%s/" NAME_PREFIX "%08x%08x", folder, target_hash(target), number);
     return true;
 }
 
-static int open_named(const char *folder, mode_t mode, char name[STAGED_PATH])
+/* As long as its process lives, nobody else can lock it. Where there are no locks, it is not swept. */
+static int locked(int fd)
 {
-    if (!name_make(folder, name))
-        return -1;
-    return open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd >= 0)
+        flock(fd, LOCK_EX | LOCK_NB);
+    return fd;
+}
+
+/* A sweep of another process can take it away before it is locked; nobody has needed it by then. */
+static int open_named(const char *folder, const char *target, mode_t mode, char name[STAGED_PATH])
+{
+    enum { TRIES = 3 };
+    struct stat info;
+    for (int i = 0; i < TRIES && name_make(folder, target, name); ++i) {
+        int fd = locked(open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+        if (fd < 0 || (fstat(fd, &info) == 0 && info.st_nlink > 0))
+            return fd;
+        close(fd);
+    }
+    return -1;
+}
+
+static int open_nameless(const char *folder, mode_t mode)
+{
+    return locked(open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, mode));
+}
+
+static bool name_link(int fd, const char *name)
+{
+    char self[32];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
 static void block_signals(sigset_t *before)
@@ -46,6 +95,8 @@ static void block_signals(sigset_t *before)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, before);
 }
+
+static const double memory_most = 64 << 20; /* bytes */
 
 static double room_of(const char *folder)
 {
@@ -58,8 +109,10 @@ size_t staged_file_places(const char *output, double size, char places[STAGED_PL
     char own[STAGED_PLACE], target[LINK_TARGET];
     struct error unused;
     const char *chosen = getenv("TMPDIR");
+    bool large = size > memory_most;
     folder_of(link_follow(output, target, &unused) == STATUS_OK ? target : output, own);
-    const char *const all[] = {chosen && *chosen ? chosen : NULL, "/dev/shm", own};
+    const char *const all[] = {chosen && *chosen ? chosen : NULL, large ? own : "/dev/shm",
+                               large ? "/dev/shm" : own};
     size_t count = 0;
     for (int roomy = 1; roomy >= 0; --roomy)
         for (size_t i = 0; i < STAGED_PLACES; ++i)
@@ -68,20 +121,86 @@ size_t staged_file_places(const char *output, double size, char places[STAGED_PL
     return count;
 }
 
-enum status staged_file_open(struct staged_file *file, const char *place, struct error *error)
+static bool is_name(const char *name, const char *start)
 {
+    return strlen(name) == NAME_LENGTH && strncmp(name, start, strlen(start)) == 0 &&
+           strspn(name + strlen(NAME_PREFIX), "0123456789abcdef") == 16;
+}
+
+/* Its owner is dead if it can be locked. Whoever replaces a file by it has taken its name away by then. */
+static void sweep_file(int folder, const char *name)
+{
+    struct stat info;
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0)
+        unlinkat(folder, name, 0);
+    close(fd);
+}
+
+static void sweep_folder(const char *path, const char *start)
+{
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    while (folder && (entry = readdir(folder)))
+        if (is_name(entry->d_name, start))
+            sweep_file(dirfd(folder), entry->d_name);
+    if (folder)
+        closedir(folder);
+}
+
+void staged_file_sweep(const char *output)
+{
+    char places[STAGED_PLACES][STAGED_PLACE], target[LINK_TARGET];
+    char start[sizeof NAME_PREFIX + HASH_LENGTH];
+    struct error unused;
+    if (link_follow(output, target, &unused))
+        return;
+    snprintf(start, sizeof start, NAME_PREFIX "%08x", target_hash(target));
+    for (size_t i = 0, count = staged_file_places(output, 0, places); i < count; ++i)
+        sweep_folder(places[i], start);
+}
+
+enum status staged_file_open(struct staged_file *file, const char *place, const char *output,
+                             struct error *error)
+{
+    char target[LINK_TARGET];
+    enum status status = link_follow(output, target, error);
+    if (status)
+        return status;
     block_signals(&file->signals);
-    file->fd = open_named(place, 0600, file->path);
-    if (file->fd >= 0)
+    file->fd = name_make(place, target, file->path) ? open_nameless(place, 0600) : -1;
+    file->named = file->fd < 0;
+    if (file->named)
+        file->fd = open_named(place, target, 0600, file->path);
+    if (file->fd < 0)
+        error_set(error, STATUS_SYSTEM, "folder '%s': %s", place, strerror(errno));
+    if (!file->named || file->fd < 0)
+        pthread_sigmask(SIG_SETMASK, &file->signals, NULL);
+    return file->fd < 0 ? STATUS_SYSTEM : STATUS_OK;
+}
+
+enum status staged_file_show(struct staged_file *file, struct error *error)
+{
+    if (file->named)
         return STATUS_OK;
-    error_set(error, STATUS_SYSTEM, "folder '%s': %s", place, strerror(errno));
+    block_signals(&file->signals);
+    file->named = name_link(file->fd, file->path);
+    if (file->named)
+        return STATUS_OK;
+    error_set(error, STATUS_SYSTEM, "%s: %s", file->path, strerror(errno));
     pthread_sigmask(SIG_SETMASK, &file->signals, NULL);
     return STATUS_SYSTEM;
 }
 
-void staged_file_hide(const struct staged_file *file)
+void staged_file_hide(struct staged_file *file)
 {
+    if (!file->named)
+        return;
     unlink(file->path);
+    file->named = false;
     pthread_sigmask(SIG_SETMASK, &file->signals, NULL);
 }
 
@@ -115,31 +234,39 @@ static bool file_copy(int from, int to)
     return got == 0 && fsync(to) == 0;
 }
 
-static bool copy_nameless(int from, const char *folder, char name[STAGED_PATH])
+/* Where nothing is replaced, the name that it gets is the target's: `name` is empty then. */
+static bool copy_nameless(int from, const char *folder, const char *target, char name[STAGED_PATH])
 {
-    char self[32];
-    int fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
-    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
-    bool named = fd >= 0 && file_copy(from, fd) && name_make(folder, name) &&
-                 linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+    int fd = open_nameless(folder, 0666);
+    bool copied = fd >= 0 && file_copy(from, fd);
+    name[0] = '\0';
+    bool named =
+        copied && (name_link(fd, target) ||
+                   (errno == EEXIST && name_make(folder, target, name) && name_link(fd, name)));
+    if (named && *name && rename(name, target) != 0) {
+        int cause = errno;
+        unlink(name);
+        errno = cause;
+        named = false;
+    }
     if (fd >= 0)
         close(fd);
     return named;
 }
 
-static bool copy_named(int from, const char *folder, char name[STAGED_PATH])
+static bool copy_named(int from, const char *folder, const char *target, char name[STAGED_PATH])
 {
-    int fd = open_named(folder, 0666, name);
+    int fd = open_named(folder, target, 0666, name);
     if (fd < 0)
         return false;
-    bool copied = file_copy(from, fd);
+    bool copied = file_copy(from, fd) && rename(name, target) == 0;
     int cause = errno;
+    if (!copied)
+        unlink(name);
     if (close(fd) != 0 && copied) {
         copied = false;
         cause = errno;
     }
-    if (!copied)
-        unlink(name);
     errno = cause;
     return copied;
 }
@@ -148,14 +275,10 @@ static enum status replace(int from, const char *target, struct error *error)
 {
     char folder[STAGED_PLACE], name[STAGED_PATH];
     folder_of(target, folder);
-    if (!copy_nameless(from, folder, name) && !copy_named(from, folder, name))
-        return error_set(error, STATUS_SYSTEM, "cannot write into the folder '%s': %s", folder,
-                         strerror(errno));
-    if (rename(name, target) == 0)
+    if (copy_nameless(from, folder, target, name) || copy_named(from, folder, target, name))
         return folder_sync(target, error);
-    error_set(error, STATUS_SYSTEM, "cannot rename to it: %s", strerror(errno));
-    unlink(name);
-    return STATUS_SYSTEM;
+    return error_set(error, STATUS_SYSTEM, "cannot write into the folder '%s': %s", folder,
+                     strerror(errno));
 }
 
 /* Signals that end the process wait until the temporary name is gone again. */
@@ -175,8 +298,9 @@ enum status staged_file_publish(const struct staged_file *file, const char *path
     return status;
 }
 
-void staged_file_close(const struct staged_file *file)
+void staged_file_close(struct staged_file *file)
 {
+    staged_file_hide(file);
     bool cut = ftruncate(file->fd, 0) == 0;
     (void)cut; /* else its room is back at the end of the process */
     close(file->fd);

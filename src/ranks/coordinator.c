@@ -54,11 +54,11 @@ struct coordinator {
 };
 
 /* One attempt of a row that was measured tells how long its like take. */
-static void learn(struct coordinator *coordinator, size_t item, const struct record *record,
+static void learn(struct coordinator *coordinator, size_t item, int64_t status, int64_t attempts,
                   double seconds)
 {
     const struct plan_item *measured = &coordinator->plan->items[item];
-    if (record->status == RECORD_MEASURED && record->attempts <= 1 && seconds > 0)
+    if (status == RECORD_MEASURED && attempts <= 1 && seconds > 0)
         forecast_learn(coordinator->forecast, measured->config.workload, measured->cost, seconds);
 }
 
@@ -73,33 +73,33 @@ struct marking {
     const struct coordinator_settings *settings;
 };
 
-/* A record of a device like one of this run's tells how long its configuration takes. */
+/* A row of a device like one of this run's tells how long its configuration takes. */
 static void learn_earlier(const struct marking *marking, const struct device *device,
-                          const struct record *record, size_t item)
+                          const struct row *row, size_t item)
 {
     const struct coordinator_settings *settings = marking->settings;
     for (int rank = 0; rank < settings->ranks; ++rank)
         if (strcmp(device->kind, settings->devices[rank].kind) == 0 &&
             strcmp(device->model, settings->devices[rank].model) == 0) {
-            learn(marking->coordinator, item, record, record->wall_time);
+            learn(marking->coordinator, item, row->status, row->attempts, row->wall_time);
             return;
         }
 }
 
-/* Marks the record's item as done: for everyone, or with replicate for the rank that has its
+/* Marks the row's item as done: for everyone, or with replicate for the rank that has its
  * device. */
-static void mark_done(void *context, const struct record *record, size_t item)
+static void mark_done(void *context, const struct row *row, size_t item)
 {
     const struct marking *marking = context;
     const struct coordinator_settings *settings = marking->settings;
-    int64_t row = results_device(settings->earlier, record->device_key);
-    const struct device *device = row < 0 ? NULL : &settings->earlier->devices[row];
+    int64_t index = results_device(settings->earlier, row->device_key);
+    const struct device *device = index < 0 ? NULL : &settings->earlier->devices[index];
     for (int rank = 0; rank < settings->ranks; ++rank)
         if (!settings->manifest->sweep.replicate ||
             (device && same_device(device, &settings->devices[rank])))
             schedule_done(marking->coordinator->schedule, rank, item);
     if (device)
-        learn_earlier(marking, device, record, item);
+        learn_earlier(marking, device, row, item);
 }
 
 static bool mark_earlier(struct coordinator *coordinator,
@@ -349,7 +349,8 @@ static void take_record(struct coordinator *coordinator, const struct letter *le
         json_decref(object);
     } else {
         if (rank->state == RANK_BUSY)
-            learn(coordinator, rank->item, &record, coordinator->now - rank->since);
+            learn(coordinator, rank->item, record.status, record.attempts,
+                  coordinator->now - rank->since);
         take_item(coordinator, letter->from, &record, object);
         coordinator->ranks[letter->from].state = RANK_IDLE;
         hand_out_when_prepared(coordinator); /* what has been learnt may free others' as well */

@@ -31,24 +31,24 @@ static const struct entry *index_find(const struct entry *index, size_t count, c
 }
 
 bool earlier_rows_each(const struct plan *plan, const struct results *results,
-                       void (*visit)(void *context, const struct record *record, size_t item),
+                       void (*visit)(void *context, const struct row *row, size_t item),
                        void *context)
 {
     struct entry *index = index_create(plan);
-    for (size_t i = 0; index && i < results->record_count; ++i) {
-        const struct record *record = &results->records[i];
-        const struct entry *found = index_find(index, plan->count, record->config_hash);
+    for (size_t i = 0; index && i < results->row_count; ++i) {
+        const struct row *row = &results->rows[i];
+        const struct entry *found = index_find(index, plan->count, row->config_hash);
         if (found)
-            visit(context, record, found->item);
+            visit(context, row, found->item);
     }
     free(index);
     return index || plan->count == 0;
 }
 
-static void note(void *context, const struct record *record, size_t item)
+static void note(void *context, const struct row *row, size_t item)
 {
     bool *there = context;
-    (void)record;
+    (void)row;
     there[item] = true;
 }
 

@@ -7,9 +7,9 @@
 #include "manifest/plan.h"
 #include "results/results.h"
 
-/* Calls visit(context, record, item) for each record of an item of the plan. False without memory. */
+/* Calls visit(context, row, item) for each row of an item of the plan. False without memory. */
 bool earlier_rows_each(const struct plan *plan, const struct results *results,
-                       void (*visit)(void *context, const struct record *record, size_t item),
+                       void (*visit)(void *context, const struct row *row, size_t item),
                        void *context);
 
 /* Items of the plan that these results lack, on any device; all of them without memory. */

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "model/record.h"
 #include "results/derive.h"
 
-/* Elements of a chunk in the first dimension at most, and in all. */
-enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536 };
+/* Elements of a chunk in the first dimension at most, and in all. Rows are written in their order, so a
+ * variable needs no more than its last chunks in memory, in a hash table of SLOTS. */
+enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536, CACHED = 2, SLOTS = 7 };
 
 static const char *const dimension_name[DIM_COUNT] = {
     "config", "kernel", "device", "device_roof", "precision", "memory_level", "sample"};
@@ -25,6 +27,14 @@ void dataset_check(struct dataset *set, const char *place, int code)
         return;
     set->code = code;
     snprintf(set->place, sizeof set->place, "%s", place);
+}
+
+/* A file that has no name, nor ever content. */
+void dataset_prepare(void)
+{
+    int id;
+    if (nc_create("nameless", NC_NETCDF4 | NC_DISKLESS, &id) == NC_NOERR)
+        nc_abort(id);
 }
 
 void dataset_create(struct dataset *set, const char *path)
@@ -46,6 +56,11 @@ enum status dataset_close(struct dataset *set, struct error *error)
     if (set->open)
         dataset_check(set, "end of file", nc_close(set->id));
     set->open = false;
+    for (size_t i = 0; i < set->column_count; ++i)
+        free((char *)set->columns[i].field.name);
+    free(set->columns);
+    set->columns = NULL;
+    set->column_count = 0;
     if (set->no_memory)
         return error_set(error, STATUS_SYSTEM, "no memory for the netCDF file");
     if (set->code != NC_NOERR)
@@ -77,7 +92,9 @@ static void define_storage(struct dataset *set, const char *name, int variable, 
     size_t height = at_most(CHUNK_ELEMENTS / width, CHUNK_ROWS);
     size_t chunk[2] = {at_most(set->lengths[rows], height ? height : 1), width};
     chunk[0] = chunk[0] ? chunk[0] : 1;
+    size_t bytes = chunk[0] * chunk[1] * (type == NC_STRING ? 2 * sizeof(void *) : sizeof(double));
     dataset_check(set, name, nc_def_var_chunking(set->id, variable, NC_CHUNKED, chunk));
+    dataset_check(set, name, nc_set_var_chunk_cache(set->id, variable, CACHED * bytes, SLOTS, 1));
     if (type != NC_STRING)
         dataset_check(set, name, nc_def_var_deflate(set->id, variable, 1, 1, 1));
 }
@@ -90,6 +107,16 @@ static void define_fill(struct dataset *set, const char *name, int variable, nc_
     const long long fill_integer = NC_FILL_INT64;
     const void *fill = type == NC_DOUBLE ? (const void *)&fill_double : &fill_integer;
     dataset_check(set, name, nc_def_var_fill(set->id, variable, NC_FILL, fill));
+}
+
+/* Every text is written. The fill value that netCDF gives to strings would be stored as a text of its own
+ * for each row, and taken away again when the row's text comes: most of the time of a large file. So it
+ * is no text at all, and not said in an attribute. */
+static void define_no_texts(struct dataset *set, const char *name, int variable)
+{
+    const char *none = NULL;
+    dataset_check(set, name, nc_def_var_fill(set->id, variable, NC_FILL, &none));
+    dataset_check(set, name, nc_del_att(set->id, variable, "_FillValue"));
 }
 
 static void define_attributes(struct dataset *set, const char *name, int variable,
@@ -125,15 +152,17 @@ int dataset_define(struct dataset *set, const char *name, nc_type type, enum dim
     define_attributes(set, name, variable, inner, units, long_name);
     if (type == NC_DOUBLE)
         define_fill(set, name, variable, type);
+    if (type == NC_STRING)
+        define_no_texts(set, name, variable);
     return variable;
 }
 
-static void variable_put(struct dataset *set, const char *name, int variable, size_t rows,
-                         size_t width, const void *data)
+void dataset_put_values(struct dataset *set, const char *name, int variable, size_t first,
+                        size_t count, size_t width, const void *values)
 {
-    const size_t start[2] = {0, 0}, count[2] = {rows, width};
-    if (!dataset_failed(set) && rows > 0)
-        dataset_check(set, name, nc_put_vara(set->id, variable, start, count, data));
+    const size_t start[2] = {first, 0}, counts[2] = {count, width};
+    if (!dataset_failed(set) && count > 0)
+        dataset_check(set, name, nc_put_vara(set->id, variable, start, counts, values));
 }
 
 static enum dimension inner_of(enum field_type type)
@@ -211,70 +240,96 @@ static void gather(const struct field *field, const void *structure, size_t row,
     }
 }
 
-/* The texts of outcomes, one after the other. */
-static void dataset_outcomes(struct dataset *set, const char *name, const struct field *field,
-                             enum dimension dimension, const void *const *rows)
+static void column_add(struct dataset *set, const struct field *field, int variable,
+                       enum dimension dimension, int group)
 {
-    size_t count = set->lengths[dimension];
-    char **texts = dataset_allocate(set, count, sizeof *texts);
-    for (size_t row = 0; texts && row < count; ++row) {
-        char text[OUTCOME_TEXT];
-        outcome_format((const void *)((const char *)rows[row] + field->offset), field->flags, text);
-        texts[row] = strdup(text);
-        set->no_memory = set->no_memory || !texts[row];
-    }
-    if (!dataset_failed(set))
-        dataset_texts(set, name, dimension, field->long_name, (const char *const *)texts);
-    for (size_t row = 0; texts && row < count; ++row)
-        free(texts[row]);
-    free(texts);
+    struct column *grown = array_grow(set->columns, set->column_count, sizeof *grown);
+    if (grown)
+        set->columns = grown;
+    struct column column = {*field, variable, group, dimension};
+    column.field.name = grown ? strdup(field->name) : NULL;
+    set->no_memory = set->no_memory || !column.field.name;
+    if (column.field.name)
+        set->columns[set->column_count++] = column;
 }
 
-void dataset_field(struct dataset *set, const struct field *field, const char *prefix,
-                   enum dimension dimension, const void *const *rows)
+void dataset_define_field(struct dataset *set, const struct field *field, const char *prefix,
+                          enum dimension dimension, int group)
 {
     char name[NC_MAX_NAME + 1];
-    snprintf(name, sizeof name, "%s%s", prefix, field->name);
-    if (field->type == FIELD_OUTCOME) {
-        dataset_outcomes(set, name, field, dimension, rows);
-        return;
-    }
     nc_type type = type_of(field->type);
-    enum dimension inner = inner_of(field->type);
-    size_t width = inner == DIM_NONE ? 1 : set->lengths[inner];
-    int variable =
-        dataset_define(set, name, type, dimension, inner, field->units, field->long_name);
+    snprintf(name, sizeof name, "%s%s", prefix, field->name);
+    int variable = dataset_define(set, name, type, dimension, inner_of(field->type), field->units,
+                                  field->long_name);
+    if (dataset_failed(set))
+        return;
     if (type == NC_INT64)
         define_fill(set, name, variable, type);
     if (field->type == FIELD_FLAG)
         define_flags(set, name, variable, field->flags);
-    /* No element is wider than this. */
-    void *data = dataset_allocate(set, set->lengths[dimension] * width, sizeof(double));
-    for (size_t row = 0; data && row < set->lengths[dimension]; ++row)
-        gather(field, rows[row], row, width, data);
-    variable_put(set, name, variable, set->lengths[dimension], width, data);
-    free(data);
+    struct field named = *field;
+    named.name = name;
+    column_add(set, &named, variable, dimension, group);
 }
 
-void dataset_fields(struct dataset *set, const struct field *table, const char *prefix,
-                    enum dimension dimension, const void *const *rows)
+void dataset_define_fields(struct dataset *set, const struct field *table, const char *prefix,
+                           enum dimension dimension, int group)
 {
     for (const struct field *field = table; field->name && !dataset_failed(set); ++field)
-        dataset_field(set, field, prefix, dimension, rows);
+        dataset_define_field(set, field, prefix, dimension, group);
 }
 
-void dataset_texts(struct dataset *set, const char *name, enum dimension dimension,
-                   const char *long_name, const char *const *texts)
+void dataset_define_texts(struct dataset *set, const char *name, enum dimension dimension,
+                          const char *long_name, int group)
 {
     const struct field field = {
         .name = name, .type = FIELD_TEXT, .units = "1", .long_name = long_name};
-    dataset_field(set, &field, "", dimension, (const void *const *)texts);
+    dataset_define_field(set, &field, "", dimension, group);
 }
 
 /* Without a fill value, so that xarray leaves its type an integer. */
-void dataset_index(struct dataset *set, const char *name, enum dimension dimension,
-                   const char *long_name, const int64_t *rows)
+void dataset_define_index(struct dataset *set, const char *name, enum dimension dimension,
+                          const char *long_name, int group)
 {
+    const struct field field = {.name = name, .type = FIELD_INTEGER};
     int variable = dataset_define(set, name, NC_INT64, dimension, DIM_NONE, "1", long_name);
-    variable_put(set, name, variable, set->lengths[dimension], 1, rows);
+    if (!dataset_failed(set))
+        column_add(set, &field, variable, dimension, group);
+}
+
+/* An outcome's text is made, and is the caller's. */
+static char *outcome_text(const struct field *field, const void *structure)
+{
+    char text[OUTCOME_TEXT];
+    outcome_format((const void *)((const char *)structure + field->offset), field->flags, text);
+    return strdup(text);
+}
+
+static void column_put(struct dataset *set, const struct column *column, size_t first, size_t count,
+                       const void *const *rows)
+{
+    const struct field *field = &column->field;
+    enum dimension inner = inner_of(field->type);
+    size_t width = inner == DIM_NONE ? 1 : set->lengths[inner];
+    bool made = field->type == FIELD_OUTCOME;
+    /* No element is wider than a double. */
+    void *data = dataset_allocate(set, count * width, sizeof(double));
+    for (size_t row = 0; data && row < count; ++row)
+        if (!made)
+            gather(field, rows[row], row, width, data);
+        else if (!(((char **)data)[row] = outcome_text(field, rows[row])))
+            set->no_memory = true;
+    if (data)
+        dataset_put_values(set, field->name, column->variable, first, count, width, data);
+    for (size_t row = 0; data && made && row < count; ++row)
+        free(((char **)data)[row]);
+    free(data);
+}
+
+void dataset_put(struct dataset *set, int group, size_t first, size_t count,
+                 const void *const *rows)
+{
+    for (size_t i = 0; i < set->column_count && !dataset_failed(set); ++i)
+        if (set->columns[i].group == group)
+            column_put(set, &set->columns[i], first, count, rows);
 }

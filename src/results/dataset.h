@@ -1,8 +1,8 @@
 /* A netCDF-4 file while it is written: its dimensions, its attributes, and variables that are laid
- * out by field tables.
+ * out by field tables and written some rows at a time.
  *
  * The first failure is kept, and after it every call does nothing: a writer asks once, at the end.
- * Order of calls: lengths set, dataset_create, anything, dataset_close. */
+ * Order of calls: lengths set, dataset_create, all that defines, all that puts, dataset_close. */
 #ifndef ROOFSWEEP_DATASET_H
 #define ROOFSWEEP_DATASET_H
 
@@ -31,6 +31,13 @@ struct comment {
     const char *variable, *text;
 };
 
+/* A variable of a field. Those of one group are written together; the caller numbers its groups. */
+struct column {
+    struct field field; /* its name is the variable's, and owned */
+    int variable, group;
+    enum dimension dimension;
+};
+
 struct dataset {
     size_t lengths[DIM_COUNT];      /* at least 1, but for DIM_CONFIG; the caller sets them */
     const struct comment *comments; /* the caller's, or NULL */
@@ -41,7 +48,12 @@ struct dataset {
     int code;                    /* the first error of netCDF */
     char place[NC_MAX_NAME + 1]; /* what it happened at */
     bool no_memory;
+    struct column *columns; /* owned */
+    size_t column_count;
 };
+
+/* Sets up the libraries, which takes longer than to create a file. */
+void dataset_prepare(void);
 
 void dataset_create(struct dataset *set, const char *path);
 
@@ -59,25 +71,31 @@ void *dataset_allocate(struct dataset *set, size_t count, size_t size);
 /* `variable` may be NC_GLOBAL. */
 void dataset_attribute(struct dataset *set, int variable, const char *name, const char *text);
 
-/* Variable over `rows`, or with `inner` over rows x inner; its id, for nc_put_vara. Doubles get the
- * fill value of netCDF. */
+/* Variable over `rows`, or with `inner` over rows x inner; its id, for dataset_put_values. Doubles get
+ * the fill value of netCDF. */
 int dataset_define(struct dataset *set, const char *name, nc_type type, enum dimension rows,
                    enum dimension inner, const char *units, const char *long_name);
 
-/* Defines and writes the variable PREFIX + name of a field. rows[i] is the struct of row i. */
-void dataset_field(struct dataset *set, const struct field *field, const char *prefix,
-                   enum dimension dimension, const void *const *rows);
-
+/* Variable PREFIX + name of a field. */
+void dataset_define_field(struct dataset *set, const struct field *field, const char *prefix,
+                          enum dimension dimension, int group);
 /* The same for a whole table. */
-void dataset_fields(struct dataset *set, const struct field *table, const char *prefix,
-                    enum dimension dimension, const void *const *rows);
+void dataset_define_fields(struct dataset *set, const struct field *table, const char *prefix,
+                           enum dimension dimension, int group);
+/* One text a row: each row is the text. */
+void dataset_define_texts(struct dataset *set, const char *name, enum dimension dimension,
+                          const char *long_name, int group);
+/* One int64_t a row: each row is it. An index is no measurement and never missing. */
+void dataset_define_index(struct dataset *set, const char *name, enum dimension dimension,
+                          const char *long_name, int group);
 
-/* One text a row. */
-void dataset_texts(struct dataset *set, const char *name, enum dimension dimension,
-                   const char *long_name, const char *const *texts);
+/* Writes the variables of a group in `count` rows from `first` on. rows[i] is the struct of row
+ * first + i. */
+void dataset_put(struct dataset *set, int group, size_t first, size_t count,
+                 const void *const *rows);
 
-/* One index a row. It is no measurement and never missing. */
-void dataset_index(struct dataset *set, const char *name, enum dimension dimension,
-                   const char *long_name, const int64_t *rows);
+/* The same for a variable of dataset_define, of `width` values a row. */
+void dataset_put_values(struct dataset *set, const char *name, int variable, size_t first,
+                        size_t count, size_t width, const void *values);
 
 #endif

@@ -16,12 +16,14 @@
 #include "base/clock.h"
 #include "base/folder.h"
 #include "base/line.h"
+#include "results/members.h"
 
 struct journal {
     int fd;
     char *path;
-    off_t end; /* byte; what lies behind it was never acknowledged */
-    bool torn; /* something may, and is to be cut off */
+    off_t synced; /* byte; what lies behind it was never acknowledged */
+    off_t end;    /* byte, of the last whole line */
+    bool torn;    /* something may lie behind `end`, and is to be cut off */
 };
 
 enum { FORMAT = 1 };
@@ -125,6 +127,7 @@ enum status journal_open(const char *path, enum journal_mode mode, struct journa
         status = find_end(opened->fd, path, &opened->end, error);
     if (status == STATUS_OK && mode == JOURNAL_CREATE)
         status = folder_sync(path, error);
+    opened->synced = opened->end;
     if (status == STATUS_OK)
         *journal = opened;
     else
@@ -177,6 +180,20 @@ static bool write_whole(int fd, const char *data, size_t length)
     return true;
 }
 
+/* A part of a line must not stay: the next one would be appended to it, and lost with it. */
+static void cut_off(struct journal *journal, off_t end)
+{
+    journal->end = end;
+    journal->torn = ftruncate(journal->fd, end) != 0;
+}
+
+static enum status write_error(const struct journal *journal, struct error *error)
+{
+    return error_set(error, STATUS_SYSTEM,
+                     "%s: cannot write: %s; --resume goes on with what it holds", journal->path,
+                     strerror(errno));
+}
+
 enum status journal_append(struct journal *journal, const char *kind, json_t *entry,
                            struct error *error)
 {
@@ -185,17 +202,30 @@ enum status journal_append(struct journal *journal, const char *kind, json_t *en
     json_decref(entry);
     if (!line)
         return error_set(error, STATUS_SYSTEM, "%s: no memory for a line", journal->path);
-    enum status status = STATUS_OK;
-    if ((journal->torn && ftruncate(journal->fd, journal->end) != 0) ||
-        !write_whole(journal->fd, line, length) || fdatasync(journal->fd) != 0)
-        status = error_set(error, STATUS_SYSTEM,
-                           "%s: cannot write: %s; --resume goes on with what it holds",
-                           journal->path, strerror(errno));
+    bool written = (!journal->torn || ftruncate(journal->fd, journal->end) == 0) &&
+                   write_whole(journal->fd, line, length);
+    enum status status = written ? STATUS_OK : write_error(journal, error);
     free(line);
-    /* A part of a line must not stay: the next one would be appended to it, and lost with it. */
-    journal->torn = status != STATUS_OK && ftruncate(journal->fd, journal->end) != 0;
-    journal->end += status == STATUS_OK ? (off_t)length : 0;
+    if (written) {
+        journal->end += (off_t)length;
+        journal->torn = false;
+    } else {
+        cut_off(journal, journal->end);
+    }
     return status;
+}
+
+enum status journal_sync(struct journal *journal, struct error *error)
+{
+    if (journal->end == journal->synced)
+        return STATUS_OK;
+    if (fdatasync(journal->fd) != 0) {
+        write_error(journal, error);
+        cut_off(journal, journal->synced);
+        return STATUS_SYSTEM;
+    }
+    journal->synced = journal->end;
+    return STATUS_OK;
 }
 
 static bool begins_as_line(const char *text, size_t length)
@@ -228,68 +258,118 @@ static bool checksum_holds(const char *line, size_t length)
     return memcmp(line + CHECKSUM_AT, checksum, CHECKSUM_LENGTH) == 0;
 }
 
-static enum status add_session(struct results *results, const json_t *entry, struct error *error)
+/* A file while it is read. */
+struct reading {
+    struct results *results;
+    struct journal_damage damage;
+    struct error first;  /* why the first damaged line is one, or why the file is useless */
+    size_t number, good; /* lines */
+    off_t place;         /* byte, of the line */
+    size_t length;       /* of the line, without its newline */
+    bool begins_as_journal;
+    bool useless;  /* a newer version wrote it, or a line does not end */
+    bool checking; /* records are decoded, too, to see whether they can be */
+    bool kept;     /* records stay in memory: the file cannot be read twice */
+};
+
+static enum status add_session(struct reading *reading, const struct member *entry,
+                               struct error *error)
 {
     struct session session;
-    enum status status = session_decode(entry, &session, error);
+    json_t *object = json_loadb(entry->value, entry->length, 0, NULL);
+    enum status status = session_decode(object, &session, error);
+    json_decref(object);
     if (status == STATUS_OK) {
-        status = results_add_session(results, &session, error);
+        status = results_add_session(reading->results, &session, error);
         session_clear(&session);
     }
     return status;
 }
 
-static enum status add_device(struct results *results, const json_t *entry, struct error *error)
+static enum status add_device(struct reading *reading, const struct member *entry,
+                              struct error *error)
 {
     struct device device;
-    enum status status = device_decode(entry, &device, error);
-    return status == STATUS_OK ? results_add_device(results, &device, error) : status;
+    json_t *object = json_loadb(entry->value, entry->length, 0, NULL);
+    enum status status = device_decode(object, &device, error);
+    json_decref(object);
+    return status == STATUS_OK ? results_add_device(reading->results, &device, error) : status;
 }
 
-static enum status add_record(struct results *results, const json_t *entry, struct error *error)
+static enum status decode_record(struct reading *reading, const struct member *entry,
+                                 struct error *error)
 {
     struct record record;
+    json_t *object = json_loadb(entry->value, entry->length, 0, NULL);
     record_init(&record);
-    enum status status = record_decode(entry, &record, error);
-    if (status == STATUS_OK)
-        status = results_add_record(results, &record, error);
+    enum status status = record_decode(object, &record, error);
+    json_decref(object);
+    if (status == STATUS_OK && reading->kept)
+        status = results_add_record(reading->results, &record, error);
     record_clear(&record);
     return status;
 }
 
+static enum status add_record(struct reading *reading, const struct member *entry,
+                              struct error *error)
+{
+    struct row row;
+    enum status status = STATUS_OK;
+    if (reading->checking || reading->kept)
+        status = decode_record(reading, entry, error);
+    if (status || reading->kept)
+        return status;
+    status = row_of_text(entry->value, entry->length, &row, error);
+    if (status)
+        return status;
+    row.place = reading->place;
+    row.length = reading->length;
+    row.line = reading->number;
+    status = results_add_row(reading->results, &row, error);
+    row_clear(&row);
+    return status;
+}
+
 struct entry_kind {
-    const char *name;
-    enum status (*add)(struct results *results, const json_t *entry, struct error *error);
+    const char *name; /* with its quotes */
+    enum status (*add)(struct reading *reading, const struct member *entry, struct error *error);
 };
 static const struct entry_kind entry_kinds[] = {
-    {"session", add_session}, {"device", add_device}, {"record", add_record}, {0}};
+    {"\"session\"", add_session}, {"\"device\"", add_device}, {"\"record\"", add_record}, {0}};
 
-static enum status entry_add(struct results *results, const json_t *line, bool *newer,
+static bool is_kind(const struct member *member, const char *name)
+{
+    return member->value && strlen(name) == member->length &&
+           memcmp(member->value, name, member->length) == 0;
+}
+
+static enum status entry_add(struct reading *reading, const char *line, size_t length,
                              struct error *error)
 {
-    const char *name = json_string_value(json_object_get(line, "kind"));
+    struct member members[] = {{.name = "kind"}, {.name = "format"}, {.name = "entry"}};
     const struct entry_kind *kind = entry_kinds;
-    while (kind->name && (!name || strcmp(kind->name, name) != 0))
+    if (!members_find(line, length, members, sizeof members / sizeof *members))
+        return error_set(error, STATUS_SYSTEM, "not a JSON object");
+    while (kind->name && !is_kind(&members[0], kind->name))
         ++kind;
-    *newer = !kind->name || json_integer_value(json_object_get(line, "format")) > FORMAT;
-    if (*newer)
+    reading->useless = !kind->name || member_number(&members[1]) > FORMAT;
+    if (reading->useless)
         return error_set(error, STATUS_SYSTEM,
                          "%s; a newer version of roofsweep wrote it: use that version",
                          kind->name ? "a journal of a later format" : "an entry of unknown kind");
-    return kind->add(results, json_object_get(line, "entry"), error);
+    if (!members[2].value)
+        return error_set(error, STATUS_SYSTEM, "not a JSON object");
+    return kind->add(reading, &members[2], error);
 }
 
-static enum status line_add(struct results *results, const char *line, size_t length, bool *newer,
+static enum status line_add(struct reading *reading, const char *line, size_t length,
                             struct error *error)
 {
     if (!checksum_holds(line, length))
         return error_set(error, STATUS_SYSTEM, "%s",
                          begins_as_line(line, length) ? "the checksum of this line is wrong"
                                                       : "this is no line of a roofsweep journal");
-    json_t *object = json_loadb(line, length, 0, NULL);
-    enum status status = entry_add(results, object, newer, error);
-    json_decref(object);
-    return status;
+    return entry_add(reading, line, length, error);
 }
 
 static enum status line_too_long(struct error *error)
@@ -299,16 +379,6 @@ static enum status line_too_long(struct error *error)
                      "line, and --resume measures again what is then missing",
                      JOURNAL_LINE_BYTES);
 }
-
-/* A file while it is read. */
-struct reading {
-    struct results *results;
-    struct journal_damage damage;
-    struct error first;  /* why the first damaged line is one, or why the file is useless */
-    size_t number, good; /* lines */
-    bool begins_as_journal;
-    bool useless; /* a newer version wrote it, or a line does not end */
-};
 
 static void damage_note(struct reading *reading, const struct error *error)
 {
@@ -335,7 +405,8 @@ static void line_take(struct reading *reading, const char *line, size_t length)
             begins_as_line(line, reading->damage.torn ? length : length - 1);
     if (reading->damage.torn)
         return;
-    if (line_add(reading->results, line, length - 1, &reading->useless, &error) == STATUS_OK)
+    reading->length = (size_t)length - 1;
+    if (line_add(reading, line, length - 1, &error) == STATUS_OK)
         ++reading->good;
     else if (reading->useless)
         reading->first = error;
@@ -364,8 +435,11 @@ static enum status lines_read(struct reading *reading, FILE *stream, const char 
     char *line = NULL;
     size_t size = 0;
     ssize_t length;
-    while (!reading->useless && (length = line_read(stream, JOURNAL_LINE_BYTES, &line, &size)) > 0)
+    while (!reading->useless &&
+           (length = line_read(stream, JOURNAL_LINE_BYTES, &line, &size)) > 0) {
         line_take(reading, line, (size_t)length);
+        reading->place += length;
+    }
     free(line);
     if (!reading->useless && !feof(stream))
         return system_error(error, path, "read");
@@ -377,10 +451,14 @@ static enum status file_read(const char *path, struct reading *reading, struct e
     FILE *stream = fopen(path, "re");
     if (!stream)
         return system_error(error, path, "open");
+    struct stat info;
     enum status status = STATUS_OK;
+    reading->kept = fstat(fileno(stream), &info) != 0 || !S_ISREG(info.st_mode);
     if (!(reading->results = results_create()))
         status = error_set(error, STATUS_SYSTEM, "%s: no memory", path);
-    else
+    else if (!reading->kept)
+        status = results_attach(reading->results, path, error);
+    if (status == STATUS_OK)
         status = lines_read(reading, stream, path, error);
     fclose(stream);
     if (status)
@@ -403,7 +481,7 @@ void journal_damage_format(const struct journal_damage *damage, char text[JOURNA
 enum status journal_salvage(const char *path, struct results **results,
                             struct journal_damage *damage, struct error *error)
 {
-    struct reading reading = {0};
+    struct reading reading = {.checking = true};
     enum status status = file_read(path, &reading, error);
     if (status)
         return status;
@@ -412,10 +490,10 @@ enum status journal_salvage(const char *path, struct results **results,
     return STATUS_OK;
 }
 
-enum status journal_read(const char *path, struct results **results, bool *torn,
-                         struct error *error)
+static enum status read_whole(const char *path, bool checking, struct results **results, bool *torn,
+                              struct error *error)
 {
-    struct reading reading = {0};
+    struct reading reading = {.checking = checking};
     char lines[JOURNAL_DAMAGE_TEXT];
     enum status status = file_read(path, &reading, error);
     if (status)
@@ -432,4 +510,16 @@ enum status journal_read(const char *path, struct results **results, bool *torn,
         "%s:%zu: %s (damaged: %s); delete what is damaged, and --resume measures again "
         "what is then missing; --gather with --skip-damaged keeps the rest",
         path, reading.damage.first[0], reading.first.text, lines);
+}
+
+enum status journal_read(const char *path, struct results **results, bool *torn,
+                         struct error *error)
+{
+    return read_whole(path, true, results, torn, error);
+}
+
+enum status journal_index(const char *path, struct results **results, bool *torn,
+                          struct error *error)
+{
+    return read_whole(path, false, results, torn, error);
 }

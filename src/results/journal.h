@@ -1,7 +1,7 @@
 /* The journal, OUTPUT.journal: the one source of truth of a sweep that may be killed at any moment.
  *
  * JSON lines, {"xxh3":"<16 hex digits>","kind":"session|device|record","entry":{...}}, each
- * appended with one write and made durable with fdatasync before journal_append returns. The
+ * appended with one write. journal_sync makes all that were appended durable, with one fdatasync. The
  * checksum (XXH3, 64 bit) is of the line's bytes behind `"kind":` up to the end without the final
  * brace. A torn last line is what a kill leaves: it is dropped with a warning, and cut off before
  * appending.
@@ -27,9 +27,12 @@ enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME, JOURNAL_REPLACE };
 enum status journal_open(const char *path, enum journal_mode mode, struct journal **journal,
                          struct error *error);
 
-/* Steals the reference to `entry`. A line that cannot be written whole is cut off again. */
+/* Steals the reference to `entry`. A line that cannot be written whole is cut off again. Until
+ * journal_sync it may be lost with the machine, though not with the process. */
 enum status journal_append(struct journal *journal, const char *kind, json_t *entry,
                            struct error *error);
+/* All that was appended is on disk. If that fails, what was not there yet is cut off again. */
+enum status journal_sync(struct journal *journal, struct error *error);
 void journal_close(struct journal *journal); /* takes NULL */
 
 /* A record, and a session with its manifest, is shorter: a file with a longer line is no journal. */
@@ -58,5 +61,9 @@ enum status journal_salvage(const char *path, struct results **results,
  * the lines are named by their numbers. The caller owns *results. */
 enum status journal_read(const char *path, struct results **results, bool *torn,
                          struct error *error);
+/* The same, but a record behind a right checksum is not decoded before it is fetched: of many records
+ * each is parsed once. */
+enum status journal_index(const char *path, struct results **results, bool *torn,
+                          struct error *error);
 
 #endif

@@ -5,59 +5,59 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What all variables need. */
-struct writer {
-    struct dataset *set;
-    const struct record *const *records;
-    const struct workload **workloads; /* owned; all whose parameters are written */
-    size_t count;
+#include "base/array.h"
+
+/* One parameter, of all workloads that have it. */
+struct entry {
+    const struct parameter *parameter; /* of the first of them */
+    int *index;                        /* owned; by workload, its place there, -1: it has none */
 };
 
-static bool listed(const struct writer *w, const struct workload *workload)
-{
-    for (size_t i = 0; i < w->count; ++i)
-        if (w->workloads[i] == workload)
-            return true;
-    return false;
-}
+struct parameters {
+    struct dataset *set;
+    const struct workload **workloads; /* owned; all whose parameters are written */
+    size_t workload_count;
+    struct entry *entries; /* owned */
+    size_t count;
+    int group;
+};
 
-/* Those of the table come first, so that files of the same version have the same variables. */
-static void workloads_list(struct writer *w)
-{
-    size_t known = 0, rows = w->set->lengths[DIM_CONFIG];
-    if (dataset_failed(w->set))
-        return;
-    while (workloads[known])
-        ++known;
-    w->workloads = dataset_allocate(w->set, known + rows, sizeof *w->workloads);
-    if (!w->workloads)
-        return;
-    for (; w->count < known; ++w->count)
-        w->workloads[w->count] = workloads[w->count];
-    for (size_t i = 0; i < rows; ++i)
-        if (w->records[i]->config.workload && !listed(w, w->records[i]->config.workload))
-            w->workloads[w->count++] = w->records[i]->config.workload;
-}
-
-struct parameter_row {
+/* What a row holds of each parameter. */
+struct cell {
     int64_t first, second;
     char text[WORKLOAD_VALUE_TEXT];
 };
 
-static struct parameter_row parameter_row(const struct config *config, const char *name)
+static int listed(const struct parameters *p, const struct workload *workload)
 {
-    struct parameter_row row = {FIELD_MISSING, FIELD_MISSING, ""};
-    int i = !config->workload ? -1 : workload_parameter(config->workload, name);
-    if (i >= 0) {
-        struct value value = config_get(config, (size_t)i);
-        row.first = value.first;
-        row.second = value.second;
-        if (config->workload->parameters[i].kind == PARAMETER_TEXT)
-            memcpy(row.text, value.text, sizeof value.text); /* without quotes */
-        else
-            parameter_format(&config->workload->parameters[i], value, row.text);
+    for (size_t i = 0; i < p->workload_count; ++i)
+        if (p->workloads[i] == workload)
+            return (int)i;
+    return -1;
+}
+
+static void workload_add(struct parameters *p, const struct workload *workload)
+{
+    if (listed(p, workload) >= 0)
+        return;
+    void *grown = array_grow(p->workloads, p->workload_count, sizeof *p->workloads);
+    p->set->no_memory = p->set->no_memory || !grown;
+    if (!grown)
+        return;
+    p->workloads = grown;
+    p->workloads[p->workload_count++] = workload;
+}
+
+/* Those of the table come first, so that files of the same version have the same variables. */
+static void workloads_list(struct parameters *p, const struct results *results)
+{
+    for (size_t i = 0; workloads[i]; ++i)
+        workload_add(p, workloads[i]);
+    for (size_t i = 0; i < results->row_count; ++i) {
+        const struct record *record = results->rows[i].record;
+        if (record && record->config.workload)
+            workload_add(p, record->config.workload);
     }
-    return row;
 }
 
 static const char *help_of(const struct workload *workload, const char *name)
@@ -66,95 +66,150 @@ static const char *help_of(const struct workload *workload, const char *name)
     return parameter < 0 ? NULL : workload->parameters[parameter].help;
 }
 
-static bool same_help(const struct writer *w, size_t workload, size_t other, const char *name)
+static bool same_help(const struct parameters *p, size_t workload, size_t other, const char *name)
 {
-    const char *a = help_of(w->workloads[workload], name), *b = help_of(w->workloads[other], name);
+    const char *a = help_of(p->workloads[workload], name), *b = help_of(p->workloads[other], name);
     return a && b && strcmp(a, b) == 0;
 }
 
-static bool help_seen(const struct writer *w, size_t workload, const char *name)
+static bool help_seen(const struct parameters *p, size_t workload, const char *name)
 {
     for (size_t i = 0; i < workload; ++i)
-        if (same_help(w, i, workload, name))
+        if (same_help(p, i, workload, name))
             return true;
     return false;
 }
 
 /* What the parameter means in each workload that has it: "conv2d: images; lstm, gru: sequences". */
-static void parameter_meaning(const struct writer *w, const char *name, FILE *stream)
+static void parameter_meaning(const struct parameters *p, const char *name, FILE *stream)
 {
-    for (size_t i = 0; i < w->count; ++i) {
-        if (!help_of(w->workloads[i], name) || help_seen(w, i, name))
+    for (size_t i = 0; i < p->workload_count; ++i) {
+        if (!help_of(p->workloads[i], name) || help_seen(p, i, name))
             continue;
-        fprintf(stream, "; %s", w->workloads[i]->name);
-        for (size_t j = i + 1; j < w->count; ++j)
-            if (same_help(w, i, j, name))
-                fprintf(stream, ", %s", w->workloads[j]->name);
-        fprintf(stream, ": %s", help_of(w->workloads[i], name));
+        fprintf(stream, "; %s", p->workloads[i]->name);
+        for (size_t j = i + 1; j < p->workload_count; ++j)
+            if (same_help(p, i, j, name))
+                fprintf(stream, ", %s", p->workloads[j]->name);
+        fprintf(stream, ": %s", help_of(p->workloads[i], name));
     }
 }
 
 /* A name that a dimension (precision) or a field of the record (algorithm) has already is
  * "config_NAME". */
-static void parameter_variable(const struct writer *w, const struct parameter *parameter,
-                               const char *suffix, enum field_type type, size_t offset,
-                               const void **rows)
+static void variable_define(const struct parameters *p, const struct parameter *parameter,
+                            const char *suffix, enum field_type type, size_t offset)
 {
     char name[NC_MAX_NAME + 1], long_name[512] = "";
     int unused;
     FILE *stream = fmemopen(long_name, sizeof long_name, "w");
     snprintf(name, sizeof name, "%s%s", parameter->name, suffix);
-    bool taken = nc_inq_varid(w->set->id, name, &unused) == NC_NOERR ||
-                 nc_inq_dimid(w->set->id, name, &unused) == NC_NOERR;
+    bool taken = nc_inq_varid(p->set->id, name, &unused) == NC_NOERR ||
+                 nc_inq_dimid(p->set->id, name, &unused) == NC_NOERR;
     if (stream) {
         fprintf(stream, "parameter %s", name);
-        parameter_meaning(w, parameter->name, stream);
+        parameter_meaning(p, parameter->name, stream);
         fclose(stream);
     }
-    const struct field field = {
-        .name = name, .type = type, .offset = offset, .units = "1", .long_name = long_name};
-    dataset_field(w->set, &field, taken ? "config_" : "", DIM_CONFIG, rows);
+    const struct field field = {.name = name,
+                                .type = type,
+                                .offset = (p->count - 1) * sizeof(struct cell) + offset,
+                                .units = "1",
+                                .long_name = long_name};
+    dataset_define_field(p->set, &field, taken ? "config_" : "", DIM_CONFIG, p->group);
 }
 
-static void parameter_write(const struct writer *w, const struct parameter *parameter)
+/* Those of the last entry. */
+static void variables_define(const struct parameters *p)
 {
-    const size_t first = offsetof(struct parameter_row, first);
-    const size_t second = offsetof(struct parameter_row, second);
-    const size_t text = offsetof(struct parameter_row, text);
-    size_t count = w->set->lengths[DIM_CONFIG];
-    struct parameter_row *values = dataset_allocate(w->set, count, sizeof *values);
-    const void **rows = dataset_allocate(w->set, count, sizeof *rows);
-    for (size_t i = 0; !dataset_failed(w->set) && i < count; ++i) {
-        values[i] = parameter_row(&w->records[i]->config, parameter->name);
-        rows[i] = &values[i];
+    const size_t first = offsetof(struct cell, first), second = offsetof(struct cell, second);
+    const struct parameter *parameter = p->entries[p->count - 1].parameter;
+    if (parameter->kind == PARAMETER_INTEGER) {
+        variable_define(p, parameter, "", FIELD_INTEGER, first);
+    } else if (parameter->kind == PARAMETER_EXTENT) {
+        variable_define(p, parameter, "_height", FIELD_INTEGER, first);
+        variable_define(p, parameter, "_width", FIELD_INTEGER, second);
+    } else {
+        variable_define(p, parameter, "", FIELD_TEXT, offsetof(struct cell, text));
     }
-    if (!dataset_failed(w->set) && parameter->kind == PARAMETER_INTEGER)
-        parameter_variable(w, parameter, "", FIELD_INTEGER, first, rows);
-    else if (!dataset_failed(w->set) && parameter->kind == PARAMETER_EXTENT) {
-        parameter_variable(w, parameter, "_height", FIELD_INTEGER, first, rows);
-        parameter_variable(w, parameter, "_width", FIELD_INTEGER, second, rows);
-    } else if (!dataset_failed(w->set)) {
-        parameter_variable(w, parameter, "", FIELD_TEXT, text, rows);
-    }
-    free(rows);
-    free(values);
 }
 
-static bool parameter_seen(const struct writer *w, size_t workload, const char *name)
+static bool parameter_seen(const struct parameters *p, const char *name)
 {
-    for (size_t i = 0; i < workload; ++i)
-        if (workload_parameter(w->workloads[i], name) >= 0)
+    for (size_t i = 0; i < p->count; ++i)
+        if (strcmp(p->entries[i].parameter->name, name) == 0)
             return true;
     return false;
 }
 
-void parameters_write(struct dataset *set, const struct record *const *records)
+static void parameter_add(struct parameters *p, const struct parameter *parameter)
 {
-    struct writer w = {.set = set, .records = records};
-    workloads_list(&w);
-    for (size_t i = 0; i < w.count; ++i)
-        for (size_t j = 0; j < w.workloads[i]->count; ++j)
-            if (!parameter_seen(&w, i, w.workloads[i]->parameters[j].name))
-                parameter_write(&w, &w.workloads[i]->parameters[j]);
-    free(w.workloads);
+    if (dataset_failed(p->set) || parameter_seen(p, parameter->name))
+        return;
+    void *grown = array_grow(p->entries, p->count, sizeof *p->entries);
+    int *index = dataset_allocate(p->set, p->workload_count, sizeof *index);
+    p->set->no_memory = p->set->no_memory || !grown;
+    if (grown)
+        p->entries = grown;
+    if (dataset_failed(p->set)) {
+        free(index);
+        return;
+    }
+    for (size_t i = 0; i < p->workload_count; ++i)
+        index[i] = workload_parameter(p->workloads[i], parameter->name);
+    p->entries[p->count++] = (struct entry){parameter, index};
+    variables_define(p);
+}
+
+struct parameters *parameters_define(struct dataset *set, const struct results *results, int group)
+{
+    struct parameters *p = dataset_allocate(set, 1, sizeof *p);
+    if (!p)
+        return NULL;
+    *p = (struct parameters){.set = set, .group = group};
+    workloads_list(p, results);
+    for (size_t i = 0; i < p->workload_count; ++i)
+        for (size_t j = 0; j < p->workloads[i]->count; ++j)
+            parameter_add(p, &p->workloads[i]->parameters[j]);
+    return p;
+}
+
+void parameters_destroy(struct parameters *parameters)
+{
+    if (!parameters)
+        return;
+    for (size_t i = 0; i < parameters->count; ++i)
+        free(parameters->entries[i].index);
+    free(parameters->entries);
+    free(parameters->workloads);
+    free(parameters);
+}
+
+size_t parameters_row_size(const struct parameters *parameters)
+{
+    return parameters->count * sizeof(struct cell);
+}
+
+static void cell_set(struct cell *cell, const struct config *config, size_t parameter)
+{
+    const struct parameter *row = &config->workload->parameters[parameter];
+    struct value value = config_get(config, parameter);
+    cell->first = value.first;
+    cell->second = value.second;
+    if (row->kind == PARAMETER_TEXT)
+        memcpy(cell->text, value.text, sizeof value.text); /* without quotes */
+    else if (row->kind != PARAMETER_INTEGER && row->kind != PARAMETER_EXTENT)
+        parameter_format(row, value, cell->text);
+}
+
+void parameters_row(const struct parameters *parameters, const struct config *config, void *row)
+{
+    int workload = config->workload ? listed(parameters, config->workload) : -1;
+    struct cell *cells = row;
+    for (size_t i = 0; i < parameters->count; ++i) {
+        int parameter = workload < 0 ? -1 : parameters->entries[i].index[workload];
+        cells[i].first = cells[i].second = FIELD_MISSING;
+        cells[i].text[0] = '\0';
+        if (parameter >= 0)
+            cell_set(&cells[i], config, (size_t)parameter);
+    }
 }

@@ -3,11 +3,19 @@
 #ifndef ROOFSWEEP_PARAMETERS_NC_H
 #define ROOFSWEEP_PARAMETERS_NC_H
 
-#include "model/record.h"
 #include "results/dataset.h"
+#include "results/results.h"
 
-/* Of the workloads in the table of workload.h, and of those that only records have. One record for
- * each row of DIM_CONFIG. Numbers become integers, words and free texts strings, without quotes. */
-void parameters_write(struct dataset *set, const struct record *const *records);
+struct parameters;
+
+/* Defines the variables, in a group: of the workloads in the table of workload.h, and of those that only
+ * records have. Numbers become integers, words and free texts strings, without quotes. NULL: see
+ * dataset_close. */
+struct parameters *parameters_define(struct dataset *set, const struct results *results, int group);
+void parameters_destroy(struct parameters *parameters); /* takes NULL */
+
+/* What dataset_put needs of a configuration, at `row`, which has so many bytes. */
+size_t parameters_row_size(const struct parameters *parameters);
+void parameters_row(const struct parameters *parameters, const struct config *config, void *row);
 
 #endif

@@ -12,8 +12,8 @@
 
 static bool has_failures(const struct results *results)
 {
-    for (size_t i = 0; i < results->record_count; ++i)
-        if (results->records[i].status == RECORD_FAILED)
+    for (size_t i = 0; i < results->row_count; ++i)
+        if (results->rows[i].status == RECORD_FAILED)
             return true;
     return false;
 }
@@ -47,7 +47,7 @@ static enum status print_table(const struct results *results, const struct log *
 static enum status write_file(const struct results *results, const char *journal,
                               const char *netcdf, struct error *error)
 {
-    if (results->record_count == 0 && results->device_count == 0)
+    if (results->row_count == 0 && results->device_count == 0)
         return error_set(error, STATUS_SYSTEM, "%s holds nothing yet", journal);
     enum status status = results_nc_write(results, netcdf, error);
     if (status)
@@ -65,7 +65,7 @@ static enum status publish(struct results *results, const char *journal, const c
     if (status)
         return status;
     status = print_table(results, log, error);
-    log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->record_count,
+    log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->row_count,
               count_roofs(results), netcdf);
     if (status == STATUS_OK && has_failures(results))
         status = error_set(error, STATUS_FAILED, "some configurations failed, see above");
@@ -83,7 +83,7 @@ static enum status publish_undamaged(const char *journal, const char *netcdf, co
 {
     struct results *results;
     bool torn;
-    enum status status = journal_read(journal, &results, &torn, error);
+    enum status status = journal_index(journal, &results, &torn, error);
     if (status)
         return status;
     warn_of_torn_line(log, journal, torn);

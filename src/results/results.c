@@ -1,17 +1,25 @@
 #include "results/results.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
 
 #include "base/array.h"
+#include "results/members.h"
 
 /* What results_create really makes: results, and where to find a row by its identity. */
 struct indexed_results {
     struct results results; /* first, so that a pointer to it is a pointer to the whole */
     json_t *devices;        /* device key -> row */
-    json_t *records;        /* record identity -> row */
+    size_t *slots;          /* hash of a row's identity -> row + 1; 0: none */
+    size_t slot_count;      /* a power of two, at least twice the rows */
+    char *journal;          /* NULL without one */
+    int fd;
 };
 
 struct results *results_create(void)
@@ -19,9 +27,9 @@ struct results *results_create(void)
     struct indexed_results *owner = calloc(1, sizeof *owner);
     if (!owner)
         return NULL;
+    owner->fd = -1;
     owner->devices = json_object();
-    owner->records = json_object();
-    if (owner->devices && owner->records)
+    if (owner->devices)
         return &owner->results;
     results_destroy(&owner->results);
     return NULL;
@@ -34,13 +42,16 @@ void results_destroy(struct results *results)
     struct indexed_results *owner = (struct indexed_results *)results;
     for (size_t i = 0; i < results->session_count; ++i)
         session_clear(&results->sessions[i]);
-    for (size_t i = 0; i < results->record_count; ++i)
-        record_clear(&results->records[i]);
+    for (size_t i = 0; i < results->row_count; ++i)
+        row_clear(&results->rows[i]);
     free(results->sessions);
     free(results->devices);
-    free(results->records);
+    free(results->rows);
     json_decref(owner->devices);
-    json_decref(owner->records);
+    free(owner->slots);
+    free(owner->journal);
+    if (owner->fd >= 0)
+        close(owner->fd);
     free(owner);
 }
 
@@ -89,34 +100,154 @@ enum status results_add_device(struct results *results, const struct device *dev
 }
 
 /* The same GPU is the same device in a later session, where its key is another one. */
-static void record_identity(const struct results *results, const struct record *record,
-                            char text[384])
+struct identity {
+    const char *hash, *host, *uuid;
+};
+
+static struct identity identity_of(const struct results *results, const struct row *row)
 {
-    int64_t row = results_device(results, record->device_key);
-    const struct device *device = row < 0 ? NULL : &results->devices[row];
-    snprintf(text, 384, "%s %s %s", record->config_hash,
-             device ? device->hostname : record->device_key, device ? device->uuid : "");
+    int64_t at = results_device(results, row->device_key);
+    const struct device *device = at < 0 ? NULL : &results->devices[at];
+    return (struct identity){row->config_hash, device ? device->hostname : row->device_key,
+                             device ? device->uuid : ""};
+}
+
+static bool same_identity(struct identity a, struct identity b)
+{
+    return strcmp(a.hash, b.hash) == 0 && strcmp(a.host, b.host) == 0 &&
+           strcmp(a.uuid, b.uuid) == 0;
+}
+
+static size_t identity_hash(struct identity identity)
+{
+    uint64_t hash = XXH3_64bits(identity.hash, strlen(identity.hash));
+    hash = XXH3_64bits_withSeed(identity.host, strlen(identity.host), hash);
+    return (size_t)XXH3_64bits_withSeed(identity.uuid, strlen(identity.uuid), hash);
+}
+
+/* The slot of the row with this identity, or the free one where it belongs. */
+static size_t *slot_find(const struct indexed_results *owner, struct identity identity)
+{
+    size_t at = identity_hash(identity) & (owner->slot_count - 1);
+    while (owner->slots[at] &&
+           !same_identity(identity,
+                          identity_of(&owner->results, &owner->results.rows[owner->slots[at] - 1])))
+        at = (at + 1) & (owner->slot_count - 1);
+    return &owner->slots[at];
+}
+
+static bool slots_grow(struct indexed_results *owner)
+{
+    enum { FIRST = 64 };
+    if (2 * (owner->results.row_count + 1) <= owner->slot_count)
+        return true;
+    size_t count = owner->slot_count ? 2 * owner->slot_count : FIRST;
+    size_t *slots = calloc(count, sizeof *slots);
+    if (!slots)
+        return false;
+    free(owner->slots);
+    owner->slots = slots;
+    owner->slot_count = count;
+    for (size_t i = 0; i < owner->results.row_count; ++i)
+        *slot_find(owner, identity_of(&owner->results, &owner->results.rows[i])) = i + 1;
+    return true;
+}
+
+enum status results_add_row(struct results *results, struct row *row, struct error *error)
+{
+    struct indexed_results *owner = (struct indexed_results *)results;
+    void *grown = array_grow(results->rows, results->row_count, sizeof *row);
+    if (!grown)
+        return no_memory(error);
+    results->rows = grown;
+    if (!slots_grow(owner))
+        return no_memory(error);
+    size_t *slot = slot_find(owner, identity_of(results, row));
+    if (*slot == 0)
+        *slot = ++results->row_count;
+    else
+        row_clear(&results->rows[*slot - 1]);
+    results->rows[*slot - 1] = *row;
+    *row = (struct row){.texts = NULL};
+    return STATUS_OK;
 }
 
 enum status results_add_record(struct results *results, struct record *record, struct error *error)
 {
+    struct row row;
+    enum status status = row_of_record(record, &row, error);
+    if (status)
+        return status;
+    row.record = malloc(sizeof *row.record);
+    if (row.record) {
+        *row.record = *record;
+        record_init(record);
+        status = results_add_row(results, &row, error);
+    } else {
+        status = no_memory(error);
+    }
+    row_clear(&row);
+    return status;
+}
+
+enum status results_attach(struct results *results, const char *journal, struct error *error)
+{
     struct indexed_results *owner = (struct indexed_results *)results;
-    char identity[384];
-    void *grown = array_grow(results->records, results->record_count, sizeof *record);
-    if (!grown)
-        return no_memory(error);
-    results->records = grown;
-    record_identity(results, record, identity);
-    int64_t row = index_row(owner->records, identity, results->record_count);
-    if (row < 0)
-        return no_memory(error);
-    if ((size_t)row == results->record_count)
-        ++results->record_count;
-    else
-        record_clear(&results->records[row]);
-    results->records[row] = *record;
-    record_init(record);
+    owner->journal = strdup(journal);
+    owner->fd = open(journal, O_RDONLY | O_CLOEXEC);
+    if (!owner->journal || owner->fd < 0)
+        return error_set(error, STATUS_SYSTEM, "%s: cannot open: %s", journal, strerror(errno));
     return STATUS_OK;
+}
+
+static enum status record_copy(const struct record *from, struct record *copy, struct error *error)
+{
+    record_clear(copy);
+    struct record own = *from;
+    own.sample = calloc(from->sample_count + 1, sizeof *own.sample);
+    own.kernels = NULL;
+    if (!own.sample || record_set_kernels(&own, from->kernels, from->kernel_count, error)) {
+        free(own.sample);
+        return no_memory(error);
+    }
+    if (from->sample_count > 0)
+        memcpy(own.sample, from->sample, from->sample_count * sizeof *own.sample);
+    *copy = own;
+    return STATUS_OK;
+}
+
+static enum status line_decode(const char *line, size_t length, struct record *record,
+                               struct error *error)
+{
+    struct member entry = {.name = "entry"};
+    json_t *object = NULL;
+    if (members_find(line, length, &entry, 1) && entry.value)
+        object = json_loadb(entry.value, entry.length, 0, NULL);
+    enum status status = record_decode(object, record, error);
+    json_decref(object);
+    return status;
+}
+
+enum status results_fetch(const struct results *results, const struct row *row,
+                          struct record *record, struct error *error)
+{
+    const struct indexed_results *owner = (const struct indexed_results *)results;
+    if (row->record)
+        return record_copy(row->record, record, error);
+    char *line = malloc(row->length + 1);
+    if (!line)
+        return no_memory(error);
+    ssize_t got = pread(owner->fd, line, row->length, row->place);
+    enum status status = STATUS_OK;
+    if (got == (ssize_t)row->length)
+        status = line_decode(line, row->length, record, error);
+    else
+        status = error_set(error, STATUS_SYSTEM, "cannot read it again: %s",
+                           got < 0 ? strerror(errno) : "it has become shorter");
+    free(line);
+    if (status)
+        error_prefix(error, "%s:%zu", owner->journal, row->line);
+    return status;
 }
 
 static int compare_devices(const void *a, const void *b)
@@ -189,24 +320,19 @@ void results_node_spreads(const struct results *results, size_t device, double s
                          : NAN;
 }
 
-static int compare_records(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
-    const struct record *x = *(const struct record *const *)a;
-    const struct record *y = *(const struct record *const *)b;
-    int order = strcmp(x->label, y->label);
-    if (order == 0)
-        order = strverscmp(x->configuration, y->configuration);
-    return order ? order : strverscmp(x->device_key, y->device_key);
+    return row_compare(*(const struct row *const *)a, *(const struct row *const *)b);
 }
 
-const struct record **results_order(const struct results *results)
+const struct row **results_order(const struct results *results)
 {
-    size_t count = results->record_count;
-    const struct record **order = malloc((count ? count : 1) * sizeof *order);
+    size_t count = results->row_count;
+    const struct row **order = malloc((count ? count : 1) * sizeof *order);
     if (!order)
         return NULL;
     for (size_t i = 0; i < count; ++i)
-        order[i] = &results->records[i];
-    qsort(order, count, sizeof *order, compare_records);
+        order[i] = &results->rows[i];
+    qsort(order, count, sizeof *order, compare_rows);
     return order;
 }

@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "results/comments.h"
 #include "results/dataset.h"
 #include "results/derived_rows.h"
+#include "results/draft.h"
+#include "results/globals_nc.h"
 #include "results/parameters_nc.h"
-#include "base/staged_file.h"
 
 /* What the file holds for one roof beyond the roof itself. */
 struct roof_row {
@@ -31,304 +31,414 @@ static const struct field row_device_fields[] = {
     {0},
 };
 
+/* Rows that are in memory at the same time, and kernels of them. As many rows as a chunk has, so that
+ * chunks are written whole. */
+enum { SLAB_ROWS = 1024, SLAB_KERNELS = 16384 };
+
+/* What is written together. */
+enum group {
+    GROUP_RECORD,
+    GROUP_WORKLOAD,
+    GROUP_PARAMETERS,
+    GROUP_ROW_DEVICE,
+    GROUP_CONFIG_DEVICE,
+    GROUP_DERIVED,
+    GROUP_KERNEL,
+    GROUP_DERIVED_KERNEL,
+    GROUP_KERNEL_CONFIG,
+    GROUP_DEVICE,
+    GROUP_ROOF,
+    GROUP_ROOF_ROW,
+    GROUP_ROOF_DEVICE,
+    GROUP_PRECISION,
+    GROUP_LEVEL
+};
+
+/* Rows of the file that are in memory. */
+struct slab {
+    size_t first, count;
+    struct record *records;
+    struct derived_row *derived;
+    int64_t *devices; /* index into results->devices, or -1 */
+    double *samples;
+    char *parameters;
+    int64_t *kernel_rows;                   /* of config */
+    struct derived_kernel *derived_kernels; /* as many as kernel_rows */
+    const void **rows; /* as dataset_put wants them; for as many as there are rows or kernels */
+    size_t room;       /* of kernel_rows and rows */
+};
+
 /* All of one file. */
 struct writer {
     const struct results *results;
+    const struct row **order;
     struct dataset set;
-    /* The struct of each row, as the tables need them; a blank where a dimension is longer than its
-     * data. */
-    const struct record **records;
-    const void **devices, **row_devices, **kernels, **kernel_rows, **derived, **roofs, **roof_rows;
-    int64_t *config_device, *kernel_config, *roof_device;
-    struct derived_row *derived_rows;
-    struct derived_kernel *derived_kernels;
-    struct roof_row *roof_row;
+    struct parameters *parameters;
+    struct slab slab;
+    int sample_variable;
+    size_t kernels, roofs; /* of all rows, of all devices */
+    size_t kernel;         /* kernels written so far */
+    /* where a dimension is longer than its data */
     struct device blank_device;
     struct kernel blank_kernel;
     struct roof blank_roof;
+    struct error error; /* of a record that cannot be read */
+    bool unreadable;
 };
-
-/* All of a record but its device's key, which config_device stands for. */
-static void records_write(struct writer *w)
-{
-    for (const struct field *field = record_fields; field->name && !dataset_failed(&w->set);
-         ++field)
-        if (strcmp(field->name, "device_key") != 0)
-            dataset_field(&w->set, field, "", DIM_CONFIG, (const void *const *)w->records);
-}
-
-static void samples_write(struct writer *w)
-{
-    const char *name = "time_sample";
-    int variable = dataset_define(&w->set, name, NC_DOUBLE, DIM_CONFIG, DIM_SAMPLE, "s",
-                                  "time of one iteration");
-    for (size_t row = 0; row < w->set.lengths[DIM_CONFIG] && !dataset_failed(&w->set); ++row) {
-        const struct record *record = w->records[row];
-        const size_t start[2] = {row, 0}, count[2] = {1, record->sample_count};
-        if (record->sample_count > 0)
-            dataset_check(&w->set, name,
-                          nc_put_vara_double(w->set.id, variable, start, count, record->sample));
-    }
-}
-
-static void names_write(struct writer *w)
-{
-    const char *precisions[PRECISION_COUNT];
-    for (int i = 0; i < PRECISION_COUNT; ++i)
-        precisions[i] = precision_info[i].name;
-    dataset_texts(&w->set, "precision_name", DIM_PRECISION, "precision", precisions);
-    dataset_texts(&w->set, "memory_level_name", DIM_LEVEL, "memory level, from far to near",
-                  memory_level_name);
-}
-
-static void workloads_write(struct writer *w)
-{
-    size_t count = w->set.lengths[DIM_CONFIG];
-    const char **names = dataset_allocate(&w->set, count, sizeof *names);
-    for (size_t i = 0; !dataset_failed(&w->set) && i < count; ++i)
-        names[i] = w->records[i]->config.workload ? w->records[i]->config.workload->name : "";
-    if (!dataset_failed(&w->set))
-        dataset_texts(&w->set, "workload", DIM_CONFIG, "workload", names);
-    free(names);
-}
-
-static void time_format(double time, char text[32])
-{
-    const double year_10000 = 253402300800.0;
-    time_t seconds = time >= 0 && time < year_10000 ? (time_t)time : 0; /* so also for a NaN */
-    struct tm utc;
-    gmtime_r(&seconds, &utc);
-    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
-}
-
-/* One line a session, the latest at the end. */
-static void history_write(struct writer *w)
-{
-    char *text = NULL, start[32];
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream) {
-        w->set.no_memory = true;
-        return;
-    }
-    for (size_t i = 0; i < w->results->session_count; ++i) {
-        const struct session *session = &w->results->sessions[i];
-        time_format(session->start_time, start);
-        fprintf(stream, "%s%s session %s: roofsweep %s, %lld ranks from %s, job %s: %s",
-                i ? "\n" : "", start, session->id, session->version, (long long)session->ranks,
-                session->hostname, *session->job_id ? session->job_id : "none", session->command);
-    }
-    fclose(stream);
-    dataset_attribute(&w->set, NC_GLOBAL, "history", text);
-    free(text);
-}
-
-/* When the rows were measured. No clock is asked: one journal always gives the same file. */
-static void coverage_write(struct writer *w)
-{
-    double first = NAN, last = NAN;
-    char text[32];
-    for (size_t i = 0; i < w->results->session_count; ++i) {
-        first = fmin(first, w->results->sessions[i].start_time);
-        last = fmax(last, w->results->sessions[i].start_time);
-    }
-    for (size_t i = 0; i < w->results->record_count; ++i) {
-        const struct record *record = &w->results->records[i];
-        last = fmax(last, record->start_time + record->wall_time);
-    }
-    time_format(first, text);
-    dataset_attribute(&w->set, NC_GLOBAL, "time_coverage_start", text);
-    time_format(last, text);
-    dataset_attribute(&w->set, NC_GLOBAL, "time_coverage_end", text);
-    dataset_attribute(&w->set, NC_GLOBAL, "date_created", text);
-}
-
-static void globals_write(struct writer *w)
-{
-    const struct results *results = w->results;
-    struct session none = {.manifest_text = NULL};
-    const struct session *last =
-        results->session_count ? &results->sessions[results->session_count - 1] : &none;
-    char source[sizeof last->version + 16];
-    snprintf(source, sizeof source, "roofsweep %s", last->version);
-    const struct {
-        const char *name, *text;
-    } attributes[] = {
-        {"Conventions", "CF-1.11 ACDD-1.3"},
-        {"title", *last->title ? last->title : "roofsweep results"},
-        {"summary", "Deep-learning operations, each measured on a device and set against the roofs "
-                    "that were measured on the same device (time-based Roofline). One row of "
-                    "config per configuration and device; config_device points into device, "
-                    "kernel_config into config, device_roof_device into device."},
-        {"keywords", "roofline, performance, GPU, deep learning, benchmark"},
-        {"source", source},
-        {"processing_level", "measured values, and values derived from them by the Roofline model"},
-        {"manifest_path", last->manifest_path},
-        {"manifest", last->manifest_text ? last->manifest_text : ""},
-        {"settings", last->settings},
-        {"mpi", last->mpi},
-        {"command", last->command},
-    };
-    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; ++i)
-        dataset_attribute(&w->set, NC_GLOBAL, attributes[i].name, attributes[i].text);
-    history_write(w);
-    coverage_write(w);
-}
 
 static void lengths_set(struct writer *w)
 {
-    size_t kernels = 0, samples = 0, roofs = 0;
-    for (size_t i = 0; i < w->results->record_count; ++i) {
-        kernels += w->results->records[i].kernel_count;
-        if (w->results->records[i].sample_count > samples)
-            samples = w->results->records[i].sample_count;
+    size_t samples = 0;
+    for (size_t i = 0; i < w->results->row_count; ++i) {
+        w->kernels += w->results->rows[i].kernels;
+        if (w->results->rows[i].samples > samples)
+            samples = w->results->rows[i].samples;
     }
-    w->set.lengths[DIM_CONFIG] = w->results->record_count;
+    w->set.lengths[DIM_CONFIG] = w->results->row_count;
     for (size_t i = 0; i < w->results->device_count; ++i)
-        roofs += (size_t)w->results->devices[i].roof_count;
+        w->roofs += (size_t)w->results->devices[i].roof_count;
     /* A dimension of length 0 would be an unlimited one. */
-    w->set.lengths[DIM_KERNEL] = kernels ? kernels : 1;
+    w->set.lengths[DIM_KERNEL] = w->kernels ? w->kernels : 1;
     w->set.lengths[DIM_DEVICE] = w->results->device_count ? w->results->device_count : 1;
-    w->set.lengths[DIM_ROOF] = roofs ? roofs : 1;
+    w->set.lengths[DIM_ROOF] = w->roofs ? w->roofs : 1;
     w->set.lengths[DIM_SAMPLE] = samples ? samples : 1;
     w->set.lengths[DIM_PRECISION] = PRECISION_COUNT;
     w->set.lengths[DIM_LEVEL] = LEVEL_COUNT;
 }
 
-static void rows_allocate(struct writer *w)
+/* All of a record but its device's key, which config_device stands for. */
+static void define_records(struct writer *w)
 {
-    size_t configs = w->set.lengths[DIM_CONFIG];
-    w->records = results_order(w->results);
-    w->set.no_memory = !w->records;
-    w->row_devices = dataset_allocate(&w->set, configs, sizeof *w->row_devices);
-    w->config_device = dataset_allocate(&w->set, configs, sizeof *w->config_device);
-    w->derived = dataset_allocate(&w->set, configs, sizeof *w->derived);
-    w->derived_rows = dataset_allocate(&w->set, configs, sizeof *w->derived_rows);
-    w->devices = dataset_allocate(&w->set, w->set.lengths[DIM_DEVICE], sizeof *w->devices);
-    w->derived_kernels =
-        dataset_allocate(&w->set, w->set.lengths[DIM_KERNEL], sizeof *w->derived_kernels);
-    w->kernel_rows = dataset_allocate(&w->set, w->set.lengths[DIM_KERNEL], sizeof *w->kernel_rows);
-    w->kernels = dataset_allocate(&w->set, w->set.lengths[DIM_KERNEL], sizeof *w->kernels);
-    w->kernel_config =
-        dataset_allocate(&w->set, w->set.lengths[DIM_KERNEL], sizeof *w->kernel_config);
-    w->roofs = dataset_allocate(&w->set, w->set.lengths[DIM_ROOF], sizeof *w->roofs);
-    w->roof_rows = dataset_allocate(&w->set, w->set.lengths[DIM_ROOF], sizeof *w->roof_rows);
-    w->roof_row = dataset_allocate(&w->set, w->set.lengths[DIM_ROOF], sizeof *w->roof_row);
-    w->roof_device = dataset_allocate(&w->set, w->set.lengths[DIM_ROOF], sizeof *w->roof_device);
+    for (const struct field *field = record_fields; field->name; ++field)
+        if (strcmp(field->name, "device_key") != 0)
+            dataset_define_field(&w->set, field, "", DIM_CONFIG, GROUP_RECORD);
+    w->sample_variable = dataset_define(&w->set, "time_sample", NC_DOUBLE, DIM_CONFIG, DIM_SAMPLE,
+                                        "s", "time of one iteration");
 }
 
-static void rows_free(struct writer *w)
+static void define_all(struct writer *w)
 {
-    free(w->records);
-    free(w->row_devices);
-    free(w->config_device);
-    free(w->derived);
-    free(w->derived_rows);
-    free(w->devices);
-    free(w->kernels);
-    free(w->kernel_rows);
-    free(w->derived_kernels);
-    free(w->kernel_config);
-    free(w->roofs);
-    free(w->roof_rows);
-    free(w->roof_row);
-    free(w->roof_device);
+    struct dataset *set = &w->set;
+    dataset_define_texts(set, "precision_name", DIM_PRECISION, "precision", GROUP_PRECISION);
+    dataset_define_texts(set, "memory_level_name", DIM_LEVEL, "memory level, from far to near",
+                         GROUP_LEVEL);
+    define_records(w);
+    dataset_define_texts(set, "workload", DIM_CONFIG, "workload", GROUP_WORKLOAD);
+    w->parameters = parameters_define(set, w->results, GROUP_PARAMETERS);
+    dataset_define_index(set, "config_device", DIM_CONFIG,
+                         "row's device: index, -1 if it reached none", GROUP_CONFIG_DEVICE);
+    dataset_define_fields(set, row_device_fields, "", DIM_CONFIG, GROUP_ROW_DEVICE);
+    dataset_define_fields(set, derived_row_fields, "", DIM_CONFIG, GROUP_DERIVED);
+    dataset_define_index(set, "kernel_config", DIM_KERNEL,
+                         "kernel's row of config: index, -1 if there is none", GROUP_KERNEL_CONFIG);
+    dataset_define_fields(set, kernel_fields, "kernel_", DIM_KERNEL, GROUP_KERNEL);
+    dataset_define_fields(set, derived_kernel_fields, "kernel_", DIM_KERNEL, GROUP_DERIVED_KERNEL);
+    dataset_define_fields(set, device_fields, "device_", DIM_DEVICE, GROUP_DEVICE);
+    dataset_define_index(set, "device_roof_device", DIM_ROOF,
+                         "roof's device: index, -1 if there is none", GROUP_ROOF_DEVICE);
+    dataset_define_fields(set, roof_fields, "device_roof_", DIM_ROOF, GROUP_ROOF);
+    dataset_define_fields(set, roof_row_fields, "device_roof_", DIM_ROOF, GROUP_ROOF_ROW);
 }
 
-static void row_set(struct writer *w, size_t row)
+static void names_put(struct writer *w)
 {
-    const struct record *record = w->records[row];
-    int64_t index = results_device(w->results, record->device_key);
-    const struct device *device = index < 0 ? &w->blank_device : &w->results->devices[index];
-    w->config_device[row] = index;
-    w->row_devices[row] = device;
-    w->derived_rows[row] = derived_row_of(record, device);
-    w->derived[row] = &w->derived_rows[row];
+    const void *precisions[PRECISION_COUNT], *levels[LEVEL_COUNT];
+    for (int i = 0; i < PRECISION_COUNT; ++i)
+        precisions[i] = precision_info[i].name;
+    for (int i = 0; i < LEVEL_COUNT; ++i)
+        levels[i] = memory_level_name[i];
+    dataset_put(&w->set, GROUP_PRECISION, 0, PRECISION_COUNT, precisions);
+    dataset_put(&w->set, GROUP_LEVEL, 0, LEVEL_COUNT, levels);
 }
 
-static void roofs_set(struct writer *w)
+static void put_one(struct writer *w, enum group group, size_t row, const void *structure)
 {
-    size_t row = 0;
-    w->roofs[0] = &w->blank_roof;
-    w->roof_rows[0] = &w->roof_row[0];
-    w->roof_row[0].node_spread = NAN;
-    w->roof_device[0] = -1;
-    for (size_t i = 0; i < w->results->device_count; ++i) {
-        double spreads[ROOFS_MAX];
-        results_node_spreads(w->results, i, spreads);
-        for (int64_t j = 0; j < w->results->devices[i].roof_count; ++j, ++row) {
-            w->roofs[row] = &w->results->devices[i].roofs[j];
-            w->roof_row[row].node_spread = spreads[j];
-            w->roof_rows[row] = &w->roof_row[row];
-            w->roof_device[row] = (int64_t)i;
-        }
+    dataset_put(&w->set, (int)group, row, 1, &structure);
+}
+
+/* Those of a device, from `row` on. */
+static void roofs_put(struct writer *w, size_t row, size_t device)
+{
+    const struct device *own = &w->results->devices[device];
+    const int64_t index = (int64_t)device;
+    const void *roofs[ROOFS_MAX], *rows[ROOFS_MAX], *devices[ROOFS_MAX];
+    struct roof_row spreads[ROOFS_MAX];
+    double values[ROOFS_MAX];
+    size_t count = (size_t)own->roof_count;
+    results_node_spreads(w->results, device, values);
+    for (size_t i = 0; i < count; ++i) {
+        spreads[i].node_spread = values[i];
+        roofs[i] = &own->roofs[i];
+        rows[i] = &spreads[i];
+        devices[i] = &index;
+    }
+    dataset_put(&w->set, GROUP_ROOF, row, count, roofs);
+    dataset_put(&w->set, GROUP_ROOF_ROW, row, count, rows);
+    dataset_put(&w->set, GROUP_ROOF_DEVICE, row, count, devices);
+}
+
+static void devices_put(struct writer *w)
+{
+    size_t count = w->results->device_count, row = 0;
+    const void **devices = dataset_allocate(&w->set, count, sizeof *devices);
+    for (size_t i = 0; devices && i < count; ++i) {
+        devices[i] = &w->results->devices[i];
+        roofs_put(w, row, i);
+        row += (size_t)w->results->devices[i].roof_count;
+    }
+    if (devices)
+        dataset_put(&w->set, GROUP_DEVICE, 0, count, devices);
+    free(devices);
+}
+
+/* A dimension that cannot have length 0 has a row without values. */
+static void blanks_put(struct writer *w)
+{
+    const struct roof_row spread = {.node_spread = NAN};
+    const int64_t none = -1;
+    if (w->results->device_count == 0)
+        put_one(w, GROUP_DEVICE, 0, &w->blank_device);
+    if (w->roofs == 0) {
+        put_one(w, GROUP_ROOF, 0, &w->blank_roof);
+        put_one(w, GROUP_ROOF_ROW, 0, &spread);
+        put_one(w, GROUP_ROOF_DEVICE, 0, &none);
+    }
+    if (w->kernels == 0) {
+        const struct derived_kernel kernel = derived_kernel_of(&w->blank_kernel, &w->blank_device);
+        put_one(w, GROUP_KERNEL, 0, &w->blank_kernel);
+        put_one(w, GROUP_DERIVED_KERNEL, 0, &kernel);
+        put_one(w, GROUP_KERNEL_CONFIG, 0, &none);
     }
 }
 
-static void rows_set(struct writer *w)
+static void slab_allocate(struct writer *w)
 {
-    size_t kernel = 0;
-    w->devices[0] = &w->blank_device;
-    for (size_t i = 0; i < w->results->device_count; ++i)
-        w->devices[i] = &w->results->devices[i];
-    roofs_set(w);
-    w->kernels[0] = &w->blank_kernel;
-    w->derived_kernels[0] = derived_kernel_of(&w->blank_kernel, &w->blank_device);
-    w->kernel_rows[0] = &w->derived_kernels[0];
-    w->kernel_config[0] = -1;
-    for (size_t row = 0; row < w->set.lengths[DIM_CONFIG]; ++row) {
-        row_set(w, row);
-        for (size_t i = 0; i < w->records[row]->kernel_count; ++i, ++kernel) {
-            w->kernels[kernel] = &w->records[row]->kernels[i];
-            w->derived_kernels[kernel] =
-                derived_kernel_of(&w->records[row]->kernels[i], w->row_devices[row]);
-            w->kernel_rows[kernel] = &w->derived_kernels[kernel];
-            w->kernel_config[kernel] = (int64_t)row;
+    struct dataset *set = &w->set;
+    struct slab *slab = &w->slab;
+    if (dataset_failed(set))
+        return;
+    slab->records = dataset_allocate(set, SLAB_ROWS, sizeof *slab->records);
+    slab->derived = dataset_allocate(set, SLAB_ROWS, sizeof *slab->derived);
+    slab->devices = dataset_allocate(set, SLAB_ROWS, sizeof *slab->devices);
+    slab->samples =
+        dataset_allocate(set, SLAB_ROWS * set->lengths[DIM_SAMPLE], sizeof *slab->samples);
+    slab->parameters = dataset_allocate(set, SLAB_ROWS, parameters_row_size(w->parameters));
+    for (size_t i = 0; slab->records && i < SLAB_ROWS; ++i)
+        record_init(&slab->records[i]);
+}
+
+static void slab_free(struct slab *slab)
+{
+    for (size_t i = 0; slab->records && i < SLAB_ROWS; ++i)
+        record_clear(&slab->records[i]);
+    free(slab->records);
+    free(slab->derived);
+    free(slab->devices);
+    free(slab->samples);
+    free(slab->parameters);
+    free(slab->kernel_rows);
+    free(slab->derived_kernels);
+    free(slab->rows);
+}
+
+/* Room for the pointers to so many rows or kernels. */
+static bool slab_grow(struct writer *w, size_t count)
+{
+    struct slab *slab = &w->slab;
+    if (count <= slab->room)
+        return true;
+    free(slab->rows);
+    free(slab->kernel_rows);
+    free(slab->derived_kernels);
+    slab->rows = dataset_allocate(&w->set, count, sizeof *slab->rows);
+    slab->kernel_rows = dataset_allocate(&w->set, count, sizeof *slab->kernel_rows);
+    slab->derived_kernels = dataset_allocate(&w->set, count, sizeof *slab->derived_kernels);
+    slab->room = count;
+    return !dataset_failed(&w->set);
+}
+
+/* The rows that follow; at least one. */
+static size_t slab_length(const struct writer *w, size_t first)
+{
+    size_t kernels = 0, count = 0;
+    while (count < SLAB_ROWS && first + count < w->results->row_count) {
+        kernels += w->order[first + count]->kernels;
+        if (count > 0 && kernels > SLAB_KERNELS)
+            break;
+        ++count;
+    }
+    return count;
+}
+
+static const struct device *row_device(const struct writer *w, size_t i)
+{
+    int64_t index = w->slab.devices[i];
+    return index < 0 ? &w->blank_device : &w->results->devices[index];
+}
+
+static void row_samples(struct writer *w, size_t i)
+{
+    const struct record *record = &w->slab.records[i];
+    size_t width = w->set.lengths[DIM_SAMPLE];
+    for (size_t j = 0; j < width; ++j)
+        w->slab.samples[i * width + j] = j < record->sample_count && !isnan(record->sample[j])
+                                             ? record->sample[j]
+                                             : NC_FILL_DOUBLE;
+}
+
+/* False: it cannot be read, or is not what it was. */
+static bool row_load(struct writer *w, size_t i)
+{
+    const struct row *row = w->order[w->slab.first + i];
+    struct record *record = &w->slab.records[i];
+    enum status status = results_fetch(w->results, row, record, &w->error);
+    if (status == STATUS_OK && record->kernel_count != row->kernels)
+        status = error_set(&w->error, STATUS_SYSTEM, "the journal has changed meanwhile");
+    w->unreadable = status != STATUS_OK;
+    if (w->unreadable)
+        return false;
+    w->slab.devices[i] = results_device(w->results, record->device_key);
+    w->slab.derived[i] = derived_row_of(record, row_device(w, i));
+    row_samples(w, i);
+    parameters_row(w->parameters, &record->config,
+                   w->slab.parameters + i * parameters_row_size(w->parameters));
+    return true;
+}
+
+static bool slab_load(struct writer *w, size_t first)
+{
+    w->slab.first = first;
+    w->slab.count = slab_length(w, first);
+    for (size_t i = 0; i < w->slab.count; ++i)
+        if (!row_load(w, i))
+            return false;
+    return slab_grow(w, w->slab.count);
+}
+
+/* Rows that lie one behind the other, `size` bytes each. */
+static void rows_put(struct writer *w, enum group group, const void *rows, size_t size)
+{
+    struct slab *slab = &w->slab;
+    for (size_t i = 0; i < slab->count; ++i)
+        slab->rows[i] = (const char *)rows + i * size;
+    dataset_put(&w->set, (int)group, slab->first, slab->count, slab->rows);
+}
+
+static const void *workload_of(const struct writer *w, size_t i)
+{
+    const struct workload *workload = w->slab.records[i].config.workload;
+    return workload ? workload->name : "";
+}
+
+static const void *device_of(const struct writer *w, size_t i)
+{
+    return row_device(w, i);
+}
+
+static void each_put(struct writer *w, enum group group,
+                     const void *(*of)(const struct writer *w, size_t i))
+{
+    struct slab *slab = &w->slab;
+    for (size_t i = 0; i < slab->count; ++i)
+        slab->rows[i] = of(w, i);
+    dataset_put(&w->set, (int)group, slab->first, slab->count, slab->rows);
+}
+
+static void kernels_put(struct writer *w)
+{
+    struct slab *slab = &w->slab;
+    size_t count = 0, at = 0;
+    for (size_t i = 0; i < slab->count; ++i)
+        count += slab->records[i].kernel_count;
+    if (!slab_grow(w, count))
+        return;
+    for (size_t i = 0; i < slab->count; ++i)
+        for (size_t j = 0; j < slab->records[i].kernel_count; ++j, ++at) {
+            slab->rows[at] = &slab->records[i].kernels[j];
+            slab->kernel_rows[at] = (int64_t)(slab->first + i);
+            slab->derived_kernels[at] =
+                derived_kernel_of(&slab->records[i].kernels[j], row_device(w, i));
         }
+    dataset_put(&w->set, GROUP_KERNEL, w->kernel, count, slab->rows);
+    for (size_t i = 0; i < count; ++i)
+        slab->rows[i] = &slab->kernel_rows[i];
+    dataset_put(&w->set, GROUP_KERNEL_CONFIG, w->kernel, count, slab->rows);
+    for (size_t i = 0; i < count; ++i)
+        slab->rows[i] = &slab->derived_kernels[i];
+    dataset_put(&w->set, GROUP_DERIVED_KERNEL, w->kernel, count, slab->rows);
+    w->kernel += count;
+}
+
+static void slab_put(struct writer *w)
+{
+    struct slab *slab = &w->slab;
+    rows_put(w, GROUP_RECORD, slab->records, sizeof *slab->records);
+    dataset_put_values(&w->set, "time_sample", w->sample_variable, slab->first, slab->count,
+                       w->set.lengths[DIM_SAMPLE], slab->samples);
+    each_put(w, GROUP_WORKLOAD, workload_of);
+    rows_put(w, GROUP_PARAMETERS, slab->parameters, parameters_row_size(w->parameters));
+    rows_put(w, GROUP_CONFIG_DEVICE, slab->devices, sizeof *slab->devices);
+    each_put(w, GROUP_ROW_DEVICE, device_of);
+    rows_put(w, GROUP_DERIVED, slab->derived, sizeof *slab->derived);
+    kernels_put(w);
+}
+
+static void slabs_put(struct writer *w)
+{
+    for (size_t row = 0; row < w->results->row_count && !dataset_failed(&w->set);
+         row += w->slab.count) {
+        if (!slab_load(w, row))
+            return;
+        slab_put(w);
     }
 }
 
 static void content_write(struct writer *w)
 {
-    struct dataset *set = &w->set;
-    globals_write(w);
-    names_write(w);
-    records_write(w);
-    samples_write(w);
-    workloads_write(w);
-    parameters_write(set, w->records);
-    dataset_index(set, "config_device", DIM_CONFIG, "row's device: index, -1 if it reached none",
-                  w->config_device);
-    dataset_fields(set, row_device_fields, "", DIM_CONFIG, w->row_devices);
-    dataset_fields(set, derived_row_fields, "", DIM_CONFIG, w->derived);
-    dataset_index(set, "kernel_config", DIM_KERNEL,
-                  "kernel's row of config: index, -1 if there is none", w->kernel_config);
-    dataset_fields(set, kernel_fields, "kernel_", DIM_KERNEL, w->kernels);
-    dataset_fields(set, derived_kernel_fields, "kernel_", DIM_KERNEL, w->kernel_rows);
-    dataset_fields(set, device_fields, "device_", DIM_DEVICE, w->devices);
-    dataset_index(set, "device_roof_device", DIM_ROOF, "roof's device: index, -1 if there is none",
-                  w->roof_device);
-    dataset_fields(set, roof_fields, "device_roof_", DIM_ROOF, w->roofs);
-    dataset_fields(set, roof_row_fields, "device_roof_", DIM_ROOF, w->roof_rows);
+    globals_write(&w->set, w->results);
+    define_all(w);
+    slab_allocate(w);
+    if (dataset_failed(&w->set))
+        return;
+    names_put(w);
+    devices_put(w);
+    slabs_put(w);
+    blanks_put(w);
 }
 
-static enum status draft_fill(const struct staged_file *draft, const struct results *results,
-                              struct error *error)
+/* The file has a name while netCDF opens it, and no longer. */
+static enum status create(struct writer *w, struct staged_file *draft, struct error *error)
+{
+    dataset_prepare();
+    enum status status = staged_file_show(draft, error);
+    if (status)
+        return status;
+    dataset_create(&w->set, draft->path);
+    staged_file_hide(draft);
+    return STATUS_OK;
+}
+
+static enum status draft_fill(void *context, struct staged_file *draft, struct error *error)
 {
     struct writer w = {
-        .results = results, .set.comments = file_comments, .set.derived = file_derived};
+        .results = context, .set.comments = file_comments, .set.derived = file_derived};
     device_init(&w.blank_device);
     fields_clear(kernel_fields, &w.blank_kernel);
     fields_clear(roof_fields, &w.blank_roof);
     lengths_set(&w);
-    rows_allocate(&w);
-    if (!dataset_failed(&w.set))
-        rows_set(&w);
-    dataset_create(&w.set, draft->path);
-    staged_file_hide(draft);
-    content_write(&w);
-    enum status status = dataset_close(&w.set, error);
-    rows_free(&w);
+    w.order = results_order(w.results);
+    w.set.no_memory = !w.order;
+    enum status created = create(&w, draft, error);
+    if (created == STATUS_OK)
+        content_write(&w);
+    slab_free(&w.slab);
+    parameters_destroy(w.parameters);
+    free(w.order);
+    enum status status = created ? created : dataset_close(&w.set, error);
+    if (w.unreadable) {
+        *error = w.error;
+        status = STATUS_SYSTEM;
+    }
     return status;
 }
 
@@ -337,65 +447,22 @@ static double size_estimate(const struct results *results)
 {
     enum { FILE_BYTES = 1 << 19, ROW = 1 << 13, KERNEL = 1 << 9, ROOF = 1 << 9, DEVICE = 1 << 12 };
     double size = FILE_BYTES;
-    for (size_t i = 0; i < results->record_count; ++i) {
-        const struct record *record = &results->records[i];
-        size += ROW + KERNEL * (double)record->kernel_count +
-                (double)sizeof *record->sample * (double)record->sample_count;
-    }
+    for (size_t i = 0; i < results->row_count; ++i)
+        size += ROW + KERNEL * (double)results->rows[i].kernels +
+                (double)sizeof(double) * (double)results->rows[i].samples;
     for (size_t i = 0; i < results->device_count; ++i)
         size += DEVICE + ROOF * (double)results->devices[i].roof_count;
     return size;
 }
 
-/* HDF5 says "HDF error" where a disk is full: the file itself knows why. */
-static enum status draft_make(struct staged_file *draft, const char *place,
-                              const struct results *results, struct error *error)
+void results_nc_prepare(void)
 {
-    enum status status = staged_file_open(draft, place, error);
-    if (status)
-        return status;
-    status = draft_fill(draft, results, error);
-    if (status == STATUS_OK)
-        return STATUS_OK;
-    int obstacle = staged_file_obstacle(draft);
-    if (obstacle)
-        error_set(error, status, "folder '%s': %s", place, strerror(obstacle));
-    staged_file_close(draft);
-    return status;
+    setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
 }
 
-/* In the first place that takes it. The error names all places. */
-static enum status draft_place(struct staged_file *draft, const char *path,
-                               const struct results *results, struct error *error)
-{
-    char places[STAGED_PLACES][STAGED_PLACE];
-    double size = size_estimate(results);
-    size_t count = staged_file_places(path, size, places);
-    struct error tried[STAGED_PLACES];
-    for (size_t i = 0; i < count; ++i)
-        if (draft_make(draft, places[i], results, &tried[i]) == STATUS_OK)
-            return STATUS_OK;
-    char causes[1024] = "";
-    for (size_t i = 0, used = 0; i < count && used < sizeof causes; ++i)
-        used += (size_t)snprintf(causes + used, sizeof causes - used, "%s%.300s", i ? "; " : "",
-                                 tried[i].text);
-    return error_set(error, STATUS_SYSTEM,
-                     "no place to build it in, of about %.0f MB: %.800s; let TMPDIR name a folder "
-                     "with room",
-                     ceil(size / 1e6), causes);
-}
-
-/* HDF5 does not write to where the file shall be: it calls a missing folder "Permission denied" and
- * a full disk "HDF error", and needs locks of the filesystem. */
 enum status results_nc_write(const struct results *results, const char *path, struct error *error)
 {
-    struct staged_file draft;
-    enum status status = draft_place(&draft, path, results, error);
-    if (status) {
-        error_prefix(error, "%s", path);
-        return status;
-    }
-    status = staged_file_publish(&draft, path, error);
-    staged_file_close(&draft);
-    return status;
+    const struct draft_content content = {
+        .context = (void *)results, .size = size_estimate(results), .fill = draft_fill};
+    return draft_publish(&content, path, error);
 }

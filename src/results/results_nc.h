@@ -9,6 +9,10 @@
 #include "results/results.h"
 #include "base/status.h"
 
+/* Before anything else in a process, before its first thread: tells HDF5 to lock no file. The draft is
+ * locked by us, under a name that nobody else knows. */
+void results_nc_prepare(void);
+
 /* Replaces PATH if it exists: whether it may is decided before anything is measured. If PATH is a
  * link, the file that it names is replaced.
  *

@@ -44,7 +44,8 @@ static void set_configuration(struct record *record, long number)
     struct config config;
     struct error error;
     char text[WORKLOAD_TEXT];
-    snprintf(text, sizeof text, "matmul cache=hot implementation=auto k=%ld m=%ld n=64 precision=fp32",
+    snprintf(text, sizeof text,
+             "matmul cache=hot implementation=auto k=%ld m=%ld n=64 precision=fp32",
              16 + number % 1000, 16 + number / 1000);
     check(config_parse(text, &config, &error), &error);
     record_set_config(record, &config);

@@ -226,7 +226,7 @@ static void each_configuration_is_measured_once(void **state)
     assert_int_equal(end(&stage, &error), STATUS_OK);
     struct results *rows = stage_rows(&stage);
     assert_int_equal(rows->device_count, 3);
-    assert_int_equal(rows->record_count, 4);
+    assert_int_equal(rows->row_count, 4);
     assert_int_equal(earlier_rows_missing(stage.plan, rows), 0);
     results_destroy(rows);
     stage_clear(&stage);
@@ -268,7 +268,7 @@ static void nonsense_ends_the_sweep(void **state)
         assert_int_equal(end(&stage, &error), STATUS_SYSTEM);
         assert_non_null(strstr(error.text, "no record"));
         struct results *rows = stage_rows(&stage);
-        assert_int_equal(rows->record_count, 0);
+        assert_int_equal(rows->row_count, 0);
         results_destroy(rows);
         stage_clear(&stage);
     }
@@ -288,7 +288,7 @@ static void a_record_out_of_turn_is_no_row(void **state)
     free(text);
     assert_int_equal(end(&stage, &error), STATUS_SYSTEM);
     struct results *rows = stage_rows(&stage);
-    assert_int_equal(rows->record_count, 0);
+    assert_int_equal(rows->row_count, 0);
     results_destroy(rows);
     stage_clear(&stage);
 }
@@ -347,12 +347,12 @@ static void a_second_loss_is_a_failed_row(void **state)
     assert_false(work_of(&stage, one ? 2 : 1, &second));
     assert_int_equal(end(&stage, &error), STATUS_OK); /* all rows are there, one has failed */
     struct results *rows = stage_rows(&stage);
-    assert_int_equal(rows->record_count, 1);
-    assert_int_equal(rows->records[0].status, RECORD_FAILED);
-    assert_string_equal(rows->records[0].error,
+    assert_int_equal(rows->row_count, 1);
+    assert_int_equal(rows->rows[0].status, RECORD_FAILED);
+    assert_string_equal(rows->rows[0].error,
                         "2 devices were lost while measuring it, the last: second");
     config_format(&deadly, text);
-    assert_string_equal(rows->records[0].configuration, text);
+    assert_string_equal(rows->rows[0].configuration, text);
     results_destroy(rows);
     stage_clear(&stage);
 }
@@ -481,7 +481,7 @@ static void stage_start_impatient(struct stage *stage, int ranks, const char *ma
 static void assert_rows(struct stage *stage, size_t count)
 {
     struct results *rows = stage_rows(stage);
-    assert_int_equal(rows->record_count, count);
+    assert_int_equal(rows->row_count, count);
     assert_int_equal(earlier_rows_missing(stage->plan, rows), stage->plan->count - count);
     results_destroy(rows);
 }
@@ -761,7 +761,7 @@ static void an_interrupt_stops_everyone(void **state)
         assert_false(work_of(&stage, 1, &config));
         assert_int_equal(end(&stage, &error), STATUS_INTERRUPTED);
         struct results *rows = stage_rows(&stage);
-        assert_int_equal(rows->record_count, 1);
+        assert_int_equal(rows->row_count, 1);
         results_destroy(rows);
         stage_clear(&stage);
     }

@@ -155,6 +155,7 @@ static void other_dimensions_are_refused(void **state)
 
 int main(void)
 {
+    results_nc_prepare();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_come_back_whole),
         cmocka_unit_test(an_unknown_kind_keeps_its_name),

@@ -77,6 +77,15 @@ static struct results *read_journal(const char *path, bool *torn)
     return results;
 }
 
+/* Fetched from where it is; until the next call. */
+static const struct record *record_of(const struct results *results, size_t row)
+{
+    static struct record record;
+    struct error error;
+    assert_ok(results_fetch(results, &results->rows[row], &record, &error), &error);
+    return &record;
+}
+
 /* A measured record that `number` and `device_key` identify. */
 static json_t *record_entry(int number, const char *device_key, double time)
 {
@@ -168,8 +177,8 @@ static void test_round_trip(void **state)
     assert_true(isnan(results->devices[0].peak_bandwidth[LEVEL_DRAM]));
     assert_int_equal(results_device(results, "s1-0"), 0);
     assert_int_equal(results_device(results, "s1-1"), -1);
-    assert_int_equal(results->record_count, 1);
-    const struct record *copy = &results->records[0];
+    assert_int_equal(results->row_count, 1);
+    const struct record *copy = record_of(results, 0);
     assert_string_equal(copy->error, record.error);
     assert_true(copy->time_median == 0.1);
     assert_true(isnan(copy->time_mean) && copy->launches == FIELD_MISSING);
@@ -205,10 +214,10 @@ static void test_large_record(void **state)
     assert_int_equal(stat(path, &info), 0);
     assert_true(info.st_size > 500 * 1000);
     struct results *results = read_journal(path, &torn);
-    assert_int_equal(results->records[0].kernel_count, COUNT);
+    assert_int_equal(record_of(results, 0)->kernel_count, COUNT);
     for (int i = 0; i < COUNT; ++i) {
-        assert_string_equal(results->records[0].kernels[i].name, kernels[i].name);
-        assert_int_equal(results->records[0].kernels[i].count, i);
+        assert_string_equal(record_of(results, 0)->kernels[i].name, kernels[i].name);
+        assert_int_equal(record_of(results, 0)->kernels[i].count, i);
     }
     results_destroy(results);
     free(kernels);
@@ -232,11 +241,11 @@ static void test_replaces(void **state)
     bool torn;
     struct results *results = read_journal(path, &torn);
     assert_int_equal(results->device_count, 3);
-    assert_int_equal(results->record_count, 3);
-    assert_true(results->records[0].time_median == 4);
-    assert_string_equal(results->records[0].device_key, "s2-5");
-    assert_true(results->records[1].time_median == 2);
-    assert_true(results->records[2].time_median == 3);
+    assert_int_equal(results->row_count, 3);
+    assert_true(record_of(results, 0)->time_median == 4);
+    assert_string_equal(record_of(results, 0)->device_key, "s2-5");
+    assert_true(record_of(results, 1)->time_median == 2);
+    assert_true(record_of(results, 2)->time_median == 3);
     results_destroy(results);
 }
 
@@ -257,7 +266,7 @@ static void test_modes(void **state)
 
     bool torn;
     struct results *results = read_journal(path, &torn); /* an empty journal is one */
-    assert_int_equal(results->record_count, 0);
+    assert_int_equal(results->row_count, 0);
     results_destroy(results);
 }
 
@@ -320,7 +329,7 @@ static void test_every_truncation(void **state)
         size_t complete = newlines(text, cut);
         file_store(path, text, cut);
         struct results *results = read_journal(path, &torn);
-        assert_int_equal(results->record_count, complete);
+        assert_int_equal(results->row_count, complete);
         assert_int_equal(torn, cut > 0 && text[cut - 1] != '\n');
         results_destroy(results);
 
@@ -329,8 +338,8 @@ static void test_every_truncation(void **state)
         journal_close(journal);
         results = read_journal(path, &torn);
         assert_false(torn);
-        assert_int_equal(results->record_count, complete + 1);
-        assert_true(results->records[complete].time_median == 9);
+        assert_int_equal(results->row_count, complete + 1);
+        assert_true(record_of(results, complete)->time_median == 9);
         results_destroy(results);
     }
     free(text);
@@ -355,7 +364,7 @@ static void test_long_torn_line(void **state)
     journal_close(journal);
     results = read_journal(path, &torn);
     assert_false(torn);
-    assert_int_equal(results->record_count, 3);
+    assert_int_equal(results->row_count, 3);
     results_destroy(results);
 }
 
@@ -371,15 +380,15 @@ static void test_replace(void **state)
     assert_int_equal(journal_open(path, JOURNAL_REPLACE, &second, &error), STATUS_USAGE);
     assert_non_null(strstr(error.text, "in use"));
     struct results *results = read_journal(path, &torn);
-    assert_int_equal(results->record_count, 5);
+    assert_int_equal(results->row_count, 5);
     results_destroy(results);
     append(journal, "record", record_entry(9, "s1-0", 9));
     append(journal, "record", record_entry(8, "s1-0", 8));
     journal_close(journal);
     results = read_journal(path, &torn);
     assert_false(torn);
-    assert_int_equal(results->record_count, 2);
-    assert_true(results->records[0].time_median == 9);
+    assert_int_equal(results->row_count, 2);
+    assert_true(record_of(results, 0)->time_median == 9);
     results_destroy(results);
 }
 
@@ -462,7 +471,7 @@ static void test_salvage(void **state)
         assert_ok(journal_salvage(path, &results, &damage, &error), &error);
         assert_true(damage.torn);
         assert_int_equal(damage.count, damaged);
-        assert_int_equal(results->record_count, 19 - damaged);
+        assert_int_equal(results->row_count, 19 - damaged);
         assert_int_equal(damage.first[0], 2);
         results_destroy(results);
         assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
@@ -499,7 +508,7 @@ static void test_three_causes(void **state)
     file_store(path, text, length);
     assert_corrupt(path, 1);
     assert_ok(journal_salvage(path, &results, &damage, &error), &error);
-    assert_int_equal(results->record_count, 1);
+    assert_int_equal(results->row_count, 1);
     results_destroy(results);
     free(start);
 
@@ -547,7 +556,7 @@ static void test_format(void **state)
     line_seal(text);
     file_store(path, text, length - width);
     results = read_journal(path, &torn);
-    assert_int_equal(results->record_count, 2);
+    assert_int_equal(results->row_count, 2);
     results_destroy(results);
     free(text);
 }
@@ -587,8 +596,8 @@ static void test_failed_write(void **state)
     bool torn;
     struct results *results = read_journal(path, &torn);
     assert_false(torn);
-    assert_int_equal(results->record_count, 2);
-    assert_true(results->records[1].time_median == 3);
+    assert_int_equal(results->row_count, 2);
+    assert_true(record_of(results, 1)->time_median == 3);
     results_destroy(results);
 }
 
@@ -647,7 +656,7 @@ static void test_line_without_end(void **state)
     assert_int_equal(truncate(path, info.st_size + JOURNAL_LINE_BYTES), 0);
     results = read_journal(path, &torn);
     assert_true(torn);
-    assert_int_equal(results->record_count, 1);
+    assert_int_equal(results->row_count, 1);
     results_destroy(results);
 }
 
@@ -671,9 +680,9 @@ static void test_killed(void **state)
         close(ends[0]);
         struct results *results = read_journal(path, &torn);
         assert_true(acknowledged > 0);
-        assert_in_range(results->record_count, acknowledged, acknowledged + 1);
-        for (size_t i = 0; i < results->record_count; ++i)
-            assert_true(results->records[i].time_median == (double)i);
+        assert_in_range(results->row_count, acknowledged, acknowledged + 1);
+        for (size_t i = 0; i < results->row_count; ++i)
+            assert_true(record_of(results, i)->time_median == (double)i);
         results_destroy(results);
         journal_close(open_journal(path, JOURNAL_RESUME)); /* the lock went with the child */
     }

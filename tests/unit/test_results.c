@@ -30,8 +30,8 @@ static void test_order(void **state)
             sample_record(sorted[added[i]].text, sorted[added[i]].label, device, 0);
         assert_ok(results_add_record(results, &record, &error), &error);
     }
-    assert_int_equal(results->record_count, 5);
-    const struct record **order = results_order(results);
+    assert_int_equal(results->row_count, 5);
+    const struct row **order = results_order(results);
     assert_non_null(order);
     for (size_t i = 0; i < 5; ++i) {
         struct record expected = sample_record(sorted[i].text, sorted[i].label, "", 0);

@@ -81,6 +81,15 @@ static void test_golden(void **state)
         fail_msg("the file is not as in " GOLDEN "; the lines with + are what was written");
 }
 
+static struct record fetched(const struct results *results, size_t row)
+{
+    struct record record;
+    struct error error;
+    record_init(&record);
+    assert_ok(results_fetch(results, &results->rows[row], &record, &error), &error);
+    return record;
+}
+
 /* What a worker, a library or a user can make of a row, none of which may keep the file from being
  * written: more kernels than one would think, a time that is none, a manifest of a megabyte. */
 static void test_odd_rows(void **state)
@@ -89,18 +98,19 @@ static void test_odd_rows(void **state)
     const struct folder *folder = *state;
     struct error error;
     struct results *results = sample_results(folder->journal);
-    struct record *record = &results->records[0];
+    struct record record = fetched(results, 0);
     struct session *session = &results->sessions[results->session_count - 1];
     struct kernel *kernels = calloc(KERNELS, sizeof *kernels);
     assert_non_null(kernels);
     for (int i = 0; i < KERNELS; ++i)
         fields_clear(kernel_fields, &kernels[i]);
     memset(kernels[0].name, 'x', KERNEL_NAME_MAX - 1);
-    assert_ok(record_set_kernels(record, kernels, KERNELS, &error), &error);
+    assert_ok(record_set_kernels(&record, kernels, KERNELS, &error), &error);
     free(kernels);
-    strcpy(record->algorithm, "\x1b[31m\n\"caf\xe9");
-    record->start_time = 1e300;
-    record->time_median = INFINITY;
+    strcpy(record.algorithm, "\x1b[31m\n\"caf\xe9");
+    record.start_time = 1e300;
+    record.time_median = INFINITY;
+    assert_ok(results_add_record(results, &record, &error), &error); /* in place of the other */
     free(session->manifest_text);
     session->manifest_text = malloc(MANIFEST + 1);
     assert_non_null(session->manifest_text);
@@ -251,14 +261,17 @@ static const struct parameter made_up_parameters[] = {
 };
 static const struct workload made_up = {.name = "made-up", WORKLOAD_TABLE(made_up_parameters)};
 
-static void set_made_up(struct record *record, const char *command)
+static void add_made_up(struct results *results, const char *command)
 {
+    struct record record = fetched(results, 0);
+    struct error error;
     struct config config = config_default(&made_up);
     struct value value = {0};
     snprintf(value.text, sizeof value.text, "%s", command);
     config_set(&config, 0, &value);
-    record_set_config(record, &config);
-    strcpy(record->label, "programs");
+    record_set_config(&record, &config);
+    strcpy(record.label, "programs");
+    assert_ok(results_add_record(results, &record, &error), &error);
 }
 
 /* How many rows have this text in the variable. */
@@ -284,12 +297,12 @@ static void test_workload_in_no_table(void **state)
     const struct folder *folder = *state;
     struct error error;
     struct results *results = sample_results(folder->journal);
-    size_t rows = results->record_count, size = 0;
+    size_t rows = results->row_count + 2, size = 0;
     char *table = NULL;
     int file;
-    set_made_up(&results->records[0], "a = \"b\", c \\ ");
-    set_made_up(&results->records[1], "gr\xc3\xbc\xc3\x9f"
-                                      "e");
+    add_made_up(results, "a = \"b\", c \\ ");
+    add_made_up(results, "gr\xc3\xbc\xc3\x9f"
+                         "e");
     assert_ok(results_nc_write(results, folder->file, &error), &error);
     FILE *stream = open_memstream(&table, &size);
     assert_non_null(stream);
@@ -334,6 +347,7 @@ static void test_parameters_agree(void **state)
 
 int main(void)
 {
+    results_nc_prepare();
     const struct CMUnitTest tests[] = {
         TEST(test_golden),
         TEST(test_golden_regenerates),

@@ -1,0 +1,86 @@
+#include "results/globals_nc.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static void time_format(double time, char text[32])
+{
+    const double year_10000 = 253402300800.0;
+    time_t seconds = time >= 0 && time < year_10000 ? (time_t)time : 0; /* so also for a NaN */
+    struct tm utc;
+    gmtime_r(&seconds, &utc);
+    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+/* One line a session, the latest at the end. */
+static void history_write(struct dataset *set, const struct results *results)
+{
+    char *text = NULL, start[32];
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream) {
+        set->no_memory = true;
+        return;
+    }
+    for (size_t i = 0; i < results->session_count; ++i) {
+        const struct session *session = &results->sessions[i];
+        time_format(session->start_time, start);
+        fprintf(stream, "%s%s session %s: roofsweep %s, %lld ranks from %s, job %s: %s",
+                i ? "\n" : "", start, session->id, session->version, (long long)session->ranks,
+                session->hostname, *session->job_id ? session->job_id : "none", session->command);
+    }
+    fclose(stream);
+    dataset_attribute(set, NC_GLOBAL, "history", text);
+    free(text);
+}
+
+/* When the rows were measured. No clock is asked: one journal always gives the same file. */
+static void coverage_write(struct dataset *set, const struct results *results)
+{
+    double first = NAN, last = NAN;
+    char text[32];
+    for (size_t i = 0; i < results->session_count; ++i) {
+        first = fmin(first, results->sessions[i].start_time);
+        last = fmax(last, results->sessions[i].start_time);
+    }
+    for (size_t i = 0; i < results->row_count; ++i)
+        last = fmax(last, results->rows[i].end_time);
+    time_format(first, text);
+    dataset_attribute(set, NC_GLOBAL, "time_coverage_start", text);
+    time_format(last, text);
+    dataset_attribute(set, NC_GLOBAL, "time_coverage_end", text);
+    dataset_attribute(set, NC_GLOBAL, "date_created", text);
+}
+
+void globals_write(struct dataset *set, const struct results *results)
+{
+    struct session none = {.manifest_text = NULL};
+    const struct session *last =
+        results->session_count ? &results->sessions[results->session_count - 1] : &none;
+    char source[sizeof last->version + 16];
+    snprintf(source, sizeof source, "roofsweep %s", last->version);
+    const struct {
+        const char *name, *text;
+    } attributes[] = {
+        {"Conventions", "CF-1.11 ACDD-1.3"},
+        {"title", *last->title ? last->title : "roofsweep results"},
+        {"summary", "Deep-learning operations, each measured on a device and set against the roofs "
+                    "that were measured on the same device (time-based Roofline). One row of "
+                    "config per configuration and device; config_device points into device, "
+                    "kernel_config into config, device_roof_device into device."},
+        {"keywords", "roofline, performance, GPU, deep learning, benchmark"},
+        {"source", source},
+        {"processing_level", "measured values, and values derived from them by the Roofline model"},
+        {"manifest_path", last->manifest_path},
+        {"manifest", last->manifest_text ? last->manifest_text : ""},
+        {"settings", last->settings},
+        {"mpi", last->mpi},
+        {"command", last->command},
+    };
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; ++i)
+        dataset_attribute(set, NC_GLOBAL, attributes[i].name, attributes[i].text);
+    history_write(set, results);
+    coverage_write(set, results);
+}
