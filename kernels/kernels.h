@@ -33,9 +33,9 @@ struct memory_kernel {
     const char *what; /* "4 in flight": of a lane's accesses; or what else this row does */
     int piece;        /* byte, that a warp takes at a time */
     int arrays;       /* how many arrays of `bytes` it needs */
-    int bytes_moved;  /* read plus written, for each byte of one array */
+    int bytes_moved;  /* read plus written, for each byte of one array; of an addition, its operand */
     /* Makes `repeat` passes over the same data, at most 65535. Triad is a = b + s * c, copy a = b,
-     * write a = s. Read adds b up in a register of each thread, which is stored only if it equals a
+     * write a = s, atomic a += s. Read adds b up in a register of each thread, which is stored only if it equals a
      * value that does not occur. blocks = 0: as many as give each warp one piece in one pass. Arrays
      * must be aligned to 256 bytes, and bytes a multiple of the piece. */
     cudaError_t (*launch)(void *a, const void *b, const void *c, size_t bytes, int repeat,

@@ -2,6 +2,8 @@
 
 #include <limits.h>
 
+#include "image.cuh"
+
 /* A warp moves one chunk at a time: `loads` accesses of 16 bytes by each lane, all in flight together.
  * Which number is best differs. Four cover the latency of HBM with few warps. One, in many short
  * blocks, walks through memory in order, which is best for writes. Eight are best for reads in L2.
@@ -54,12 +56,48 @@ __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks
         a[0] = make_float4(sum, sum, sum, sum);
 }
 
-template <enum memory_pattern pattern, int loads>
-static cudaError_t launch(void *a, const void *b, const void *c, size_t bytes, int repeat,
-                          int blocks, int threads, cudaStream_t stream)
+/* Reductions without an answer: L2 adds, and nothing comes back. One of 16 bytes is four additions; only
+ * 9.0 and later have it. */
+__device__ static inline void add_to(float *at, float s)
+{
+    asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(at), "f"(s) : "memory");
+}
+__device__ static inline void add_to(float4 *at, float s)
+{
+    FROM_900(asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %1, %1, %1};" ::"l"(at),
+                          "f"(s)
+                          : "memory");)
+}
+
+/* As `move`: each element belongs to one thread, so that no two additions wait for each other. */
+template <typename word>
+__global__ void add_in_cache(word *a, int64_t chunks, int64_t part, int repeat)
+{
+    const float s = 0.40625f;
+    const int each = chunk_bytes<4> / (32 * (int)sizeof(word));
+    int64_t first = blockIdx.x * part + threadIdx.x / 32;
+    int64_t last = min((blockIdx.x + 1) * part, chunks);
+    for (int pass = 0; pass < repeat; ++pass)
+#pragma unroll 1
+        for (int64_t at = first; at < last; at += blockDim.x / 32) {
+            word *lane = a + at * (each * 32) + threadIdx.x % 32;
+#pragma unroll
+            for (int i = 0; i < each; ++i)
+                add_to(lane + i * 32, s);
+        }
+}
+
+/* How the chunks are shared out among blocks; as struct memory_kernel says. */
+struct walk {
+    int64_t chunks, part;
+    dim3 grid;
+    int repeat;
+};
+
+static cudaError_t walk_make(int64_t chunks, int repeat, int blocks, int threads, struct walk *walk)
 {
     const int most_passes = 65535; /* of a grid's second dimension */
-    int64_t chunks = (int64_t)(bytes / chunk_bytes<loads>), warps = threads / 32;
+    int64_t warps = threads / 32;
     if (chunks < 1 || warps < 1)
         return cudaErrorInvalidValue;
     int64_t part = blocks > 0 ? (chunks + blocks - 1) / blocks : warps;
@@ -67,8 +105,35 @@ static cudaError_t launch(void *a, const void *b, const void *c, size_t bytes, i
     int passes = blocks > 0 ? 1 : repeat; /* each with blocks of its own, one behind the other */
     if (grid > INT_MAX || passes > most_passes)
         return cudaErrorInvalidValue;
-    move<pattern, loads><<<dim3((unsigned)grid, passes), threads, 0, stream>>>(
-        (float4 *)a, (const float4 *)b, (const float4 *)c, chunks, part, blocks > 0 ? repeat : 1);
+    *walk = {chunks, part, dim3((unsigned)grid, (unsigned)passes), blocks > 0 ? repeat : 1};
+    return cudaSuccess;
+}
+
+template <typename word, int least>
+static cudaError_t launch_add(void *a, const void *, const void *, size_t bytes, int repeat,
+                              int blocks, int threads, cudaStream_t stream)
+{
+    struct walk walk;
+    cudaError_t code = image_check((const void *)add_in_cache<word>, least);
+    if (code == cudaSuccess)
+        code = walk_make((int64_t)(bytes / chunk_bytes<4>), repeat, blocks, threads, &walk);
+    if (code != cudaSuccess)
+        return code;
+    add_in_cache<<<walk.grid, threads, 0, stream>>>((word *)a, walk.chunks, walk.part, walk.repeat);
+    return cudaGetLastError();
+}
+
+template <enum memory_pattern pattern, int loads>
+static cudaError_t launch(void *a, const void *b, const void *c, size_t bytes, int repeat,
+                          int blocks, int threads, cudaStream_t stream)
+{
+    struct walk walk;
+    cudaError_t code =
+        walk_make((int64_t)(bytes / chunk_bytes<loads>), repeat, blocks, threads, &walk);
+    if (code != cudaSuccess)
+        return code;
+    move<pattern, loads><<<walk.grid, threads, 0, stream>>>(
+        (float4 *)a, (const float4 *)b, (const float4 *)c, walk.chunks, walk.part, walk.repeat);
     return cudaGetLastError();
 }
 
@@ -96,6 +161,8 @@ const struct memory_kernel memory_kernels[] = {
     ROW(PATTERN_COPY, "1 in flight", 2, 2, 1),
     ROW(PATTERN_TRIAD, "4 in flight", 3, 3, 4),
     ROW(PATTERN_TRIAD, "1 in flight", 3, 3, 1),
+    {PATTERN_ATOMIC, "4 bytes each", chunk_bytes<4>, 1, 1, launch_add<float, 70>},
+    {PATTERN_ATOMIC, "16 bytes each", chunk_bytes<4>, 1, 1, launch_add<float4, 90>},
     {PATTERN_COUNT, NULL, 0, 0, 0, NULL},
 };
 /* clang-format on */

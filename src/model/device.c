@@ -45,6 +45,8 @@ const struct field device_fields[] = {
       "compute roof once the clock has settled: measured FLOP/s of the vector units"),
     D(sustained_tensor, FIELD_PRECISIONS, "s-1",
       "compute roof once the clock has settled: measured FLOP/s of the tensor units"),
+    D(working_set, FIELD_LEVELS, "byte",
+      "largest set that the level serves at nearly its read roof"),
     D(launch_overhead, FIELD_DOUBLE, "s",
       "time from one empty kernel (CPU: OpenMP region) to the next"),
     D(launch_dependent, FIELD_DOUBLE, "s",
@@ -116,7 +118,8 @@ bool device_is_open(const struct device *device)
 static void peaks_clear(struct device *device)
 {
     for (int i = 0; i < LEVEL_COUNT; ++i)
-        device->peak_bandwidth[i] = device->read_bandwidth[i] = device->write_bandwidth[i] = NAN;
+        device->peak_bandwidth[i] = device->read_bandwidth[i] = device->write_bandwidth[i] =
+            device->working_set[i] = NAN;
     for (int i = 0; i < PRECISION_COUNT; ++i) {
         device->peak_vector[i] = device->cycle_vector[i] = device->sustained_vector[i] = NAN;
         device->peak_tensor[i] = device->cycle_tensor[i] = device->sustained_tensor[i] = NAN;
@@ -128,6 +131,7 @@ static void lift_level(struct device *device, const struct roof_kind *kind, cons
     lift(&device->peak_bandwidth[kind->level], roof->bandwidth);
     if (kind->pattern == PATTERN_READ)
         lift(&device->read_bandwidth[kind->level], roof->bandwidth);
+    lift(&device->working_set[kind->level], roof->working_set);
     if (kind->pattern == PATTERN_WRITE)
         lift(&device->write_bandwidth[kind->level], roof->bandwidth);
 }

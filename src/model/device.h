@@ -42,6 +42,8 @@ struct device {
      * clock has settled under the load. */
     double cycle_vector[PRECISION_COUNT], cycle_tensor[PRECISION_COUNT];
     double sustained_vector[PRECISION_COUNT], sustained_tensor[PRECISION_COUNT]; /* s-1 */
+    /* byte: the largest set that a shared cache serves at nearly its read roof; less than its capacity */
+    double working_set[LEVEL_COUNT];
     double launch_overhead;  /* s, from one empty kernel (or OpenMP region) to the next */
     double launch_dependent; /* s, from one small kernel to the next that needs its result */
     char roofs_reused[1024]; /* file that the roofs were taken from; "": measured by this job */

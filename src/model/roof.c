@@ -38,6 +38,7 @@ const struct field roof_fields[] = {
     R(sustained_power, FIELD_DOUBLE, "W", "power draw then"),
     R(settling_time, FIELD_DOUBLE, "s", "time under load until then"),
     FIELD_OF_FLAGS(struct roof, settled, no_yes, "two windows had equal clocks"),
+    R(working_set, FIELD_DOUBLE, "byte", "largest set that is read at nearly this rate"),
     R(flops_ratio, FIELD_DOUBLE, "1", "counted over expected FLOPs"),
     R(bytes_ratio, FIELD_LEVELS, "1", "bytes counted at a level over bytes asked for"),
     FIELD_OF_FLAGS(struct roof, verdict, roof_verdict_name, "what theory and counters say of it"),

@@ -52,6 +52,9 @@ struct roof {
     double sustained_power; /* W, over that window */
     double settling_time;   /* s, from the burst's first sample to the last window's end */
     int64_t settled;        /* 1: the last two windows have equal clocks; 0: the time ran out */
+    /* byte, of a cache's read roof: the largest set that is read at nearly the same rate; missing where
+     * nobody asked for it */
+    double working_set;
     /* counted / expected, by hardware counters in a run of its own; missing without */
     double flops_ratio;
     double bytes_ratio[LEVEL_COUNT]; /* all over the bytes that the kernel asks for */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-const char *const memory_pattern_name[] = {"read", "write", "copy", "triad", NULL};
+const char *const memory_pattern_name[] = {"read", "write", "copy", "triad", "atomic", NULL};
 const char *const unit_name[] = {"vector", "tensor", NULL};
 
 #define ASKED_BY(flag) .requested_by = offsetof(struct roof_request, flag)
@@ -57,6 +57,8 @@ const struct roof_kind roof_kinds[ROOF_KINDS] = {
     LEVEL_ROOFS(DRAM, "dram"),
     LEVEL_ROOFS(L3, "l3"),
     LEVEL_ROOFS(L2, "l2"),
+    MEMORY(ROOF_L2_ATOMIC, "l2 atomic", LEVEL_L2, PATTERN_ATOMIC,
+           "fp32 additions of the cache, each element by one thread"),
     LEVEL_ROOFS(L1, "l1"),
     PATH(ROOF_SHARED_READ, "shared read", memory[LEVEL_L1],
          "loads from the multiprocessors' shared memory"),

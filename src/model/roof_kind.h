@@ -26,6 +26,7 @@ enum roof_id {
     ROOF_L2_WRITE,
     ROOF_L2_COPY,
     ROOF_L2_TRIAD,
+    ROOF_L2_ATOMIC,
     ROOF_L1_READ,
     ROOF_L1_WRITE,
     ROOF_L1_COPY,
@@ -68,8 +69,15 @@ enum roof_id {
  * operations), or the seconds of one thing. */
 enum roof_measure { ROOF_BANDWIDTH, ROOF_COMPUTE, ROOF_TIME };
 
-/* How memory is used: loads; stores; a = b; a = b + s c. */
-enum memory_pattern { PATTERN_READ, PATTERN_WRITE, PATTERN_COPY, PATTERN_TRIAD, PATTERN_COUNT };
+/* How memory is used: loads; stores; a = b; a = b + s c; additions that the cache does. */
+enum memory_pattern {
+    PATTERN_READ,
+    PATTERN_WRITE,
+    PATTERN_COPY,
+    PATTERN_TRIAD,
+    PATTERN_ATOMIC,
+    PATTERN_COUNT
+};
 
 /* Which unit of the device computes. */
 enum unit { UNIT_VECTOR, UNIT_TENSOR };
@@ -99,7 +107,7 @@ struct roof_kind {
 extern "C" {
 #endif
 
-extern const char *const memory_pattern_name[]; /* "read", "write", "copy", "triad", NULL */
+extern const char *const memory_pattern_name[]; /* "read", "write", "copy", "triad", ... */
 extern const char *const unit_name[];           /* "vector", "tensor", NULL */
 
 extern const struct roof_kind roof_kinds[ROOF_KINDS]; /* by enum roof_id */

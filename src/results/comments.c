@@ -71,7 +71,8 @@ const struct comment file_comments[] = {
                              "roof_memory_level alone"},
     {"roof_memory_level",
      "of counted bytes: the level that needs longest for its own; of modelled bytes: dram if caches "
-     "are flushed or the footprint is larger than the last-level cache, else that cache. Where that "
+     "are flushed or the footprint is larger than device_working_set of the last-level cache (where "
+     "that was not measured, than the cache), else that cache. Where that "
      "level has no measured roof, what needs one is missing"},
     {"performance", "FLOPs / time_median"},
     {"roof", "min(P, AI W, F / (n L)) of the row's precision and unit, on its own device"},
@@ -113,6 +114,8 @@ const struct comment file_comments[] = {
     {"device_peak_tensor", "best of its roofs"},
     {"device_read_bandwidth", "best of its roofs that only read at the level"},
     {"device_write_bandwidth", "best of its roofs that only write at the level"},
+    {"device_working_set", "of its read roofs; more than that does not stay in the cache"},
+    {"device_roof_working_set", "of the read roof of a GPU's l2: at nine tenths of it or more"},
     {"device_cycle_vector",
      "best of its roofs: performance x mean / sm_clock, on all multiprocessors"},
     {"device_cycle_tensor",
@@ -186,6 +189,7 @@ const char *const file_derived[] = {"arithmetic_intensity",
                                     "device_cycle_tensor",
                                     "device_sustained_vector",
                                     "device_sustained_tensor",
+                                    "device_working_set",
                                     "device_launch_overhead",
                                     "device_launch_dependent",
                                     "device_roof_verdict",

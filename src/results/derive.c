@@ -15,7 +15,10 @@ static enum memory_level shared_level(const struct record *record, const struct 
     enum memory_level cache = isnan(device->cache[LEVEL_L3]) ? LEVEL_L2 : LEVEL_L3;
     if (isnan(record->footprint) || isnan(device->cache[cache]))
         return LEVEL_COUNT;
-    return record->footprint <= device->cache[cache] ? cache : LEVEL_DRAM;
+    double holds = device->working_set[cache];
+    if (isnan(holds))
+        holds = device->cache[cache];
+    return record->footprint <= holds ? cache : LEVEL_DRAM;
 }
 
 static struct level_traffic traffic_of(const struct record *record, int level)

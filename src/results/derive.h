@@ -17,7 +17,8 @@ extern const char *const source_name[]; /* "counted", "modelled", "none", NULL *
 /* A record on its device's roofs. Counted values are used where they exist; of counted bytes, those
  * of the memory level that needs longest for them at its measured bandwidth. Modelled bytes are
  * compulsory traffic, so they are set against the level that they must come from: with a hot cache
- * the last-level cache if it holds the whole footprint, otherwise device memory. (Nearer caches are
+ * the last-level cache if its working set (or, not measured, its capacity) is as large as the
+ * footprint, otherwise device memory. (Nearer caches are
  * private to a core, so none of them holds the whole.) Where that level has no measured roof, what
  * needs one is missing: no other level stands in for it. */
 struct derived {

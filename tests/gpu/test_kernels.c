@@ -39,10 +39,12 @@ static float c_at(size_t i)
     return 0.25f - (float)(i % 4099) / 8192.0f;
 }
 
-/* What a must hold at i. */
-static float expected(enum memory_pattern pattern, size_t i)
+/* What a must hold at i after so many passes. */
+static float expected(enum memory_pattern pattern, size_t i, int repeat)
 {
     const float s = 0.40625f;
+    if (pattern == PATTERN_ATOMIC)
+        return (float)repeat * s;
     if (pattern == PATTERN_COPY)
         return b_at(i);
     return pattern == PATTERN_TRIAD ? fmaf(s, c_at(i), b_at(i)) : s;
@@ -56,6 +58,8 @@ static void check_memory(const struct memory_kernel *row, float *const device[3]
     snprintf(what, sizeof what, "%s, %zu bytes, %d times, %d blocks of %d threads", row->what,
              bytes, repeat, blocks, threads);
     cudaMemset(device[0], 0xff, BYTES_MAX + GUARD); /* NaN */
+    if (row->pattern == PATTERN_ATOMIC)
+        cudaMemset(device[0], 0, bytes);
     cudaError_t code =
         row->launch(device[0], device[1], device[2], bytes, repeat, blocks, threads, NULL);
     if (code == cudaErrorNoKernelImageForDevice ||
@@ -64,7 +68,7 @@ static void check_memory(const struct memory_kernel *row, float *const device[3]
     cudaMemcpy(host, device[0], bytes + GUARD, cudaMemcpyDeviceToHost);
     bool writes = row->pattern != PATTERN_READ;
     for (size_t i = 0; writes && i < count; ++i)
-        if (!(fabsf(host[i] - expected(row->pattern, i)) <= 1e-6f)) {
+        if (!(fabsf(host[i] - expected(row->pattern, i, repeat)) <= 1e-6f)) {
             fail(memory_pattern_name[row->pattern], what, "a wrong value");
             return;
         }

@@ -127,14 +127,14 @@ def usable_roofs(file, device):
             yield row
 
 
-def device_level(file, device, level, patterns):
+def device_level(file, device, level, patterns, what="bandwidth"):
     """The highest bandwidth; on CPUs, whose ranks share the memory, of those measured together."""
     rows = list(usable_roofs(file, device))
     together = [row for row in rows if file.word("device_roof_condition", row) == "together"]
     if together and file.values["device_kind"][device] == "cpu":
         rows = together
     values = [
-        file.values["device_roof_bandwidth"][row]
+        file.values[f"device_roof_{what}"][row]
         for row in rows
         for kind in [roof_kind(file, file.values["device_roof_name"][row])]
         if kind[1] == level and (patterns is None or kind[2] in patterns)
@@ -177,6 +177,9 @@ def devices(file):
             own[f"{name}_bandwidth"] = [
                 device_level(file, device, level, patterns) for level in range(len(file.levels))
             ]
+        own["working_set"] = [
+            device_level(file, device, level, None, "working_set") for level in range(len(file.levels))
+        ]
         for unit in ("vector", "tensor"):
             for name, value in (
                 ("peak", lambda row: file.values["device_roof_performance"][row]),
@@ -277,7 +280,9 @@ class Row:
         cache = levels.index("l2" if math.isnan(self.cache[levels.index("l3")]) else "l3")
         if math.isnan(self.get("footprint")) or math.isnan(self.cache[cache]):
             return None
-        return cache if self.get("footprint") <= self.cache[cache] else levels.index("dram")
+        holds = self.ceilings["working_set"][cache]
+        holds = self.cache[cache] if math.isnan(holds) else holds
+        return cache if self.get("footprint") <= holds else levels.index("dram")
 
     # -- FLOPs --
 

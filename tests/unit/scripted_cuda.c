@@ -26,6 +26,7 @@ static const struct {
     {"l2 write", 6.1e12},
     {"l2 copy", 7.2e12},
     {"l2 triad", 7.9e12},
+    {"l2 atomic", 2.6e12},
     {"l1 read", 30.1e12},
     {"shared read", 32.3e12},
     {"host to device", 55e9},

@@ -18,6 +18,8 @@
 
 enum { SCRIPT_JITTER = 4, SCRIPT_ALGORITHMS = 3 };
 
+#define SCRIPT_REACH 0.65 /* of L2: larger sets come from device memory */
+
 /* What lies in L2: what the profiler wrote, what was read for no other purpose, what work left. */
 enum script_cache { SCRIPT_FOREIGN, SCRIPT_FLUSHED, SCRIPT_WARM };
 

@@ -149,6 +149,20 @@ static void a_settled_clock_is_sustained_soon(void **state)
     assert_true(isnan(measure_sustained("launch gap", 0.0).sustained));
 }
 
+/* In steps of 1/32 of L2. */
+static void a_cache_holds_less_than_it_has(void **state)
+{
+    (void)state;
+    const double l2 = (double)bench.gpu.l2_bytes;
+    tune_all(false);
+    double set = measure_sustained("l2 read", 0.0).working_set;
+    assert_true(set <= SCRIPT_REACH * l2 && set > (SCRIPT_REACH - 1.0 / 32.0) * l2);
+    assert_true(isnan(measure("l2 read").working_set)); /* nobody asked for it */
+    assert_true(isnan(measure_sustained("l2 write", 0.0).working_set));
+    assert_true(isnan(measure_sustained("dram read", 0.0).working_set));
+    assert_true(isnan(measure_sustained("l1 read", 0.0).working_set));
+}
+
 /* The clock falls by a fifth: the burst has the high one, sustained is taken once it has fallen. For
  * each cycle both are then another figure here, since the script's rate does not go by the clock. */
 static void sustained_comes_after_the_fall(void **state)
@@ -325,6 +339,7 @@ static void the_fastest_way_wins(void **state)
         {"dram copy", "4 in flight", 8 * sms, 256, "1056 blocks of 256 threads, 4 in flight"},
         {"dram triad", "", 16 * sms, 128, "2112 blocks of 128 threads"},
         {"l2 copy", "1 in flight", 4 * sms, 256, "528 blocks of 256 threads, 1 in flight"},
+        {"l2 atomic", "", 2 * sms, 512, "264 blocks of 512 threads, 4 bytes each"},
         {"l1 read", "", 4 * sms, 256, "528 blocks of 256 threads"},
         {"shared read", "", 1 * sms, 512, "132 blocks of 512 threads"},
         {"fp32 vector", "", 8 * sms, 256, "1056 blocks of 256 threads"},
@@ -851,6 +866,7 @@ int main(void)
         TEST(all_kinds_have_their_values),
         TEST(power_is_of_long_loads),
         TEST(a_settled_clock_is_sustained_soon),
+        TEST(a_cache_holds_less_than_it_has),
         TEST(sustained_comes_after_the_fall),
         TEST(a_burst_begins_cool),
         TEST(a_roof_is_held),

@@ -20,7 +20,10 @@ static void test_level(void **state)
         const char *text;
         double l3, l3_bandwidth, l2, l2_bandwidth;
         enum memory_level level;
+        double working_set; /* of l2; 0: not measured */
     } cases[] = {
+        {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_L2, 61696},
+        {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_DRAM, 61695}, /* less than the cache has */
         {"lstm cache=hot", 61696, 1e11, 1e6, 1e12, LEVEL_L3}, /* exactly the footprint */
         {"lstm cache=hot", 61695, 1e11, 1e6, 1e12, LEVEL_DRAM},
         {"lstm cache=hot", 1e6, NAN, 1e6, 1e12, LEVEL_L3}, /* l2 is private beside an l3 */
@@ -35,6 +38,8 @@ static void test_level(void **state)
         device.cache[LEVEL_L3] = cases[i].l3;
         device.peak_bandwidth[LEVEL_L3] = cases[i].l3_bandwidth;
         device.cache[LEVEL_L2] = cases[i].l2;
+        if (cases[i].working_set > 0)
+            device.working_set[LEVEL_L2] = cases[i].working_set;
         device.peak_bandwidth[LEVEL_L2] = cases[i].l2_bandwidth;
         struct derived derived = derive(&record, &device);
         assert_int_equal(derived.level, cases[i].level);

@@ -41,6 +41,9 @@ struct roof_family {
     /* Times one sample by itself. NULL: one run, between two events. */
     enum status (*time)(struct roofs *roofs, const struct method *method, double *seconds,
                         struct error *error);
+    /* Of a cache's read roof: the largest set that is read at nearly the same rate, byte; NaN of all
+     * others. NULL: the family has none. */
+    enum status (*reach)(struct roofs *roofs, int kind, double *bytes, struct error *error);
     /* Frees what is the family's; may be called again. NULL: there is nothing. */
     void (*close)(struct roofs *roofs);
     bool counted; /* counters see its work, and so can prove it; they do not see copy engines */

@@ -54,6 +54,7 @@ static const struct gpu_roof {
     [ROOF_L2_WRITE] = {&roofs_memory, NULL}, /* what vendors state of L2 is of reads */
     [ROOF_L2_COPY] = {&roofs_memory, NULL},
     [ROOF_L2_TRIAD] = {&roofs_memory, NULL},
+    [ROOF_L2_ATOMIC] = {&roofs_memory, NULL},
     [ROOF_L1_READ] = {&roofs_onchip, theory_of_level},
     [ROOF_SHARED_READ] = {&roofs_onchip, theory_of_shared},
     [ROOF_HOST_TO_DEVICE] = {&roofs_transfer, NULL},
@@ -397,6 +398,8 @@ static enum status measure(struct roofs *roofs, int kind, const struct roof_orde
     TRY(samples_burst(roofs, winner, kind, order->start, roof, error));
     if (order->sustained && roof_kinds[kind].measure == ROOF_COMPUTE)
         TRY(samples_sustain(roofs, winner, roof, error));
+    if (order->sustained && winner->family->reach)
+        TRY(winner->family->reach(roofs, kind, &roof->working_set, error));
     theory_set(&roofs->gpu->theory, kind, roof);
     ratios_copy(winner, roof);
     roof_judge(roof);

@@ -8,6 +8,7 @@
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/memory.h"
+#include "worker/cuda/roofs/roofs_run.h"
 
 /* Launch shapes that are tried: blocks for each SM (0: one piece of work for each warp), threads
  * for each block. */
@@ -106,10 +107,6 @@ static enum status memory_prepare(struct roofs *roofs, int kind, int number, str
                               .elastic = true};
     if (roof_kinds[kind].level == LEVEL_DRAM && bytes < beyond * l2)
         return error_set(error, STATUS_UNSUPPORTED, "too little device memory is free");
-    /* In passes that follow each other two multiprocessors may read one line at the same time: then it
-     * is answered once, and more is asked for than L2 gives. */
-    if (roof_kinds[kind].level == LEVEL_L2 && shape->blocks == 0)
-        return error_set(error, STATUS_UNSUPPORTED, "its passes overlap");
     if (roof_kinds[kind].level == LEVEL_L2)
         bytes = fmin(bytes, l2 * part_of_l2 / kernel->arrays);
     method->bytes = bytes_round(method, bytes);
@@ -130,6 +127,62 @@ static enum status memory_run(struct roofs *roofs, const struct method *method, 
                       memory_pattern_name[kernel->pattern], error);
 }
 
+/* ---- how much the cache holds ---- */
+
+/* The reads with enough in flight that have the smallest piece. Blocks come in the order of addresses, as
+ * those of most kernels do: sets that are walked so are the first to fall out. */
+static struct method reach_method(void)
+{
+    const int enough = 2048; /* byte, a warp's accesses */
+    struct method method = {.threads = 256};
+    for (int i = 0; kernel_find(ROOF_L2_READ, i); ++i) {
+        const struct memory_kernel *kernel = kernel_find(ROOF_L2_READ, i);
+        const struct memory_kernel *best = method.row;
+        if (!best || (kernel->piece >= enough && kernel->piece < best->piece))
+            method.row = kernel;
+    }
+    return method;
+}
+
+/* byte s-1, of the best of a few runs of about a millisecond each; the first fetches the set. */
+static enum status reach_rate(struct roofs *roofs, struct method *method, size_t bytes,
+                              double *rate, struct error *error)
+{
+    enum { RUNS = 4 };
+    const double traffic = 8e9; /* byte, of a run */
+    double seconds;
+    method->bytes = bytes;
+    method->work = (double)bytes;
+    method->iterations = (int64_t)fmax(2.0, traffic / (double)bytes);
+    *rate = 0.0;
+    for (int run = 0; run < RUNS; ++run) {
+        const struct winner winner = {.family = &roofs_memory, .method = *method};
+        TRY(run_time(roofs, &winner, &seconds, error));
+        *rate = fmax(*rate, run_work(method) / seconds);
+    }
+    return STATUS_OK;
+}
+
+/* The rate is flat while the set fits, and falls towards that of device memory: the set is the last one
+ * before it falls below nine tenths of the best. */
+static enum status memory_reach(struct roofs *roofs, int kind, double *bytes, struct error *error)
+{
+    const double l2 = (double)roofs->gpu->l2_bytes, page = 4096.0;
+    const double nearly = 0.9, most = fmin(2.0 * l2, (double)roofs->array_bytes);
+    double rate, best = 0.0;
+    if (kind != ROOF_L2_READ)
+        return STATUS_OK;
+    struct method method = reach_method();
+    for (double set = part_of_l2 * l2; set <= most; set += l2 / 32.0) {
+        TRY(reach_rate(roofs, &method, (size_t)(floor(set / page) * page), &rate, error));
+        best = fmax(best, rate);
+        if (rate < nearly * best)
+            return STATUS_OK;
+        *bytes = (double)method.bytes;
+    }
+    return STATUS_OK;
+}
+
 static void memory_close(struct roofs *roofs)
 {
     for (int i = 0; i < 3; ++i)
@@ -141,6 +194,7 @@ const struct roof_family roofs_memory = {
     .count = memory_count,
     .prepare = memory_prepare,
     .run = memory_run,
+    .reach = memory_reach,
     .close = memory_close,
     .counted = true,
 };
