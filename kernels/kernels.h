@@ -33,7 +33,7 @@ struct memory_kernel {
     const char *what; /* "4 in flight": of a lane's accesses; or what else this row does */
     int piece;        /* byte, that a warp takes at a time */
     int arrays;       /* how many arrays of `bytes` it needs */
-    int bytes_moved;  /* read plus written, for each byte of one array; of an addition, its operand */
+    int bytes_moved; /* read plus written, for each byte of one array; of an addition, its operand */
     /* Makes `repeat` passes over the same data, at most 65535. Triad is a = b + s * c, copy a = b,
      * write a = s, atomic a += s. Read adds b up in a register of each thread, which is stored only if it equals a
      * value that does not occur. blocks = 0: as many as give each warp one piece in one pass. Arrays

@@ -64,9 +64,9 @@ __device__ static inline void add_to(float *at, float s)
 }
 __device__ static inline void add_to(float4 *at, float s)
 {
-    FROM_900(asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %1, %1, %1};" ::"l"(at),
-                          "f"(s)
-                          : "memory");)
+    FROM_900(
+        asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %1, %1, %1};" ::"l"(at), "f"(s)
+                     : "memory");)
 }
 
 /* As `move`: each element belongs to one thread, so that no two additions wait for each other. */

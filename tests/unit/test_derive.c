@@ -24,13 +24,13 @@ static void test_level(void **state)
     } cases[] = {
         {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_L2, 61696},
         {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_DRAM, 61695}, /* less than the cache has */
-        {"lstm cache=hot", 61696, 1e11, 1e6, 1e12, LEVEL_L3}, /* exactly the footprint */
-        {"lstm cache=hot", 61695, 1e11, 1e6, 1e12, LEVEL_DRAM},
-        {"lstm cache=hot", 1e6, NAN, 1e6, 1e12, LEVEL_L3}, /* l2 is private beside an l3 */
-        {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_L2},
-        {"lstm cache=hot", NAN, NAN, 1e4, 1e12, LEVEL_DRAM},
-        {"lstm cache=hot", NAN, NAN, NAN, NAN, LEVEL_COUNT}, /* who knows where it lies */
-        {"lstm cache=cold", 1e6, 1e11, 1e6, 1e12, LEVEL_DRAM},
+        {"lstm cache=hot", 61696, 1e11, 1e6, 1e12, LEVEL_L3, 0},    /* exactly the footprint */
+        {"lstm cache=hot", 61695, 1e11, 1e6, 1e12, LEVEL_DRAM, 0},
+        {"lstm cache=hot", 1e6, NAN, 1e6, 1e12, LEVEL_L3, 0}, /* l2 is private beside an l3 */
+        {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_L2, 0},
+        {"lstm cache=hot", NAN, NAN, 1e4, 1e12, LEVEL_DRAM, 0},
+        {"lstm cache=hot", NAN, NAN, NAN, NAN, LEVEL_COUNT, 0}, /* who knows where it lies */
+        {"lstm cache=cold", 1e6, 1e11, 1e6, 1e12, LEVEL_DRAM, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         struct record record = sample_record(cases[i].text, "lstm", "s1-1", 0);
