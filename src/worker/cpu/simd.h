@@ -31,9 +31,10 @@ struct simd_pattern {
 typedef void simd_fma(double seed, int64_t iterations, double *result);
 
 struct simd {
-    const char *name;                            /* "avx512", ... */
-    struct simd_pattern patterns[PATTERN_COUNT]; /* by enum memory_pattern */
-    simd_fma *fma[PRECISION_COUNT];              /* NULL: none */
+    const char *name; /* "avx512", ... */
+    struct simd_pattern
+        patterns[PATTERN_COUNT];    /* by enum memory_pattern; without PATTERN_ATOMIC */
+    simd_fma *fma[PRECISION_COUNT]; /* NULL: none */
     int chains;
     double flops[PRECISION_COUNT]; /* of one iteration */
 };
