@@ -42,6 +42,7 @@ implementation = plain, cblas
 precision = tf32
 INI
 expect 0 run 1 loops.ini
+"$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" loops.nc || fail "derived values"
 python '
 import numpy, xarray
 data = xarray.open_dataset("loops.nc").load()

@@ -3,6 +3,7 @@
 . "$(dirname "$0")/../mpi/lib.sh"
 file=$root/tests/data/paper_h200.nc
 "$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" "$file" || fail "xarray"
+"$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" "$file" || fail "derived values"
 python '
 import sys, numpy, xarray
 data = xarray.open_dataset(sys.argv[1]).load()

@@ -37,6 +37,7 @@ pass = forward, backward
 precision = bf16
 INI
 expect 0 run "$gpus" sweep.ini
+"$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" sweep.nc || fail "derived values"
 python '
 import sys, numpy, xarray
 data = xarray.open_dataset("sweep.nc").load()
@@ -68,6 +69,15 @@ assert (data.bytes_written.values[cold, dram] < 0.05 * data.footprint.values[col
 lone = numpy.bincount(data.kernel_config.values, minlength=data.sizes["config"]) == 1
 by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_bytes_counted.values[:, dram], data.sizes["config"])
 assert (numpy.abs(by_kernel / data.footprint.values - part)[mine & lone] < 0.05).all(), (by_kernel / data.footprint.values - part)[mine & lone]
+# Time is split into kernels and gaps; what the host needs is known of every row, and of every kernel how it fills the GPU.
+assert (good.busy_share > 0.2).all() and (good.busy_share < 1.1).all(), good.busy_share.values
+assert (good.gap_share >= 0).all() and (good.host_time > 0).all()
+assert (good.trace_time >= 0.999 * good.busy_time).all()
+assert (data.kernel_resident > 0).all() and (data.kernel_occupancy <= 1).all() and (data.kernel_occupancy > 0).all()
+limiters = numpy.array(good.limiter.attrs["flag_meanings"].split())[good.limiter.values]
+assert (limiters != "unknown").all(), good.limiter_evidence.values[limiters == "unknown"]
+lstm = (good.workload.values == "lstm") & (good.launches.values > 30)
+assert numpy.isin(limiters[lstm], ("host", "overhead")).all(), good.limiter_evidence.values[lstm]
 # No kernel gap can make the time much shorter than what the kernels take by themselves; several streams can.
 assert (good.time_median > 0.3 * good.busy_time).all()
 # Roofs stay below what the hardware can do, and are not far from it.
