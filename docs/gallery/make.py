@@ -13,7 +13,9 @@ from PIL import Image
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PAPER, EIGHT = "tests/data/paper_h200.nc", "tests/data/roofs_8xh200.nc"
-FILTERS = f"{PAPER} --labels conv2d-filters --where pass=forward"
+# One of the layouts and of the cache modes that the file may have.
+ONE = "layout=nhwc cache=hot"
+FILTERS = f"{PAPER} --labels conv2d-filters --where pass=forward {ONE}"
 
 # name, what it shows, the arguments of `roofsweep-post plot`
 FIGURES = [
@@ -22,17 +24,29 @@ FIGURES = [
     ("complexity", "Complexity plane (2b)", f"complexity {FILTERS}"),
     ("time", "Time plane (2c)", f"time {FILTERS}"),
     ("four", "Complexity and time in one plane (2d)", f"four {FILTERS}"),
-    ("passes", "All passes, at the width of a page (3)", f"four {PAPER} --labels conv2d-filters --width page"),
-    ("kernel", "Size of the convolution's kernel (6)", f"classic {PAPER} --labels conv2d-kernel --where pass=forward"),
-    ("stride", "Stride, half precision (7)", f"four {PAPER} --labels conv2d-stride --where precision=fp16"),
-    ("lstm_batch", "LSTM, batch size (9)", f"four {PAPER} --labels lstm-batch --where pass=forward"),
-    ("lstm_sequence", "LSTM, length of the sequence (10)", f"four {PAPER} --labels lstm-sequence --where pass=forward"),
+    (
+        "passes",
+        "All passes, at the width of a page (3)",
+        f"four {PAPER} --labels conv2d-filters --where {ONE} --width page",
+    ),
+    (
+        "kernel",
+        "Size of the convolution's kernel (6)",
+        f"classic {PAPER} --labels conv2d-kernel --where pass=forward {ONE}",
+    ),
+    ("stride", "Stride, half precision (7)", f"four {PAPER} --labels conv2d-stride --where precision=fp16 {ONE}"),
+    ("lstm_batch", "LSTM, batch size (9)", f"four {PAPER} --labels lstm-batch --where pass=forward cache=hot"),
+    (
+        "lstm_sequence",
+        "LSTM, length of the sequence (10)",
+        f"four {PAPER} --labels lstm-sequence --where pass=forward cache=hot",
+    ),
     (
         "bars",
         "Run time, its gaps, and the host's pace (1)",
-        f"bars {PAPER} --labels conv2d-filters --where precision=fp16",
+        f"bars {PAPER} --labels conv2d-filters --where precision=fp16 {ONE}",
     ),
-    ("counted", "Counted against modelled", f"counted {PAPER} --labels conv2d-filters --width page"),
+    ("counted", "Counted against modelled", f"counted {PAPER} --labels conv2d-filters --where {ONE} --width page"),
     ("waves", "Waves and tail of the kernels", f"waves {FILTERS} precision=fp32"),
     ("kernels", "Kernels on the Roofline", f"kernels {FILTERS} precision=fp32"),
     ("map", "Eight GPUs, each roof against the median", f"map {EIGHT} --width page"),

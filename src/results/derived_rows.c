@@ -53,6 +53,9 @@ const struct field derived_row_fields[] = {
                    "timer_overhead is more than 2 % of a sample"),
     R(energy_idle_share, FIELD_DOUBLE, "1",
       "share of the energy that the device would have used without the work"),
+    R(search_margin, FIELD_DOUBLE, "1", "how much slower the search's runner-up was"),
+    FIELD_OF_FLAGS(struct derived_row, algorithm_tuned, no_yes,
+                   "the search changed the algorithm from the library's own first choice"),
     R(count_note, FIELD_TEXT, "1", "why counted FLOPs or bytes are far from the model"),
     {0},
 };
@@ -67,6 +70,13 @@ static void texts_set(const struct record *record, const struct device *device,
     snprintf(row->limiter_evidence, sizeof row->limiter_evidence, "%s",
              record->status == RECORD_MEASURED ? derived->limiter_evidence : "");
     count_note(record, device, row->count_note);
+}
+
+/* Names tell nothing: one algorithm has several, and one name stands for several algorithms. */
+static int64_t algorithm_tuned(const struct record *record)
+{
+    bool known = record->algorithm_id[0] && record->heuristic_id[0];
+    return known ? strcmp(record->algorithm_id, record->heuristic_id) != 0 : FIELD_MISSING;
 }
 
 struct derived_row derived_row_of(const struct record *record, const struct device *device)
@@ -105,6 +115,8 @@ struct derived_row derived_row_of(const struct record *record, const struct devi
         .timer_share = sampling.timer_share,
         .timer_visible = sampling.timer_visible,
         .energy_idle_share = sampling.idle_share,
+        .search_margin = record->runner_up_time / record->search_time - 1.0,
+        .algorithm_tuned = algorithm_tuned(record),
     };
     memcpy(row.arithmetic_intensity, derived.intensity, sizeof row.arithmetic_intensity);
     memcpy(row.level_time, derived.level_time, sizeof row.level_time);

@@ -22,8 +22,8 @@ struct derived_row {
     int64_t limiter;
     char limiter_evidence[LIMITER_TEXT];
     int64_t flops_source, bytes_source;
-    double timer_share, energy_idle_share;
-    int64_t timer_visible;
+    double timer_share, energy_idle_share, search_margin;
+    int64_t timer_visible, algorithm_tuned;
     char count_note[COUNT_NOTE_TEXT];
 };
 extern const struct field derived_row_fields[];

@@ -6,7 +6,11 @@ Usage: conv2d_vs_pytorch.py WORKER... [--shapes N] [--every N] [--cache hot] [--
 
 WORKER is the program roofsweep-worker-cuda; of several (before and after a change) the last one is judged. Shapes,
 passes, layouts and precisions are crossed; --every takes each Nth of them. A ratio above 1 means that roofsweep is the
-slower one. A case beyond the limit is measured once more, so that one disturbance does not decide."""
+slower one. A case beyond the limit is measured once more, so that one disturbance does not decide.
+
+PyTorch brings a cuDNN of its own. The workers are started with that one, so that algorithms are compared and not
+versions; --installed leaves them theirs. Within a graph, kernels follow each other with smaller gaps than in a stream,
+so the same kernels are also timed in a stream, queued behind a delay, as roofsweep times its rows."""
 
 import argparse
 import itertools
@@ -54,8 +58,41 @@ def pytorch_call(case):
     )
 
 
-def pytorch_time(case, iterations=20, repetitions=9):
-    """s, one iteration within a CUDA graph: the median of some replays."""
+def in_graph(call, iterations):
+    """A function that replays so many iterations as a CUDA graph."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(iterations):
+            call()
+    return graph.replay
+
+
+def in_stream(call, iterations):
+    """A function that enqueues so many iterations."""
+
+    def run():
+        for _ in range(iterations):
+            call()
+
+    return run
+
+
+def pytorch_time(run, iterations, repetitions=9):
+    """s, one iteration: the median of some runs, each enqueued while the device waits."""
+    times = []
+    for _ in range(repetitions + 2):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda._sleep(4_000_000)
+        begin.record()
+        run()
+        end.record()
+        end.synchronize()
+        times.append(1e-3 * begin.elapsed_time(end) / iterations)
+    return statistics.median(times[2:])
+
+
+def pytorch_times(case, iterations=20):
+    """s, in a graph and in a stream."""
     call = pytorch_call(case)
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
@@ -63,19 +100,15 @@ def pytorch_time(case, iterations=20, repetitions=9):
         for _ in range(3):
             call()
     torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(iterations):
-            call()
-    times = []
-    for _ in range(repetitions + 2):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(1e-3 * begin.elapsed_time(end) / iterations)
-    return statistics.median(times[2:])
+    return [pytorch_time(way(call, iterations), iterations) for way in (in_graph, in_stream)]
+
+
+def cudnn_folder():
+    """Where the cuDNN lies that PyTorch has loaded."""
+    torch.backends.cudnn.version()
+    torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3, device="cuda"), torch.ones(1, 1, 3, 3, device="cuda"))
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        return next(os.path.dirname(line.split()[-1]) for line in maps if "/libcudnn.so" in line)
 
 
 def pytorch_kernels(case):
@@ -85,14 +118,19 @@ def pytorch_kernels(case):
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         call()
         torch.cuda.synchronize()
-    return [event.name for event in profile.events() if "mem" not in event.name.lower()]
+    return [event.name for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
 
 
 class Worker:
     """A worker process that measures one configuration after the other."""
 
-    def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, program, libraries):
+        environment = dict(os.environ)
+        if libraries:
+            environment["LD_LIBRARY_PATH"] = libraries + ":" + environment.get("LD_LIBRARY_PATH", "")
+        self.process = subprocess.Popen(
+            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
 
     def ask(self, **request):
         self.process.stdin.write(json.dumps(request) + "\n")
@@ -106,7 +144,7 @@ class Worker:
             f"conv2d batch={batch} channels={channels} height={size} width={size} filters={filters} kernel={kernel} "
             f"stride={stride} pass={direction} layout={layout} precision={precision} cache={cache}"
         )
-        reply = self.ask(op="measure", configuration=text, counters="off", iterations=50)
+        reply = self.ask(op="measure", configuration=text, counters="off", iterations=20)
         if reply["reply"] != "record":
             raise SystemExit(f"{text}: {reply}")
         return reply["record"]
@@ -125,32 +163,32 @@ def main():
     parser.add_argument("--every", type=int, default=1, help="take each Nth case")
     parser.add_argument("--cache", default="hot", help="of roofsweep's rows")
     parser.add_argument("--allowed", type=float, default=1.03, help="largest ratio")
+    parser.add_argument("--installed", action="store_true", help="roofsweep with its own cuDNN")
     parser.add_argument("--kernels", action="store_true", help="name the kernels of what is beyond the limit")
     arguments = parser.parse_args()
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = False
-    workers = [Worker(os.path.abspath(worker)) for worker in arguments.worker]
+    libraries = None if arguments.installed else cudnn_folder()
+    workers = [Worker(os.path.abspath(worker), libraries) for worker in arguments.worker]
     device = workers[-1].ask(op="describe", counters="off")["device"]
     print(f"{device['model']}; roofsweep {device['library_version']}; PyTorch {torch.__version__}", end=" ")
     print(f"cuDNN {torch.backends.cudnn.version()}; times in us")
     columns = "".join(f"{'roofsweep':>10} {'ratio':>6}" for _ in workers)
-    print(f"{'shape':26} {'pass':15} {'order':5} {'in':4} {'PyTorch':>9}{columns}  algorithm")
+    print(f"{'shape':26} {'pass':15} {'order':5} {'in':4} {'graph':>9} {'stream':>9}{columns}  algorithm")
     cases = list(itertools.product(SHAPES[: arguments.shapes], PASSES, LAYOUTS, PRECISIONS))[:: arguments.every]
     beyond, ratios = [], []
     for case in cases:
         for _ in range(2):
-            theirs = pytorch_time(case)
+            theirs, streamed = pytorch_times(case)
             records = [worker.measure(case, arguments.cache) for worker in workers]
             times = [record.get("time_median") or float("nan") for record in records]
             if times[-1] <= arguments.allowed * theirs:
                 break
         shape, *names = case_name(case)
-        print(f"{shape:26} {names[0]:15} {names[1]:5} {names[2]:4} {1e6 * theirs:9.2f}", end="")
+        print(f"{shape:26} {names[0]:15} {names[1]:5} {names[2]:4} {1e6 * theirs:9.2f} {1e6 * streamed:9.2f}", end="")
         print("".join(f"{1e6 * time:10.2f} {time / theirs:6.3f}" for time in times), end="  ")
-        print(
-            "; ".join(f"{r.get('algorithm')} {r.get('wall_time', 0):.2f} s {r.get('error', '')}" for r in records),
-            flush=True,
-        )
+        texts = [f"{r.get('algorithm')} {r.get('wall_time', 0):.2f} s {r.get('error', '')}" for r in records]
+        print("; ".join(texts), flush=True)
         ratios.append(times[-1] / theirs)
         if not ratios[-1] <= arguments.allowed:
             beyond.append(case)

@@ -330,6 +330,10 @@ class Row:
         times = f"the roof of the tensor units is {tensor / vector:.1f} times as high"
         return f"vector units did {100 * share:.1f} % of the FLOPs; {times}"
 
+    def tuned(self):
+        own, first = (str(self.file.values[name][self.row]) for name in ("algorithm_id", "heuristic_id"))
+        return ("yes" if own != first else "no") if own and first else "unknown"
+
     # -- kernels --
 
     def kernel_shares(self):
@@ -441,6 +445,8 @@ class Row:
         result |= {
             "arithmetic_intensity": [divide(flops, traffic[level][2]) for level in levels],
             "roof_memory_level": self.file.levels[self.level] if named else "",
+            "search_margin": divide(self.get("runner_up_time"), self.get("search_time")) - 1,
+            "algorithm_tuned": self.tuned(),
             "useful_performance": divide(self.get("flops_model"), time),
             "compute_roof": peak,
             "bandwidth_roof": bandwidth,

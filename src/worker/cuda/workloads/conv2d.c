@@ -51,8 +51,8 @@ struct conv2d_work {
     struct conv2d_calls *calls;
     struct conv2d_graph *graph; /* NULL: not wanted, or cuDNN has no plan */
     struct candidate candidates[CANDIDATES_MAX];
-    int candidate_count;
-    cudnnStatus_t refusal; /* of the last call that cuDNN does not take */
+    int candidate_count, call_count; /* calls come first */
+    cudnnStatus_t refusal;           /* of the last call that cuDNN does not take */
     const struct candidate *bound;
 };
 
@@ -144,6 +144,7 @@ static enum status calls_find(struct gpu *gpu, struct conv2d_work *c, const char
                           error));
     for (int i = 0; i < count; ++i)
         c->candidates[c->candidate_count++] = (struct candidate){.plan = CALL, .call = found[i]};
+    c->call_count = c->candidate_count;
     return STATUS_OK;
 }
 
@@ -253,8 +254,8 @@ static enum status tensors_fill(struct gpu *gpu, struct conv2d_work *c, const st
     return STATUS_OK;
 }
 
-/* The workspace has room for algorithms that need much, but no more than a framework would give. Plans
- * come first, in the order of cuDNN's own heuristic. */
+/* The workspace has room for algorithms that need much, but no more than a framework would give. Calls
+ * come first, so that what has a name is known by it. Plans are in the order of cuDNN's own heuristic. */
 static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struct error *error)
 {
     const size_t limit = (size_t)4 << 30;
@@ -263,9 +264,11 @@ static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struc
     size_t available, total;
     TRY(CUDA(cudaMemGetInfo(&available, &total)));
     size_t bytes = available / 4 < limit ? available / 4 : limit;
-    enum status status = automatic || graph ? plans_find(gpu, c, bytes, error) : STATUS_OK;
-    if ((status == STATUS_OK || status == STATUS_UNSUPPORTED) && !graph)
+    enum status status = STATUS_OK;
+    if (!graph)
         status = calls_find(gpu, c, automatic ? NULL : algorithm, bytes, error);
+    if ((status == STATUS_OK || status == STATUS_UNSUPPORTED) && (automatic || graph))
+        status = plans_find(gpu, c, bytes, error);
     bool enough = status == STATUS_UNSUPPORTED && c->candidate_count > 0;
     return enough ? STATUS_OK : status;
 }
@@ -296,7 +299,7 @@ static enum status algorithm_choose(struct gpu *gpu, struct conv2d_work *c, stru
         .work = &c->base,
         .cold = c->shape.cold,
         .count = c->candidate_count,
-        .ordered = true,
+        .ordered = c->call_count < c->candidate_count ? c->call_count : 0,
         .bind = candidate_bind,
         .name = candidate_name,
     };

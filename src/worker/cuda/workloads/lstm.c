@@ -438,6 +438,7 @@ static enum status work_prepare(struct gpu *gpu, struct lstm_work *l, int *chose
         .work = &l->base,
         .cold = config_cold(&l->config),
         .count = ALGORITHMS,
+        .ordered = ALGORITHMS,
         .bind = algorithm_bind,
         .name = algorithm_name,
     };

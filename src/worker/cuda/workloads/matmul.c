@@ -235,7 +235,6 @@ static enum status algorithm_choose(struct gpu *gpu, struct matmul_work *m, int 
         .gpu = gpu,
         .work = &m->base,
         .cold = m->cold,
-        .ordered = true,
         .bind = candidate_bind,
         .name = candidate_name,
     };

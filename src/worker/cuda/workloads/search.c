@@ -98,7 +98,7 @@ static enum status entry_add(struct field_of_entries *field, int candidate, doub
         same = &field->entries[field->count++];
         *same = entry;
     }
-    if (search->ordered && !field->first)
+    if (candidate >= search->ordered && !field->first)
         field->first = same;
     return STATUS_OK;
 }

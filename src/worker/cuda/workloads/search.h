@@ -13,9 +13,11 @@
 struct search {
     struct gpu *gpu;
     struct work *work;
-    bool cold;    /* the cache mode that the work is wanted in */
-    int count;    /* candidates, at least 1 */
-    bool ordered; /* as the library prefers them: the first one that it takes is its own choice */
+    bool cold; /* the cache mode that the work is wanted in */
+    int count; /* candidates, at least 1 */
+    /* Candidates from here on are in the library's own order: the first of them that it takes is its
+     * own choice. `count`: it has no order. */
+    int ordered;
     /* Makes a candidate what `work` runs. A refusal is no failure of the search. */
     enum status (*bind)(struct gpu *gpu, struct work *work, int candidate, struct error *error);
     const char *(*name)(const struct work *work, int candidate);
