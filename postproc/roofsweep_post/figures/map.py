@@ -43,6 +43,8 @@ def draw(figure, axes, scene, annotate, height):
     ]
     handles[0].set_label(f"{-most:.3g} % and slower")
     handles.append(Patch(facecolor="white", edgecolor=style.BLACK, linewidth=0.8, label="slower than the noise"))
-    text = nodes.caption(scene, "Speed against the median of the model; pale: within the noise. " + nodes.outliers_text(found))
+    text = nodes.caption(
+        scene, "Speed against the median of the model; pale: within the noise. " + nodes.outliers_text(found)
+    )
     frame.settle(figure, [axes], height, handles, text, left=1.35, bottom=0.45)
     return [axes]

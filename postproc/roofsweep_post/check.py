@@ -1,0 +1,148 @@
+"""The command `check`: does every device reach what it shall? One line for each device."""
+
+import re
+
+import numpy as np
+
+from . import verdicts
+from .dataset import load
+from .devices import Devices
+from .frames import head_line, roofs, rows, short_texts
+from .selection import choose, column
+from .targets import FIGURE, Kinds, Targets, read
+from .texts import PREFIXES, Refused, percent, plain, scaled
+
+HELP = "does every device reach its targets: PASS or FAIL for each"
+DESCRIPTION = """Holds the devices of a result file against targets, an INI file. Only slower fails.
+
+A section named like a model holds what its roofs shall reach at least (a time: at most): a figure, a part of the
+theory at the measured clock, or another roof of the same device:
+
+    [NVIDIA H200]
+    dram triad = 4.3 TB/s
+    fp16 tensor wgmma = 90 %
+
+A section MODEL | NAME holds references of configurations, with a tolerance. `where` chooses the rows, as in `plot`;
+each row must reach each variable: a time at most, all else at least:
+
+    [NVIDIA H200 | conv2d 64 filters]
+    where = label=conv2d-filters filters=64 pass=forward precision=fp16
+    time_median = 16.2 us +- 5 %
+    roof_fraction = 40 % +- 10 %
+
+Every model in the file needs a section, if an empty one. A row that failed is a failure of its device.
+Exit status: 0 all pass, 1 a device fails, 2 the file or the targets cannot be read."""
+
+REFERENCE = re.compile(FIGURE.pattern + r"(?: *\+- *(\d+(?:\.\d+)?) *%)?")
+UNITS = {"s": "s", "byte s-1": "B/s", "s-1": "FLOP/s", "1": "%"}
+
+
+def add_options(parser):
+    parser.add_argument("file", help="result file of roofsweep")
+    parser.add_argument("-t", "--targets", metavar="FILE", required=True, help="what shall be reached")
+    verdicts.add_options(parser)
+
+
+class Reference:
+    """What one variable of some rows shall reach. least and tolerance are plain numbers."""
+
+    def __init__(self, name, text, data):
+        parsed = REFERENCE.fullmatch(text.strip())
+        if not parsed:
+            raise Refused(f"{name} = {text}: no figure, as in 16.2 us +- 5 % or 40 %")
+        self.name, self.text = name, text.strip()
+        unit = parsed[2] or parsed[4]
+        self.wanted = float(parsed[1]) * (0.01 if parsed[2] else PREFIXES[parsed[3]])
+        self.tolerance = 0.01 * float(parsed[5] or 0)
+        own = UNITS.get(data[name].attrs.get("units", "1")) if name in data else None
+        if own != unit:
+            raise Refused(f"{name} = {text}: {name} is in {own or 'no unit'}")
+        self.unit, self.at_most = unit, unit == "s"
+
+    def shown(self, value):
+        return f"{100 * value:.4g} %" if self.unit == "%" else scaled(value, self.unit)
+
+    def reason(self, value):
+        """Why a value does not do; None if it does."""
+        if not np.isfinite(value):
+            return f"{self.name} is missing"
+        ratio = self.wanted / value if self.at_most else value / self.wanted
+        if ratio >= 1 - self.tolerance:
+            return None
+        return f"{self.name} {self.shown(value)}, shall be {self.text} ({percent(ratio)})"
+
+
+class References:
+    """The sections MODEL | NAME of a file."""
+
+    def __init__(self, path, data):
+        self.sections = []
+        parser = read(path)
+        for section in [name for name in parser.sections() if "|" in name]:
+            model, name = (part.strip() for part in section.split("|", 1))
+            keys = dict(parser[section])
+            where = keys.pop("where", "").split()
+            if not where or not keys:
+                raise Refused(f"{path}: [{section}] needs `where` and at least one variable")
+            self.sections.append((model, name, where, [Reference(key, text, data) for key, text in keys.items()]))
+
+    def judge(self, table, model, verdict):
+        """Adds to a verdict what the rows of one device say."""
+        for own, name, where, references in self.sections:
+            if own != model:
+                continue
+            try:
+                found = choose(table, where)
+            except Refused as refused:
+                verdict.reasons.append(f"{name}: {refused}")
+                continue
+            for (_, row), text in zip(found.iterrows(), short_texts(found)):
+                for reference in references:
+                    verdict.checks += 1
+                    if why := reference.reason(row[column(found, reference.name)]):
+                        verdict.reasons.append(f"{name}: {why}" + f": {text}" * (len(found) > 1))
+
+
+def judge_roofs(own, rows_of_all, targets, model, verdict):
+    """Adds to a verdict what the roofs of one device reach."""
+    for kind, wanted in targets.by_model.get(model, {}).items():
+        found = own[own["name"] == kind]
+        alone = found[found["condition"] == "alone"]
+        main = alone if len(alone) else found
+        for target in wanted:
+            verdict.checks += 1
+            text, count, _ = target.verdict(main, rows_of_all)
+            if count != "reached":
+                verdict.reasons.append(f"{kind}: {text}")
+
+
+def judged(data, targets, references):
+    """A verdict for each device."""
+    all_roofs, table, devices = roofs(data), rows(data, measured=False), Devices(data)
+    found = []
+    for place in dict.fromkeys(devices.places):
+        model = devices.text(place, "model")
+        name = f"#{place} {devices.text(place, 'hostname')}"
+        verdict = verdicts.Verdict(name, devices.text(place, "uuid"), model, devices.text(place, "hostname"))
+        judge_roofs(all_roofs[all_roofs["place"] == place], all_roofs, targets, model, verdict)
+        own = table[table["place"] == place]
+        references.judge(own[own["status"] == "measured"], model, verdict)
+        failed = own[own["status"] == "failed"]
+        if len(failed):
+            verdict.reasons.append(f"{len(failed)} rows failed, the first: {failed['error'].iloc[0]}")
+        if model not in targets.by_model:
+            known = ", ".join(targets.by_model) or "none"
+            verdict.reasons.append(f"no targets for {model}; {plain(targets.path)} has: {known}")
+        elif not verdict.checks:
+            verdict.checks = 1  # an empty section says that nothing is asked
+        found.append(verdict)
+    return found
+
+
+def run(options):
+    data = load(options.file)
+    targets = Targets(options.targets, Kinds(data, roofs(data)))
+    found = judged(data, targets, References(options.targets, data))
+    if not options.quiet:
+        print(head_line(data))
+    return verdicts.publish(found, "check", options)

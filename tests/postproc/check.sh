@@ -1,0 +1,112 @@
+#!/bin/sh
+# `roofsweep-post check`: targets of roofs and references of configurations, on the committed GPUs and on a node of four
+# that is made from the golden sample; and the example for ReFrame.
+. "$(dirname "$0")/../mpi/lib.sh"
+. "$here/../postproc/samples.sh"
+h200=$root/tests/data/paper_h200.nc
+
+# The committed GPUs pass the targets that are shipped; one at 95 % in one of them does not.
+for file in "$root"/tests/data/*h200*.nc; do
+    expect 0 script check "$file" --targets "$root/sweeps/targets.ini"
+    ! grep -q '^FAIL' output || { cat output; fail "a committed GPU fails"; }
+done
+python '
+import shutil, sys, netCDF4
+shutil.copy(sys.argv[1], "sick.nc")
+with netCDF4.Dataset("sick.nc", "a") as data:
+    sick = (data["device_roof_name"][:] == "dram triad") & (data["device_roof_device"][:] == 5)
+    data["device_roof_bandwidth"][sick] *= 0.95
+' "$root/tests/data/roofs_8xh200.nc"
+expect 1 script check sick.nc --targets "$root/sweeps/targets.ini" --quiet --json found.json --junit found.xml
+row "^FAIL #5 vm GPU-7b4be556" "dram triad: 4.28 TB/s MISSED"
+[ "$(grep -c '^PASS' output)" = 7 ] || { cat output; fail "another one fails, too"; }
+python '
+import json, xml.etree.ElementTree as xml
+found = json.load(open("found.json"))
+assert not found["passed"] and [line["verdict"] for line in found["devices"]].index("FAIL") == 5, found
+suite = xml.parse("found.xml").getroot()
+assert (suite.get("tests"), suite.get("failures")) == ("8", "1"), suite.attrib
+' || fail "JSON or JUnit"
+
+# Devices one by one; what is not measured or doubtful is not reached.
+printf '[Sample GPU]\ndram read = 3.55 TB/s\nl2 read = 8 TB/s\nfp32 vector = 98 %%\n' >node.ini
+expect 1 script check node.nc --targets node.ini
+row "^FAIL #0 node1 GPU-0 (3 checks): dram read: 3.55 TB/s MISSED: -1.4 %, 1 rows failed"
+row "^FAIL #1 node1 GPU-1 (3 checks): dram read: 3.55 TB/s NOT KNOWN$"
+row "^FAIL #2 node1 GPU-2 (3 checks): l2 read: 8 TB/s NOT KNOWN$"
+row "^PASS #3 node1 GPU-3 (3 checks)$"
+# A model without a section has not passed; an empty section says that nothing is asked.
+printf '[Sample GPU]\n' >one.ini
+expect 1 script check alone.nc --targets one.ini
+row "^PASS #0 node1"
+row "^FAIL #1 node2" "no targets for Sample CPU; one.ini has: Sample GPU"
+
+# References of configurations: slower fails, faster does not, and the tolerance is what it says.
+reference() {
+    cat >rows.ini <<INI
+[NVIDIA H200]
+[NVIDIA H200 | one]
+where = label=conv2d-filters filters=64 pass=forward precision=fp16
+$1
+INI
+    expect "$2" script check "$h200" --targets rows.ini
+}
+time=$(python '
+import sys, roofsweep_post as post
+from roofsweep_post.selection import choose
+rows = choose(post.rows(post.load(sys.argv[1])), "label=conv2d-filters filters=64 pass=forward precision=fp16".split())
+print(f"{1e6 * rows.time_median.max():.6f}")' "$h200")
+faster() { python 'import sys; print(f"{float(sys.argv[1]) * float(sys.argv[2]):.6f} us")' "$time" "$1"; }
+reference "time_median = $(faster 1.01)" 0
+reference "time_median = $(faster 2)" 0
+reference "time_median = $(faster 0.96) +- 5 %" 0
+reference "time_median = $(faster 0.96) +- 3 %" 1
+row "^FAIL #0" "one: time_median" "shall be .* +- 3 % (-4.0 %)"
+reference "roof_fraction = 100 %" 1
+reference "performance = 1 GFLOP/s" 0
+reference "where_not = 3" 2
+reference "time_median = 3 TB/s" 2
+says "time_median is in s"
+reference "time_median = soon" 2
+says "no figure, as in 16.2 us"
+printf '[NVIDIA H200]\n[NVIDIA H200 | none]\nwhere = batch=77\ntime_median = 1 s\n' >rows.ini
+expect 1 script check "$h200" --targets rows.ini
+row "^FAIL #0" "none: no row has batch=77"
+# A row that failed is a failure of its device.
+python '
+import shutil, sys, netCDF4
+shutil.copy(sys.argv[1], "failed.nc")
+with netCDF4.Dataset("failed.nc", "a") as data:
+    data["status"][3], data["error"][3] = 2, "worker was killed"
+' "$h200"
+printf '[NVIDIA H200]\n' >empty.ini
+expect 1 script check failed.nc --targets empty.ini
+row "^FAIL #0" "1 rows failed, the first: worker was killed"
+
+# The example for ReFrame, on this CPU.
+reframe=$root/build/reframe/bin/reframe
+[ -x "$reframe" ] || reframe=$(command -v reframe) || {
+    echo "the example for ReFrame was not tried: no reframe (PyPI: ReFrame-HPC, 230 MB)"
+    exit 77
+}
+cat >cpu.ini <<'INI'
+[sweep]
+device = cpu
+[peaks]
+memory = dram
+compute = fp32
+condition = alone
+INI
+expect 0 "$ROOFSWEEP_BIN/roofsweep" --quiet --output first.nc cpu.ini
+model=$(python 'import xarray; print(xarray.open_dataset("first.nc").device_model.values[0])')
+try() {
+    printf '[%s]\ndram triad = %s\n' "$model" "$1" >cpu_targets.ini
+    "$reframe" --prefix="$work/reframe" -c "$root/postproc/reframe/roofsweep_checks.py" -r --performance-report \
+        -S executable="$ROOFSWEEP_BIN/roofsweep" -S manifest="$work/cpu.ini" -S targets="$work/cpu_targets.ini" \
+        -S python="$ROOFSWEEP_PYTHON"
+}
+expect 0 try "1 MB/s"
+says "PASSED"
+says "dram triad, alone"
+expect 1 try "1 PB/s"
+says "dram triad: 1 PB/s MISSED"
