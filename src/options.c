@@ -11,6 +11,9 @@
 
 enum {
     OPTION_DRY_RUN = 256,
+    OPTION_CSV,
+    OPTION_JSON,
+    OPTION_MARKDOWN,
     OPTION_LIST,
     OPTION_RESUME,
     OPTION_OVERWRITE,
@@ -22,11 +25,14 @@ enum {
 };
 
 static const struct option long_options[] = {
+    {"csv", no_argument, NULL, OPTION_CSV},
     {"device", required_argument, NULL, 'd'},
     {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
     {"gather", required_argument, NULL, OPTION_GATHER},
     {"help", no_argument, NULL, 'h'},
+    {"json", no_argument, NULL, OPTION_JSON},
     {"list", no_argument, NULL, OPTION_LIST},
+    {"markdown", no_argument, NULL, OPTION_MARKDOWN},
     {"output", required_argument, NULL, 'o'},
     {"overwrite", no_argument, NULL, OPTION_OVERWRITE},
     {"quiet", no_argument, NULL, 'q'},
@@ -59,6 +65,8 @@ static const char help_text[] =
     "      --time-limit T    begin nothing that cannot end within T (45min; none) of the start;\n"
     "                        SLURM_JOB_END_TIME, where it is set, is a limit as well\n"
     "      --self-test       count known work on the first GPU: what do its hardware counters say?\n"
+    "      --csv, --json     print the final table for programs: all rows, SI units\n"
+    "      --markdown        print the final table in Markdown\n"
     "  -q, --quiet           only warnings and the final table\n"
     "  -v, --verbose         also a line for each configuration, and what workers print\n"
     "  -h, --help            this text\n"
@@ -145,6 +153,15 @@ static enum status parse_option(int option, char **argv, struct options *options
         return STATUS_OK;
     case OPTION_VERSION:
         options->action = ACTION_VERSION;
+        return STATUS_OK;
+    case OPTION_CSV:
+        options->format = TABLE_CSV;
+        return STATUS_OK;
+    case OPTION_JSON:
+        options->format = TABLE_JSON;
+        return STATUS_OK;
+    case OPTION_MARKDOWN:
+        options->format = TABLE_MARKDOWN;
         return STATUS_OK;
     case OPTION_LIST:
         options->action = ACTION_LIST;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "manifest/manifest.h"
 #include "base/status.h"
+#include "results/table.h"
 
 /* What the process tells its caller; --help documents them. */
 enum exit_code {
@@ -40,7 +41,8 @@ struct options {
     bool has_device;
     int device; /* if has_device: see device_kind_chosen */
     bool resume, overwrite, skip_damaged;
-    double time_limit; /* s, from the start of the program; 0: not given; INFINITY: none */
+    enum table_format format; /* of the final table */
+    double time_limit;        /* s, from the start of the program; 0: not given; INFINITY: none */
     enum log_level level;
 };
 

@@ -13,6 +13,7 @@
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/printout.h"
+#include "base/utf8.h"
 #include "options.h"
 #include "manifest/plan.h"
 #include "model/device_kind.h"
@@ -80,22 +81,24 @@ static enum status print_whole(const struct options *options, struct error *erro
     return status;
 }
 
-static enum status gather(const struct options *options, const struct log *log, struct error *error)
+static enum status gather(const struct options *options, const struct log *log,
+                          struct summary *summary, struct error *error)
 {
     const struct publication publication = {.journal = options->journal,
                                             .netcdf = options->output,
+                                            .format = options->format,
                                             .overwrite = options->overwrite,
                                             .skip_damaged = options->skip_damaged};
-    return publication_gather(&publication, log, error);
+    return publication_gather(&publication, log, summary, error);
 }
 
 /* What needs neither MPI nor a device. Without MPI nobody knows which rank this is: a launcher's
  * variables are also there in a shell within its job. So every process that was started does it. */
 static enum status run_locally(const struct options *options, const struct log *log,
-                               struct error *error)
+                               struct summary *summary, struct error *error)
 {
     if (options->action == ACTION_GATHER)
-        return gather(options, log, error);
+        return gather(options, log, summary, error);
     if (options->action == ACTION_SELF_TEST)
         return self_test(options, error);
     return print_whole(options, error);
@@ -107,11 +110,23 @@ static void say(const struct log *log, enum status status, const struct error *e
         log_error(log, error);
 }
 
+/* The last line, where a file was written: for programs, and so the same with --quiet. */
+static void summarize(const struct log *log, const struct summary *summary, enum status status,
+                      double start)
+{
+    char text[SUMMARY_TEXT];
+    if (log->rank != 0 || !*summary->file)
+        return;
+    summary_format(summary, exit_code_of(status), clock_monotonic() - start, text);
+    utf8_print(log->stream, "roofsweep: %s\n", text);
+}
+
 /* Some rank does not answer. MPI_Abort ends it, and gives the launcher this exit status. */
 static void abandon(MPI_Comm comm, const struct log *log, enum status status,
-                    const struct error *error)
+                    const struct error *error, const struct summary *summary, double start)
 {
     say(log, status, error);
+    summarize(log, summary, status, start);
     fflush(NULL);
     MPI_Abort(comm, exit_code_of(status));
 }
@@ -152,15 +167,18 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
     /* What was measured is published, whatever ended the sweep; the first trouble is what is
      * reported. */
     struct error publishing;
-    enum status published = opened ? sweep_publish(sweep, &publishing) : STATUS_OK;
+    struct summary summary = {.file = ""};
+    enum status published =
+        opened ? sweep_publish(sweep, options->format, &summary, &publishing) : STATUS_OK;
     if (status == STATUS_OK && published) {
         status = published;
         *error = publishing;
     }
     if (!sweep_part(sweep))
-        abandon(comm, log, status, error);
+        abandon(comm, log, status, error, &summary, start);
     /* Before the ranks part: a launcher may kill this one as soon as another has ended badly. */
     say(log, status, error);
+    summarize(log, &summary, status, start);
     end_mpi(comm, log, status, sweep);
     return status;
 }
@@ -207,8 +225,10 @@ int main(int argc, char **argv)
         status = run_sweep(MPI_COMM_WORLD, &options, start, &log, argc, argv, &error);
         leave(status);
     }
+    struct summary summary = {.file = ""};
     if (status == STATUS_OK)
-        status = run_locally(&options, &log, &error);
+        status = run_locally(&options, &log, &summary, &error);
     say(&log, status, &error);
+    summarize(&log, &summary, status, start);
     leave(status);
 }

@@ -45,6 +45,7 @@ struct sweep {
     struct device *earlier_devices; /* [peaks] reuse */
     size_t earlier_device_count;
     struct journal *journal;
+    size_t left; /* configurations without a row */
 };
 
 /* Opening a device loads libraries of gigabytes, at times from a slow file system. */
@@ -438,6 +439,8 @@ enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct err
     executor_start(sweep->executor);
     run_loop(sweep, coordinator);
     status = end_loop(sweep, coordinator, error);
+    if (coordinator)
+        sweep->left = coordinator_left(coordinator);
     coordinator_destroy(coordinator);
     if (!wait_for_ranks(sweep))
         return status;
@@ -452,13 +455,17 @@ bool sweep_part(struct sweep *sweep)
     return wait_for_ranks(sweep);
 }
 
-enum status sweep_publish(const struct sweep *sweep, struct error *error)
+enum status sweep_publish(const struct sweep *sweep, enum table_format format,
+                          struct summary *summary, struct error *error)
 {
     if (!sweep->journal)
         return STATUS_OK;
-    const struct publication publication = {.journal = sweep->outputs.journal,
-                                            .netcdf = sweep->outputs.netcdf};
-    return publication_make(&publication, sweep->log, error);
+    const struct publication publication = {
+        .journal = sweep->outputs.journal, .netcdf = sweep->outputs.netcdf, .format = format};
+    enum status status = publication_make(&publication, sweep->log, summary, error);
+    if (*summary->file)
+        summary->left = sweep->left;
+    return status;
 }
 
 void sweep_destroy(struct sweep *sweep)

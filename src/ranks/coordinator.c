@@ -484,6 +484,11 @@ bool coordinator_absent(const struct coordinator *coordinator, char *text, size_
     return used > 0;
 }
 
+size_t coordinator_left(const struct coordinator *coordinator)
+{
+    return schedule_remaining(coordinator->schedule);
+}
+
 enum status coordinator_status(const struct coordinator *coordinator, struct error *error)
 {
     *error = coordinator->error;

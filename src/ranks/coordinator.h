@@ -55,6 +55,9 @@ bool coordinator_finished(const struct coordinator *coordinator);
  * there are none. */
 bool coordinator_absent(const struct coordinator *coordinator, char *text, size_t size);
 
+/* Configurations that have no row yet; with replicate those of each rank. */
+size_t coordinator_left(const struct coordinator *coordinator);
+
 /* How it ended: STATUS_OK; STATUS_FAILED after max_failures; STATUS_DEVICE if no rank is left that
  * can measure, or with replicate if a device was lost before it had measured everything;
  * STATUS_INTERRUPTED, also by the time limit, but STATUS_FAILED if no run with this limit can measure what is

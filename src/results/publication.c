@@ -10,32 +10,16 @@
 #include "results/report.h"
 #include "results/results_nc.h"
 
-static bool has_failures(const struct results *results)
-{
-    for (size_t i = 0; i < results->row_count; ++i)
-        if (results->rows[i].status == RECORD_FAILED)
-            return true;
-    return false;
-}
-
-static size_t count_roofs(const struct results *results)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < results->device_count; ++i)
-        count += (size_t)results->devices[i].roof_count;
-    return count;
-}
-
 /* The file is written by then: that nobody reads the table any more is no failure. */
-static enum status print_table(const struct results *results, const struct log *log,
-                               struct error *error)
+static enum status print_table(const struct results *results, enum table_format format,
+                               const struct log *log, struct error *error)
 {
     struct printout table;
     bool unread = false;
     enum status status = printout_open(&table, error);
     if (status)
         return status;
-    report_print(results, table.stream);
+    report_print(results, format, table.stream);
     status = printout_close(&table, &unread, error);
     if (status && unread) {
         log_print(log, LOG_WARNING, "the table: %s", error->text);
@@ -56,20 +40,34 @@ static enum status write_file(const struct results *results, const char *journal
     return status;
 }
 
+/* What came of the rows, for people; and where the reasons of those that failed are. */
+static enum status judge(const struct summary *summary, const char *netcdf, struct error *error)
+{
+    size_t failed = summary->rows[RECORD_FAILED];
+    size_t rows = failed + summary->rows[RECORD_MEASURED] + summary->rows[RECORD_SKIPPED];
+    if (failed == 0)
+        return STATUS_OK;
+    return error_set(
+        error, STATUS_FAILED,
+        "%zu of %zu rows failed: the reasons stand in the table, and in the variable error "
+        "of %s",
+        failed, rows, netcdf);
+}
+
 /* File and table. STATUS_FAILED if configurations have failed. */
-static enum status publish(struct results *results, const char *journal, const char *netcdf,
-                           const struct log *log, struct error *error)
+static enum status publish(struct results *results, const struct publication *publication,
+                           const char *netcdf, const struct log *log, struct summary *summary,
+                           struct error *error)
 {
     results_order_devices(results);
-    enum status status = write_file(results, journal, netcdf, error);
+    enum status status = write_file(results, publication->journal, netcdf, error);
     if (status)
         return status;
-    status = print_table(results, log, error);
-    log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->row_count,
-              count_roofs(results), netcdf);
-    if (status == STATUS_OK && has_failures(results))
-        status = error_set(error, STATUS_FAILED, "some configurations failed, see above");
-    return status;
+    *summary = summary_of(results, netcdf);
+    status = print_table(results, publication->format, log, error);
+    log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->row_count, summary->roofs,
+              netcdf);
+    return status == STATUS_OK ? judge(summary, netcdf, error) : status;
 }
 
 static void warn_of_torn_line(const struct log *log, const char *journal, bool torn)
@@ -78,37 +76,38 @@ static void warn_of_torn_line(const struct log *log, const char *journal, bool t
         log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", journal);
 }
 
-static enum status publish_undamaged(const char *journal, const char *netcdf, const struct log *log,
+static enum status publish_undamaged(const struct publication *publication, const char *netcdf,
+                                     const struct log *log, struct summary *summary,
                                      struct error *error)
 {
     struct results *results;
     bool torn;
-    enum status status = journal_index(journal, &results, &torn, error);
+    enum status status = journal_index(publication->journal, &results, &torn, error);
     if (status)
         return status;
-    warn_of_torn_line(log, journal, torn);
-    status = publish(results, journal, netcdf, log, error);
+    warn_of_torn_line(log, publication->journal, torn);
+    status = publish(results, publication, netcdf, log, summary, error);
     results_destroy(results);
     return status;
 }
 
-static enum status publish_rest(const char *journal, const char *netcdf, const struct log *log,
-                                struct error *error)
+static enum status publish_rest(const struct publication *publication, const char *netcdf,
+                                const struct log *log, struct summary *summary, struct error *error)
 {
     struct results *results;
     struct journal_damage damage;
     char lines[JOURNAL_DAMAGE_TEXT];
-    enum status status = journal_salvage(journal, &results, &damage, error);
+    enum status status = journal_salvage(publication->journal, &results, &damage, error);
     if (status)
         return status;
-    warn_of_torn_line(log, journal, damage.torn);
-    status = publish(results, journal, netcdf, log, error);
+    warn_of_torn_line(log, publication->journal, damage.torn);
+    status = publish(results, publication, netcdf, log, summary, error);
     results_destroy(results);
     if ((status && status != STATUS_FAILED) || damage.count == 0)
         return status;
     journal_damage_format(&damage, lines);
     return error_set(error, STATUS_SYSTEM, "%s: %zu damaged, left out: %s; the rest is in %s",
-                     journal, damage.count, lines, netcdf);
+                     publication->journal, damage.count, lines, netcdf);
 }
 
 /* JOURNAL without its ".journal" is where the NetCDF file belongs. */
@@ -129,7 +128,7 @@ static enum status gathered_name(const struct publication *publication, char *ne
 }
 
 enum status publication_gather(const struct publication *publication, const struct log *log,
-                               struct error *error)
+                               struct summary *summary, struct error *error)
 {
     char netcdf[4096];
     const char *journal = publication->journal;
@@ -138,12 +137,12 @@ enum status publication_gather(const struct publication *publication, const stru
         status = outputs_check_gathered(journal, netcdf, publication->overwrite, error);
     if (status)
         return status;
-    return publication->skip_damaged ? publish_rest(journal, netcdf, log, error)
-                                     : publish_undamaged(journal, netcdf, log, error);
+    return publication->skip_damaged ? publish_rest(publication, netcdf, log, summary, error)
+                                     : publish_undamaged(publication, netcdf, log, summary, error);
 }
 
 enum status publication_make(const struct publication *publication, const struct log *log,
-                             struct error *error)
+                             struct summary *summary, struct error *error)
 {
-    return publish_undamaged(publication->journal, publication->netcdf, log, error);
+    return publish_undamaged(publication, publication->netcdf, log, summary, error);
 }

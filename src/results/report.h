@@ -5,9 +5,10 @@
 
 #include <stdio.h>
 
-#include "results/results.h"
+#include "results/table.h"
 
-/* Of long lists only the beginning, with the number of what is left out: the file has it all. */
-void report_print(const struct results *results, FILE *stream);
+/* Of long lists only the beginning, with the number of what is left out: the file has it all. Another
+ * format than TABLE_TEXT is the table alone, with all rows. */
+void report_print(const struct results *results, enum table_format format, FILE *stream);
 
 #endif

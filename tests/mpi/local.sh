@@ -38,6 +38,28 @@ expect 0 "$roofsweep" --gather elsewhere/sweep.nc.journal
 ncdump sweep.nc | sed 1d | grep -v date_ >one
 ncdump elsewhere/sweep.nc | sed 1d | grep -v date_ >two
 cmp one two || fail "gathered file differs"
+tail -n 1 output | grep -qE '^roofsweep: summary status=0 rows=([0-9]+) measured=\1 skipped=0 failed=0 devices=1 roofs=[0-9]+ seconds=[0-9.]+ file=elsewhere/sweep.nc$' ||
+    fail "the last line is no summary: $(tail -n 1 output)"
+# The table for programs, with nothing else on standard output.
+for format in csv json; do
+    "$roofsweep" --gather elsewhere/sweep.nc.journal --overwrite --$format >table.$format 2>output
+    says "roofsweep: summary status=0"
+done
+python '
+import csv, json, math, xarray
+data = xarray.open_dataset("sweep.nc")
+times = sorted(data.time_median.values)
+with open("table.csv") as stream:
+    rows = list(csv.DictReader(stream))
+with open("table.json") as stream:
+    objects = json.load(stream)
+assert len(rows) == len(objects) == len(times), (len(rows), len(objects), len(times))
+for table in rows, objects:
+    found = sorted(float(row["time_s"]) for row in table)
+    assert all(math.isclose(a, b, rel_tol=1e-8) for a, b in zip(found, times))
+    assert {row["status"] for row in table} == {"measured"}
+    assert {row["config_hash"] for row in table} == set(data.config_hash.values)
+'
 # A torn last line costs a warning, nothing else.
 head -c -20 sweep.nc.journal >torn.nc.journal
 expect 0 "$roofsweep" --gather torn.nc.journal

@@ -3,24 +3,32 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "results/report.h"
+#include "results/summary.h"
 #include "sample.h"
 
 #define GOLDEN TEST_DATA_DIR "/golden_report.txt"
 
-static char *report_text(const struct results *results)
+static char *table_text(const struct results *results, enum table_format format)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     assert_non_null(stream);
-    report_print(results, stream);
+    report_print(results, format, stream);
     assert_int_equal(fclose(stream), 0);
     return text;
+}
+
+static char *report_text(const struct results *results)
+{
+    return table_text(results, TABLE_TEXT);
 }
 
 static void test_golden(void **state)
@@ -118,13 +126,76 @@ static void test_hostile_texts(void **state)
     results_destroy(results);
 }
 
+/* For programs: all rows, in SI units, what is missing empty or null, hostile text within its cell. */
+static void test_formats(void **state)
+{
+    (void)state;
+    struct results *results = results_create();
+    struct error error;
+    for (int i = 0; i < 300; ++i) {
+        char line[64];
+        snprintf(line, sizeof line, "lstm batch=%d", i + 1);
+        struct record record = sample_record(line, "lstm", "none", 0);
+        record.status = i ? RECORD_MEASURED : RECORD_FAILED;
+        record.time_median = i ? 1.25e-5 : NAN;
+        snprintf(record.error, sizeof record.error, "%s", i ? "" : "a \"quoted\", | and\nbroken");
+        assert_ok(results_add_record(results, &record, &error), &error);
+    }
+    char *csv = table_text(results, TABLE_CSV), *markdown = table_text(results, TABLE_MARKDOWN);
+    char *json = table_text(results, TABLE_JSON);
+    size_t lines = 0;
+    for (const char *c = csv; *c; ++c)
+        lines += *c == '\n';
+    assert_int_equal(lines, 301);
+    assert_int_equal(strncmp(csv, "name,device,time_s,", 19), 0);
+    assert_non_null(strstr(csv, "\n\"lstm batch=1\",,,,"));
+    assert_non_null(strstr(csv, ",\"failed\",\"a \"\"quoted\"\", | and?broken\","));
+    assert_non_null(strstr(csv, "\n\"lstm batch=2\",,1.25e-05,"));
+
+    json_t *rows = json_loads(json, 0, NULL);
+    assert_int_equal(json_array_size(rows), 300);
+    json_t *first = json_array_get(rows, 0), *second = json_array_get(rows, 1);
+    assert_true(json_is_null(json_object_get(first, "time_s")));
+    assert_string_equal(json_string_value(json_object_get(first, "error")),
+                        "a \"quoted\", | and\nbroken");
+    assert_true(json_number_value(json_object_get(second, "time_s")) == 1.25e-5);
+    assert_true(json_is_null(json_object_get(second, "error")));
+    json_decref(rows);
+
+    assert_int_equal(strncmp(markdown, "| configuration | device | time | +-, % |", 40), 0);
+    assert_non_null(strstr(markdown, "\n|---|---:|"));
+    assert_non_null(strstr(markdown, "\n| lstm batch=300 | - | 12.5 us |"));
+    free(csv);
+    free(json);
+    free(markdown);
+    results_destroy(results);
+}
+
+static void test_summary(void **state)
+{
+    (void)state;
+    struct results *results = results_create();
+    struct error error;
+    char text[SUMMARY_TEXT];
+    struct record record = sample_record("lstm batch=1", "lstm", "none", 0);
+    record.status = RECORD_SKIPPED;
+    assert_ok(results_add_record(results, &record, &error), &error);
+    struct summary summary = summary_of(results, "a b.nc");
+    summary_format(&summary, 0, 1.25, text);
+    assert_string_equal(text, "summary status=0 rows=1 measured=0 skipped=1 failed=0 devices=0 "
+                              "roofs=0 seconds=1.2 file=a b.nc");
+    summary.left = 7;
+    summary_format(&summary, 5, 1.25, text);
+    assert_non_null(strstr(text, "status=5 rows=1 measured=0 skipped=1 failed=0 left=7 devices=0"));
+    results_destroy(results);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_hostile_texts),
+        cmocka_unit_test(test_formats),    cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_golden),     cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_long_names), cmocka_unit_test(test_hostile_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
