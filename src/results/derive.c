@@ -114,17 +114,19 @@ static void roofline_derive(const struct record *record, const struct device *de
     derived->sustained_fraction = derived->roofline.performance / derived->units.sustained;
 }
 
-/* What the pair of events adds to one iteration; CPUs have none. */
-static double timer_time(const struct record *record)
+/* What is left of the time without the kernels, and without what a pair of events adds. CPUs have no
+ * such pair, and what they trace is the work as it is: there the traced run itself tells. */
+static double gap_of(const struct record *record)
 {
-    double each = record->timer_overhead / number_of(record->sample_iterations);
-    return isnan(each) ? 0 : each;
+    double timer = record->timer_overhead / number_of(record->sample_iterations);
+    double whole = isnan(timer) ? record->trace_time : record->time_median - timer;
+    return whole - record->busy_time;
 }
 
 /* A trace is a run of its own: it may be a little longer than the time. */
 static void limiter_derive(const struct record *record, struct derived *derived)
 {
-    double time = record->time_median, gap = time - timer_time(record) - record->busy_time;
+    double time = record->time_median, gap = gap_of(record);
     derived->gap_time = isnan(gap) ? NAN : fmax(gap, 0);
     derived->busy_share = record->busy_time / time;
     derived->shares = (struct limiter_shares){

@@ -434,7 +434,7 @@ class Row:
             for name, counted in (("flops", not math.isnan(self.get("flops_counted"))), ("bytes", self.bytes_counted()))
         }
         timer = divide(self.get("timer_overhead"), self.get("sample_iterations"))
-        gap = time - (0.0 if math.isnan(timer) else timer) - self.get("busy_time")
+        gap = (self.get("trace_time") if math.isnan(timer) else time - timer) - self.get("busy_time")
         timer_share = divide(timer, time)
         idle_energy = self.get("idle_power") * self.get("energy_time")
         gap = gap if math.isnan(gap) else max(gap, 0.0)

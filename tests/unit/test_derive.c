@@ -89,6 +89,10 @@ static void shares_of_the_time(void **state)
     assert_true(derived.gap_time == 0 && derived.shares.gap == 0);
     record.busy_time = NAN;
     assert_true(isnan(derive(&record, &device).gap_time));
+    record.timer_overhead = NAN; /* as on a CPU */
+    record.trace_time = 24e-6;
+    record.busy_time = 21e-6;
+    assert_near(derive(&record, &device).gap_time, 3e-6);
     record.host_time = 30e-6;
     assert_int_equal(derive(&record, &device).limiter, LIMITER_HOST);
     record_clear(&record);
