@@ -19,8 +19,8 @@ POST = os.path.join(PROJECT, "postproc", "roofsweep-post")
 @rfm.simple_test
 class Roofs(rfm.RunOnlyRegressionTest):
     descr = "what each device does at its best"
-    valid_systems = ["*"]
-    valid_prog_environs = ["*"]
+    valid_systems = ["*"]  # noqa: RUF012
+    valid_prog_environs = ["*"]  # noqa: RUF012
     executable = "roofsweep"
     manifest = variable(str, value=os.path.join(PROJECT, "sweeps", "roofs.ini"))  # noqa: F821 (ReFrame's own words)
     targets = variable(str, value=os.path.join(PROJECT, "sweeps", "targets.ini"))  # noqa: F821
