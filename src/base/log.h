@@ -14,11 +14,12 @@ struct log {
     enum log_level level; /* --quiet: LOG_WARNING, default LOG_INFO, --verbose: LOG_DEBUG */
     bool terminal;        /* a progress bar may stand on the last line */
     int rank;             /* all but warnings are rank 0's, unless --verbose */
+    char hostname[64];
 };
 
 struct log log_create(FILE *stream, enum log_level level, int rank);
 
-/* One line "roofsweep: TEXT"; the newline is added. What a terminal must not see is not in it, see
+/* One line "roofsweep: 2026-11-22T01:50:03Z node7 rank 3: TEXT"; rank 0 is not named; the newline is added. What a terminal must not see is not in it, see
  * utf8.h. */
 void log_print(const struct log *log, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -391,10 +391,24 @@ static void lose_rank(struct coordinator *coordinator, int from, enum rank_state
     hand_out_when_prepared(coordinator);
 }
 
+/* " over CONFIGURATION", of a rank that has one. */
+static void work_format(const struct coordinator *coordinator, int from,
+                        char text[WORKLOAD_TEXT + 8])
+{
+    const struct rank *rank = &coordinator->ranks[from];
+    strcpy(text, " over ");
+    if (rank->state == RANK_BUSY)
+        config_format(&coordinator->plan->items[rank->item].config, text + strlen(text));
+    else
+        text[0] = '\0';
+}
+
 static void take_loss(struct coordinator *coordinator, const struct letter *letter)
 {
-    log_print(coordinator->log, LOG_WARNING, "rank %d has lost its device, the others go on: %s",
-              letter->from, letter->text);
+    char work[WORKLOAD_TEXT + 8];
+    work_format(coordinator, letter->from, work);
+    log_print(coordinator->log, LOG_WARNING, "rank %d has lost its device%s, the others go on: %s",
+              letter->from, work, letter->text);
     lose_rank(coordinator, letter->from, RANK_LOST, letter->text);
 }
 
@@ -408,13 +422,14 @@ static void lose_if_silent(struct coordinator *coordinator, int from)
     const struct rank *rank = &coordinator->ranks[from];
     bool busy = rank->state == RANK_BUSY;
     double patience = busy ? coordinator->work_patience : coordinator->roofs_patience;
-    char why[400];
+    char why[400], work[WORKLOAD_TEXT + 8];
     if ((!busy && rank->state != RANK_PREPARING) ||
         !is_over(patience, rank->since, coordinator->now))
         return;
     snprintf(why, sizeof why, "rank %d on %.200s has said nothing for %.0f s", from,
              coordinator->devices[from].hostname, coordinator->now - rank->since);
-    log_print(coordinator->log, LOG_WARNING, "%s; the others go on", why);
+    work_format(coordinator, from, work);
+    log_print(coordinator->log, LOG_WARNING, "%s%s; the others go on", why, work);
     lose_rank(coordinator, from, busy ? RANK_OVERDUE : RANK_SILENT, why);
 }
 

@@ -484,9 +484,11 @@ static void deliver_failure(struct executor *executor, const char *why)
 
 static void attempt_failed(struct executor *executor, const char *why)
 {
+    char text[WORKLOAD_TEXT];
     drop_worker(executor);
-    log_print(executor->log, LOG_WARNING, "%s (attempt %d of %d)", why, executor->attempts,
-              executor->settings.retries + 1);
+    config_format(&executor->request.config, text);
+    log_print(executor->log, LOG_WARNING, "%s: %s (attempt %d of %d)", text, why,
+              executor->attempts, executor->settings.retries + 1);
     if (executor->attempts > executor->settings.retries) {
         deliver_failure(executor, why);
         return;

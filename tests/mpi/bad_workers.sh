@@ -43,6 +43,9 @@ worker 'if [ -e trusted ]; then exec "$REAL"; fi; : >trusted
 "$REAL" | sed -u "s/\"time_median\":[^,]*,/\"time_median\":-1e308,/"'
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --verbose --output below.nc sweep.ini
 says "'time_median' is -1e+308, which nobody can have measured"
+# Every line of the log has time and host; where a configuration is concerned, also that.
+grep -qE "^roofsweep: 20[0-9-]+T[0-9:]+Z $(hostname): warning: conv2d algorithm=auto batch=1 .*: .*time_median.* \(attempt 1 of [0-9]+\)$" output ||
+    { cat output; fail "a warning without time, host or configuration"; }
 complete below.nc 4
 worker '"$REAL" | sed -u "s/\"config_hash\":\"[0-9a-f]*\"/\"config_hash\":\"0\"/"'
 expect 0 "$ROOFSWEEP_BIN/roofsweep" --output hash.nc sweep.ini
@@ -67,7 +70,7 @@ while read -r line; do
 done | "$REAL"'
 sed -i 's/^device = cpu/&\ndistribute = replicate/' sweep.ini
 expect 4 run 2 sweep.ini
-says "rank 1 has lost its device"
+says "rank 1 has lost its device over conv2d "
 says "--resume measures the rest"
 worker 'exec "$REAL"'
 expect 0 run 2 --resume sweep.ini

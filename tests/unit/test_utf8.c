@@ -118,7 +118,11 @@ static void log_lines_are_clean(void **state)
     log_print(&log, LOG_WARNING, "%s", "\x1b[31mworker\nroofsweep: all is well");
     log_error(&log, &error);
     fclose(stream);
-    assert_string_equal(text, "roofsweep: warning: ?[31mworker?roofsweep: all is well\n"
+    /* time and host */
+    assert_int_equal(strncmp(text, "roofsweep: 20", 13), 0);
+    const char *said = strstr(text, ": warning: ");
+    assert_non_null(said);
+    assert_string_equal(said, ": warning: ?[31mworker?roofsweep: all is well\n"
                               "roofsweep: sw??.ini: no? such file\n");
     free(text);
 }
