@@ -7,7 +7,9 @@
 #include "base/units.h"
 #include "base/words.h"
 #include "model/device_kind.h"
+#include "manifest/program_section.h"
 #include "model/workload.h"
+#include "model/workloads/program.h"
 
 enum {
     OPTION_DRY_RUN = 256,
@@ -18,6 +20,7 @@ enum {
     OPTION_RESUME,
     OPTION_OVERWRITE,
     OPTION_GATHER,
+    OPTION_PROGRAM,
     OPTION_SELF_TEST,
     OPTION_SKIP_DAMAGED,
     OPTION_TIME_LIMIT,
@@ -35,6 +38,7 @@ static const struct option long_options[] = {
     {"markdown", no_argument, NULL, OPTION_MARKDOWN},
     {"output", required_argument, NULL, 'o'},
     {"overwrite", no_argument, NULL, OPTION_OVERWRITE},
+    {"program", required_argument, NULL, OPTION_PROGRAM},
     {"quiet", no_argument, NULL, 'q'},
     {"resume", no_argument, NULL, OPTION_RESUME},
     {"self-test", no_argument, NULL, OPTION_SELF_TEST},
@@ -48,6 +52,7 @@ static const struct option long_options[] = {
 /* A format: of the words of --device. */
 static const char help_text[] =
     "Usage: roofsweep [options] SWEEP.ini\n"
+    "       roofsweep [options] --program \"COMMAND\"\n"
     "       srun -n 8 roofsweep SWEEP.ini\n"
     "       mpirun -n 8 roofsweep SWEEP.ini\n"
     "\n"
@@ -57,6 +62,7 @@ static const char help_text[] =
     "  -o, --output FILE     where to write, instead of the manifest's output\n"
     "  -d, --device KIND     %s, instead of the manifest's device\n"
     "      --dry-run         print the plan and stop; needs no MPI, no GPU, writes nothing\n"
+    "      --program COMMAND measure a program as a whole instead of a manifest, into program.nc\n"
     "      --list            print workloads, their parameters, defaults and implementations\n"
     "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
     "      --overwrite       replace FILE and its journal; with --gather, FILE\n"
@@ -173,6 +179,9 @@ static enum status parse_option(int option, char **argv, struct options *options
         options->action = ACTION_GATHER;
         options->journal = optarg;
         return STATUS_OK;
+    case OPTION_PROGRAM:
+        options->program = optarg;
+        return STATUS_OK;
     case OPTION_SELF_TEST:
         options->action = ACTION_SELF_TEST;
         return STATUS_OK;
@@ -209,20 +218,32 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
             return status;
     }
     int operands = argc - optind;
-    if (needs_manifest(parsed.action) && operands == 0)
+    int manifests = needs_manifest(parsed.action) && !parsed.program;
+    if (manifests && operands == 0)
         return error_set(error, STATUS_USAGE,
                          "no manifest; usage: roofsweep [options] SWEEP.ini, see roofsweep --help");
-    if (operands > needs_manifest(parsed.action))
+    if (operands > manifests)
         return error_set(error, STATUS_USAGE, "unexpected '%s'; one manifest at a time",
-                         argv[optind + needs_manifest(parsed.action)]);
+                         argv[optind + manifests]);
     if (parsed.resume && parsed.overwrite)
         return error_set(error, STATUS_USAGE, "--resume and --overwrite exclude each other");
     if (parsed.skip_damaged && parsed.action != ACTION_GATHER)
         return error_set(error, STATUS_USAGE, "--skip-damaged goes with --gather only");
-    if (needs_manifest(parsed.action))
+    if (parsed.program && !needs_manifest(parsed.action))
+        return error_set(error, STATUS_USAGE, "--program goes with a sweep or --dry-run only");
+    if (manifests)
         parsed.manifest = argv[optind];
+    else if (parsed.program)
+        parsed.manifest = "program";
     *options = parsed;
     return STATUS_OK;
+}
+
+enum status options_manifest(const struct options *options, struct manifest **manifest,
+                             struct error *error)
+{
+    return options->program ? manifest_of_program(options->program, manifest, error)
+                            : manifest_read(options->manifest, manifest, error);
 }
 
 void options_help(FILE *stream)
@@ -247,10 +268,24 @@ static void list_parameter(const struct parameter *parameter, FILE *stream)
     fprintf(stream, "\n  %26s %s\n", "", parameter->help);
 }
 
+/* Its parameters follow from these and from the axes. */
+static void list_program(FILE *stream)
+{
+    fputs("\n[program LABEL]\n  setting         default    allowed\n", stream);
+    for (const struct program_setting *setting = program_settings; setting->key; ++setting)
+        fprintf(stream, "  %-15s %-10s %s\n  %26s %s\n", setting->key, setting->initial,
+                setting->allowed, "", setting->help);
+    fputs("  All other keys are axes: lists of numbers or of words.\n", stream);
+}
+
 void options_list(FILE *stream)
 {
     for (size_t i = 0; workloads[i]; ++i) {
         const struct workload *workload = workloads[i];
+        if (workload == &program_workload) {
+            list_program(stream);
+            continue;
+        }
         fprintf(stream, "%s[%s LABEL]\n  %-15s %-10s allowed\n", i ? "\n" : "", workload->name,
                 "parameter", "default");
         for (size_t j = 0; j < workload->count; ++j)

@@ -36,6 +36,7 @@ enum action {
 struct options {
     enum action action;
     const char *manifest; /* NULL with --gather, --list, --help, --version */
+    const char *program;  /* --program: a command instead of a manifest; NULL: there is none */
     const char *journal;  /* --gather */
     const char *output;   /* NULL: as the manifest says */
     bool has_device;
@@ -47,6 +48,9 @@ struct options {
 };
 
 enum status options_parse(int argc, char **argv, struct options *options, struct error *error);
+/* What it asks for: the manifest that it names, or that of its program. */
+enum status options_manifest(const struct options *options, struct manifest **manifest,
+                             struct error *error);
 void options_help(FILE *stream);
 void options_list(FILE *stream); /* workloads, their parameters, defaults and implementations */
 

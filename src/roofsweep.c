@@ -27,7 +27,7 @@ static enum status dry_run(const struct options *options, FILE *stream, struct e
 {
     struct manifest *manifest = NULL;
     struct plan *plan = NULL;
-    enum status status = manifest_read(options->manifest, &manifest, error);
+    enum status status = options_manifest(options, &manifest, error);
     if (status == STATUS_OK)
         status = plan_create(manifest, &plan, error);
     if (status == STATUS_OK)

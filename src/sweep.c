@@ -107,7 +107,7 @@ static void share_time_limit(const struct sweep *sweep)
 static enum status load_manifest(struct sweep *sweep, const struct options *options,
                                  struct error *error)
 {
-    enum status status = manifest_read(options->manifest, &sweep->manifest, error);
+    enum status status = options_manifest(options, &sweep->manifest, error);
     if (status == STATUS_OK)
         status = plan_create(sweep->manifest, &sweep->plan, error);
     return status;

@@ -73,7 +73,7 @@ def listed_parameters(listing):
         elif line.startswith("  implementations"):
             inside = False
         found = re.match(r"  (\w+) +(\S+) +(\S.*)", line)
-        if found and inside and found[1] != "parameter":
+        if found and inside and found[1] not in ("parameter", "setting", "All"):
             yield workload, found[1], found[2], found[3]
 
 

@@ -20,10 +20,12 @@ ROOMS = {
     "ranks": ["results"],
     "": ["ranks"],  # src/ itself: the program
     "kernels": ["model"],
-    "worker": ["model"],
+    "worker/program": ["model"],
+    "worker": ["worker/program"],
     "worker/cpu": ["worker"],
     "worker/cuda/gpu": ["worker", "kernels"],
     "worker/cuda/profiling": ["model"],  # links without the worker
+    "worker/cuda/inject": ["worker/cuda/profiling"],  # links without the worker
     "worker/cuda/workloads": ["worker/cuda/gpu"],
     "worker/cuda/roofs": ["worker/cuda/gpu", "worker/cuda/profiling"],
     "worker/cuda": ["worker/cuda/workloads", "worker/cuda/roofs"],

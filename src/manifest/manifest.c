@@ -10,9 +10,11 @@
 #include "base/array.h"
 #include "manifest/axis.h"
 #include "manifest/ini_lines.h"
+#include "manifest/program_section.h"
 #include "manifest/section.h"
 #include "manifest/settings.h"
 #include "base/words.h"
+#include "model/workloads/program.h"
 
 enum { MANIFEST_BYTES = 16 << 20, SECTIONS_MAX = 10000, GROUPS_MAX = 8 };
 
@@ -79,10 +81,16 @@ static enum status workload_begin(struct reader *reader, const struct workload *
         return error_set(error, STATUS_USAGE,
                          "more than %d workload sections; one section can have lists and ranges",
                          SECTIONS_MAX);
-    struct section section = {.workload = workload, .label = strdup(label), .line = line};
+    bool program = workload == &program_workload;
+    struct section section = {.workload = workload,
+                              .program = program ? program_section_create() : NULL,
+                              .label = strdup(label),
+                              .line = line};
     void *grown = array_grow(manifest->sections, manifest->section_count, sizeof section);
-    if (!grown || !section.label || !tsearch(section.label, &reader->labels, label_compare)) {
+    if (!grown || !section.label || (program && !section.program) ||
+        !tsearch(section.label, &reader->labels, label_compare)) {
         manifest->sections = grown ? grown : manifest->sections;
+        program_section_destroy(section.program);
         free(section.label);
         return error_set(error, STATUS_SYSTEM, "out of memory");
     }
@@ -225,6 +233,19 @@ static enum status stream_read(FILE *stream, char **text, size_t *length, struct
     return STATUS_OK;
 }
 
+/* Standard input lies in the working folder. */
+static enum status folder_find(const char *path, char **folder, struct error *error)
+{
+    const char *slash = strrchr(path, '/');
+    char *name = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
+    char *found = name ? realpath(name, NULL) : NULL;
+    free(name);
+    if (!found)
+        return error_set(error, STATUS_USAGE, "the folder of %s: %s", path, strerror(errno));
+    *folder = found;
+    return STATUS_OK;
+}
+
 enum status manifest_read(const char *path, struct manifest **manifest, struct error *error)
 {
     bool standard = strcmp(path, "-") == 0;
@@ -241,8 +262,52 @@ enum status manifest_read(const char *path, struct manifest **manifest, struct e
         error_prefix(error, "%s", name);
         return status;
     }
-    status = manifest_parse(name, text, length, manifest, error);
+    char *folder = NULL;
+    status = folder_find(standard ? "-" : path, &folder, error);
+    if (status == STATUS_OK)
+        status = manifest_parse(name, text, length, manifest, error);
     free(text);
+    if (status)
+        free(folder);
+    else
+        (*manifest)->folder = folder;
+    return status;
+}
+
+/* Its braces are doubled: there is no axis. */
+static char *program_text(const char *command)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return NULL;
+    fputs("[program program]\nregion = all\ncommand = ", stream);
+    for (; *command; ++command)
+        fprintf(stream, "%c%s", *command, *command == '{' ? "{" : *command == '}' ? "}" : "");
+    fputc('\n', stream);
+    return fclose(stream) == 0 ? text : NULL;
+}
+
+enum status manifest_of_program(const char *command, struct manifest **manifest,
+                                struct error *error)
+{
+    char *folder = NULL;
+    if (strchr(command, '\n') || strstr(command, " ;"))
+        return error_set(error, STATUS_USAGE,
+                         "--program: a line break, or a ';' behind a blank; write a manifest with "
+                         "[program LABEL], or a script");
+    char *text = program_text(command);
+    if (!text)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    enum status status = folder_find("program", &folder, error);
+    if (status == STATUS_OK)
+        status = manifest_parse("program", text, strlen(text), manifest, error);
+    free(text);
+    if (status)
+        free(folder);
+    else
+        (*manifest)->folder = folder;
     return status;
 }
 
@@ -256,6 +321,7 @@ void manifest_destroy(struct manifest *manifest)
     free(manifest->sweep.title);
     free(manifest->sweep.output);
     free(manifest->reuse);
+    free(manifest->folder);
     free(manifest->path);
     free(manifest->text);
     free(manifest);

@@ -49,8 +49,11 @@ struct exclusion {
     size_t count;
 };
 
+struct program_section; /* program_section.h */
+
 struct section {
-    const struct workload *workload;
+    const struct workload *workload; /* of [program]: the program's own, of its axes */
+    struct program_section *program; /* owned; NULL unless it is a [program] */
     char *label;
     enum vary vary;
     struct axis axes[WORKLOAD_PARAMETERS_MAX]; /* by the workload's parameter order */
@@ -60,8 +63,9 @@ struct section {
 };
 
 struct manifest {
-    char *path; /* as given, for messages */
-    char *text; /* the whole file; goes into journal and NetCDF */
+    char *path;   /* as given, for messages */
+    char *text;   /* the whole file; goes into journal and NetCDF */
+    char *folder; /* where it lies, absolute: programs run there; NULL of a text that was parsed */
     struct sweep_settings sweep;
     struct measure_settings measure;
     struct roof_request peaks;
@@ -75,6 +79,10 @@ struct manifest {
 enum status manifest_read(const char *path, struct manifest **manifest, struct error *error);
 enum status manifest_parse(const char *path, const char *text, size_t length,
                            struct manifest **manifest, struct error *error);
+/* The manifest of one program, all of which counts, in the working folder: what --program asks for. Its
+ * path is "program". */
+enum status manifest_of_program(const char *command, struct manifest **manifest,
+                                struct error *error);
 void manifest_destroy(struct manifest *manifest); /* takes NULL */
 
 /* How measurements were made, as one canonical line ("warmup=5 iterations=20 ... seed=1"). Records

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "manifest/exclusion.h"
+#include "manifest/program_point.h"
 #include "base/units.h"
 #include "base/utf8.h"
 
@@ -237,8 +238,20 @@ static enum status config_add(struct builder *builder, const struct section *sec
     return STATUS_OK;
 }
 
-static enum status section_add(struct builder *builder, const struct section *section,
-                               struct error *error)
+/* A program's configuration follows from the point of its axes. */
+static enum status point_add(struct builder *builder, const struct manifest *manifest,
+                             const struct section *section, const struct config *point,
+                             struct error *error)
+{
+    struct config config = *point;
+    enum status status = section->program
+                             ? program_point_expand(section, manifest->path, point, &config, error)
+                             : STATUS_OK;
+    return status ? status : config_add(builder, section, &config, error);
+}
+
+static enum status section_add(struct builder *builder, const struct manifest *manifest,
+                               const struct section *section, struct error *error)
 {
     struct places places = places_make(section);
     enum status status = STATUS_OK;
@@ -247,7 +260,7 @@ static enum status section_add(struct builder *builder, const struct section *se
         if (config_excluded(&config, section))
             builder->plan.excluded += 1;
         else
-            status = config_add(builder, section, &config, error);
+            status = point_add(builder, manifest, section, &config, error);
     } while (status == STATUS_OK && places_next(&places));
     return status;
 }
@@ -279,7 +292,7 @@ static enum status builder_fill(struct builder *builder, const struct manifest *
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; i < manifest->section_count && status == STATUS_OK; ++i)
-        status = section_add(builder, &manifest->sections[i], error);
+        status = section_add(builder, manifest, &manifest->sections[i], error);
     if (status == STATUS_OK && builder->plan.count == 0 && builder->plan.excluded > 0)
         status = error_set(error, STATUS_USAGE, "%s: exclude leaves none of %zu configurations",
                            manifest->path, builder->plan.excluded);

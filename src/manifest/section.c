@@ -5,6 +5,7 @@
 
 #include "manifest/axis.h"
 #include "manifest/exclusion.h"
+#include "manifest/program_section.h"
 #include "manifest/settings.h"
 #include "base/words.h"
 
@@ -35,6 +36,8 @@ enum status section_take(struct section *section, const struct ini_line *line, s
                          struct error *error)
 {
     enum { VARY, EXCLUDE, PARAMETERS };
+    if (section->program)
+        return program_section_take(section, line, error);
     const struct workload *workload = section->workload;
     const char *keys[PARAMETERS + WORKLOAD_PARAMETERS_MAX + 1] = {"vary", "exclude"};
     for (size_t i = 0; i < workload->count; ++i)
@@ -103,7 +106,10 @@ static enum status distinct_check(const struct section *section, const char *pat
 enum status section_finish(struct section *section, const char *path, const char *cache,
                            size_t *room, struct error *error)
 {
-    enum status status = distinct_check(section, path, error);
+    enum status status =
+        section->program ? program_section_finish(section, path, room, error) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = distinct_check(section, path, error);
     if (status == STATUS_OK && section->vary == VARY_ZIP)
         status = zip_check(section, path, error);
     int parameter = workload_role(section->workload, ROLE_CACHE);
@@ -118,6 +124,7 @@ void section_clear(struct section *section)
 {
     for (size_t i = 0; i < WORKLOAD_PARAMETERS_MAX; ++i)
         axis_clear(&section->axes[i]);
+    program_section_destroy(section->program);
     exclusions_destroy(section->exclusions, section->exclusion_count);
     free(section->label);
 }

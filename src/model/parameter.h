@@ -41,9 +41,9 @@ struct parameter {
 
 enum {
     WORKLOAD_PARAMETERS_MAX = 20,
-    WORKLOAD_STRING = 256,                         /* of a free text, its NUL included */
+    WORKLOAD_STRING = 768,                         /* of a free text, its NUL included */
     WORKLOAD_VALUE_TEXT = 2 * WORKLOAD_STRING + 1, /* of any value, quoted where it needs it */
-    WORKLOAD_STRINGS = 512,                        /* of all free texts of a configuration */
+    WORKLOAD_STRINGS = 2048,                       /* of all free texts of a configuration */
     WORKLOAD_TEXT = 512 + 2 * WORKLOAD_STRINGS     /* of a canonical text */
 };
 

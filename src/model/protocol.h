@@ -12,12 +12,14 @@
  *                                                     -> {"reply":"device","device":{... with roofs}}
  *   {"op":"measure","configuration":"conv2d batch=16 ...","seed":1,"warmup":5,"iterations":20,
  *    "stop":0.005,"min_time":0.5,"max_time":15,"counters":"auto","kernels":false,
- *    "verify":true,"energy":false}
+ *    "verify":true,"energy":false,"folder":"/home/me/sweeps","timeout":120}
  *                                                     -> {"reply":"record","record":{...}}
  * Describe opens the device and, unless "counters" is "off", tries its counters. Tune finds the fastest
  * way to do each roof, which roof then measures, beginning at `start` (s since the epoch; 0: at
  * once); with "sustained" a compute roof also once the clock has settled. With "hold" the device goes on
  * with the same work after the reply, until the next request comes. Release forgets it and frees its memory. Roofs does all three, each roof alone.
+ *
+ * Folder and timeout are for programs: where they run, and how long all runs of one may take.
  *
  * Whatever is left out has its default; the device opens by itself. An unknown key, an unknown word and
  * a wrong type are refused, with the key's name and what is allowed: passed over in silence, they would

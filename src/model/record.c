@@ -40,6 +40,7 @@ const struct field record_fields[] = {
     R(runner_up_algorithm, FIELD_TEXT, "1", "fastest other algorithm of the search"),
     R(runner_up_id, FIELD_TEXT, "1", "its identity, as algorithm_id"),
     T(runner_up_time, "its time in the search"),
+    R(program_hash, FIELD_TEXT, "1", "128-bit xxHash of the files that a program's command names"),
     T(time_median, "time of one iteration, median"),
     T(time_mean, "time of one iteration, mean"),
     T(time_stdev, "time of one iteration, sample standard deviation"),

@@ -64,7 +64,8 @@ struct record {
     char heuristic_algorithm[128], heuristic_id[17]; /* the library's own first choice */
     double heuristic_time;                           /* s */
     char runner_up_algorithm[128], runner_up_id[17];
-    double runner_up_time; /* s */
+    double runner_up_time;               /* s */
+    char program_hash[CONFIG_HASH_TEXT]; /* of the files that a program's command names */
     /* timing run */
     double time_median, time_mean, time_stdev, time_min, time_max; /* s, one iteration */
     double time_median_low, time_median_high;                      /* s, struct stats */

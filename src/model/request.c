@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/words.h"
+#include "model/field.h"
 #include "model/json_line.h"
 
 static const char *const op_words[] = {"devices", "describe", "tune",    "roof",
@@ -37,6 +38,7 @@ struct key_type {
     json_t *(*encode)(const struct key *key, const void *value);
     enum status (*decode)(const struct key *key, const json_t *json, void *value,
                           struct error *error);
+    bool (*absent)(const void *value); /* it need not be said; NULL: it always is */
 };
 
 static enum status refuse(const json_t *json, const char *allowed, struct error *error)
@@ -214,13 +216,41 @@ static enum status config_decode(const struct key *key, const json_t *json, void
     return config_parse(json_string_value(json), value, error);
 }
 
-static const struct key_type integer = {integer_encode, integer_decode};
-static const struct key_type seed = {integer_encode, seed_decode};
-static const struct key_type number = {number_encode, number_decode};
-static const struct key_type flag = {flag_encode, flag_decode};
-static const struct key_type word = {word_encode, word_decode};
-static const struct key_type words = {words_encode, words_decode};
-static const struct key_type configuration = {config_encode, config_decode};
+static bool number_absent(const void *value)
+{
+    return *(const double *)value == 0.0;
+}
+
+static json_t *text_of(const struct key *key, const void *value)
+{
+    (void)key;
+    return text_encode(value);
+}
+
+static enum status text_decode(const struct key *key, const json_t *json, void *value,
+                               struct error *error)
+{
+    const char *text = json_string_value(json);
+    if (!text || strlen(text) >= key->size)
+        return refuse(json, "a text that is not too long", error);
+    strcpy(value, text);
+    return STATUS_OK;
+}
+
+static bool text_absent(const void *value)
+{
+    return *(const char *)value == '\0';
+}
+
+static const struct key_type integer = {integer_encode, integer_decode, NULL};
+static const struct key_type seed = {integer_encode, seed_decode, NULL};
+static const struct key_type number = {number_encode, number_decode, NULL};
+static const struct key_type limit = {number_encode, number_decode, number_absent};
+static const struct key_type flag = {flag_encode, flag_decode, NULL};
+static const struct key_type word = {word_encode, word_decode, NULL};
+static const struct key_type words = {words_encode, words_decode, NULL};
+static const struct key_type plain_text = {text_of, text_decode, text_absent};
+static const struct key_type configuration = {config_encode, config_decode, NULL};
 
 enum {
     DESCRIBE = 1 << REQUEST_DESCRIBE,
@@ -255,6 +285,8 @@ static const struct key keys[] = {
     {"kernels", MEASURE, &flag, AT(measure.kernels), 0, NULL, NULL},
     {"verify", MEASURE, &flag, AT(measure.verify), 0, NULL, NULL},
     {"energy", MEASURE, &flag, AT(measure.energy), 0, NULL, NULL},
+    {"folder", MEASURE, &plain_text, AT(folder), 0, NULL, NULL},
+    {"timeout", MEASURE, &limit, AT(timeout), 0, NULL, NULL},
 };
 /* clang-format on */
 enum { KEYS = sizeof keys / sizeof *keys };
@@ -268,10 +300,11 @@ char *request_encode(const struct request *request)
 {
     json_t *object = json_object();
     json_object_set_new(object, "op", json_string(op_words[request->op]));
-    for (const struct key *key = keys; key < keys + KEYS; ++key)
-        if (key_belongs(key, request->op))
-            json_object_set_new(object, key->name,
-                                key->type->encode(key, (const char *)request + key->offset));
+    for (const struct key *key = keys; key < keys + KEYS; ++key) {
+        const char *value = (const char *)request + key->offset;
+        if (key_belongs(key, request->op) && !(key->type->absent && key->type->absent(value)))
+            json_object_set_new(object, key->name, key->type->encode(key, value));
+    }
     return json_line_dump(object);
 }
 

@@ -33,6 +33,9 @@ struct request {
     struct config config;          /* measure; its canonical text on the wire */
     struct measure_settings measure;
     uint64_t seed;
+    /* measure, of a program alone */
+    char folder[4096]; /* that it runs in; "": the worker's */
+    double timeout;    /* s, of all its runs; 0: none */
 };
 
 /* What a worker assumes where a request says nothing: measure_default, all roofs, proven. */

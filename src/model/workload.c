@@ -11,6 +11,7 @@
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
+#include "model/workloads/program.h"
 
 /* clang-format off */
 /* Significand: the leading bit counts. Tolerances: inputs are exact and products are accumulated in
@@ -36,6 +37,7 @@ const struct workload *const workloads[] = {
     &matmul_workload,
     &compute_loop_workload,
     &shared_loop_workload,
+    &program_workload,
     NULL,
 };
 /* clang-format on */
@@ -119,8 +121,9 @@ bool config_cold(const struct config *config)
 
 enum precision config_precision(const struct config *config)
 {
-    int i = workload_role(config->workload, ROLE_PRECISION);
-    return i < 0 ? PRECISION_COUNT : (enum precision)config->values[i].first;
+    const char *word = config_word(config, ROLE_PRECISION);
+    int i = word ? words_find(workload_precisions, word) : -1; /* "mixed" is none of them */
+    return i < 0 ? PRECISION_COUNT : (enum precision)i;
 }
 
 struct fill config_fill(const struct config *config, uint64_t seed, enum tensor tensor)

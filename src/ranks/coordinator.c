@@ -1,6 +1,7 @@
 #include "ranks/coordinator.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "ranks/earlier_rows.h"
 #include "ranks/forecast.h"
 #include "ranks/progress.h"
+#include "model/workloads/program.h"
 #include "ranks/schedule.h"
 #include "ranks/shortage.h"
 #include "results/sampling.h"
@@ -193,6 +195,15 @@ static bool fits(const void *context, size_t item)
            time_left(coordinator);
 }
 
+/* A program ends before its worker is taken for hung: then its row has its last words. */
+static void program_place(const struct manifest *manifest, struct request *request)
+{
+    const double share = 0.9;
+    snprintf(request->folder, sizeof request->folder, "%s",
+             manifest->folder ? manifest->folder : "");
+    request->timeout = share * manifest->sweep.timeout;
+}
+
 static void hand_out(struct coordinator *coordinator, int rank)
 {
     struct rank *state = &coordinator->ranks[rank];
@@ -206,6 +217,8 @@ static void hand_out(struct coordinator *coordinator, int rank)
     request.measure = coordinator->manifest->measure;
     request.seed = coordinator->manifest->sweep.seed;
     request.config = coordinator->plan->items[state->item].config;
+    if (config_is_program(&request.config))
+        program_place(coordinator->manifest, &request);
     char *line = request_encode(&request);
     state->state = RANK_BUSY;
     state->since = coordinator->now;

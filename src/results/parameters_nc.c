@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "model/workloads/program.h"
 
 /* One parameter, of all workloads that have it. */
 struct entry {
@@ -19,6 +20,8 @@ struct parameters {
     size_t workload_count;
     struct entry *entries; /* owned */
     size_t count;
+    char **axes; /* owned: names of the programs' axes, each a text variable "axis_NAME" */
+    size_t axis_count;
     int group;
 };
 
@@ -160,6 +163,60 @@ static void parameter_add(struct parameters *p, const struct parameter *paramete
     variables_define(p);
 }
 
+/* ---- axes of programs ---- */
+
+static void axis_note(void *user, const char *name)
+{
+    struct parameters *p = user;
+    for (size_t i = 0; i < p->axis_count; ++i)
+        if (strcmp(p->axes[i], name) == 0)
+            return;
+    char *copy = strdup(name);
+    void *grown = copy ? array_grow(p->axes, p->axis_count, sizeof *p->axes) : NULL;
+    p->set->no_memory = p->set->no_memory || !grown;
+    if (!grown) {
+        free(copy);
+        return;
+    }
+    p->axes = grown;
+    p->axes[p->axis_count++] = copy;
+}
+
+/* A row may be known by its text alone. */
+static void axes_list(struct parameters *p, const struct results *results)
+{
+    for (size_t i = 0; i < results->row_count; ++i) {
+        const struct row *row = &results->rows[i];
+        struct config config = {.workload = NULL};
+        struct error unknown;
+        if (row->record)
+            config = row->record->config;
+        else if (strncmp(row->configuration, "program ", strlen("program ")) != 0 ||
+                 config_parse(row->configuration, &config, &unknown) != STATUS_OK)
+            continue;
+        if (config_is_program(&config))
+            program_axes_visit(&config, axis_note, p);
+    }
+}
+
+/* Behind the parameters in a row. */
+static void axes_define(const struct parameters *p)
+{
+    for (size_t i = 0; i < p->axis_count && !dataset_failed(p->set); ++i) {
+        char name[NC_MAX_NAME + 1], long_name[NC_MAX_NAME + 64];
+        snprintf(name, sizeof name, "axis_%.200s", p->axes[i]);
+        snprintf(long_name, sizeof long_name, "axis %.200s of the programs that have it",
+                 p->axes[i]);
+        const struct field field = {.name = name,
+                                    .type = FIELD_TEXT,
+                                    .offset = (p->count + i) * sizeof(struct cell) +
+                                              offsetof(struct cell, text),
+                                    .units = "1",
+                                    .long_name = long_name};
+        dataset_define_field(p->set, &field, "", DIM_CONFIG, p->group);
+    }
+}
+
 struct parameters *parameters_define(struct dataset *set, const struct results *results, int group)
 {
     struct parameters *p = dataset_allocate(set, 1, sizeof *p);
@@ -170,6 +227,8 @@ struct parameters *parameters_define(struct dataset *set, const struct results *
     for (size_t i = 0; i < p->workload_count; ++i)
         for (size_t j = 0; j < p->workloads[i]->count; ++j)
             parameter_add(p, &p->workloads[i]->parameters[j]);
+    axes_list(p, results);
+    axes_define(p);
     return p;
 }
 
@@ -179,6 +238,9 @@ void parameters_destroy(struct parameters *parameters)
         return;
     for (size_t i = 0; i < parameters->count; ++i)
         free(parameters->entries[i].index);
+    for (size_t i = 0; i < parameters->axis_count; ++i)
+        free(parameters->axes[i]);
+    free(parameters->axes);
     free(parameters->entries);
     free(parameters->workloads);
     free(parameters);
@@ -186,19 +248,39 @@ void parameters_destroy(struct parameters *parameters)
 
 size_t parameters_row_size(const struct parameters *parameters)
 {
-    return parameters->count * sizeof(struct cell);
+    return (parameters->count + parameters->axis_count) * sizeof(struct cell);
 }
 
-static void cell_set(struct cell *cell, const struct config *config, size_t parameter)
+static void cell_set(struct cell *cell, const struct parameter *parameter,
+                     const struct value *value)
 {
-    const struct parameter *row = &config->workload->parameters[parameter];
-    struct value value = config_get(config, parameter);
-    cell->first = value.first;
-    cell->second = value.second;
-    if (row->kind == PARAMETER_TEXT)
-        memcpy(cell->text, value.text, sizeof value.text); /* without quotes */
-    else if (row->kind != PARAMETER_INTEGER && row->kind != PARAMETER_EXTENT)
-        parameter_format(row, value, cell->text);
+    cell->first = value->first;
+    cell->second = value->second;
+    if (parameter->kind == PARAMETER_TEXT)
+        memcpy(cell->text, value->text, sizeof value->text); /* without quotes */
+    else if (parameter->kind != PARAMETER_INTEGER && parameter->kind != PARAMETER_EXTENT)
+        parameter_format(parameter, *value, cell->text);
+}
+
+/* A program's axis of the parameter's name, where it has a value that the parameter can have: rows of
+ * programs and of libraries then lie on one axis. */
+static void cell_set_axis(struct cell *cell, const struct config *config,
+                          const struct parameter *parameter)
+{
+    char text[WORKLOAD_STRING];
+    struct value value;
+    struct error unused;
+    if (program_axis(config, parameter->name, text) &&
+        parameter_parse(parameter, text, &value, &unused) == STATUS_OK)
+        cell_set(cell, parameter, &value);
+}
+
+static void axes_row(const struct parameters *parameters, const struct config *config,
+                     struct cell *cells)
+{
+    for (size_t i = 0; i < parameters->axis_count; ++i)
+        if (!config_is_program(config) || !program_axis(config, parameters->axes[i], cells[i].text))
+            cells[i].text[0] = '\0';
 }
 
 void parameters_row(const struct parameters *parameters, const struct config *config, void *row)
@@ -206,10 +288,16 @@ void parameters_row(const struct parameters *parameters, const struct config *co
     int workload = config->workload ? listed(parameters, config->workload) : -1;
     struct cell *cells = row;
     for (size_t i = 0; i < parameters->count; ++i) {
-        int parameter = workload < 0 ? -1 : parameters->entries[i].index[workload];
+        const struct entry *entry = &parameters->entries[i];
+        int parameter = workload < 0 ? -1 : entry->index[workload];
         cells[i].first = cells[i].second = FIELD_MISSING;
         cells[i].text[0] = '\0';
-        if (parameter >= 0)
-            cell_set(&cells[i], config, (size_t)parameter);
+        if (parameter >= 0) {
+            struct value value = config_get(config, (size_t)parameter);
+            cell_set(&cells[i], &config->workload->parameters[parameter], &value);
+        } else if (config_is_program(config)) {
+            cell_set_axis(&cells[i], config, entry->parameter);
+        }
     }
+    axes_row(parameters, config, cells + parameters->count);
 }

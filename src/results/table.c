@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/utf8.h"
+#include "model/workloads/program.h"
 #include "results/table_columns.h"
 
 enum { LINES_MAX = 200, NAME_WIDTH_MAX = 100 };
@@ -17,6 +18,8 @@ struct group {
     size_t begin, end;               /* of the table's order */
     const struct workload *workload; /* NULL: this version does not know it */
     bool *varies;                    /* owned; by parameter, whether it tells the rows apart */
+    /* The same of a program's axes, by those of its first row. */
+    bool axes[WORKLOAD_PARAMETERS_MAX];
 };
 
 struct table {
@@ -36,9 +39,36 @@ static void row_config(const struct row *row, struct config *config)
         config->workload = NULL;
 }
 
+/* The axes of one program, in turn, against another's. */
+struct comparison {
+    struct group *group;
+    const struct config *first, *other;
+    size_t axis;
+};
+
+static void axis_text(const struct config *config, const char *name, char text[WORKLOAD_STRING])
+{
+    if (!program_axis(config, name, text))
+        text[0] = '\0';
+}
+
+static void axis_compare(void *user, const char *name)
+{
+    struct comparison *c = user;
+    char a[WORKLOAD_STRING], b[WORKLOAD_STRING];
+    axis_text(c->first, name, a);
+    axis_text(c->other, name, b);
+    if (c->axis < WORKLOAD_PARAMETERS_MAX && strcmp(a, b) != 0)
+        c->group->axes[c->axis] = true;
+    ++c->axis;
+}
+
 static void note_differences(struct group *group, const struct config *first,
                              const struct config *other)
 {
+    struct comparison comparison = {group, first, other, 0};
+    if (config_is_program(first))
+        program_axes_visit(first, axis_compare, &comparison);
     for (size_t i = 0; i < group->workload->count; ++i) {
         struct value a = config_get(first, i), b = config_get(other, i);
         group->varies[i] = group->varies[i] || !value_equal(&a, &b);
@@ -50,7 +80,7 @@ static bool group_find(const struct table *table, size_t begin, struct group *gr
 {
     struct config first, other;
     row_config(table->order[begin], &first);
-    *group = (struct group){begin, begin + 1, first.workload, NULL};
+    *group = (struct group){begin, begin + 1, first.workload, NULL, {false}};
     if (first.workload && !(group->varies = calloc(first.workload->count + 1, sizeof(bool))))
         return false;
     for (; group->end < table->results->row_count; ++group->end) {
@@ -128,6 +158,36 @@ static const struct group *group_of(const struct table *table, size_t row)
     return &table->groups[i];
 }
 
+/* A row's name that gets the axes that vary, in turn. */
+struct axis_names {
+    const struct group *group;
+    const struct config *config;
+    char *name;
+    size_t axis;
+};
+
+static void axis_append(void *user, const char *name)
+{
+    struct axis_names *names = user;
+    char text[WORKLOAD_STRING];
+    size_t used = strlen(names->name);
+    if (names->axis < WORKLOAD_PARAMETERS_MAX && names->group->axes[names->axis]) {
+        axis_text(names->config, name, text);
+        snprintf(names->name + used, WORKLOAD_TEXT - used, " %s=%s", name, text);
+    }
+    ++names->axis;
+}
+
+/* All else of a program follows from its axes. */
+static void program_name(const struct table *table, const struct group *group,
+                         const struct config *config, char name[WORKLOAD_TEXT])
+{
+    struct config first;
+    struct axis_names names = {group, config, name, 0};
+    row_config(table->order[group->begin], &first);
+    program_axes_visit(&first, axis_append, &names);
+}
+
 void table_name(const struct table *table, size_t row, char name[WORKLOAD_TEXT])
 {
     const struct group *group = group_of(table, row);
@@ -140,6 +200,10 @@ void table_name(const struct table *table, size_t row, char name[WORKLOAD_TEXT])
     }
     label_format(table->order[row]->label, name);
     row_config(table->order[row], &config);
+    if (config_is_program(&config)) {
+        program_name(table, group, &config, name);
+        return;
+    }
     for (size_t i = 0; i < group->workload->count; ++i) {
         const struct parameter *parameter = &group->workload->parameters[i];
         if (!group->varies[i])

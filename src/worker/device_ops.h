@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "model/workload.h"
 #include "model/fill.h"
+#include "worker/program/loan.h"
 
 /* s: long enough for eight samples, short enough for all roofs of eight devices in turn. */
 #define ROOF_WINDOW 0.02
@@ -116,6 +117,10 @@ struct device_ops {
                         const int64_t *offsets, int64_t count, double *values, struct error *error);
 
     void (*release)(struct device_state *state, struct work *work); /* takes NULL work */
+
+    /* What a program on this device gets, in *loan, which is zero. Until the next call of any other
+     * function nothing of this process is in the program's way. */
+    enum status (*lend)(struct device_state *state, struct program_loan *loan, struct error *error);
 
     /* Counts work of known size on the open device and prints counted against expected.
      * STATUS_FAILED if a count is wrong; STATUS_UNSUPPORTED if there are none. NULL: the device has

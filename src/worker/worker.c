@@ -13,9 +13,11 @@
 
 #include "base/clock.h"
 #include "model/protocol.h"
+#include "model/workloads/program.h"
 #include "version.h"
 #include "worker/device_ops.h"
 #include "worker/measure.h"
+#include "worker/program_row.h"
 
 struct worker {
     const struct device_ops *ops;
@@ -175,7 +177,10 @@ static enum status answer_record(struct worker *worker, const struct request *re
 {
     enum status status = worker_open(worker, 0, error);
     if (status == STATUS_OK)
-        status = measure_config(worker->ops, worker->state, request, &reply->record, error);
+        status =
+            config_is_program(&request->config)
+                ? program_row_measure(worker->ops, worker->state, request, &reply->record, error)
+                : measure_config(worker->ops, worker->state, request, &reply->record, error);
     if (status)
         return status;
     reply->kind = REPLY_RECORD;

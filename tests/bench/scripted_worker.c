@@ -174,6 +174,14 @@ static void scripted_release(struct device_state *state, struct work *work)
     free(work);
 }
 
+static enum status scripted_lend(struct device_state *state, struct program_loan *loan,
+                                 struct error *error)
+{
+    (void)state, (void)error;
+    outcome_set(&loan->counters, COUNTED_REFUSED, "there is no device");
+    return STATUS_OK;
+}
+
 const struct device_ops device_ops = {
     .kind = "cuda",
     .description = "Answers as a GPU would, and measures nothing",
@@ -189,4 +197,5 @@ const struct device_ops device_ops = {
     .run = scripted_run,
     .read = scripted_read,
     .release = scripted_release,
+    .lend = scripted_lend,
 };

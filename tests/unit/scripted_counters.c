@@ -110,6 +110,12 @@ void collector_stay(struct collector *collector, bool stays)
         machine.attached = false;
 }
 
+void collector_lend(struct collector *collector)
+{
+    assert_non_null(collector);
+    machine.attached = false;
+}
+
 bool collector_stays(const struct collector *collector)
 {
     assert_non_null(collector);

@@ -21,6 +21,7 @@
 #include "worker/cpu/state.h"
 #include "worker/cpu/timing.h"
 #include "worker/device_ops.h"
+#include "worker/measure.h"
 
 /* What a CPU can run. The first of a workload is its "auto". */
 /* clang-format off */
@@ -398,6 +399,17 @@ static enum status cpu_read(struct device_state *state, struct work *work, enum 
     return STATUS_OK;
 }
 
+/* The cores that this process was given: its threads have one each. */
+static enum status cpu_lend(struct device_state *state, struct program_loan *loan,
+                            struct error *error)
+{
+    (void)error;
+    loan->cpus = state->topology.mask;
+    loan->cpus_size = state->topology.mask_size;
+    loan->counters = measure_no_counters;
+    return STATUS_OK;
+}
+
 const struct device_ops device_ops = {
     .kind = "cpu",
     .description = "measures on the CPU cores of its affinity mask (OpenMP, CBLAS)",
@@ -414,4 +426,5 @@ const struct device_ops device_ops = {
     .run = cpu_run,
     .read = cpu_read,
     .release = cpu_release,
+    .lend = cpu_lend,
 };

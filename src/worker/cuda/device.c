@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/folder.h"
 #include "kernels/kernels.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/loop.h"
@@ -27,6 +29,7 @@
 /* The open device: each member has its own header. */
 struct device_state {
     struct gpu gpu;
+    char uuid[sizeof((struct device *)0)->uuid];
     struct profiler *profiler;
     struct roofs *roofs; /* NULL: none tuned */
 };
@@ -65,6 +68,7 @@ static enum status device_open(int index, struct device_state **state, struct de
         error_prefix(error, "GPU %d", index);
         return STATUS_DEVICE;
     }
+    memcpy(result->uuid, described.uuid, sizeof result->uuid);
     *device = described;
     *state = result;
     return STATUS_OK;
@@ -256,6 +260,40 @@ static enum status device_self_test(struct device_state *state, FILE *stream, st
     return selftest_run(state->profiler, &state->gpu, stream, error);
 }
 
+/* ---- programs ---- */
+
+/* Beside the worker. Without it programs are timed. */
+static void library_find(struct program_loan *loan)
+{
+    struct error unused;
+    const char *name = "/libroofsweep-inject.so";
+    if (folder_of_program(loan->library, sizeof loan->library - strlen(name), &unused)) {
+        loan->library[0] = '\0';
+        return;
+    }
+    strcat(loan->library, name);
+    if (access(loan->library, R_OK) != 0)
+        loan->library[0] = '\0';
+}
+
+static enum status device_lend(struct device_state *state, struct program_loan *loan,
+                               struct error *error)
+{
+    const struct outcome *counters = profiler_counters(state->profiler);
+    (void)error;
+    profiler_lend(state->profiler);
+    snprintf(loan->visible, sizeof loan->visible, "CUDA_VISIBLE_DEVICES=%s", state->uuid);
+    library_find(loan);
+    if (!loan->library[0])
+        outcome_set(&loan->counters, COUNTED_REFUSED,
+                    "libroofsweep-inject.so is not beside the worker");
+    else if (counters->code == OUTCOME_MISSING) /* the program will find out */
+        outcome_set(&loan->counters, COUNTED_YES, NULL);
+    else
+        loan->counters = *counters;
+    return STATUS_OK;
+}
+
 const struct device_ops device_ops = {
     .kind = "cuda",
     .description = "NVIDIA GPUs, measured with cuDNN and CUPTI",
@@ -275,5 +313,6 @@ const struct device_ops device_ops = {
     .run = device_run,
     .read = device_read,
     .release = device_release,
+    .lend = device_lend,
     .self_test = device_self_test,
 };

@@ -13,6 +13,7 @@
 #include "worker/cuda/profiling/cupti_process.h"
 #include "worker/cuda/profiling/formulas.h"
 #include "worker/cuda/profiling/metric_set.h"
+#include "worker/cuda/profiling/refusal.h"
 
 /* What is collected together: everything but tensor units, and a set of theirs. */
 struct collection {
@@ -72,53 +73,6 @@ struct session {
         if (try_result != CUPTI_SUCCESS)                                                           \
             return try_result;                                                                     \
     } while (0)
-
-/* ---- refusals ---- */
-
-static const struct cause {
-    CUptiResult code;
-    const char *what, *advice;
-} causes[] = {
-    {CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "this user may not read hardware counters",
-     "ask the administrator to load the driver with NVreg_RestrictProfilingToAdminUsers=0 (options "
-     "nvidia ... in /etc/modprobe.d), or run with CAP_SYS_ADMIN"},
-    {CUPTI_ERROR_HARDWARE_BUSY, "another process holds this GPU's counters",
-     "end other profilers on this GPU; where DCGM watches it, the administrator pauses that with "
-     "dcgmi profile --pause"},
-    {CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "another profiler is attached to this process",
-     "run without ncu, nsys or CUDA_INJECTION64_PATH"},
-    {CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, "the GPU is in confidential computing mode",
-     "the administrator must turn that mode off or offer another GPU"},
-    {CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, "the GPU is a slice of a shared one (MIG)",
-     "ask for a whole GPU"},
-    {CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, "the GPU is virtual", "ask for a physical GPU"},
-    {CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES,
-     "the hypervisor forbids profiling of this virtual GPU",
-     "the administrator sets enable_profiling for it, or ask for a physical GPU"},
-    {CUPTI_ERROR_NOT_COMPATIBLE, "the driver is too old for this CUPTI",
-     "ask the administrator for a newer driver, or build with an older CUDA toolkit"},
-    {CUPTI_ERROR_API_NOT_IMPLEMENTED, "the driver is too old for this CUPTI",
-     "ask the administrator for a newer driver, or build with an older CUDA toolkit"},
-    {CUPTI_ERROR_NOT_SUPPORTED, "CUPTI does not support this GPU with this driver",
-     "ask the administrator for a newer driver, or build with a newer CUDA toolkit"},
-    {CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED, "the GPU is one for mining, without counters",
-     "ask for another GPU"},
-    {CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED, "no counters under this Windows subsystem",
-     "run on Linux itself"},
-};
-
-static void refuse(CUptiResult code, const char *call, struct outcome *outcome)
-{
-    const char *name = "unknown CUPTI error";
-    cuptiGetResultString(code, &name);
-    for (size_t i = 0; i < sizeof causes / sizeof *causes; ++i)
-        if (causes[i].code == code) {
-            outcome_set(outcome, COUNTED_REFUSED, "%s (%s); %s", causes[i].what, name,
-                        causes[i].advice);
-            return;
-        }
-    outcome_set(outcome, COUNTED_REFUSED, "%s: %s", call, name);
-}
 
 /* ---- the profiler ---- */
 
@@ -186,6 +140,11 @@ void collector_stay(struct collector *collector, bool stays)
     collector->asked = 0;
     if (!stays)
         range_profiler_detach(&collector->profiler);
+}
+
+void collector_lend(struct collector *collector)
+{
+    range_profiler_detach(&collector->profiler);
 }
 
 bool collector_stays(const struct collector *collector)
@@ -286,7 +245,7 @@ struct collector *collector_open(int device, CUcontext context, struct outcome *
                     "may have one",
                     collector->chip);
     } else {
-        refuse(code, call, refusal);
+        refusal_set(code, call, refusal);
     }
     collector_close(collector);
     return NULL;
@@ -555,14 +514,14 @@ static enum status collect(struct collector *collector, struct session *session,
         status = repeat(collector, session, metric_set_passes(set), works, count, &code, &complete,
                         error);
     if (code != CUPTI_SUCCESS) {
-        refuse(code, "range profiler", outcome);
+        refusal_set(code, "range profiler", outcome);
     } else if (status == STATUS_OK && !complete) {
         outcome_set(outcome, COUNTED_INCOMPLETE, "%zu passes were not enough",
                     metric_set_passes(set));
     } else if (status == STATUS_OK) {
         code = decode(collector, session, set, values, outcome);
         if (code != CUPTI_SUCCESS)
-            refuse(code, "counter data", outcome);
+            refusal_set(code, "counter data", outcome);
     }
     session_end(session, collector, status == STATUS_OK && outcome->code == COUNTED_YES,
                 status == STATUS_DEVICE);
@@ -598,7 +557,7 @@ static enum status collect_ranges(struct collector *collector, const struct sess
     const bool stayed = range_profiler_suits(&collector->profiler, &session);
     CUptiResult code = collection_get(collector, session.tensors, &collection);
     if (code != CUPTI_SUCCESS) {
-        refuse(code, "metric set", outcome);
+        refusal_set(code, "metric set", outcome);
         return STATUS_OK;
     }
     enum status status =

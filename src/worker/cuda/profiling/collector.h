@@ -51,6 +51,8 @@ enum status collector_collect_launches(struct collector *collector, unsigned ten
  * value, is repeated with CUPTI attached anew. If that succeeds, CUPTI no longer stays. */
 void collector_stay(struct collector *collector, bool stays);
 bool collector_stays(const struct collector *collector);
+/* CUPTI leaves, so that another process can count; the next collection attaches it anew. */
+void collector_lend(struct collector *collector);
 /* Whether CUPTI is attached now; takes NULL. */
 bool collector_is_attached(const struct collector *collector);
 

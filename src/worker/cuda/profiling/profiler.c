@@ -336,6 +336,15 @@ void profiler_leave(struct profiler *profiler)
     follow_collector(profiler);
 }
 
+void profiler_lend(struct profiler *profiler)
+{
+    profiler_leave(profiler);
+    if (profiler->state != PROFILER_COUNTERS_STAY)
+        return;
+    collector_lend(profiler->collector);
+    follow_collector(profiler);
+}
+
 void profiler_keep(struct profiler *profiler)
 {
     if (profiler->collector && profiler->state == PROFILER_UNDECIDED)

@@ -30,7 +30,7 @@
  *   ON_TRIAL        UNDECIDED       profiler_leave; a collection failed
  *   ON_TRIAL        COUNTERS_STAY   the first collection by profiler_count succeeded
  *   TRACER_STAYS    LEAVES          times are disturbed; a trace failed; the counters are to be tried
- *   COUNTERS_STAY   COUNTERS_LOST   a collection failed
+ *   COUNTERS_STAY   COUNTERS_LOST   a collection failed; profiler_lend
  *   COUNTERS_STAY   LEAVES          times are disturbed; counts differ; a trace failed; a collection
  *                                   succeeded only with CUPTI attached anew
  *   COUNTERS_LOST   COUNTERS_STAY   the next collection succeeded
@@ -87,6 +87,8 @@ double profiler_ratio(const struct profiler *profiler);
  * the trial's run says. */
 enum status profiler_try(struct profiler *profiler, int device, CUcontext context,
                          struct outcome *outcome, struct error *error);
+/* The counters of the GPU are free for another process, until the next trace or collection. */
+void profiler_lend(struct profiler *profiler);
 /* That outcome; its code is OUTCOME_MISSING before. */
 const struct outcome *profiler_counters(const struct profiler *profiler);
 

@@ -1,0 +1,153 @@
+#include "base/command_line.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/* One word being read. `out` has room for all of the text. */
+struct reading {
+    const char *next;
+    char *out;
+};
+
+static void take(struct reading *r)
+{
+    *r->out++ = *r->next++;
+}
+
+/* Behind an opening quote, up to and with the closing one. */
+static enum status take_quoted(struct reading *r, char quote, struct error *error)
+{
+    for (; *r->next && *r->next != quote; take(r))
+        if (quote == '"' && *r->next == '\\' && r->next[1] && strchr("\"\\", r->next[1]))
+            ++r->next;
+    if (*r->next == '\0')
+        return error_set(error, STATUS_USAGE, "a %c that is not closed", quote);
+    ++r->next;
+    return STATUS_OK;
+}
+
+static enum status take_word(struct reading *r, struct error *error)
+{
+    while (*r->next && !strchr(" \t", *r->next)) {
+        char c = *r->next;
+        if (c == '"' || c == '\'') {
+            ++r->next;
+            enum status status = take_quoted(r, c, error);
+            if (status)
+                return status;
+            continue;
+        }
+        if (c == '\\' && *++r->next == '\0')
+            return error_set(error, STATUS_USAGE, "nothing behind the last \\");
+        take(r);
+    }
+    *r->out = '\0';
+    return STATUS_OK;
+}
+
+static enum status word_add(struct command_line *line, const char *word, struct error *error)
+{
+    char *copy = word ? strdup(word) : NULL;
+    void *words = array_grow(line->words, line->count, sizeof *line->words);
+    if (words)
+        line->words = words;
+    if (!words || (word && !copy)) {
+        free(copy);
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    }
+    line->words[line->count] = copy;
+    line->count += word != NULL;
+    return STATUS_OK;
+}
+
+static enum status words_read(const char *text, char *room, struct command_line *line,
+                              struct error *error)
+{
+    struct reading r = {text, room};
+    for (;;) {
+        r.next += strspn(r.next, " \t");
+        if (*r.next == '\0')
+            return word_add(line, NULL, error);
+        r.out = room;
+        enum status status = take_word(&r, error);
+        if (status == STATUS_OK)
+            status = word_add(line, room, error);
+        if (status)
+            return status;
+    }
+}
+
+enum status command_line_split(const char *text, struct command_line *line, struct error *error)
+{
+    struct command_line split = {NULL, 0};
+    char *room = malloc(strlen(text) + 1);
+    if (!room)
+        return error_set(error, STATUS_SYSTEM, "out of memory");
+    enum status status = words_read(text, room, &split, error);
+    free(room);
+    if (status) {
+        command_line_clear(&split);
+        return status;
+    }
+    *line = split;
+    return STATUS_OK;
+}
+
+void command_line_clear(struct command_line *line)
+{
+    for (size_t i = 0; i < line->count; ++i)
+        free(line->words[i]);
+    free(line->words);
+    *line = (struct command_line){NULL, 0};
+}
+
+/* The end of what is written so far; NULL once there was no room. */
+static char *put(char *at, const char *end, const char *text)
+{
+    size_t length = strlen(text);
+    if (!at || length >= (size_t)(end - at))
+        return NULL;
+    memcpy(at, text, length + 1);
+    return at + length;
+}
+
+static char *put_quoted(char *at, const char *end, const char *text)
+{
+    at = put(at, end, "'");
+    for (; *text; ++text) {
+        char one[2] = {*text, '\0'};
+        at = put(at, end, *text == '\'' ? "'\\''" : one);
+    }
+    return put(at, end, "'");
+}
+
+/* Of NAME=VALUE it is the value alone that is quoted: that reads best. */
+static char *put_word(char *at, const char *end, const char *word)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:,=+@%{}";
+    const char *equals = strchr(word, '=');
+    size_t named = equals ? (size_t)(equals - word) + 1 : 0, safe = strspn(word, plain);
+    if (*word && word[safe] == '\0')
+        return put(at, end, word);
+    if (safe < named)
+        named = 0;
+    for (size_t i = 0; i < named; ++i) {
+        char one[2] = {word[i], '\0'};
+        at = put(at, end, one);
+    }
+    return put_quoted(at, end, word + named);
+}
+
+bool command_line_append(char *text, size_t size, const char *word)
+{
+    char *begin = text + strlen(text), *at = begin, *end = text + size;
+    if (at > text)
+        at = put(at, end, " ");
+    at = put_word(at, end, word);
+    if (!at)
+        *begin = '\0';
+    return at != NULL;
+}

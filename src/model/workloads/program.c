@@ -1,0 +1,141 @@
+#include "model/workloads/program.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/command_line.h"
+#include "base/words.h"
+
+const char *const program_regions[] = {"profiler", "all", NULL};
+
+static const char *const program_precisions[] = {"fp64", "fp32",  "tf32", "fp16",
+                                                 "bf16", "mixed", NULL};
+
+/* clang-format off */
+static const struct parameter program_parameters[] = {
+    WORKLOAD_FREE_TEXT("axes", PROGRAM_AXES, "", "point of the section's axes, as NAME=VALUE"),
+    WORKLOAD_FREE_TEXT("command", PROGRAM_COMMAND, "", "words that run, without a shell"),
+    WORKLOAD_FREE_TEXT("environment", PROGRAM_ENVIRONMENT, "", "NAME=VALUE is set, NAME inherited"),
+    WORKLOAD_INTEGER("iterations", 1000000000, "1", "that one region holds"),
+    WORKLOAD_FREE_TEXT("model_bytes", PROGRAM_NUMBER, "", "byte, of one iteration"),
+    WORKLOAD_FREE_TEXT("model_flops", PROGRAM_NUMBER, "", "of one iteration"),
+    WORKLOAD_FREE_TEXT("modelled_as", PROGRAM_NUMBER, "", "workload whose model it has"),
+    WORKLOAD_WORDS("precision", program_precisions, "mixed", "whose peak is the roof",
+                   ROLE_PRECISION),
+    WORKLOAD_FREE_TEXT("region", PROGRAM_REGION, "profiler", "profiler, all, or nvtx NAME"),
+};
+/* clang-format on */
+
+static const char *const program_implementations[] = {
+    "any command; times on every device, kernels and counts on CUDA devices", NULL};
+
+bool config_is_program(const struct config *config)
+{
+    return config->workload == &program_workload;
+}
+
+/* The value behind "NAME=" if the word begins so, else NULL. */
+static const char *value_of(const char *word, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(word, name, length) == 0 && word[length] == '=' ? word + length + 1 : NULL;
+}
+
+bool program_axis(const struct config *config, const char *name, char *text)
+{
+    struct command_line line;
+    struct error unused;
+    bool found = false;
+    if (command_line_split(config_value(config, "axes").text, &line, &unused))
+        return false;
+    for (size_t i = 0; i < line.count && !found; ++i) {
+        const char *value = value_of(line.words[i], name);
+        found = value && strlen(value) < WORKLOAD_STRING;
+        if (found)
+            strcpy(text, value);
+    }
+    command_line_clear(&line);
+    return found;
+}
+
+void program_axes_visit(const struct config *config, void (*visit)(void *user, const char *name),
+                        void *user)
+{
+    struct command_line line;
+    struct error unused;
+    if (command_line_split(config_value(config, "axes").text, &line, &unused))
+        return;
+    for (size_t i = 0; i < line.count; ++i) {
+        line.words[i][strcspn(line.words[i], "=")] = '\0';
+        visit(user, line.words[i]);
+    }
+    command_line_clear(&line);
+}
+
+enum status program_model_config(const struct config *program, const struct workload *model,
+                                 struct config *config, struct error *error)
+{
+    struct config made = config_default(model);
+    for (size_t i = 0; i < model->count; ++i) {
+        char text[WORKLOAD_STRING];
+        struct value value;
+        if (!program_axis(program, model->parameters[i].name, text))
+            continue;
+        enum status status = parameter_parse(&model->parameters[i], text, &value, error);
+        if (status)
+            return status;
+        config_set(&made, i, &value);
+    }
+    *config = made;
+    return STATUS_OK;
+}
+
+static enum status program_check(const struct config *config, struct error *error)
+{
+    struct value command = config_value(config, "command"),
+                 name = config_value(config, "modelled_as");
+    const struct workload *model = workload_find(name.text);
+    struct config modelled;
+    if (command.text[0] == '\0')
+        return error_set(error, STATUS_UNSUPPORTED, "a program without a command");
+    if (name.text[0] == '\0')
+        return STATUS_OK;
+    if (!model || model == &program_workload)
+        return error_set(error, STATUS_UNSUPPORTED, "modelled_as: '%s' has no model", name.text);
+    if (program_model_config(config, model, &modelled, error) || config_check(&modelled, error)) {
+        error_prefix(error, "as %s", name.text);
+        return STATUS_UNSUPPORTED;
+    }
+    return STATUS_OK;
+}
+
+static void cost_set(const struct config *config, const char *parameter, double *cost)
+{
+    struct value value = config_value(config, parameter);
+    if (value.text[0])
+        *cost = strtod(value.text, NULL);
+}
+
+static struct cost program_cost(const struct config *config)
+{
+    struct cost cost = {NAN, NAN, NAN};
+    const struct workload *model = workload_find(config_value(config, "modelled_as").text);
+    struct config modelled;
+    struct error unused;
+    if (model && model != &program_workload &&
+        program_model_config(config, model, &modelled, &unused) == STATUS_OK)
+        cost = config_cost(&modelled);
+    cost_set(config, "model_flops", &cost.flops);
+    cost_set(config, "model_bytes", &cost.bytes);
+    return cost;
+}
+
+const struct workload program_workload = {
+    .name = "program",
+    WORKLOAD_TABLE(program_parameters),
+    .implementations = program_implementations,
+    .check = program_check,
+    .cost = program_cost,
+};

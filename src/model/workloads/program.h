@@ -1,0 +1,47 @@
+/* Any program as a workload: a command, its environment and the values that led to it. */
+#ifndef ROOFSWEEP_WORKLOADS_PROGRAM_H
+#define ROOFSWEEP_WORKLOADS_PROGRAM_H
+
+#include <stdbool.h>
+
+#include "model/workload.h"
+
+/* Its parameters are what a section [program] becomes for one point of its axes:
+ *   axes          the point, "batch=16 mode=eager", sorted by name
+ *   command       the words that run, the axes replaced
+ *   environment   "NAME=value" is set, a bare NAME is inherited as well
+ *   iterations    of what one region of the program holds
+ *   model_bytes, model_flops   of one iteration, as numbers; "": by modelled_as
+ *   modelled_as   the workload whose model it has, of the axes that have the names of its parameters
+ *   precision     whose peak it is set against; mixed: by what was counted
+ *   region        what counts: a word of program_regions, or "nvtx NAME"
+ * axes, command and environment are words as command_line_split takes them. */
+extern const struct workload program_workload;
+
+enum {
+    PROGRAM_COMMAND = 767, /* bytes at most, as of the others */
+    PROGRAM_ENVIRONMENT = 511,
+    PROGRAM_AXES = 511,
+    PROGRAM_NUMBER = 31, /* of model_bytes, model_flops, modelled_as */
+    PROGRAM_REGION = 63
+};
+
+bool config_is_program(const struct config *config); /* also of one without a workload */
+
+/* What is between cuProfilerStart and cuProfilerStop; the whole program. */
+extern const char *const program_regions[]; /* "profiler", "all", NULL */
+#define PROGRAM_NVTX "nvtx "
+
+/* The value of the program's axis of this name; false if it has none. `text` has room for
+ * WORKLOAD_STRING bytes. */
+bool program_axis(const struct config *config, const char *name, char *text);
+/* Calls `visit` with the name of each axis of the program. */
+void program_axes_visit(const struct config *config, void (*visit)(void *user, const char *name),
+                        void *user);
+
+/* The configuration of `model` that has the program's axes for parameters. STATUS_USAGE: one has a
+ * value that the parameter has not. */
+enum status program_model_config(const struct config *program, const struct workload *model,
+                                 struct config *config, struct error *error);
+
+#endif

@@ -1,0 +1,166 @@
+#include "worker/program/handback.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "model/field.h"
+#include "worker/program/injected.h"
+
+enum { LINE_BYTES = 4096 };
+
+static enum status number_read(char **text, double *value, struct error *error)
+{
+    char *end;
+    double read = strtod(*text, &end);
+    if (end == *text || !strchr(" \n", *end) || !isfinite(read) || read < 0)
+        return error_set(error, STATUS_FAILED, "'%.60s' is no number from 0", *text);
+    *text = end;
+    *value = read;
+    return STATUS_OK;
+}
+
+static enum status region_take(char *text, struct handback *handback, struct error *error)
+{
+    double seconds = 0.0;
+    enum status status = number_read(&text, &seconds, error);
+    if (status)
+        return status;
+    if (seconds > FIELD_SECONDS_MAX || handback->region_count == HANDBACK_REGIONS_MAX)
+        return error_set(error, STATUS_FAILED, "more regions, or longer ones, than there can be");
+    void *regions = array_grow(handback->regions, handback->region_count, sizeof seconds);
+    if (!regions)
+        return error_set(error, STATUS_FAILED, "out of memory");
+    handback->regions = regions;
+    handback->regions[handback->region_count++] = seconds;
+    return STATUS_OK;
+}
+
+/* The worst of several counts. */
+static enum status verify_take(char *text, struct handback *handback, struct error *error)
+{
+    double found = 0.0, tolerance = 0.0;
+    enum status status = number_read(&text, &found, error);
+    if (status == STATUS_OK)
+        status = number_read(&text, &tolerance, error);
+    if (status)
+        return status;
+    if (isnan(handback->verify_error) ||
+        found - tolerance > handback->verify_error - handback->verify_tolerance) {
+        handback->verify_error = found;
+        handback->verify_tolerance = tolerance;
+    }
+    return STATUS_OK;
+}
+
+static const struct {
+    const char *word;
+    enum status (*take)(char *text, struct handback *handback, struct error *error);
+} lines[] = {{"region ", region_take}, {"verify ", verify_take}};
+
+static enum status line_take(char *line, struct handback *handback, struct error *error)
+{
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i) {
+        size_t length = strlen(lines[i].word);
+        if (strncmp(line, lines[i].word, length) == 0)
+            return lines[i].take(line + length, handback, error);
+    }
+    line[strcspn(line, "\n")] = '\0';
+    return error_set(error, STATUS_FAILED,
+                     "'%.60s' is none of: region SECONDS, verify ERROR "
+                     "TOLERANCE",
+                     line);
+}
+
+/* Those of the injection library are not the program's. */
+static bool is_injected(const char *path)
+{
+    size_t length = strlen(path), suffix = strlen(INJECTED_SUFFIX);
+    return length > suffix && strcmp(path + length - suffix, INJECTED_SUFFIX) == 0;
+}
+
+static enum status file_take(const char *path, struct handback *handback, struct error *error)
+{
+    char line[LINE_BYTES];
+    if (is_injected(path))
+        return STATUS_OK;
+    enum status status = STATUS_OK;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return error_set(error, STATUS_FAILED, "%s: %s", path, strerror(errno));
+    while (status == STATUS_OK && fgets(line, sizeof line, file))
+        status = line_take(line, handback, error);
+    fclose(file);
+    if (status)
+        error_prefix(error, "the program handed back");
+    return status;
+}
+
+/* Calls `visit` with each file of the folder until one fails. */
+static enum status files_visit(const char *folder,
+                               enum status (*visit)(const char *path, struct handback *handback,
+                                                    struct error *error),
+                               struct handback *handback, struct error *error)
+{
+    enum status status = STATUS_OK;
+    DIR *opened = opendir(folder);
+    if (!opened)
+        return error_set(error, STATUS_FAILED, "%s: %s", folder, strerror(errno));
+    for (const struct dirent *entry; status == STATUS_OK && (entry = readdir(opened));) {
+        char path[4096 + 256];
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        status = visit(path, handback, error);
+    }
+    closedir(opened);
+    return status;
+}
+
+enum status handback_read(const char *folder, struct handback *handback, struct error *error)
+{
+    struct handback read = {.verify_error = NAN, .verify_tolerance = NAN};
+    enum status status = files_visit(folder, file_take, &read, error);
+    if (status)
+        handback_clear(&read);
+    else
+        *handback = read;
+    return status;
+}
+
+void handback_clear(struct handback *handback)
+{
+    free(handback->regions);
+    *handback = (struct handback){.verify_error = NAN, .verify_tolerance = NAN};
+}
+
+enum status handback_folder(char folder[4096], struct error *error)
+{
+    const char *temporary = getenv("TMPDIR");
+    snprintf(folder, 4096, "%.4000s/roofsweep-program-XXXXXX",
+             temporary && *temporary ? temporary : "/tmp");
+    if (mkdtemp(folder))
+        return STATUS_OK;
+    return error_set(error, STATUS_FAILED, "%s: %s; TMPDIR names another place", folder,
+                     strerror(errno));
+}
+
+static enum status file_remove(const char *path, struct handback *handback, struct error *error)
+{
+    (void)handback, (void)error;
+    unlink(path);
+    return STATUS_OK;
+}
+
+void handback_remove(const char *folder)
+{
+    struct error unused;
+    files_visit(folder, file_remove, NULL, &unused);
+    rmdir(folder);
+}

@@ -1,0 +1,291 @@
+#include "worker/program/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/descendants.h"
+#include "base/folder.h"
+#include "worker/program/keeper.h"
+
+static const double end_patience = 10; /* s, more than the keeper's own */
+
+/* One that runs. Descriptors are ours; -1: closed. */
+struct running {
+    pid_t keeper;
+    int life, news, output;
+    struct keeper_news told;
+    size_t told_bytes;
+    char *tail; /* of struct process_end */
+    size_t tail_length;
+};
+
+static void close_once(int *descriptor)
+{
+    if (*descriptor >= 0)
+        close(*descriptor);
+    *descriptor = -1;
+}
+
+/* ---- start ---- */
+
+struct pipes {
+    int life[2], news[2], output[2];
+};
+
+static bool pipes_open(struct pipes *pipes)
+{
+    *pipes = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}};
+    return pipe2(pipes->life, O_CLOEXEC) == 0 && pipe2(pipes->news, O_CLOEXEC) == 0 &&
+           pipe2(pipes->output, O_CLOEXEC) == 0;
+}
+
+static void pipes_close(struct pipes *pipes)
+{
+    for (int i = 0; i < 2; ++i) {
+        close_once(&pipes->life[i]);
+        close_once(&pipes->news[i]);
+        close_once(&pipes->output[i]);
+    }
+}
+
+/* A descriptor that has its number already would keep its close-on-exec: all are moved up first. */
+static void pipes_raise(struct pipes *pipes)
+{
+    int *const all[] = {&pipes->life[0], &pipes->news[1], &pipes->output[1]};
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+        int moved = fcntl(*all[i], F_DUPFD_CLOEXEC, KEEPER_NEWS + 1);
+        if (moved >= 0) {
+            close(*all[i]);
+            *all[i] = moved;
+        }
+    }
+}
+
+/* The child gets the affinity of the calling thread. */
+static int spawn_bound(const struct process *process, const char *path, char **arguments,
+                       const posix_spawn_file_actions_t *actions, pid_t *pid)
+{
+    posix_spawnattr_t attributes;
+    size_t size = process->cpus ? process->cpus_size : 0;
+    cpu_set_t *own = size ? malloc(size) : NULL;
+    bool bound = own && sched_getaffinity(0, size, own) == 0 &&
+                 sched_setaffinity(0, size, process->cpus) == 0;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+    int failure = posix_spawn(pid, path, actions, &attributes, arguments, process->environment);
+    posix_spawnattr_destroy(&attributes);
+    if (bound)
+        sched_setaffinity(0, size, own);
+    free(own);
+    return failure;
+}
+
+static int spawn(const struct process *process, const char *path, struct pipes *pipes, pid_t *pid)
+{
+    size_t count = 0;
+    while (process->words[count])
+        ++count;
+    char **arguments = calloc(count + 3, sizeof *arguments);
+    if (!arguments)
+        return ENOMEM;
+    arguments[0] = KEEPER_PROGRAM;
+    arguments[1] = (char *)process->folder;
+    memcpy(arguments + 2, process->words, count * sizeof *arguments);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, pipes->output[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, pipes->output[1], STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, pipes->life[0], KEEPER_LIFE);
+    posix_spawn_file_actions_adddup2(&actions, pipes->news[1], KEEPER_NEWS);
+    int failure = spawn_bound(process, path, arguments, &actions, pid);
+    posix_spawn_file_actions_destroy(&actions);
+    free(arguments);
+    return failure;
+}
+
+static enum status start(const struct process *process, struct running *running,
+                         struct error *error)
+{
+    char folder[4096], path[4096 + sizeof KEEPER_PROGRAM];
+    struct pipes pipes;
+    enum status status = folder_of_program(folder, sizeof folder, error);
+    if (status)
+        return status;
+    snprintf(path, sizeof path, "%s/%s", folder, KEEPER_PROGRAM);
+    int failure = pipes_open(&pipes) ? 0 : errno;
+    pipes_raise(&pipes);
+    if (!failure)
+        failure = spawn(process, path, &pipes, &running->keeper);
+    if (failure) {
+        pipes_close(&pipes);
+        return error_set(error, STATUS_SYSTEM, "cannot start %s: %s", path, strerror(failure));
+    }
+    running->life = pipes.life[1];
+    running->news = pipes.news[0];
+    running->output = pipes.output[0];
+    pipes.life[1] = pipes.news[0] = pipes.output[0] = -1;
+    pipes_close(&pipes);
+    fcntl(running->news, F_SETFL, O_NONBLOCK);
+    fcntl(running->output, F_SETFL, O_NONBLOCK);
+    return STATUS_OK;
+}
+
+/* ---- while it runs ---- */
+
+static void tail_keep(struct running *running, const char *text, size_t length)
+{
+    if (length > PROCESS_TAIL) {
+        text += length - PROCESS_TAIL;
+        length = PROCESS_TAIL;
+    }
+    size_t kept = running->tail_length;
+    if (kept + length > PROCESS_TAIL)
+        kept = PROCESS_TAIL - length;
+    memmove(running->tail, running->tail + running->tail_length - kept, kept);
+    memcpy(running->tail + kept, text, length);
+    running->tail_length = kept + length;
+}
+
+/* What it prints is shown, too: standard error is the log of the worker. A pipe's worth at most. */
+static void output_read(struct running *running)
+{
+    char chunk[65536];
+    ssize_t got = running->output < 0 ? 0 : read(running->output, chunk, sizeof chunk);
+    if (got > 0) {
+        tail_keep(running, chunk, (size_t)got);
+        if (write(STDERR_FILENO, chunk, (size_t)got) < 0)
+            return; /* nobody reads it */
+    } else if (got == 0 || errno != EAGAIN) {
+        close_once(&running->output);
+    }
+}
+
+static void news_read(struct running *running)
+{
+    char *at = (char *)&running->told + running->told_bytes;
+    ssize_t got = read(running->news, at, sizeof running->told - running->told_bytes);
+    if (got > 0)
+        running->told_bytes += (size_t)got;
+    else if (got == 0 || errno != EAGAIN)
+        close_once(&running->news);
+}
+
+static bool is_over(const struct running *running)
+{
+    return running->news < 0 || running->told_bytes == sizeof running->told;
+}
+
+static void step(struct running *running, double seconds)
+{
+    struct pollfd events[2] = {{.fd = running->news, .events = POLLIN},
+                               {.fd = running->output, .events = POLLIN}};
+    int wait = isfinite(seconds) ? (int)(1e3 * fmin(fmax(seconds, 0.0), 1e3)) + 1 : -1;
+    if (poll(events, 2, wait) <= 0)
+        return;
+    if (events[1].revents)
+        output_read(running);
+    if (events[0].revents)
+        news_read(running);
+}
+
+/* False: it is not over then. */
+static bool run_until(struct running *running, double deadline)
+{
+    while (!is_over(running)) {
+        double left = deadline - clock_monotonic();
+        if (left < 0)
+            return false;
+        step(running, left);
+    }
+    return true;
+}
+
+/* The last lines on one line. */
+static void tail_finish(struct running *running)
+{
+    while (running->tail_length > 0 && running->tail[running->tail_length - 1] == '\n')
+        --running->tail_length;
+    running->tail[running->tail_length] = '\0';
+    for (char *c = running->tail; *c; ++c)
+        if ((unsigned char)*c < ' ')
+            *c = *c == '\n' ? '|' : ' ';
+}
+
+/* All that the keeper left, if it did: it has been killed itself, or hangs. */
+static enum status finish(struct running *running, bool over, struct error *error)
+{
+    bool told = running->told_bytes == sizeof running->told;
+    while (running->output >= 0 && told) { /* all who write are dead */
+        int before = running->output;
+        struct pollfd event = {.fd = before, .events = POLLIN};
+        if (poll(&event, 1, 0) <= 0)
+            break;
+        output_read(running);
+    }
+    tail_finish(running);
+    close_once(&running->life);
+    close_once(&running->news);
+    close_once(&running->output);
+    if (!told)
+        kill(running->keeper, SIGKILL);
+    bool gone = descendants_end(end_patience) && !running->told.left;
+    if (!gone || !over)
+        return error_set(error, STATUS_DEVICE, "the program cannot be ended; it last printed: %s",
+                         running->tail);
+    if (!told)
+        return error_set(error, STATUS_FAILED, "%s was killed over the program", KEEPER_PROGRAM);
+    return STATUS_OK;
+}
+
+enum status process_run(const struct process *process, struct process_end *end, struct error *error)
+{
+    struct process_end ended = {.timed_out = false};
+    struct running running = {.life = -1, .news = -1, .output = -1, .tail = ended.tail};
+    double begin = clock_monotonic();
+    descendants_adopt();
+    enum status status = start(process, &running, error);
+    if (status)
+        return status;
+    double deadline = process->timeout > 0 ? begin + process->timeout : INFINITY;
+    bool over = run_until(&running, deadline);
+    ended.timed_out = !over;
+    if (!over) {
+        close_once(&running.life);
+        over = run_until(&running, clock_monotonic() + end_patience);
+    }
+    status = finish(&running, over, error);
+    ended.status = running.told.status;
+    ended.seconds = running.told.seconds;
+    if (status == STATUS_OK)
+        *end = ended;
+    return status;
+}
+
+enum status process_judge(const struct process *process, const struct process_end *end,
+                          struct error *error)
+{
+    char what[128];
+    if (end->timed_out)
+        snprintf(what, sizeof what, "took longer than the %.3g s that were left of its timeout",
+                 process->timeout);
+    else if (WIFSIGNALED(end->status))
+        snprintf(what, sizeof what, "was ended by signal %d (%s)", WTERMSIG(end->status),
+                 strsignal(WTERMSIG(end->status)));
+    else if (WEXITSTATUS(end->status) != 0)
+        snprintf(what, sizeof what, "ended with status %d", WEXITSTATUS(end->status));
+    else
+        return STATUS_OK;
+    return error_set(error, STATUS_FAILED, "the program %s%s%s", what,
+                     *end->tail ? "; it last printed: " : " and printed nothing", end->tail);
+}

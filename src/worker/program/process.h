@@ -1,0 +1,39 @@
+/* A command that runs and is over: with all that it started, whatever that is. */
+#ifndef ROOFSWEEP_WORKER_PROGRAM_PROCESS_H
+#define ROOFSWEEP_WORKER_PROGRAM_PROCESS_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/status.h"
+
+enum { PROCESS_TAIL = 600 };
+
+/* Nothing is owned. */
+struct process {
+    char *const *words;       /* NULL-terminated; the first is looked for in PATH of environment */
+    char *const *environment; /* NULL-terminated, all of it */
+    const char *folder;       /* that it runs in */
+    const cpu_set_t *cpus;    /* that it may use; NULL: the caller's */
+    size_t cpus_size;         /* byte */
+    double timeout;           /* s; 0: none */
+};
+
+struct process_end {
+    bool timed_out;
+    int status; /* as of waitpid, unless it timed out */
+    double seconds;
+    char tail[PROCESS_TAIL + 1]; /* the last lines of standard output and error, on one line */
+};
+
+/* Runs it to its end. STATUS_OK whatever the end; STATUS_SYSTEM: it cannot be run; STATUS_DEVICE: it
+ * cannot be ended, as it hangs in the system. */
+enum status process_run(const struct process *process, struct process_end *end,
+                        struct error *error);
+
+/* STATUS_FAILED with status, signal and the last lines of the output, unless it ended with status 0. */
+enum status process_judge(const struct process *process, const struct process_end *end,
+                          struct error *error);
+
+#endif

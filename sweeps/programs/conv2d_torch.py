@@ -1,0 +1,63 @@
+"""conv2d in PyTorch, forward or one of its backward passes; the paper's defaults.
+
+python3 conv2d_torch.py --precision fp16 --pass forward --mode graph"""
+
+import argparse
+
+import roofsweep_region
+import torch
+import torch_modes
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name, default in (
+        ("batch", 16),
+        ("filters", 64),
+        ("channels", 64),
+        ("size", 112),
+        ("kernel", 3),
+        ("stride", 2),
+    ):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--pass", dest="direction", default="forward")
+    torch_modes.add_arguments(parser)
+    return parser.parse_args()
+
+
+def tensors(args):
+    generator = torch.Generator(device=torch_modes.DEVICE).manual_seed(1)
+
+    def random(*shape):
+        drawn = torch.rand(shape, generator=generator, device=torch_modes.DEVICE, dtype=torch.float32) * 2 - 1
+        return drawn.to(torch_modes.dtype(args.precision)).to(memory_format=torch.channels_last)
+
+    out = (args.size - 1) // args.stride + 1
+    x = random(args.batch, args.channels, args.size, args.size)
+    w = random(args.filters, args.channels, args.kernel, args.kernel)
+    return x, w, random(args.batch, args.filters, out, out)
+
+
+def convolve(args, x, w, dy):
+    """The tensor that the pass makes."""
+    padding = [args.kernel // 2] * 2
+    if args.direction == "forward":
+        return torch.nn.functional.conv2d(x, w, stride=args.stride, padding=padding)
+    wanted = [args.direction == "backward-data", args.direction == "backward-filter", False]
+    gradients = torch.ops.aten.convolution_backward(
+        dy, x, w, None, [args.stride] * 2, padding, [1, 1], False, [0, 0], 1, wanted
+    )
+    return gradients[0] if wanted[0] else gradients[1]
+
+
+def main():
+    args = arguments()
+    torch_modes.prepare(args)
+    x, w, dy = tensors(args)
+    result = torch_modes.measure(args, lambda: convolve(args, x, w, dy))
+    right = convolve(args, x.double(), w.double(), dy.double())
+    roofsweep_region.verified(torch_modes.distance(result, right), torch_modes.TOLERANCE[args.precision])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What the PyTorch programs share: precisions, modes (eager, compile, graph), regions."""
+
+import roofsweep_region
+import torch
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+TOLERANCE = {"fp64": 1e-12, "fp32": 1e-4, "tf32": 3e-3, "fp16": 5e-3, "bf16": 3e-2}
+
+
+def add_arguments(parser):
+    parser.add_argument("--precision", choices=list(TOLERANCE), default="fp32")
+    parser.add_argument("--mode", choices=["eager", "compile", "graph"], default="eager")
+    parser.add_argument("--iterations", type=int, default=20, help="in a region")
+    parser.add_argument("--regions", type=int, default=10, help="each is a sample")
+    parser.add_argument("--warmup", type=int, default=5, help="iterations before the first region")
+
+
+def dtype(precision):
+    return {"fp64": torch.float64, "fp16": torch.float16, "bf16": torch.bfloat16}.get(precision, torch.float32)
+
+
+def prepare(args):
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.precision == "tf32"
+
+
+def synchronize():
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+
+
+def captured(step, iterations):
+    """All iterations as one CUDA graph, and where its result lies."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(iterations):
+            result = step()
+    return graph, result
+
+
+def measure(args, step):
+    """Runs the regions; the result of the last iteration."""
+    if args.mode == "compile":
+        step = torch.compile(step)
+    for _ in range(args.warmup):
+        result = step()
+    graph = None
+    if args.mode == "graph" and DEVICE == "cuda":
+        graph, result = captured(step, args.iterations)
+        graph.replay()
+    for _ in range(args.regions):
+        with roofsweep_region.region(synchronize):
+            if graph:
+                graph.replay()
+            else:
+                for _ in range(args.iterations):
+                    result = step()
+    return result
+
+
+def distance(result, right):
+    """||result - right|| / ||right||"""
+    difference = torch.linalg.vector_norm(result.double() - right)
+    return (difference / torch.linalg.vector_norm(right)).item()

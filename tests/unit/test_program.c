@@ -1,0 +1,260 @@
+/* Programs: what runs, what it hands back, what it leaves. The keeper is the real one. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "model/workloads/program.h"
+#include "worker/program/handback.h"
+#include "worker/program/process.h"
+#include "worker/program/surroundings.h"
+#include "worker/program/text_hash.h"
+
+/* Runs a script of sh; the status is that of process_judge. */
+static enum status run(const char *script, double timeout, struct process_end *end,
+                       struct error *error)
+{
+    char *const words[] = {"sh", "-c", (char *)script, NULL};
+    char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "A=b", NULL};
+    const struct process process = {
+        .words = words, .environment = environment, .folder = "/", .timeout = timeout};
+    enum status status = process_run(&process, end, error);
+    return status ? status : process_judge(&process, end, error);
+}
+
+static void the_end_of_a_program_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *text; /* NULL: it ends well */
+    } rows[] = {
+        {"exit 0", NULL},
+        {"[ $A = b ] && [ $(pwd) = / ] && [ -z \"$HOME\" ]", NULL},
+        {"echo out; echo err >&2; exit 3",
+         "the program ended with status 3; it last printed: out|err"},
+        {"kill -9 $$", "the program was ended by signal 9 (Killed) and printed nothing"},
+        {"nothere", "not found"},
+        {"read line", "the program ended with status 1 and printed nothing"},
+        {"trap 'kill 0' EXIT; true", "signal 15"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct process_end end;
+        struct error error = {""};
+        enum status status = run(rows[i].script, 60, &end, &error);
+        if (status != (rows[i].text ? STATUS_FAILED : STATUS_OK) ||
+            (rows[i].text && !strstr(error.text, rows[i].text)))
+            fail_msg("%s: %d, %s", rows[i].script, (int)status, error.text);
+    }
+}
+
+static void a_program_that_takes_too_long_is_ended(void **state)
+{
+    (void)state;
+    struct process_end end;
+    struct error error;
+    double begin = clock_monotonic();
+    assert_int_equal(run("echo here; trap '' TERM; sleep 300", 0.3, &end, &error), STATUS_FAILED);
+    assert_true(end.timed_out);
+    assert_non_null(strstr(error.text, "it last printed: here"));
+    assert_true(clock_monotonic() - begin < 60);
+}
+
+static void output_without_end_does_no_harm(void **state)
+{
+    (void)state;
+    struct process_end end;
+    struct error error;
+    assert_int_equal(run("yes | head -c 3000000; echo last; exit 1", 60, &end, &error),
+                     STATUS_FAILED);
+    assert_int_equal(strlen(end.tail), PROCESS_TAIL - 1); /* without the last line's end */
+    assert_string_equal(end.tail + strlen(end.tail) - 6, "y|last");
+}
+
+/* The number that the script has written; 0: none. */
+static pid_t number_in(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    int number = 0;
+    if (file && fscanf(file, "%d", &number) != 1)
+        number = 0;
+    if (file)
+        fclose(file);
+    return number;
+}
+
+static void nothing_is_left_running(void **state)
+{
+    (void)state;
+    static const char *const scripts[] = {
+        "sleep 300 & echo $! >%s; exit 0",
+        "setsid sh -c 'echo $$ >%s; sleep 300' & sleep 0.3; exit 0",
+        "setsid sh -c 'trap \"\" HUP TERM; echo $$ >%s; while :; do sleep 1; done' & sleep 300",
+        "sh -c 'echo $$ >%s; sleep 300' & sleep 0.3; kill -9 $PPID; sleep 300",
+    };
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; ++i) {
+        char path[] = "/tmp/roofsweep-pid-XXXXXX", script[256];
+        struct process_end end;
+        struct error error;
+        close(mkstemp(path));
+        snprintf(script, sizeof script, scripts[i], path);
+        run(script, 2, &end, &error);
+        pid_t left = number_in(path);
+        unlink(path);
+        assert_true(left > 1);
+        if (kill(left, 0) == 0 || errno != ESRCH)
+            fail_msg("%s: %d still runs", scripts[i], (int)left);
+    }
+}
+
+/* ---- what is handed back ---- */
+
+static void file_write(const char *folder, const char *name, const char *text)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void lines_are_taken_from_all_processes(void **state)
+{
+    (void)state;
+    char folder[4096];
+    struct error error;
+    struct handback handback;
+    assert_int_equal(handback_folder(folder, &error), STATUS_OK);
+    assert_int_equal(handback_read(folder, &handback, &error), STATUS_OK);
+    assert_int_equal(handback.region_count, 0);
+    assert_true(isnan(handback.verify_error));
+    file_write(folder, "12", "region 0.5\nregion 1.5e-3\nverify 1e-9 1e-6\nverify 3e-6 1e-6\n");
+    file_write(folder, "13", "region 2");
+    assert_int_equal(handback_read(folder, &handback, &error), STATUS_OK);
+    assert_int_equal(handback.region_count, 3);
+    assert_true(handback.verify_error == 3e-6 && handback.verify_tolerance == 1e-6);
+    handback_clear(&handback);
+    handback_remove(folder);
+    assert_int_not_equal(access(folder, F_OK), 0);
+}
+
+static void lines_that_mean_nothing_are_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "region\n",      "region x\n", "region -1\n", "region nan\n", "region inf\n",
+        "region 1e30\n", "verify 1\n", "hello\n",     "\n",           "region 1x\n"};
+    char folder[4096];
+    struct error error;
+    struct handback handback;
+    assert_int_equal(handback_folder(folder, &error), STATUS_OK);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
+        file_write(folder, "1", texts[i]);
+        if (handback_read(folder, &handback, &error) != STATUS_FAILED)
+            fail_msg("accepted: %s", texts[i]);
+    }
+    handback_remove(folder);
+}
+
+/* ---- environment, text, model ---- */
+
+static void the_environment_is_named(void **state)
+{
+    (void)state;
+    setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+    setenv("TMPDIR", "/tmp", 1);
+    struct surroundings s = surroundings_create();
+    surroundings_set(&s, "TMPDIR=/other");
+    surroundings_set(&s, "OMPI_COMM_WORLD_RANK");
+    surroundings_set(&s, "NOBODY_HAS_SET_THIS");
+    surroundings_put(&s, "NEW", "a=b");
+    int found = 0;
+    for (size_t i = 0; i < s.count; ++i) {
+        found += strcmp(s.variables[i], "TMPDIR=/other") == 0;
+        found += strcmp(s.variables[i], "OMPI_COMM_WORLD_RANK=3") == 0;
+        found += strcmp(s.variables[i], "NEW=a=b") == 0;
+        assert_null(strstr(s.variables[i], "NOBODY"));
+    }
+    assert_true(s.complete && s.variables[s.count] == NULL);
+    assert_int_equal(found, 3);
+    surroundings_clear(&s);
+    s = surroundings_create();
+    for (size_t i = 0; i < s.count; ++i)
+        assert_null(strstr(s.variables[i], "OMPI_"));
+    surroundings_clear(&s);
+}
+
+static void the_text_of_a_program_is_hashed(void **state)
+{
+    (void)state;
+    char folder[4096], first[TEXT_HASH], second[TEXT_HASH];
+    struct error error;
+    char *const words[] = {"python3", "a.py", "--batch", "3", NULL};
+    assert_int_equal(handback_folder(folder, &error), STATUS_OK);
+    text_hash(words, folder, first);
+    assert_string_equal(first, "");
+    file_write(folder, "a.py", "print(1)\n");
+    text_hash(words, folder, first);
+    assert_int_equal(strlen(first), TEXT_HASH - 1);
+    file_write(folder, "a.py", "print(2)\n");
+    text_hash(words, folder, second);
+    assert_string_not_equal(first, second);
+    handback_remove(folder);
+}
+
+static struct config config_of(const char *text)
+{
+    struct config config;
+    struct error error;
+    if (config_parse(text, &config, &error))
+        fail_msg("%s", error.text);
+    return config;
+}
+
+static void a_program_has_the_model_that_it_names(void **state)
+{
+    (void)state;
+    struct error error;
+    struct config conv = config_of("conv2d batch=3 filters=7 precision=fp16");
+    struct config program =
+        config_of("program axes=\"batch=3 filters=7 mode=eager precision=fp16\" "
+                  "command=x modelled_as=conv2d precision=fp16");
+    assert_int_equal(config_check(&program, &error), STATUS_OK);
+    assert_true(config_cost(&program).flops == config_cost(&conv).flops);
+    assert_true(config_cost(&program).bytes == config_cost(&conv).bytes);
+    assert_int_equal(config_precision(&program), PRECISION_FP16);
+    program = config_of("program command=x model_flops=12");
+    assert_true(config_cost(&program).flops == 12 && isnan(config_cost(&program).bytes));
+    assert_int_equal(config_precision(&program), PRECISION_COUNT);
+    program = config_of("program command=\"\"");
+    assert_int_equal(config_check(&program, &error), STATUS_UNSUPPORTED);
+    program = config_of("program axes=kernel=0 command=x modelled_as=conv2d");
+    assert_int_equal(config_check(&program, &error), STATUS_UNSUPPORTED);
+    program = config_of("program command=x modelled_as=program");
+    assert_int_equal(config_check(&program, &error), STATUS_UNSUPPORTED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_end_of_a_program_is_told),
+        cmocka_unit_test(a_program_that_takes_too_long_is_ended),
+        cmocka_unit_test(output_without_end_does_no_harm),
+        cmocka_unit_test(nothing_is_left_running),
+        cmocka_unit_test(lines_are_taken_from_all_processes),
+        cmocka_unit_test(lines_that_mean_nothing_are_refused),
+        cmocka_unit_test(the_environment_is_named),
+        cmocka_unit_test(the_text_of_a_program_is_hashed),
+        cmocka_unit_test(a_program_has_the_model_that_it_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
