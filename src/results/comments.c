@@ -50,7 +50,7 @@ const struct comment file_comments[] = {
      "host if host_share is above 1; else the largest of gap, roofs and rest, see method.md"},
     {"launches", "from the trace run"},
     {"flops_model", "of the definition, a multiply-add is 2; a library may do fewer or more"},
-    {"bytes_model", "each input read once, each output written once: the least that can be moved"},
+    {"bytes_model", "of each input what is needed, once, each output written once: the least that can be moved"},
     {"flops_counted", "by hardware counters; missing where there are none"},
     {"bytes_counted", "by hardware counters; missing where there are none"},
     {"flops_vector",

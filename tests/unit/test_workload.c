@@ -178,6 +178,54 @@ static void costs(void **state)
     assert_true(cost.flops == 16.0 * 16 * 2 * 16 * (16 * (32 + 16) + 27 + 16 * (32 + 16) + 27));
 }
 
+/* Pixels of a line that some tap of some output meets, one by one. */
+static int64_t pixels_met(int64_t size, int64_t out, int64_t kernel, int64_t pad, int64_t stride,
+                          int64_t dilation)
+{
+    int64_t count = 0;
+    for (int64_t pixel = 0; pixel < size; ++pixel) {
+        bool met = false;
+        for (int64_t at = 0; at < out; ++at)
+            for (int64_t tap = 0; tap < kernel; ++tap)
+                met |= at * stride + tap * dilation - pad == pixel;
+        count += met;
+    }
+    return count;
+}
+
+/* A 1x1 kernel with stride 2 reads a quarter of its input; a gradient of the input is written whole. */
+static void what_is_not_touched_does_not_count(void **state)
+{
+    (void)state;
+    char text[128];
+    for (int64_t stride = 1; stride <= 5; ++stride)
+        for (int64_t dilation = 1; dilation <= 5; ++dilation)
+            for (int64_t kernel = 1; kernel <= 6; ++kernel)
+                for (int64_t height = 1; height <= 29; height += 4) {
+                    snprintf(text, sizeof text,
+                             "conv2d batch=1 channels=1 filters=1 width=17 kernel=%d stride=%d "
+                             "dilation=%d height=%d padding=%d",
+                             (int)kernel, (int)stride, (int)dilation, (int)height,
+                             (int)(kernel / 3));
+                    struct config config = parse(text);
+                    struct conv2d s = conv2d_from(&config);
+                    if (s.out_height < 1 || s.out_width < 1)
+                        continue;
+                    double met = (double)(pixels_met(s.height, s.out_height, kernel, s.pad_height,
+                                                     stride, dilation) *
+                                          pixels_met(s.width, s.out_width, kernel, s.pad_width,
+                                                     stride, dilation));
+                    if (conv2d_x_touched(&s) != met)
+                        fail_msg("%s: %g, not %g", text, conv2d_x_touched(&s), met);
+                }
+    struct config one = parse("conv2d kernel=1 stride=2 padding=0 precision=fp32");
+    double x = 16.0 * 112 * 112 * 64, w = 64.0 * 64, y = 16.0 * 56 * 56 * 64;
+    assert_true(config_cost(&one).bytes == 4.0 * (x / 4 + w + y));
+    assert_true(config_cost(&one).memory == 4.0 * (x + w + y));
+    one = parse("conv2d kernel=1 stride=2 padding=0 precision=fp32 pass=backward-data");
+    assert_true(config_cost(&one).bytes == 4.0 * (x + w + y));
+}
+
 static void costs_of_products_and_loops(void **state)
 {
     (void)state;
@@ -556,6 +604,7 @@ int main(void)
         cmocka_unit_test(shapes),
         cmocka_unit_test(impossible_configurations),
         cmocka_unit_test(costs),
+        cmocka_unit_test(what_is_not_touched_does_not_count),
         cmocka_unit_test(costs_of_products_and_loops),
         cmocka_unit_test(loop_factors_are_rounded),
         cmocka_unit_test(lstm_parts_tile_the_weights),

@@ -105,6 +105,49 @@ int64_t conv2d_y_size(const struct conv2d *s)
     return s->batch * s->out_height * s->out_width * s->filters;
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    return b == 0 ? a : common_divisor(b, a % b);
+}
+
+/* How many of `size` pixels in a line are read for `out` pixels of the output. A tap meets one pixel in
+ * every `stride`. The tap `period` before it meets the same ones, `shift` outputs later: so only its
+ * last `shift` are new. */
+static int64_t touched(const struct conv2d *s, int64_t size, int64_t out, int64_t kernel,
+                       int64_t pad)
+{
+    int64_t period = s->stride / common_divisor(s->stride, s->dilation), count = 0;
+    int64_t shift = period * s->dilation / s->stride;
+    for (int64_t tap = 0; tap < kernel; ++tap) {
+        int64_t begin = tap * s->dilation - pad; /* the pixel of output 0; may lie in the padding */
+        int64_t first = tap < period ? 0 : larger(0, out - shift), last = out - 1;
+        if (begin < 0)
+            first = larger(first, (-begin + s->stride - 1) / s->stride);
+        if (begin < size)
+            count += larger(0, smaller(last, (size - 1 - begin) / s->stride) - first + 1);
+    }
+    return count;
+}
+
+double conv2d_x_touched(const struct conv2d *s)
+{
+    double images = (double)s->batch * (double)s->channels;
+    if (s->pass == CONV2D_BACKWARD_DATA)
+        return images * (double)s->height * (double)s->width;
+    return images * (double)touched(s, s->height, s->out_height, s->kernel_height, s->pad_height) *
+           (double)touched(s, s->width, s->out_width, s->kernel_width, s->pad_width);
+}
+
 static enum status conv2d_check(const struct config *config, struct error *error)
 {
     struct conv2d s = conv2d_from(config);
@@ -127,11 +170,10 @@ static struct cost conv2d_cost(const struct config *config)
     double w = (double)s.filters * (double)(s.kernel_height * s.kernel_width) *
                ((double)s.channels / (double)s.groups);
     double y = (double)s.batch * (double)s.out_height * (double)s.out_width * (double)s.filters;
-    double bytes = (x + w + y) * element;
     return (struct cost){
         .flops = 2.0 * (double)s.batch * (double)s.out_height * (double)s.out_width * w,
-        .bytes = bytes,
-        .memory = bytes,
+        .bytes = (conv2d_x_touched(&s) + w + y) * element,
+        .memory = (x + w + y) * element,
     };
 }
 

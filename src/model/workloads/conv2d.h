@@ -35,6 +35,9 @@ struct config conv2d_with_layout(const struct config *config, enum layout layout
 int64_t conv2d_x_size(const struct conv2d *s);
 int64_t conv2d_w_size(const struct conv2d *s);
 int64_t conv2d_y_size(const struct conv2d *s);
+/* Elements of x that the pass needs: a 1x1 kernel with stride 2 reads a quarter of them. backward-data
+ * writes all. */
+double conv2d_x_touched(const struct conv2d *s);
 static inline int64_t conv2d_x_at(const struct conv2d *s, int64_t n, int64_t h, int64_t w,
                                   int64_t c)
 {
