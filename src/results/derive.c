@@ -115,11 +115,14 @@ static void roofline_derive(const struct record *record, const struct device *de
 }
 
 /* What is left of the time without the kernels, and without what a pair of events adds. CPUs have no
- * such pair, and what they trace is the work as it is: there the traced run itself tells. */
+ * such pair, and what they trace is the work as it is: there the traced run itself tells. Programs have
+ * neither: their time is as it is. */
 static double gap_of(const struct record *record)
 {
     double timer = record->timer_overhead / number_of(record->sample_iterations);
-    double whole = isnan(timer) ? record->trace_time : record->time_median - timer;
+    bool paired = !isnan(timer), traced = !isnan(record->trace_time);
+    double whole =
+        !paired && traced ? record->trace_time : record->time_median - (paired ? timer : 0);
     return whole - record->busy_time;
 }
 

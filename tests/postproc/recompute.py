@@ -434,7 +434,9 @@ class Row:
             for name, counted in (("flops", not math.isnan(self.get("flops_counted"))), ("bytes", self.bytes_counted()))
         }
         timer = divide(self.get("timer_overhead"), self.get("sample_iterations"))
-        gap = (self.get("trace_time") if math.isnan(timer) else time - timer) - self.get("busy_time")
+        traced = self.get("trace_time")
+        whole = time - timer if not math.isnan(timer) else time if math.isnan(traced) else traced
+        gap = whole - self.get("busy_time")
         timer_share = divide(timer, time)
         idle_energy = self.get("idle_power") * self.get("energy_time")
         gap = gap if math.isnan(gap) else max(gap, 0.0)

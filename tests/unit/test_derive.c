@@ -93,6 +93,8 @@ static void shares_of_the_time(void **state)
     record.trace_time = 24e-6;
     record.busy_time = 21e-6;
     assert_near(derive(&record, &device).gap_time, 3e-6);
+    record.trace_time = NAN; /* as of a program */
+    assert_near(derive(&record, &device).gap_time, 4e-6);
     record.host_time = 30e-6;
     assert_int_equal(derive(&record, &device).limiter, LIMITER_HOST);
     record_clear(&record);
