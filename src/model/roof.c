@@ -94,7 +94,8 @@ double roof_value(const struct roof *roof)
 
 double roof_per_cycle(const struct roof *roof)
 {
-    return roof->performance * roof->mean / roof->sm_clock;
+    double burst = roof->performance * roof->mean / roof->sm_clock;
+    return fmax(burst, roof->sustained / roof->sustained_clock); /* fmax passes over a NaN */
 }
 
 static int compare(const void *a, const void *b)

@@ -75,8 +75,9 @@ const char *roof_name(const struct roof *roof);
 /* The one of the three values that its kind has; NaN if it was not measured. */
 double roof_value(const struct roof *roof);
 
-/* Of compute: FLOPs in each cycle of the device's clock, all samples together: performance x mean /
- * sm_clock. NaN without a clock. It does not depend on what power and heat let the clock be. */
+/* Of compute: FLOPs in each cycle of the device's clock: the greater of performance x mean / sm_clock,
+ * which is all samples of the burst together, and sustained / sustained_clock. NaN without a clock. It
+ * does not depend on what power and heat let the clock be. */
 double roof_per_cycle(const struct roof *roof);
 
 /* Sets value, median, mean, spread and samples from the times of equal pieces of `work` each: bytes,

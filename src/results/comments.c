@@ -131,14 +131,17 @@ const struct comment file_comments[] = {
     {"device_working_set", "of its read roofs; more than that does not stay in the cache"},
     {"device_roof_working_set", "of the read roof of a GPU's l2: at nine tenths of it or more"},
     {"device_cycle_vector",
-     "best of its roofs: performance x mean / sm_clock, on all multiprocessors"},
+     "best of its roofs, on all multiprocessors: the greater of performance x mean / sm_clock and "
+     "sustained / sustained_clock"},
     {"device_cycle_tensor",
-     "best of its roofs: performance x mean / sm_clock, on all multiprocessors"},
+     "best of its roofs, on all multiprocessors: the greater of performance x mean / sm_clock and "
+     "sustained / sustained_clock"},
     {"device_sustained_vector", "best of its roofs"},
     {"device_sustained_tensor", "best of its roofs"},
     {"device_roof_performance", "the burst: before power or heat bring the clock down"},
     {"device_roof_sustained",
-     "the same work, gone on with until two windows of 0.1 s have equal clocks, or for 2 s"},
+     "the same work, gone on with until two windows of 0.2 s have equal clocks within the power "
+     "limit, or for 2 s"},
     {"device_launch_overhead", "its roof launch gap"},
     {"device_launch_dependent", "its roof launch gap dependent"},
     {"device_roof_condition",

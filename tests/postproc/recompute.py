@@ -152,8 +152,12 @@ def device_compute(file, device, precision, unit, value):
 
 
 def per_cycle(file):
-    roof = {name: file.values[f"device_roof_{name}"] for name in ("performance", "mean", "sm_clock")}
-    return lambda row: roof["performance"][row] * roof["mean"][row] / roof["sm_clock"][row]
+    names = ("performance", "mean", "sm_clock", "sustained", "sustained_clock")
+    roof = {name: file.values[f"device_roof_{name}"] for name in names}
+    return lambda row: largest(
+        roof["performance"][row] * roof["mean"][row] / roof["sm_clock"][row],
+        roof["sustained"][row] / roof["sustained_clock"][row],
+    )
 
 
 def device_time(file, device, name):

@@ -20,6 +20,7 @@ void bench_open(void)
         .multiprocessors = MULTIPROCESSORS,
         .l2_bytes = L2_BYTES,
         .chip = chip_find(CAPABILITY, "NVIDIA H200"),
+        .power_limit = 700.0,
         .theory = chip_theory(chip_find(CAPABILITY, "NVIDIA H200"), MULTIPROCESSORS, 1.98e9, 3.2e9,
                               bus_bits),
         .timer = timer_open(&bench.gpu),

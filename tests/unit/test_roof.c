@@ -195,6 +195,7 @@ static struct roof compute_roof(enum roof_id id, double time, double clock, doub
     roof_set_samples(&roof, 1.0, seconds, 2);
     roof.sm_clock = clock;
     roof.sustained = sustained;
+    roof.sustained_clock = 4.0 * clock; /* less for each cycle than the burst */
     return roof;
 }
 
@@ -208,6 +209,9 @@ static void peaks_by_cycle_and_direction(void **state)
     const struct roof cool = compute_roof(ROOF_FP16_TENSOR_LIBRARY, 0.5, 1.0, 2.25);
     assert_true(fabs(roof_per_cycle(&fast) - 8.0 / 9.0) < 1e-12); /* 2 in 0.75 s at 3 Hz */
     assert_true(fabs(roof_per_cycle(&cool) - 4.0 / 3.0) < 1e-12);
+    struct roof warm = fast;
+    warm.sustained_clock = 1.5; /* more */
+    assert_true(fabs(roof_per_cycle(&warm) - 4.0 / 3.0) < 1e-12);
     device_add_roof(&device, &fast);
     device_add_roof(&device, &cool);
     add(&device, ROOF_L2_READ, ROOF_ALONE, 0.1, NAN);

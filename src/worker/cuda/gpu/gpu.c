@@ -108,6 +108,7 @@ static enum status gpu_describe(int index, struct gpu *gpu, struct device *devic
              runtime % 1000 / 10);
     gpu->nvml = nvml_open(device->pci_id);
     nvml_describe(gpu->nvml, device);
+    gpu->power_limit = device->power_limit;
     if (device->mig == 1) /* CUDA then sees slices only, and gives their UUIDs */
         memcpy(device->uuid, "MIG", 3);
     gpu->theory = chip_theory(chip, properties.multiProcessorCount, device->clock_max,

@@ -21,6 +21,7 @@ struct gpu {
     const struct chip *chip;
     int multiprocessors;
     size_t l2_bytes;
+    double power_limit; /* W; NaN: not known */
     struct occupancy_limits limits;
     struct theory theory;
     struct nvml *nvml;          /* NULL wherever NVML cannot be used */

@@ -104,11 +104,12 @@ enum status samples_burst(struct roofs *roofs, const struct winner *winner, int 
 
 /* ---- sustained ---- */
 
-static const double window_time = 0.1, longest = 2.0; /* s */
+static const double window_time = 0.2, longest = 2.0; /* s */
 
 struct window {
     double begin;       /* s since the epoch */
     double clock, rate; /* s-1: of the multiprocessors; of the work */
+    double power;       /* W; NaN: not known */
 };
 
 /* All runs back to back, between two events. each: s, one run, about. */
@@ -128,17 +129,21 @@ static enum status window_run(struct roofs *roofs, const struct winner *winner, 
     TRY(CUDA(cudaStreamSynchronize(roofs->gpu->stream)));
     TRY(run_elapsed(roofs, 0, &seconds, error));
     window->rate = run_work(&winner->method) * runs / seconds;
+    window->power = nvml_power(roofs->gpu->nvml, window->begin);
     return timer_clock(timer, &window->clock, error);
 }
 
-/* Steps of the clock are 15 MHz, about 1 %; a mean over a window lies in between. */
-static bool windows_equal(const struct window *a, const struct window *b)
+/* Steps of the clock are 15 MHz, about 1 %; a mean over a window lies in between. Some devices hold a
+ * clock for a while with more power than their limit, and lower it then (docs/measurements.md, "Burst and
+ * sustained"). */
+static bool windows_settled(const struct roofs *roofs, const struct window *before,
+                            const struct window *now)
 {
-    const double same = 0.005;
-    return fabs(a->clock - b->clock) <= same * a->clock;
+    const double same = 0.005, over = 1.05;
+    bool too_much = now->power > over * roofs->gpu->power_limit; /* not so for a NaN */
+    return fabs(now->clock - before->clock) <= same * before->clock && !too_much;
 }
 
-/* Power is that of both last windows, since the sensor is slow. */
 enum status samples_sustain(struct roofs *roofs, const struct winner *winner, struct roof *roof,
                             struct error *error)
 {
@@ -148,11 +153,12 @@ enum status samples_sustain(struct roofs *roofs, const struct winner *winner, st
     do {
         before = now;
         TRY(window_run(roofs, winner, each, &now, error));
-    } while (!windows_equal(&before, &now) && clock_epoch() - roof->start_time < longest);
+    } while (!windows_settled(roofs, &before, &now) &&
+             now.begin - roof->start_time < longest - window_time);
     roof->sustained = now.rate;
     roof->sustained_clock = now.clock;
-    roof->sustained_power = nvml_power(roofs->gpu->nvml, before.begin);
+    roof->sustained_power = now.power;
     roof->settling_time = clock_epoch() - roof->start_time;
-    roof->settled = windows_equal(&before, &now);
+    roof->settled = windows_settled(roofs, &before, &now);
     return STATUS_OK;
 }
