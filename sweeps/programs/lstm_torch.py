@@ -1,0 +1,56 @@
+"""An LSTM layer in PyTorch, forward or backward; the paper's defaults.
+
+python3 lstm_torch.py --precision fp16 --pass backward --mode eager"""
+
+import argparse
+
+import roofsweep_region
+import torch
+import torch_modes
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name, default in (("batch", 16), ("sequence", 16), ("features", 32), ("hidden", 16)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--pass", dest="direction", default="forward")
+    torch_modes.add_arguments(parser)
+    return parser.parse_args()
+
+
+def make(args, dtype):
+    torch.manual_seed(1)
+    layer = torch.nn.LSTM(args.features, args.hidden)
+    x = torch.rand(args.sequence, args.batch, args.features) * 2 - 1
+    return layer.to(torch_modes.DEVICE, dtype), x.to(torch_modes.DEVICE, dtype).requires_grad_()
+
+
+def step_of(args, layer, x):
+    """One iteration: all outputs, or the gradient of the input with those of the weights."""
+    if args.direction == "forward":
+
+        def forward():
+            with torch.no_grad():
+                return layer(x)[0]
+
+        return forward
+    y = layer(x)[0]
+    dy = torch.ones_like(y)
+    inputs = [x, *layer.parameters()]
+    return lambda: torch.autograd.grad(y, inputs, dy, retain_graph=True)[0]
+
+
+def main():
+    args = arguments()
+    torch_modes.prepare(args)
+    layer, x = make(args, torch_modes.dtype(args.precision))
+    result = torch_modes.measure(args, step_of(args, layer, x))
+    exact, y = make(args, torch.float64)
+    exact.load_state_dict(layer.state_dict())
+    y.data.copy_(x.data)
+    right = step_of(args, exact, y)()
+    roofsweep_region.verified(torch_modes.distance(result, right), 4 * torch_modes.TOLERANCE[args.precision])
+
+
+if __name__ == "__main__":
+    main()
