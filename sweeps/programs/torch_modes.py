@@ -13,6 +13,9 @@ def add_arguments(parser):
     parser.add_argument("--iterations", type=int, default=20, help="in a region")
     parser.add_argument("--regions", type=int, default=10, help="each is a sample")
     parser.add_argument("--warmup", type=int, default=5, help="iterations before the first region")
+    parser.add_argument(
+        "--benchmark", action="store_true", help="cuDNN's algorithms by timing: may differ from run to run"
+    )
 
 
 def dtype(precision):
@@ -20,7 +23,7 @@ def dtype(precision):
 
 
 def prepare(args):
-    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.benchmark = args.benchmark
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.precision == "tf32"
 
 

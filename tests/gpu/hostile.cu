@@ -1,0 +1,218 @@
+/* Programs that do what a profiler does not expect: hostile MODE. Each launches LAUNCHES kernels of FLOPS floating-point
+ * operations in its region, unless its mode says otherwise; tests/gpu/programs.sh says what comes out. */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <cooperative_groups.h>
+#include <cuda.h>
+#include <cuda_profiler_api.h>
+#include <cupti.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    BLOCKS = 64,
+    THREADS = 128,
+    STEPS = 1000,
+    LAUNCHES = 8
+}; /* 2 * 64 * 128 * 1000 FLOPs a kernel */
+
+__global__ void work(float *x, float a)
+{
+    float v = x[blockIdx.x * blockDim.x + threadIdx.x];
+#pragma unroll 10
+    for (int i = 0; i < STEPS; ++i)
+        v = __fmaf_rn(v, a, a);
+    x[blockIdx.x * blockDim.x + threadIdx.x] = v;
+}
+
+__global__ void together(float *x, float a)
+{
+    cooperative_groups::this_grid().sync();
+    float v = x[blockIdx.x * blockDim.x + threadIdx.x];
+#pragma unroll 10
+    for (int i = 0; i < STEPS; ++i)
+        v = __fmaf_rn(v, a, a);
+    x[blockIdx.x * blockDim.x + threadIdx.x] = v;
+}
+
+static float *memory()
+{
+    float *x;
+    if (cudaMalloc(&x, BLOCKS * THREADS * sizeof *x) != cudaSuccess ||
+        cudaMemset(x, 0, BLOCKS * THREADS * sizeof *x) != cudaSuccess)
+        exit(7);
+    return x;
+}
+
+static void launches(float *x, int count, cudaStream_t stream)
+{
+    for (int i = 0; i < count; ++i)
+        work<<<BLOCKS, THREADS, 0, stream>>>(x, 0.5f);
+}
+
+static void usual(float *x)
+{
+    launches(x, 2, nullptr);
+    cudaProfilerStart();
+    launches(x, LAUNCHES, nullptr);
+    cudaProfilerStop();
+}
+
+static void threads(float *)
+{
+    cudaProfilerStart();
+    std::thread first([] {
+        launches(memory(), LAUNCHES / 2, nullptr);
+        cudaDeviceSynchronize();
+    });
+    first.join();
+    std::thread second([] {
+        launches(memory(), LAUNCHES / 2, nullptr);
+        cudaDeviceSynchronize();
+    });
+    second.join();
+    cudaProfilerStop();
+}
+
+static void streams(float *)
+{
+    cudaStream_t stream[4];
+    float *x[4];
+    for (int i = 0; i < 4; ++i) {
+        cudaStreamCreateWithFlags(&stream[i], cudaStreamNonBlocking);
+        x[i] = memory();
+    }
+    cudaProfilerStart();
+    for (int i = 0; i < LAUNCHES; ++i)
+        launches(x[i % 4], 1, stream[i % 4]);
+    cudaProfilerStop();
+}
+
+static void graph(float *x)
+{
+    cudaStream_t stream;
+    cudaGraph_t made;
+    cudaGraphExec_t ready;
+    cudaStreamCreate(&stream);
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    launches(x, LAUNCHES, stream);
+    cudaStreamEndCapture(stream, &made);
+    cudaGraphInstantiate(&ready, made, 0);
+    cudaProfilerStart();
+    cudaGraphLaunch(ready, stream);
+    cudaProfilerStop();
+}
+
+static void cooperative(float *x)
+{
+    float a = 0.5f;
+    void *arguments[] = {&x, &a};
+    cudaProfilerStart();
+    for (int i = 0; i < LAUNCHES; ++i)
+        cudaLaunchCooperativeKernel((void *)together, BLOCKS, THREADS, arguments, 0, nullptr);
+    cudaProfilerStop();
+}
+
+/* A second context, which is not that of the first allocation. */
+static void context(float *)
+{
+    CUcontext other;
+    CUdevice device;
+    cuDeviceGet(&device, 0);
+#if CUDA_VERSION >= 13000
+    cuCtxCreate(&other, nullptr, 0, device);
+#else
+    cuCtxCreate(&other, 0, device);
+#endif
+    usual(memory());
+}
+
+static char **arguments;
+
+static void child(float *x)
+{
+    pid_t process = fork();
+    if (process == 0)
+        execl(arguments[0], arguments[0], "usual", (char *)nullptr);
+    waitpid(process, nullptr, 0);
+    launches(x, 1, nullptr);
+    cudaDeviceSynchronize();
+}
+
+static void children(float *x)
+{
+    child(x);
+    usual(x);
+}
+
+static void forked(float *x)
+{
+    launches(x, 1, nullptr);
+    cudaProfilerStart();
+    launches(x, LAUNCHES, nullptr);
+    if (fork() == 0)
+        exit(0);
+    wait(nullptr);
+    cudaProfilerStop();
+}
+
+static void exits(float *x)
+{
+    cudaProfilerStart();
+    launches(x, LAUNCHES, nullptr);
+    _exit(0);
+}
+
+static void exits_after(float *x)
+{
+    usual(x);
+    _exit(0);
+}
+
+static void CUPTIAPI nothing(void *, CUpti_CallbackDomain, CUpti_CallbackId, const void *)
+{
+}
+
+/* A profiler of its own. */
+static void profiles(float *x)
+{
+    CUpti_SubscriberHandle subscriber;
+    if (cuptiSubscribe(&subscriber, nothing, nullptr) != CUPTI_SUCCESS)
+        fprintf(stderr, "its own profiler is refused\n");
+    usual(x);
+}
+
+static void never(float *x)
+{
+    launches(x, LAUNCHES, nullptr);
+    cudaDeviceSynchronize();
+}
+
+static void unsteady(float *x)
+{
+    cudaProfilerStart();
+    launches(x, 1 + getpid() % 5, nullptr);
+    cudaProfilerStop();
+}
+
+static const struct {
+    const char *name;
+    void (*run)(float *x);
+} modes[] = {{"usual", usual}, {"threads", threads},         {"streams", streams},
+             {"graph", graph}, {"cooperative", cooperative}, {"context", context},
+             {"child", child}, {"children", children},       {"fork", forked},
+             {"exit", exits},  {"exit-after", exits_after},  {"profiler", profiles},
+             {"never", never}, {"unsteady", unsteady}};
+
+int main(int count, char **words)
+{
+    arguments = words;
+    for (const auto &mode : modes)
+        if (count > 1 && strcmp(words[1], mode.name) == 0) {
+            mode.run(memory());
+            return 0;
+        }
+    return 2;
+}
