@@ -18,16 +18,17 @@ static void a_sample_makes_the_timer_negligible(void **state)
     const struct pace slow = {.enqueue_time = 5e-6, .iteration_time = 2e-3};
     assert_int_equal(chunk_sample_iterations(&slow, 3e-6, 0.005), 1);
     assert_int_equal(chunk_sample_iterations(&convolution, 0.0, 0.005), 1);
+    const struct pace nothing = {.enqueue_time = 2e-6, .iteration_time = 1e-12};
+    assert_int_equal(chunk_sample_iterations(&nothing, 3e-6, 0.005), 1000);
 }
 
-/* Of the shortest kernels the stream's queue does not hold enough. */
-static void a_sample_fits_the_queue(void **state)
+/* It once held fewer iterations where the host was slow, and the timer showed: 6 % in one row. */
+static void a_sample_does_not_depend_on_the_host(void **state)
 {
     (void)state;
-    const struct pace empty = {.enqueue_time = 2e-6, .iteration_time = 1e-6};
-    assert_int_equal(chunk_sample_iterations(&empty, 3e-6, 0.001), 500);
-    const struct pace huge = {.enqueue_time = 10e-3, .iteration_time = 1e-6};
-    assert_int_equal(chunk_sample_iterations(&huge, 3e-6, 0.005), 1);
+    const struct pace busy = {.enqueue_time = 1e-3, .iteration_time = 15e-6};
+    assert_int_equal(chunk_sample_iterations(&busy, 3e-6, 0.005), 40);
+    assert_int_equal(chunk_plan(&busy, 40, 20, 0).samples, 1);
 }
 
 static void nothing_known_is_one_iteration_without_delay(void **state)
@@ -48,7 +49,8 @@ static void a_delay_covers_what_is_enqueued(void **state)
             struct chunk chunk = chunk_plan(&convolution, iterations, 1000, attempt);
             double host = convolution.enqueue_time * iterations * chunk.samples;
             assert_in_range(chunk.samples, 1, CHUNK_SAMPLES_MAX);
-            assert_true(chunk.delay >= ldexp(2.0, attempt) * host);
+            assert_true(chunk.delay >= fmin(ldexp(2.0, attempt) * host, 50e-3));
+            assert_true(chunk.delay >= 2.0 * host);
             assert_true(host <= 1e-3 || chunk.samples == 1);
         }
 }
@@ -79,7 +81,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_makes_the_timer_negligible),
-        cmocka_unit_test(a_sample_fits_the_queue),
+        cmocka_unit_test(a_sample_does_not_depend_on_the_host),
         cmocka_unit_test(nothing_known_is_one_iteration_without_delay),
         cmocka_unit_test(a_delay_covers_what_is_enqueued),
         cmocka_unit_test(each_attempt_asks_for_less),

@@ -8,6 +8,8 @@ static const double host_time_most = 1e-3; /* s, of one chunk */
 /* What is discarded at a failure stays small. */
 static const double device_time_most = 20e-3; /* s, of one chunk */
 
+static const double delay_most = 50e-3; /* s, of what is tried anew */
+
 static double within(double value, double least, double most)
 {
     return fmin(fmax(value, least), most);
@@ -15,8 +17,8 @@ static double within(double value, double least, double most)
 
 int chunk_sample_iterations(const struct pace *pace, double overhead, double share)
 {
-    double wanted = ceil(overhead / share / pace->iteration_time);
-    return (int)within(wanted, 1.0, fmax(floor(host_time_most / pace->enqueue_time), 1.0));
+    const double most = 1000.0;
+    return (int)within(ceil(overhead / share / pace->iteration_time), 1.0, most);
 }
 
 struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int attempt)
@@ -29,5 +31,6 @@ struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int a
     if (pace->iteration_time > 0.0)
         most = fmin(most, device_time_most / (pace->iteration_time * iterations));
     int samples = (int)within(most / factor, 1.0, fmin(left, CHUNK_SAMPLES_MAX));
-    return (struct chunk){samples, least + margin * factor * host * samples};
+    double once = margin * host * samples;
+    return (struct chunk){samples, least + fmax(once, fmin(factor * once, delay_most))};
 }

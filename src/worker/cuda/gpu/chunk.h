@@ -23,8 +23,9 @@ struct chunk {
 
 enum { CHUNK_SAMPLES_MAX = 256, CHUNK_ATTEMPTS = 6 };
 
-/* As many iterations as make the timer's overhead the `share` of a sample, or as many as may be enqueued
- * at once; at least 1. */
+/* As many iterations as make the timer's overhead the `share` of a sample, at least 1. That follows from
+ * the device alone, so that a busy host changes no sample. Since a launch takes the device about a
+ * microsecond, a sample never has more launches than the stream's queue holds. */
 int chunk_sample_iterations(const struct pace *pace, double overhead, double share);
 
 /* The next chunk of the `left` samples of so many iterations each, left >= 1. With each attempt that failed, from 0, it has half as

@@ -7,8 +7,7 @@
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/timer.h"
 
-/* Of the timer's events: one of each step under way, and the two ends. */
-enum { DEPTH = 3, BEGIN = DEPTH, END, EVENTS };
+enum { DEPTH = 3 }; /* steps under way, each with an event of the timer's */
 
 /* Work that is launched over and over; nothing: a device that is left alone. */
 struct load {
@@ -17,7 +16,8 @@ struct load {
     cudaGraphExec_t graph; /* of `iterations`; NULL: they are launched one by one. Owned. */
     int iterations;        /* of one launch */
     int launches;          /* of one step */
-    long steps;
+    long enqueued, done;   /* steps; of the device, as far as the host knows */
+    double done_time;      /* s, when the last of them was; NaN: none */
 };
 
 static enum status iterations_enqueue(const struct load *load, struct error *error)
@@ -59,12 +59,15 @@ static enum status load_step(struct load *load, struct error *error)
         clock_sleep(pause);
         return STATUS_OK;
     }
-    cudaEvent_t event = load->gpu->timer->events[load->steps % DEPTH];
-    if (load->steps >= DEPTH)
+    cudaEvent_t event = load->gpu->timer->events[load->enqueued % DEPTH];
+    if (load->enqueued >= DEPTH) {
         TRY(CUDA(cudaEventSynchronize(event)));
+        load->done_time = clock_monotonic();
+        ++load->done;
+    }
     for (int i = 0; i < load->launches; ++i)
         TRY(load_launch(load, error));
-    ++load->steps;
+    ++load->enqueued;
     return CUDA(cudaEventRecord(event, load->gpu->stream));
 }
 
@@ -93,38 +96,36 @@ static enum status tick_wait(struct load *load, double duration, struct tick *ti
     return STATUS_OK;
 }
 
-static enum status span_mark(struct load *load, enum timer_end which, int event,
-                             struct error *error)
-{
-    if (!load->work)
-        return STATUS_OK;
-    TRY(timer_stamp(load->gpu->timer, which, error));
-    return CUDA(cudaEventRecord(load->gpu->timer->events[event], load->gpu->stream));
-}
+/* Between two steps of the counter, behind a time in which the load settles. All by the host's clock:
+ * a GPU's own may run slow by some per cent. */
+struct measured {
+    double power;     /* W */
+    double step_time; /* s, of the load's own steps; NaN without any */
+};
 
-/* The power between two steps of the counter, behind a time in which the load settles. */
-static enum status power_measure(struct load *load, double *power, long *steps, struct error *error)
+static enum status power_measure(struct load *load, struct measured *measured, struct error *error)
 {
     const double settling = 0.15; /* s: the counter's power follows the load within this */
     struct tick first, last;
     TRY(tick_wait(load, settling, &first, error));
-    TRY(span_mark(load, TIMER_BEGIN, BEGIN, error));
-    *steps = -load->steps;
+    const struct load begin = *load;
+    if (load->work)
+        TRY(timer_stamp(load->gpu->timer, TIMER_BEGIN, error));
     TRY(tick_wait(load, ENERGY_TIME, &last, error));
-    TRY(span_mark(load, TIMER_END, END, error));
-    *steps += load->steps;
-    *power = (last.energy - first.energy) / (last.time - first.time);
+    if (load->work)
+        TRY(timer_stamp(load->gpu->timer, TIMER_END, error));
+    measured->power = (last.energy - first.energy) / (last.time - first.time);
+    measured->step_time = (load->done_time - begin.done_time) / (double)(load->done - begin.done);
     return CUDA(cudaStreamSynchronize(load->gpu->stream));
 }
 
 static enum status load_measure(struct load *load, struct record *record, struct error *error)
 {
-    double seconds;
-    long steps;
-    TRY(power_measure(load, &record->power, &steps, error));
-    TRY(timer_elapsed(load->gpu->timer, BEGIN, END, &seconds, error));
+    struct measured measured;
+    TRY(power_measure(load, &measured, error));
     TRY(timer_clock(load->gpu->timer, &record->energy_clock, error));
-    record->energy_time = seconds / ((double)steps * load->launches * load->iterations);
+    record->power = measured.power;
+    record->energy_time = measured.step_time / ((double)load->launches * load->iterations);
     record->energy = record->power * record->energy_time;
     record->idle_power = load->gpu->idle_power;
     return STATUS_OK;
@@ -133,20 +134,22 @@ static enum status load_measure(struct load *load, struct record *record, struct
 static enum status idle_measure(struct gpu *gpu, struct error *error)
 {
     struct load nothing = {.gpu = gpu};
-    long steps;
+    struct measured measured;
     if (gpu->idle_power > 0.0)
         return STATUS_OK;
-    return power_measure(&nothing, &gpu->idle_power, &steps, error);
+    TRY(power_measure(&nothing, &measured, error));
+    gpu->idle_power = measured.power;
+    return STATUS_OK;
 }
 
 enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct record *record,
                        struct error *error)
 {
-    const double launch_time = 2e-3, step_time = 10e-3; /* s: to ask the counter takes up to 4 ms */
-    struct load load = {.gpu = gpu, .work = work};
+    const double launch_time = 2e-3, step_time = 8e-3; /* s: to ask the counter takes up to 4 ms */
+    struct load load = {.gpu = gpu, .work = work, .done_time = NAN};
     if (cold || work->ops->reset || isnan(nvml_energy(gpu->nvml)))
         return STATUS_OK;
-    TRY(timer_reserve(gpu->timer, EVENTS, error));
+    TRY(timer_reserve(gpu->timer, DEPTH, error));
     TRY(idle_measure(gpu, error));
     load.iterations = (int)fmin(fmax(launch_time / record->time_median, 1.0), 1000.0);
     load.launches = (int)fmax(ceil(step_time / (load.iterations * record->time_median)), 1.0);

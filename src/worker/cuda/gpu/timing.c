@@ -20,8 +20,8 @@ struct series {
 
 /* What the host saw of one chunk. */
 struct seen {
-    double enqueue_time, total; /* s, of one iteration, and of all */
-    bool ahead; /* when the last launch was enqueued, the first sample had not begun */
+    double enqueue_time; /* s, of one iteration */
+    bool ahead;          /* when the last launch was enqueued, the first sample had not begun */
 };
 
 static enum status sample_enqueue(const struct series *s, cudaEvent_t pair[2], struct error *error)
@@ -51,8 +51,7 @@ static enum status chunk_enqueue(const struct series *s, const struct chunk *chu
     for (int i = 0; i < chunk->samples; ++i)
         TRY(sample_enqueue(s, &timer->events[2 * i], error));
     TRY(timer_is_pending(timer, 0, &seen->ahead, error));
-    seen->total = clock_monotonic() - begin;
-    seen->enqueue_time = seen->total / iterations;
+    seen->enqueue_time = (clock_monotonic() - begin) / iterations;
     return s->record ? timer_stamp(timer, TIMER_END, error) : STATUS_OK;
 }
 
@@ -107,10 +106,10 @@ static enum status chunk_read(const struct series *s, int samples, double *secon
 
 /* A sample of more launches than the queue holds is never enqueued while the device waits. If the host
  * was far ahead at its end, the device did not wait for it: it had the whole queue to run. */
-static bool queue_was_full(const struct chunk *chunk, const struct seen *seen, double lead)
+static bool queue_was_full(const struct chunk *chunk, double sample_time, double lead)
 {
     const double least = 0.05;
-    return chunk->samples == 1 && lead >= least * seen->total;
+    return chunk->samples == 1 && lead >= least * sample_time;
 }
 
 static enum status clocks_add(const struct series *s, struct error *error)
@@ -135,7 +134,7 @@ static void pace_update(struct series *s, const struct chunk *chunk, const struc
             pace->iteration_time > 0.0 ? fmin(pace->iteration_time, shortest) : shortest;
     if (delayed && !seen->ahead) {
         pace->given_up = true;
-        s->host_paced = s->host_paced || !queue_was_full(chunk, seen, lead);
+        s->host_paced = s->host_paced || !queue_was_full(chunk, shortest * s->iterations, lead);
     }
 }
 
@@ -210,6 +209,7 @@ static void record_fill(const struct series *s)
                             ? FIELD_MISSING
                             : record->sm_clock_counted < held_down * timer->clock_free;
 }
+
 enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
                        struct record *record, struct error *error)
 {
@@ -217,8 +217,10 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
     if (!record)
         return singles_take(gpu, work, cold, samples, seconds, error);
     TRY(pace_learn(gpu, work, cold, error));
-    if (work->pace.iterations == 0)
+    if (work->pace.iterations == 0) {
         work->pace.iterations = sample_iterations(gpu, work, cold, share);
+        work->pace.given_up = false; /* samples of a record are tried anew */
+    }
     struct series s = {gpu, work, cold, work->pace.iterations, record, false};
     TRY(series_take(&s, samples, seconds, error));
     record_fill(&s);
