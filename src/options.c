@@ -13,6 +13,8 @@
 
 enum {
     OPTION_DRY_RUN = 256,
+    OPTION_SET,
+    OPTION_ONLY,
     OPTION_CSV,
     OPTION_JSON,
     OPTION_MARKDOWN,
@@ -36,12 +38,14 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, OPTION_JSON},
     {"list", no_argument, NULL, OPTION_LIST},
     {"markdown", no_argument, NULL, OPTION_MARKDOWN},
+    {"only", required_argument, NULL, OPTION_ONLY},
     {"output", required_argument, NULL, 'o'},
     {"overwrite", no_argument, NULL, OPTION_OVERWRITE},
     {"program", required_argument, NULL, OPTION_PROGRAM},
     {"quiet", no_argument, NULL, 'q'},
     {"resume", no_argument, NULL, OPTION_RESUME},
     {"self-test", no_argument, NULL, OPTION_SELF_TEST},
+    {"set", required_argument, NULL, OPTION_SET},
     {"skip-damaged", no_argument, NULL, OPTION_SKIP_DAMAGED},
     {"time-limit", required_argument, NULL, OPTION_TIME_LIMIT},
     {"verbose", no_argument, NULL, 'v'},
@@ -63,7 +67,9 @@ static const char help_text[] =
     "  -d, --device KIND     %s, instead of the manifest's device\n"
     "      --dry-run         print the plan and stop; needs no MPI, no GPU, writes nothing\n"
     "      --program COMMAND measure a program as a whole instead of a manifest, into program.nc\n"
-    "      --list            print workloads, their parameters, defaults and implementations\n"
+    "      --set KEY=VALUE   replace a key of the manifest: batch=16,32; LABEL.batch=16; iterations=5\n"
+    "      --only LABEL      leave out all other workload sections; may be given several times\n"
+    "      --list [NAME]     print workloads, their parameters, defaults and implementations\n"
     "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
     "      --overwrite       replace FILE and its journal; with --gather, FILE\n"
     "      --gather JOURNAL  rebuild the NetCDF file from a journal, on any machine\n"
@@ -127,6 +133,15 @@ static enum status parse_device(const char *text, struct options *options, struc
     return STATUS_OK;
 }
 
+static enum status add(const char *text, const char *option, const char *texts[AMENDMENTS_MAX],
+                       size_t *count, struct error *error)
+{
+    if (*count == AMENDMENTS_MAX)
+        return error_set(error, STATUS_USAGE, "more than %d times %s", AMENDMENTS_MAX, option);
+    texts[(*count)++] = text;
+    return STATUS_OK;
+}
+
 static enum status parse_time_limit(const char *text, struct options *options, struct error *error)
 {
     if (strcmp(text, "none") == 0) {
@@ -160,6 +175,11 @@ static enum status parse_option(int option, char **argv, struct options *options
     case OPTION_VERSION:
         options->action = ACTION_VERSION;
         return STATUS_OK;
+    case OPTION_SET:
+        return add(optarg, "--set", options->amendment.sets, &options->amendment.set_count, error);
+    case OPTION_ONLY:
+        return add(optarg, "--only", options->amendment.onlys, &options->amendment.only_count,
+                   error);
     case OPTION_CSV:
         options->format = TABLE_CSV;
         return STATUS_OK;
@@ -208,6 +228,19 @@ static bool needs_manifest(enum action action)
     return action == ACTION_SWEEP || action == ACTION_DRY_RUN;
 }
 
+static enum status choose_workload(const char *name, struct options *options, struct error *error)
+{
+    const char *names[32] = {NULL};
+    char hint[WORDS_HINT];
+    for (size_t i = 0; workloads[i] && i < sizeof names / sizeof *names - 1; ++i)
+        names[i] = workloads[i]->name;
+    words_hint(names, name, hint);
+    if (!workload_find(name))
+        return error_set(error, STATUS_USAGE, "--list '%.60s' is no workload%s", name, hint);
+    options->workload = name;
+    return STATUS_OK;
+}
+
 enum status options_parse(int argc, char **argv, struct options *options, struct error *error)
 {
     struct options parsed = {.action = ACTION_SWEEP, .level = LOG_INFO};
@@ -222,9 +255,17 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
     if (manifests && operands == 0)
         return error_set(error, STATUS_USAGE,
                          "no manifest; usage: roofsweep [options] SWEEP.ini, see roofsweep --help");
-    if (operands > manifests)
+    int most = manifests + (parsed.action == ACTION_LIST); /* --list may have a workload's name */
+    if (operands > most)
         return error_set(error, STATUS_USAGE, "unexpected '%s'; one manifest at a time",
-                         argv[optind + manifests]);
+                         argv[optind + most]);
+    if (!needs_manifest(parsed.action) && !amendment_is_empty(&parsed.amendment))
+        return error_set(error, STATUS_USAGE, "--set and --only go with a manifest");
+    if (parsed.action == ACTION_LIST && operands > 0) {
+        enum status status = choose_workload(argv[optind], &parsed, error);
+        if (status)
+            return status;
+    }
     if (parsed.resume && parsed.overwrite)
         return error_set(error, STATUS_USAGE, "--resume and --overwrite exclude each other");
     if (parsed.skip_damaged && parsed.action != ACTION_GATHER)
@@ -242,8 +283,16 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
 enum status options_manifest(const struct options *options, struct manifest **manifest,
                              struct error *error)
 {
-    return options->program ? manifest_of_program(options->program, manifest, error)
-                            : manifest_read(options->manifest, manifest, error);
+    struct manifest *read = NULL;
+    enum status status = options->program ? manifest_of_program(options->program, &read, error)
+                                          : manifest_read(options->manifest, &read, error);
+    if (status == STATUS_OK && !amendment_is_empty(&options->amendment))
+        status = amendment_read(&options->amendment, &read, error);
+    if (status == STATUS_OK)
+        *manifest = read;
+    else
+        manifest_destroy(read);
+    return status;
 }
 
 void options_help(FILE *stream)
@@ -271,27 +320,32 @@ static void list_parameter(const struct parameter *parameter, FILE *stream)
 /* Its parameters follow from these and from the axes. */
 static void list_program(FILE *stream)
 {
-    fputs("\n[program LABEL]\n  setting         default    allowed\n", stream);
+    fputs("[program LABEL]\n  setting         default    allowed\n", stream);
     for (const struct program_setting *setting = program_settings; setting->key; ++setting)
         fprintf(stream, "  %-15s %-10s %s\n  %26s %s\n", setting->key, setting->initial,
                 setting->allowed, "", setting->help);
     fputs("  All other keys are axes: lists of numbers or of words.\n", stream);
 }
 
-void options_list(FILE *stream)
+static void list_workload(const struct workload *workload, FILE *stream)
+{
+    fprintf(stream, "[%s LABEL]\n  %-15s %-10s allowed\n", workload->name, "parameter", "default");
+    for (size_t j = 0; j < workload->count; ++j)
+        list_parameter(&workload->parameters[j], stream);
+    fprintf(stream, "  implementations\n");
+    for (size_t j = 0; workload->implementations[j]; ++j)
+        fprintf(stream, "    %s\n", workload->implementations[j]);
+}
+
+void options_list(const char *name, FILE *stream)
 {
     for (size_t i = 0; workloads[i]; ++i) {
-        const struct workload *workload = workloads[i];
-        if (workload == &program_workload) {
-            list_program(stream);
+        if (name && strcmp(workloads[i]->name, name) != 0)
             continue;
-        }
-        fprintf(stream, "%s[%s LABEL]\n  %-15s %-10s allowed\n", i ? "\n" : "", workload->name,
-                "parameter", "default");
-        for (size_t j = 0; j < workload->count; ++j)
-            list_parameter(&workload->parameters[j], stream);
-        fprintf(stream, "  implementations\n");
-        for (size_t j = 0; workload->implementations[j]; ++j)
-            fprintf(stream, "    %s\n", workload->implementations[j]);
+        fputs(i > 0 && !name ? "\n" : "", stream);
+        if (workloads[i] == &program_workload)
+            list_program(stream);
+        else
+            list_workload(workloads[i], stream);
     }
 }

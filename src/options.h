@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "manifest/amendment.h"
 #include "manifest/manifest.h"
 #include "base/status.h"
 #include "results/table.h"
@@ -39,6 +40,8 @@ struct options {
     const char *program;  /* --program: a command instead of a manifest; NULL: there is none */
     const char *journal;  /* --gather */
     const char *output;   /* NULL: as the manifest says */
+    struct amendment amendment;
+    const char *workload; /* --list: this one alone; NULL: all */
     bool has_device;
     int device; /* if has_device: see device_kind_chosen */
     bool resume, overwrite, skip_damaged;
@@ -52,6 +55,7 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
 enum status options_manifest(const struct options *options, struct manifest **manifest,
                              struct error *error);
 void options_help(FILE *stream);
-void options_list(FILE *stream); /* workloads, their parameters, defaults and implementations */
+/* Workloads, or the one of this name: parameters, defaults and implementations. */
+void options_list(const char *workload, FILE *stream);
 
 #endif

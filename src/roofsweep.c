@@ -57,7 +57,7 @@ static enum status print(const struct options *options, FILE *stream, struct err
     if (options->action == ACTION_DRY_RUN)
         return dry_run(options, stream, error);
     if (options->action == ACTION_LIST)
-        options_list(stream);
+        options_list(options->workload, stream);
     else if (options->action == ACTION_HELP)
         options_help(stream);
     else

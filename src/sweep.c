@@ -121,7 +121,7 @@ static enum status look_at_outputs(struct sweep *sweep, const struct options *op
     enum status status = outputs_check(
         options->output ? options->output : manifest->output, options->resume,
         options->overwrite || (manifest->overwrite && !options->resume), &sweep->outputs, error);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && options->manifest)
         status = outputs_check_input(&sweep->outputs, options->manifest, error);
     if (status)
         return status;

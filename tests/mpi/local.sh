@@ -64,3 +64,12 @@ for table in rows, objects:
 head -c -20 sweep.nc.journal >torn.nc.journal
 expect 0 "$roofsweep" --gather torn.nc.journal
 says "incomplete"
+# One run of another manifest, which the file keeps; the next one goes on with it.
+expect 0 "$roofsweep" --dry-run --set batch=1,2,3 --set "height=8" --only grid sweep.ini
+says "configurations: 12 "
+expect 0 "$roofsweep" --resume --set height=8 --set timeout=59s sweep.ini
+ncdump -h sweep.nc | grep -q 'height = 8' || fail "the file does not keep the manifest that was run"
+expect 2 "$roofsweep" --dry-run --set bach=1 sweep.ini
+says "no section here may have the key 'bach'"
+expect 0 "$roofsweep" --list matmul
+! grep -q conv2d output || fail "--list matmul prints others"

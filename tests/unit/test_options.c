@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,17 @@ static void values(void **state)
     assert_int_equal(parse("-q sweep.ini", &options, &error), STATUS_OK);
     assert_false(options.has_device || options.resume || options.overwrite || options.output);
     assert_int_equal(options.level, LOG_WARNING);
+    assert_true(options.time_limit == 0 && options.format == TABLE_TEXT && !options.workload);
+    assert_int_equal(
+        parse("--time-limit 2h --csv --set a=1 --set b=2 --only x a.ini", &options, &error),
+        STATUS_OK);
+    assert_true(options.time_limit == 7200 && options.format == TABLE_CSV);
+    assert_int_equal(options.amendment.set_count, 2);
+    assert_int_equal(options.amendment.only_count, 1);
+    assert_int_equal(parse("--time-limit none a.ini", &options, &error), STATUS_OK);
+    assert_true(isinf(options.time_limit));
+    assert_int_equal(parse("--list lstm", &options, &error), STATUS_OK);
+    assert_non_null(options.workload);
 }
 
 static void wrong_lines_are_explained(void **state)
@@ -69,7 +81,12 @@ static void wrong_lines_are_explained(void **state)
     } rows[] = {
         {"", "no manifest"},
         {"a.ini b.ini", "unexpected 'b.ini'"},
-        {"--list a.ini", "unexpected 'a.ini'"},
+        {"--list a.ini", "--list 'a.ini' is no workload"},
+        {"--list conv2", "did you mean 'conv2d'"},
+        {"--list lstm a.ini", "unexpected 'a.ini'"},
+        {"--gather a.journal --only a", "go with a manifest"},
+        {"--time-limit 30 a.ini", "--time-limit"},
+        {"--time-limit never a.ini", "which may be 'none'"},
         {"--device abacus a.ini", "allowed: auto, cuda, cpu"},
         {"--resume --overwrite a.ini", "exclude each other"},
         {"--skip-damaged a.ini", "goes with --gather"},
