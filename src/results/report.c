@@ -128,9 +128,23 @@ static void doubts_print(const struct device *device, FILE *stream)
     }
 }
 
-static void device_print(const struct device *device, size_t row, FILE *stream)
+/* From one kernel to the next: of empty ones, and of small ones that need each other's results. */
+static void launches_print(const struct device *device, FILE *stream)
 {
     char text[UNITS_TEXT];
+    if (isnan(device->launch_overhead))
+        return;
+    units_format(device->launch_overhead, "s", text);
+    utf8_print(stream, "   launch overhead %s", text);
+    if (!isnan(device->launch_dependent)) {
+        units_format(device->launch_dependent, "s", text);
+        utf8_print(stream, ", of dependent kernels %s", text);
+    }
+    fputc('\n', stream);
+}
+
+static void device_print(const struct device *device, size_t row, FILE *stream)
+{
     utf8_print(stream, "#%zu %s: %s %lld, %s, %s%s%s\n", row, device->hostname, device->kind,
                (long long)device->index, device->model, device->uuid,
                *device->pci_id ? ", PCI " : "", device->pci_id);
@@ -139,10 +153,7 @@ static void device_print(const struct device *device, size_t row, FILE *stream)
                 "FLOP/s");
     roofs_print(stream, "   tensor peak", device->peak_tensor, PRECISION_COUNT, precision_name,
                 "FLOP/s");
-    if (!isnan(device->launch_overhead)) {
-        units_format(device->launch_overhead, "s", text);
-        utf8_print(stream, "   launch overhead %s\n", text);
-    }
+    launches_print(device, stream);
     doubts_print(device, stream);
 }
 

@@ -70,7 +70,7 @@ lone = numpy.bincount(data.kernel_config.values, minlength=data.sizes["config"])
 by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_bytes_counted.values[:, dram], data.sizes["config"])
 assert (numpy.abs(by_kernel / data.footprint.values - part)[mine & lone] < 0.05).all(), (by_kernel / data.footprint.values - part)[mine & lone]
 # Time is split into kernels and gaps; what the host needs is known of every row, and of every kernel how it fills the GPU.
-assert (good.busy_share > 0.2).all() and (good.busy_share < 1.1).all(), good.busy_share.values
+assert (good.busy_share > 0.2).all() and (good.busy_share < 1.2).all(), good.busy_share.values
 assert (good.gap_share >= 0).all() and (good.host_time > 0).all()
 assert (good.trace_time >= 0.999 * good.busy_time).all()
 assert (data.kernel_resident > 0).all() and (data.kernel_occupancy <= 1).all() and (data.kernel_occupancy > 0).all()
