@@ -38,7 +38,7 @@ void staged_file_sweep(const char *output);
 enum status staged_file_open(struct staged_file *file, const char *place, const char *output,
                              struct error *error);
 
-/* It has a name, which a library can open; signals wait until staged_file_hide. */
+/* Once: it has a name, which a library can open. Signals wait until staged_file_hide. */
 enum status staged_file_show(struct staged_file *file, struct error *error);
 
 /* Its name is gone and its content stays. */

@@ -37,6 +37,7 @@ struct coordinator {
     double roofs_patience, work_patience, stop_patience; /* s, 0: for ever */
     double now, stopped;                                 /* s, as told by coordinator_watch */
     bool watched;                                        /* it has been told */
+    bool unsettled; /* since coordinator_settle something has come */
     struct journal *journal;
     struct post post;
     const struct log *log;
@@ -293,7 +294,6 @@ static void take_device(struct coordinator *coordinator, const struct letter *le
     log_print(coordinator->log, LOG_DEBUG, "rank %d has measured its roofs", letter->from);
     coordinator->ranks[letter->from].state = RANK_IDLE;
     progress_start(coordinator->progress); /* the last one's roofs count */
-    hand_out_when_prepared(coordinator);
 }
 
 /* What a reader of its time should know at once. */
@@ -366,7 +366,6 @@ static void take_record(struct coordinator *coordinator, const struct letter *le
                   coordinator->now - rank->since);
         take_item(coordinator, letter->from, &record, object);
         coordinator->ranks[letter->from].state = RANK_IDLE;
-        hand_out_when_prepared(coordinator); /* what has been learnt may free others' as well */
     }
     record_clear(&record);
 }
@@ -401,7 +400,7 @@ static void lose_rank(struct coordinator *coordinator, int from, enum rank_state
     schedule_lose(coordinator->schedule, from);
     coordinator->dropped += total - schedule_total(coordinator->schedule);
     coordinator->dropped += coordinator->plan->count == 0; /* its roofs were all that was wanted */
-    hand_out_when_prepared(coordinator);
+    coordinator->unsettled = true;
 }
 
 /* " over CONFIGURATION", of a rank that has one. */
@@ -446,18 +445,27 @@ static void lose_if_silent(struct coordinator *coordinator, int from)
     lose_rank(coordinator, from, busy ? RANK_OVERDUE : RANK_SILENT, why);
 }
 
+void coordinator_settle(struct coordinator *coordinator)
+{
+    struct error error;
+    if (!coordinator->unsettled)
+        return;
+    coordinator->unsettled = false;
+    if (journal_sync(coordinator->journal, &error))
+        stop(coordinator, STATUS_SYSTEM, error.text);
+    hand_out_when_prepared(coordinator); /* what has been learnt may free others' as well */
+    stop_when_done(coordinator);
+}
+
 void coordinator_watch(struct coordinator *coordinator, double now)
 {
     coordinator->now = now;
     for (int rank = 0; !coordinator->watched && rank < coordinator->rank_count; ++rank)
         coordinator->ranks[rank].since = now;
     coordinator->watched = true;
-    for (int rank = 0; !coordinator->stopping && rank < coordinator->rank_count; ++rank) {
-        enum rank_state before = coordinator->ranks[rank].state;
+    for (int rank = 0; !coordinator->stopping && rank < coordinator->rank_count; ++rank)
         lose_if_silent(coordinator, rank);
-        if (coordinator->ranks[rank].state != before)
-            stop_when_done(coordinator);
-    }
+    coordinator_settle(coordinator);
     if (!coordinator->stopping && time_left(coordinator) <= 0)
         stop_for_time(coordinator); /* with rows, or roofs, under way */
 }
@@ -489,7 +497,7 @@ void coordinator_handle(struct coordinator *coordinator, const struct letter *le
     case LETTER_STOP:
         return;
     }
-    stop_when_done(coordinator);
+    coordinator->unsettled = true;
 }
 
 bool coordinator_finished(const struct coordinator *coordinator)

@@ -45,6 +45,9 @@ struct coordinator *coordinator_create(const struct coordinator_settings *settin
 void coordinator_destroy(struct coordinator *coordinator); /* takes NULL */
 
 void coordinator_handle(struct coordinator *coordinator, const struct letter *letter);
+/* After the letters of a moment: what they brought is on disk, by one sync, and only then those who wrote
+ * get more work, or hear of the end. */
+void coordinator_settle(struct coordinator *coordinator);
 /* A signal arrived: nothing more is handed out, and all workers are stopped. */
 void coordinator_interrupt(struct coordinator *coordinator);
 /* `now`: s, never less than before. To be called before the letters of that moment are handled. */

@@ -1,14 +1,11 @@
 /* The measuring process: reads requests on standard input, answers on standard output, owns one
  * device. src/model/protocol.h has the messages; device_ops.h what a device must be able to do. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <errno.h>
 #include <math.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,6 +13,7 @@
 #include "model/workloads/program.h"
 #include "version.h"
 #include "worker/device_ops.h"
+#include "worker/lifeline.h"
 #include "worker/measure.h"
 #include "worker/program_row.h"
 
@@ -246,34 +244,6 @@ static FILE *take_standard_output(void)
     return fdopen(replies, "w");
 }
 
-/* A process started by hand is in the group of its shell, which must live. */
-static void end_group(int number)
-{
-    (void)number;
-    kill(getpgrp() == getpid() ? 0 : getpid(), SIGKILL);
-}
-
-/* The process that made standard input's socket pair; 0: standard input is something else. */
-static pid_t rank_of_input(void)
-{
-    struct ucred maker = {0};
-    socklen_t size = sizeof maker;
-    return getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &maker, &size) == 0 ? maker.pid : 0;
-}
-
-/* A worker must not outlive its rank, nor may what it has started. The signal is SIGHUP, because it is
- * also what the kernel sends, with SIGCONT, to a stopped group whose parent is gone. A rank that died
- * before prctl sends no signal. */
-static void die_with_rank(void)
-{
-    struct sigaction action = {.sa_handler = end_group};
-    sigaction(SIGHUP, &action, NULL);
-    prctl(PR_SET_PDEATHSIG, SIGHUP);
-    pid_t rank = rank_of_input();
-    if (rank > 0 && kill(rank, 0) != 0 && errno == ESRCH)
-        end_group(0);
-}
-
 /* Returns the exit code, as of roofsweep. */
 static int self_test(struct worker *worker)
 {
@@ -309,7 +279,7 @@ int main(int argc, char **argv)
                version ? ROOFSWEEP_VERSION : worker.ops->description);
         return version || strcmp(argv[1], "--help") == 0 ? 0 : 2;
     }
-    die_with_rank();
+    lifeline_tie(argv[0]);
     FILE *replies = take_standard_output();
     if (!replies) {
         perror("standard output");

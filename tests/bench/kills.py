@@ -6,6 +6,9 @@ another victim (a worker, a rank other than 0, rank 0, the launcher), and restar
 status 0. Then its rows must be those of an undisturbed run, in the journal, in the NetCDF file and in a file that
 --gather makes. No process, no temporary file and no wait beyond the bounds below may be left.
 
+Publishing takes milliseconds, so it is killed in a storm of its own as well (--publishing): --gather over and over,
+each time killed at a random moment. The file must be whole after each, and the next run takes away what was left.
+
 A scripted worker stands in for a device, so that hundreds of kills are cheap; `cpu` and `cuda` are the real ones.
 Needs Python alone; the NetCDF file is read by netCDF4, else h5netcdf, else ncdump.
 """
@@ -327,7 +330,7 @@ class Storm:
         self.file = self.folder / "out" / "sweep.nc"
         self.journal = Journal(f"{self.file}.journal")
         self.runs, self.hits, self.log, self.ends = 0, [], [], []
-        self.hung_launchers = self.drafts = 0
+        self.hung_launchers = self.swept = 0  # swept: left by a kill, and gone after the next run
         count = CONFIGURATIONS[distribute]
         self.expected_rows = count * (tool.ranks if distribute == "replicate" else 1)
         self.limit = REQUEST_TIMEOUT + 2 * OPEN_TIMEOUT + LOCK_WAIT + END_BOUND
@@ -385,6 +388,7 @@ class Storm:
             self.ended(run)
             self.hits += hits
             self.log.append(f"run {self.runs}: {hits or 'no kill'}, status {run.process.poll()}")
+        self.swept += len(self.leftovers())
         if status != 0 and all(hit[0] == "worker" for hit in hits):
             raise Fault(f"ends with {status} after {hits or 'no kill'}\n{run.tail()}")
         if status != 0 and not self.tool.at_once(self.chance):
@@ -451,13 +455,44 @@ class Storm:
         self.check_folder()
         return result
 
+    def leftovers(self):
+        """Temporary files of roofsweep wherever it may have put some."""
+        folders = [self.folder, self.folder / "out", self.folder / "tmp"]
+        return [str(name) for folder in folders for name in folder.glob(".roofsweep-*")]
+
     def check_folder(self):
         allowed = {"sweep.nc", "sweep.nc.journal"}
         found = {entry.name for entry in (self.folder / "out").iterdir()}
         if found != allowed:
             raise Fault(f"in the output's folder: {sorted(found ^ allowed)}")
-        names = (self.folder / "tmp").glob(".roofsweep-*")
-        self.drafts = sum(1 for _ in names)  # a SIGKILL between a draft's open and its unlink leaves its name
+        if names := self.leftovers():
+            raise Fault(f"temporary files are left: {names}")
+
+    def kill_publishing(self, count):
+        """SIGKILLs of --gather, which replaces its file each time. Returns how many hit it."""
+        gathered = self.folder / "gathered.nc"
+        command = [str(self.tool.bin / "roofsweep"), "--gather", self.journal.path, "-o", str(gathered), "--overwrite"]
+        environment = dict(os.environ, TMPDIR=str(self.folder / "tmp"))
+        begin = time.monotonic()
+        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        length, hits = time.monotonic() - begin, 0
+        for number in range(count):
+            if number % 4 == 0:
+                gathered.unlink()  # every fourth one finds no file to replace
+            run = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(length * self.chance.random())
+            run.kill()
+            hits += run.wait() == -signal.SIGKILL
+            self.swept += len(self.leftovers())
+            if number % 10 == 9 or not gathered.exists():
+                subprocess.run(
+                    command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
+                )
+                if names := self.leftovers():
+                    raise Fault(f"the next run does not take away {names}")
+            if self.tool.reader:
+                self.check_rows("gathered.nc", rows_of_file(self.tool.reader, str(gathered)), None)
+        return hits
 
     def clear(self):
         for number in range(1, self.runs + 1):
@@ -481,7 +516,7 @@ class Tool:
             shutil.copy(build / "tests" / "scripted_worker", self.bin / "roofsweep-worker-cuda")
         self.lock = threading.Lock()
         self.kills, self.storms, self.passed, self.failed = 0, 0, 0, 0
-        self.table, self.hung_launchers, self.drafts = collections.Counter(), 0, 0
+        self.table, self.hung_launchers, self.swept = collections.Counter(), 0, 0
 
     def at_once(self, chance):
         """Whether the next run starts while the last one may still be ending."""
@@ -500,7 +535,7 @@ class Tool:
         with self.lock:
             self.table.update(storm.hits)
             self.hung_launchers += storm.hung_launchers
-            self.drafts += storm.drafts
+            self.swept += storm.swept
             self.kills -= missed
             self.passed += fault is None
             self.failed += fault is not None
@@ -550,6 +585,18 @@ class Tool:
             print(f"undisturbed, {distribute}: {len(storm.rows)} rows, {spans}", flush=True)
         return undisturbed
 
+    def storm_publishing(self):
+        if not self.options.publishing:
+            return
+        storm = Storm(self, f"{os.getpid()}.publishing", "split", random.Random(f"{self.options.seed}.publishing"))
+        try:
+            storm.undisturbed_run()
+            hits = storm.kill_publishing(self.options.publishing)
+            print(f"--gather was killed {hits} times of {self.options.publishing}", flush=True)
+            self.swept += storm.swept
+        finally:
+            storm.clear()
+
     def print_table(self):
         print(f"{'kills':10}" + "".join(f"{phase:>12}" for phase in PHASES) + f"{'all':>8}")
         for victim in VICTIMS:
@@ -563,6 +610,7 @@ class Tool:
         if self.reader is None:
             print("nothing here reads NetCDF: journal, --gather and its table are looked at", flush=True)
         try:
+            self.storm_publishing()
             undisturbed = self.calibrate()
             with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
                 for job in [pool.submit(self.run_storms, undisturbed) for _ in range(self.options.jobs)]:
@@ -576,8 +624,8 @@ class Tool:
         self.print_table()
         if self.hung_launchers:
             print(f"{self.hung_launchers} launchers hung with no rank left for {END_BOUND} s, and were ended")
-        if self.drafts:
-            print(f"{self.drafts} temporary files were left in TMPDIR by SIGKILLs in publishing")
+        if self.swept:
+            print(f"{self.swept} temporary files were left by SIGKILLs, and taken away by the next run")
         print(f"{self.passed} passed, {self.failed} failed")
         return 1 if self.failed else 0
 
@@ -585,6 +633,7 @@ class Tool:
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--publishing", type=int, default=0, help="kills of --gather, before the storms")
     parser.add_argument("--worker", choices=list(WORKERS), default="scripted")
     parser.add_argument("--ranks", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2, help="storms at the same time")

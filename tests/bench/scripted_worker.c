@@ -1,6 +1,7 @@
-/* A worker without a device, for tests/bench/kills.py: worker.c and the protocol are the real ones, and
- * each step of the device takes a short random time instead of doing something. It says that it is a
- * GPU, because several ranks of a small machine can then have one each. */
+/* A worker without a device, for tests/bench: worker.c and the protocol are the real ones, and each step
+ * of the device takes a short random time instead of doing something. It says that it is a GPU, because
+ * several ranks of a small machine can then have one each. Its device and its implementation are called
+ * simulated, in every record, file and table. ROOFSWEEP_SIMULATED_PACE=0 leaves the pauses out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -9,7 +10,7 @@
 #include "base/clock.h"
 #include "worker/device_ops.h"
 
-enum { DEVICES = 64 };
+enum { DEVICES = 1024 };
 
 /* s, the longest time of each step */
 static const double open_time = 0.2, tune_time = 0.1, prepare_time = 0.1;
@@ -25,6 +26,8 @@ struct work {
 
 static void pause_for(double seconds)
 {
+    const char *pace = getenv("ROOFSWEEP_SIMULATED_PACE");
+    seconds *= pace ? strtod(pace, NULL) : 1;
     if (seconds > 0)
         nanosleep(
             &(struct timespec){(time_t)seconds, (long)((seconds - (double)(long)seconds) * 1e9)},
@@ -61,8 +64,8 @@ static enum status scripted_open(int index, struct device_state **state, struct 
     if (gethostname(device->hostname, sizeof device->hostname - 1) != 0)
         device->hostname[0] = '\0';
     device->hostname[sizeof device->hostname - 1] = '\0';
-    snprintf(device->uuid, sizeof device->uuid, "GPU-scripted-%d", index);
-    snprintf(device->model, sizeof device->model, "scripted device");
+    snprintf(device->uuid, sizeof device->uuid, "GPU-simulated-%d", index);
+    snprintf(device->model, sizeof device->model, "simulated device");
     device->index = index;
     *state = opened;
     return STATUS_OK;
@@ -114,7 +117,7 @@ static enum status scripted_prepare(struct device_state *state, const struct con
         return error_set(error, STATUS_FAILED, "no memory for the configuration");
     prepared->config = *config;
     pause_up_to(prepare_time);
-    snprintf(record->implementation, sizeof record->implementation, "scripted");
+    snprintf(record->implementation, sizeof record->implementation, "simulated");
     record->unit = UNIT_VECTOR;
     *work = prepared;
     return STATUS_OK;

@@ -109,6 +109,7 @@ static void arrive(struct stage *stage, int from, enum letter_kind kind, const c
 {
     struct letter letter = {kind, from, strdup(text)};
     coordinator_handle(stage->coordinator, &letter);
+    coordinator_settle(stage->coordinator);
     free(letter.text);
 }
 
@@ -229,6 +230,35 @@ static void each_configuration_is_measured_once(void **state)
     assert_int_equal(rows->row_count, 4);
     assert_int_equal(earlier_rows_missing(stage.plan, rows), 0);
     results_destroy(rows);
+    stage_clear(&stage);
+}
+
+/* Records of several ranks that arrive at the same moment are on disk before any of them gets more work. */
+static void work_comes_after_the_sync(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct config config;
+    stage_start(&stage, 3, "[conv2d grid]\nbatch = 1, 2, 4, 8, 16, 32\n");
+    all_devices_arrive(&stage);
+    for (int rank = 0; rank < 3; ++rank) {
+        assert_true(work_of(&stage, rank, &config));
+        char *text = record_text(&config, rank, RECORD_MEASURED);
+        const struct letter letter = {LETTER_RECORD, rank, text};
+        coordinator_handle(stage.coordinator, &letter);
+        free(text);
+    }
+    for (int rank = 0; rank < 3; ++rank)
+        assert_false(work_of(&stage, rank, &config));
+    coordinator_settle(stage.coordinator);
+    struct results *rows = stage_rows(&stage);
+    assert_int_equal(rows->row_count, 3);
+    results_destroy(rows);
+    for (int rank = 0; rank < 3; ++rank)
+        assert_true(work_of(&stage, rank, &config));
+    coordinator_settle(stage.coordinator); /* nothing new: nothing twice */
+    for (int rank = 0; rank < 3; ++rank)
+        assert_false(work_of(&stage, rank, &config));
     stage_clear(&stage);
 }
 
@@ -791,6 +821,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_handed_out_before_all_roofs),
         cmocka_unit_test(each_configuration_is_measured_once),
+        cmocka_unit_test(work_comes_after_the_sync),
         cmocka_unit_test(a_record_is_journaled_as_it_came),
         cmocka_unit_test(nonsense_ends_the_sweep),
         cmocka_unit_test(a_record_out_of_turn_is_no_row),

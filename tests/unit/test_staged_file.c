@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
+#include <dirent.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -161,6 +163,85 @@ static void test_failures_leave_nothing(void **state)
     assert_int_equal(publish("victim", &error), STATUS_SYSTEM);
 }
 
+static size_t temporary_files(void)
+{
+    size_t count = 0;
+    DIR *entries = opendir(".");
+    const struct dirent *entry;
+    assert_non_null(entries);
+    while ((entry = readdir(entries)))
+        count += strncmp(entry->d_name, ".roofsweep-", strlen(".roofsweep-")) == 0;
+    closedir(entries);
+    return count;
+}
+
+/* A process that is killed while its file has a name: `output` is whose file it is. */
+static pid_t killed_with_a_name(const char *output)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct staged_file file;
+        struct error error;
+        if (staged_file_open(&file, ".", output, &error) || staged_file_show(&file, &error) ||
+            write(ready[1], "", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return pid;
+}
+
+/* What a killed process has left goes with the next publishing of the same output; nobody else's does. */
+static void test_leftovers_are_swept(void **state)
+{
+    (void)state;
+    static const char foreign[] = ".roofsweep-0123456789abcdef";
+    store(foreign, "somebody's");
+    pid_t owner = killed_with_a_name("file"), other = killed_with_a_name("second");
+    assert_int_equal(temporary_files(), 3);
+    staged_file_sweep("file"); /* its owner lives */
+    assert_int_equal(temporary_files(), 3);
+    kill(owner, SIGKILL);
+    waitpid(owner, NULL, 0);
+    staged_file_sweep("second"); /* another output */
+    assert_int_equal(temporary_files(), 3);
+    staged_file_sweep("file");
+    assert_int_equal(temporary_files(), 2);
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    assert_int_equal(symlink("second", "link"), 0);
+    staged_file_sweep("link"); /* of a link, the file that it names */
+    assert_int_equal(temporary_files(), 1);
+    assert_holds(foreign, "somebody's");
+    assert_int_equal(unlink(foreign), 0);
+}
+
+/* Without a name until it is shown, and after it is hidden. */
+static void test_name_is_short_lived(void **state)
+{
+    (void)state;
+    struct staged_file file;
+    struct error error;
+    assert_ok(staged_file_open(&file, ".", "file", &error), &error);
+    assert_int_equal(temporary_files(), 0);
+    assert_ok(staged_file_show(&file, &error), &error);
+    assert_int_equal(temporary_files(), 1);
+    assert_int_equal(access(file.path, F_OK), 0);
+    staged_file_hide(&file);
+    assert_int_equal(temporary_files(), 0);
+    staged_file_close(&file);
+    assert_ok(staged_file_open(&file, ".", "file", &error), &error);
+    assert_ok(staged_file_show(&file, &error), &error);
+    staged_file_close(&file);
+    assert_int_equal(temporary_files(), 0);
+}
+
 static void test_places(void **state)
 {
     (void)state;
@@ -191,6 +272,8 @@ int main(void)
         TEST(test_follows_links),
         TEST(test_links_are_read_from_their_folder),
         TEST(test_failures_leave_nothing),
+        TEST(test_leftovers_are_swept),
+        TEST(test_name_is_short_lived),
         TEST(test_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,76 @@
+#include "worker/lifeline.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The process that made standard input's socket pair; 0: standard input is something else. */
+static pid_t rank_of_input(void)
+{
+    struct ucred maker = {0};
+    socklen_t size = sizeof maker;
+    return getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &maker, &size) == 0 ? maker.pid : 0;
+}
+
+/* A pipe or a socket that this process holds would never end for those who read from it. */
+static void close_all(void)
+{
+    enum { MOST = 1024 };
+    DIR *folder = opendir("/proc/self/fd");
+    int open_ones[MOST], count = 0;
+    const struct dirent *entry;
+    while (folder && count < MOST && (entry = readdir(folder)))
+        if (*entry->d_name != '.')
+            open_ones[count++] = atoi(entry->d_name);
+    if (folder)
+        closedir(folder);
+    for (int i = 0; i < count; ++i)
+        close(open_ones[i]);
+}
+
+/* So that nobody who looks for workers by their name finds this process. */
+static void rename_self(char *name)
+{
+    static const char own[] = "roofsweep-lifeline";
+    size_t length = strlen(name);
+    memset(name, 0, length);
+    strncpy(name, own, length);
+    prctl(PR_SET_NAME, "rs-lifeline");
+}
+
+/* Waits for the worker's end. No signal ends it sooner but SIGKILL: some batch systems send theirs to all
+ * processes of a job. The worker's number is not another's so soon. */
+static _Noreturn void watch(pid_t worker, char *name)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    setsid();
+    rename_self(name);
+    close_all();
+    prctl(PR_SET_PDEATHSIG, SIGUSR1);
+    while (getppid() == worker)
+        sigwaitinfo(&all, NULL);
+    kill(-worker, SIGKILL);
+    _exit(0);
+}
+
+/* A wrapper may stand between the two: then the worker leads no group, and the wrapper is who it ends with. */
+void lifeline_tie(char *name)
+{
+    pid_t rank = rank_of_input(), parent = getppid(), worker = getpid();
+    if (rank <= 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    bool orphan = getppid() != parent || (kill(rank, 0) != 0 && errno == ESRCH);
+    if (orphan)
+        kill(worker, SIGKILL);
+    if (getpgrp() == worker && fork() == 0)
+        watch(worker, name);
+}
