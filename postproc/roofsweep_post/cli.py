@@ -4,11 +4,19 @@ import argparse
 import signal
 import sys
 
-from . import check, compare, export, plot, roof_table, row_table
+from . import check, compare, export, plot, report, roof_table, row_table
 from .texts import Refused, plain
 
 # {word: module with HELP, DESCRIPTION, add_options(parser) and run(options), which returns the exit status}
-COMMANDS = {"rows": row_table, "plot": plot, "roofs": roof_table, "compare": compare, "check": check, "export": export}
+COMMANDS = {
+    "rows": row_table,
+    "plot": plot,
+    "roofs": roof_table,
+    "compare": compare,
+    "check": check,
+    "report": report,
+    "export": export,
+}
 
 
 def arguments(words):

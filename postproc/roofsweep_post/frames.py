@@ -71,6 +71,7 @@ def at_level(table, levels, stem):
 
 def rows_of(data):
     table = flat(data, "config").assign(time_notch=notch(data))
+    table["config"] = range(len(table))
     device = data["config_device"].fillna(-1).values.astype(int)
     ceilings = flat(data, "device").reindex(device).reset_index(drop=True)
     levels = data.indexes["memory_level"]
@@ -96,10 +97,10 @@ def rows(data, measured=True):
     """A line for each configuration and device: every variable of config; with a memory level or a precision in
     several columns (bytes_counted_dram).
 
-    intensity, bandwidth: at the row's roof_memory_level; peak: of its precision and unit, as the row was held
-    against them (bandwidth_roof, compute_roof; an older file's device_peak_*); model, device_name; place:
-    the device's first row of `device`; noise: half the 95 % interval of the median over the median; limited_by: its
-    limiter, failing that the paper's bound. measured: only rows that have times."""
+    intensity, bandwidth: at the row's roof_memory_level; peak: of its precision and unit, as the row was held against
+    them (bandwidth_roof, compute_roof; an older file's device_peak_*); model, device_name; config: the row's place in
+    the file; place: the device's first row of `device`; noise: half the 95 % interval of the median over the median;
+    limited_by: its limiter, failing that the paper's bound. measured: only rows that have times."""
     table = of_all(data, rows_of)
     return table[table["status"] == "measured"].reset_index(drop=True) if measured else table
 
@@ -141,7 +142,8 @@ def roofs(data):
 
 def kernels_of(data):
     table = flat(data, "kernel")
-    table = table[table["kernel_config"] >= 0].copy()
+    # -1: a file without kernels has one of no row. Beyond the rows: they were cut away (`ncks -d config,0,4`).
+    table = table[table["kernel_config"].between(0, data.sizes["config"] - 1)].copy()
     config = table["kernel_config"].to_numpy(int)
     for name in ("configuration", "config_hash", "label"):
         table[name] = data[name].values[config]

@@ -1,0 +1,52 @@
+"""Rows at one memory level: intensity, bytes and times there, by the model's formulas (docs/method.md)."""
+
+import numpy as np
+
+from .texts import Refused
+
+
+def at_levels(table, level):
+    """Adds level and intensity_at, bytes_at, bandwidth_at of it: one level, or each row's own where that is unknown
+    at it (modelled bytes hold for one level alone)."""
+    own, wanted = level in ("row", "all"), f"arithmetic_intensity_{level}"
+    if not own and wanted not in table:
+        raise Refused(f"no memory level '{level}'")
+    table = table.assign(
+        level=table["roof_memory_level"], intensity_at=table["intensity"], bandwidth_at=table["bandwidth"]
+    )
+    if not own:
+        known = table[wanted].notna() & table[f"device_bandwidth_{level}"].notna()
+        table.loc[known, "level"] = level
+        table.loc[known, "intensity_at"] = table.loc[known, wanted]
+        table.loc[known, "bandwidth_at"] = table.loc[known, f"device_bandwidth_{level}"]
+    return with_times(table)
+
+
+def with_times(table):
+    """Complexities and times at the row's level: the model's formulas, see docs/method.md."""
+    balance = table["peak"] / table["bandwidth_at"]
+    over = table["intensity_at"] >= balance
+    ratio = table["intensity_at"] / balance
+    time = table["time_median"]
+    return table.assign(
+        bytes_at=table["flops"] / table["intensity_at"],
+        balance_at=balance,
+        compute_floor=table["flops"] / table["peak"],
+        bandwidth_floor=table["flops"] / table["intensity_at"] / table["bandwidth_at"],
+        compute_plane=np.where(over, time, time * ratio),
+        bandwidth_plane=np.where(over, time / ratio, time),
+        overhead_ceiling=table["flops"] / table["overhead_time"],
+    )
+
+
+def with_bandwidths(table, files):
+    """Adds device_bandwidth_LEVEL: the roof of the row's own device."""
+    for level in files[0].indexes["memory_level"]:
+        if f"level_time_{level}" in table:  # of the row's directions
+            table[f"device_bandwidth_{level}"] = table[f"bytes_counted_{level}"] / table[f"level_time_{level}"]
+            continue
+        table[f"device_bandwidth_{level}"] = [
+            files[file]["device_peak_bandwidth"].sel(memory_level=level).values[int(device)] if device >= 0 else np.nan
+            for file, device in zip(table["file"], table["config_device"])
+        ]
+    return table

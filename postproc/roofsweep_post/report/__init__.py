@@ -1,0 +1,68 @@
+"""The command `report`: one HTML file that needs no network and no server."""
+
+import base64
+import gzip
+import html
+import json
+import os
+import re
+
+from ..dataset import load
+from ..texts import Refused, plain
+from .content import content
+
+HELP = "one self-contained HTML file: devices, roofs, interactive figures, tables, kernels, advice"
+DESCRIPTION = """Writes a report of one result file, or of several, as one HTML file. It opens in any browser of 2023 or
+later, without a network: data and the library that draws (Plotly, package python3-plotly) are inside, compressed."""
+
+PARTS = ["page.html", "report.css", "report.js"]
+
+
+def add_options(parser):
+    parser.add_argument("files", nargs="+", metavar="file", help="result file of roofsweep")
+    parser.add_argument("-o", "--output", metavar="FILE", help="default: the first file's name with .html")
+
+
+def part(name):
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as stream:
+        return stream.read()
+
+
+def plotly():
+    """The library's text."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as missing:
+        raise Refused("the report needs Plotly: install python3-plotly (pip: plotly)") from missing
+    return get_plotlyjs()
+
+
+def packed(text):
+    """A text as it travels: gzip, then base64, which holds nothing that HTML could take for its own."""
+    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
+
+
+def page(files):
+    """The report of some datasets of load(), as text."""
+    found = content(files)
+    template, style, script = (part(name) for name in PARTS)
+    values = {
+        "TITLE": html.escape(found["title"]),
+        "STYLE": style,
+        "SCRIPT": script,
+        "DATA": packed(json.dumps(found, allow_nan=False)),
+        "PLOTLY": packed(plotly()),
+    }
+    return re.sub(r"{{(\w+)}}", lambda found: values[found[1]], template)  # in one go: values may hold braces, too
+
+
+def run(options):
+    path = options.output or os.path.splitext(os.path.basename(options.files[0]))[0] + ".html"
+    text = page([load(name) for name in options.files])
+    try:
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise Refused(f"cannot write {path}: {error.strerror}") from error
+    print(plain(path))
+    return 0

@@ -1,0 +1,190 @@
+"""What a report holds, as plain values for JSON: texts once each, figures as 32-bit floats of four digits."""
+
+import base64
+
+import numpy as np
+
+from ..advice import advise
+from ..compare import doubts, medians, roof_table
+from ..dataset import parameters
+from ..deviations import judged
+from ..frames import ceilings, head_line, kernels, rows, short_texts
+from ..levels import with_times
+from ..targets import middle
+from ..texts import scaled, share
+
+TEXTS = [
+    *("text", "label", "status", "error", "algorithm", "device_name", "model", "limited_by", "evidence", "count_note"),
+    *("marks", "advice", "roof_memory_level"),
+]
+FIGURES = [
+    *("time_median", "noise", "performance", "roof_fraction", "intensity", "flops", "bytes_at", "compute_plane"),
+    *("bandwidth_plane", "compute_floor", "bandwidth_floor", "host_time", "gap", "launches"),
+]
+# Columns of the kernels' table: name in the file, head, unit.
+KERNELS = [
+    ("kernel_count", "launches", ""),
+    ("kernel_time", "time", "s"),
+    ("kernel_flops_counted", "FLOPs", "FLOP"),
+    ("kernel_blocks", "blocks", ""),
+    ("kernel_occupancy", "occupancy", "%"),
+    ("kernel_waves", "waves", ""),
+    ("kernel_tail_loss", "tail lost", "%"),
+]
+ROUNDED = np.uint32(0xFFFFF800)  # of a float's 23 bits the upper 12: 1.2e-4
+
+
+def floats(values):
+    """A column of 32-bit floats, rounded, so that it packs well. What is missing is NaN."""
+    bits = np.asarray(values, np.float32).view(np.uint32)
+    finite = np.isfinite(np.asarray(values, np.float32))
+    bits = np.where(finite, (bits + np.uint32(0x400)) & ROUNDED, bits).astype("<u4")
+    return {"floats": base64.b64encode(bits.tobytes()).decode()}
+
+
+def integers(values):
+    return {"integers": base64.b64encode(np.asarray(values, "<u4").tobytes()).decode()}
+
+
+def words(values):
+    """A column of texts: each text once, and the place of each row's."""
+    index = {}
+    texts = ("" if value is None or value != value else str(value) for value in values)
+    found = [index.setdefault(text, len(index)) for text in texts]
+    return {"words": list(index), "places": base64.b64encode(np.array(found, "<u4").tobytes()).decode()}
+
+
+def axes_of(table, files):
+    """{name: column} of what a reader may filter by: parameters that vary, and what else tells rows apart."""
+    names = list(dict.fromkeys(name for data in files for name in parameters(data)))
+    names = [name for name in names if name in table and table[name].nunique(dropna=True) > 1]
+    found = {name.removeprefix("config_"): table[name] for name in names}
+    for name, title in [("device_name", "device"), ("model", "model"), ("limited_by", "limiter"), ("status", "status")]:
+        if table[name].nunique() > 1:
+            found[title] = table[name]
+    return found
+
+
+def value_word(value):
+    """A parameter as a word: 16, not 16.0."""
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:g}"
+    return str(value)
+
+
+def rows_of(files):
+    """The table of all rows, those that were not measured included."""
+    table = rows(files, measured=False)
+    table = with_times(
+        table.assign(level=table["roof_memory_level"], intensity_at=table["intensity"], bandwidth_at=table["bandwidth"])
+    )
+    measured = table["status"] == "measured"
+    table["text"] = short_texts(table) if len(table) else []
+    table["advice"] = ""
+    table.loc[measured, "advice"] = advise(table[measured])
+    return table
+
+
+def kernels_of(files, table):
+    """The kernels of all rows, by row: row is the place in the table."""
+    found = kernels(files)
+    places = {key: number for number, key in enumerate(zip(table["file"], table["config"]))}
+    found["row"] = [places.get(key, -1) for key in zip(found["file"], found["kernel_config"].astype(int))]
+    found = found[found["row"] >= 0].sort_values(["row", "kernel_time"], ascending=[True, False])
+    columns = [(name, head, unit) for name, head, unit in KERNELS if name in found and found[name].notna().any()]
+    return {
+        "row": integers(found["row"]),
+        "name": words(found["kernel_name"]),
+        "columns": [{"head": head, "unit": unit} | floats(found[name]) for name, head, unit in columns],
+    }
+
+
+def devices_of(files):
+    found = []
+    for data in files:
+        for place in range(data.sizes["device"]):
+            names = ("hostname", "model", "uuid", "pci_id", "driver_version", "library_version", "counters")
+            texts = [str(data[f"device_{name}"].values[place]) for name in names]
+            cap = float(data["device_power_limit"].values[place])
+            found.append([f"#{place}", *texts, scaled(cap, "W"), data.attrs.get("date_created", "")])
+    head = ["device", "host", "model", "UUID", "PCI", "driver", "library", "counters", "power cap", "file of"]
+    return {"head": head, "rows": found}
+
+
+def roofs_of(files):
+    """A line for each kind, condition and model; the slow devices by name."""
+    table = roof_table(files)
+    found = judged(medians(table[table["usable"]], "key"))
+    extra = table.groupby(["model", "key"], sort=False)
+    lines = []
+    for (model, key), own in found.groupby(["model", "key"], sort=False):
+        group = extra.get_group((model, key))
+        slow = own[own["slow"]]
+        names = ", ".join(
+            f"{name} {100 * (far - 1):+.1f} %" for name, far in zip(slow["device_name"], slow["deviation"])
+        )
+        lines.append(
+            [
+                model,
+                key,
+                str(len(own)),
+                scaled(float(own["value"].median()), own["unit"].iloc[0]),
+                share(middle(group["nominal_fraction"])),
+                share(middle(group["clock_fraction"])),
+                share(middle(own["spread"])),
+                ", ".join(sorted(set(group["verdict"]))),
+                names,
+                str(group["setting"].iloc[0]),
+            ]
+        )
+    for (number, place), reasons in doubts(table).items():
+        device = table[(table["file"] == number) & (table["place"] == place)].iloc[0]
+        lines += [[device["model"], key, "1", "-", "-", "-", "-", "not used", device["device_name"], str(why)]
+                  for key, why in reasons.items()]  # fmt: skip
+    head = ["model", "roof", "devices", "median", "of theory", "of clock", "spread", "verdict", "slow", "setting"]
+    return {"head": head, "rows": lines}
+
+
+def lines_of(files, table):
+    """The roofs of each model for the figures: {model: [[kind, name, value]]}, of the first file that has it."""
+    used, found = {*zip(table["unit"], table["config_precision"])}, {}
+    for data in files:
+        for model in dict.fromkeys(data["device_model"].values):
+            own = ceilings(data, np.flatnonzero(data["device_model"].values == model))
+            lines = [
+                [kind, what if kind == "bandwidth" else f"{what} {kind}", value]
+                for (kind, what, _), value in own.items()
+                if kind == "bandwidth" or (kind, what) in used
+            ]
+            found.setdefault(str(model), lines)
+    return found
+
+
+def failures_of(table):
+    """What was not measured, and why: [status, reason, how many, the first one's configuration]."""
+    other = table[table["status"] != "measured"]
+    groups = other.groupby(["status", "error"], sort=False)
+    lines = [[status, error, str(len(own)), own["text"].iloc[0]] for (status, error), own in groups]
+    return {"head": ["status", "reason", "rows", "the first"], "rows": lines}
+
+
+def content(files):
+    """All of a report's content."""
+    table = rows_of(files)
+    first = files[0].attrs
+    return {
+        "title": str(first.get("title") or "roofsweep"),
+        "heads": [head_line(data) for data in files],
+        "manifests": [str(data.attrs.get("manifest", "")) for data in files],
+        "settings": [str(data.attrs.get("settings", "")) for data in files],
+        "count": len(table),
+        "texts": {name: words(table[name]) for name in TEXTS},
+        "figures": {name: floats(table[name]) for name in FIGURES},
+        "axes": {name: words(map(value_word, column)) for name, column in axes_of(table, files).items()},
+        "labels": words(table["label"]),
+        "kernels": kernels_of(files, table),
+        "devices": devices_of(files),
+        "roofs": roofs_of(files),
+        "lines": lines_of(files, table),
+        "failures": failures_of(table),
+    }

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Opens reports in headless Chromium, as a user would: no console errors, hover, filter, kernels, hostile texts, many
+rows. Usage: check_report.py PAPER.nc. Exit status 77 without Chromium, Selenium or Plotly."""
+
+import copy
+import os
+import shutil
+import sys
+import tempfile
+
+import numpy as np
+
+try:
+    import plotly  # noqa: F401
+    from selenium import webdriver
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import Select, WebDriverWait
+except ImportError as missing:
+    print(f"skipped: {missing} (packages python3-selenium python3-plotly)")
+    sys.exit(77)
+
+import roofsweep_post as post
+from roofsweep_post import report
+
+HOSTILE = '<img src=x onerror="document.title=1"></script><b>bold</b> & {{DATA}}'
+OPTIONS = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1400,1400", "--disable-gpu",
+           "--enable-unsafe-swiftshader"]  # fmt: skip
+
+
+def browser(folder):
+    chromium, driver = (shutil.which(name) for name in ("chromium", "chromedriver"))
+    if not chromium or not driver:
+        print("skipped: no Chromium (packages chromium chromium-driver)")
+        sys.exit(77)
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for word in [*OPTIONS, f"--user-data-dir={folder}/profile"]:
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(service=webdriver.chrome.service.Service(driver), options=options)
+
+
+def opened(chrome, folder, data):
+    """Writes a report, opens it, waits until it is drawn. Returns its size in bytes."""
+    path = os.path.join(folder, "report.html")
+    text = report.page([data])
+    for word in ("http://", "https://"):  # nothing is fetched: links are those of the libraries' own texts, packed
+        assert word not in text, f"the page holds {word}"
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    chrome.get(f"file://{path}")
+    wait(chrome, "return window.report !== undefined && document.querySelectorAll('#plot .legend').length > 0")
+    quiet(chrome)
+    return os.path.getsize(path)
+
+
+def wait(chrome, script):
+    WebDriverWait(chrome, 120).until(lambda found: found.execute_script(script))
+
+
+def quiet(chrome):
+    wrong = [line for line in chrome.get_log("browser") if line["level"] in ("SEVERE", "ERROR")]
+    assert not wrong, wrong
+
+
+def count(chrome):
+    return int(chrome.find_element(By.ID, "count").text.split()[0])
+
+
+def choose(chrome, axis, words):
+    select = Select(chrome.find_element(By.CSS_SELECTOR, f'#filters select[data-axis="{axis}"]'))
+    select.deselect_all()
+    for word in words:
+        select.select_by_value(word)
+
+
+def check_page(chrome, data):
+    table = post.rows(data)
+    assert count(chrome) == len(table)
+    # Filters: any axis, several values of one, several axes.
+    choose(chrome, "precision", ["fp16"])
+    assert count(chrome) == (table["config_precision"] == "fp16").sum()
+    choose(chrome, "label", ["conv2d-filters"])
+    own = table[table["label"].map(lambda text: "conv2d-filters" in text.split())]
+    fp16 = own[own["config_precision"] == "fp16"]
+    assert count(chrome) == len(fp16)
+    choose(chrome, "pass", ["forward", "backward-data"])
+    fp16 = fp16[fp16["pass"].isin(["forward", "backward-data"])]
+    assert count(chrome) == len(fp16)
+    # The table of rows: the slowest first.
+    slowest = fp16.loc[fp16["time_median"].idxmax()]
+    line = chrome.find_element(By.CSS_SELECTOR, "#rows tbody tr")
+    assert f"filters={slowest['filters']:.0f}" in line.text, line.text
+    # What is drawn is what the file holds.
+    drawn = chrome.execute_script("return document.getElementById('plot').data.map(d => [d.name, d.x, d.y])")
+    measured = next(one for one in drawn if one[0] == "fp16, measured")
+    longer = np.maximum(measured[1], measured[2])
+    assert np.allclose(np.sort(longer), np.sort(fp16["time_median"]), rtol=3e-4), longer
+    # Its kernels, on a click.
+    assert not chrome.find_element(By.ID, "row").is_displayed()
+    chrome.execute_script("arguments[0].click()", line)
+    assert slowest["algorithm"] in chrome.find_element(By.ID, "facts").text
+    kernels = post.kernels(data)
+    kernels = kernels[kernels["config_hash"] == slowest["config_hash"]]
+    lines = chrome.find_elements(By.CSS_SELECTOR, "#kernels tbody tr")
+    assert len(lines) == len(kernels) and kernels["kernel_name"].iloc[0] in [one.text.split("\n")[0] for one in
+        chrome.find_elements(By.CSS_SELECTOR, "#kernels tbody td:first-child")]  # fmt: skip
+    # Hover: a symbol shows its row.
+    chrome.execute_script("document.getElementById('plot').scrollIntoView({block: 'center'})")
+    points = chrome.find_elements(By.CSS_SELECTOR, "#plot .scatterlayer .trace path.point")
+    shown = ""
+    for point in points[:8]:  # one may lie below another
+        ActionChains(chrome).move_to_element(point).perform()
+        shown = chrome.find_element(By.ID, "hover").text
+        if "limiter" in shown:
+            break
+    assert "limiter" in shown and "algorithm" in shown and "AI" in shown, shown
+    # Every figure, every colour.
+    for select in ("figure", "colour"):
+        for place in range(len(Select(chrome.find_element(By.ID, select)).options)):
+            Select(chrome.find_element(By.ID, select)).select_by_index(place)
+    chrome.find_element(By.ID, "reset").click()
+    assert count(chrome) == len(table)
+    quiet(chrome)
+
+
+def hostile(data):
+    """The same with texts that want to be more than text."""
+    data = copy.deepcopy(data)
+    data.attrs["title"] = HOSTILE
+    for name in ("label", "algorithm", "configuration", "device_model", "device_hostname", "kernel_name", "pass"):
+        data[name].values[:] = HOSTILE
+    data["status"].values[:3], data["error"].values[:3] = "failed", HOSTILE
+    return data
+
+
+def check_hostile(chrome):
+    assert chrome.find_element(By.ID, "title").text == HOSTILE.replace("  ", " ")
+    assert chrome.title == HOSTILE, chrome.title
+    assert not chrome.find_elements(By.CSS_SELECTOR, "img, #rows b, #plot b, header b"), "a text became HTML"
+    assert HOSTILE in chrome.find_element(By.ID, "failures").text
+    chrome.execute_script("document.querySelector('#rows tbody tr').click()")
+    assert HOSTILE in chrome.find_element(By.ID, "kernels").text
+    Select(chrome.find_element(By.ID, "colour")).select_by_index(0)
+    quiet(chrome)
+
+
+def many(data, rows):
+    """The file's rows and their kernels again and again."""
+    times = -(-rows // data.sizes["config"])
+    config, kernel = (np.tile(np.arange(data.sizes[name]), times) for name in ("config", "kernel"))
+    found = data.isel(config=config[:rows], kernel=kernel)
+    shift = np.repeat(np.arange(times), data.sizes["kernel"]) * data.sizes["config"]
+    found["kernel_config"] = ("kernel", found["kernel_config"].values + shift)
+    found = found.isel(kernel=np.flatnonzero(found["kernel_config"].values < rows))
+    noise = np.random.default_rng(1)
+    for name in ("time_median", "performance", "host_time", "busy_time"):  # no two rows are alike
+        found[name] = found[name] * (1 + 0.1 * noise.random(rows))
+    shares = noise.random((rows, 4)) * 100
+    text = (
+        "of the time: FLOPs at their roofs {:.1f} %, bytes at the roof of dram {:.1f} %, idle {:.1f} %, host {:.1f} %"
+    )
+    found["limiter_evidence"] = ("config", np.array([text.format(*own) for own in shares], dtype=object))
+    found["kernel_time"] = found["kernel_time"] * (1 + 0.1 * noise.random(found.sizes["kernel"]))
+    return found
+
+
+def check_many(chrome, size, rows):
+    assert size < 20e6, f"{size} bytes"
+    assert count(chrome) == rows
+    choose(chrome, "precision", ["fp32"])
+    assert 0 < count(chrome) < rows
+    chrome.execute_script("document.querySelector('#rows tbody tr').click()")
+    assert chrome.find_elements(By.CSS_SELECTOR, "#kernels tbody tr")
+    quiet(chrome)
+    print(f"{rows} rows: {size / 1e6:.1f} MB")
+
+
+def main():
+    data = post.load(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        chrome = browser(folder)
+        try:
+            opened(chrome, folder, data)
+            check_page(chrome, data)
+            opened(chrome, folder, hostile(data))
+            check_hostile(chrome)
+            size = opened(chrome, folder, many(data, 100000))
+            check_many(chrome, size, 100000)
+        finally:
+            chrome.quit()
+
+
+main()

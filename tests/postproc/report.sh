@@ -1,0 +1,18 @@
+#!/bin/sh
+# `roofsweep-post report`: a page that needs no network, in headless Chromium.
+. "$(dirname "$0")/../mpi/lib.sh"
+. "$here/../postproc/samples.sh"
+python 'import plotly' 2>/dev/null || {
+    echo "skipped: no plotly (package python3-plotly)"
+    exit 77
+}
+# Files without rows, with roofs alone, several at once.
+for files in golden.nc alone.nc "golden.nc node.nc" "$root/tests/data/roofs_8xh200.nc"; do
+    # shellcheck disable=SC2086 # one file or two
+    expect 0 script report $files --output page.html
+    says page.html
+    [ "$(wc -c <page.html)" -lt 6000000 ] || fail "a report of $files is large"
+done
+refused "none.nc: No such file" report none.nc
+refused "cannot write" report golden.nc --output nowhere/page.html
+"$ROOFSWEEP_PYTHON" "$root/tests/postproc/check_report.py" "$root/tests/data/paper_h200.nc"
