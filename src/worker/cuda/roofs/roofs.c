@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "kernels/kernels.h"
 #include "model/quantity.h"
 #include "worker/cuda/gpu/check.h"
@@ -390,12 +391,20 @@ static void theory_set(const struct theory *theory, int kind, struct roof *roof)
                     memory ? roof->memory_clock : roof->sm_clock);
 }
 
+/* A burst after another roof's sustained load would have its low clock: the device rests first. */
+static double start_of(int kind, const struct roof_order *order)
+{
+    const double rest = 0.1; /* s */
+    bool rests = order->sustained && roof_kinds[kind].measure == ROOF_COMPUTE;
+    return rests && order->start <= 0.0 ? clock_epoch() + rest : order->start;
+}
+
 static enum status measure(struct roofs *roofs, int kind, const struct roof_order *order,
                            struct roof *roof, struct error *error)
 {
     const struct winner *winner = &roofs->winners[kind];
     snprintf(roof->setting, sizeof roof->setting, "%s", winner->method.text);
-    TRY(samples_burst(roofs, winner, kind, order->start, roof, error));
+    TRY(samples_burst(roofs, winner, kind, start_of(kind, order), roof, error));
     if (order->sustained && roof_kinds[kind].measure == ROOF_COMPUTE)
         TRY(samples_sustain(roofs, winner, roof, error));
     if (order->sustained && winner->family->reach)
