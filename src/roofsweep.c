@@ -14,14 +14,36 @@
 #include "base/log.h"
 #include "base/printout.h"
 #include "base/utf8.h"
+#include "estimate.h"
 #include "options.h"
 #include "manifest/plan.h"
 #include "model/device_kind.h"
 #include "ranks/watchdog.h"
 #include "results/results_nc.h"
+#include "results/journal.h"
 #include "results/publication.h"
 #include "sweep.h"
 #include "version.h"
+
+/* A journal that cannot be read, or is not there, tells nothing; the sweep itself says why. */
+static enum status print_estimate(const struct options *options, const struct manifest *manifest,
+                                  const struct plan *plan, FILE *stream, struct error *error)
+{
+    struct results *earlier = NULL;
+    struct estimate_total total;
+    struct error unread;
+    char journal[4096 + 8];
+    bool torn;
+    snprintf(journal, sizeof journal, "%s.journal",
+             options->output ? options->output : manifest->sweep.output);
+    if (journal_recognised(journal) && journal_index(journal, &earlier, &torn, &unread))
+        earlier = NULL;
+    enum status status = estimate_make(manifest, plan, earlier, &total, error);
+    if (status == STATUS_OK)
+        estimate_print(&total, stream);
+    results_destroy(earlier);
+    return status;
+}
 
 static enum status dry_run(const struct options *options, FILE *stream, struct error *error)
 {
@@ -32,6 +54,8 @@ static enum status dry_run(const struct options *options, FILE *stream, struct e
         status = plan_create(manifest, &plan, error);
     if (status == STATUS_OK)
         plan_print(plan, stream);
+    if (status == STATUS_OK && plan->count > 0)
+        status = print_estimate(options, manifest, plan, stream, error);
     plan_destroy(plan);
     manifest_destroy(manifest);
     return status;

@@ -142,7 +142,7 @@ struct coordinator *coordinator_create(const struct coordinator_settings *settin
         mark_earlier(created, settings)) {
         size_t total = schedule_total(created->schedule);
         size_t left = schedule_remaining(created->schedule);
-        created->progress = progress_create(log, total - left, total);
+        created->progress = progress_create(log, "", total - left, total);
         if (created->progress)
             return created;
     }

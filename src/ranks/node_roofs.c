@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "ranks/progress.h"
 #include "ranks/watchdog.h"
 
 static const double tune_timeouts = 3; /* tuning tries many settings of all roofs */
@@ -38,6 +39,8 @@ struct node {
     /* {latest moment, interrupted}, of this rank and of all. On the heap: MPI writes to an abandoned call
      * when the last rank comes after all. */
     double *own, *all;
+    struct progress *progress; /* of rank 0 of the job; else NULL */
+    size_t left;               /* roofs that the node still has to measure */
 };
 
 static bool may_wait(const struct node *node, double start, double *interrupted)
@@ -169,6 +172,14 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
     reply_clear(&reply);
 }
 
+/* Where so many roofs are done, on this device or, meanwhile, on another. */
+static void advance(struct node *node, size_t roofs)
+{
+    node->left -= roofs < node->left ? roofs : node->left;
+    if (node->progress && !node->leaving)
+        progress_update(node->progress, node->left, 0);
+}
+
 static bool wants_alone(const struct node *node, int kind)
 {
     return node->settings->request.condition[ROOF_ALONE] ||
@@ -183,13 +194,45 @@ static double start_alone(const struct node *node)
     return settles && node->count == 1 ? clock_epoch() + lead : 0.0;
 }
 
+/* Those that this device measures alone; others of its kind have about as many. */
+static size_t count_alone(const struct node *node)
+{
+    size_t count = 0;
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        count += node->found[kind] && wants_alone(node, kind);
+    return count;
+}
+
+static size_t count_together(const struct node *node, int device_kind)
+{
+    size_t count = 0;
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        count += node->owners[device_kind][kind] >= 2 &&
+                 node->settings->request.condition[ROOF_TOGETHER];
+    return count;
+}
+
+static void begin_progress(struct node *node)
+{
+    node->left = count_alone(node) * (size_t)node->count;
+    for (int kind = 0; kind < DEVICE_KINDS; ++kind)
+        node->left += count_together(node, kind);
+    if (node->log->rank == 0 && node->left > 0)
+        node->progress = progress_create(node->log, "roofs: ", 0, node->left);
+}
+
 static void measure_alone(struct node *node)
 {
+    const size_t others = count_alone(node);
     for (int turn = 0; turn < node->count && !node->leaving; ++turn) {
         for (int kind = 0; kind < ROOF_KINDS && turn == node->rank; ++kind)
-            if (node->found[kind] && wants_alone(node, kind) && !*node->interrupted)
+            if (node->found[kind] && wants_alone(node, kind) && !*node->interrupted) {
                 measure(node, kind, ROOF_ALONE, start_alone(node));
+                advance(node, 1);
+            }
         wait_for_all(node, 0.0);
+        if (turn != node->rank)
+            advance(node, others);
     }
 }
 
@@ -221,6 +264,7 @@ static void measure_together(struct node *node, int device_kind)
             measure(node, kind, ROOF_TOGETHER, start);
         else
             rest(node);
+        advance(node, 1);
     }
     if (!node->leaving)
         wait_for_all(node, 0.0);
@@ -291,6 +335,7 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
     if (!node.abandoned)
         count_owners(&node);
     watchdog_end(watchdog);
+    begin_progress(&node);
     measure_alone(&node);
     for (int kind = 0; kind < DEVICE_KINDS; ++kind)
         measure_together(&node, kind);
@@ -300,6 +345,7 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
         watchdog_end(watchdog);
         free(node.own);
     }
+    progress_destroy(node.progress);
     if (settings->skip)
         return;
     release(&node);

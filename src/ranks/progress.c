@@ -9,16 +9,17 @@ static const double line_interval = 30.0; /* s, between lines of a batch log */
 
 struct progress {
     const struct log *log;
+    const char *what;
     size_t total, at_start;
     double start, printed; /* s, CLOCK_MONOTONIC */
 };
 
-struct progress *progress_create(const struct log *log, size_t done, size_t total)
+struct progress *progress_create(const struct log *log, const char *what, size_t done, size_t total)
 {
     struct progress *progress = calloc(1, sizeof *progress);
     if (!progress)
         return NULL;
-    *progress = (struct progress){log, total, done, clock_monotonic(), 0};
+    *progress = (struct progress){log, what, total, done, clock_monotonic(), 0};
     return progress;
 }
 
@@ -59,10 +60,10 @@ void progress_update(struct progress *progress, size_t left, size_t failed)
         seconds_left = (now - progress->start) / (double)here * (double)left;
     progress_format(done, progress->total, failed, seconds_left, text);
     if (log->terminal && log->level >= LOG_INFO) {
-        fprintf(log->stream, "\r\033[K%s", text);
+        fprintf(log->stream, "\r\033[K%s%s", progress->what, text);
         fflush(log->stream);
     } else if (left == 0 || now - progress->printed >= line_interval) {
-        log_print(log, LOG_INFO, "%s", text);
+        log_print(log, LOG_INFO, "%s%s", progress->what, text);
         progress->printed = now;
     }
 }

@@ -9,8 +9,10 @@
 
 struct progress; /* the log stays the caller's */
 
-/* `done` of `total` were already there. NULL without memory. */
-struct progress *progress_create(const struct log *log, size_t done, size_t total);
+/* `done` of `total` were already there. what: in front of each line, "" or "roofs: "; the caller's. NULL without
+ * memory. */
+struct progress *progress_create(const struct log *log, const char *what, size_t done,
+                                 size_t total);
 /* The first configuration is handed out now: the time left is reckoned from here. */
 void progress_start(struct progress *progress);
 /* `left`: what is still to do; it may grow smaller than total - done if a rank is lost. */
