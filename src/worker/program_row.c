@@ -272,39 +272,63 @@ static enum status trace(struct row *row, struct injected *traced, struct record
     return status;
 }
 
-/* Whether the run counted what was traced; *why if it did not. */
-static bool is_counted(const struct injected *counted, const struct injected *traced,
-                       struct outcome *why)
+/* Whether the run counted; *why if it did not. */
+static bool is_counted(const struct injected *counted, struct outcome *why)
 {
     if (counted->refusal.code != OUTCOME_MISSING)
         outcome_set(why, counted->refusal.code, "%s", counted->refusal.reason);
     else if (counted->region_count == 0 || counted->passes == 0)
         outcome_set(why, COUNTED_INCOMPLETE, "the program did not close its region when counted");
-    else if (strcmp(counted->sequence, traced->sequence) != 0)
-        outcome_set(why, COUNTED_INCOMPLETE,
-                    "the program launches something else each time that it runs: %s and %s (hash "
-                    "and number of its launches)",
-                    traced->sequence, counted->sequence);
     else
         return true;
     return false;
 }
 
-/* A run for each pass; the file of the counter data goes from one to the next. */
-static enum status count_passes(struct row *row, const struct injected *traced,
-                                struct record *record, struct error *error)
+/* One pass. A program may choose its kernels by chance: a run that launches something else than was traced
+ * is repeated. The outcome is COUNTED_YES, or says why not. */
+static enum status count_pass(struct row *row, const struct injected *traced, const char *image,
+                              struct injected *counted, struct outcome *outcome,
+                              struct error *error)
 {
-    struct injected counted;
-    bool more = true;
-    for (size_t pass = 0; more; ++pass) {
-        struct outcome why;
-        enum status status = run_injected(row, "count", NULL, &counted, error);
+    const int tries = 3;
+    char next[4300];
+    snprintf(next, sizeof next, "%s.next", image);
+    for (int i = 0; i < tries; ++i) {
+        enum status status = run_injected(row, "count", NULL, counted, error);
         if (status)
             return status;
-        bool well = is_counted(&counted, traced, &why);
-        more = well && !counted.last && pass + 1 < counted.passes;
-        if (!well)
-            outcome_set_brief(&record->counters, &why);
+        if (!is_counted(counted, outcome))
+            return STATUS_OK;
+        if (strcmp(counted->sequence, traced->sequence) == 0) {
+            outcome_set(outcome, COUNTED_YES, NULL);
+            return counted->last || rename(next, image) == 0
+                       ? STATUS_OK
+                       : error_set(error, STATUS_FAILED, "the counter data cannot be passed on");
+        }
+        outcome_set(outcome, COUNTED_INCOMPLETE,
+                    "the program launches something else each time that it runs: %s and %s (hash "
+                    "and number of its launches)",
+                    traced->sequence, counted->sequence);
+        if (i + 1 < tries)
+            injected_clear(counted);
+    }
+    return STATUS_OK;
+}
+
+/* A run for each pass; the file of the counter data goes from one to the next. */
+static enum status count_passes(struct row *row, const struct injected *traced, const char *image,
+                                struct record *record, struct error *error)
+{
+    bool more = true;
+    for (size_t pass = 0; more; ++pass) {
+        struct injected counted;
+        struct outcome outcome;
+        enum status status = count_pass(row, traced, image, &counted, &outcome, error);
+        if (status)
+            return status;
+        more = outcome.code == COUNTED_YES && !counted.last && pass + 1 < counted.passes;
+        if (outcome.code != COUNTED_YES)
+            outcome_set_brief(&record->counters, &outcome);
         else if (counted.last)
             counts_record(&counted, traced, row->iterations, record);
         else if (!more)
@@ -323,7 +347,7 @@ static enum status count(struct row *row, const struct injected *traced, struct 
         return status;
     snprintf(image, sizeof image, "%s/image", folder);
     surroundings_put(&row->environment, "ROOFSWEEP_IMAGE", image);
-    status = count_passes(row, traced, record, error);
+    status = count_passes(row, traced, image, record, error);
     handback_remove(folder);
     return status;
 }

@@ -110,9 +110,12 @@ static bool image_load(struct counting *counting)
     return read;
 }
 
+/* The worker takes it for the next run, if this one launched what it should. */
 static bool image_save(const struct counting *counting)
 {
-    FILE *file = fopen(counting->image_path, "we");
+    char path[4200];
+    snprintf(path, sizeof path, "%s%s", counting->image_path, COUNTING_NEXT);
+    FILE *file = fopen(path, "we");
     if (!file)
         return false;
     bool written = fwrite(&counting->passed, sizeof counting->passed, 1, file) == 1 &&

@@ -11,6 +11,9 @@
 
 struct counting;
 
+/* What this pass leaves is a new file, "IMAGE.next": whether it is good is for the worker to say. */
+#define COUNTING_NEXT ".next"
+
 /* Starts the pass, long before the region: a start fills L2, and takes time. `image` is a file that the
  * last pass left, or is not there. NULL: the counters cannot be had, and *refusal (enum counted) says
  * why. */
