@@ -116,6 +116,9 @@ static int64_t is_yes(const struct member *member)
 static void marks_find(const struct member *members, char marks[SAMPLING_MARKS])
 {
     struct record record;
+    marks[0] = '\0';
+    if (!members[HOST_PACED].value && !members[BIMODAL].value && !members[TIMER_OVERHEAD].value)
+        return;
     record_init(&record);
     record.host_paced = is_yes(&members[HOST_PACED]);
     record.bimodal = is_yes(&members[BIMODAL]);

@@ -6,7 +6,7 @@
  * standard input is no socket of a rank.
  *
  * From then on the kernel kills the worker as soon as the thread that started it ends. A small
- * process outside the worker's group, then kills what is left of that group, and ends. It overwrites
+ * process outside the worker's group then kills what is left of that group, and ends. It overwrites
  * `name`, its argv[0], by its own. */
 void lifeline_tie(char *name);
 

@@ -1,0 +1,71 @@
+#!/bin/sh
+# Rank 0 at scale, with records that nobody has measured. Prints, for each number of ranks, how many records a second
+# reach the journal with workers that answer at once, and how long a rank waits for its next configuration; then, for each
+# number of records, how long --gather takes and how much memory it needs.
+# Usage: tests/bench/rank0.sh [BUILD [FOLDER]]; FOLDER is where the journal lies: a disk, or memory.
+# RANKS and RECORDS: lists, in the environment.
+set -eu
+build=$(cd "${1:-build}" && pwd)
+work=$(mktemp -d "${2:-/tmp}/rank0-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ROOFSWEEP_SIMULATED_PACE=0
+mkdir bin
+cp "$build/bin/roofsweep" bin/
+cp "$build/tests/scripted_worker" bin/roofsweep-worker-cuda
+
+cat >sweep.ini <<'INI'
+[sweep]
+title = simulated: nothing was measured
+device = cuda
+[measure]
+warmup = 0
+iterations = 1
+counters = off
+verify = no
+[peaks]
+memory = dram
+compute = fp32
+launch = no
+transfer = no
+[matmul simulated]
+k = 16:215:+1
+n = 16:115:+1
+m = 64
+INI
+cat >waits.py <<'PY'
+"""Records a second, and the median of how long a device waits from the end of a row to the start of its next."""
+import collections, json, statistics, sys
+
+rows = collections.defaultdict(list)
+for line in open(sys.argv[1]):
+    entry = json.loads(line)
+    if entry["kind"] == "record":
+        record = entry["entry"]
+        rows[record["device_key"]].append((record["start_time"], record["start_time"] + record["wall_time"]))
+starts = [row[0] for device in rows.values() for row in device]
+ends = [row[1] for device in rows.values() for row in device]
+waits = [b[0] - a[1] for device in rows.values() for a, b in zip(sorted(device), sorted(device)[1:])]
+rate = len(starts) / (max(ends) - min(starts))
+print(f"{len(rows)} ranks: {len(starts)} records, {rate:.0f} a second, median wait {1e3 * statistics.median(waits):.2f} ms")
+PY
+for ranks in ${RANKS-1 2 8}; do
+    mpirun -n "$ranks" --oversubscribe --bind-to none bin/roofsweep --quiet --overwrite sweep.ini >/dev/null
+    python3 waits.py sweep.nc.journal
+done
+
+for records in ${RECORDS-10000 100000}; do
+    rm -f many.nc.journal
+    "$build/tests/simulated_journal" many.nc.journal "$records"
+    python3 - bin/roofsweep "$records" <<'PY'
+import os, resource, subprocess, sys, time
+
+begin = time.monotonic()
+subprocess.run([sys.argv[1], "--quiet", "--gather", "many.nc.journal", "--overwrite"], check=True, stdout=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(
+    f"{sys.argv[2]} records to NetCDF: {time.monotonic() - begin:.1f} s ({used.ru_utime + used.ru_stime:.1f} s of CPU), "
+    f"{used.ru_maxrss / 1e3:.0f} MB of memory, file of {os.path.getsize('many.nc') / 1e6:.0f} MB"
+)
+PY
+done
