@@ -167,18 +167,21 @@ static enum status reach_rate(struct roofs *roofs, struct method *method, size_t
  * before it falls below nine tenths of the best. */
 static enum status memory_reach(struct roofs *roofs, int kind, double *bytes, struct error *error)
 {
-    const double l2 = (double)roofs->gpu->l2_bytes, page = 4096.0;
-    const double nearly = 0.9, most = fmin(2.0 * l2, (double)roofs->array_bytes);
+    enum { STEPS = 32 }; /* of L2 */
+    const double l2 = (double)roofs->gpu->l2_bytes, page = 4096.0, nearly = 0.9;
     double rate, best = 0.0;
     if (kind != ROOF_L2_READ)
         return STATUS_OK;
     struct method method = reach_method();
-    for (double set = part_of_l2 * l2; set <= most; set += l2 / 32.0) {
-        TRY(reach_rate(roofs, &method, (size_t)(floor(set / page) * page), &rate, error));
+    for (int step = (int)(part_of_l2 * STEPS); step <= 2 * STEPS; ++step) {
+        double set = floor(l2 * step / STEPS / page) * page;
+        if (set > (double)roofs->array_bytes)
+            return STATUS_OK;
+        TRY(reach_rate(roofs, &method, (size_t)set, &rate, error));
         best = fmax(best, rate);
         if (rate < nearly * best)
             return STATUS_OK;
-        *bytes = (double)method.bytes;
+        *bytes = set;
     }
     return STATUS_OK;
 }
