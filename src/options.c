@@ -72,7 +72,7 @@ static const char help_text[] =
     "      --list [NAME]     print workloads, their parameters, defaults and implementations\n"
     "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
     "      --overwrite       replace FILE and its journal; with --gather, FILE\n"
-    "      --gather JOURNAL  rebuild the NetCDF file from a journal, on any machine\n"
+    "      --gather JOURNAL  rebuild the NetCDF file from a journal, or several, on any machine\n"
     "      --skip-damaged    with --gather: leave damaged lines out, and name them\n"
     "      --time-limit T    begin nothing that cannot end within T (45min; none) of the start;\n"
     "                        SLURM_JOB_END_TIME, where it is set, is a limit as well\n"
@@ -255,7 +255,9 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
     if (manifests && operands == 0)
         return error_set(error, STATUS_USAGE,
                          "no manifest; usage: roofsweep [options] SWEEP.ini, see roofsweep --help");
-    int most = manifests + (parsed.action == ACTION_LIST); /* --list may have a workload's name */
+    /* --list may have a workload's name, --gather further journals. */
+    int most =
+        parsed.action == ACTION_GATHER ? operands : manifests + (parsed.action == ACTION_LIST);
     if (operands > most)
         return error_set(error, STATUS_USAGE, "unexpected '%s'; one manifest at a time",
                          argv[optind + most]);
@@ -268,6 +270,13 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
     }
     if (parsed.resume && parsed.overwrite)
         return error_set(error, STATUS_USAGE, "--resume and --overwrite exclude each other");
+    if (parsed.action == ACTION_GATHER && operands > 0) {
+        parsed.more_journals = argv + optind;
+        parsed.more_count = (size_t)operands;
+        if (!parsed.output || parsed.skip_damaged)
+            return error_set(error, STATUS_USAGE,
+                             "--gather of several journals needs --output, and no --skip-damaged");
+    }
     if (parsed.skip_damaged && parsed.action != ACTION_GATHER)
         return error_set(error, STATUS_USAGE, "--skip-damaged goes with --gather only");
     if (parsed.program && !needs_manifest(parsed.action))

@@ -39,7 +39,9 @@ struct options {
     const char *manifest; /* NULL with --gather, --list, --help, --version */
     const char *program;  /* --program: a command instead of a manifest; NULL: there is none */
     const char *journal;  /* --gather */
-    const char *output;   /* NULL: as the manifest says */
+    char **more_journals; /* further ones */
+    size_t more_count;
+    const char *output; /* NULL: as the manifest says */
     struct amendment amendment;
     const char *workload; /* --list: this one alone; NULL: all */
     bool has_device;

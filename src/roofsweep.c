@@ -6,6 +6,7 @@
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@
 #include "ranks/watchdog.h"
 #include "results/results_nc.h"
 #include "results/journal.h"
+#include "results/journals.h"
+#include "results/outputs.h"
 #include "results/publication.h"
 #include "sweep.h"
 #include "version.h"
@@ -105,9 +108,53 @@ static enum status print_whole(const struct options *options, struct error *erro
     return status;
 }
 
+/* The first journal and all others. */
+static enum status join_journals(const struct options *options, const struct log *log,
+                                 struct journals *journals, struct error *error)
+{
+    size_t count = options->more_count + 1;
+    const char **paths = malloc(count * sizeof *paths);
+    if (!paths)
+        return error_set(error, STATUS_SYSTEM, "no memory for %zu journals", count);
+    paths[0] = options->journal;
+    for (size_t i = 1; i < count; ++i)
+        paths[i] = options->more_journals[i - 1];
+    enum status status = journals_join(paths, count, journals, error);
+    free(paths);
+    if (status == STATUS_OK && journals->replaced > 0)
+        log_print(log, LOG_WARNING,
+                  "%zu rows are in several journals, of the same device: the last one holds",
+                  journals->replaced);
+    return status;
+}
+
+static enum status gather_several(const struct options *options, const struct log *log,
+                                  struct summary *summary, struct error *error)
+{
+    struct journals journals;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < options->more_count && status == STATUS_OK; ++i)
+        status = outputs_check_gathered(options->more_journals[i], options->output,
+                                        options->overwrite, error);
+    if (status == STATUS_OK)
+        status = join_journals(options, log, &journals, error);
+    if (status)
+        return status;
+    const struct publication publication = {.journal = journals.path,
+                                            .joined = true,
+                                            .netcdf = options->output,
+                                            .format = options->format,
+                                            .overwrite = options->overwrite};
+    status = publication_gather(&publication, log, summary, error);
+    journals_close(&journals);
+    return status;
+}
+
 static enum status gather(const struct options *options, const struct log *log,
                           struct summary *summary, struct error *error)
 {
+    if (options->more_count > 0)
+        return gather_several(options, log, summary, error);
     const struct publication publication = {.journal = options->journal,
                                             .netcdf = options->output,
                                             .format = options->format,

@@ -28,14 +28,16 @@ static enum status print_table(const struct results *results, enum table_format 
     return status;
 }
 
-static enum status write_file(const struct results *results, const char *journal,
+static enum status write_file(const struct results *results, const struct publication *publication,
                               const char *netcdf, struct error *error)
 {
+    const char *journal = publication->joined ? "the journals" : publication->journal;
     if (results->row_count == 0 && results->device_count == 0)
-        return error_set(error, STATUS_SYSTEM, "%s holds nothing yet", journal);
+        return error_set(error, STATUS_SYSTEM, "%s: nothing in there yet", journal);
     enum status status = results_nc_write(results, netcdf, error);
     if (status)
-        error_prefix(error, "%s keeps every row, for --gather%s", journal,
+        error_prefix(error, "%s keep%s every row, for --gather%s", journal,
+                     publication->joined ? "" : "s",
                      access(netcdf, F_OK) == 0 ? " with --overwrite" : "");
     return status;
 }
@@ -60,7 +62,7 @@ static enum status publish(struct results *results, const struct publication *pu
                            struct error *error)
 {
     results_order_devices(results);
-    enum status status = write_file(results, publication->journal, netcdf, error);
+    enum status status = write_file(results, publication, netcdf, error);
     if (status)
         return status;
     *summary = summary_of(results, netcdf);

@@ -12,6 +12,7 @@
 /* Paths; the strings stay the caller's. */
 struct publication {
     const char *journal;
+    bool joined;        /* it is several journals, joined, and has no name for people */
     const char *netcdf; /* NULL: the journal's name without its ".journal" */
     enum table_format format;
     /* of publication_gather */

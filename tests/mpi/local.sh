@@ -73,3 +73,31 @@ expect 2 "$roofsweep" --dry-run --set bach=1 sweep.ini
 says "no section here may have the key 'bach'"
 expect 0 "$roofsweep" --list matmul
 ! grep -q conv2d output || fail "--list matmul prints others"
+
+# Several journals: of jobs that shared out a list, and one of which went on with the other's.
+sed -i 's/^batch = .*/batch = 1/; s/^height = .*/height = 8, 10/' sweep.ini
+expect 0 "$roofsweep" -o one.nc sweep.ini
+sed 's/^batch = .*/batch = 1, 2/; s/^height = .*/height = 10/' sweep.ini >second.ini
+expect 0 "$roofsweep" -o two.nc second.ini
+expect 2 "$roofsweep" --gather one.nc.journal two.nc.journal
+expect 2 "$roofsweep" --gather one.nc.journal two.nc.journal -o one.nc.journal --overwrite
+expect 2 "$roofsweep" --gather one.nc.journal one.nc.journal -o both.nc
+says "are the same journal"
+expect 0 "$roofsweep" --gather one.nc.journal two.nc.journal -o both.nc
+says "4 rows are in several journals, of the same device: the last one holds"
+complete both.nc 12
+python '
+import numpy, xarray
+both, one, two = (xarray.open_dataset(name) for name in ("both.nc", "one.nc", "two.nc"))
+assert both.sizes["device"] == 2, both.sizes
+times = dict(zip(both.config_hash.values, both.time_median.values))
+later = dict(zip(two.config_hash.values, two.time_median.values))
+expected = dict(zip(one.config_hash.values, one.time_median.values)) | later
+assert times == expected
+'
+sed 's/^iterations = .*/iterations = 4/' second.ini >other.ini
+expect 0 "$roofsweep" -o other.nc other.ini
+expect 2 "$roofsweep" --gather one.nc.journal other.nc.journal -o all.nc
+says "their rows cannot be compared"
+expect 1 "$roofsweep" --gather one.nc.journal sweep.ini -o all.nc
+says "sweep.ini:1: no line of a roofsweep journal"
