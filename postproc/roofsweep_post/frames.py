@@ -2,6 +2,7 @@
 column `file` counts them from 0."""
 
 import re
+import shlex
 from itertools import pairwise
 
 import numpy as np
@@ -194,9 +195,19 @@ def kind_order(table, others=()):
     return {name: place for place, name in enumerate(merged([*sequences, *others]))}
 
 
+def program_text(label, text):
+    """A program's row: its label and the point of its axes, from which all else of it follows."""
+    axes = next((word.removeprefix("axes=") for word in shlex.split(text) if word.startswith("axes=")), "")
+    return f"{label} {axes}".strip()
+
+
 def short_texts(table):
     """Of each row its configuration without the parameters that all rows of its workload share."""
-    split = [text.split() for text in table["configuration"]]
+    texts = [
+        program_text(label, text) if text.startswith("program ") else text
+        for label, text in zip(table["label"], table["configuration"])
+    ]
+    split = [text.split() for text in texts]
     shared = {}
     for words in split:
         shared[words[0]] = shared.get(words[0], set(words)) & set(words)

@@ -35,7 +35,7 @@ for mode in data.config.values:
     row = data.sel(config=mode)
     print(f"{mode:<12} {int(row.status)} time {float(row.time_median):.3g} launches {float(row.launches):.0f} "
           f"flops {float(row.flops_counted):.0f} counters {row.counters.item()} error {row.error.item()}")
-for mode in ("usual", "threads", "streams", "cooperative", "fork", "exit-after", "child"):
+for mode in ("usual", "threads", "streams", "cooperative", "fork", "exit-after", "profiler"):
     row = data.sel(config=mode)
     expect(mode, row.status == 0 and row.launches == 1, "not one launch an iteration")
     expect(mode, row.counters.item() == "counted", row.counters.item())
@@ -43,6 +43,8 @@ for mode in ("usual", "threads", "streams", "cooperative", "fork", "exit-after",
 row = data.sel(config="graph")
 expect("graph", row.launches == 1 and row.flops_counted != row.flops_counted, "flops of a graph")
 expect("graph", "CUDA graphs" in row.counters.item(), row.counters.item())
+row = data.sel(config="child") # its parent has allocated before, and holds the counters
+expect("child", row.status == 0 and row.launches == 1 and "another process" in row.counters.item(), row.counters.item())
 expect("context", data.sel(config="context").counters.item().startswith(("incomplete", "refused")), "counted")
 expect("unsteady", "something else each time" in data.sel(config="unsteady").counters.item(), "counted")
 for mode, word in (("exit", "region"), ("never", "region"), ("children", "several processes")):
