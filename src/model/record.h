@@ -55,7 +55,8 @@ struct record {
     double workspace;         /* byte */
     char layout_chosen[16];   /* as configured, or what was chosen for "auto"; "": it has none */
     double layout_other_time; /* s, of the slower layout's search; missing unless it was "auto" */
-    char algorithm_id[17];    /* of the algorithm's kernels, by their names; "": not known */
+    char refused_algorithms[256]; /* faster ones whose results were wrong, separated by "; " */
+    char algorithm_id[17];        /* of the algorithm's kernels, by their names; "": not known */
     /* The search for the algorithm; missing where there was none. Times of different algorithms, in
      * turn, in one process: they compare among themselves, and not with time_median. */
     int64_t search_candidates; /* algorithms timed that differ in their kernels or launches */
@@ -69,8 +70,9 @@ struct record {
     /* timing run */
     double time_median, time_mean, time_stdev, time_min, time_max; /* s, one iteration */
     double time_median_low, time_median_high;                      /* s, struct stats */
-    int64_t bimodal;  /* 1: two modes, see modes_test; missing: too few samples */
-    double host_time; /* s, to enqueue one iteration while the device idles: a caller's pace */
+    int64_t bimodal;   /* 1: two modes, see modes_test; missing: too few samples */
+    double graph_time; /* s, one iteration within a CUDA graph of several; missing where cold */
+    double host_time;  /* s, to enqueue one iteration while the device idles: a caller's pace */
     /* 1, up to noise: how much longer known kernels took with the profiler in the process, idle,
      * as it was while this was timed; missing: it was not there. */
     double profiler_ratio;

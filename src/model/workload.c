@@ -244,7 +244,7 @@ double config_tolerance(const struct config *config)
  * what all elements together are off. The rest is room for sums. */
 double config_element_tolerance(const struct config *config)
 {
-    const double elements_worst = 5.0;
+    const double elements_worst = 10.0;
     return elements_worst * config_tolerance(config);
 }
 

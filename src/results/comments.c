@@ -100,6 +100,9 @@ const struct comment file_comments[] = {
     {"power", "between two steps of the driver's counter of energy; missing unless energy = yes"},
     {"energy", "power times energy_time, the idle device's share included"},
     {"energy_clock", "the device's own cycles over its own time"},
+    {"graph_time",
+     "as many iterations as take 0.4 ms, captured; missing for cold caches, and where something is "
+     "prepared between iterations"},
     {"algorithm_id",
      "grids and shapes are not in it, so it tells whether two rows ran the same kernels"},
     {"layout_other_time", "beside search_time of the one that was chosen"},

@@ -12,6 +12,7 @@
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/energy.h"
 #include "worker/cuda/gpu/host_pace.h"
+#include "worker/cuda/gpu/graph_time.h"
 #include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/gpu/timing.h"
 #include "worker/cuda/row_profile.h"
@@ -294,6 +295,23 @@ static void a_caller_s_pace(void **state)
     assert_in_range(1e9 * seconds, 1e9 * script.call_time, 1.3e9 * script.call_time);
 }
 
+/* Within a graph gaps are smaller; what is prepared between iterations, or cold, has no such time. */
+static void a_graph_has_a_time_of_its_own(void **state)
+{
+    (void)state;
+    static const struct work_ops reset_ops = {.iterate = empty_iterate, .reset = nothing_reset};
+    struct work work = {.ops = &empty_ops, .pace = {.iteration_time = 15e-6}};
+    struct work prepared = {.ops = &reset_ops};
+    double seconds;
+    struct error error;
+    assert_int_equal(graph_time_measure(&bench.gpu, &work, false, &seconds, &error), STATUS_OK);
+    assert_near(seconds, script.node_time);
+    assert_int_equal(graph_time_measure(&bench.gpu, &work, true, &seconds, &error), STATUS_OK);
+    assert_true(isnan(seconds));
+    assert_int_equal(graph_time_measure(&bench.gpu, &prepared, false, &seconds, &error), STATUS_OK);
+    assert_true(isnan(seconds));
+}
+
 /* ---- counts ---- */
 
 enum { FP32_ROW = 1, FP32_THREADS = 1024, FP32_ITERATIONS = 10 };
@@ -443,6 +461,7 @@ int main(void)
         TEST(hot_samples_hold_many_iterations),
         TEST(prepared_iterations_are_timed_one_by_one),
         TEST(the_delay_is_of_what_is_bound),
+        TEST(a_graph_has_a_time_of_its_own),
         TEST(a_chunk_that_the_host_lost_is_repeated),
         TEST(what_cannot_be_had_is_flagged),
         TEST(more_launches_than_the_queue_holds),

@@ -22,6 +22,8 @@ static struct offer {
     double noise;     /* each iteration is off by up to so much */
 } offers[CANDIDATES];
 
+static const char *refused;
+
 struct offered_work {
     struct work base;
     int bound, binds, iterations;
@@ -79,6 +81,7 @@ static const char *search_for(int count, int ordered, bool cold, struct record *
         .ordered = ordered,
         .bind = offered_bind,
         .name = offered_name,
+        .refused = refused,
         .identify = offered_identify,
     };
     struct error error;
@@ -222,6 +225,22 @@ static void all_refused_is_the_first_refusal(void **state)
     record_clear(&record);
 }
 
+/* What verification refused is not chosen, under whatever name. */
+static void wrong_kernels_are_left_out(void **state)
+{
+    (void)state;
+    static const double times[] = {50e-6, 40e-6, 45e-6, 40e-6};
+    struct record record;
+    offers_are(4, times);
+    offers[1].kernels = offers[3].kernels = 0xbad;
+    refused = "0000000000000001 0000000000000bad ";
+    assert_string_equal(search_for(4, 0, false, &record), "c");
+    assert_int_equal(record.search_candidates, 2);
+    refused = NULL;
+    assert_string_equal(search_for(4, 0, false, &record), "b");
+    record_clear(&record);
+}
+
 /* One alone needs no second, and has none. */
 static void one_candidate_is_chosen(void **state)
 {
@@ -248,6 +267,7 @@ int main(void)
         TEST(the_library_s_order_may_begin_later),
         TEST(refusals_are_passed_over),
         TEST(all_refused_is_the_first_refusal),
+        TEST(wrong_kernels_are_left_out),
         TEST(one_candidate_is_chosen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,8 @@
 
 #include "model/reference.h"
 #include "model/workloads/conv2d.h"
+#include "model/workloads/lstm.h"
+#include "worker/measure.h"
 #include "worker/verify.h"
 
 static const uint64_t seed = 7;
@@ -196,6 +198,109 @@ static void nothing_passes_for_a_number(void **state)
     each_shape_is(STATUS_FAILED, "fp32", (struct way){24, 24, 24, false, 50, NAN});
 }
 
+/* ---- an LSTM, forward, in a way ---- */
+
+enum { LSTM_OUTPUTS_MAX = 4096, LSTM_HIDDEN_MAX = 64, GATES = 4 };
+
+struct computed_lstm {
+    struct config config;
+    struct way way;
+    double y[LSTM_OUTPUTS_MAX];
+};
+
+static double sigmoid(double value)
+{
+    return 1.0 / (1.0 + exp(-value));
+}
+
+/* One gate's sum, over the input and the last state, whose sums are rounded as the way says. */
+static double gate_sum(const struct computed_lstm *l, const struct lstm *s, int64_t gate,
+                       int64_t unit, int64_t row, const double *state)
+{
+    const struct way *way = &l->way;
+    struct fill x = config_fill(&l->config, seed, TENSOR_INPUT);
+    struct fill w = config_fill(&l->config, seed, TENSOR_WEIGHT);
+    int64_t line = gate * s->hidden + unit;
+    int64_t input = lstm_w_at(s, 0, 0, LSTM_INPUT_MATRIX) + line * s->features;
+    int64_t recurrent = lstm_w_at(s, 0, 0, LSTM_RECURRENT_MATRIX) + line * s->hidden;
+    double sum = fill_value(w, (uint64_t)(lstm_w_at(s, 0, 0, LSTM_BIAS) + line));
+    for (int64_t i = 0; i < s->features; ++i)
+        sum = rounded(sum + rounded(fill_value(x, (uint64_t)(row * s->features + i)), way->inputs) *
+                                rounded(fill_value(w, (uint64_t)(input + i)), way->inputs),
+                      way->sums);
+    for (int64_t i = 0; i < s->hidden; ++i)
+        sum = rounded(sum + rounded(state[i], way->inputs) *
+                                rounded(fill_value(w, (uint64_t)(recurrent + i)), way->inputs),
+                      way->sums);
+    return sum;
+}
+
+static void lstm_compute(struct computed_lstm *l)
+{
+    const struct lstm s = lstm_from(&l->config);
+    const int bits = l->way.result;
+    for (int64_t n = 0; n < s.batch; ++n) {
+        double cell[LSTM_HIDDEN_MAX] = {0}, state[LSTM_HIDDEN_MAX] = {0};
+        for (int64_t t = 0; t < s.sequence; ++t) {
+            int64_t row = t * s.batch + n;
+            double next[LSTM_HIDDEN_MAX] = {0};
+            for (int64_t i = 0; i < s.hidden; ++i) {
+                double gates[GATES];
+                for (int64_t gate = 0; gate < GATES; ++gate)
+                    gates[gate] = gate_sum(l, &s, gate, i, row, state);
+                cell[i] =
+                    rounded(sigmoid(gates[1]) * cell[i] + sigmoid(gates[0]) * tanh(gates[2]), bits);
+                next[i] = rounded(sigmoid(gates[3]) * tanh(cell[i]), bits);
+            }
+            memcpy(state, next, sizeof next);
+            for (int64_t i = 0; i < s.hidden; ++i)
+                l->y[row * s.hidden + i] = state[i];
+        }
+    }
+}
+
+static enum status lstm_read(struct device_state *state, struct work *work, enum tensor tensor,
+                             const int64_t *offsets, int64_t count, double *values,
+                             struct error *error)
+{
+    (void)work, (void)error;
+    assert_int_equal(tensor, TENSOR_OUTPUT);
+    for (int64_t i = 0; i < count; ++i)
+        values[i] = ((const struct computed_lstm *)state)->y[offsets[i]];
+    return STATUS_OK;
+}
+
+static void lstm_is(enum status expected, const char *precision, struct way way)
+{
+    static const struct device_ops ops = {.run = computed_run, .read = lstm_read};
+    static struct computed_lstm l;
+    char text[WORKLOAD_TEXT];
+    struct record record;
+    struct error error;
+    snprintf(text, sizeof text, "lstm batch=4 sequence=16 features=32 hidden=16 precision=%s",
+             precision);
+    l = (struct computed_lstm){.config = config_of(text), .way = way};
+    lstm_compute(&l);
+    record_init(&record);
+    if (verify_work(&ops, (struct device_state *)&l, NULL, &l.config, seed, &record, &error) !=
+        expected)
+        fail_msg("%s, inputs of %d bits, sums of %d: error %.3g of %.3g, of an element %.3g", text,
+                 way.inputs, way.sums, record.verify_error, record.verify_tolerance,
+                 record.verify_element_error);
+    record_clear(&record);
+}
+
+static void lstms_are_told_apart(void **state)
+{
+    (void)state;
+    lstm_is(STATUS_OK, "fp32", (struct way){24, 24, 24, false, 0, 0.0});
+    lstm_is(STATUS_FAILED, "fp32", (struct way){11, 24, 24, false, 0, 0.0});
+    lstm_is(STATUS_FAILED, "fp32", (struct way){24, 11, 24, false, 0, 0.0});
+    lstm_is(STATUS_OK, "fp16", (struct way){11, 24, 11, false, 0, 0.0});
+    lstm_is(STATUS_FAILED, "fp16", (struct way){11, 11, 11, false, 0, 0.0});
+    lstm_is(STATUS_FAILED, "fp16", (struct way){8, 24, 11, false, 0, 0.0});
+}
+
 /* ---- where the result lies ---- */
 
 /* layout = auto: the result lies in the layout that the record names. */
@@ -237,15 +342,128 @@ static void a_named_layout_is_the_row_s_own(void **state)
     record_clear(&record);
 }
 
+/* ---- a device whose fastest algorithms are wrong ---- */
+
+struct choosing {
+    struct computed computed; /* first: what computed_read takes */
+    int wrong, others;        /* algorithms that are still wrong, and that there are */
+};
+
+static void algorithm_set(struct choosing *choosing, struct record *record)
+{
+    const struct way right = {24, 24, 24, false, 0, 0.0}, wrong = {24, 11, 24, false, 0, 0.0};
+    choosing->computed.way = choosing->wrong > 0 ? wrong : right;
+    snprintf(record->algorithm, sizeof record->algorithm, "%d wrong", choosing->wrong);
+}
+
+static enum status choosing_prepare(struct device_state *state, const struct config *config,
+                                    uint64_t input_seed, struct work **work, struct record *record,
+                                    struct error *error)
+{
+    struct choosing *choosing = (struct choosing *)state;
+    (void)error;
+    assert_int_equal(input_seed, seed);
+    choosing->computed.config = *config;
+    algorithm_set(choosing, record);
+    *work = NULL;
+    return STATUS_OK;
+}
+
+static enum status choosing_reject(struct device_state *state, struct work *work,
+                                   struct record *record, struct error *error)
+{
+    struct choosing *choosing = (struct choosing *)state;
+    (void)work;
+    if (choosing->others-- == 0)
+        return error_set(error, STATUS_UNSUPPORTED, "there is no other");
+    --choosing->wrong;
+    algorithm_set(choosing, record);
+    return STATUS_OK;
+}
+
+/* Only a right algorithm is timed. */
+static enum status choosing_time(struct device_state *state, struct work *work, bool cold,
+                                 int samples, double *seconds, struct record *record,
+                                 struct error *error)
+{
+    (void)work, (void)cold, (void)record, (void)error;
+    assert_true(((struct choosing *)state)->wrong <= 0);
+    for (int i = 0; i < samples; ++i)
+        seconds[i] = 1e-5;
+    return STATUS_OK;
+}
+
+static enum status choosing_trace(struct device_state *state, struct work *work, bool cold,
+                                  struct record *record, struct error *error)
+{
+    (void)state, (void)work, (void)cold, (void)record, (void)error;
+    return STATUS_OK;
+}
+
+static void choosing_release(struct device_state *state, struct work *work)
+{
+    (void)state, (void)work;
+}
+
+static const struct device_ops choosing_ops = {
+    .prepare = choosing_prepare,
+    .run = computed_run,
+    .read = computed_read,
+    .time = choosing_time,
+    .trace = choosing_trace,
+    .reject = choosing_reject,
+    .release = choosing_release,
+};
+
+static struct record measured(int wrong, int others)
+{
+    struct choosing choosing = {.wrong = wrong, .others = others};
+    struct request request = request_default(REQUEST_MEASURE);
+    struct record record;
+    struct error error;
+    record_init(&record);
+    request.config = config_of("conv2d batch=1 height=10 width=10 channels=16 filters=8 "
+                               "precision=fp32");
+    request.seed = seed;
+    request.measure.counters = COUNTERS_OFF;
+    assert_int_equal(
+        measure_config(&choosing_ops, (struct device_state *)&choosing, &request, &record, &error),
+        STATUS_OK);
+    return record;
+}
+
+static void another_algorithm_is_measured(void **state)
+{
+    (void)state;
+    struct record record = measured(2, 5);
+    assert_int_equal(record.status, RECORD_MEASURED);
+    assert_string_equal(record.algorithm, "0 wrong");
+    assert_true(record.verify_error <= record.verify_tolerance && record.time_median > 0.0);
+    record_clear(&record);
+}
+
+static void without_another_the_row_fails(void **state)
+{
+    (void)state;
+    struct record record = measured(2, 1);
+    assert_int_equal(record.status, RECORD_FAILED);
+    assert_non_null(strstr(record.error, "wrong result"));
+    assert_true(record.verify_error > record.verify_tolerance && isnan(record.time_median));
+    record_clear(&record);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_algorithm_is_measured),
+        cmocka_unit_test(without_another_the_row_fails),
         cmocka_unit_test(sums_of_fp32_pass),
         cmocka_unit_test(sums_of_the_inputs_format_fail),
         cmocka_unit_test(narrower_inputs_fail),
         cmocka_unit_test(dropped_taps_fail),
         cmocka_unit_test(one_wrong_element_fails),
         cmocka_unit_test(nothing_passes_for_a_number),
+        cmocka_unit_test(lstms_are_told_apart),
         cmocka_unit_test(the_chosen_layout_is_compared),
         cmocka_unit_test(a_named_layout_is_the_row_s_own),
     };

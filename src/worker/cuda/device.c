@@ -13,6 +13,7 @@
 #include "model/workloads/matmul.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/energy.h"
+#include "worker/cuda/gpu/graph_time.h"
 #include "worker/cuda/gpu/known_kernels.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/cuda/gpu/memory.h"
@@ -190,6 +191,7 @@ static enum status device_energy(struct device_state *state, struct work *work, 
 static enum status device_trace(struct device_state *state, struct work *work, bool cold,
                                 struct record *record, struct error *error)
 {
+    TRY(graph_time_measure(&state->gpu, work, cold, &record->graph_time, error));
     return row_trace(state->profiler, &state->gpu, work, cold, record, error);
 }
 
@@ -197,6 +199,14 @@ static enum status device_count_hardware(struct device_state *state, struct work
                                          bool kernels, struct record *record, struct error *error)
 {
     return row_count(state->profiler, &state->gpu, work, cold, kernels, record, error);
+}
+
+static enum status device_reject(struct device_state *state, struct work *work,
+                                 struct record *record, struct error *error)
+{
+    if (!work->ops->reject)
+        return error_set(error, STATUS_UNSUPPORTED, "there is no other algorithm");
+    return work->ops->reject(&state->gpu, work, record, error);
 }
 
 static enum status device_run(struct device_state *state, struct work *work, int64_t samples,
@@ -312,6 +322,7 @@ const struct device_ops device_ops = {
     .count_hardware = device_count_hardware,
     .run = device_run,
     .read = device_read,
+    .reject = device_reject,
     .release = device_release,
     .lend = device_lend,
     .self_test = device_self_test,

@@ -21,6 +21,9 @@ struct work_ops {
      * layout lies in it; NULL if the layouts are the same. */
     const void *(*result)(const struct work *work, enum tensor tensor);
     int64_t (*element)(const struct work *work, enum tensor tensor, int64_t offset);
+    /* As device_ops.reject; NULL: there is never another algorithm. */
+    enum status (*reject)(struct gpu *gpu, struct work *work, struct record *record,
+                          struct error *error);
     void (*release)(struct work *work); /* frees the struct as well */
 };
 

@@ -54,6 +54,7 @@ struct conv2d_work {
     int candidate_count, call_count; /* calls come first */
     cudnnStatus_t refusal;           /* of the last call that cuDNN does not take */
     const struct candidate *bound;
+    char refused[128]; /* algorithm_id of wrong results, separated by spaces */
 };
 
 /* ---- candidates ---- */
@@ -210,13 +211,6 @@ static void conv2d_release(struct work *work)
     free(c);
 }
 
-static const struct work_ops conv2d_ops = {
-    .iterate = conv2d_iterate,
-    .run = conv2d_run,
-    .result = conv2d_result,
-    .release = conv2d_release,
-};
-
 /* ---- preparation ---- */
 
 static enum status calls_create(struct conv2d_work *c, struct error *error)
@@ -302,6 +296,7 @@ static enum status algorithm_choose(struct gpu *gpu, struct conv2d_work *c, stru
         .ordered = c->call_count < c->candidate_count ? c->call_count : 0,
         .bind = candidate_bind,
         .name = candidate_name,
+        .refused = c->refused,
     };
     int chosen;
     if (c->candidate_count == 0)
@@ -316,6 +311,28 @@ static enum status algorithm_choose(struct gpu *gpu, struct conv2d_work *c, stru
     record->workspace = (double)candidate_workspace(c, c->bound);
     return STATUS_OK;
 }
+
+/* The whole search again, without these kernels under any name. */
+static enum status conv2d_reject(struct gpu *gpu, struct work *work, struct record *record,
+                                 struct error *error)
+{
+    struct conv2d_work *c = (struct conv2d_work *)work;
+    size_t used = strlen(c->refused), told = strlen(record->refused_algorithms);
+    if (!record->algorithm_id[0] || used + sizeof record->algorithm_id >= sizeof c->refused)
+        return error_set(error, STATUS_UNSUPPORTED, "no other algorithm is tried");
+    snprintf(c->refused + used, sizeof c->refused - used, "%s ", record->algorithm_id);
+    snprintf(record->refused_algorithms + told, sizeof record->refused_algorithms - told, "%s%s",
+             told ? "; " : "", record->algorithm);
+    return algorithm_choose(gpu, c, record, error);
+}
+
+static const struct work_ops conv2d_ops = {
+    .iterate = conv2d_iterate,
+    .run = conv2d_run,
+    .result = conv2d_result,
+    .reject = conv2d_reject,
+    .release = conv2d_release,
+};
 
 static enum status work_prepare(struct gpu *gpu, struct conv2d_work *c, const struct config *config,
                                 uint64_t seed, struct record *record, struct error *error)

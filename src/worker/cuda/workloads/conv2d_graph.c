@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 /* Descriptors refer to each other in ways that cuDNN does not tell, so they form a stack: none is
  * destroyed before those that were made after it. */
 struct conv2d_graph {
@@ -11,6 +13,7 @@ struct conv2d_graph {
     cudnnBackendDescriptor_t *descriptors;
     int descriptor_count, descriptor_room;
     size_t workspace_limit;
+    double compiling; /* s, spent on plans that cuDNN compiles */
     struct conv2d_plan plans[CONV2D_PLANS_MAX];
     int plan_count;
     const struct conv2d_plan *bound;
@@ -346,7 +349,9 @@ static const cudnnBackendHeurMode_t heuristics[] = {
     CUDNN_HEUR_MODE_B,
     CUDNN_HEUR_MODE_FALLBACK,
 };
-enum { HEURISTICS = sizeof heuristics / sizeof *heuristics, CONFIGS_MAX = 100 };
+/* What a heuristic lists later was far from the fastest wherever this was looked at. */
+enum { HEURISTICS = sizeof heuristics / sizeof *heuristics, CONFIGS_MAX = 100, PLANS_EACH = 16 };
+_Static_assert((int)HEURISTICS *(int)PLANS_EACH <= (int)CONV2D_PLANS_MAX, "room for all");
 
 static enum status configs_find(struct conv2d_graph *graph,
                                 cudnnBackendDescriptor_t operation_graph,
@@ -377,9 +382,9 @@ static enum status plans_find(struct conv2d_graph *graph,
 {
     cudnnBackendDescriptor_t configs[CONFIGS_MAX];
     int64_t count = 0;
+    int most = graph->plan_count + PLANS_EACH;
     enum status status = configs_find(graph, operation_graph, mode, configs, &count, refusal);
-    for (int64_t i = 0;
-         i < count && graph->plan_count < CONV2D_PLANS_MAX && status != STATUS_DEVICE; ++i) {
+    for (int64_t i = 0; i < count && graph->plan_count < most && status != STATUS_DEVICE; ++i) {
         int kept = graph->descriptor_count;
         status = plan_add(graph, request, configs[i], refusal);
         if (status)
@@ -408,10 +413,15 @@ static enum status engine_add(struct conv2d_graph *graph,
                          error));
     TRY(descriptor_build(graph, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, config_attributes, &config,
                          error));
-    return plan_add(graph, request, config, error);
+    TRY(plan_add(graph, request, config, error));
+    if (!graph->plans[graph->plan_count - 1].compiled)
+        return STATUS_OK;
+    --graph->plan_count;
+    return error_set(error, STATUS_UNSUPPORTED, "cuDNN would have to compile it");
 }
 
-/* Heuristics leave engines out. */
+/* Heuristics leave engines out, those for vector units above all. What they leave out and cuDNN would
+ * have to compile is not tried. */
 static enum status engines_add(struct conv2d_graph *graph,
                                const struct conv2d_graph_request *request,
                                cudnnBackendDescriptor_t operation_graph, struct error *refusal)
@@ -439,7 +449,7 @@ static enum status graph_prepare(struct conv2d_graph *graph,
         return status;
     for (int i = 0; i < HEURISTICS && !status; ++i)
         status = plans_find(graph, request, operation_graph, heuristics[i], &refusal);
-    if (!status)
+    if (!status && !request->tensor)
         status = engines_add(graph, request, operation_graph, &refusal);
     if (!status && graph->plan_count == 0)
         status = STATUS_UNSUPPORTED;
@@ -484,6 +494,10 @@ const struct conv2d_plan *conv2d_graph_plan(const struct conv2d_graph *graph, in
     return &graph->plans[plan];
 }
 
+/* cuDNN compiles for a tenth of a second to seconds, and few such plans win. The heuristics have named
+ * the likely ones first. */
+static const double compiling_enough = 0.1; /* s, for one convolution */
+
 /* A plan lies below the pack on the stack. */
 enum status conv2d_graph_build(struct conv2d_graph *graph, int plan, struct error *error)
 {
@@ -492,8 +506,13 @@ enum status conv2d_graph_build(struct conv2d_graph *graph, int plan, struct erro
         return STATUS_OK;
     if (p->status)
         return error_set(error, p->status, "%s could not be built", p->name);
+    if (p->compiled && graph->compiling > compiling_enough)
+        return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled any more", p->name);
+    double begin = clock_monotonic();
     descriptors_destroy(graph, graph->pack_place);
     p->status = plan_build(graph, p, error);
+    if (p->compiled)
+        graph->compiling += clock_monotonic() - begin;
     if (p->status)
         descriptors_destroy(graph, graph->pack_place);
     graph->pack_place = graph->descriptor_count;

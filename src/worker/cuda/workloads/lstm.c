@@ -11,14 +11,24 @@
 #include "model/workloads/lstm.h"
 #include "worker/cuda/workloads/search.h"
 
+/* All sequences have one length, so packed and padded data lie alike, [sequence][batch][width]. cuDNN
+ * has kernels for one of them alone, and may add some for padding. */
+#define PACKED CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, CUDNN_RNN_PADDED_IO_DISABLED
+#define PADDED CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, CUDNN_RNN_PADDED_IO_ENABLED
 static const struct {
     const char *name;
     cudnnRNNAlgo_t number;
+    cudnnRNNDataLayout_t layout;
+    uint32_t flags;
 } algorithms[] = {
-    {"standard", CUDNN_RNN_ALGO_STANDARD},
-    {"persist-static", CUDNN_RNN_ALGO_PERSIST_STATIC},
-    {"persist-dynamic", CUDNN_RNN_ALGO_PERSIST_DYNAMIC},
-    {"persist-static-small-h", CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H},
+    {"standard", CUDNN_RNN_ALGO_STANDARD, PACKED},
+    {"persist-static", CUDNN_RNN_ALGO_PERSIST_STATIC, PACKED},
+    {"persist-dynamic", CUDNN_RNN_ALGO_PERSIST_DYNAMIC, PACKED},
+    {"persist-static-small-h", CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, PACKED},
+    {"standard padded", CUDNN_RNN_ALGO_STANDARD, PADDED},
+    {"persist-static padded", CUDNN_RNN_ALGO_PERSIST_STATIC, PADDED},
+    {"persist-dynamic padded", CUDNN_RNN_ALGO_PERSIST_DYNAMIC, PADDED},
+    {"persist-static-small-h padded", CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, PADDED},
 };
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
@@ -42,6 +52,17 @@ struct segment {
     int64_t at;            /* in the weight space */
 };
 
+/* What belongs to one algorithm; owned. */
+struct binding {
+    bool built;
+    cudnnRNNDataDescriptor_t x_descriptor, y_descriptor;
+    cudnnRNNDescriptor_t rnn;
+    void *w, *dw, *workspace, *reserve;
+    size_t w_bytes, workspace_bytes, reserve_bytes;
+    struct segment *segments; /* ascending */
+    size_t segment_count;
+};
+
 struct lstm_work {
     struct work base;
     struct lstm shape;
@@ -49,16 +70,10 @@ struct lstm_work {
     struct config config;
     uint64_t seed;
     cudnnDropoutDescriptor_t dropout;
-    cudnnRNNDataDescriptor_t x_descriptor, y_descriptor;
     cudnnTensorDescriptor_t state_descriptor;
     void *x, *y;
     void *dx, *dy; /* backward only */
-    /* bound to one algorithm */
-    cudnnRNNDescriptor_t rnn;
-    void *w, *dw, *workspace, *reserve;
-    size_t w_bytes, workspace_bytes, reserve_bytes;
-    struct segment *segments; /* ascending */
-    size_t segment_count;
+    struct binding bindings[ALGORITHMS], *bound;
 };
 
 static bool is_backward(const struct lstm_work *l)
@@ -74,10 +89,11 @@ static bool is_backward(const struct lstm_work *l)
 static enum status forward(struct gpu *gpu, struct lstm_work *l, cudnnForwardMode_t mode,
                            struct error *error)
 {
-    return CUDNN(cudnnRNNForward(gpu->cudnn, l->rnn, mode, NULL, l->x_descriptor, l->x,
-                                 l->y_descriptor, l->y, l->state_descriptor, NULL, NULL,
-                                 l->state_descriptor, NULL, NULL, l->w_bytes, l->w,
-                                 l->workspace_bytes, l->workspace, l->reserve_bytes, l->reserve));
+    return CUDNN(cudnnRNNForward(gpu->cudnn, l->bound->rnn, mode, NULL, l->bound->x_descriptor,
+                                 l->x, l->bound->y_descriptor, l->y, l->state_descriptor, NULL,
+                                 NULL, l->state_descriptor, NULL, NULL, l->bound->w_bytes,
+                                 l->bound->w, l->bound->workspace_bytes, l->bound->workspace,
+                                 l->bound->reserve_bytes, l->bound->reserve));
 }
 
 static enum status forward_iterate(struct gpu *gpu, struct work *work, struct error *error)
@@ -89,13 +105,15 @@ static enum status backward_iterate(struct gpu *gpu, struct work *work, struct e
 {
     struct lstm_work *l = (struct lstm_work *)work;
     TRY(CUDNN(cudnnRNNBackwardData_v8(
-        gpu->cudnn, l->rnn, NULL, l->y_descriptor, l->y, l->dy, l->x_descriptor, l->dx,
-        l->state_descriptor, NULL, NULL, NULL, l->state_descriptor, NULL, NULL, NULL, l->w_bytes,
-        l->w, l->workspace_bytes, l->workspace, l->reserve_bytes, l->reserve)));
+        gpu->cudnn, l->bound->rnn, NULL, l->bound->y_descriptor, l->y, l->dy,
+        l->bound->x_descriptor, l->dx, l->state_descriptor, NULL, NULL, NULL, l->state_descriptor,
+        NULL, NULL, NULL, l->bound->w_bytes, l->bound->w, l->bound->workspace_bytes,
+        l->bound->workspace, l->bound->reserve_bytes, l->bound->reserve)));
     return CUDNN(cudnnRNNBackwardWeights_v8(
-        gpu->cudnn, l->rnn, CUDNN_WGRAD_MODE_ADD, NULL, l->x_descriptor, l->x, l->state_descriptor,
-        NULL, l->y_descriptor, l->y, l->w_bytes, l->dw, l->workspace_bytes, l->workspace,
-        l->reserve_bytes, l->reserve));
+        gpu->cudnn, l->bound->rnn, CUDNN_WGRAD_MODE_ADD, NULL, l->bound->x_descriptor, l->x,
+        l->state_descriptor, NULL, l->bound->y_descriptor, l->y, l->bound->w_bytes, l->bound->dw,
+        l->bound->workspace_bytes, l->bound->workspace, l->bound->reserve_bytes,
+        l->bound->reserve));
 }
 
 /* Makes each repetition work on the same numbers. The data gradient overwrites the reserve space that
@@ -105,7 +123,7 @@ static enum status backward_reset(struct gpu *gpu, struct work *work, struct err
 {
     struct lstm_work *l = (struct lstm_work *)work;
     TRY(forward(gpu, l, CUDNN_FWD_MODE_TRAINING, error));
-    return CUDA(cudaMemsetAsync(l->dw, 0, l->w_bytes, gpu->stream));
+    return CUDA(cudaMemsetAsync(l->bound->dw, 0, l->bound->w_bytes, gpu->stream));
 }
 
 static size_t element_bytes(const struct lstm_work *l)
@@ -151,7 +169,7 @@ static const void *lstm_result(const struct work *work, enum tensor tensor)
 {
     const struct lstm_work *l = (const struct lstm_work *)work;
     const void *const memory[TENSOR_COUNT] = {
-        [TENSOR_INPUT] = l->dx, [TENSOR_WEIGHT] = l->dw, [TENSOR_OUTPUT] = l->y};
+        [TENSOR_INPUT] = l->dx, [TENSOR_WEIGHT] = l->bound->dw, [TENSOR_OUTPUT] = l->y};
     return memory[tensor];
 }
 
@@ -167,49 +185,55 @@ static int64_t lstm_element(const struct work *work, enum tensor tensor, int64_t
     const struct lstm_work *l = (const struct lstm_work *)work;
     if (tensor != TENSOR_WEIGHT)
         return offset;
-    const struct segment *segment =
-        bsearch(&offset, l->segments, l->segment_count, sizeof *l->segments, segment_compare);
+    const struct segment *segment = bsearch(&offset, l->bound->segments, l->bound->segment_count,
+                                            sizeof *l->bound->segments, segment_compare);
     return segment->at + (offset - segment->begin);
 }
 
-static void algorithm_unbind(struct lstm_work *l)
+static void binding_release(struct binding *binding)
 {
-    cudaFree(l->reserve);
-    cudaFree(l->workspace);
-    cudaFree(l->dw);
-    cudaFree(l->w);
-    free(l->segments);
-    if (l->rnn)
-        cudnnDestroyRNNDescriptor(l->rnn);
-    l->reserve = l->workspace = l->dw = l->w = NULL;
-    l->segments = NULL;
-    l->segment_count = 0;
-    l->rnn = NULL;
+    cudaFree(binding->reserve);
+    cudaFree(binding->workspace);
+    cudaFree(binding->dw);
+    cudaFree(binding->w);
+    free(binding->segments);
+    if (binding->rnn)
+        cudnnDestroyRNNDescriptor(binding->rnn);
+    if (binding->y_descriptor)
+        cudnnDestroyRNNDataDescriptor(binding->y_descriptor);
+    if (binding->x_descriptor)
+        cudnnDestroyRNNDataDescriptor(binding->x_descriptor);
+    *binding = (struct binding){0};
 }
 
 static void lstm_release(struct work *work)
 {
     struct lstm_work *l = (struct lstm_work *)work;
-    algorithm_unbind(l);
+    for (int i = 0; i < ALGORITHMS; ++i)
+        binding_release(&l->bindings[i]);
     cudaFree(l->dy);
     cudaFree(l->dx);
     cudaFree(l->y);
     cudaFree(l->x);
     if (l->state_descriptor)
         cudnnDestroyTensorDescriptor(l->state_descriptor);
-    if (l->y_descriptor)
-        cudnnDestroyRNNDataDescriptor(l->y_descriptor);
-    if (l->x_descriptor)
-        cudnnDestroyRNNDataDescriptor(l->x_descriptor);
     if (l->dropout)
         cudnnDestroyDropoutDescriptor(l->dropout);
     free(l);
 }
 
 static const struct work_ops pass_ops[] = {
-    [LSTM_FORWARD] = {NULL, forward_iterate, forward_run, lstm_result, lstm_element, lstm_release},
-    [LSTM_BACKWARD] = {backward_reset, backward_iterate, backward_run, lstm_result, lstm_element,
-                       lstm_release},
+    [LSTM_FORWARD] = {.iterate = forward_iterate,
+                      .run = forward_run,
+                      .result = lstm_result,
+                      .element = lstm_element,
+                      .release = lstm_release},
+    [LSTM_BACKWARD] = {.reset = backward_reset,
+                       .iterate = backward_iterate,
+                       .run = backward_run,
+                       .result = lstm_result,
+                       .element = lstm_element,
+                       .release = lstm_release},
 };
 
 /* ---- weights ---- */
@@ -238,8 +262,8 @@ static enum status segment_add(struct lstm_work *l, int64_t begin, int64_t lengt
     if (!address || size != length)
         return error_set(error, STATUS_FAILED,
                          "cuDNN's weights are laid out in a way not known here");
-    int64_t at = ((const char *)address - (const char *)l->w) / (int64_t)element_bytes(l);
-    l->segments[l->segment_count++] = (struct segment){begin, length, at};
+    int64_t at = ((const char *)address - (const char *)l->bound->w) / (int64_t)element_bytes(l);
+    l->bound->segments[l->bound->segment_count++] = (struct segment){begin, length, at};
     return STATUS_OK;
 }
 
@@ -255,9 +279,9 @@ static enum status cell_map(struct gpu *gpu, struct lstm_work *l, int64_t layer,
     int first = part == LSTM_RECURRENT_MATRIX ? GATES : 0;
     for (int gate = 0; gate < GATES; ++gate) {
         void *matrix_at = NULL, *bias_at = NULL;
-        TRY(CUDNN(cudnnGetRNNWeightParams(gpu->cudnn, l->rnn,
-                                          (int32_t)(layer * s->directions + direction), l->w_bytes,
-                                          l->w, first + gate, matrix, &matrix_at, bias, &bias_at)));
+        TRY(CUDNN(cudnnGetRNNWeightParams(
+            gpu->cudnn, l->bound->rnn, (int32_t)(layer * s->directions + direction),
+            l->bound->w_bytes, l->bound->w, first + gate, matrix, &matrix_at, bias, &bias_at)));
         TRY(segment_add(l, begin + gate * length, length, part == LSTM_BIAS ? bias : matrix,
                         part == LSTM_BIAS ? bias_at : matrix_at, error));
     }
@@ -280,8 +304,8 @@ static enum status weights_map(struct gpu *gpu, struct lstm_work *l, struct erro
 {
     cudnnTensorDescriptor_t matrix = NULL, bias = NULL;
     size_t count = (size_t)(l->shape.layers * l->shape.directions) * 3 * GATES;
-    l->segments = calloc(count, sizeof *l->segments);
-    if (!l->segments)
+    l->bound->segments = calloc(count, sizeof *l->bound->segments);
+    if (!l->bound->segments)
         return error_set(error, STATUS_FAILED, "no memory for %zu weight segments", count);
     enum status status = CUDNN(cudnnCreateTensorDescriptor(&matrix));
     if (status == STATUS_OK)
@@ -298,10 +322,10 @@ static enum status weights_map(struct gpu *gpu, struct lstm_work *l, struct erro
 static enum status weights_fill(struct gpu *gpu, struct lstm_work *l, struct error *error)
 {
     struct fill fill = config_fill(&l->config, l->seed, TENSOR_WEIGHT);
-    TRY(CUDA(cudaMemsetAsync(l->w, 0, l->w_bytes, gpu->stream)));
-    for (size_t i = 0; i < l->segment_count; ++i) {
-        const struct segment *segment = &l->segments[i];
-        void *address = (char *)l->w + segment->at * (int64_t)element_bytes(l);
+    TRY(CUDA(cudaMemsetAsync(l->bound->w, 0, l->bound->w_bytes, gpu->stream)));
+    for (size_t i = 0; i < l->bound->segment_count; ++i) {
+        const struct segment *segment = &l->bound->segments[i];
+        void *address = (char *)l->bound->w + segment->at * (int64_t)element_bytes(l);
         TRY(CUDA(kernel_fill(l->shape.precision, address, segment->length, fill, segment->begin,
                              gpu->stream)));
     }
@@ -310,45 +334,9 @@ static enum status weights_fill(struct gpu *gpu, struct lstm_work *l, struct err
 
 /* ---- preparation ---- */
 
-static enum status rnn_create(struct gpu *gpu, struct lstm_work *l, cudnnRNNAlgo_t algorithm,
-                              struct error *error)
-{
-    const struct lstm *s = &l->shape;
-    TRY(CUDNN(cudnnCreateRNNDescriptor(&l->rnn)));
-    TRY(CUDNN(cudnnSetRNNDescriptor_v8(
-        l->rnn, algorithm, CUDNN_LSTM, CUDNN_RNN_SINGLE_INP_BIAS,
-        s->directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
-        l->format->data, l->format->compute, l->format->math, (int32_t)s->features,
-        (int32_t)s->hidden, (int32_t)s->hidden, (int32_t)s->layers, l->dropout,
-        CUDNN_RNN_PADDED_IO_DISABLED)));
-    if (algorithm == CUDNN_RNN_ALGO_PERSIST_DYNAMIC)
-        TRY(CUDNN(cudnnBuildRNNDynamic(gpu->cudnn, l->rnn, (int)s->batch)));
-    return STATUS_OK;
-}
-
-static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candidate,
-                                  struct error *error)
-{
-    struct lstm_work *l = (struct lstm_work *)work;
-    cudnnForwardMode_t mode = is_backward(l) ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
-    algorithm_unbind(l);
-    TRY(rnn_create(gpu, l, algorithms[candidate].number, error));
-    TRY(CUDNN(cudnnGetRNNTempSpaceSizes(gpu->cudnn, l->rnn, mode, l->x_descriptor,
-                                        &l->workspace_bytes, &l->reserve_bytes)));
-    TRY(CUDNN(cudnnGetRNNWeightSpaceSize(gpu->cudnn, l->rnn, &l->w_bytes)));
-    TRY(memory_allocate((double)l->w_bytes, "the weights", &l->w, error));
-    if (is_backward(l))
-        TRY(memory_allocate((double)l->w_bytes, "the weights' gradient", &l->dw, error));
-    TRY(memory_allocate((double)l->workspace_bytes, "the workspace", &l->workspace, error));
-    TRY(memory_allocate((double)l->reserve_bytes, "the reserve space", &l->reserve, error));
-    TRY(weights_map(gpu, l, error));
-    return weights_fill(gpu, l, error);
-}
-
-/* All sequences have one length. The packed layout is then [sequence][batch][width], and with it cuDNN
- * adds no kernels for padding. */
-static enum status data_describe(struct lstm_work *l, int64_t width,
-                                 cudnnRNNDataDescriptor_t *descriptor, struct error *error)
+static enum status data_describe(const struct lstm_work *l, int64_t width,
+                                 cudnnRNNDataLayout_t layout, cudnnRNNDataDescriptor_t *descriptor,
+                                 struct error *error)
 {
     const struct lstm *s = &l->shape;
     int *lengths = malloc((size_t)s->batch * sizeof *lengths);
@@ -358,11 +346,74 @@ static enum status data_describe(struct lstm_work *l, int64_t width,
         lengths[i] = (int)s->sequence;
     enum status status = CUDNN(cudnnCreateRNNDataDescriptor(descriptor));
     if (status == STATUS_OK)
-        status = CUDNN(cudnnSetRNNDataDescriptor(
-            *descriptor, l->format->data, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, (int)s->sequence,
-            (int)s->batch, (int)width, lengths, NULL));
+        status =
+            CUDNN(cudnnSetRNNDataDescriptor(*descriptor, l->format->data, layout, (int)s->sequence,
+                                            (int)s->batch, (int)width, lengths, NULL));
     free(lengths);
     return status;
+}
+
+/* Each gate has two biases for cuDNN. The second one is zero, so this is the LSTM of one bias; but where
+ * there is one alone, cuDNN refuses its persistent kernels. */
+static enum status rnn_create(struct gpu *gpu, struct lstm_work *l, int candidate,
+                              struct error *error)
+{
+    const struct lstm *s = &l->shape;
+    TRY(CUDNN(cudnnCreateRNNDescriptor(&l->bound->rnn)));
+    TRY(CUDNN(cudnnSetRNNDescriptor_v8(
+        l->bound->rnn, algorithms[candidate].number, CUDNN_LSTM, CUDNN_RNN_DOUBLE_BIAS,
+        s->directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
+        l->format->data, l->format->compute, l->format->math, (int32_t)s->features,
+        (int32_t)s->hidden, (int32_t)s->hidden, (int32_t)s->layers, l->dropout,
+        algorithms[candidate].flags)));
+    if (algorithms[candidate].number == CUDNN_RNN_ALGO_PERSIST_DYNAMIC)
+        TRY(CUDNN(cudnnBuildRNNDynamic(gpu->cudnn, l->bound->rnn, (int)s->batch)));
+    return STATUS_OK;
+}
+
+static enum status binding_build(struct gpu *gpu, struct lstm_work *l, int candidate,
+                                 struct error *error)
+{
+    const struct lstm *s = &l->shape;
+    struct binding *b = l->bound;
+    cudnnRNNDataLayout_t layout = algorithms[candidate].layout;
+    cudnnForwardMode_t mode = is_backward(l) ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
+    TRY(data_describe(l, s->features, layout, &b->x_descriptor, error));
+    TRY(data_describe(l, s->hidden * s->directions, layout, &b->y_descriptor, error));
+    TRY(rnn_create(gpu, l, candidate, error));
+    TRY(CUDNN(cudnnGetRNNTempSpaceSizes(gpu->cudnn, b->rnn, mode, b->x_descriptor,
+                                        &b->workspace_bytes, &b->reserve_bytes)));
+    TRY(CUDNN(cudnnGetRNNWeightSpaceSize(gpu->cudnn, b->rnn, &b->w_bytes)));
+    TRY(memory_allocate((double)b->w_bytes, "the weights", &b->w, error));
+    if (is_backward(l))
+        TRY(memory_allocate((double)b->w_bytes, "the weights' gradient", &b->dw, error));
+    TRY(memory_allocate((double)b->workspace_bytes, "the workspace", &b->workspace, error));
+    TRY(memory_allocate((double)b->reserve_bytes, "the reserve space", &b->reserve, error));
+    TRY(weights_map(gpu, l, error));
+    return weights_fill(gpu, l, error);
+}
+
+/* What was built stays, because the search binds in turn. */
+static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candidate,
+                                  struct error *error)
+{
+    struct lstm_work *l = (struct lstm_work *)work;
+    l->bound = &l->bindings[candidate];
+    if (l->bound->built)
+        return STATUS_OK;
+    enum status status = binding_build(gpu, l, candidate, error);
+    if (status)
+        binding_release(l->bound);
+    else
+        l->bound->built = true;
+    return status;
+}
+
+static void others_release(struct lstm_work *l)
+{
+    for (int i = 0; i < ALGORITHMS; ++i)
+        if (&l->bindings[i] != l->bound)
+            binding_release(&l->bindings[i]);
 }
 
 static enum status descriptors_create(struct gpu *gpu, struct lstm_work *l, struct error *error)
@@ -372,8 +423,6 @@ static enum status descriptors_create(struct gpu *gpu, struct lstm_work *l, stru
     int strides[3] = {dimensions[1] * dimensions[2], dimensions[2], 1};
     TRY(CUDNN(cudnnCreateDropoutDescriptor(&l->dropout)));
     TRY(CUDNN(cudnnSetDropoutDescriptor(l->dropout, gpu->cudnn, 0.0f, NULL, 0, 0)));
-    TRY(data_describe(l, s->features, &l->x_descriptor, error));
-    TRY(data_describe(l, s->hidden * s->directions, &l->y_descriptor, error));
     TRY(CUDNN(cudnnCreateTensorDescriptor(&l->state_descriptor)));
     return CUDNN(
         cudnnSetTensorNdDescriptor(l->state_descriptor, l->format->data, 3, dimensions, strides));
@@ -442,7 +491,9 @@ static enum status work_prepare(struct gpu *gpu, struct lstm_work *l, int *chose
         .bind = algorithm_bind,
         .name = algorithm_name,
     };
-    return search_run(&search, chosen, record, error);
+    TRY(search_run(&search, chosen, record, error));
+    others_release(l);
+    return STATUS_OK;
 }
 
 enum status lstm_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
@@ -472,7 +523,7 @@ enum status lstm_prepare(struct gpu *gpu, const struct config *config, uint64_t 
     snprintf(record->algorithm, sizeof record->algorithm, "%s", algorithms[chosen].name);
     snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[format->math]);
     record->unit = format->unit;
-    record->workspace = (double)l->workspace_bytes;
+    record->workspace = (double)l->bound->workspace_bytes;
     *work = &l->base;
     return STATUS_OK;
 }

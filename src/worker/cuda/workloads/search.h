@@ -21,6 +21,8 @@ struct search {
     /* Makes a candidate what `work` runs. A refusal is no failure of the search. */
     enum status (*bind)(struct gpu *gpu, struct work *work, int candidate, struct error *error);
     const char *(*name)(const struct work *work, int candidate);
+    /* algorithm_id of kernels that are not to be chosen, in any form; NULL: none. */
+    const char *refused;
     /* What tells algorithms apart; NULL: identity_find. */
     enum status (*identify)(struct gpu *gpu, struct work *work, struct identity *identity,
                             struct error *error);

@@ -1,0 +1,46 @@
+#!/bin/sh
+# The search for an algorithm and a layout on a GPU: what a row says of it agrees with itself.
+. "$(dirname "$0")/../mpi/lib.sh"
+worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
+[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
+gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
+[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+measure() { echo "{\"op\":\"measure\",\"configuration\":\"$1\",\"counters\":\"off\"}"; }
+for precision in fp32 fp16; do
+    for pass in forward backward-data backward-filter; do
+        for layout in nhwc nchw auto; do
+            measure "conv2d precision=$precision pass=$pass layout=$layout"
+        done
+    done
+done | "$worker" >conv2d || fail "conv2d"
+{
+    measure "conv2d cache=cold layout=auto"
+    measure "matmul precision=fp16"
+    measure "lstm precision=fp16"
+} | "$worker" >others || fail "others"
+python '
+import json
+def rows(path):
+    found = [json.loads(line)["record"] for line in open(path)]
+    assert all(row["status"] == "measured" for row in found), [row.get("error") for row in found]
+    return found
+conv2d, others = rows("conv2d"), rows("others")
+for row in conv2d + others:
+    text = row["configuration"]
+    assert len(row["algorithm_id"]) == 16, text
+    assert row["search_candidates"] >= 1 and 0 <= row["search_noise"] < 0.5, text
+    assert abs(row["search_time"] / row["time_median"] - 1) < 0.3, (text, row["search_time"], row["time_median"])
+    if "runner_up_time" in row:
+        assert row["runner_up_time"] * (1 + row["search_noise"]) >= row["search_time"], text
+    if "heuristic_time" in row:
+        same = row["heuristic_algorithm"] == row["algorithm"]
+        assert same or row["heuristic_time"] > (1 + row["search_noise"]) * row["search_time"], text
+    assert row.get("layout_chosen", "") == ("" if "layout=" not in text else row["layout_chosen"]), text
+assert all("heuristic_time" in row for row in conv2d)
+# auto is as fast as the faster one of the two.
+for nhwc, nchw, auto in zip(conv2d[0::3], conv2d[1::3], conv2d[2::3]):
+    text, fastest = auto["configuration"], min(nhwc["time_median"], nchw["time_median"])
+    assert auto["layout_chosen"] in ("nhwc", "nchw"), text
+    assert auto["time_median"] <= 1.05 * fastest, (text, auto["time_median"], fastest)
+    assert auto["layout_other_time"] >= 0.98 * auto["search_time"], text
+' || fail "what the rows say"
