@@ -65,12 +65,9 @@ static _Noreturn void watch(pid_t worker, char *name)
 void lifeline_tie(char *name)
 {
     pid_t rank = rank_of_input(), parent = getppid(), worker = getpid();
-    if (rank <= 0)
-        return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    bool orphan = getppid() != parent || (kill(rank, 0) != 0 && errno == ESRCH);
-    if (orphan)
+    if (getppid() != parent || (rank > 0 && kill(rank, 0) != 0 && errno == ESRCH))
         kill(worker, SIGKILL);
-    if (getpgrp() == worker && fork() == 0)
+    if (rank > 0 && getpgrp() == worker && fork() == 0)
         watch(worker, name);
 }

@@ -2,12 +2,10 @@
 #ifndef ROOFSWEEP_LIFELINE_H
 #define ROOFSWEEP_LIFELINE_H
 
-/* First thing in a worker, before it has threads of its own. Does nothing for one that was started by hand, whose
- * standard input is no socket of a rank.
- *
- * From then on the kernel kills the worker as soon as the thread that started it ends. A small
- * process outside the worker's group then kills what is left of that group, and ends. It overwrites
- * `name`, its argv[0], by its own. */
+/* First thing in a worker, before it has threads of its own. From then on the kernel kills the worker as soon
+ * as the thread that started it ends. If that is a rank, whose socket is standard input, a small process
+ * outside the worker's group then kills what is left of that group, and ends. It overwrites `name`, its
+ * argv[0], by its own. */
 void lifeline_tie(char *name);
 
 #endif
