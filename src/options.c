@@ -2,6 +2,7 @@
 
 #include <getopt.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -154,47 +155,68 @@ static enum status parse_time_limit(const char *text, struct options *options, s
     return status;
 }
 
+/* Options without a value, and what each sets. */
+static const struct plain_option {
+    int option;
+    enum { SETS_ACTION, SETS_FORMAT, SETS_LEVEL, SETS_FLAG } what;
+    int value;   /* of an action, a format or a level */
+    size_t flag; /* offset of the bool */
+} plain_options[] = {
+    {'h', SETS_ACTION, ACTION_HELP, 0},
+    {OPTION_VERSION, SETS_ACTION, ACTION_VERSION, 0},
+    {OPTION_LIST, SETS_ACTION, ACTION_LIST, 0},
+    {OPTION_DRY_RUN, SETS_ACTION, ACTION_DRY_RUN, 0},
+    {OPTION_SELF_TEST, SETS_ACTION, ACTION_SELF_TEST, 0},
+    {OPTION_CSV, SETS_FORMAT, TABLE_CSV, 0},
+    {OPTION_JSON, SETS_FORMAT, TABLE_JSON, 0},
+    {OPTION_MARKDOWN, SETS_FORMAT, TABLE_MARKDOWN, 0},
+    {'q', SETS_LEVEL, LOG_WARNING, 0},
+    {'v', SETS_LEVEL, LOG_DEBUG, 0},
+    {OPTION_SKIP_DAMAGED, SETS_FLAG, true, offsetof(struct options, skip_damaged)},
+    {OPTION_RESUME, SETS_FLAG, true, offsetof(struct options, resume)},
+    {OPTION_OVERWRITE, SETS_FLAG, true, offsetof(struct options, overwrite)},
+};
+
+/* NULL: it has a value, or is unknown. */
+static const struct plain_option *plain_option_find(int option)
+{
+    for (size_t i = 0; i < sizeof plain_options / sizeof *plain_options; ++i)
+        if (plain_options[i].option == option)
+            return &plain_options[i];
+    return NULL;
+}
+
+static void plain_option_take(const struct plain_option *plain, struct options *options)
+{
+    if (plain->what == SETS_ACTION)
+        options->action = (enum action)plain->value;
+    else if (plain->what == SETS_FORMAT)
+        options->format = (enum table_format)plain->value;
+    else if (plain->what == SETS_LEVEL)
+        options->level = (enum log_level)plain->value;
+    else
+        *(bool *)((char *)options + plain->flag) = true;
+}
+
 static enum status parse_option(int option, char **argv, struct options *options,
                                 struct error *error)
 {
+    const struct plain_option *plain = plain_option_find(option);
+    if (plain) {
+        plain_option_take(plain, options);
+        return STATUS_OK;
+    }
     switch (option) {
     case 'd':
         return parse_device(optarg, options, error);
     case 'o':
         options->output = optarg;
         return *optarg ? STATUS_OK : error_set(error, STATUS_USAGE, "--output needs a file name");
-    case 'q':
-        options->level = LOG_WARNING;
-        return STATUS_OK;
-    case 'v':
-        options->level = LOG_DEBUG;
-        return STATUS_OK;
-    case 'h':
-        options->action = ACTION_HELP;
-        return STATUS_OK;
-    case OPTION_VERSION:
-        options->action = ACTION_VERSION;
-        return STATUS_OK;
     case OPTION_SET:
         return add(optarg, "--set", options->amendment.sets, &options->amendment.set_count, error);
     case OPTION_ONLY:
         return add(optarg, "--only", options->amendment.onlys, &options->amendment.only_count,
                    error);
-    case OPTION_CSV:
-        options->format = TABLE_CSV;
-        return STATUS_OK;
-    case OPTION_JSON:
-        options->format = TABLE_JSON;
-        return STATUS_OK;
-    case OPTION_MARKDOWN:
-        options->format = TABLE_MARKDOWN;
-        return STATUS_OK;
-    case OPTION_LIST:
-        options->action = ACTION_LIST;
-        return STATUS_OK;
-    case OPTION_DRY_RUN:
-        options->action = ACTION_DRY_RUN;
-        return STATUS_OK;
     case OPTION_GATHER:
         options->action = ACTION_GATHER;
         options->journal = optarg;
@@ -202,20 +224,8 @@ static enum status parse_option(int option, char **argv, struct options *options
     case OPTION_PROGRAM:
         options->program = optarg;
         return STATUS_OK;
-    case OPTION_SELF_TEST:
-        options->action = ACTION_SELF_TEST;
-        return STATUS_OK;
-    case OPTION_SKIP_DAMAGED:
-        options->skip_damaged = true;
-        return STATUS_OK;
     case OPTION_TIME_LIMIT:
         return parse_time_limit(optarg, options, error);
-    case OPTION_RESUME:
-        options->resume = true;
-        return STATUS_OK;
-    case OPTION_OVERWRITE:
-        options->overwrite = true;
-        return STATUS_OK;
     default:
         return error_set(error, STATUS_USAGE, "%s '%s'; see roofsweep --help",
                          option == ':' ? "a value is missing behind" : "unknown option",

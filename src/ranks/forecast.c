@@ -45,7 +45,7 @@ struct forecast *forecast_create(const struct measure_settings *measure, double 
     created->measure = *measure;
     created->timeout = timeout;
     created->workload_count = count_workloads();
-    created->experience = calloc(created->workload_count, sizeof *created->experience);
+    created->experience = calloc(created->workload_count + 1, sizeof *created->experience);
     if (created->experience)
         return created;
     forecast_destroy(created);
