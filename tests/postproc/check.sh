@@ -46,7 +46,7 @@ reference() {
     cat >rows.ini <<INI
 [NVIDIA H200]
 [NVIDIA H200 | one]
-where = label=conv2d-filters filters=64 pass=forward precision=fp16
+where = label=conv2d-filters filters=64 pass=forward precision=fp16 layout=nhwc cache=hot
 $1
 INI
     expect "$2" script check "$h200" --targets rows.ini
@@ -54,7 +54,7 @@ INI
 time=$(python '
 import sys, roofsweep_post as post
 from roofsweep_post.selection import choose
-rows = choose(post.rows(post.load(sys.argv[1])), "label=conv2d-filters filters=64 pass=forward precision=fp16".split())
+rows = choose(post.rows(post.load(sys.argv[1])), "label=conv2d-filters filters=64 pass=forward precision=fp16 layout=nhwc cache=hot".split())
 print(f"{1e6 * rows.time_median.max():.6f}")' "$h200")
 faster() { python 'import sys; print(f"{float(sys.argv[1]) * float(sys.argv[2]):.6f} us")' "$time" "$1"; }
 reference "time_median = $(faster 1.01)" 0

@@ -130,7 +130,6 @@ refused "no memory level 'l9'" plot four quickstart.nc --level l9
 refused "none of pdf, svg, png" plot four quickstart.nc --output figure.txt
 refused "cannot write" plot four quickstart.nc --output nowhere/figure.pdf
 refused "it holds roofs alone" plot four alone.nc
-refused "kernels = yes" plot kernels "$h200" --labels conv2d-batch
 refused "no configuration was measured on two devices" plot strip "$h200"
 expect 2 script plot nothing quickstart.nc
 says "invalid choice"

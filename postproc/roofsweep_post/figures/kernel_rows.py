@@ -36,5 +36,6 @@ def row_name(scene, table):
     for series in scene.series:
         for _, row in series.rows.iterrows():
             value = f"{short_name(series.by)} {value_text(row[series.by])} " if series.by else ""
-            names[row["config_hash"], row["file"]] = f"{value}{series.name}"
+            own = "" if series.name == "rows" and value else series.name
+            names[row["config_hash"], row["file"]] = (value + own).strip()
     return [names[key] for key in zip(table["config_hash"], table["file"])]
