@@ -42,10 +42,10 @@ expect 1 script compare node.nc
 row "^dram triad, together *4 " "3.92 TB/s" "4.4 %" "-18.0 %\*  1#3 node1" "+1.5 %   1#2 node1"
 row "^l2 read, alone *3! " "8.08 TB/s" "-1.0 %" "+2.0 %   1#3 node1"
 row "^launch gap, alone *4 " "2.03 us" "-1.5 %   1#3 node1" "+1.5 %   1#0 node1"
-row "^PASS 1#0 node1 GPU-0 (7 checks)$"
-row "^FAIL 1#1 node1 GPU-1 (6 checks): dram read, alone: not measured: the bus is gone$"
-row "^FAIL 1#2 node1 GPU-2 (6 checks): l2 read, alone: contradicted$"
-row "^FAIL 1#3 node1 GPU-3 (7 checks): dram triad, together -18.0 % (limit 4.4 %)$"
+row "^PASS 1#0 node1 GPU-0 (8 checks)$"
+row "^FAIL 1#1 node1 GPU-1 (7 checks): dram read, alone: not measured: the bus is gone$"
+row "^FAIL 1#2 node1 GPU-2 (7 checks): l2 read, alone: contradicted$"
+row "^FAIL 1#3 node1 GPU-3 (8 checks): dram triad, together -18.0 % (limit 4.4 %)$"
 # A word for each device, and the same for machines.
 expect 1 script compare node.nc --quiet --json found.json --junit found.xml
 [ "$(wc -l <output)" = 4 ] || { cat output; fail "more than a line for each device"; }

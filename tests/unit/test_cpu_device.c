@@ -427,13 +427,13 @@ static void check_roof(const struct roof *roof, int kind, double before)
                     roof_kinds[kind].pattern != PATTERN_READ);
 }
 
-/* A machine that has no such cache, or hides it, has none of its roofs. How fast they are, beside one
+/* A machine that has no such cache, or hides it, has none of its roofs. CPUs have no atomic pattern. How fast they are, beside one
  * another and other tools, is what tests/bench/cpu_roofs.sh tells. */
 static void check_memory(const struct roof *roofs, enum memory_level level)
 {
     int kinds = 0, there = 0;
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        if (roof_kinds[kind].level == level) {
+        if (roof_kinds[kind].level == level && roof_kinds[kind].pattern != PATTERN_ATOMIC) {
             ++kinds;
             there += !isnan(roof_value(&roofs[kind]));
         }
