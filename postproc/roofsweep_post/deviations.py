@@ -9,7 +9,7 @@ devices the faster one. A device is slow beyond a limit that is the largest of
 - the spread of the device's own samples, at most 10 %: what one device does not repeat says nothing of another, but
   a device that is unsteady by itself is not excused by that,
 
-and at most 50 %. Only slower counts: faster is told and harms nobody."""
+and at most 50 %, unless the threshold is above that. Only slower counts: faster is told and harms nobody."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def limits(scattered, spreads, threshold):
     """The largest deviation of each device that says nothing. scattered: how far such devices are from each other."""
     spreads = finite(spreads)
     common = max(threshold, SCATTER * scattered, SPREADS * float(np.median(spreads)))
-    return np.minimum(np.maximum(common, np.minimum(spreads, OWN_SPREAD_MOST)), MOST)
+    return np.minimum(np.maximum(common, np.minimum(spreads, OWN_SPREAD_MOST)), max(MOST, threshold))
 
 
 def judged(table, threshold=THRESHOLD, across=False):
