@@ -77,7 +77,6 @@ static const struct slot slots[] = {
     {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangePop, (void (*)(void))pop_domain},
 };
 
-__attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get);
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get)
 {
     const NvtxExportTableCallbacks *callbacks = get(NVTX_ETID_CALLBACKS);

@@ -4,6 +4,6 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get);
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get);
 
 #endif
