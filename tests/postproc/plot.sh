@@ -21,11 +21,24 @@ printf '[peaks]\ncondition = alone\n' >>quickstart.ini
 expect 0 run 2 quickstart.ini
 expect 0 run 2 --output again.nc quickstart.ini
 
-# Each format is what its name says; text in SVG and PDF is text.
-for format in pdf svg png; do
-    expect 0 script plot four quickstart.nc --labels filters --output "figure.$format"
-    says "figure.$format"
-done
+# Each kind from a file of CPUs; each format is what its name says; text in SVG and PDF is text.
+cat >kinds.py <<'PY'
+import shlex, sys
+from roofsweep_post import cli
+h200, eight = sys.argv[1:]
+for words in [
+    *(f"four quickstart.nc --labels filters --output figure.{format}" for format in ("pdf", "svg", "png")),
+    *(f"{kind} quickstart.nc --labels filters --by filters --output {kind}.svg"
+      for kind in ("classic", "complexity", "time", "bars")),
+    "classic quickstart.nc again.nc --series file --labels shape --by hidden --output two.svg",
+    "strip quickstart.nc again.nc --output strip.svg",
+    f"history {h200} {h200} --output history.svg",
+    f"map {eight} --output map.svg",
+]:
+    assert cli.main(["plot", *shlex.split(words)]) == 0, words
+PY
+expect 0 "$ROOFSWEEP_PYTHON" -W error::FutureWarning kinds.py "$h200" "$eight"
+for format in pdf svg png; do says "figure.$format"; done
 head -c 5 figure.pdf | grep -q '%PDF-' || fail "figure.pdf is none"
 grep -q "compute time" figure.svg || fail "figure.svg has no text"
 python '
@@ -33,14 +46,6 @@ from PIL import Image
 image = Image.open("figure.png")
 assert abs(image.width - 3.5 * 300) < 2, image.size
 ' || fail "figure.png is of another width"
-for kind in classic complexity time bars; do
-    expect 0 script plot "$kind" quickstart.nc --labels filters --by filters --output "$kind.svg"
-done
-expect 0 script plot classic quickstart.nc again.nc --series file --labels shape --by hidden --output two.svg
-expect 0 script plot strip quickstart.nc again.nc --output strip.svg
-expect 0 script plot history "$h200" "$h200" --output history.svg
-expect 0 script plot map "$eight" --output map.svg
-
 # Points are joined by the parameter that the others follow, as with vary = zip, or by none.
 python '
 import roofsweep_post as post
@@ -108,29 +113,37 @@ except post.Refused as refused:
 PY
 "$ROOFSWEEP_PYTHON" reader.py || fail "modules that read NetCDF"
 
-# Wrong files and wrong words: status 2 and a sentence, no traceback.
+# Wrong files and wrong words: status 2 and a sentence, no traceback. In one process: an import takes seconds.
 echo "no netcdf" >text.nc
 head -c 20000 quickstart.nc >torn.nc
 python 'import xarray; xarray.Dataset({"a": ("x", [1, 2])}).to_netcdf("other.nc")'
-for command in "plot four" compare roofs export; do
-    # shellcheck disable=SC2086 # one word or two
-    {
-        expect 0 script $command --help
-        refused "none.nc: No such file" $command none.nc
-        refused "text.nc: no NetCDF file" $command text.nc
-        refused "torn.nc: " $command torn.nc
-        refused "no result file of roofsweep" $command other.nc
-    }
-done
-refused "no row has label=nope; there are: filters, shape" plot four quickstart.nc --labels nope
-refused "no variable 'nope'" plot four quickstart.nc --by nope
-refused "no variable 'nope'" plot four quickstart.nc --where nope=1
-refused "'filters' is no condition" plot four quickstart.nc --where filters
-refused "no memory level 'l9'" plot four quickstart.nc --level l9
-refused "none of pdf, svg, png" plot four quickstart.nc --output figure.txt
-refused "cannot write" plot four quickstart.nc --output nowhere/figure.pdf
-refused "it holds roofs alone" plot four alone.nc
-refused "no configuration was measured on two devices" plot strip "$h200"
+cat >refused.py <<'PY'
+import contextlib, io, shlex, sys
+from roofsweep_post import cli
+wrong = """\
+no row has label=nope; there are: filters, shape | plot four quickstart.nc --labels nope
+no variable 'nope' | plot four quickstart.nc --by nope
+no variable 'nope' | plot four quickstart.nc --where nope=1
+'filters' is no condition | plot four quickstart.nc --where filters
+no memory level 'l9' | plot four quickstart.nc --level l9
+none of pdf, svg, png | plot four quickstart.nc --output figure.txt
+cannot write | plot four quickstart.nc --output nowhere/figure.pdf
+it holds roofs alone | plot four alone.nc
+no configuration was measured on two devices | plot strip golden.nc"""
+lines = [[part.strip() for part in line.split("|")] for line in wrong.splitlines()]
+for command in ("plot four", "compare", "roofs", "export", "rows", "report", "check --targets /dev/null"):
+    for text, file in [("none.nc: No such file", "none.nc"), ("text.nc: no NetCDF file", "text.nc"),
+                       ("torn.nc: ", "torn.nc"), ("no result file of roofsweep", "other.nc")]:
+        lines.append([text, f"{command} {file}"])
+for text, words in lines:
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        status = cli.main(shlex.split(words))
+    assert status == 2 and said.getvalue().startswith("roofsweep-post: ") and text in said.getvalue(), (words, said.getvalue())
+PY
+"$ROOFSWEEP_PYTHON" refused.py || fail "a wrong file or word"
+expect 0 script plot --help
+says "complexity"
 expect 2 script plot nothing quickstart.nc
 says "invalid choice"
 
