@@ -53,7 +53,7 @@ class File:
         return self.data[name].attrs["flag_values"][self.data[name].attrs["flag_meanings"].split().index(word)]
 
     def add_kernels(self, table):
-        """Of each row: which kernels ran, as one text; launches that do no FLOPs to speak of; their part of the time."""
+        """Of each row: which kernels ran, as one text; launches that hardly do FLOPs; their part of the time."""
         data = self.data
         owner, name = data.kernel_config.values.astype(int), data.kernel_name.values
         whole = data.flops_counted.values[owner]
