@@ -16,6 +16,7 @@ struct load {
     cudaGraphExec_t graph; /* of `iterations`; NULL: they are launched one by one. Owned. */
     int iterations;        /* of one launch */
     int launches;          /* of one step */
+    double step_time;      /* s, as it should be */
     long enqueued, done;   /* steps; of the device, as far as the host knows */
     double done_time;      /* s, when the last of them was; NaN: none */
 };
@@ -54,9 +55,8 @@ static enum status load_launch(const struct load *load, struct error *error)
 
 static enum status load_step(struct load *load, struct error *error)
 {
-    const double pause = 1e-3; /* s */
     if (!load->work) {
-        clock_sleep(pause);
+        clock_sleep(load->step_time);
         return STATUS_OK;
     }
     cudaEvent_t event = load->gpu->timer->events[load->enqueued % DEPTH];
@@ -76,18 +76,21 @@ struct tick {
     double time, energy; /* s, J; NaN: the counter did not advance */
 };
 
-/* The first step of the counter that comes `duration` from now, or later. */
+/* The first step of the counter that comes `duration` from now, or later. When it came is known as well
+ * as the counter was read often: one that came while the host did something else is passed over. */
 static enum status tick_wait(struct load *load, double duration, struct tick *tick,
                              struct error *error)
 {
     const double patience = 1.0; /* s */
     double begin = clock_monotonic(), now = begin, last = nvml_energy(load->gpu->nvml);
+    const double longest = 3.0 * load->step_time + 8e-3; /* s, from one reading to the next */
     *tick = (struct tick){NAN, NAN};
     while (now < begin + duration + patience) {
         TRY(load_step(load, error));
         double energy = nvml_energy(load->gpu->nvml);
-        now = clock_monotonic();
-        if (energy > last && now >= begin + duration) {
+        double gap = clock_monotonic() - now;
+        now += gap;
+        if (energy > last && now >= begin + duration && gap <= longest) {
             *tick = (struct tick){now, energy};
             return STATUS_OK;
         }
@@ -133,7 +136,7 @@ static enum status load_measure(struct load *load, struct record *record, struct
 
 static enum status idle_measure(struct gpu *gpu, struct error *error)
 {
-    struct load nothing = {.gpu = gpu};
+    struct load nothing = {.gpu = gpu, .step_time = 1e-3};
     struct measured measured;
     if (gpu->idle_power > 0.0)
         return STATUS_OK;
@@ -153,6 +156,7 @@ enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct rec
     TRY(idle_measure(gpu, error));
     load.iterations = (int)fmin(fmax(launch_time / record->time_median, 1.0), 1000.0);
     load.launches = (int)fmax(ceil(step_time / (load.iterations * record->time_median)), 1.0);
+    load.step_time = load.launches * load.iterations * record->time_median;
     graph_create(&load);
     enum status status = load_measure(&load, record, error);
     if (load.graph)
