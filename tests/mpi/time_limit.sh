@@ -3,7 +3,7 @@
 # is 5, --resume goes on.
 . "$(dirname "$0")/lib.sh"
 write_sweep sweep.ini
-sed -i 's/^iterations = .*/iterations = 50000/' sweep.ini
+sed -i 's/^iterations = .*/iterations = 300000/' sweep.ini
 export OMP_WAIT_POLICY=passive
 
 # limited SECONDS: the command ends with 5 within these; $began is when it began.
