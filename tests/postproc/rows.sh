@@ -53,7 +53,7 @@ for path in sys.argv[1:]:
 expect 0 script rows "$h200" --sort time --most 3
 [ "$(wc -l <output)" = 4 ] || { cat output; fail "not three rows"; }
 expect 0 script rows "$h200" --advice --where precision=fp32 label=conv2d-kernel kernel=9
-says "tf32, fp16 or bf16, which have tensor units."
+says "tf32, fp16 or bf16, which have tensor units"
 expect 0 script rows golden.nc
 row "^conv2d *#0 node1" "25 us" "4.0 %" latency "two modes, throttled"
 refused "no row has batch=77" rows "$h200" --where batch=77
