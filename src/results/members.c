@@ -137,9 +137,11 @@ bool members_find(const char *text, size_t length, struct member *members, size_
 
 size_t member_elements(const struct member *member)
 {
+    if (!member->value)
+        return 0;
     struct cursor cursor = {member->value, member->value + member->length};
     size_t count = 0;
-    if (!member->value || !take(&cursor, '[') || peek(&cursor) == ']')
+    if (!take(&cursor, '[') || peek(&cursor) == ']')
         return 0;
     do
         count += skip_value(&cursor);
