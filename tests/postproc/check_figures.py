@@ -154,8 +154,16 @@ def check_waves(data):
     assert np.allclose(drawn, np.sort(waves[waves > 0])), (drawn, waves)
 
 
-def check_kernels(data, without):
-    without = without.assign(kernel_flops_counted=without["kernel_flops_counted"] * np.nan)
+def check_numbers(axes):
+    """Each kernel has a number of its own."""
+    numbers = sorted(int(text.get_text()) for text in axes.texts if text.get_gid() == "label")
+    assert numbers == [*range(1, len(numbers) + 1)], numbers
+
+
+def check_kernels(data, paper):
+    where = [*CHOSEN, "pass=forward", "precision=fp32"]
+    check_numbers(figures.draw(paper, "kernels", where, labels=["conv2d-filters"])[0])
+    without = paper.assign(kernel_flops_counted=paper["kernel_flops_counted"] * np.nan)
     try:
         figures.draw(without, "kernels")
         raise AssertionError("kernels that were not counted are drawn")
@@ -163,6 +171,7 @@ def check_kernels(data, without):
         assert "kernels = yes" in str(refused), refused
     (axes,) = figures.draw(data, "kernels")
     nothing_overlaps(axes)
+    check_numbers(axes)
     table = post.kernels(data)
     table = table[(table["kernel_flops_counted"] > 0) & (table["kernel_bytes_counted_dram"] > 0)]
     drawn = np.array([found.get_offsets()[0] for found in axes.collections if found.get_gid() == "kernel"])

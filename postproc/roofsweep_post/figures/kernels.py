@@ -71,7 +71,7 @@ def draw(figure, axes, scene, annotate, height):
         labels.along(text, x, y)
     keys = []
     for number, row in table.iterrows():
-        labels.place(str(number + 1), row["intensity"], row["speed"])
+        labels.place(str(number + 1), row["intensity"], row["speed"], is_number=True)
         keys.append(f"{number + 1}: {short_kernel(row['kernel_name'])} ({100 * row['share']:.0f} %)")
     if len(without):
         keys.append(f"{len(without)} kernels without FLOPs take {100 * without['share'].sum() / whole.shape[0]:.0f} %")

@@ -121,19 +121,19 @@ class Labels:
         probe.remove()
         return box.width, box.height
 
-    def place(self, text, x, y, colour=style.BLACK, size=style.SMALL):
-        """Writes a label near a point of the data; returns the Text."""
+    def place(self, text, x, y, colour=style.BLACK, size=style.SMALL, is_number=False):
+        """Writes a label near a point of the data; returns the Text. is_number: the text is a number of the caller's
+        own key, which no other number may stand for."""
         at = self.pixels(x, y)[0]
         rings = range(len(GAPS))
         if found := self.found(at, self.extent(text, size), rings, lines=True):
             return self.write(text, *found, at, colour, size)
-        number = str(len(self.key) + 1)
+        number = text if is_number else str(len(self.key) + 1)
+        self.key += [] if is_number else [text]
         for lines in (True, False):
             if found := self.found(at, self.extent(number, size), rings, lines):
-                self.key.append(text)
                 return self.write(number, *found, at, colour, size)
         half = np.asarray(self.extent(number, size)) / 2
-        self.key.append(text)
         return self.write(number, np.concatenate([at - half, at + half]), 0, at, colour, size)
 
     def along(self, text, x, y, colour=style.BLACK, size=style.SMALL):
