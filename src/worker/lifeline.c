@@ -45,20 +45,39 @@ static void rename_self(char *name)
 }
 
 /* Waits for the worker's end. No signal ends it sooner but SIGKILL: some batch systems send theirs to all
- * processes of a job. The worker's number is not another's so soon. */
+ * processes of a job. The worker's number is not another's so soon. That the files are closed tells the
+ * worker that its lifeline is there. */
 static _Noreturn void watch(pid_t worker, char *name)
 {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);
     setsid();
+    prctl(PR_SET_PDEATHSIG, SIGUSR1);
     rename_self(name);
     close_all();
-    prctl(PR_SET_PDEATHSIG, SIGUSR1);
     while (getppid() == worker)
         sigwaitinfo(&all, NULL);
     kill(-worker, SIGKILL);
     _exit(0);
+}
+
+/* Until the other process has left the worker's group, a signal that stops the group would stop it, too: the
+ * worker waits for that. The pipe ends when the other process closes its files. */
+static void watched(char *name)
+{
+    int ready[2];
+    char none;
+    pid_t worker = getpid();
+    if (pipe(ready) != 0)
+        return;
+    pid_t pid = fork();
+    if (pid == 0)
+        watch(worker, name);
+    close(ready[1]);
+    while (pid > 0 && read(ready[0], &none, 1) < 0 && errno == EINTR)
+        ;
+    close(ready[0]);
 }
 
 /* A wrapper may stand between the two: then the worker leads no group, and the wrapper is who it ends with. */
@@ -68,6 +87,6 @@ void lifeline_tie(char *name)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || (rank > 0 && kill(rank, 0) != 0 && errno == ESRCH))
         kill(worker, SIGKILL);
-    if (rank > 0 && getpgrp() == worker && fork() == 0)
-        watch(worker, name);
+    if (rank > 0 && getpgrp() == worker)
+        watched(name);
 }
