@@ -153,7 +153,7 @@ static void parameter_add(struct parameters *p, const struct parameter *paramete
     p->set->no_memory = p->set->no_memory || !grown;
     if (grown)
         p->entries = grown;
-    if (dataset_failed(p->set)) {
+    if (dataset_failed(p->set) || !p->entries) {
         free(index);
         return;
     }

@@ -35,12 +35,12 @@ static const struct {
     double clock, memory_clock, bus_bits;
     const char *name;
 } products[PRODUCTS] = {
-    [V100] = {70, 80, 1.53e9, 0.877e9, 4096},        /* SXM2 */
-    [V100_PAPER] = {70, 80, 1.312e9, 0.877e9, 4096}, /* at the clock that the paper assumes */
-    [A100] = {80, 108, 1.41e9, 1.215e9, 5120},       /* SXM4, 40 GB */
-    [H100] = {90, 132, 1.83e9, 2.619e9, 5120},       /* SXM5 */
-    [H200] = {90, 132, 1.98e9, 3.201e9, 6016},
-    [B200] = {100, 148, 1.86e9, 3.996e9, 8192},
+    [V100] = {70, 80, 1.53e9, 0.877e9, 4096, NULL},        /* SXM2 */
+    [V100_PAPER] = {70, 80, 1.312e9, 0.877e9, 4096, NULL}, /* at the clock that the paper assumes */
+    [A100] = {80, 108, 1.41e9, 1.215e9, 5120, NULL},       /* SXM4, 40 GB */
+    [H100] = {90, 132, 1.83e9, 2.619e9, 5120, NULL},       /* SXM5 */
+    [H200] = {90, 132, 1.98e9, 3.201e9, 6016, NULL},
+    [B200] = {100, 148, 1.86e9, 3.996e9, 8192, NULL},
     [RTX_2080_TI] = {75, 68, 1.635e9, 7e9, 352, "NVIDIA GeForce RTX 2080 Ti"},
     [T4] = {75, 40, 1.59e9, 5.001e9, 256, "Tesla T4"},
     [RTX_3090] = {86, 82, 1.695e9, 9.751e9, 384, "NVIDIA GeForce RTX 3090"},

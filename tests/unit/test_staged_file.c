@@ -2,7 +2,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
-#include <dirent.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -409,7 +409,7 @@ enum status conv2d_prepare(struct gpu *gpu, const struct config *config, uint64_
                            struct work **work, struct record *record, struct error *error)
 {
     struct conv2d shape = conv2d_from(config);
-    struct conv2d_work *prepared;
+    struct conv2d_work *prepared = NULL;
     const struct format *format = &formats[shape.precision];
     if (gpu->capability < format->capability)
         return error_set(error, STATUS_UNSUPPORTED,
