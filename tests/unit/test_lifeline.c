@@ -16,30 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "process_state.h"
+
 #define WORKER TEST_BIN_DIR "/../tests/scripted_worker"
 
 /* What a rank of this test has started. */
 struct family {
     pid_t rank, worker, grandchild;
 };
-
-static char process_state(pid_t pid)
-{
-    char path[64], state = 'X';
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "r");
-    if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-        state = 'X';
-    if (file)
-        fclose(file);
-    return state;
-}
-
-static bool is_running(pid_t pid)
-{
-    char state = process_state(pid);
-    return state != 'X' && state != 'Z';
-}
 
 static void assert_gone(const char *what, pid_t pid)
 {

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "model/protocol.h"
 #include "ranks/worker_client.h"
+#include "process_state.h"
 
 static struct worker_client *start(const char *path)
 {
@@ -109,25 +110,6 @@ static void end_is_explained(void **state)
         worker_client_destroy(client);
         unlink(path);
     }
-}
-
-/* As ps shows it; 'X': there is none. */
-static char process_state(pid_t pid)
-{
-    char path[64], state = 'X';
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "r");
-    if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-        state = 'X';
-    if (file)
-        fclose(file);
-    return state;
-}
-
-static bool is_running(pid_t pid)
-{
-    char state = process_state(pid);
-    return state != 'X' && state != 'Z';
 }
 
 /* Whoever adopts it may take its time to reap it. */

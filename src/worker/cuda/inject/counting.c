@@ -10,6 +10,7 @@
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
 
+#include "worker/cuda/profiling/cupti_call.h"
 #include "worker/cuda/profiling/cupti_process.h"
 #include "worker/cuda/profiling/formulas.h"
 #include "worker/cuda/profiling/metric_set.h"
@@ -34,14 +35,6 @@ struct counting {
     struct passed passed;
     uint8_t *image; /* owned */
 };
-
-#define PARAMETERS(name, type) type##_Params name = {.structSize = type##_Params_STRUCT_SIZE}
-#define TRY_CUPTI(call)                                                                            \
-    do {                                                                                           \
-        CUptiResult try_result = (call);                                                           \
-        if (try_result != CUPTI_SUCCESS)                                                           \
-            return try_result;                                                                     \
-    } while (0)
 
 static CUptiResult read_device(struct counting *counting)
 {
