@@ -5,6 +5,8 @@
 write_sweep sweep.ini
 sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/' sweep.ini
 export OMP_WAIT_POLICY=passive # more ranks than cores
+# A build with sanitizers wants its runtime first in the list of libraries; here the preloaded one is.
+export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0"
 host=$(hostname)
 
 job=
