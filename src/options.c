@@ -71,6 +71,7 @@ static const char help_text[] =
     "      --set KEY=VALUE   replace a key of the manifest: batch=16,32; LABEL.batch=16; iterations=5\n"
     "      --only LABEL      leave out all other workload sections; may be given several times\n"
     "      --list [NAME]     print workloads, their parameters, defaults and implementations\n"
+    "      --list chips      print the theoretical rates of known GPUs for each clock\n"
     "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
     "      --overwrite       replace FILE and its journal; with --gather, FILE\n"
     "      --gather JOURNAL  rebuild the NetCDF file from a journal, or several, on any machine\n"
@@ -238,15 +239,24 @@ static bool needs_manifest(enum action action)
     return action == ACTION_SWEEP || action == ACTION_DRY_RUN;
 }
 
-static enum status choose_workload(const char *name, struct options *options, struct error *error)
+/* What --list prints: "chips", or a workload of this name. */
+static enum status choose_list(const char *name, struct options *options, struct error *error)
 {
+    static const char chips[] = "chips";
     const char *names[32] = {NULL};
     char hint[WORDS_HINT];
-    for (size_t i = 0; workloads[i] && i < sizeof names / sizeof *names - 1; ++i)
-        names[i] = workloads[i]->name;
+    size_t count = 0;
+    if (strcmp(name, chips) == 0) {
+        options->action = ACTION_LIST_CHIPS;
+        return STATUS_OK;
+    }
+    names[count++] = chips;
+    for (size_t i = 0; workloads[i] && count < sizeof names / sizeof *names - 1; ++i)
+        names[count++] = workloads[i]->name;
     words_hint(names, name, hint);
     if (!workload_find(name))
-        return error_set(error, STATUS_USAGE, "--list '%.60s' is no workload%s", name, hint);
+        return error_set(error, STATUS_USAGE, "--list '%.60s' is no workload, nor chips%s", name,
+                         hint);
     options->workload = name;
     return STATUS_OK;
 }
@@ -274,7 +284,7 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
     if (!needs_manifest(parsed.action) && !amendment_is_empty(&parsed.amendment))
         return error_set(error, STATUS_USAGE, "--set and --only go with a manifest");
     if (parsed.action == ACTION_LIST && operands > 0) {
-        enum status status = choose_workload(argv[optind], &parsed, error);
+        enum status status = choose_list(argv[optind], &parsed, error);
         if (status)
             return status;
     }

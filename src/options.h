@@ -27,6 +27,7 @@ enum action {
     ACTION_SWEEP,
     ACTION_DRY_RUN,
     ACTION_LIST,
+    ACTION_LIST_CHIPS,
     ACTION_GATHER,
     ACTION_SELF_TEST,
     ACTION_HELP,
@@ -43,11 +44,11 @@ struct options {
     size_t more_count;
     const char *output; /* NULL: as the manifest says */
     struct amendment amendment;
-    const char *workload; /* --list: this one alone; NULL: all */
+    const char *workload; /* ACTION_LIST: this one alone; NULL: all */
     bool has_device;
     int device; /* if has_device: see device_kind_chosen */
     bool resume, overwrite, skip_damaged;
-    enum table_format format; /* of the final table */
+    enum table_format format; /* of the final table, and of --list chips */
     double time_limit;        /* s, from the start of the program; 0: not given; INFINITY: none */
     enum log_level level;
 };

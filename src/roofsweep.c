@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/printout.h"
 #include "base/utf8.h"
+#include "chip_list.h"
 #include "estimate.h"
 #include "options.h"
 #include "manifest/plan.h"
@@ -85,6 +86,8 @@ static enum status print(const struct options *options, FILE *stream, struct err
         return dry_run(options, stream, error);
     if (options->action == ACTION_LIST)
         options_list(options->workload, stream);
+    else if (options->action == ACTION_LIST_CHIPS)
+        chip_list_print(options->format, stream);
     else if (options->action == ACTION_HELP)
         options_help(stream);
     else

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "model/chip.h"
 #include "model/roofline.h"
-#include "worker/cuda/gpu/chip.h"
 
 /* Products: what CUDA says of them. */
 enum product {

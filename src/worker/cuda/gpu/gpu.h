@@ -6,8 +6,8 @@
 #include <cuda_runtime_api.h>
 
 #include "base/status.h"
+#include "model/chip.h"
 #include "model/device.h"
-#include "worker/cuda/gpu/chip.h"
 #include "worker/cuda/gpu/occupancy.h"
 
 struct cudnnContext; /* cudnnHandle_t points to it */

@@ -1,4 +1,4 @@
-#include "worker/cuda/gpu/chip.h"
+#include "model/chip.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -33,15 +33,15 @@
 
 /* clang-format off */
 /* What is alike in all chips of a capability:
- *             L1 size, reads, L2,   fp64 fp32 fp16 bf16 */
-#define VOLTA     70,  128*K, 128, 2048, VECTOR(32,  64, 128,   0)
-#define TURING    75,   96*K,  64,  NAN, VECTOR( 2,  64, 128,   0)
-#define AMPERE    80,  192*K, 128, 5120, VECTOR(32,  64, 256, 128)
-#define AMPERE_86 86,  128*K, 128,  NAN, VECTOR( 2, 128, 128, 128)
-#define ADA       89,  128*K, 128,  NAN, VECTOR( 2, 128, 128, 128)
-#define HOPPER    90,  256*K, 128,  NAN, VECTOR(64, 128, 256, 256)
-#define BLACKWELL 100, 256*K, 128,  NAN, VECTOR(64, 128, 256, 256)
-#define RTX_120   120, 128*K, 128,  NAN, VECTOR( 2, 128, 128, 128)
+ *                                   L1 size, reads, L2,  fp64 fp32 fp16 bf16 */
+#define VOLTA     "Volta",         70,  128*K, 128, 2048, VECTOR(32,  64, 128,   0)
+#define TURING    "Turing",        75,   96*K,  64,  NAN, VECTOR( 2,  64, 128,   0)
+#define AMPERE    "Ampere",        80,  192*K, 128, 5120, VECTOR(32,  64, 256, 128)
+#define AMPERE_86 "Ampere",        86,  128*K, 128,  NAN, VECTOR( 2, 128, 128, 128)
+#define ADA       "Ada Lovelace",  89,  128*K, 128,  NAN, VECTOR( 2, 128, 128, 128)
+#define HOPPER    "Hopper",        90,  256*K, 128,  NAN, VECTOR(64, 128, 256, 256)
+#define BLACKWELL "Blackwell",    100, 256*K, 128,  NAN, VECTOR(64, 128, 256, 256)
+#define RTX_120   "Blackwell",    120, 128*K, 128,  NAN, VECTOR( 2, 128, 128, 128)
 
 /* Of a capability, rows with a model come before the one without. */
 static const struct chip chips[] = {
@@ -72,7 +72,7 @@ static const struct chip chips[] = {
 };
 /* clang-format on */
 static const struct chip unknown = {
-    0, NAN, NAN, NAN, VECTOR(NAN, NAN, NAN, NAN), TENSOR(NAN, NAN, NAN, NAN, NAN, NAN), NULL,
+    "", 0, NAN, NAN, NAN, VECTOR(NAN, NAN, NAN, NAN), TENSOR(NAN, NAN, NAN, NAN, NAN, NAN), NULL,
 };
 
 /* The words of the pattern stand in the name, as whole words; with a "*" the last may go on. */
@@ -85,6 +85,12 @@ static bool name_has(const char *name, const char *pattern)
             (open || at[length] == ' ' || at[length] == '\0'))
             return true;
     return false;
+}
+
+const struct chip *chip_next(const struct chip *chip)
+{
+    const struct chip *next = chip ? chip + 1 : chips;
+    return next < chips + sizeof chips / sizeof *chips ? next : NULL;
 }
 
 const struct chip *chip_find(int capability, const char *name)

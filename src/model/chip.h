@@ -1,20 +1,24 @@
-/* What is known of a compute capability, and what follows from it: the theoretical roofs. Const
- * data and pure functions; knows nothing of CUDA. */
+/* What is known of the chips of one vendor by compute capability, and what follows from it: the
+ * theoretical roofs. One table, which `roofsweep --list chips` prints and workers ask. Const data and
+ * pure functions. */
 #ifndef ROOFSWEEP_CHIP_H
 #define ROOFSWEEP_CHIP_H
 
 #include "model/workload.h"
 
 struct chip {
-    int capability;
-    double l1_bytes;    /* per SM, shared memory included */
-    double onchip_read; /* byte per clock and SM, of L1 and of shared memory alike */
-    double l2_read;     /* byte per clock, the whole chip; NaN: not known */
+    const char *architecture; /* "Hopper" */
+    int capability;           /* 10 major + minor */
+    double l1_bytes;          /* per SM, shared memory included */
+    double onchip_read;       /* byte per clock and SM, of L1 and of shared memory alike */
+    double l2_read;           /* byte per clock, the whole chip; NaN: not known */
     /* Fused multiply-adds per clock and SM; 0: there are no such units, NaN: not known here. */
     double vector[PRECISION_COUNT], tensor[PRECISION_COUNT];
     const char
         *model; /* words of the product's name that it holds for; NULL: all of the capability */
 };
+/* All rows in turn: NULL gives the first one, the last one gives NULL. */
+const struct chip *chip_next(const struct chip *chip);
 /* name: of the product, as CUDA tells it, "NVIDIA L40S". A chip of unknowns if there is no row. */
 const struct chip *chip_find(int capability, const char *name);
 

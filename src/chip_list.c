@@ -1,0 +1,159 @@
+#include "chip_list.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "model/chip.h"
+#include "model/roof_kind.h"
+
+/* One column of rates. */
+struct rate {
+    enum unit unit;
+    enum precision precision;
+};
+enum { RATES_MAX = 2 * PRECISION_COUNT, CELL = 32 };
+
+static double rate_of(const struct chip *chip, const struct rate *rate)
+{
+    return (rate->unit == UNIT_TENSOR ? chip->tensor : chip->vector)[rate->precision];
+}
+
+static bool rate_known(const struct rate *rate)
+{
+    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip))
+        if (rate_of(chip, rate) > 0.0)
+            return true;
+    return false;
+}
+
+/* Those that any chip has. */
+static int rates_list(struct rate rates[RATES_MAX])
+{
+    int count = 0;
+    for (int unit = UNIT_VECTOR; unit <= UNIT_TENSOR; ++unit)
+        for (int precision = 0; precision < PRECISION_COUNT; ++precision) {
+            rates[count] = (struct rate){(enum unit)unit, (enum precision)precision};
+            count += rate_known(&rates[count]);
+        }
+    return count;
+}
+
+/* ---- the formats ---- */
+
+static const char *rate_text(double rate, char text[CELL])
+{
+    if (isnan(rate))
+        return "?";
+    snprintf(text, CELL, rate > 0.0 ? "%.0f" : "-", rate);
+    return text;
+}
+
+static bool has_siblings(const struct chip *of)
+{
+    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip))
+        if (chip != of && chip->capability == of->capability)
+            return true;
+    return false;
+}
+
+/* The star of "GeForce RTX 40*" is a pattern's. */
+static const char *model_text(const struct chip *chip, char text[CELL])
+{
+    snprintf(text, CELL, "%s", chip->model ? chip->model : has_siblings(chip) ? "others" : "all");
+    size_t length = strcspn(text, "*");
+    text[length] = '\0';
+    return text;
+}
+
+static void text_print(const struct rate *rates, int count, FILE *stream)
+{
+    char text[CELL];
+    fputs("Theory, dense: fused multiply-adds of one multiprocessor in one clock.\n"
+          "-: no such unit; ?: not known. others: of that capability and not named above.\n\n",
+          stream);
+    fprintf(stream, "%-13s %10s %-23s", "architecture", "capability", "model");
+    for (int i = 0; i < count; ++i)
+        fprintf(stream, " %6s", unit_name[rates[i].unit]);
+    fprintf(stream, "\n%-13s %10s %-23s", "", "", "");
+    for (int i = 0; i < count; ++i)
+        fprintf(stream, " %6s", precision_info[rates[i].precision].name);
+    fputc('\n', stream);
+    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip)) {
+        fprintf(stream, "%-13s %8d.%d %-23s", chip->architecture, chip->capability / 10,
+                chip->capability % 10, model_text(chip, text));
+        for (int i = 0; i < count; ++i)
+            fprintf(stream, " %6s", rate_text(rate_of(chip, &rates[i]), text));
+        fputc('\n', stream);
+    }
+}
+
+static void markdown_print(const struct rate *rates, int count, FILE *stream)
+{
+    char text[CELL];
+    fputs("| architecture | capability | model |", stream);
+    for (int i = 0; i < count; ++i)
+        fprintf(stream, " %s %s |", precision_info[rates[i].precision].name,
+                unit_name[rates[i].unit]);
+    fputs("\n|---|---|---|", stream);
+    for (int i = 0; i < count; ++i)
+        fputs("---:|", stream);
+    fputc('\n', stream);
+    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip)) {
+        fprintf(stream, "| %s | %d.%d | %s |", chip->architecture, chip->capability / 10,
+                chip->capability % 10, model_text(chip, text));
+        for (int i = 0; i < count; ++i)
+            fprintf(stream, " %s |", rate_text(rate_of(chip, &rates[i]), text));
+        fputc('\n', stream);
+    }
+}
+
+static void csv_print(const struct rate *rates, int count, FILE *stream)
+{
+    fputs("architecture,compute_capability,model", stream);
+    for (int i = 0; i < count; ++i)
+        fprintf(stream, ",%s_%s", precision_info[rates[i].precision].name,
+                unit_name[rates[i].unit]);
+    fputc('\n', stream);
+    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip)) {
+        fprintf(stream, "\"%s\",\"%d.%d\",", chip->architecture, chip->capability / 10,
+                chip->capability % 10);
+        fprintf(stream, chip->model ? "\"%s\"" : "", chip->model);
+        for (int i = 0; i < count; ++i) {
+            double rate = rate_of(chip, &rates[i]);
+            fprintf(stream, isnan(rate) ? "," : ",%.0f", rate);
+        }
+        fputc('\n', stream);
+    }
+}
+
+static void json_print(const struct rate *rates, int count, FILE *stream)
+{
+    const char *separator = "[\n";
+    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip)) {
+        const char *quote = chip->model ? "\"" : "";
+        fprintf(stream, "%s{\"architecture\":\"%s\",\"compute_capability\":\"%d.%d\"", separator,
+                chip->architecture, chip->capability / 10, chip->capability % 10);
+        fprintf(stream, ",\"model\":%s%s%s", quote, chip->model ? chip->model : "null", quote);
+        for (int i = 0; i < count; ++i) {
+            double rate = rate_of(chip, &rates[i]);
+            fprintf(stream, isnan(rate) ? ",\"%s_%s\":null" : ",\"%s_%s\":%.0f",
+                    precision_info[rates[i].precision].name, unit_name[rates[i].unit], rate);
+        }
+        fputc('}', stream);
+        separator = ",\n";
+    }
+    fputs("\n]\n", stream);
+}
+
+void chip_list_print(enum table_format format, FILE *stream)
+{
+    static void (*const prints[])(const struct rate *, int, FILE *) = {
+        [TABLE_TEXT] = text_print,
+        [TABLE_MARKDOWN] = markdown_print,
+        [TABLE_CSV] = csv_print,
+        [TABLE_JSON] = json_print,
+    };
+    struct rate rates[RATES_MAX];
+    prints[format](rates, rates_list(rates), stream);
+}

@@ -1,0 +1,14 @@
+/* What is known of chips, for people and programs: `roofsweep --list chips`. */
+#ifndef ROOFSWEEP_CHIP_LIST_H
+#define ROOFSWEEP_CHIP_LIST_H
+
+#include <stdio.h>
+
+#include "results/table.h"
+
+/* A line for each row of model/chip.h: fused multiply-adds of one multiprocessor in one clock, by unit
+ * and precision. No such units: "-" for people, 0 for programs. Not known: "?" for people, empty or
+ * null for programs. */
+void chip_list_print(enum table_format format, FILE *stream);
+
+#endif
