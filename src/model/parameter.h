@@ -37,10 +37,14 @@ struct parameter {
     const char *initial;      /* default, as one would write it */
     const char *help;         /* one line for --list, unit included */
     enum parameter_role role;
+    /* It came when results existed already. At its default it is left out of the canonical text, so
+     * that a configuration measured before has the text and the hash that it had. The default says
+     * what was done before there was the parameter, and never changes. */
+    bool later;
 };
 
 enum {
-    WORKLOAD_PARAMETERS_MAX = 20,
+    WORKLOAD_PARAMETERS_MAX = 24,
     WORKLOAD_STRING = 768,                         /* of a free text, its NUL included */
     WORKLOAD_VALUE_TEXT = 2 * WORKLOAD_STRING + 1, /* of any value, quoted where it needs it */
     WORKLOAD_STRINGS = 2048,                       /* of all free texts of a configuration */
@@ -66,18 +70,29 @@ void parameter_format(const struct parameter *parameter, struct value value,
  * struct workload. */
 #define WORKLOAD_INTEGER(name, maximum, initial, help)                                             \
     {                                                                                              \
-        name, PARAMETER_INTEGER, false, 1, maximum, NULL, initial, help, ROLE_NONE                 \
+        name, PARAMETER_INTEGER, false, 1, maximum, NULL, initial, help, ROLE_NONE, false          \
     }
 #define WORKLOAD_WORDS(name, words, initial, help, role)                                           \
     {                                                                                              \
-        name, PARAMETER_WORD, true, 0, 0, words, initial, help, role                               \
+        name, PARAMETER_WORD, true, 0, 0, words, initial, help, role, false                        \
     }
 #define WORKLOAD_FREE_TEXT(name, maximum, initial, help)                                           \
     {                                                                                              \
-        name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, help, ROLE_NONE                     \
+        name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, help, ROLE_NONE, false              \
     }
 #define WORKLOAD_SERIES(name, words, initial, help)                                                \
     WORKLOAD_WORDS(name, words, initial, help, ROLE_NONE)
+/* Later ones, see struct parameter. */
+#define WORKLOAD_LATER_INTEGER(name, minimum, maximum, initial, help)                              \
+    {                                                                                              \
+        name, PARAMETER_INTEGER, false, minimum, maximum, NULL, initial, help, ROLE_NONE, true     \
+    }
+#define WORKLOAD_LATER_WORDS(name, words, initial, help, role)                                     \
+    {                                                                                              \
+        name, PARAMETER_WORD, true, 0, 0, words, initial, help, role, true                         \
+    }
+#define WORKLOAD_LATER_SERIES(name, words, initial, help)                                          \
+    WORKLOAD_LATER_WORDS(name, words, initial, help, ROLE_NONE)
 #define WORKLOAD_CACHE                                                                             \
     WORKLOAD_WORDS("cache", workload_caches, "hot", "cold: caches flushed before each iteration",  \
                    ROLE_CACHE)

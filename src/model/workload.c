@@ -133,15 +133,28 @@ struct fill config_fill(const struct config *config, uint64_t seed, enum tensor 
     return fill_make(seed, tensor, precision_info[config_precision(config)].significand, exponent);
 }
 
+static bool left_out(const struct parameter *parameter, const struct value *value)
+{
+    struct value initial = {0};
+    struct error unused;
+    return parameter->later &&
+           parameter_parse(parameter, parameter->initial, &initial, &unused) == STATUS_OK &&
+           value_equal(value, &initial);
+}
+
 void config_format(const struct config *config, char text[WORKLOAD_TEXT])
 {
     const struct workload *workload = config->workload;
     size_t used = (size_t)snprintf(text, WORKLOAD_TEXT, "%s", workload->name);
     for (size_t i = 0; i < workload->count; ++i) {
-        char value[WORKLOAD_VALUE_TEXT];
-        parameter_format(&workload->parameters[i], config_get(config, i), value);
-        used += (size_t)snprintf(text + used, WORKLOAD_TEXT - used, " %s=%s",
-                                 workload->parameters[i].name, value);
+        const struct parameter *parameter = &workload->parameters[i];
+        const struct value value = config_get(config, i);
+        char text_of_value[WORKLOAD_VALUE_TEXT];
+        if (left_out(parameter, &value))
+            continue;
+        parameter_format(parameter, value, text_of_value);
+        used += (size_t)snprintf(text + used, WORKLOAD_TEXT - used, " %s=%s", parameter->name,
+                                 text_of_value);
     }
 }
 

@@ -110,7 +110,8 @@ enum precision config_precision(const struct config *config);
 struct fill config_fill(const struct config *config, uint64_t seed, enum tensor tensor);
 
 /* The canonical text, "conv2d algorithm=auto batch=16 ...", parameters sorted by name. It is what
- * the identity of a configuration is computed from, so its form must never change. */
+ * the identity of a configuration is computed from, so its form must never change. Later parameters
+ * (struct parameter) are not in it at their defaults. A text without them is read as that. */
 void config_format(const struct config *config, char text[WORKLOAD_TEXT]);
 enum status config_parse(const char *text, struct config *config, struct error *error);
 /* The same with a row that may be in no table; the text must begin with its name. */

@@ -67,6 +67,34 @@ static void canonical_text_is_stable(void **state)
     }
 }
 
+/* As measured before there were later parameters. */
+static void hashes_of_old_rows_stay(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {default_conv2d, "78e61c68d4b95369a84dd6aeb5a5ed00"},
+        {default_lstm, "6145d76bcdbfb58f14c89c3a6d18ea3a"},
+        {default_others[0], "80e0828f49d75e02f251a21586733175"},
+        {default_others[1], "5efe32d76df81e8c298f8ac238ec5790"},
+        {default_others[2], "4238a31e5b6874eac7ba4e8cd0b65da5"},
+        {"conv2d algorithm=fft batch=1 cache=cold channels=3 dilation=2 filters=8 groups=1 height=9 "
+         "implementation=cudnn kernel=3x5 layout=nchw padding=7 pass=backward-filter "
+         "precision=bf16 stride=1 width=1",
+         "5be7864fbb661bf0d5a4ac74327c479f"},
+        {"lstm algorithm=auto batch=16 cache=cold directions=2 features=32 hidden=128 "
+         "implementation=cudnn layers=2 pass=backward precision=fp16 sequence=64",
+         "146a14ac6e5b137525fcd6a8e181016a"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        char text[WORKLOAD_TEXT], hash[CONFIG_HASH_TEXT];
+        struct config config = parse(rows[i][0]);
+        config_format(&config, text);
+        assert_string_equal(text, rows[i][0]);
+        config_hash(&config, hash);
+        assert_string_equal(hash, rows[i][1]);
+    }
+}
+
 static void text_round_trips(void **state)
 {
     (void)state;
@@ -308,6 +336,53 @@ static struct config made_up_config(const char *command, const char *mode, int64
     snprintf(value.text, sizeof value.text, "%s", mode);
     config_set(&config, MODE, &value);
     return config;
+}
+
+/* The same workload when it has been given a number and a word that older rows do not have. */
+static const char *const later_words[] = {"as-before", "otherwise", NULL};
+static const struct parameter grown_parameters[] = {
+    WORKLOAD_FREE_TEXT("command", 255, "true", "a text"),
+    WORKLOAD_LATER_INTEGER("depth", 0, 9, "0", "a number that came later"),
+    WORKLOAD_LATER_SERIES("manner", later_words, "as-before", "a word that came later"),
+    WORKLOAD_FREE_TEXT("mode", 20, "", "another"),
+    WORKLOAD_INTEGER("size", 100, "1", "a number"),
+};
+static const struct workload grown = {
+    .name = "made-up",
+    WORKLOAD_TABLE(grown_parameters),
+    .implementations = made_up_implementations,
+};
+
+static void later_parameters_leave_old_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *given, *canonical;
+        int64_t depth, manner;
+    } rows[] = {
+        {"made-up command=a mode=b size=3", "made-up command=a mode=b size=3", 0, 0},
+        {"made-up command=a depth=0 manner=as-before mode=b size=3",
+         "made-up command=a mode=b size=3", 0, 0},
+        {"made-up command=a depth=2 mode=b size=3", "made-up command=a depth=2 mode=b size=3", 2,
+         0},
+        {"made-up command=a manner=otherwise mode=b size=3",
+         "made-up command=a manner=otherwise mode=b size=3", 0, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        char text[WORKLOAD_TEXT], before[WORKLOAD_TEXT];
+        struct config config, old;
+        struct error error;
+        assert_int_equal(config_parse_as(&grown, rows[i].given, &config, &error), STATUS_OK);
+        assert_int_equal(config.values[1].first, rows[i].depth);
+        assert_int_equal(config.values[2].first, rows[i].manner);
+        config_format(&config, text);
+        assert_string_equal(text, rows[i].canonical);
+        if (i > 0)
+            continue;
+        assert_int_equal(config_parse_as(&made_up, text, &old, &error), STATUS_OK);
+        config_format(&old, before);
+        assert_string_equal(text, before);
+    }
 }
 
 static void hostile_texts_round_trip(void **state)
@@ -599,6 +674,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(canonical_text_is_stable),
+        cmocka_unit_test(hashes_of_old_rows_stay),
+        cmocka_unit_test(later_parameters_leave_old_texts),
         cmocka_unit_test(text_round_trips),
         cmocka_unit_test(wrong_text_is_refused),
         cmocka_unit_test(shapes),
