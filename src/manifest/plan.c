@@ -6,6 +6,7 @@
 
 #include "manifest/exclusion.h"
 #include "manifest/program_point.h"
+#include "model/naming.h"
 #include "base/units.h"
 #include "base/utf8.h"
 
@@ -331,18 +332,53 @@ void plan_destroy(struct plan *plan)
     free(plan);
 }
 
-/* False if the item cannot exist. */
-static bool item_print(const struct plan_item *item, int label_width, FILE *stream)
+/* The names of the final table, one for each item. */
+struct names {
+    struct naming *naming; /* NULL: no memory, so the labels stand in */
+    int width;             /* of the longest, but NAME_WIDTH_MAX at most */
+};
+enum { NAME_WIDTH_MAX = 100 };
+
+static void name_format(const struct names *names, const struct plan_item *item,
+                        char name[WORKLOAD_TEXT])
 {
-    char text[WORKLOAD_TEXT], flops[UNITS_TEXT], bytes[UNITS_TEXT], memory[UNITS_TEXT];
+    if (!names->naming || !naming_format(names->naming, item->label, &item->config, name))
+        snprintf(name, WORKLOAD_TEXT, "%s", item->label);
+}
+
+static struct names names_of(const struct plan *plan)
+{
+    struct names names = {naming_create(), (int)strlen("name")};
+    for (size_t i = 0; names.naming && i < plan->count; ++i) {
+        if (naming_add(names.naming, plan->items[i].label, &plan->items[i].config))
+            continue;
+        naming_destroy(names.naming);
+        names.naming = NULL;
+    }
+    for (size_t i = 0; i < plan->count; ++i) {
+        char name[WORKLOAD_TEXT];
+        name_format(&names, &plan->items[i], name);
+        int width = (int)strlen(name);
+        names.width = width > names.width ? width : names.width;
+    }
+    names.width = names.width < NAME_WIDTH_MAX ? names.width : NAME_WIDTH_MAX;
+    return names;
+}
+
+/* False if the item cannot exist. */
+static bool item_print(const struct plan_item *item, const struct names *names, FILE *stream)
+{
+    char text[WORKLOAD_TEXT], name[WORKLOAD_TEXT];
+    char flops[UNITS_TEXT], bytes[UNITS_TEXT], memory[UNITS_TEXT];
     struct error reason;
     bool exists = config_check(&item->config, &reason) == STATUS_OK;
     units_format(exists ? item->cost.flops : NAN, "FLOP", flops);
     units_format(exists ? item->cost.bytes : NAN, "B", bytes);
     units_format(exists ? item->cost.memory : NAN, "B", memory);
     config_format(&item->config, text);
+    name_format(names, item, name);
     utf8_print(stream, "%.12s  %11s  %9s  %9s  %-*s  %s", item->hash, flops, bytes, memory,
-               label_width, item->label, text);
+               names->width, name, text);
     if (exists)
         fputc('\n', stream);
     else
@@ -356,19 +392,16 @@ void plan_print(const struct plan *plan, FILE *stream)
         fputs("configurations: 0; only the roofs of each device will be measured\n", stream);
         return;
     }
-    int label_width = (int)strlen("label");
+    const struct names names = names_of(plan);
     size_t skipped = 0, unknown = 0;
-    for (size_t i = 0; i < plan->count; ++i) {
-        int width = (int)strlen(plan->items[i].label);
-        label_width = width > label_width ? width : label_width;
-    }
     utf8_print(stream, "%-12s  %11s  %9s  %9s  %-*s  %s\n", "hash", "FLOPs", "bytes", "memory",
-               label_width, "label", "configuration");
+               names.width, "name", "configuration");
     for (size_t i = 0; i < plan->count; ++i)
-        if (item_print(&plan->items[i], label_width, stream))
+        if (item_print(&plan->items[i], &names, stream))
             unknown += isnan(plan->items[i].cost.flops) && isnan(plan->items[i].cost.bytes);
         else
             ++skipped;
+    naming_destroy(names.naming);
     utf8_print(stream,
                "configurations: %zu (%zu cannot exist and will be skipped), excluded: %zu, "
                "repetitions merged: %zu\n",

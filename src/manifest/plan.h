@@ -31,8 +31,9 @@ struct plan {
 enum status plan_create(const struct manifest *manifest, struct plan **plan, struct error *error);
 void plan_destroy(struct plan *plan); /* takes NULL */
 
-/* The text of --dry-run: a line for each item with hash, modelled FLOPs, bytes and memory, and the
- * reason where it cannot exist; then the counts. A cost that is not modelled is "-". */
+/* The text of --dry-run: a line for each item with hash, modelled FLOPs, bytes and memory, its name
+ * in the final table (naming.h), and the reason where it cannot exist; then the counts. A cost that is not
+ * modelled is "-". */
 void plan_print(const struct plan *plan, FILE *stream);
 
 #endif

@@ -6,27 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/utf8.h"
-#include "model/workloads/program.h"
+#include "model/naming.h"
 #include "results/table_columns.h"
 
 enum { LINES_MAX = 200, NAME_WIDTH_MAX = 100 };
 
-/* Rows of one label and workload. */
-struct group {
-    size_t begin, end;               /* of the table's order */
-    const struct workload *workload; /* NULL: this version does not know it */
-    bool *varies;                    /* owned; by parameter, whether it tells the rows apart */
-    /* The same of a program's axes, by those of its first row. */
-    bool axes[WORKLOAD_PARAMETERS_MAX];
-};
-
 struct table {
     const struct results *results;
     const struct row **order; /* owned */
-    struct group *groups;     /* owned */
-    size_t group_count;
+    struct naming *naming;    /* owned */
 };
 
 /* What a row says is to be measured; its workload is NULL where this version does not know the text. */
@@ -39,73 +28,13 @@ static void row_config(const struct row *row, struct config *config)
         config->workload = NULL;
 }
 
-/* The axes of one program, in turn, against another's. */
-struct comparison {
-    struct group *group;
-    const struct config *first, *other;
-    size_t axis;
-};
-
-static void axis_text(const struct config *config, const char *name, char text[WORKLOAD_STRING])
+static bool rows_name(const struct table *table)
 {
-    if (!program_axis(config, name, text))
-        text[0] = '\0';
-}
-
-static void axis_compare(void *user, const char *name)
-{
-    struct comparison *c = user;
-    char a[WORKLOAD_STRING], b[WORKLOAD_STRING];
-    axis_text(c->first, name, a);
-    axis_text(c->other, name, b);
-    if (c->axis < WORKLOAD_PARAMETERS_MAX && strcmp(a, b) != 0)
-        c->group->axes[c->axis] = true;
-    ++c->axis;
-}
-
-static void note_differences(struct group *group, const struct config *first,
-                             const struct config *other)
-{
-    struct comparison comparison = {group, first, other, 0};
-    if (config_is_program(first))
-        program_axes_visit(first, axis_compare, &comparison);
-    for (size_t i = 0; i < group->workload->count; ++i) {
-        struct value a = config_get(first, i), b = config_get(other, i);
-        group->varies[i] = group->varies[i] || !value_equal(&a, &b);
-    }
-}
-
-/* The group that begins with this row. False: no memory. */
-static bool group_find(const struct table *table, size_t begin, struct group *group)
-{
-    struct config first, other;
-    row_config(table->order[begin], &first);
-    *group = (struct group){begin, begin + 1, first.workload, NULL, {false}};
-    if (first.workload && !(group->varies = calloc(first.workload->count + 1, sizeof(bool))))
-        return false;
-    for (; group->end < table->results->row_count; ++group->end) {
-        if (strcmp(table->order[group->end]->label, table->order[begin]->label) != 0)
-            break;
-        row_config(table->order[group->end], &other);
-        if (other.workload != first.workload)
-            break;
-        if (first.workload)
-            note_differences(group, &first, &other);
-    }
-    return true;
-}
-
-static bool groups_find(struct table *table)
-{
-    for (size_t begin = 0; begin < table->results->row_count;
-         begin = table->groups[table->group_count - 1].end) {
-        void *grown = array_grow(table->groups, table->group_count, sizeof *table->groups);
-        if (!grown)
+    struct config config;
+    for (size_t i = 0; i < table->results->row_count; ++i) {
+        row_config(table->order[i], &config);
+        if (!naming_add(table->naming, table->order[i]->label, &config))
             return false;
-        table->groups = grown;
-        if (!group_find(table, begin, &table->groups[table->group_count]))
-            return false;
-        ++table->group_count;
     }
     return true;
 }
@@ -114,9 +43,7 @@ void table_destroy(struct table *table)
 {
     if (!table)
         return;
-    for (size_t i = 0; i < table->group_count; ++i)
-        free(table->groups[i].varies);
-    free(table->groups);
+    naming_destroy(table->naming);
     free(table->order);
     free(table);
 }
@@ -128,7 +55,8 @@ struct table *table_create(const struct results *results)
         return NULL;
     table->results = results;
     table->order = results_order(results);
-    if (table->order && groups_find(table))
+    table->naming = naming_create();
+    if (table->order && table->naming && rows_name(table))
         return table;
     table_destroy(table);
     return NULL;
@@ -139,79 +67,13 @@ const struct row *table_row(const struct table *table, size_t line)
     return table->order[line];
 }
 
-/* The first label, and how many more there are. */
-static void label_format(const char *label, char text[96])
+void table_name(const struct table *table, size_t line, char name[WORKLOAD_TEXT])
 {
-    size_t first = strcspn(label, " "), more = 0;
-    for (const char *space = label; (space = strchr(space, ' ')); ++space)
-        ++more;
-    int length = snprintf(text, 96, "%.*s", (int)(first < 64 ? first : 64), label);
-    if (more > 0)
-        snprintf(text + length, 96 - (size_t)length, "+%zu", more);
-}
-
-static const struct group *group_of(const struct table *table, size_t row)
-{
-    size_t i = 0;
-    while (row >= table->groups[i].end)
-        ++i;
-    return &table->groups[i];
-}
-
-/* A row's name that gets the axes that vary, in turn. */
-struct axis_names {
-    const struct group *group;
-    const struct config *config;
-    char *name;
-    size_t axis;
-};
-
-static void axis_append(void *user, const char *name)
-{
-    struct axis_names *names = user;
-    char text[WORKLOAD_STRING];
-    size_t used = strlen(names->name);
-    if (names->axis < WORKLOAD_PARAMETERS_MAX && names->group->axes[names->axis]) {
-        axis_text(names->config, name, text);
-        snprintf(names->name + used, WORKLOAD_TEXT - used, " %s=%s", name, text);
-    }
-    ++names->axis;
-}
-
-/* All else of a program follows from its axes. */
-static void program_name(const struct table *table, const struct group *group,
-                         const struct config *config, char name[WORKLOAD_TEXT])
-{
-    struct config first;
-    struct axis_names names = {group, config, name, 0};
-    row_config(table->order[group->begin], &first);
-    program_axes_visit(&first, axis_append, &names);
-}
-
-void table_name(const struct table *table, size_t row, char name[WORKLOAD_TEXT])
-{
-    const struct group *group = group_of(table, row);
+    const struct row *row = table->order[line];
     struct config config;
-    char value[WORKLOAD_VALUE_TEXT];
-    size_t used;
-    if (!group->workload) {
-        snprintf(name, WORKLOAD_TEXT, "%s", table->order[row]->configuration);
-        return;
-    }
-    label_format(table->order[row]->label, name);
-    row_config(table->order[row], &config);
-    if (config_is_program(&config)) {
-        program_name(table, group, &config, name);
-        return;
-    }
-    for (size_t i = 0; i < group->workload->count; ++i) {
-        const struct parameter *parameter = &group->workload->parameters[i];
-        if (!group->varies[i])
-            continue;
-        parameter_format(parameter, config_get(&config, i), value);
-        used = strlen(name);
-        snprintf(name + used, WORKLOAD_TEXT - used, " %s=%s", parameter->name, value);
-    }
+    row_config(row, &config);
+    if (!naming_format(table->naming, row->label, &config, name))
+        snprintf(name, WORKLOAD_TEXT, "%s", row->configuration);
 }
 
 struct cell {
