@@ -14,8 +14,16 @@
 #define FILL_FUNCTION static inline
 #endif
 
-/* The roles of a workload's tensors. In backward passes TENSOR_OUTPUT is its gradient, an input. */
-enum tensor { TENSOR_INPUT, TENSOR_WEIGHT, TENSOR_OUTPUT, TENSOR_COUNT };
+/* The roles of a workload's tensors. In backward passes TENSOR_OUTPUT is its gradient, an input. A new
+ * role comes last: the values of an input follow from its number. */
+enum tensor {
+    TENSOR_INPUT,
+    TENSOR_WEIGHT,
+    TENSOR_OUTPUT,
+    TENSOR_BIAS,
+    TENSOR_COUNT,
+    TENSOR_BASIC_COUNT = TENSOR_BIAS /* input, weight, output: all that many workloads have */
+};
 
 struct fill {
     uint64_t key;    /* see fill_make */

@@ -178,7 +178,7 @@ static void plan_conv2d(struct work *work, const struct conv2d *s)
     const enum tensor result[] = {[CONV2D_FORWARD] = TENSOR_OUTPUT,
                                   [CONV2D_BACKWARD_DATA] = TENSOR_INPUT,
                                   [CONV2D_BACKWARD_FILTER] = TENSOR_WEIGHT};
-    for (int tensor = 0; tensor < TENSOR_COUNT; ++tensor) {
+    for (int tensor = 0; tensor < TENSOR_BASIC_COUNT; ++tensor) {
         work->writes[tensor] = tensor == (int)result[s->pass];
         work->reads[tensor] = !work->writes[tensor];
     }
@@ -258,7 +258,7 @@ static void direct_run(struct work *work, struct trace *trace)
     const void *inputs[2] = {NULL, NULL};
     void *result = NULL;
     int64_t size = 0;
-    for (int tensor = 0, input = 0; tensor < TENSOR_COUNT; ++tensor)
+    for (int tensor = 0, input = 0; tensor < TENSOR_BASIC_COUNT; ++tensor)
         if (work->reads[tensor]) {
             inputs[input++] = work->input[tensor];
         } else {

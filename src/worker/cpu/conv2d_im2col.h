@@ -280,8 +280,8 @@ static void NAME(backward_data)(const struct conv2d_plan *plan, const REAL *w, R
 static void NAME(im2col)(const struct work *work)
 {
     const struct conv2d_plan *plan = work->plan;
-    REAL *tensors[TENSOR_COUNT];
-    for (int i = 0; i < TENSOR_COUNT; ++i)
+    REAL *tensors[TENSOR_BASIC_COUNT];
+    for (int i = 0; i < TENSOR_BASIC_COUNT; ++i)
         tensors[i] = work->reads[i] ? work->input[i] : work->result[i];
     REAL *x = tensors[TENSOR_INPUT], *w = tensors[TENSOR_WEIGHT], *y = tensors[TENSOR_OUTPUT];
     switch (plan->shape.pass) {

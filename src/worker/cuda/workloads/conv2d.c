@@ -162,7 +162,7 @@ static const struct {
 
 static void *tensor_of(const struct conv2d_work *c, enum tensor tensor)
 {
-    void *const memory[TENSOR_COUNT] = {
+    void *const memory[TENSOR_BASIC_COUNT] = {
         [TENSOR_INPUT] = c->memory.x, [TENSOR_WEIGHT] = c->memory.w, [TENSOR_OUTPUT] = c->memory.y};
     return memory[tensor];
 }
@@ -238,7 +238,7 @@ static enum status tensors_create(struct conv2d_work *c, struct error *error)
 static enum status tensors_fill(struct gpu *gpu, struct conv2d_work *c, const struct config *config,
                                 uint64_t seed, struct error *error)
 {
-    for (int i = 0; i < TENSOR_COUNT; ++i) {
+    for (int i = 0; i < TENSOR_BASIC_COUNT; ++i) {
         enum tensor tensor = (enum tensor)i;
         struct fill fill = config_fill(config, seed, tensor);
         if (tensor != passes[c->shape.pass].result)

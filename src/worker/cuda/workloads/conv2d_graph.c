@@ -89,7 +89,7 @@ static enum status integer_get(cudnnBackendDescriptor_t descriptor,
 
 static const struct operation {
     cudnnBackendDescriptorType_t type;
-    cudnnBackendAttributeName_t convolution, tensor[TENSOR_COUNT], alpha, beta;
+    cudnnBackendAttributeName_t convolution, tensor[TENSOR_BASIC_COUNT], alpha, beta;
 } operations[] = {
     /* clang-format off */
     [CONV2D_FORWARD] = {
@@ -133,7 +133,7 @@ static enum status tensor_build(struct conv2d_graph *graph, const struct conv2d 
 {
     const struct {
         int64_t size[4], stride[4];
-    } shapes[TENSOR_COUNT] = {
+    } shapes[TENSOR_BASIC_COUNT] = {
         [TENSOR_INPUT] = {{s->batch, s->channels, s->height, s->width},
                           {conv2d_x_at(s, 1, 0, 0, 0), conv2d_x_at(s, 0, 0, 0, 1),
                            conv2d_x_at(s, 0, 1, 0, 0), conv2d_x_at(s, 0, 0, 1, 0)}},
@@ -188,9 +188,9 @@ static enum status operation_build(struct conv2d_graph *graph,
     cudnnBackendAttributeType_t scale = wide ? CUDNN_TYPE_DOUBLE : CUDNN_TYPE_FLOAT;
     const void *alpha = wide ? (const void *)&one_double : &one_float;
     const void *beta = wide ? (const void *)&zero_double : &zero_float;
-    cudnnBackendDescriptor_t convolution, tensor[TENSOR_COUNT];
+    cudnnBackendDescriptor_t convolution, tensor[TENSOR_BASIC_COUNT];
     TRY(convolution_build(graph, request->shape, request->compute, &convolution, error));
-    for (int i = 0; i < TENSOR_COUNT; ++i)
+    for (int i = 0; i < TENSOR_BASIC_COUNT; ++i)
         TRY(tensor_build(graph, request->shape, request->data, (enum tensor)i, &tensor[i], error));
     const struct attribute attributes[] = {
         {names->convolution, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &convolution},
@@ -526,8 +526,8 @@ enum status conv2d_graph_bind(struct conv2d_graph *graph, int plan, void *x, voi
                             tensor_uid(TENSOR_OUTPUT)};
     void *const memory[] = {x, w, y};
     const struct attribute attributes[] = {
-        {CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, TENSOR_COUNT, uids},
-        {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, TENSOR_COUNT, memory},
+        {CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, TENSOR_BASIC_COUNT, uids},
+        {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, TENSOR_BASIC_COUNT, memory},
         {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace},
         {0},
     };
