@@ -56,12 +56,17 @@ struct coordinator {
     struct error error;
 };
 
+static bool tells(int64_t status, int64_t attempts)
+{
+    return status == RECORD_MEASURED && attempts <= 1;
+}
+
 /* One attempt of a row that was measured tells how long its like take. */
 static void learn(struct coordinator *coordinator, size_t item, int64_t status, int64_t attempts,
                   double seconds)
 {
     const struct plan_item *measured = &coordinator->plan->items[item];
-    if (status == RECORD_MEASURED && attempts <= 1 && seconds > 0)
+    if (tells(status, attempts) && seconds > 0)
         forecast_learn(coordinator->forecast, measured->config.workload, measured->cost, seconds);
 }
 
@@ -85,6 +90,8 @@ static void learn_earlier(const struct marking *marking, const struct device *de
         if (strcmp(device->kind, settings->devices[rank].kind) == 0 &&
             strcmp(device->model, settings->devices[rank].model) == 0) {
             learn(marking->coordinator, item, row->status, row->attempts, row->wall_time);
+            if (tells(row->status, row->attempts))
+                schedule_learn(marking->coordinator->schedule, rank, item, row->wall_time, true);
             return;
         }
 }
@@ -364,6 +371,9 @@ static void take_record(struct coordinator *coordinator, const struct letter *le
         if (rank->state == RANK_BUSY)
             learn(coordinator, rank->item, record.status, record.attempts,
                   coordinator->now - rank->since);
+        if (tells(record.status, record.attempts))
+            schedule_learn(coordinator->schedule, letter->from, rank->item, record.wall_time,
+                           false);
         take_item(coordinator, letter->from, &record, object);
         coordinator->ranks[letter->from].state = RANK_IDLE;
     }

@@ -200,6 +200,22 @@ static enum status end(struct stage *stage, struct error *error)
     return coordinator_status(stage->coordinator, error);
 }
 
+/* As rank_measures, in so many seconds. */
+static struct config measured_in(struct stage *stage, int rank, double seconds)
+{
+    struct config config;
+    assert_true(work_of(stage, rank, &config));
+    char *text = record_text(&config, rank, RECORD_MEASURED);
+    json_t *object = json_loads(text, 0, NULL);
+    free(text);
+    record_patch(object, "wall_time", json_real(seconds));
+    text = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    arrive(stage, rank, LETTER_RECORD, text);
+    free(text);
+    return config;
+}
+
 static const char four[] = "[conv2d grid]\nbatch = 1, 2, 4, 8\n";
 
 static void nothing_is_handed_out_before_all_roofs(void **state)
@@ -816,9 +832,26 @@ static void roofs_alone_end_with_the_last_device(void **state)
     stage_clear(&stage);
 }
 
+/* The models of both precisions are the same, but one of them takes far longer: the sweep goes on with that. */
+static void what_takes_long_comes_first(void **state)
+{
+    (void)state;
+    const enum precision order[] = {PRECISION_FP32, PRECISION_FP16, PRECISION_FP32, PRECISION_FP32,
+                                    PRECISION_FP32, PRECISION_FP16, PRECISION_FP16, PRECISION_FP16};
+    struct stage stage;
+    stage_start(&stage, 1, "[conv2d grid]\nbatch = 1600:1603:+1\nprecision = fp32, fp16\n");
+    all_devices_arrive(&stage);
+    for (size_t i = 0; i < sizeof order / sizeof *order; ++i) {
+        struct config config = measured_in(&stage, 0, order[i] == PRECISION_FP16 ? 1 : 5);
+        assert_int_equal(config_precision(&config), order[i]);
+    }
+    stage_clear(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_takes_long_comes_first),
         cmocka_unit_test(nothing_is_handed_out_before_all_roofs),
         cmocka_unit_test(each_configuration_is_measured_once),
         cmocka_unit_test(work_comes_after_the_sync),
