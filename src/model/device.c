@@ -29,6 +29,7 @@ const struct field device_fields[] = {
     FIELD_OF_FLAGS(struct device, cores_shared, no_yes, "another rank ran on the same cores"),
     FIELD_OF_OUTCOME(struct device, counters, counted_word,
                      "whether its hardware counters can be read"),
+    D(count_together, FIELD_INTEGER, "1", "most rows whose counters are read together"),
     D(driver_version, FIELD_TEXT, "1", "driver version"),
     D(runtime_version, FIELD_TEXT, "1", "runtime version"),
     D(library_version, FIELD_TEXT, "1", "version of the workload library"),

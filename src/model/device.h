@@ -32,6 +32,7 @@ struct device {
     int64_t mig;                        /* 1 on, 0 off */
     int64_t cores_shared;               /* 1: another rank ran on the same cores */
     struct outcome counters; /* enum counted, and "WHY; WHAT TO DO"; missing if nobody asked */
+    int64_t count_together; /* rows whose counters its worker reads together, at most; missing: 1 */
     char driver_version[32], runtime_version[32], library_version[64];
     /* The roofs that the model uses, set by device_set_peaks; missing where none was measured. */
     double peak_bandwidth[LEVEL_COUNT];                                /* byte s-1 */

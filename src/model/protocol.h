@@ -12,12 +12,19 @@
  *                                                     -> {"reply":"device","device":{... with roofs}}
  *   {"op":"measure","configuration":"conv2d batch=16 ...","seed":1,"warmup":5,"iterations":20,
  *    "stop":0.005,"min_time":0.5,"max_time":15,"counters":"auto","kernels":false,
- *    "verify":true,"energy":false,"folder":"/home/me/sweeps","timeout":120}
- *                                                     -> {"reply":"record","record":{...}}
+ *    "verify":true,"energy":false,"folder":"/home/me/sweeps","timeout":120,"count_later":true}
+ *                                                     -> {"reply":"record","record":{...}}, or
+ *                                                        {"reply":"timed","configuration":"conv2d ..."}
+ *   {"op":"count"}                                    -> {"reply":"record","record":{...}}
  * Describe opens the device and, unless "counters" is "off", tries its counters. Tune finds the fastest
  * way to do each roof, which roof then measures, beginning at `start` (s since the epoch; 0: at
  * once); with "sustained" a compute roof also once the clock has settled. With "hold" the device goes on
  * with the same work after the reply, until the next request comes. Release forgets it and frees its memory. Roofs does all three, each roof alone.
+ *
+ * With "count_later" a row may wait once it is timed and traced, so that counters are read for several rows
+ * together. Then the answer is "timed". Count answers with the record of the row that has waited longest,
+ * and is asked once for each; the first time it counts all that wait. A row that has nothing to count, and
+ * one of a device that counts rows one by one, does not wait.
  *
  * Folder and timeout are for programs: where they run, and how long all runs of one may take.
  *

@@ -6,7 +6,7 @@
 #include "model/json_line.h"
 
 static const char *const reply_words[] = {"devices", "device", "roofs", "roof",
-                                          "record",  "error",  NULL};
+                                          "record",  "timed",  "error", NULL};
 static const char *const status_words[] = {"ok",          "system", "usage",       "failed",
                                            "unsupported", "device", "interrupted", NULL};
 
@@ -48,6 +48,8 @@ char *reply_encode(const struct reply *reply)
         json_object_set_new(object, "roof", fields_encode(roof_fields, &reply->roof));
     if (reply->kind == REPLY_RECORD)
         json_object_set_new(object, "record", record_encode(&reply->record));
+    if (reply->kind == REPLY_TIMED)
+        json_object_set_new(object, "configuration", json_string(reply->configuration));
     if (reply->kind == REPLY_ERROR) {
         json_object_set_new(object, "status", json_string(status_words[reply->status]));
         json_object_set_new(object, "text", text_encode(reply->error.text));
@@ -107,6 +109,15 @@ static enum status decode_record(const json_t *object, struct reply *reply, stru
     return status;
 }
 
+static enum status decode_timed(const json_t *object, struct reply *reply, struct error *error)
+{
+    const char *text = json_string_value(json_object_get(object, "configuration"));
+    if (!text || strlen(text) >= sizeof reply->configuration)
+        return error_set(error, STATUS_SYSTEM, "a timed row without its configuration");
+    strcpy(reply->configuration, text);
+    return STATUS_OK;
+}
+
 static enum status decode_error(const json_t *object, struct reply *reply)
 {
     const char *word_of_status = json_string_value(json_object_get(object, "status"));
@@ -130,6 +141,8 @@ static enum status decode_body(const json_t *object, struct reply *reply, struct
         return decode_roof(object, reply, error);
     case REPLY_RECORD:
         return decode_record(object, reply, error);
+    case REPLY_TIMED:
+        return decode_timed(object, reply, error);
     default:
         return decode_error(object, reply);
     }

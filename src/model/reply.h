@@ -10,7 +10,15 @@
 #include "model/device.h"
 #include "model/record.h"
 
-enum reply_kind { REPLY_DEVICES, REPLY_DEVICE, REPLY_ROOFS, REPLY_ROOF, REPLY_RECORD, REPLY_ERROR };
+enum reply_kind {
+    REPLY_DEVICES,
+    REPLY_DEVICE,
+    REPLY_ROOFS,
+    REPLY_ROOF,
+    REPLY_RECORD,
+    REPLY_TIMED,
+    REPLY_ERROR
+};
 
 struct reply {
     enum reply_kind kind;
@@ -20,7 +28,8 @@ struct reply {
     struct roof roof;
     struct record record; /* owned: reply_clear */
     json_t *record_json;  /* a decoded record as it came, to be passed on; owned: reply_clear */
-    enum status status;   /* of REPLY_ERROR */
+    char configuration[WORKLOAD_TEXT]; /* timed: its canonical text */
+    enum status status;                /* of REPLY_ERROR */
     struct error error;
 };
 

@@ -8,8 +8,8 @@
 #include "model/field.h"
 #include "model/json_line.h"
 
-static const char *const op_words[] = {"devices", "describe", "tune",    "roof",
-                                       "release", "roofs",    "measure", NULL};
+static const char *const op_words[] = {"devices", "describe", "tune",  "roof", "release",
+                                       "roofs",   "measure",  "count", NULL};
 
 struct request request_default(enum request_op op)
 {
@@ -221,6 +221,11 @@ static bool number_absent(const void *value)
     return *(const double *)value == 0.0;
 }
 
+static bool flag_absent(const void *value)
+{
+    return !*(const bool *)value;
+}
+
 static json_t *text_of(const struct key *key, const void *value)
 {
     (void)key;
@@ -247,6 +252,7 @@ static const struct key_type seed = {integer_encode, seed_decode, NULL};
 static const struct key_type number = {number_encode, number_decode, NULL};
 static const struct key_type limit = {number_encode, number_decode, number_absent};
 static const struct key_type flag = {flag_encode, flag_decode, NULL};
+static const struct key_type raised = {flag_encode, flag_decode, flag_absent};
 static const struct key_type word = {word_encode, word_decode, NULL};
 static const struct key_type words = {words_encode, words_decode, NULL};
 static const struct key_type plain_text = {text_of, text_decode, text_absent};
@@ -285,6 +291,7 @@ static const struct key keys[] = {
     {"kernels", MEASURE, &flag, AT(measure.kernels), 0, NULL, NULL},
     {"verify", MEASURE, &flag, AT(measure.verify), 0, NULL, NULL},
     {"energy", MEASURE, &flag, AT(measure.energy), 0, NULL, NULL},
+    {"count_later", MEASURE, &raised, AT(count_later), 0, NULL, NULL},
     {"folder", MEASURE, &plain_text, AT(folder), 0, NULL, NULL},
     {"timeout", MEASURE, &limit, AT(timeout), 0, NULL, NULL},
 };

@@ -17,7 +17,8 @@ enum request_op {
     REQUEST_ROOF,
     REQUEST_RELEASE,
     REQUEST_ROOFS,
-    REQUEST_MEASURE
+    REQUEST_MEASURE,
+    REQUEST_COUNT
 };
 
 struct request {
@@ -33,6 +34,7 @@ struct request {
     struct config config;          /* measure; its canonical text on the wire */
     struct measure_settings measure;
     uint64_t seed;
+    bool count_later; /* measure: its counters with those of others, at the next count */
     /* measure, of a program alone */
     char folder[4096]; /* that it runs in; "": the worker's */
     double timeout;    /* s, of all its runs; 0: none */

@@ -3,7 +3,8 @@
  *
  * Single-threaded. Order: count, open, then any of try_counters, { tune_roofs, measure_roof,
  * hold_roof, release_roofs } and { prepare, time, energy, trace, count_hardware, run,
- * read, release }, then close. One piece of work exists at a time.
+ * read, release }, then close. One piece of work exists at a time, unless has_room says that another one
+ * may be prepared.
  * STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration went wrong,
  * the device is fine; STATUS_DEVICE: the device is lost, the process must end. */
 #ifndef ROOFSWEEP_DEVICE_OPS_H
@@ -33,6 +34,13 @@ struct roof_order {
 
 struct device_state; /* the table's own */
 struct work;         /* the table's own: one configuration, allocated and ready to run */
+
+/* A row that is to be counted: it was prepared, timed and traced. */
+struct countable {
+    struct work *work;
+    bool cold, kernels;
+    struct record *record;
+};
 
 struct device_ops {
     const char *kind;
@@ -98,12 +106,17 @@ struct device_ops {
     enum status (*trace)(struct device_state *state, struct work *work, bool cold,
                          struct record *record, struct error *error);
 
-    /* As many iterations as the hardware counters need, at least one, `cold` as in `time`: sets
-     * flops_*, bytes_* and counters of *record, which also says why there are no counts: that is
-     * STATUS_OK. NULL: the device has no counters. `kernels`: as many iterations again for the
-     * counts of each kernel of *record, which the last `trace` has set. */
-    enum status (*count_hardware)(struct device_state *state, struct work *work, bool cold,
-                                  bool kernels, struct record *record, struct error *error);
+    /* Whether this configuration can be prepared and measured beside the work that is there, and will
+     * be as if it were alone. NULL: it never can. */
+    bool (*has_room)(struct device_state *state, const struct config *config);
+
+    /* Counts rows together, each with as many iterations as the hardware counters need, at least one,
+     * `cold` as in `time`: sets flops_*, bytes_* and counters of their records, which also say why there
+     * are no counts: that is STATUS_OK. NULL: the device has no counters. `kernels`: as many iterations
+     * again for the counts of each kernel of the record, as the last `trace` of that work has set them.
+     * What a row counts does not depend on the others. If it fails, no record has changed. */
+    enum status (*count_hardware)(struct device_state *state, const struct countable *rows,
+                                  size_t count, struct error *error);
 
     /* One complete, synchronous evaluation for the comparison: outputs are first filled with NaN.
      * For an LSTM's backward pass the output gradient of all batch samples from `samples` on is set

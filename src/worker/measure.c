@@ -146,20 +146,6 @@ static enum status energy_of_work(const struct run *run, struct record *record, 
     return run->device->energy(run->state, run->work, run->cold, record, error);
 }
 
-static enum status count_work(const struct run *run, struct record *record, struct error *error)
-{
-    const struct measure_settings *measure = &run->request->measure;
-    bool wanted = measure->counters != COUNTERS_OFF;
-    if (wanted && run->device->count_hardware)
-        return run->device->count_hardware(run->state, run->work, run->cold, measure->kernels,
-                                           record, error);
-    if (wanted)
-        record->counters = measure_no_counters;
-    else
-        outcome_set(&record->counters, COUNTED_OFF, NULL);
-    return STATUS_OK;
-}
-
 /* A library's fastest algorithm may be a wrong one. Then another one is measured. */
 static enum status verify_prepared(const struct run *run, struct record *record,
                                    struct error *error)
@@ -193,8 +179,6 @@ static enum status measure_prepared(const struct run *run, struct record *record
         status = energy_of_work(run, record, error);
     if (status == STATUS_OK)
         status = run->device->trace(run->state, run->work, run->cold, record, error);
-    if (status == STATUS_OK)
-        status = count_work(run, record, error);
     return status;
 }
 
@@ -221,13 +205,43 @@ static void forget_figures(struct record *record, const struct config *config)
     record->verify_elements = kept.verify_elements;
 }
 
-enum status measure_config(const struct device_ops *device, struct device_state *state,
-                           const struct request *request, struct record *record,
-                           struct error *error)
+void measure_end(const struct device_ops *device, struct device_state *state, struct measured *row,
+                 enum status status, const struct error *error)
+{
+    struct record *record = &row->record;
+    device->release(state, row->work);
+    row->work = NULL;
+    if (status)
+        forget_figures(record, &row->config);
+    record->wall_time = row->seconds;
+    record->status = status == STATUS_OK            ? RECORD_MEASURED
+                     : status == STATUS_UNSUPPORTED ? RECORD_SKIPPED
+                                                    : RECORD_FAILED;
+    if (status)
+        memcpy(record->error, error->text, sizeof error->text);
+}
+
+/* Whether there is anything to count. If not, the record says why. */
+static bool is_counted(const struct run *run, struct record *record)
+{
+    bool wanted = run->request->measure.counters != COUNTERS_OFF;
+    if (wanted && run->device->count_hardware)
+        return true;
+    if (wanted)
+        record->counters = measure_no_counters;
+    else
+        outcome_set(&record->counters, COUNTED_OFF, NULL);
+    return false;
+}
+
+enum status measure_begin(const struct device_ops *device, struct device_state *state,
+                          const struct request *request, struct measured *row, struct error *error)
 {
     struct run run = {
         .device = device, .state = state, .request = request, .config = request->config};
+    struct record *record = &row->record;
     double start = clock_monotonic();
+    record_init(record);
     record->start_time = clock_epoch();
     record_set_config(record, &run.config);
     enum status status = config_check(&run.config, error);
@@ -237,16 +251,16 @@ enum status measure_config(const struct device_ops *device, struct device_state 
     }
     if (status == STATUS_OK)
         status = measure_prepared(&run, record, error);
-    if (status == STATUS_DEVICE)
+    if (status == STATUS_DEVICE) {
+        record_clear(record);
         return status; /* the device is lost: nothing on it can be released */
-    device->release(state, run.work);
-    if (status)
-        forget_figures(record, &run.config);
-    record->wall_time = clock_monotonic() - start;
-    record->status = status == STATUS_OK            ? RECORD_MEASURED
-                     : status == STATUS_UNSUPPORTED ? RECORD_SKIPPED
-                                                    : RECORD_FAILED;
-    if (status)
-        memcpy(record->error, error->text, sizeof error->text);
+    }
+    row->config = run.config;
+    row->work = run.work;
+    row->cold = run.cold;
+    row->kernels = request->measure.kernels;
+    row->seconds = clock_monotonic() - start;
+    if (status || !is_counted(&run, record))
+        measure_end(device, state, row, status, error);
     return STATUS_OK;
 }

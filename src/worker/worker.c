@@ -12,6 +12,7 @@
 #include "model/protocol.h"
 #include "model/workloads/program.h"
 #include "version.h"
+#include "worker/batch.h"
 #include "worker/device_ops.h"
 #include "worker/lifeline.h"
 #include "worker/measure.h"
@@ -21,6 +22,7 @@ struct worker {
     const struct device_ops *ops;
     struct device_state *state; /* NULL until opened */
     struct device device;
+    struct batch *batch;
     bool tuned; /* the device holds memory for roofs */
     int held;   /* the roof whose work goes on until the next request; HELD_NONE */
 };
@@ -170,15 +172,35 @@ static enum status answer_device(struct worker *worker, const struct request *re
     return STATUS_OK;
 }
 
-static enum status answer_record(struct worker *worker, const struct request *request,
-                                 struct reply *reply, struct error *error)
+/* A program gets the whole device. */
+static enum status measure_program(struct worker *worker, const struct request *request,
+                                   struct record *record, struct error *error)
 {
+    enum status status = batch_count(worker->batch, worker->state, error);
+    return status ? status
+                  : program_row_measure(worker->ops, worker->state, request, record, error);
+}
+
+static enum status answer_measure(struct worker *worker, const struct request *request,
+                                  struct reply *reply, struct error *error)
+{
+    bool waits = false;
     enum status status = worker_open(worker, 0, error);
     if (status == STATUS_OK)
-        status =
-            config_is_program(&request->config)
-                ? program_row_measure(worker->ops, worker->state, request, &reply->record, error)
-                : measure_config(worker->ops, worker->state, request, &reply->record, error);
+        status = config_is_program(&request->config)
+                     ? measure_program(worker, request, &reply->record, error)
+                     : batch_measure(worker->batch, worker->state, request, &reply->record, &waits,
+                                     error);
+    if (status)
+        return status;
+    reply->kind = waits ? REPLY_TIMED : REPLY_RECORD;
+    config_format(&request->config, reply->configuration);
+    return STATUS_OK;
+}
+
+static enum status answer_count(struct worker *worker, struct reply *reply, struct error *error)
+{
+    enum status status = batch_take(worker->batch, worker->state, &reply->record, error);
     if (status)
         return status;
     reply->kind = REPLY_RECORD;
@@ -202,7 +224,9 @@ static enum status answer(struct worker *worker, const char *line, struct reply 
     case REQUEST_RELEASE:
         return answer_release(worker, reply);
     case REQUEST_MEASURE:
-        return answer_record(worker, &request, reply, error);
+        return answer_measure(worker, &request, reply, error);
+    case REQUEST_COUNT:
+        return answer_count(worker, reply, error);
     case REQUEST_DESCRIBE:
     case REQUEST_ROOFS:
     default:
@@ -264,7 +288,8 @@ static int self_test(struct worker *worker)
 
 int main(int argc, char **argv)
 {
-    struct worker worker = {.ops = &device_ops, .held = HELD_NONE};
+    struct worker worker = {
+        .ops = &device_ops, .batch = batch_create(&device_ops), .held = HELD_NONE};
     if (argc > 1 && strcmp(argv[1], "--self-test") == 0)
         return self_test(&worker);
     if (argc > 1) {
@@ -281,11 +306,12 @@ int main(int argc, char **argv)
     }
     lifeline_tie(argv[0]);
     FILE *replies = take_standard_output();
-    if (!replies) {
+    if (!replies || !worker.batch) {
         perror("standard output");
         return 1;
     }
     enum status status = serve(&worker, replies);
+    batch_destroy(worker.batch, status == STATUS_DEVICE ? NULL : worker.state);
     if (status != STATUS_DEVICE) {
         forget_roofs(&worker);
         worker.ops->close(worker.state);

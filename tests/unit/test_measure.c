@@ -89,13 +89,13 @@ static struct request measure_request(void)
 
 static struct record measured(struct device_state *state, const struct request *request)
 {
-    struct record record;
+    struct measured row;
     struct error error;
     srand48(1);
-    record_init(&record);
-    assert_int_equal(measure_config(&made_up, state, request, &record, &error), STATUS_OK);
-    assert_int_equal(record.status, RECORD_MEASURED);
-    return record;
+    assert_int_equal(measure_begin(&made_up, state, request, &row, &error), STATUS_OK);
+    assert_null(row.work);
+    assert_int_equal(row.record.status, RECORD_MEASURED);
+    return row.record;
 }
 
 static void a_row_has_an_interval(void **state)

@@ -27,6 +27,7 @@ static void request_round_trips(void **state)
                                                 .verify = false,
                                                 .energy = true};
     request.seed = UINT64_MAX - 1;
+    request.count_later = true;
     char *line = request_encode(&request);
     assert_null(strchr(line, '\n'));
     assert_int_equal(request_decode(line, &copy, &error), STATUS_OK);
@@ -41,6 +42,7 @@ static void request_round_trips(void **state)
     assert_false(copy.measure.verify);
     assert_true(copy.measure.energy);
     assert_true(copy.seed == UINT64_MAX - 1);
+    assert_true(copy.count_later);
 }
 
 static void roofs_round_trip(void **state)
@@ -60,15 +62,18 @@ static void roofs_round_trip(void **state)
     assert_false(copy.prove);
 }
 
-static void release_round_trips(void **state)
+static void bare_requests_round_trip(void **state)
 {
     (void)state;
-    struct request copy, request = request_default(REQUEST_RELEASE);
-    struct error error;
-    char *line = request_encode(&request);
-    assert_int_equal(request_decode(line, &copy, &error), STATUS_OK);
-    free(line);
-    assert_int_equal(copy.op, REQUEST_RELEASE);
+    static const enum request_op ops[] = {REQUEST_RELEASE, REQUEST_COUNT};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; ++i) {
+        struct request copy, request = request_default(ops[i]);
+        struct error error;
+        char *line = request_encode(&request);
+        assert_int_equal(request_decode(line, &copy, &error), STATUS_OK);
+        free(line);
+        assert_int_equal(copy.op, ops[i]);
+    }
 }
 
 static void roof_round_trips(void **state)
@@ -297,6 +302,16 @@ static void replies_round_trip(void **state)
     assert_int_equal(reply_decode(line, &copy, &error), STATUS_OK);
     free(line);
     assert_true(copy.record.time_median == 0.25);
+
+    reply.kind = REPLY_TIMED;
+    strcpy(reply.configuration, "conv2d batch=16");
+    line = reply_encode(&reply);
+    assert_int_equal(reply_decode(line, &copy, &error), STATUS_OK);
+    free(line);
+    assert_int_equal(copy.kind, REPLY_TIMED);
+    assert_string_equal(copy.configuration, "conv2d batch=16");
+    assert_int_equal(reply_decode("{\"reply\":\"timed\"}", &copy, &error), STATUS_SYSTEM);
+
     assert_int_not_equal(reply_decode("{\"reply\":\"tale\"}", &copy, &error), STATUS_OK);
     reply_clear(&copy);
     reply_clear(&reply);
@@ -306,7 +321,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(request_round_trips),          cmocka_unit_test(roofs_round_trip),
-        cmocka_unit_test(release_round_trips),          cmocka_unit_test(roof_round_trips),
+        cmocka_unit_test(bare_requests_round_trip),     cmocka_unit_test(roof_round_trips),
         cmocka_unit_test(short_requests_take_defaults), cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(replies_round_trip),           cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(every_request_is_read_again),  cmocka_unit_test(wrong_replies_are_refused),

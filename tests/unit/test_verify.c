@@ -419,17 +419,16 @@ static struct record measured(int wrong, int others)
 {
     struct choosing choosing = {.wrong = wrong, .others = others};
     struct request request = request_default(REQUEST_MEASURE);
-    struct record record;
+    struct measured row;
     struct error error;
-    record_init(&record);
     request.config = config_of("conv2d batch=1 height=10 width=10 channels=16 filters=8 "
                                "precision=fp32");
     request.seed = seed;
     request.measure.counters = COUNTERS_OFF;
     assert_int_equal(
-        measure_config(&choosing_ops, (struct device_state *)&choosing, &request, &record, &error),
+        measure_begin(&choosing_ops, (struct device_state *)&choosing, &request, &row, &error),
         STATUS_OK);
-    return record;
+    return row.record;
 }
 
 static void another_algorithm_is_measured(void **state)

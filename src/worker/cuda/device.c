@@ -27,6 +27,10 @@
 #include "worker/cuda/workloads/lstm.h"
 #include "worker/cuda/workloads/matmul.h"
 
+/* Rows whose counters are read together. More than one has not been run on a GPU yet: its counts are to be
+ * compared with those of rows that are counted alone first. `[measure] count_together` asks for more. */
+enum { COUNT_TOGETHER = 1 };
+
 /* The open device: each member has its own header. */
 struct device_state {
     struct gpu gpu;
@@ -51,6 +55,7 @@ static enum status state_open(int index, struct device_state *state, struct devi
 {
     TRY(gpu_open(index, &state->gpu, device, error));
     libraries_describe(device);
+    device->count_together = COUNT_TOGETHER;
     TRY(libraries_open(&state->gpu, error));
     state->profiler = row_profiler_open(&state->gpu);
     return state->profiler ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory");
@@ -195,10 +200,13 @@ static enum status device_trace(struct device_state *state, struct work *work, b
     return row_trace(state->profiler, &state->gpu, work, cold, record, error);
 }
 
-static enum status device_count_hardware(struct device_state *state, struct work *work, bool cold,
-                                         bool kernels, struct record *record, struct error *error)
+static enum status device_count_hardware(struct device_state *state, const struct countable *rows,
+                                         size_t count, struct error *error)
 {
-    return row_count(state->profiler, &state->gpu, work, cold, kernels, record, error);
+    for (size_t i = 0; i < count; ++i)
+        TRY(row_count(state->profiler, &state->gpu, rows[i].work, rows[i].cold, rows[i].kernels,
+                      rows[i].record, error));
+    return STATUS_OK;
 }
 
 static enum status device_reject(struct device_state *state, struct work *work,

@@ -1,0 +1,177 @@
+#include "worker/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+struct batch {
+    const struct device_ops *device;
+    struct measured *rows; /* owned, in the order in which they came */
+    size_t count, capacity;
+    size_t counted; /* so many of the first ones have their records, and no work any more */
+};
+
+struct batch *batch_create(const struct device_ops *device)
+{
+    struct batch *batch = calloc(1, sizeof *batch);
+    if (batch)
+        batch->device = device;
+    return batch;
+}
+
+void batch_destroy(struct batch *batch, struct device_state *state)
+{
+    if (!batch)
+        return;
+    for (size_t i = 0; i < batch->count; ++i) {
+        if (state)
+            batch->device->release(state, batch->rows[i].work);
+        record_clear(&batch->rows[i].record);
+    }
+    free(batch->rows);
+    free(batch);
+}
+
+static enum status batch_reserve(struct batch *batch, struct error *error)
+{
+    if (batch->count < batch->capacity)
+        return STATUS_OK;
+    size_t capacity = 2 * batch->capacity + 8;
+    struct measured *rows = realloc(batch->rows, capacity * sizeof *rows);
+    if (!rows)
+        return error_set(error, STATUS_SYSTEM, "no memory for %zu rows", capacity);
+    batch->rows = rows;
+    batch->capacity = capacity;
+    return STATUS_OK;
+}
+
+/* ---- counting ---- */
+
+static struct countable counted_of(struct measured *row)
+{
+    return (struct countable){row->work, row->cold, row->kernels, &row->record};
+}
+
+/* Rows that are counted by kernel have been counted as a whole before. */
+static bool has_counts(const struct measured *row)
+{
+    return row->record.counters.code == COUNTED_YES ||
+           row->record.counters.code == COUNTED_NOT_BY_KERNEL;
+}
+
+/* Fails with STATUS_DEVICE alone. */
+static enum status count_alone(const struct batch *batch, struct device_state *state,
+                               struct measured *row, struct error *error)
+{
+    double start = clock_monotonic();
+    const struct countable counted = counted_of(row);
+    enum status status = batch->device->count_hardware(state, &counted, 1, error);
+    row->seconds += clock_monotonic() - start;
+    if (status == STATUS_DEVICE)
+        return status;
+    measure_end(batch->device, state, row, status, error);
+    return STATUS_OK;
+}
+
+/* All at once. What has its counts is complete then; the others keep their work. */
+static enum status count_together(const struct batch *batch, struct device_state *state,
+                                  struct measured *rows, size_t count, struct error *error)
+{
+    double start = clock_monotonic();
+    struct countable *counted = malloc(count * sizeof *counted);
+    if (!counted)
+        return STATUS_OK; /* they are counted one by one */
+    for (size_t i = 0; i < count; ++i)
+        counted[i] = counted_of(&rows[i]);
+    enum status status = batch->device->count_hardware(state, counted, count, error);
+    free(counted);
+    if (status == STATUS_DEVICE)
+        return status;
+    double share = (clock_monotonic() - start) / (double)count;
+    for (size_t i = 0; i < count; ++i) {
+        rows[i].seconds += share;
+        if (status == STATUS_OK && has_counts(&rows[i]))
+            measure_end(batch->device, state, &rows[i], STATUS_OK, error);
+    }
+    return STATUS_OK;
+}
+
+static enum status count_rows(const struct batch *batch, struct device_state *state,
+                              struct measured *rows, size_t count, struct error *error)
+{
+    enum status status = STATUS_OK;
+    if (count > 1)
+        status = count_together(batch, state, rows, count, error);
+    for (size_t i = 0; i < count && status == STATUS_OK; ++i)
+        if (rows[i].work)
+            status = count_alone(batch, state, &rows[i], error);
+    return status;
+}
+
+enum status batch_count(struct batch *batch, struct device_state *state, struct error *error)
+{
+    enum status status = count_rows(batch, state, batch->rows + batch->counted,
+                                    batch->count - batch->counted, error);
+    if (status == STATUS_OK)
+        batch->counted = batch->count;
+    return status;
+}
+
+/* ---- rows ---- */
+
+static bool fits_beside(const struct batch *batch, struct device_state *state,
+                        const struct config *config)
+{
+    return batch->counted < batch->count && batch->device->has_room(state, config);
+}
+
+static enum status begin(struct batch *batch, struct device_state *state,
+                         const struct request *request, struct measured *row, struct error *error)
+{
+    bool beside = fits_beside(batch, state, &request->config);
+    enum status status = beside ? STATUS_OK : batch_count(batch, state, error);
+    if (status == STATUS_OK)
+        status = measure_begin(batch->device, state, request, row, error);
+    if (status || !beside || row->work || row->record.status == RECORD_MEASURED)
+        return status;
+    record_clear(&row->record); /* what waits may have been in its way */
+    status = batch_count(batch, state, error);
+    return status ? status : measure_begin(batch->device, state, request, row, error);
+}
+
+enum status batch_measure(struct batch *batch, struct device_state *state,
+                          const struct request *request, struct record *record, bool *waits,
+                          struct error *error)
+{
+    struct measured row;
+    enum status status = batch_reserve(batch, error);
+    if (status == STATUS_OK)
+        status = begin(batch, state, request, &row, error);
+    if (status)
+        return status;
+    *waits = row.work && request->count_later && batch->device->has_room;
+    if (row.work && !*waits)
+        status = count_alone(batch, state, &row, error);
+    if (status)
+        record_clear(&row.record);
+    else if (*waits)
+        batch->rows[batch->count++] = row;
+    else
+        *record = row.record;
+    return status;
+}
+
+enum status batch_take(struct batch *batch, struct device_state *state, struct record *record,
+                       struct error *error)
+{
+    if (batch->count == 0)
+        return error_set(error, STATUS_USAGE, "op count: no row waits for its counters");
+    enum status status = batch->counted > 0 ? STATUS_OK : batch_count(batch, state, error);
+    if (status)
+        return status;
+    *record = batch->rows[0].record;
+    --batch->counted;
+    memmove(batch->rows, batch->rows + 1, --batch->count * sizeof *batch->rows);
+    return STATUS_OK;
+}
