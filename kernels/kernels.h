@@ -13,6 +13,7 @@
 #include "model/roof_kind.h"
 #include "model/quantity.h"
 #include "model/workload.h"
+#include "model/workloads/elementwise.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -102,6 +103,12 @@ cudaError_t kernel_compute_loop(enum precision precision, void *y, const void *x
 /* fp64 and fp32; tile is at most LOOP_TILE_MAX. */
 cudaError_t kernel_shared_loop(enum precision precision, void *y, const void *x, int64_t tiles,
                                int tile, int steps, cudaStream_t stream);
+
+/* elementwise.cu: y as src/model/workloads/elementwise.h defines it, computed in fp32, of fp64 in fp64.
+ * The arrays are aligned to 16 bytes; w is NULL where the operation has one input. */
+cudaError_t kernel_elementwise(enum precision precision, enum elementwise_operation operation,
+                               void *y, const void *x, const void *w, int64_t count,
+                               cudaStream_t stream);
 
 /* empty.cu: one block that does nothing: what is left is the launch. */
 cudaError_t kernel_empty(cudaStream_t stream);

@@ -27,6 +27,9 @@ struct products {
     double flops_of_cell; /* modelled FLOPs of each */
     const char *cell;     /* "unit and step" */
     const char *part;     /* of the network that does it: "the gates" */
+    /* Why counters see other FLOPs than the model has, where its convention is not what instructions
+     * do: maxima, special functions. NULL: they see what is modelled. */
+    const char *uncounted;
 };
 
 #endif

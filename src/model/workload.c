@@ -8,6 +8,7 @@
 #include "base/words.h"
 #include "model/products.h"
 #include "model/workloads/conv2d.h"
+#include "model/workloads/elementwise.h"
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
@@ -37,6 +38,7 @@ const struct workload *const workloads[] = {
     &matmul_workload,
     &compute_loop_workload,
     &shared_loop_workload,
+    &elementwise_workload,
     &program_workload,
     NULL,
 };

@@ -199,6 +199,15 @@ static bool by_instructions(const struct facts *f, char reason[REASON_TEXT])
 
 static const char *const elementwise[] = {"elementwise", "elemwise", NULL};
 
+/* The model's convention. */
+static bool by_convention(const struct facts *f, char reason[REASON_TEXT])
+{
+    if (!f->shape.uncounted)
+        return false;
+    snprintf(reason, REASON_TEXT, "%s", f->shape.uncounted);
+    return true;
+}
+
 /* Functions such as sigmoids count, and have no FLOPs in the model. */
 static bool by_cells(const struct facts *f, char reason[REASON_TEXT])
 {
@@ -296,9 +305,9 @@ struct rule {
 
 /* The first that holds. */
 static const struct rule flops_rules[] = {
-    {true, by_algorithm}, {false, by_algorithm},   {false, by_zeros},
-    {true, by_tiles},     {true, by_instructions}, {true, by_vector_units},
-    {true, by_cells},     {true, by_parts},        {false, NULL},
+    {true, by_algorithm},    {false, by_algorithm},   {false, by_zeros}, {true, by_tiles},
+    {true, by_instructions}, {true, by_vector_units}, {true, by_cells},  {true, by_parts},
+    {true, by_convention},   {false, by_convention},  {false, NULL},
 };
 static const struct rule bytes_rules[] = {{true, by_movers}, {false, by_cache}, {false, NULL}};
 

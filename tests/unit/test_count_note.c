@@ -75,6 +75,20 @@ static void algorithms_explain(void **state)
     expect(&r, "FLOPs: counted is 1.7 times the model: not explained");
 }
 
+/* A maximum is no FLOP to counters, and a sigmoid is several. */
+static void conventions_explain(void **state)
+{
+    (void)state;
+    struct record r = counted("elementwise operation=relu", UNIT_VECTOR, 0.0);
+    expect(&r, "FLOPs: counted is 0 times the model: "
+               "a maximum is one FLOP in the model and none to counters");
+    r = counted("elementwise operation=sigmoid", UNIT_VECTOR, 2.0);
+    expect(&r, "FLOPs: counted is 2 times the model: a sigmoid is one FLOP in the model; counters "
+               "see the additions and multiplications that it is made of");
+    r = counted("elementwise operation=add", UNIT_VECTOR, 2.0);
+    expect(&r, "FLOPs: counted is 2 times the model: not explained");
+}
+
 /* 4 x 4 pixels, 3 x 3 taps, padding 1: 10 of 12 pairs lie inside on each axis. */
 static void padding_zeros_are_left_out(void **state)
 {
@@ -248,6 +262,7 @@ static void both_are_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conventions_explain),
         cmocka_unit_test(silent_without_need),
         cmocka_unit_test(algorithms_explain),
         cmocka_unit_test(padding_zeros_are_left_out),

@@ -267,6 +267,20 @@ static void loops_agree(void **state)
         }
 }
 
+/* Counts around those of vectors, and one for each thread of many. */
+static void elementwise_agrees(void **state)
+{
+    static const char *const operations[] = {"relu", "sigmoid", "tanh", "add", "scale"};
+    static const int counts[] = {1, 3, 8, 17, 1000, 4099};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
+        for (int variant = 0; variant < 10; ++variant) {
+            char text[WORKLOAD_TEXT];
+            snprintf(text, sizeof text, "elementwise elements=%d operation=%s precision=%s",
+                     counts[i], operations[variant / 2], variant % 2 ? "fp64" : "fp32");
+            check_all(*state, text);
+        }
+}
+
 /* What was prepared is not what is asked for: one step too few, another product. */
 static void wrong_results_are_caught(void **state)
 {
@@ -326,6 +340,8 @@ static void unsupported_is_said(void **state)
         {"matmul implementation=cublaslt", "cblas, plain"},
         {"matmul precision=tf32", "tf32"},
         {"compute-loop precision=fp16", "fp16"},
+        {"elementwise precision=fp16", "fp16"},
+        {"elementwise implementation=cudnn", "cudnn"},
         {"shared-loop tiles=67108864 tile=2048 precision=fp64", "memory"},
         {"conv2d algorithm=winograd", "winograd"},
         {"lstm algorithm=persist-static", "persist-static"},
@@ -557,6 +573,7 @@ int main(void)
         cmocka_unit_test(device_is_the_mask),
         cmocka_unit_test_setup_teardown(conv2d_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(lstm_agrees, open_device, close_device),
+        cmocka_unit_test_setup_teardown(elementwise_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(matmul_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(loops_agree, open_device, close_device),
         cmocka_unit_test_setup_teardown(wrong_results_are_caught, open_device, close_device),

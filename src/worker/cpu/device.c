@@ -12,6 +12,7 @@
 #include "model/workloads/conv2d.h"
 #include "worker/cpu/blas.h"
 #include "worker/cpu/conv2d.h"
+#include "worker/cpu/elementwise.h"
 #include "worker/cpu/loops.h"
 #include "worker/cpu/lstm.h"
 #include "worker/cpu/matmul.h"
@@ -33,6 +34,7 @@ static const struct routine *const routines[] = {
     &matmul_plain,
     &compute_loop_plain,
     &shared_loop_plain,
+    &elementwise_plain,
     NULL,
 };
 /* clang-format on */

@@ -8,6 +8,7 @@
 #include "base/folder.h"
 #include "kernels/kernels.h"
 #include "model/workloads/conv2d.h"
+#include "model/workloads/elementwise.h"
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
@@ -23,6 +24,7 @@
 #include "worker/cuda/row_profile.h"
 #include "worker/cuda/selftest.h"
 #include "worker/cuda/workloads/conv2d.h"
+#include "worker/cuda/workloads/elementwise.h"
 #include "worker/cuda/workloads/loops.h"
 #include "worker/cuda/workloads/lstm.h"
 #include "worker/cuda/workloads/matmul.h"
@@ -140,6 +142,8 @@ static const struct preparation {
     {&matmul_workload, "plain", matmul_plain_prepare},
     {&compute_loop_workload, "plain", loop_prepare},
     {&shared_loop_workload, "plain", loop_prepare},
+    {&elementwise_workload, "cudnn", elementwise_cudnn_prepare},
+    {&elementwise_workload, "plain", elementwise_plain_prepare},
 };
 
 static enum status preparation_find(const struct config *config, const struct preparation **found,

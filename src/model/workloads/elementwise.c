@@ -1,0 +1,160 @@
+#include "model/workloads/elementwise.h"
+
+#include <math.h>
+
+#include "model/products.h"
+#include "model/reference.h"
+
+/* clang-format off */
+static const char *const elementwise_implementation_words[] = {"auto", "cudnn", "plain", NULL};
+static const char *const elementwise_operation_words[] = {"relu", "sigmoid", "tanh", "add", "scale",
+                                                          NULL};
+
+static const struct parameter elementwise_parameters[] = {
+    WORKLOAD_CACHE,
+    WORKLOAD_INTEGER("elements", 68719476736, "16777216", "values, each by itself"),
+    WORKLOAD_IMPLEMENTATION(elementwise_implementation_words, "auto: the device's best library"),
+    WORKLOAD_SERIES("operation", elementwise_operation_words, "relu", "what is done with each value; add: with two, scale: times a constant"),
+    WORKLOAD_PRECISION("of the tensors and the multiplications"),
+};
+/* clang-format on */
+
+static const char *const elementwise_implementations[] = {
+    "cudnn: NVIDIA cuDNN, on CUDA devices",
+    "plain: written by hand, on CUDA devices and CPUs",
+    NULL,
+};
+
+/* What each does with a value, and what of it hardware counters do not see as one FLOP. */
+static double relu(double x, double w)
+{
+    (void)w;
+    return fmax(x, 0.0);
+}
+
+static double sigmoid(double x, double w)
+{
+    (void)w;
+    return 1.0 / (1.0 + exp(-x));
+}
+
+static double hyperbolic_tangent(double x, double w)
+{
+    (void)w;
+    return tanh(x);
+}
+
+static double sum(double x, double w)
+{
+    return x + w;
+}
+
+static double scaled(double x, double w)
+{
+    (void)w;
+    return ELEMENTWISE_FACTOR * x;
+}
+
+static const struct {
+    double (*value)(double x, double w);
+    int inputs, exponent; /* see struct workload */
+    const char *uncounted;
+} operations[ELEMENTWISE_OPERATIONS] = {
+    [ELEMENTWISE_RELU] = {relu, 1, 0, "a maximum is one FLOP in the model and none to counters"},
+    [ELEMENTWISE_SIGMOID] = {sigmoid, 1, 2,
+                             "a sigmoid is one FLOP in the model; counters see the additions and "
+                             "multiplications that it is made of"},
+    [ELEMENTWISE_TANH] = {hyperbolic_tangent, 1, 2,
+                          "a tanh is one FLOP in the model; counters see the additions and "
+                          "multiplications that it is made of"},
+    [ELEMENTWISE_ADD] = {sum, 2, 0, NULL},
+    [ELEMENTWISE_SCALE] = {scaled, 1, 0, NULL},
+};
+
+struct elementwise elementwise_from(const struct config *config)
+{
+    return (struct elementwise){
+        .elements = config_value(config, "elements").first,
+        .operation = (enum elementwise_operation)config_value(config, "operation").first,
+        .precision = config_precision(config),
+    };
+}
+
+int elementwise_inputs(enum elementwise_operation operation)
+{
+    return operations[operation].inputs;
+}
+
+double elementwise_value(enum elementwise_operation operation, double x, double w)
+{
+    return operations[operation].value(x, w);
+}
+
+static enum status elementwise_check(const struct config *config, struct error *error)
+{
+    if (config_precision(config) == PRECISION_TF32)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "tf32 is a precision of tensor units, which elementwise work has no use "
+                         "for");
+    return STATUS_OK;
+}
+
+static struct cost elementwise_cost(const struct config *config)
+{
+    struct elementwise s = elementwise_from(config);
+    double elements = (double)s.elements, tensors = operations[s.operation].inputs + 1.0;
+    double bytes = tensors * elements * (double)precision_info[s.precision].bytes;
+    return (struct cost){.flops = elements, .bytes = bytes, .memory = bytes};
+}
+
+static int elementwise_exponent(const struct config *config, enum tensor tensor)
+{
+    (void)tensor;
+    return operations[elementwise_from(config).operation].exponent;
+}
+
+struct inputs {
+    struct elementwise shape;
+    struct fill x, w;
+};
+
+static double element(const void *inputs, int64_t offset)
+{
+    const struct inputs *in = inputs;
+    return elementwise_value(in->shape.operation, fill_value(in->x, (uint64_t)offset),
+                             fill_value(in->w, (uint64_t)offset));
+}
+
+static enum status elementwise_reference(const struct reference_request *request,
+                                         struct expectation *expectation, struct error *error)
+{
+    const struct inputs in = {
+        .shape = elementwise_from(request->config),
+        .x = config_fill(request->config, request->seed, TENSOR_INPUT),
+        .w = config_fill(request->config, request->seed, TENSOR_WEIGHT),
+    };
+    const struct elements y = {
+        .tensor = TENSOR_OUTPUT,
+        .size = in.shape.elements,
+        .products = 1.0,
+        .element = element,
+        .inputs = &in,
+    };
+    return reference_elements(request, &y, expectation, error);
+}
+
+static void elementwise_products(const struct config *config, struct products *products)
+{
+    products->uncounted = operations[elementwise_from(config).operation].uncounted;
+}
+
+const struct workload elementwise_workload = {
+    .name = "elementwise",
+    WORKLOAD_TABLE(elementwise_parameters),
+    .implementations = elementwise_implementations,
+    .check = elementwise_check,
+    .cost = elementwise_cost,
+    .exponent = elementwise_exponent,
+    .reference = elementwise_reference,
+    .products = elementwise_products,
+};

@@ -1,0 +1,33 @@
+/* elementwise: each value by itself, such as an activation. */
+#ifndef ROOFSWEEP_WORKLOADS_ELEMENTWISE_H
+#define ROOFSWEEP_WORKLOADS_ELEMENTWISE_H
+
+#include "model/workload.h"
+
+extern const struct workload elementwise_workload;
+
+/* In the order of the parameter's words. */
+enum elementwise_operation {
+    ELEMENTWISE_RELU,    /* max(x, 0) */
+    ELEMENTWISE_SIGMOID, /* 1 / (1 + exp(-x)) */
+    ELEMENTWISE_TANH,
+    ELEMENTWISE_ADD,   /* x + w */
+    ELEMENTWISE_SCALE, /* ELEMENTWISE_FACTOR x */
+    ELEMENTWISE_OPERATIONS
+};
+
+#define ELEMENTWISE_FACTOR (-0.75) /* exact in every precision */
+
+/* y[i] of x[i] and, where two are added, w[i], for all i below `elements`. Cost: one FLOP for each
+ * element, whatever the function; each input read once, the output written once. So a relu in fp16
+ * has 1/4 FLOP/byte, as in Table 1 of NVIDIA's "GPU Performance Background User's Guide". */
+struct elementwise {
+    int64_t elements;
+    enum elementwise_operation operation;
+    enum precision precision;
+};
+struct elementwise elementwise_from(const struct config *config);
+int elementwise_inputs(enum elementwise_operation operation); /* 1: x; 2: x and w */
+double elementwise_value(enum elementwise_operation operation, double x, double w);
+
+#endif

@@ -1,0 +1,39 @@
+/* Functions of one value in one precision, for loops that are to become vector code: a template, see
+ * real.h. The file that includes it is compiled with -fno-trapping-math (CMakeLists.txt). */
+#include "worker/cpu/real.h"
+
+/* exp(x) for -80 <= x <= 0. x = n ln 2 + r, then Taylor's series of r, then 2^n through the
+ * exponent's bits; adding 1.5 * 2^mantissa rounds to the integer n. No calls and no branches, so
+ * that loops over it become vector code: with the mathematical library's, an LSTM's gates would take
+ * as long as its products. */
+static inline REAL NAME(exponential)(REAL x)
+{
+    const REAL ln2_high = (REAL)0.693145751953125, ln2_low = (REAL)1.42860682030941723e-6;
+    const REAL round = (REAL)1.5 * (REAL)((REAL_INTEGER)1 << REAL_MANTISSA);
+    const int degree = REAL_MANTISSA == 23 ? 7 : 13;
+    REAL shifted = x * (REAL)1.44269504088896341 + round, sum = 1, power;
+    REAL n = shifted - round;
+    REAL r = x - n * ln2_high - n * ln2_low;
+#pragma GCC unroll 16
+    for (int k = degree; k > 0; --k)
+        sum = 1 + sum * r * ((REAL)1 / (REAL)k);
+    REAL_INTEGER bits, exponent;
+    memcpy(&bits, &sum, sizeof bits);
+    memcpy(&exponent, &shifted, sizeof exponent);
+    bits += exponent << REAL_MANTISSA;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+/* Exact to a few roundings of 1, which is what gates need; beyond 40 it is 1. */
+static inline REAL NAME(hyperbolic_tangent)(REAL x)
+{
+    REAL size = REAL_ABSOLUTE(x);
+    REAL e = NAME(exponential)(-2 * (size > 40 ? 40 : size));
+    return REAL_COPYSIGN((1 - e) / (1 + e), x);
+}
+
+static inline REAL NAME(sigmoid)(REAL x)
+{
+    return (REAL)0.5 + (REAL)0.5 * NAME(hyperbolic_tangent)((REAL)0.5 * x);
+}

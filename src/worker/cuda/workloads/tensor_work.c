@@ -1,0 +1,74 @@
+#include "worker/cuda/workloads/tensor_work.h"
+
+#include <stdio.h>
+
+#include "kernels/kernels.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/memory.h"
+
+static const char *const tensor_names[TENSOR_COUNT] = {
+    [TENSOR_INPUT] = "the input",
+    [TENSOR_WEIGHT] = "the weights",
+    [TENSOR_OUTPUT] = "the output",
+};
+
+static enum status input_create(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                enum tensor tensor, int64_t size, void **input, struct error *error)
+{
+    enum precision precision = config_precision(config);
+    double bytes = (double)size * (double)precision_info[precision].bytes;
+    TRY(memory_allocate(bytes, tensor_names[tensor], input, error));
+    return CUDA(
+        kernel_fill(precision, *input, size, config_fill(config, seed, tensor), 0, gpu->stream));
+}
+
+enum status tensor_work_create(struct gpu *gpu, const struct config *config, uint64_t seed,
+                               const struct tensor_sizes *sizes, struct tensor_work *work,
+                               struct error *error)
+{
+    work->base.precision = config_precision(config);
+    for (int i = 0; i < TENSOR_COUNT; ++i) {
+        work->result_bytes[i] =
+            (size_t)sizes->written[i] * precision_info[work->base.precision].bytes;
+        if (sizes->read[i] > 0)
+            TRY(input_create(gpu, config, seed, (enum tensor)i, sizes->read[i], &work->input[i],
+                             error));
+        if (sizes->written[i] > 0)
+            TRY(memory_allocate((double)work->result_bytes[i], tensor_names[i], &work->result[i],
+                                error));
+    }
+    return STATUS_OK;
+}
+
+void tensor_work_clear(struct tensor_work *work)
+{
+    for (int i = 0; i < TENSOR_COUNT; ++i) {
+        cudaFree(work->result[i]);
+        cudaFree(work->input[i]);
+    }
+}
+
+/* All bits set is a NaN in every format. */
+enum status tensor_work_run(struct gpu *gpu, struct work *work, int64_t samples,
+                            struct error *error)
+{
+    const struct tensor_work *t = (const struct tensor_work *)work;
+    (void)samples;
+    for (int i = 0; i < TENSOR_COUNT; ++i)
+        if (t->result[i])
+            TRY(CUDA(cudaMemsetAsync(t->result[i], 0xff, t->result_bytes[i], gpu->stream)));
+    return work->ops->iterate(gpu, work, error);
+}
+
+const void *tensor_work_result(const struct work *work, enum tensor tensor)
+{
+    return ((const struct tensor_work *)work)->result[tensor];
+}
+
+void tensor_work_describe(const char *algorithm, struct record *record)
+{
+    snprintf(record->algorithm, sizeof record->algorithm, "%s", algorithm);
+    snprintf(record->math, sizeof record->math, "fma");
+    record->unit = UNIT_VECTOR;
+    record->workspace = 0.0;
+}

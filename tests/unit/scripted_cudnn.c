@@ -1,0 +1,239 @@
+/* What stands in for cuDNN's calls on tensors: descriptors that must be set before they are used and
+ * given back, memory that must be as large as they say. */
+#include "scripted_streams.h"
+
+#include <cudnn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scripted_machine.h"
+
+struct cudnnTensorStruct {
+    cudnnDataType_t type; /* of what is set */
+    int extent[4], stride[4];
+    bool set;
+};
+struct cudnnActivationStruct {
+    cudnnActivationMode_t mode;
+    bool set;
+};
+struct cudnnOpTensorStruct {
+    cudnnOpTensorOp_t operation;
+    cudnnDataType_t compute;
+    bool set;
+};
+
+static cudnnStatus_t called(const char *name)
+{
+    if (streamed.refused && strcmp(streamed.refused, name) == 0)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    return script_call() == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR;
+}
+
+static cudnnStatus_t create(void *made, size_t bytes)
+{
+    cudnnStatus_t status = called("create");
+    if (status == CUDNN_STATUS_SUCCESS) {
+        void *descriptor = calloc(1, bytes);
+        assert_non_null(descriptor);
+        memcpy(made, &descriptor, sizeof descriptor);
+        ++streamed.descriptors;
+    }
+    return status;
+}
+
+static cudnnStatus_t destroy(void *descriptor)
+{
+    assert_non_null(descriptor);
+    free(descriptor);
+    --streamed.descriptors;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* ---- tensors ---- */
+
+static const struct {
+    cudnnDataType_t type;
+    enum precision precision;
+} types[] = {{CUDNN_DATA_DOUBLE, PRECISION_FP64},
+             {CUDNN_DATA_FLOAT, PRECISION_FP32},
+             {CUDNN_DATA_HALF, PRECISION_FP16},
+             {CUDNN_DATA_BFLOAT16, PRECISION_BF16}};
+
+static enum precision precision_of(cudnnDataType_t type)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; ++i)
+        if (types[i].type == type)
+            return types[i].precision;
+    fail_msg("type %d", (int)type);
+    return PRECISION_COUNT;
+}
+
+static int64_t elements_of(cudnnTensorDescriptor_t tensor)
+{
+    int64_t elements = 1;
+    assert_true(tensor->set);
+    for (int i = 0; i < 4; ++i)
+        elements *= tensor->extent[i];
+    return elements;
+}
+
+static size_t bytes_of(cudnnTensorDescriptor_t tensor)
+{
+    return (size_t)elements_of(tensor) * precision_info[precision_of(tensor->type)].bytes;
+}
+
+static void assert_input(cudnnTensorDescriptor_t tensor, const void *memory)
+{
+    script_assert_filled(memory, bytes_of(tensor), precision_of(tensor->type), script.own);
+}
+
+/* beta must be 0: nothing of the result is read. */
+static void assert_result(cudnnTensorDescriptor_t tensor, const void *memory, const void *beta)
+{
+    const double wide_zero = 0.0;
+    const float zero = 0.0f;
+    bool wide = tensor->type == CUDNN_DATA_DOUBLE;
+    assert_memory_equal(beta, wide ? (const void *)&wide_zero : &zero,
+                        wide ? sizeof wide_zero : sizeof zero);
+    script_within(memory, bytes_of(tensor), script.own);
+}
+
+static double scalar(cudnnTensorDescriptor_t tensor, const void *alpha)
+{
+    return tensor->type == CUDNN_DATA_DOUBLE ? *(const double *)alpha : *(const float *)alpha;
+}
+
+cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *descriptor)
+{
+    return create(descriptor, sizeof **descriptor);
+}
+
+cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t descriptor)
+{
+    return destroy(descriptor);
+}
+
+cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDataType_t type,
+                                         int count, const int extent[], const int stride[])
+{
+    cudnnStatus_t status = called("set-tensor");
+    assert_int_equal(count, 4);
+    int64_t elements = 1;
+    for (int i = 0; i < 4; ++i) {
+        assert_true(extent[i] >= 1 && stride[i] >= 1);
+        tensor->extent[i] = extent[i];
+        tensor->stride[i] = stride[i];
+        elements *= extent[i];
+    }
+    assert_true(elements <= INT_MAX);
+    tensor->type = type;
+    tensor->set = status == CUDNN_STATUS_SUCCESS;
+    (void)precision_of(type);
+    return status;
+}
+
+static cudnnStatus_t run(const char *what, cudnnTensorDescriptor_t tensor, int choice,
+                         const void *alpha, double tensors)
+{
+    cudnnStatus_t status = called(what);
+    if (status != CUDNN_STATUS_SUCCESS)
+        return status;
+    streamed.what = what;
+    streamed.precision = precision_of(tensor->type);
+    streamed.choice = choice;
+    streamed.elements = elements_of(tensor);
+    streamed.factor = scalar(tensor, alpha);
+    ++streamed.launches;
+    return script_enqueue(tensors * (double)bytes_of(tensor) / 4e12, script_stream()) == cudaSuccess
+               ? CUDNN_STATUS_SUCCESS
+               : CUDNN_STATUS_EXECUTION_FAILED;
+}
+
+/* ---- elementwise ---- */
+
+cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t *descriptor)
+{
+    return create(descriptor, sizeof **descriptor);
+}
+
+cudnnStatus_t cudnnDestroyActivationDescriptor(cudnnActivationDescriptor_t descriptor)
+{
+    return destroy(descriptor);
+}
+
+cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t activation,
+                                           cudnnActivationMode_t mode, cudnnNanPropagation_t nan,
+                                           double coefficient)
+{
+    cudnnStatus_t status = called("set-activation");
+    (void)nan;
+    assert_true(coefficient == 0.0);
+    activation->mode = mode;
+    activation->set = status == CUDNN_STATUS_SUCCESS;
+    return status;
+}
+
+cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescriptor_t activation,
+                                     const void *alpha, const cudnnTensorDescriptor_t x_descriptor,
+                                     const void *x, const void *beta,
+                                     const cudnnTensorDescriptor_t y_descriptor, void *y)
+{
+    assert_non_null(handle);
+    assert_true(activation->set);
+    assert_input(x_descriptor, x);
+    assert_result(y_descriptor, y, beta);
+    assert_memory_equal(x_descriptor->extent, y_descriptor->extent, sizeof x_descriptor->extent);
+    return run("activation", x_descriptor, (int)activation->mode, alpha, 2.0);
+}
+
+cudnnStatus_t cudnnCreateOpTensorDescriptor(cudnnOpTensorDescriptor_t *descriptor)
+{
+    return create(descriptor, sizeof **descriptor);
+}
+
+cudnnStatus_t cudnnDestroyOpTensorDescriptor(cudnnOpTensorDescriptor_t descriptor)
+{
+    return destroy(descriptor);
+}
+
+cudnnStatus_t cudnnSetOpTensorDescriptor(cudnnOpTensorDescriptor_t sum, cudnnOpTensorOp_t operation,
+                                         cudnnDataType_t compute, cudnnNanPropagation_t nan)
+{
+    cudnnStatus_t status = called("set-op-tensor");
+    (void)nan;
+    sum->operation = operation;
+    sum->compute = compute;
+    sum->set = status == CUDNN_STATUS_SUCCESS;
+    return status;
+}
+
+/* The type of the sums: float, or of double tensors double. */
+cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_t sum,
+                            const void *alpha, const cudnnTensorDescriptor_t x_descriptor,
+                            const void *x, const void *other_alpha,
+                            const cudnnTensorDescriptor_t w_descriptor, const void *w,
+                            const void *beta, const cudnnTensorDescriptor_t y_descriptor, void *y)
+{
+    assert_non_null(handle);
+    assert_true(sum->set);
+    assert_int_equal(sum->compute == CUDNN_DATA_DOUBLE, x_descriptor->type == CUDNN_DATA_DOUBLE);
+    assert_true(scalar(w_descriptor, other_alpha) == 1.0);
+    assert_ptr_not_equal(x, w);
+    assert_input(x_descriptor, x);
+    assert_input(w_descriptor, w);
+    assert_result(y_descriptor, y, beta);
+    return run("op-tensor", x_descriptor, (int)sum->operation, alpha, 3.0);
+}
+
+cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void *alpha,
+                                   const cudnnTensorDescriptor_t x_descriptor, const void *x,
+                                   const void *beta, const cudnnTensorDescriptor_t y_descriptor,
+                                   void *y)
+{
+    assert_non_null(handle);
+    assert_input(x_descriptor, x);
+    assert_result(y_descriptor, y, beta);
+    return run("transform-tensor", x_descriptor, 0, alpha, 2.0);
+}

@@ -1,0 +1,172 @@
+/* Workloads that stream, on a scripted H200 (scripted_streams.h): which kernel or call of cuDNN each
+ * becomes, and that all is given back whatever fails. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <cudnn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/workloads/elementwise.h"
+#include "scripted_bench.h"
+#include "scripted_streams.h"
+#include "worker/cuda/workloads/elementwise.h"
+
+static int streams_set_up(void **state)
+{
+    static int handle;
+    streamed = (struct script_stream){0};
+    int failed = bench_set_up(state);
+    bench.gpu.cudnn = (struct cudnnContext *)&handle;
+    return failed;
+}
+
+static int streams_tear_down(void **state)
+{
+    assert_int_equal(streamed.descriptors, 0);
+    return bench_tear_down(state);
+}
+
+static struct config parse(const char *text)
+{
+    struct config config;
+    struct error error;
+    if (config_parse(text, &config, &error) || config_check(&config, &error))
+        fail_msg("%s: %s", text, error.text);
+    return config;
+}
+
+/* One row: how it is prepared, and what must run. */
+struct row {
+    const char *text;
+    work_preparation *prepare;
+    const char *what, *algorithm; /* see script_stream, record */
+    int choice;
+    double factor; /* of cuDNN's calls */
+};
+
+static void row_runs(const struct row *row)
+{
+    struct config config = parse(row->text);
+    struct work *work = NULL;
+    struct record record;
+    struct error error;
+    record_init(&record);
+    if (row->prepare(&bench.gpu, &config, 1, &work, &record, &error))
+        fail_msg("%s: %s", row->text, error.text);
+    assert_string_equal(record.algorithm, row->algorithm);
+    assert_int_equal(record.unit, UNIT_VECTOR);
+    assert_int_equal(work->precision, config_precision(&config));
+    int launches = streamed.launches;
+    if (work->ops->run(&bench.gpu, work, 0, &error) || work->ops->iterate(&bench.gpu, work, &error))
+        fail_msg("%s: %s", row->text, error.text);
+    assert_int_equal(streamed.launches, launches + 2);
+    assert_string_equal(streamed.what, row->what);
+    assert_int_equal(streamed.choice, row->choice);
+    assert_int_equal(streamed.precision, config_precision(&config));
+    if (row->factor != 0.0)
+        assert_true(streamed.factor == row->factor);
+    work->ops->release(work);
+    record_clear(&record);
+}
+
+/* Whichever call fails, the row fails, and nothing is left behind. */
+static void row_fails_at_each_call(const struct row *row)
+{
+    struct config config = parse(row->text);
+    struct error error;
+    for (int call = 1;; ++call) {
+        struct work *work = NULL;
+        struct record record;
+        record_init(&record);
+        script.fail_at = script.calls + call;
+        enum status status = row->prepare(&bench.gpu, &config, 1, &work, &record, &error);
+        script.fail_at = 0;
+        record_clear(&record);
+        if (status == STATUS_OK) {
+            work->ops->release(work);
+            assert_true(call > 3);
+            return;
+        }
+        assert_null(work);
+        assert_true(error.text[0]);
+        assert_int_equal(streamed.descriptors, 0);
+    }
+}
+
+static void rows_run(const struct row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; ++i) {
+        row_runs(&rows[i]);
+        row_fails_at_each_call(&rows[i]);
+    }
+}
+#define ROWS_RUN(rows) rows_run(rows, sizeof(rows) / sizeof *(rows))
+
+#define OWN     elementwise_plain_prepare, "kernel elementwise", "grid-stride"
+#define LIBRARY elementwise_cudnn_prepare
+static const struct row elementwise_rows[] = {
+    {"elementwise elements=1000 operation=relu precision=fp16", OWN, ELEMENTWISE_RELU, 0.0},
+    {"elementwise elements=1001 operation=sigmoid precision=bf16", OWN, ELEMENTWISE_SIGMOID, 0.0},
+    {"elementwise elements=1 operation=tanh precision=fp32", OWN, ELEMENTWISE_TANH, 0.0},
+    {"elementwise elements=7 operation=add precision=fp64", OWN, ELEMENTWISE_ADD, 0.0},
+    {"elementwise elements=4194304 operation=scale", OWN, ELEMENTWISE_SCALE, 0.0},
+    {"elementwise operation=relu precision=fp16", LIBRARY, "activation", "activation",
+     CUDNN_ACTIVATION_RELU, 1.0},
+    {"elementwise operation=sigmoid precision=bf16", LIBRARY, "activation", "activation",
+     CUDNN_ACTIVATION_SIGMOID, 1.0},
+    {"elementwise operation=tanh precision=fp64", LIBRARY, "activation", "activation",
+     CUDNN_ACTIVATION_TANH, 1.0},
+    {"elementwise operation=add precision=fp16", LIBRARY, "op-tensor", "op-tensor",
+     CUDNN_OP_TENSOR_ADD, 1.0},
+    {"elementwise operation=add precision=fp64", LIBRARY, "op-tensor", "op-tensor",
+     CUDNN_OP_TENSOR_ADD, 1.0},
+    {"elementwise operation=scale precision=fp64", LIBRARY, "transform-tensor", "transform-tensor",
+     0, ELEMENTWISE_FACTOR},
+    {"elementwise operation=scale precision=fp16", LIBRARY, "transform-tensor", "transform-tensor",
+     0, ELEMENTWISE_FACTOR},
+};
+#undef OWN
+#undef LIBRARY
+
+static void elementwise_runs(void **state)
+{
+    (void)state;
+    ROWS_RUN(elementwise_rows);
+}
+
+static void refused(const char *text, work_preparation *prepare, const char *reason)
+{
+    struct config config = parse(text);
+    struct work *work = NULL;
+    struct record record;
+    struct error error;
+    record_init(&record);
+    assert_int_equal(prepare(&bench.gpu, &config, 1, &work, &record, &error), STATUS_UNSUPPORTED);
+    if (!strstr(error.text, reason))
+        fail_msg("%s: '%s' does not tell '%s'", text, error.text, reason);
+    record_clear(&record);
+}
+
+/* cuDNN's calls count elements in an int. */
+static void what_is_too_large_is_refused(void **state)
+{
+    (void)state;
+    refused("elementwise elements=2147483648 precision=fp16", elementwise_cudnn_prepare,
+            "implementation = plain");
+    refused("elementwise elements=68719476736 precision=fp64", elementwise_plain_prepare,
+            "are free");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, streams_set_up, streams_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(elementwise_runs),
+        TEST(what_is_too_large_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
