@@ -16,6 +16,7 @@ enum {
     OPTION_DRY_RUN = 256,
     OPTION_SET,
     OPTION_ONLY,
+    OPTION_ADVICE,
     OPTION_CSV,
     OPTION_JSON,
     OPTION_MARKDOWN,
@@ -31,6 +32,7 @@ enum {
 };
 
 static const struct option long_options[] = {
+    {"advice", no_argument, NULL, OPTION_ADVICE},
     {"csv", no_argument, NULL, OPTION_CSV},
     {"device", required_argument, NULL, 'd'},
     {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
@@ -79,6 +81,7 @@ static const char help_text[] =
     "      --time-limit T    begin nothing that cannot end within T (45min; none) of the start;\n"
     "                        SLURM_JOB_END_TIME, where it is set, is a limit as well\n"
     "      --self-test       count known work on the first GPU: what do its hardware counters say?\n"
+    "      --advice          in the final table: what limits each row, and what to try\n"
     "      --csv, --json     print the final table for programs: all rows, SI units\n"
     "      --markdown        print the final table in Markdown\n"
     "  -q, --quiet           only warnings and the final table\n"
@@ -173,6 +176,7 @@ static const struct plain_option {
     {OPTION_MARKDOWN, SETS_FORMAT, TABLE_MARKDOWN, 0},
     {'q', SETS_LEVEL, LOG_WARNING, 0},
     {'v', SETS_LEVEL, LOG_DEBUG, 0},
+    {OPTION_ADVICE, SETS_FLAG, true, offsetof(struct options, form.advice)},
     {OPTION_SKIP_DAMAGED, SETS_FLAG, true, offsetof(struct options, skip_damaged)},
     {OPTION_RESUME, SETS_FLAG, true, offsetof(struct options, resume)},
     {OPTION_OVERWRITE, SETS_FLAG, true, offsetof(struct options, overwrite)},
@@ -192,7 +196,7 @@ static void plain_option_take(const struct plain_option *plain, struct options *
     if (plain->what == SETS_ACTION)
         options->action = (enum action)plain->value;
     else if (plain->what == SETS_FORMAT)
-        options->format = (enum table_format)plain->value;
+        options->form.format = (enum table_format)plain->value;
     else if (plain->what == SETS_LEVEL)
         options->level = (enum log_level)plain->value;
     else

@@ -48,8 +48,8 @@ struct options {
     bool has_device;
     int device; /* if has_device: see device_kind_chosen */
     bool resume, overwrite, skip_damaged;
-    enum table_format format; /* of the final table, and of --list chips */
-    double time_limit;        /* s, from the start of the program; 0: not given; INFINITY: none */
+    struct table_form form; /* of the final table; its format also of --list chips */
+    double time_limit;      /* s, from the start of the program; 0: not given; INFINITY: none */
     enum log_level level;
 };
 

@@ -87,7 +87,7 @@ static enum status print(const struct options *options, FILE *stream, struct err
     if (options->action == ACTION_LIST)
         options_list(options->workload, stream);
     else if (options->action == ACTION_LIST_CHIPS)
-        chip_list_print(options->format, stream);
+        chip_list_print(options->form.format, stream);
     else if (options->action == ACTION_HELP)
         options_help(stream);
     else
@@ -146,7 +146,7 @@ static enum status gather_several(const struct options *options, const struct lo
     const struct publication publication = {.journal = journals.path,
                                             .joined = true,
                                             .netcdf = options->output,
-                                            .format = options->format,
+                                            .form = options->form,
                                             .overwrite = options->overwrite};
     status = publication_gather(&publication, log, summary, error);
     journals_close(&journals);
@@ -160,7 +160,7 @@ static enum status gather(const struct options *options, const struct log *log,
         return gather_several(options, log, summary, error);
     const struct publication publication = {.journal = options->journal,
                                             .netcdf = options->output,
-                                            .format = options->format,
+                                            .form = options->form,
                                             .overwrite = options->overwrite,
                                             .skip_damaged = options->skip_damaged};
     return publication_gather(&publication, log, summary, error);
@@ -243,7 +243,7 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
     struct error publishing;
     struct summary summary = {.file = ""};
     enum status published =
-        opened ? sweep_publish(sweep, options->format, &summary, &publishing) : STATUS_OK;
+        opened ? sweep_publish(sweep, options->form, &summary, &publishing) : STATUS_OK;
     if (status == STATUS_OK && published) {
         status = published;
         *error = publishing;

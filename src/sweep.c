@@ -479,13 +479,13 @@ bool sweep_part(struct sweep *sweep)
     return wait_for_ranks(sweep);
 }
 
-enum status sweep_publish(const struct sweep *sweep, enum table_format format,
+enum status sweep_publish(const struct sweep *sweep, struct table_form form,
                           struct summary *summary, struct error *error)
 {
     if (!sweep->journal)
         return STATUS_OK;
     const struct publication publication = {
-        .journal = sweep->outputs.journal, .netcdf = sweep->outputs.netcdf, .format = format};
+        .journal = sweep->outputs.journal, .netcdf = sweep->outputs.netcdf, .form = form};
     enum status status = publication_make(&publication, sweep->log, summary, error);
     if (*summary->file)
         summary->left = sweep->left;

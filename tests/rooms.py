@@ -42,8 +42,8 @@ HEADERLESS = {
     "src/worker/cuda/device.c": "defines the one device_ops of its program; worker/device_ops.h declares it",
 }
 
-# The build writes it; every room may say which version it is.
-GENERATED = {"version.h"}
+# The build writes them: which version it is, and the rules of advice.
+GENERATED = {"version.h", "advice_rules.h"}
 
 
 def below(room):

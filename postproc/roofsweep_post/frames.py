@@ -86,7 +86,7 @@ def rows_of(data):
             table.loc[own, "peak"] = ceilings.loc[own, f"device_peak_{unit}_{precision}"]
     for name, own in [("bandwidth", "bandwidth_roof"), ("peak", "compute_roof")]:  # of the row's directions and clock
         table[name] = table[own].fillna(table[name]) if own in table else table[name]
-    table["model"] = ceilings["device_model"].fillna("")
+    table["model"], table["device_kind"] = ceilings["device_model"].fillna(""), ceilings["device_kind"].fillna("")
     first = places(data)
     table["place"] = [first[number] if number >= 0 else -1 for number in device]
     table["device_name"] = [f"#{place} {host}" for place, host in zip(table["place"], table["hostname"])]

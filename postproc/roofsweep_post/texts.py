@@ -7,7 +7,7 @@ import numpy as np
 # What a terminal takes for a command, what turns the direction of writing, and what is no character.
 UNSEEN = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
-PREFIXES = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+PREFIXES = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 
 
 class Refused(Exception):
@@ -23,7 +23,8 @@ def scaled(value, unit):
     """4.597e12, "B/s" as "4.597 TB/s"; "-" for what is missing."""
     if not np.isfinite(value):
         return "-"
-    power = 0 if value == 0 else int(np.clip(3 * np.floor(np.log10(abs(value)) / 3), -9, 15))
+    # From 999.95 on, four digits would print 1000: that belongs to the next prefix.
+    power = 0 if value == 0 else int(np.clip(3 * np.floor(np.log10(abs(value) * 1.00005) / 3), -9, 18))
     prefix = next(name for name, factor in PREFIXES.items() if round(np.log10(factor)) == power)
     return f"{value / 10.0**power:.4g} {prefix}{unit}"
 

@@ -11,7 +11,7 @@
 #include "results/results_nc.h"
 
 /* The file is written by then: that nobody reads the table any more is no failure. */
-static enum status print_table(const struct results *results, enum table_format format,
+static enum status print_table(const struct results *results, struct table_form form,
                                const struct log *log, struct error *error)
 {
     struct printout table;
@@ -19,7 +19,7 @@ static enum status print_table(const struct results *results, enum table_format 
     enum status status = printout_open(&table, error);
     if (status)
         return status;
-    report_print(results, format, table.stream);
+    report_print(results, form, table.stream);
     status = printout_close(&table, &unread, error);
     if (status && unread) {
         log_print(log, LOG_WARNING, "the table: %s", error->text);
@@ -66,7 +66,7 @@ static enum status publish(struct results *results, const struct publication *pu
     if (status)
         return status;
     *summary = summary_of(results, netcdf);
-    status = print_table(results, publication->format, log, error);
+    status = print_table(results, publication->form, log, error);
     log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->row_count, summary->roofs,
               netcdf);
     return status == STATUS_OK ? judge(summary, netcdf, error) : status;

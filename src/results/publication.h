@@ -14,7 +14,7 @@ struct publication {
     const char *journal;
     bool joined;        /* it is several journals, joined, and has no name for people */
     const char *netcdf; /* NULL: the journal's name without its ".journal" */
-    enum table_format format;
+    struct table_form form;
     /* of publication_gather */
     bool overwrite;    /* a NetCDF file that is there */
     bool skip_damaged; /* leave damaged lines of the journal out, and name them */

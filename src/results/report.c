@@ -22,17 +22,24 @@ static void counts_print(const struct results *results, FILE *stream)
     fputc('\n', stream);
 }
 
-/* What the marks behind the times mean, and how many rows have each. */
-static void marks_print(const struct results *results, FILE *stream)
+/* What the marks behind the times mean, how many rows have each, and the first of them. */
+static void marks_print(const struct results *results, const struct table *table, FILE *stream)
 {
-    size_t counts[128] = {0};
+    size_t counts[128] = {0}, first[128] = {0};
+    char name[WORKLOAD_TEXT];
     for (size_t i = 0; i < results->row_count; ++i)
-        for (const char *mark = results->rows[i].marks; *mark; ++mark)
-            ++counts[(unsigned char)*mark];
-    for (int mark = 0; mark < 128; ++mark)
-        if (counts[mark] > 0)
-            utf8_print(stream, "%c: %s (rows: %zu)\n", mark, sampling_mark_text((char)mark),
-                       counts[mark]);
+        for (const char *mark = table_row(table, i)->marks; *mark; ++mark)
+            if (counts[(unsigned char)*mark]++ == 0)
+                first[(unsigned char)*mark] = i;
+    for (int mark = 0; mark < 128; ++mark) {
+        if (counts[mark] == 0)
+            continue;
+        table_name(table, first[mark], name);
+        utf8_print(stream, "%c: %s: %s", mark, sampling_mark_text((char)mark), name);
+        if (counts[mark] > 1)
+            utf8_print(stream, " and %zu more", counts[mark] - 1);
+        fputc('\n', stream);
+    }
 }
 
 /* Rows of one status and one error; the first is the one in the table's order. */
@@ -157,22 +164,22 @@ static void device_print(const struct device *device, size_t row, FILE *stream)
     doubts_print(device, stream);
 }
 
-void report_print(const struct results *results, enum table_format format, FILE *stream)
+void report_print(const struct results *results, struct table_form form, FILE *stream)
 {
     struct table *table = table_create(results);
     if (!table) {
         utf8_print(stream, "no memory for the table; the file has it\n");
         return;
     }
-    if (format != TABLE_TEXT) {
-        table_print(table, format, stream);
+    if (form.format != TABLE_TEXT) {
+        table_print(table, form, stream);
         table_destroy(table);
         return;
     }
     if (results->row_count > 0) {
-        table_print(table, format, stream);
+        table_print(table, form, stream);
         counts_print(results, stream);
-        marks_print(results, stream);
+        marks_print(results, table, stream);
     }
     reasons_print(results, table, RECORD_FAILED, stream);
     reasons_print(results, table, RECORD_SKIPPED, stream);

@@ -60,6 +60,8 @@ enum {
     HOST_PACED,
     BIMODAL,
     TIME_MEDIAN,
+    TIME_MEDIAN_LOW,
+    TIME_MEDIAN_HIGH,
     SAMPLE_ITERATIONS,
     TIMER_OVERHEAD,
     MEMBERS
@@ -117,12 +119,14 @@ static void marks_find(const struct member *members, char marks[SAMPLING_MARKS])
 {
     struct record record;
     marks[0] = '\0';
-    if (!members[HOST_PACED].value && !members[BIMODAL].value && !members[TIMER_OVERHEAD].value)
+    if (!members[TIME_MEDIAN].value)
         return;
     record_init(&record);
     record.host_paced = is_yes(&members[HOST_PACED]);
     record.bimodal = is_yes(&members[BIMODAL]);
     record.time_median = member_number(&members[TIME_MEDIAN]);
+    record.time_median_low = member_number(&members[TIME_MEDIAN_LOW]);
+    record.time_median_high = member_number(&members[TIME_MEDIAN_HIGH]);
     record.sample_iterations = integer_of(&members[SAMPLE_ITERATIONS]);
     record.timer_overhead = member_number(&members[TIMER_OVERHEAD]);
     sampling_marks(&record, marks);
@@ -145,6 +149,8 @@ enum status row_of_text(const char *text, size_t length, struct row *row, struct
         [HOST_PACED] = {.name = "host_paced"},
         [BIMODAL] = {.name = "bimodal"},
         [TIME_MEDIAN] = {.name = "time_median"},
+        [TIME_MEDIAN_LOW] = {.name = "time_median_low"},
+        [TIME_MEDIAN_HIGH] = {.name = "time_median_high"},
         [SAMPLE_ITERATIONS] = {.name = "sample_iterations"},
         [TIMER_OVERHEAD] = {.name = "timer_overhead"},
     };

@@ -21,6 +21,7 @@ static const struct {
     char mark;
     const char *text;
 } meanings[] = {
+    {'n', "noisy, the median is known to no better than 5 %"},
     {'h', "the device waited for the host"},
     {'b', "the samples have two modes"},
     {'t', "more than 2 % of a sample is the timer's own time"},
@@ -28,8 +29,10 @@ static const struct {
 
 void sampling_marks(const struct record *record, char marks[SAMPLING_MARKS])
 {
+    const double noisy = 0.05;
     const struct sampling sampling = sampling_derive(record);
-    const int64_t set[] = {record->host_paced, record->bimodal, sampling.timer_visible};
+    const int64_t set[] = {sampling.uncertainty > noisy, record->host_paced, record->bimodal,
+                           sampling.timer_visible};
     size_t used = 0;
     for (size_t i = 0; i < sizeof set / sizeof *set; ++i)
         if (set[i] == 1)

@@ -14,9 +14,9 @@ struct sampling {
 /* What is missing in the record makes missing what needs it. */
 struct sampling sampling_derive(const struct record *record);
 
-enum { SAMPLING_MARKS = 4 };
-/* Behind a time in the table: 'h' host_paced, 'b' bimodal, 't' timer_visible, in this order; "" for a
- * time that is as it should be. */
+enum { SAMPLING_MARKS = 5 };
+/* Behind a time in the table: 'n' noisy, an uncertainty above 5 %, 'h' host_paced, 'b' bimodal, 't' timer_visible, in
+ * this order; "" for a time that is as it should be. */
 void sampling_marks(const struct record *record, char marks[SAMPLING_MARKS]);
 /* What a mark means; NULL for another letter. */
 const char *sampling_mark_text(char mark);

@@ -82,22 +82,39 @@ struct cell {
     char own[CELL];
 };
 
-/* How a format is written. head and foot may be NULL. */
+/* What all lines share. */
+struct layout {
+    int width; /* of the first column */
+    bool shown[COLUMNS];
+};
+
+/* How a format is written. */
 struct style {
-    bool people;
-    void (*head)(const struct table *table, FILE *stream);
-    void (*line)(const struct cell cells[COLUMNS], int width, bool first, FILE *stream);
+    bool people; /* columns without a head are left out */
+    void (*head)(const struct layout *layout, FILE *stream);
+    void (*line)(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
+                 FILE *stream);
     const char *foot;
 };
 
 /* Columns for people in their widths, the first one to the left. */
-static void text_line(const struct cell cells[COLUMNS], int width, bool first, FILE *stream)
+static void text_columns(const struct cell cells[COLUMNS], const struct layout *layout,
+                         FILE *stream)
+{
+    utf8_print(stream, "%-*s", layout->width, cells[0].text);
+    for (int i = 1; i < COLUMN_ADVICE; ++i)
+        if (layout->shown[i])
+            utf8_print(stream, " %*s", table_columns[i].width, cells[i].text);
+    fputc('\n', stream);
+}
+
+static void text_line(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
+                      FILE *stream)
 {
     (void)first;
-    utf8_print(stream, "%-*s", width, cells[0].text);
-    for (int i = 1; i < COLUMNS && table_columns[i].head; ++i)
-        utf8_print(stream, " %*s", table_columns[i].width, cells[i].text);
-    fputc('\n', stream);
+    text_columns(cells, layout, stream);
+    if (layout->shown[COLUMN_ADVICE] && strcmp(cells[COLUMN_ADVICE].text, "-") != 0)
+        utf8_print(stream, "    %s\n", cells[COLUMN_ADVICE].text);
 }
 
 /* Of the names of the first rows. */
@@ -112,16 +129,15 @@ static int name_width(const struct table *table)
     return (int)(width < NAME_WIDTH_MAX ? width : NAME_WIDTH_MAX);
 }
 
-static void text_head(const struct table *table, FILE *stream)
+static void text_head(const struct layout *layout, FILE *stream)
 {
     struct cell heads[COLUMNS], units[COLUMNS];
-    int width = name_width(table);
     for (int i = 0; i < COLUMNS; ++i) {
         heads[i].text = table_columns[i].head;
         units[i].text = table_columns[i].unit;
     }
-    text_line(heads, width, true, stream);
-    text_line(units, width, false, stream);
+    text_columns(heads, layout, stream);
+    text_columns(units, layout, stream);
 }
 
 /* A bar would end the cell. */
@@ -139,27 +155,30 @@ static void markdown_cell(const char *text, FILE *stream)
     fputc(' ', stream);
 }
 
-static void markdown_line(const struct cell cells[COLUMNS], int width, bool first, FILE *stream)
+static void markdown_line(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
+                          FILE *stream)
 {
-    (void)width;
     (void)first;
-    for (int i = 0; i < COLUMNS && table_columns[i].head; ++i)
-        markdown_cell(cells[i].text, stream);
+    for (int i = 0; i < COLUMNS; ++i)
+        if (layout->shown[i])
+            markdown_cell(cells[i].text, stream);
     fputs("|\n", stream);
 }
 
-static void markdown_head(const struct table *table, FILE *stream)
+static void markdown_head(const struct layout *layout, FILE *stream)
 {
-    (void)table;
-    for (int i = 0; i < COLUMNS && table_columns[i].head; ++i) {
+    for (int i = 0; i < COLUMNS; ++i) {
         char head[CELL];
+        if (!layout->shown[i])
+            continue;
         snprintf(head, sizeof head, *table_columns[i].unit ? "%s, %s" : "%s", table_columns[i].head,
                  table_columns[i].unit);
         markdown_cell(head, stream);
     }
     fputs("|\n", stream);
-    for (int i = 0; i < COLUMNS && table_columns[i].head; ++i)
-        fputs(i == 0 ? "|---" : "|---:", stream);
+    for (int i = 0; i < COLUMNS; ++i)
+        if (layout->shown[i])
+            fputs(i == 0 || i == COLUMN_ADVICE ? "|---" : "|---:", stream);
     fputs("|\n", stream);
 }
 
@@ -169,35 +188,41 @@ static bool is_missing(const struct cell *cell, int column)
 }
 
 /* RFC 4180: quotes around everything that is text, doubled within it. */
-static void csv_line(const struct cell cells[COLUMNS], int width, bool first, FILE *stream)
+static void csv_text(const char *text, FILE *stream)
 {
-    (void)width;
+    fputc('"', stream);
+    while (*text) {
+        size_t length = strcspn(text, "\"");
+        utf8_print(stream, "%.*s", (int)length, text);
+        fputs(text[length] ? "\"\"" : "", stream);
+        text += length + (text[length] != '\0');
+    }
+    fputc('"', stream);
+}
+
+static void csv_line(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
+                     FILE *stream)
+{
     (void)first;
     for (int i = 0; i < COLUMNS; ++i) {
+        if (!layout->shown[i])
+            continue;
         fputs(i > 0 ? "," : "", stream);
         if (is_missing(&cells[i], i))
             continue;
-        if (table_columns[i].number) {
+        if (table_columns[i].number)
             fprintf(stream, "%.9g", cells[i].number);
-            continue;
-        }
-        fputc('"', stream);
-        for (const char *text = cells[i].text; *text;) {
-            size_t length = strcspn(text, "\"");
-            utf8_print(stream, "%.*s", (int)length, text);
-            fputs(text[length] ? "\"\"" : "", stream);
-            text += length + (text[length] != '\0');
-        }
-        fputc('"', stream);
+        else
+            csv_text(cells[i].text, stream);
     }
     fputs("\n", stream);
 }
 
-static void csv_head(const struct table *table, FILE *stream)
+static void csv_head(const struct layout *layout, FILE *stream)
 {
-    (void)table;
     for (int i = 0; i < COLUMNS; ++i)
-        fprintf(stream, "%s%s", i > 0 ? "," : "", table_columns[i].key);
+        if (layout->shown[i])
+            fprintf(stream, "%s%s", i > 0 ? "," : "", table_columns[i].key);
     fputc('\n', stream);
 }
 
@@ -211,12 +236,14 @@ static json_t *json_of(const struct cell *cell, int column)
     return whole ? json_integer((json_int_t)cell->number) : json_real(cell->number);
 }
 
-static void json_line(const struct cell cells[COLUMNS], int width, bool first, FILE *stream)
+static void json_line(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
+                      FILE *stream)
 {
-    (void)width;
     json_t *object = json_object();
     fputs(first ? "" : ",\n", stream);
     for (int i = 0; object && i < COLUMNS; ++i) {
+        if (!layout->shown[i])
+            continue;
         json_t *value = json_of(&cells[i], i);
         json_object_set_new(object, table_columns[i].key, value ? value : json_null());
     }
@@ -225,9 +252,9 @@ static void json_line(const struct cell cells[COLUMNS], int width, bool first, F
     json_decref(object);
 }
 
-static void json_head(const struct table *table, FILE *stream)
+static void json_head(const struct layout *layout, FILE *stream)
 {
-    (void)table;
+    (void)layout;
     fputs("[\n", stream);
 }
 
@@ -238,30 +265,43 @@ static const struct style styles[] = {
     [TABLE_JSON] = {false, json_head, json_line, "\n]\n"},
 };
 
-static void line_print(const struct table *table, size_t place, const struct style *style,
-                       int width, FILE *stream)
+static struct layout layout_of(const struct table *table, const struct style *style, bool advice)
+{
+    struct layout layout = {.width = name_width(table)};
+    for (int i = 0; i < COLUMNS; ++i)
+        layout.shown[i] = i == COLUMN_ADVICE ? advice : !style->people || table_columns[i].head;
+    return layout;
+}
+
+static void line_print(const struct table *table, size_t place, const struct advice *rules,
+                       const struct style *style, const struct layout *layout, FILE *stream)
 {
     struct table_line line;
     struct cell cells[COLUMNS];
-    table_line_begin(table->results, table->order[place], &line);
+    table_line_begin(table->results, table->order[place], rules, &line);
     table_name(table, place, line.name);
     for (int i = 0; i < COLUMNS; ++i) {
         cells[i].text = table_columns[i].text(&line, cells[i].own);
         cells[i].number = table_columns[i].number ? table_columns[i].number(&line) : NAN;
     }
-    style->line(cells, width, place == 0, stream);
+    style->line(cells, layout, place == 0, stream);
     table_line_end(&line);
 }
 
-void table_print(const struct table *table, enum table_format format, FILE *stream)
+void table_print(const struct table *table, struct table_form form, FILE *stream)
 {
-    const struct style *style = &styles[format];
+    const struct style *style = &styles[form.format];
+    const struct layout layout = layout_of(table, style, form.advice);
+    struct advice *rules = NULL;
+    struct error error;
     size_t count = table->results->row_count;
-    size_t shown = format == TABLE_TEXT && count > LINES_MAX ? LINES_MAX : count;
-    int width = name_width(table);
-    style->head(table, stream);
+    size_t shown = form.format == TABLE_TEXT && count > LINES_MAX ? LINES_MAX : count;
+    if (form.advice && advice_create(&rules, &error))
+        rules = NULL; /* without memory: without advice */
+    style->head(&layout, stream);
     for (size_t i = 0; i < shown; ++i)
-        line_print(table, i, style, width, stream);
+        line_print(table, i, rules, style, &layout, stream);
+    advice_destroy(rules);
     if (shown < count)
         utf8_print(stream, "... and %zu more rows\n", count - shown);
     fputs(style->foot, stream);

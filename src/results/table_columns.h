@@ -2,6 +2,7 @@
 #ifndef ROOFSWEEP_TABLE_COLUMNS_H
 #define ROOFSWEEP_TABLE_COLUMNS_H
 
+#include "results/advice.h"
 #include "results/derive.h"
 #include "results/results.h"
 
@@ -16,11 +17,12 @@ struct table_line {
     const struct device *device;
     int64_t index; /* of the device; -1: it is not known */
     struct derived derived;
+    char advice[ADVICE_TEXT]; /* "": nobody asked, or it was not measured */
 };
 
-/* Of a row of these results. A row that cannot be read any more has no values. */
+/* Of a row of these results. A row that cannot be read any more has no values. rules: of advice; NULL: nobody asks. */
 void table_line_begin(const struct results *results, const struct row *row,
-                      struct table_line *line);
+                      const struct advice *rules, struct table_line *line);
 void table_line_end(struct table_line *line);
 
 /* A column. Those without a head are for programs only. */
@@ -33,7 +35,8 @@ struct table_column {
     double (*number)(const struct table_line *line); /* NULL: programs get the text */
 };
 
-enum { COLUMNS = 18 };
+/* The last one is the advice. */
+enum { COLUMN_ADVICE = 18, COLUMNS };
 extern const struct table_column table_columns[COLUMNS];
 
 #endif

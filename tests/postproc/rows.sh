@@ -6,49 +6,74 @@
 h200=$root/tests/data/paper_h200.nc
 
 python '
-from roofsweep_post.advice import CAUSES, RULES, advise, sentence, tries
-base = {"time_median": 1e-4, "gap": 8e-5, "gap_share": 0.8, "host_time": 2e-4, "compute_share": 0.6, "flops": 1e9,
-        "bandwidth_share": 0.5, "few_blocks_share": 0.9, "launches": 1.0, "peak": 1e15, "bandwidth": 4e12,
-        "unit": "vector", "config_precision": "fp64", "roof_memory_level": "dram", "cache": "hot",
-        "config_algorithm": "winograd", "counters": "counted"}
-# For each rule: its limiter, what makes it hold, words of its sentence, and what makes it not hold.
-examples = {
-    "graph": ("overhead", {"launches": 3.0}, "a CUDA graph", {"launches": 1.0}),
-    "fuse": ("host", {"launches": 40.0}, "fusing its 40 kernels", {"launches": 2.0}),
-    "batch": ("latency", {"batch": 16.0}, "a larger batch than 16", {"batch": float("nan")}),
-    "sequence": ("overhead", {"sequence": 16.0}, "fuses the time steps", {"sequence": 1.0}),
-    "unit": ("compute", {"config_precision": "fp32"}, "tensor units", {"unit": "tensor"}),
-    "padding": ("bandwidth", {"unit": "tensor", "config_precision": "fp16", "channels": 3.0, "filters": 64.0},
-                "padding channels to a multiple of 8", {"channels": 8.0}),
-    "flops": ("kernel", {"flops_counted": 3e9, "flops_model": 1e9}, "does 3 times the FLOPs", {"flops_counted": 1e9}),
-    "layout": ("bandwidth", {"layout": "nhwc", "bytes_counted_dram": 4e6, "bytes_model": 1e6},
-               "layout nchw: this one moves 4 times the bytes", {"bytes_counted_dram": 1e6}),
-    "precision": ("bandwidth", {}, "a narrower precision", {"config_precision": "fp16"}),
-    "cache": ("bandwidth", {"cache": "cold", "config_precision": "fp16"}, "found in the cache", {"cache": "hot"}),
-    "neighbours": ("bandwidth", {"config_precision": "fp16"}, "its neighbours", {"roof_memory_level": "l2"}),
-    "algorithm": ("kernel", {"config_algorithm": "auto"}, "other algorithms", {"config_algorithm": "fft"}),
-    "counters": ("unknown", {"counters": "off"}, "hardware counters", {"counters": "counted"}),
-}
-assert [rule.name for rule in RULES] == list(examples), "a rule without an example"
-for name, (limiter, more, words, less) in examples.items():
-    row = base | {"limited_by": limiter} | more
-    assert name in [rule.name for rule in tries(row)], (name, row)
-    assert words in sentence(row), (name, sentence(row))
-    assert name not in [rule.name for rule in tries(row | less)], name
-    other = "unknown" if limiter != "unknown" else "compute"
-    assert name not in [rule.name for rule in tries(row | {"limited_by": other})], name
-for limiter in CAUSES:  # a row of which nothing else is known
-    assert "nan" not in sentence({"limited_by": limiter, "time_median": 1e-3, "launches": 2.0}), limiter
-
-import sys
+import json, re, sys
 import roofsweep_post as post
-for path in sys.argv[1:]:
-    table = post.rows(post.load(path))
-    limiters = set(table["limited_by"])
-    assert limiters <= set(CAUSES), limiters
+from roofsweep_post.advice import advise, sections, sentence, tries
+
+def flat(row):  # bytes_counted by level, as columns of rows()
+    levels = {f"{key}_{level}": value for key, found in row.items() if isinstance(found, dict) for level, value in found.items()}
+    return {key: found for key, found in row.items() if not isinstance(found, dict)} | levels
+
+def rules(row, limiter):
+    return list(tries(flat(row) | {"limited_by": limiter}))
+
+examples = json.load(open(sys.argv[1]))
+names = [name for kind, name, _ in sections() if kind == "try"]
+assert set(names) == {example["rule"] for example in examples} - {None}, "a rule without an example"
+for example in examples:
+    row, limiter = example["row"], example["limiter"]
+    assert sentence(flat(row) | {"limited_by": limiter}) == example["sentence"], example
+    if not example["rule"]:
+        continue
+    assert example["rule"] in rules(row, limiter), example
+    assert example["rule"] not in rules(row | example["without"], limiter), example
+    assert example["rule"] not in rules(row, "unknown" if limiter != "unknown" else "compute"), example
+
+limiters = {name.split()[0] for kind, name, _ in sections() if kind == "cause"}
+texts = [keys.get(key, "") for _, _, keys in sections() for key in ("when", "of")]
+texts += [hole for _, _, keys in sections() for hole in re.findall(r"{([^}:]*)", keys.get("text", ""))]
+texts = [re.sub(r"!?=.*", "", term) for text in texts for term in text.split("&")]
+used = set(re.findall(r"[a-z]\w*", " ".join(texts))) - {name for kind, name, _ in sections() if kind == "constant"}
+for path in sys.argv[2:]:
+    data = post.load(path)
+    used -= set(data.variables)
+    table = post.rows(data)
+    assert set(table["limited_by"]) <= limiters, limiters
     for text in advise(table):
         assert text.endswith(".") and "nan" not in text and "(- of" not in text, text
-' "$h200" golden.nc || fail "advice"
+assert not used, f"no file has {used}"
+' "$root/tests/data/advice_examples.json" "$h200" golden.nc || fail "advice"
+
+# The program itself says the same of a sweep: `roofsweep --advice` and `roofsweep-post rows --advice`.
+cat >sweep.ini <<'INI'
+[sweep]
+device = cpu
+[measure]
+warmup = 1
+iterations = 3
+[peaks]
+memory = dram
+compute = fp32
+condition = together
+[matmul]
+m = 8, 64
+n = 64
+k = 64
+precision = fp32
+INI
+roofsweep=$ROOFSWEEP_BIN/roofsweep
+expect 0 "$roofsweep" --advice sweep.ini
+grep -q "^    [A-Z].*\.$" output || { cat output; fail "no advice in the table"; }
+expect 0 "$roofsweep" --gather sweep.nc.journal --overwrite --advice --json
+python '
+import json, sys
+import roofsweep_post as post
+from roofsweep_post.advice import advise
+text = open("output").read()
+told = {row["config_hash"]: row["advice"] for row in json.loads(text[text.index("[\n"):text.rindex("]") + 1])}
+table = post.rows(post.load("sweep.nc"))
+assert len(told) == 2 and told == dict(zip(table["config_hash"], advise(table))), (told, advise(table))
+' || fail "roofsweep and roofsweep-post differ in their advice"
 
 expect 0 script rows "$h200" --sort time --most 3
 [ "$(wc -l <output)" = 4 ] || { cat output; fail "not three rows"; }

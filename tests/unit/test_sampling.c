@@ -70,6 +70,9 @@ static void each_mark_has_a_meaning(void **state)
     record.host_paced = record.bimodal = 1;
     sampling_marks(&record, marks);
     assert_string_equal(marks, "hbt");
+    record.time_median_high = 1.2 * record.time_median;
+    sampling_marks(&record, marks);
+    assert_string_equal(marks, "nhbt");
     for (const char *mark = marks; *mark; ++mark)
         assert_non_null(sampling_mark_text(*mark));
     assert_null(sampling_mark_text('x'));
