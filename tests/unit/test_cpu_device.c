@@ -150,15 +150,17 @@ static void conv2d_agrees(void **state)
 {
     static const char *const series[][4] = {{"nhwc", "nchw"},
                                             {"fp32", "fp64"},
-                                            {"auto", "direct"},
+                                            {"auto", "im2col", "direct"},
                                             {"forward", "backward-data", "backward-filter", NULL}};
     for (size_t i = 0; i < sizeof conv2d_shapes / sizeof *conv2d_shapes; ++i)
-        for (int variant = 0; variant < 24; ++variant) {
+        for (int variant = 0; variant < 36; ++variant) {
             char text[WORKLOAD_TEXT];
+            if (variant / 2 % 2 == 1 && variant / 4 % 3 == 1)
+                continue; /* of fp64, im2col is auto */
             snprintf(text, sizeof text,
                      "conv2d %s layout=%s precision=%s implementation=%s pass=%s", conv2d_shapes[i],
-                     series[0][variant % 2], series[1][variant / 2 % 2], series[2][variant / 4 % 2],
-                     series[3][variant / 8]);
+                     series[0][variant % 2], series[1][variant / 2 % 2], series[2][variant / 4 % 3],
+                     series[3][variant / 12]);
             check_all(*state, text);
         }
 }
@@ -224,10 +226,12 @@ static void lstm_agrees(void **state)
         {"batch=6 sequence=5 features=4 hidden=8 layers=2 directions=2", 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
-        for (int variant = 0; variant < 4; ++variant) {
+        for (int variant = 0; variant < 6; ++variant) {
+            static const char *const kinds[] = {"precision=fp32 implementation=cblas",
+                                                "precision=fp64", "precision=fp32"};
             char text[WORKLOAD_TEXT];
-            snprintf(text, sizeof text, "lstm %s precision=%s pass=%s", cases[i].shape,
-                     variant % 2 ? "fp64" : "fp32", variant / 2 ? "backward" : "forward");
+            snprintf(text, sizeof text, "lstm %s %s pass=%s", cases[i].shape, kinds[variant % 3],
+                     variant / 3 ? "backward" : "forward");
             check_lstm(*state, text, cases[i].samples);
         }
 }
@@ -332,9 +336,10 @@ static void unsupported_is_said(void **state)
     static const struct {
         const char *text, *reason;
     } cases[] = {
-        {"conv2d precision=fp16", "fp16"},
-        {"conv2d precision=tf32", "tf32"},
-        {"lstm precision=bf16", "bf16"},
+        {"conv2d precision=fp16 implementation=im2col", "fp16"},
+        {"conv2d precision=tf32", "im2col: its precisions are fp32 and fp64, not tf32"},
+        {"lstm precision=bf16 implementation=cblas", "bf16"},
+        {"matmul precision=fp64 implementation=onednn", "oneDNN"},
         {"conv2d implementation=cudnn", "cudnn"},
         {"lstm implementation=cudnn", "cudnn"},
         {"matmul implementation=cublaslt", "cblas, plain"},
@@ -368,12 +373,12 @@ static void trace_counts_regions(void **state)
         const char *text;
         int64_t launches;
     } cases[] = {
-        {"conv2d batch=1 height=16 width=16 channels=4 filters=4", 1},
-        {"lstm sequence=5 layers=2", 2 * (1 + 5)},
-        {"matmul m=16 n=16 k=16", 1},
+        {"conv2d batch=1 height=16 width=16 channels=4 filters=4 implementation=im2col", 1},
+        {"lstm sequence=5 layers=2 implementation=cblas", 2 * (1 + 5)},
+        {"matmul m=16 n=16 k=16 implementation=cblas", 1},
         {"compute-loop elements=100 steps=10", 1},
         {"shared-loop tiles=2 steps=10", 1},
-        {"lstm sequence=5 layers=2 pass=backward", 2 * (1 + 5)},
+        {"lstm sequence=5 layers=2 pass=backward implementation=cblas", 2 * (1 + 5)},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct config config = parse(cases[i].text);

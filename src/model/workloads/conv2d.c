@@ -6,7 +6,7 @@
 /* clang-format off */
 static const char *const layout_words[] = {"nhwc", "nchw", "auto", NULL};
 static const char *const conv2d_pass_words[] = {"forward", "backward-data", "backward-filter", NULL};
-static const char *const conv2d_implementation_words[] = {"auto", "cudnn", "im2col", "direct", NULL};
+static const char *const conv2d_implementation_words[] = {"auto", "cudnn", "onednn", "im2col", "direct", NULL};
 static const char *const conv2d_algorithm_words[] = {
     "auto", "implicit-gemm", "implicit-precomp-gemm", "gemm",   "direct", "fft", "fft-tiling",
     "winograd", "winograd-nonfused", "algo-0", "algo-1", "algo-3", "graph", NULL};
@@ -35,6 +35,7 @@ static const struct parameter conv2d_parameters[] = {
 
 static const char *const conv2d_implementations[] = {
     "cudnn: NVIDIA cuDNN, on CUDA devices",
+    "onednn: Intel oneDNN, on CPUs",
     "im2col: im2col and CBLAS, on CPUs",
     "direct: the definition in nested loops, on CPUs",
     NULL,

@@ -7,7 +7,7 @@
 
 /* clang-format off */
 static const char *const lstm_pass_words[] = {"forward", "backward", NULL};
-static const char *const lstm_implementation_words[] = {"auto", "cudnn", "cblas", NULL};
+static const char *const lstm_implementation_words[] = {"auto", "cudnn", "onednn", "cblas", NULL};
 static const char *const lstm_algorithm_words[] = {"auto", "standard", "persist-static",
                                                    "persist-dynamic",
                                                    "persist-static-small-h", NULL};
@@ -29,6 +29,7 @@ static const struct parameter lstm_parameters[] = {
 
 static const char *const lstm_implementations[] = {
     "cudnn: NVIDIA cuDNN, on CUDA devices",
+    "onednn: Intel oneDNN, on CPUs",
     "cblas: CBLAS, on CPUs",
     NULL,
 };

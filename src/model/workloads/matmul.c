@@ -4,8 +4,8 @@
 #include "model/reference.h"
 
 /* clang-format off */
-static const char *const matmul_implementation_words[] = {"auto", "cublaslt", "cblas", "plain",
-                                                          NULL};
+static const char *const matmul_implementation_words[] = {"auto", "cublaslt", "onednn",
+                                                          "cblas", "plain", NULL};
 
 static const struct parameter matmul_parameters[] = {
     WORKLOAD_CACHE,
@@ -19,6 +19,7 @@ static const struct parameter matmul_parameters[] = {
 
 static const char *const matmul_implementations[] = {
     "cublaslt: NVIDIA cuBLASLt, on CUDA devices",
+    "onednn: Intel oneDNN, on CPUs",
     "cblas: CBLAS, on CPUs",
     "plain: one thread for each element of the product, or on CPUs three nested loops",
     NULL,

@@ -170,7 +170,7 @@ static void plan_slices(struct conv2d_plan *plan)
     plan->parts = clamp(plan->threads / a, 1, plan->images * plan->tiles);
 }
 
-static void plan_conv2d(struct work *work, const struct conv2d *s)
+void conv2d_tensors(struct work *work, const struct conv2d *s)
 {
     work->size[TENSOR_INPUT] = conv2d_x_size(s);
     work->size[TENSOR_WEIGHT] = conv2d_w_size(s);
@@ -204,7 +204,7 @@ static enum status im2col_plan(struct work *work, const struct topology *topolog
     enum status status = blas_check(extents, sizeof extents / sizeof *extents, error);
     if (status)
         return status;
-    plan_conv2d(work, &s);
+    conv2d_tensors(work, &s);
     double l2 = topology->cache[LEVEL_L2] / topology->cores;
     plan_tiles(plan, isfinite(l2) ? l2 : 1 << 20, work->element);
     plan->bands = plan_bands(plan);
@@ -245,7 +245,7 @@ static enum status direct_plan(struct work *work, const struct topology *topolog
     (void)error;
     struct conv2d *s = work->plan;
     *s = conv2d_from(&work->config);
-    plan_conv2d(work, s);
+    conv2d_tensors(work, s);
     return STATUS_OK;
 }
 
@@ -282,6 +282,7 @@ const struct routine conv2d_direct = {
     .workload = &conv2d_workload,
     .implementation = "direct",
     .algorithm = "direct",
+    .by_name = true,
     .plan_size = sizeof(struct conv2d),
     .plan = direct_plan,
     .run = direct_run,

@@ -12,24 +12,30 @@
 #include "model/workloads/conv2d.h"
 #include "worker/cpu/blas.h"
 #include "worker/cpu/conv2d.h"
+#include "worker/cpu/element.h"
 #include "worker/cpu/elementwise.h"
 #include "worker/cpu/loops.h"
 #include "worker/cpu/lstm.h"
 #include "worker/cpu/matmul.h"
 #include "worker/cpu/memory.h"
+#include "worker/cpu/onednn.h"
 #include "worker/cpu/roofs.h"
 #include "worker/cpu/simd.h"
 #include "worker/cpu/state.h"
+#include "worker/cpu/team.h"
 #include "worker/cpu/timing.h"
 #include "worker/device_ops.h"
 #include "worker/measure.h"
 
-/* What a CPU can run. The first of a workload is its "auto". */
+/* What a CPU can run. The first of a workload that can do a configuration is its "auto". */
 /* clang-format off */
 static const struct routine *const routines[] = {
+    &conv2d_onednn,
     &conv2d_im2col,
     &conv2d_direct,
+    &lstm_onednn,
     &lstm_cblas,
+    &matmul_onednn,
     &matmul_cblas,
     &matmul_plain,
     &compute_loop_plain,
@@ -44,45 +50,6 @@ static enum status cpu_count(int *count, struct error *error)
     (void)error;
     *count = 1;
     return STATUS_OK;
-}
-
-static enum status team_bind(const struct topology *topology, struct error *error)
-{
-    int threads = 0, failure = 0;
-    blas_single_thread(); /* first: an OpenBLAS on OpenMP sets the number of OpenMP's threads */
-    omp_set_dynamic(0);
-    omp_set_num_threads(topology->cores);
-#pragma omp parallel reduction(max : failure)
-    {
-        int thread = omp_get_thread_num();
-#pragma omp single
-        threads = omp_get_num_threads();
-        if (thread < topology->cores) {
-            size_t cpu = (size_t)topology->cpus[thread], size = CPU_ALLOC_SIZE(cpu + 1);
-            cpu_set_t *own = CPU_ALLOC(cpu + 1);
-            if (own) {
-                CPU_ZERO_S(size, own);
-                CPU_SET_S(cpu, size, own);
-            }
-            if (!own || sched_setaffinity(0, size, own) != 0)
-                failure = errno;
-            CPU_FREE(own);
-        }
-    }
-    if (threads != topology->cores)
-        return error_set(error, STATUS_DEVICE,
-                         "OpenMP gives %d threads for %d cores; is OMP_THREAD_LIMIT set?", threads,
-                         topology->cores);
-    if (failure != 0)
-        return error_set(error, STATUS_DEVICE, "a thread cannot be bound to its core: %s",
-                         strerror(failure));
-    return STATUS_OK;
-}
-
-static void team_unbind(const struct topology *topology)
-{
-#pragma omp parallel
-    sched_setaffinity(0, topology->mask_size, topology->mask);
 }
 
 static void cpu_describe(const struct topology *topology, struct device *device)
@@ -103,6 +70,8 @@ static void cpu_describe(const struct topology *topology, struct device *device)
     if (uname(&system) == 0)
         snprintf(device->driver_version, sizeof device->driver_version, "%.31s", system.release);
     blas_describe(device->library_version, sizeof device->library_version);
+    size_t named = strlen(device->library_version);
+    onednn_describe(device->library_version + named, sizeof device->library_version - named);
     snprintf(device->runtime_version, sizeof device->runtime_version, "OpenMP %d", _OPENMP);
 }
 
@@ -141,39 +110,24 @@ static enum status cpu_open(int index, struct device_state **state, struct devic
     return STATUS_OK;
 }
 
-static enum status routine_find(const struct config *config, const struct routine **found,
-                                struct error *error)
-{
-    const char *wanted = config_word(config, ROLE_IMPLEMENTATION);
-    char offered[128] = "";
-    for (size_t i = 0; routines[i]; ++i) {
-        if (routines[i]->workload != config->workload)
-            continue;
-        if (strcmp(wanted, "auto") == 0 || strcmp(wanted, routines[i]->implementation) == 0) {
-            *found = routines[i];
-            return STATUS_OK;
-        }
-        size_t used = strlen(offered);
-        snprintf(offered + used, sizeof offered - used, "%s%s", used ? ", " : "",
-                 routines[i]->implementation);
-    }
-    return error_set(error, STATUS_UNSUPPORTED,
-                     "implementation %s of %s does not run on a CPU, which has: %s", wanted,
-                     config->workload->name, offered[0] ? offered : "none");
-}
-
 static enum status config_supported(const struct config *config, struct error *error)
 {
-    enum precision precision = config_precision(config);
     const char *algorithm = config_word(config, ROLE_ALGORITHM);
-    if (precision != PRECISION_FP32 && precision != PRECISION_FP64)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "a CPU has no %s unit here; its precisions are fp32 and fp64",
-                         precision_info[precision].name);
     if (algorithm && strcmp(algorithm, "auto") != 0)
         return error_set(error, STATUS_UNSUPPORTED,
                          "algorithm %s is a GPU library's; on a CPU the implementation says it all",
                          algorithm);
+    return STATUS_OK;
+}
+
+static enum status precision_supported(const struct routine *routine, enum precision precision,
+                                       struct error *error)
+{
+    if (routine->check)
+        return routine->check(precision, error);
+    if (precision != PRECISION_FP32 && precision != PRECISION_FP64)
+        return error_set(error, STATUS_UNSUPPORTED, "its precisions are fp32 and fp64, not %s",
+                         precision_info[precision].name);
     return STATUS_OK;
 }
 
@@ -218,14 +172,6 @@ static bool work_allocate(struct work *work)
     return complete;
 }
 
-static void store(const struct work *work, void *data, int64_t index, double value)
-{
-    if (work->precision == PRECISION_FP64)
-        ((double *)data)[index] = value;
-    else
-        ((float *)data)[index] = (float)value;
-}
-
 /* Elements are touched first by the thread whose static share they are, as in the work itself.
  * Those of a gradient that belong to samples of the batch from `samples` on are zero. */
 static void tensor_fill(struct work *work, enum tensor tensor, int64_t sample, int64_t batch,
@@ -234,8 +180,8 @@ static void tensor_fill(struct work *work, enum tensor tensor, int64_t sample, i
     struct fill fill = config_fill(&work->config, work->seed, tensor);
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < work->size[tensor]; ++i)
-        store(work, work->input[tensor], i,
-              i / sample % batch < samples ? fill_value(fill, (uint64_t)i) : 0.0);
+        element_store(work->precision, work->input[tensor], i,
+                      i / sample % batch < samples ? fill_value(fill, (uint64_t)i) : 0.0);
 }
 
 static void cpu_release(struct device_state *state, struct work *work)
@@ -249,6 +195,8 @@ static void cpu_release(struct device_state *state, struct work *work)
             memory_destroy(work->result[i], tensor_bytes(work, i));
     }
     memory_destroy(work->scratch, work->scratch_size);
+    if (work->plan && work->routine->release)
+        work->routine->release(work);
     free(work->plan);
     free(work);
 }
@@ -257,60 +205,120 @@ static void work_describe(const struct work *work, struct record *record)
 {
     snprintf(record->implementation, sizeof record->implementation, "%s",
              work->routine->implementation);
-    snprintf(record->algorithm, sizeof record->algorithm, "%s", work->routine->algorithm);
+    snprintf(record->algorithm, sizeof record->algorithm, "%s",
+             work->routine->name ? work->routine->name(work) : work->routine->algorithm);
     snprintf(record->math, sizeof record->math, "fma");
     record->unit = UNIT_VECTOR;
     record->workspace = (double)work->scratch_size;
 }
 
-static enum status work_prepare(struct device_state *state, const struct config *config,
-                                uint64_t seed, struct work **work, struct record *record,
-                                struct error *error)
+static struct work *work_create(const struct routine *routine, const struct config *config,
+                                uint64_t seed)
 {
-    const struct routine *routine = NULL;
-    enum status status = config_supported(config, error);
-    if (status == STATUS_OK)
-        status = routine_find(config, &routine, error);
-    if (status == STATUS_OK)
-        status = memory_check(config_cost(config).memory, error);
+    struct work *work = calloc(1, sizeof *work);
+    if (!work)
+        return NULL;
+    work->routine = routine;
+    work->config = *config;
+    work->seed = seed;
+    work->precision = config_precision(config);
+    work->element = precision_info[work->precision].bytes;
+    work->plan = calloc(1, routine->plan_size);
+    if (work->plan)
+        return work;
+    free(work);
+    return NULL;
+}
+
+/* Inputs and scratch memory get their contents, each page from the thread that will use it. */
+static enum status work_fill(struct work *work, struct error *error)
+{
+    char *scratch = work->scratch;
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < work->scratch_size; ++i)
+        scratch[i] = 0;
+    for (int i = 0; i < TENSOR_COUNT; ++i)
+        if (work->reads[i])
+            tensor_fill(work, (enum tensor)i, 1, 1, 1);
+    if (work->routine->bind)
+        work->routine->bind(work);
+    enum status status = work->routine->ready ? work->routine->ready(work, error) : STATUS_OK;
+    if (status == STATUS_OK && work->routine->before)
+        work->routine->before(work);
+    return status;
+}
+
+static enum status routine_prepare(struct device_state *state, const struct routine *routine,
+                                   const struct config *config, uint64_t seed, struct work **work,
+                                   struct error *error)
+{
+    enum status status = precision_supported(routine, config_precision(config), error);
     if (status)
         return status;
-    struct work *prepared = calloc(1, sizeof *prepared);
-    if (prepared)
-        prepared->plan = calloc(1, routine->plan_size);
-    if (!prepared || !prepared->plan) {
-        free(prepared);
+    struct work *prepared = work_create(routine, config, seed);
+    if (!prepared)
         return error_set(error, STATUS_FAILED, "no memory for the configuration");
-    }
-    prepared->routine = routine;
-    prepared->config = *config;
-    prepared->seed = seed;
-    prepared->precision = config_precision(config);
-    prepared->element = precision_info[prepared->precision].bytes;
     status = routine->plan(prepared, &state->topology, error);
     if (status == STATUS_OK)
         status = memory_check(work_bytes(prepared), error);
     if (status == STATUS_OK && !work_allocate(prepared))
         status = error_set(error, STATUS_UNSUPPORTED, "the system refuses %.4g bytes of memory",
                            work_bytes(prepared));
+    if (status == STATUS_OK)
+        status = work_fill(prepared, error);
     if (status) {
         cpu_release(state, prepared);
         return status;
     }
-    char *scratch = prepared->scratch;
-#pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < prepared->scratch_size; ++i)
-        scratch[i] = 0;
-    for (int i = 0; i < TENSOR_COUNT; ++i)
-        if (prepared->reads[i])
-            tensor_fill(prepared, (enum tensor)i, 1, 1, 1);
-    if (routine->bind)
-        routine->bind(prepared);
-    if (routine->before)
-        routine->before(prepared);
-    work_describe(prepared, record);
     *work = prepared;
     return STATUS_OK;
+}
+
+/* "a: why; b: why", for a message. */
+static void reason_add(char *reasons, size_t size, const char *implementation, const char *why)
+{
+    size_t used = strlen(reasons);
+    snprintf(reasons + used, size - used, "%s%s: %.200s", used ? "; " : "", implementation,
+             why);
+}
+
+/* The routine of that name, or for "auto" the first that can do the configuration. */
+static enum status work_prepare(struct device_state *state, const struct config *config,
+                                uint64_t seed, struct work **work, struct record *record,
+                                struct error *error)
+{
+    const char *wanted = config_word(config, ROLE_IMPLEMENTATION);
+    bool automatic = strcmp(wanted, "auto") == 0;
+    char reasons[sizeof error->text / 2] = "", offered[128] = "";
+    enum status status = config_supported(config, error);
+    if (status == STATUS_OK)
+        status = memory_check(config_cost(config).memory, error);
+    for (size_t i = 0; status == STATUS_OK && routines[i]; ++i) {
+        const struct routine *routine = routines[i];
+        if (routine->workload != config->workload)
+            continue;
+        size_t used = strlen(offered);
+        snprintf(offered + used, sizeof offered - used, "%s%s", used ? ", " : "",
+                 routine->implementation);
+        if (automatic ? routine->by_name : strcmp(wanted, routine->implementation) != 0)
+            continue;
+        status = routine_prepare(state, routine, config, seed, work, error);
+        if (status == STATUS_OK) {
+            work_describe(*work, record);
+            return STATUS_OK;
+        }
+        if (status != STATUS_UNSUPPORTED || !automatic)
+            return status;
+        reason_add(reasons, sizeof reasons, routine->implementation, error->text);
+        status = STATUS_OK;
+    }
+    if (status)
+        return status;
+    if (automatic && reasons[0])
+        return error_set(error, STATUS_UNSUPPORTED, "%s", reasons);
+    return error_set(error, STATUS_UNSUPPORTED,
+                     "implementation %s of %s does not run on a CPU, which has: %s", wanted,
+                     config->workload->name, offered[0] ? offered : "none");
 }
 
 /* s, of one iteration; infinite if there is no such work. The first iteration warms up. */
@@ -365,13 +373,11 @@ static enum status cpu_prepare(struct device_state *state, const struct config *
 static enum status cpu_run(struct device_state *state, struct work *work, int64_t samples,
                            struct error *error)
 {
-    (void)state;
-    (void)error;
     for (int tensor = 0; tensor < TENSOR_COUNT; ++tensor)
         if (work->writes[tensor]) {
 #pragma omp parallel for schedule(static)
             for (int64_t i = 0; i < work->size[tensor]; ++i)
-                store(work, work->result[tensor], i, NAN);
+                element_store(work->precision, work->result[tensor], i, NAN);
         }
     bool partial = work->routine->gradient_shape && work->reads[TENSOR_OUTPUT];
     int64_t sample, batch;
@@ -381,10 +387,12 @@ static enum status cpu_run(struct device_state *state, struct work *work, int64_
     }
     if (work->routine->before)
         work->routine->before(work);
+    if (work->routine->own_regions)
+        team_loosen(&state->topology);
     work->routine->run(work, NULL);
     if (partial)
         tensor_fill(work, TENSOR_OUTPUT, 1, 1, 1);
-    return STATUS_OK;
+    return work->routine->own_regions ? team_bind(&state->topology, error) : STATUS_OK;
 }
 
 static enum status cpu_read(struct device_state *state, struct work *work, enum tensor tensor,
@@ -396,8 +404,7 @@ static enum status cpu_read(struct device_state *state, struct work *work, enum 
         return error_set(error, STATUS_FAILED, "this pass has no such result");
     const void *data = work->result[tensor];
     for (int64_t i = 0; i < count; ++i)
-        values[i] = work->precision == PRECISION_FP64 ? ((const double *)data)[offsets[i]]
-                                                      : ((const float *)data)[offsets[i]];
+        values[i] = element_load(work->precision, data, offsets[i]);
     return STATUS_OK;
 }
 

@@ -116,6 +116,18 @@ static void plan_scratch(struct work *work)
         plan->dinput[i] = scratch_take(work, s->layers > 1 ? s->sequence * row : 0);
 }
 
+void lstm_tensors(struct work *work, const struct lstm *s)
+{
+    bool backward = s->pass == LSTM_BACKWARD;
+    work->size[TENSOR_INPUT] = lstm_x_size(s);
+    work->size[TENSOR_WEIGHT] = lstm_w_size(s);
+    work->size[TENSOR_OUTPUT] = lstm_y_size(s);
+    work->reads[TENSOR_INPUT] = work->reads[TENSOR_WEIGHT] = true;
+    work->writes[TENSOR_INPUT] = work->writes[TENSOR_WEIGHT] = backward;
+    work->reads[TENSOR_OUTPUT] = backward;
+    work->writes[TENSOR_OUTPUT] = true;
+}
+
 static enum status cblas_plan(struct work *work, const struct topology *topology,
                               struct error *error)
 {
@@ -134,13 +146,8 @@ static enum status cblas_plan(struct work *work, const struct topology *topology
         .unit_parts = clamp(s.hidden / units_worthwhile, 1, threads),
     };
     plan->row_parts = clamp(s.batch / rows_worthwhile, 1, threads / plan->unit_parts);
-    work->size[TENSOR_INPUT] = lstm_x_size(&s);
-    work->size[TENSOR_WEIGHT] = lstm_w_size(&s);
-    work->size[TENSOR_OUTPUT] = lstm_y_size(&s);
-    work->reads[TENSOR_INPUT] = work->reads[TENSOR_WEIGHT] = true;
-    work->writes[TENSOR_INPUT] = work->writes[TENSOR_WEIGHT] = plan->keep;
-    work->reads[TENSOR_OUTPUT] = plan->keep;
-    work->writes[TENSOR_OUTPUT] = work->bound[TENSOR_OUTPUT] = true;
+    lstm_tensors(work, &s);
+    work->bound[TENSOR_OUTPUT] = true;
     plan_scratch(work);
     return STATUS_OK;
 }
@@ -176,11 +183,11 @@ static void cblas_run(struct work *work, struct trace *trace)
 }
 
 /* Of each time step. */
-static void cblas_gradient_shape(const struct work *work, int64_t *sample, int64_t *batch)
+void lstm_gradient_shape(const struct work *work, int64_t *sample, int64_t *batch)
 {
-    const struct lstm_plan *plan = work->plan;
-    *sample = plan->shape.hidden * plan->shape.directions;
-    *batch = plan->shape.batch;
+    struct lstm s = lstm_from(&work->config);
+    *sample = s.hidden * s.directions;
+    *batch = s.batch;
 }
 
 const struct routine lstm_cblas = {
@@ -192,5 +199,5 @@ const struct routine lstm_cblas = {
     .bind = cblas_bind,
     .before = cblas_before,
     .run = cblas_run,
-    .gradient_shape = cblas_gradient_shape,
+    .gradient_shape = lstm_gradient_shape,
 };

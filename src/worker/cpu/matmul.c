@@ -7,13 +7,11 @@
 #include "model/workloads/matmul.h"
 #include "worker/cpu/blas.h"
 
-static void plan_matmul(struct work *work)
+void matmul_tensors(struct work *work, const struct matmul *s)
 {
-    struct matmul s = matmul_from(&work->config);
-    *(struct matmul *)work->plan = s;
-    work->size[TENSOR_INPUT] = s.m * s.k;
-    work->size[TENSOR_WEIGHT] = s.k * s.n;
-    work->size[TENSOR_OUTPUT] = s.m * s.n;
+    work->size[TENSOR_INPUT] = s->m * s->k;
+    work->size[TENSOR_WEIGHT] = s->k * s->n;
+    work->size[TENSOR_OUTPUT] = s->m * s->n;
     work->reads[TENSOR_INPUT] = work->reads[TENSOR_WEIGHT] = true;
     work->writes[TENSOR_OUTPUT] = true;
 }
@@ -31,7 +29,8 @@ static enum status cblas_plan(struct work *work, const struct topology *topology
     struct matmul s = matmul_from(&work->config);
     const int64_t extents[] = {s.m, s.n, s.k};
     (void)topology;
-    plan_matmul(work);
+    *(struct matmul *)work->plan = s;
+    matmul_tensors(work, &s);
     return blas_check(extents, sizeof extents / sizeof *extents, error);
 }
 
@@ -56,7 +55,9 @@ static enum status plain_plan(struct work *work, const struct topology *topology
 {
     (void)topology;
     (void)error;
-    plan_matmul(work);
+    struct matmul *s = work->plan;
+    *s = matmul_from(&work->config);
+    matmul_tensors(work, s);
     return STATUS_OK;
 }
 
@@ -71,6 +72,7 @@ const struct routine matmul_plain = {
     .workload = &matmul_workload,
     .implementation = "plain",
     .algorithm = "triple-loop",
+    .by_name = true,
     .plan_size = sizeof(struct matmul),
     .plan = plain_plan,
     .run = plain_run,

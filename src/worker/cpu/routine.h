@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "model/workload.h"
@@ -33,13 +34,19 @@ struct work {
 /* One implementation of a workload. */
 struct routine {
     const struct workload *workload;
-    const char *implementation, *algorithm;
-    size_t plan_size; /* byte, of the struct that work->plan points to */
+    const char *implementation, *algorithm; /* algorithm NULL: `name` tells it */
+    size_t plan_size;                       /* byte, of the struct that work->plan points to */
+    bool by_name;     /* `auto` never takes it: it is there to be compared with */
+    bool own_regions; /* a library makes its parallel regions, of any number of threads */
 
+    /* STATUS_UNSUPPORTED where it does not compute in this precision. NULL: fp32 and fp64. */
+    enum status (*check)(enum precision precision, struct error *error);
     /* Sets size, reads, writes, bound, scratch_size and *plan, which is zero. */
     enum status (*plan)(struct work *work, const struct topology *topology, struct error *error);
     /* Points bound results into scratch. NULL: there are none. */
     void (*bind)(struct work *work);
+    /* Once the inputs are there: what is done once for all iterations. NULL: nothing. */
+    enum status (*ready)(struct work *work, struct error *error);
     /* What must have run, untimed, before `run`: the training forward pass. NULL: nothing. */
     void (*before)(struct work *work);
     /* One complete iteration. */
@@ -47,7 +54,17 @@ struct routine {
     /* Of an output gradient: elements of a sample, and samples of a batch; the batches follow each
      * other. NULL: its comparison always needs all samples. */
     void (*gradient_shape)(const struct work *work, int64_t *sample, int64_t *batch);
+    /* Frees what the plan points to, also after a plan that failed. NULL: nothing. */
+    void (*release)(struct work *work);
+    /* The algorithm of a planned work; NULL: it is always the same. */
+    const char *(*name)(const struct work *work);
 };
+
+/* Whether the routine was not asked for by its name. */
+static inline bool routine_is_automatic(const struct work *work)
+{
+    return strcmp(config_word(&work->config, ROLE_IMPLEMENTATION), "auto") == 0;
+}
 
 /* The part of [0, count) that belongs to `index` of `parts`. */
 static inline int64_t share_begin(int64_t count, int64_t index, int64_t parts)

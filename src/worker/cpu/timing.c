@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "worker/cpu/memory.h"
 #include "worker/cpu/state.h"
+#include "worker/cpu/team.h"
 
 /* Twice the last-level cache, at most 1 GiB. Each core reads an equal share, and so twice its own
  * part of the cache. */
@@ -67,6 +68,8 @@ enum status timing_time(struct device_state *state, struct work *work, bool cold
     enum status status = cold ? flush_create(state, error) : STATUS_OK;
     if (status)
         return status;
+    if (work->routine->own_regions)
+        team_loosen(&state->topology);
     for (int i = 0; i < samples; ++i) {
         if (cold)
             flush_caches(state);
@@ -74,9 +77,10 @@ enum status timing_time(struct device_state *state, struct work *work, bool cold
         work->routine->run(work, NULL);
         seconds[i] = clock_monotonic() - begin;
     }
-    if (record)
+    status = work->routine->own_regions ? team_bind(&state->topology, error) : STATUS_OK;
+    if (status == STATUS_OK && record)
         record_fill(state, record);
-    return STATUS_OK;
+    return status;
 }
 
 /* The regions follow each other without a queue: what passes from the first to the last is all. */

@@ -1,0 +1,425 @@
+#include "worker/cpu/onednn.h"
+
+#include <dlfcn.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/cpu/onednn_primitive.h"
+
+enum { ALIGNMENT = 64 };
+
+/* The library's number of each argument, and whether a pass writes it: the destination is written on
+ * the way forward, gradients but the destination's on the way back. */
+static const struct {
+    int number;
+    bool gradient;
+} arguments[ONEDNN_ARGUMENTS] = {
+    [ONEDNN_SOURCE] = {DNNL_ARG_SRC, false},
+    [ONEDNN_WEIGHTS] = {DNNL_ARG_WEIGHTS, false},
+    [ONEDNN_RECURRENT] = {DNNL_ARG_WEIGHTS_ITER, false},
+    [ONEDNN_BIAS] = {DNNL_ARG_BIAS, false},
+    [ONEDNN_DESTINATION] = {DNNL_ARG_DST, false},
+    [ONEDNN_STATE] = {DNNL_ARG_SRC_ITER, false},
+    [ONEDNN_CELL] = {DNNL_ARG_SRC_ITER_C, false},
+    [ONEDNN_DIFF_SOURCE] = {DNNL_ARG_DIFF_SRC, true},
+    [ONEDNN_DIFF_WEIGHTS] = {DNNL_ARG_DIFF_WEIGHTS, true},
+    [ONEDNN_DIFF_RECURRENT] = {DNNL_ARG_DIFF_WEIGHTS_ITER, true},
+    [ONEDNN_DIFF_BIAS] = {DNNL_ARG_DIFF_BIAS, true},
+    [ONEDNN_DIFF_DESTINATION] = {DNNL_ARG_DIFF_DST, false},
+    [ONEDNN_DIFF_STATE] = {DNNL_ARG_DIFF_SRC_ITER, true},
+    [ONEDNN_DIFF_CELL] = {DNNL_ARG_DIFF_SRC_ITER_C, true},
+};
+
+/* A tensor of an operation. Where the library's layout is the caller's, `own` is NULL. */
+struct slot {
+    descriptor described;
+    descriptor_view chosen; /* within the primitive's description; NULL: there is no such tensor */
+    bool packed, written;
+    size_t offset, bytes; /* of `own` */
+    dnnl_memory_t caller, own;
+    dnnl_primitive_t reorder;
+};
+
+struct onednn {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    dnnl_primitive_desc_t description;
+    dnnl_primitive_t primitive;
+    const struct onednn *forward;
+    struct slot slots[ONEDNN_ARGUMENTS];
+    bool accumulates; /* gradients of weights are added to what is there */
+    size_t workspace_offset, scratch_offset, size;
+    dnnl_memory_t workspace, scratch; /* of ONEDNN_BACKWARD the workspace is its forward's */
+    char name[64], label[96];
+};
+
+void onednn_describe(char *text, size_t size)
+{
+    const dnnl_version_t *version = dnnl_version();
+    snprintf(text, size, ", oneDNN %d.%d.%d", version->major, version->minor, version->patch);
+}
+
+/* The library's own dependencies are searched first, this program's last. */
+static bool threads_are_ours(void)
+{
+    union {
+        const dnnl_version_t *(*call)(void);
+        void *address;
+    } known = {dnnl_version};
+    union {
+        int (*call)(void);
+        void *address;
+    } ours = {omp_get_max_threads};
+    Dl_info info;
+    void *library =
+        dladdr(known.address, &info) ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *theirs = library ? dlsym(library, "omp_get_max_threads") : NULL;
+    if (library)
+        dlclose(library);
+    return dnnl_version()->cpu_runtime == DNNL_RUNTIME_OMP && theirs == ours.address;
+}
+
+enum status onednn_check(enum precision precision, struct error *error)
+{
+    char version[32];
+    onednn_describe(version, sizeof version);
+    if (!threads_are_ours())
+        return error_set(
+            error, STATUS_UNSUPPORTED,
+            "%s has threads of its own, which would share the cores with this worker's",
+            version + 2);
+    if (!primitive_is_native(precision))
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "%s has no native instructions for %s on this CPU", version + 2,
+                         precision_info[precision].name);
+    return STATUS_OK;
+}
+
+static enum status status_set(struct error *error, dnnl_status_t status, const char *what)
+{
+    char version[32];
+    onednn_describe(version, sizeof version);
+    if (status == dnnl_unimplemented || status == dnnl_invalid_arguments)
+        return error_set(error, STATUS_UNSUPPORTED, "%s does not offer this %s", version + 2, what);
+    return error_set(error, status == dnnl_out_of_memory ? STATUS_UNSUPPORTED : STATUS_FAILED,
+                     "%s: %s: %s", version + 2, what,
+                     status == dnnl_out_of_memory ? "no memory" : "an error of the library");
+}
+
+static dnnl_status_t attributes_create(dnnl_primitive_attr_t *made)
+{
+    dnnl_status_t status = dnnl_primitive_attr_create(made);
+    if (!status) /* its work memory is the caller's, and so in the row */
+        status = dnnl_primitive_attr_set_scratchpad_mode(*made, dnnl_scratchpad_mode_user);
+    if (!status) /* whatever the environment says: fp32 is not computed in less */
+        status = dnnl_primitive_attr_set_fpmath_mode(*made, dnnl_fpmath_mode_strict);
+    return status;
+}
+
+/* The forward pass that a convolution's backward pass belongs to: the library asks for it as a hint. */
+static struct onednn_operation operation_forward(const struct onednn_operation *operation)
+{
+    static const enum onednn_argument pairs[][2] = {{ONEDNN_SOURCE, ONEDNN_DIFF_SOURCE},
+                                                    {ONEDNN_WEIGHTS, ONEDNN_DIFF_WEIGHTS},
+                                                    {ONEDNN_DESTINATION, ONEDNN_DIFF_DESTINATION}};
+    struct onednn_operation forward = *operation;
+    forward.pass = ONEDNN_TRAINING;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i)
+        if (forward.tensors[pairs[i][0]].axes == 0)
+            forward.tensors[pairs[i][0]] = forward.tensors[pairs[i][1]];
+    return forward;
+}
+
+static dnnl_status_t description_create(const struct onednn_operation *operation,
+                                        dnnl_engine_t engine, const_dnnl_primitive_desc_t forward,
+                                        descriptor tensors[ONEDNN_ARGUMENTS],
+                                        dnnl_primitive_desc_t *made)
+{
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_status_t status = attributes_create(&attributes);
+    for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i) {
+        const struct onednn_tensor *tensor = &operation->tensors[i];
+        status = descriptor_create(tensor, tensor->place != ONEDNN_PLAIN, &tensors[i]);
+    }
+    const struct primitive_request request = {operation, engine, attributes, tensors, forward};
+    if (!status)
+        status = primitive_describe(&request, made);
+    dnnl_primitive_attr_destroy(attributes);
+    return status;
+}
+
+static dnnl_status_t hint_create(const struct onednn_operation *operation, dnnl_engine_t engine,
+                                 dnnl_primitive_desc_t *made)
+{
+    descriptor tensors[ONEDNN_ARGUMENTS] = {NULL};
+    struct onednn_operation forward = operation_forward(operation);
+    dnnl_status_t status = description_create(&forward, engine, NULL, tensors, made);
+    for (int i = 0; i < ONEDNN_ARGUMENTS; ++i)
+        descriptor_destroy(tensors[i]);
+    return status;
+}
+
+static dnnl_status_t primitive_create(const struct onednn_operation *operation, struct onednn *made)
+{
+    bool convolution_back =
+        operation->kind == ONEDNN_CONVOLUTION && operation->pass >= ONEDNN_BACKWARD;
+    descriptor tensors[ONEDNN_ARGUMENTS] = {NULL};
+    dnnl_primitive_desc_t hint = NULL;
+    dnnl_status_t status = dnnl_engine_create(&made->engine, dnnl_cpu, 0);
+    if (!status)
+        status = dnnl_stream_create(&made->stream, made->engine, dnnl_stream_default_flags);
+    if (!status && convolution_back)
+        status = hint_create(operation, made->engine, &hint);
+    if (!status)
+        status = description_create(operation, made->engine,
+                                    made->forward ? made->forward->description : hint, tensors,
+                                    &made->description);
+    if (hint)
+        dnnl_primitive_desc_destroy(hint);
+    for (int i = 0; i < ONEDNN_ARGUMENTS; ++i)
+        descriptor_destroy(tensors[i]);
+    return status ? status : dnnl_primitive_create(&made->primitive, made->description);
+}
+
+static descriptor_view argument_descriptor(const struct onednn *made, int number)
+{
+    return dnnl_primitive_desc_query_md(made->description, dnnl_query_exec_arg_md, number);
+}
+
+static size_t memory_take(struct onednn *made, size_t bytes)
+{
+    size_t offset = made->size;
+    made->size += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return offset;
+}
+
+/* Compares the library's choice with what the caller has. */
+static dnnl_status_t slot_create(const struct onednn_operation *operation, struct onednn *made,
+                                 int argument)
+{
+    const struct onednn_tensor *tensor = &operation->tensors[argument];
+    struct slot *slot = &made->slots[argument];
+    if (tensor->axes == 0)
+        return dnnl_success;
+    slot->chosen = argument_descriptor(made, arguments[argument].number);
+    slot->packed = tensor->place == ONEDNN_PACKED;
+    slot->written = operation->pass >= ONEDNN_BACKWARD ? arguments[argument].gradient
+                                                       : argument == ONEDNN_DESTINATION;
+    dnnl_status_t status = descriptor_create(tensor, false, &slot->described);
+    if (status || dnnl_memory_desc_equal(slot->described, slot->chosen))
+        return status;
+    slot->bytes = dnnl_memory_desc_get_size(slot->chosen);
+    slot->offset = memory_take(made, slot->bytes);
+    dnnl_primitive_desc_t description = NULL;
+    status = dnnl_reorder_primitive_desc_create(
+        &description, slot->written ? slot->chosen : slot->described, made->engine,
+        slot->written ? slot->described : slot->chosen, made->engine, NULL);
+    if (!status)
+        status = dnnl_primitive_create(&slot->reorder, description);
+    if (description)
+        dnnl_primitive_desc_destroy(description);
+    return status;
+}
+
+static void names_set(const struct onednn_operation *operation, struct onednn *made)
+{
+    static const char *const kinds[] = {"convolution", "matmul", "lstm"};
+    static const char *const passes[] = {"", "", "_backward", "_backward_data",
+                                         "_backward_weights"};
+    const char *name = NULL;
+    dnnl_primitive_desc_query(made->description, dnnl_query_impl_info_str, 0, &name);
+    snprintf(made->name, sizeof made->name, "%s", name ? name : "oneDNN");
+    snprintf(made->label, sizeof made->label, "onednn_%s%s %s", kinds[operation->kind],
+             passes[operation->pass], made->name);
+}
+
+static dnnl_status_t everything_create(const struct onednn_operation *operation,
+                                       struct onednn *made)
+{
+    dnnl_set_verbose(0); /* its lines would be among this worker's answers */
+    dnnl_status_t status = primitive_create(operation, made);
+    for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i)
+        status = slot_create(operation, made, i);
+    if (status)
+        return status;
+    if (operation->pass == ONEDNN_TRAINING)
+        made->workspace_offset = memory_take(
+            made, dnnl_memory_desc_get_size(argument_descriptor(made, DNNL_ARG_WORKSPACE)));
+    made->scratch_offset = memory_take(
+        made, dnnl_memory_desc_get_size(argument_descriptor(made, DNNL_ARG_SCRATCHPAD)));
+    made->accumulates = operation->kind == ONEDNN_LSTM && operation->pass == ONEDNN_BACKWARD;
+    names_set(operation, made);
+    return dnnl_success;
+}
+
+enum status onednn_create(const struct onednn_operation *operation, const struct onednn *forward,
+                          struct onednn **made, struct error *error)
+{
+    static const char *const kinds[] = {"convolution", "matrix product", "LSTM"};
+    struct onednn *created = calloc(1, sizeof *created);
+    if (!created)
+        return error_set(error, STATUS_FAILED, "no memory for an operation of oneDNN");
+    created->forward = forward;
+    dnnl_status_t status = everything_create(operation, created);
+    if (status) {
+        onednn_destroy(created);
+        return status_set(error, status, kinds[operation->kind]);
+    }
+    *made = created;
+    return STATUS_OK;
+}
+
+static void memory_release(dnnl_memory_t memory)
+{
+    if (memory)
+        dnnl_memory_destroy(memory);
+}
+
+void onednn_destroy(struct onednn *made)
+{
+    if (!made)
+        return;
+    for (int i = 0; i < ONEDNN_ARGUMENTS; ++i) {
+        struct slot *slot = &made->slots[i];
+        if (slot->reorder)
+            dnnl_primitive_destroy(slot->reorder);
+        memory_release(slot->caller);
+        memory_release(slot->own);
+        descriptor_destroy(slot->described);
+    }
+    if (!made->forward)
+        memory_release(made->workspace);
+    memory_release(made->scratch);
+    if (made->primitive)
+        dnnl_primitive_destroy(made->primitive);
+    if (made->description)
+        dnnl_primitive_desc_destroy(made->description);
+    if (made->stream)
+        dnnl_stream_destroy(made->stream);
+    if (made->engine)
+        dnnl_engine_destroy(made->engine);
+    free(made);
+}
+
+const char *onednn_name(const struct onednn *made)
+{
+    return made->name;
+}
+
+bool onednn_is_reference(const struct onednn *made)
+{
+    return strncmp(made->name, "ref", 3) == 0 || strncmp(made->name, "simple", 6) == 0;
+}
+
+size_t onednn_memory(const struct onednn *made)
+{
+    return made->size;
+}
+
+static dnnl_status_t slots_bind(struct onednn *made, void *const data[ONEDNN_ARGUMENTS],
+                                char *memory)
+{
+    dnnl_status_t status = dnnl_success;
+    for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i) {
+        struct slot *slot = &made->slots[i];
+        if (!slot->chosen)
+            continue;
+        status = dnnl_memory_create(&slot->caller, slot->described, made->engine, data[i]);
+        if (!status && slot->reorder)
+            status =
+                dnnl_memory_create(&slot->own, slot->chosen, made->engine, memory + slot->offset);
+    }
+    return status;
+}
+
+static dnnl_status_t work_bind(struct onednn *made, char *memory)
+{
+    descriptor_view workspace = argument_descriptor(made, DNNL_ARG_WORKSPACE);
+    dnnl_status_t status = dnnl_success;
+    if (made->forward)
+        made->workspace = made->forward->workspace;
+    else if (dnnl_memory_desc_get_size(workspace) > 0)
+        status = dnnl_memory_create(&made->workspace, workspace, made->engine,
+                                    memory + made->workspace_offset);
+    if (status)
+        return status;
+    return dnnl_memory_create(&made->scratch, argument_descriptor(made, DNNL_ARG_SCRATCHPAD),
+                              made->engine, memory + made->scratch_offset);
+}
+
+static dnnl_status_t slot_reorder(const struct onednn *made, const struct slot *slot)
+{
+    const dnnl_exec_arg_t moved[] = {
+        {DNNL_ARG_FROM, slot->written ? slot->own : slot->caller},
+        {DNNL_ARG_TO, slot->written ? slot->caller : slot->own},
+    };
+    return dnnl_primitive_execute(slot->reorder, made->stream, 2, moved);
+}
+
+enum status onednn_pack(struct onednn *made, struct error *error)
+{
+    dnnl_status_t status = dnnl_success;
+    for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i)
+        if (made->slots[i].reorder && made->slots[i].packed)
+            status = slot_reorder(made, &made->slots[i]);
+    return status ? status_set(error, status, "packing of weights") : STATUS_OK;
+}
+
+enum status onednn_bind(struct onednn *made, void *const data[ONEDNN_ARGUMENTS], void *memory,
+                        struct error *error)
+{
+    dnnl_status_t status = slots_bind(made, data, memory);
+    if (!status)
+        status = work_bind(made, memory);
+    return status ? status_set(error, status, "memory") : onednn_pack(made, error);
+}
+
+static void slots_reorder(const struct onednn *made, bool written, struct trace *trace)
+{
+    for (int i = 0; i < ONEDNN_ARGUMENTS; ++i) {
+        const struct slot *slot = &made->slots[i];
+        if (!slot->reorder || slot->packed || slot->written != written)
+            continue;
+        double begin = trace_begin(trace);
+        slot_reorder(made, slot);
+        trace_end(trace, "onednn_reorder", begin);
+    }
+}
+
+/* An LSTM's. */
+static void gradients_clear(const struct onednn *made)
+{
+    static const enum onednn_argument added[] = {ONEDNN_DIFF_WEIGHTS, ONEDNN_DIFF_RECURRENT,
+                                                 ONEDNN_DIFF_BIAS};
+    for (size_t i = 0; i < sizeof added / sizeof *added; ++i) {
+        const struct slot *slot = &made->slots[added[i]];
+        void *data = NULL;
+        if (slot->chosen &&
+            !dnnl_memory_get_data_handle(slot->own ? slot->own : slot->caller, &data))
+            memset(data, 0, dnnl_memory_desc_get_size(slot->chosen));
+    }
+}
+
+void onednn_run(const struct onednn *made, struct trace *trace)
+{
+    dnnl_exec_arg_t given[ONEDNN_ARGUMENTS + 2];
+    int count = 0;
+    for (int i = 0; i < ONEDNN_ARGUMENTS; ++i) {
+        const struct slot *slot = &made->slots[i];
+        if (slot->chosen)
+            given[count++] =
+                (dnnl_exec_arg_t){arguments[i].number, slot->own ? slot->own : slot->caller};
+    }
+    if (made->workspace)
+        given[count++] = (dnnl_exec_arg_t){DNNL_ARG_WORKSPACE, made->workspace};
+    given[count++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, made->scratch};
+    slots_reorder(made, false, trace);
+    double begin = trace_begin(trace);
+    if (made->accumulates)
+        gradients_clear(made);
+    dnnl_primitive_execute(made->primitive, made->stream, count, given);
+    trace_end(trace, made->label, begin);
+    slots_reorder(made, true, trace);
+}

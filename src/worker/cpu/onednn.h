@@ -1,0 +1,103 @@
+/* Operations of oneDNN, which is what frameworks run on CPUs: described in plain numbers, created,
+ * bound to memory and run. Nobody else includes the library's header, and the versions of its interface
+ * differ in onednn_primitive.c alone. A worker that was built without the library has onednn_none.c.
+ *
+ * The library's threads are those of the OpenMP team that calls it: with any other it is refused. */
+#ifndef ROOFSWEEP_CPU_ONEDNN_H
+#define ROOFSWEEP_CPU_ONEDNN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "model/workload.h"
+#include "worker/cpu/trace.h"
+
+/* An LSTM's source, weights and destination are those of the layer. */
+enum onednn_argument {
+    ONEDNN_SOURCE,
+    ONEDNN_WEIGHTS,
+    ONEDNN_RECURRENT, /* weights of an LSTM's state */
+    ONEDNN_BIAS,
+    ONEDNN_DESTINATION,
+    ONEDNN_STATE, /* before an LSTM's first step */
+    ONEDNN_CELL,
+    ONEDNN_DIFF_SOURCE,
+    ONEDNN_DIFF_WEIGHTS,
+    ONEDNN_DIFF_RECURRENT,
+    ONEDNN_DIFF_BIAS,
+    ONEDNN_DIFF_DESTINATION,
+    ONEDNN_DIFF_STATE,
+    ONEDNN_DIFF_CELL,
+    ONEDNN_ARGUMENTS
+};
+
+/* In which layout an operation finds a tensor or leaves it. */
+enum onednn_place {
+    ONEDNN_PLAIN,     /* in the caller's: the library works on the caller's memory */
+    ONEDNN_PACKED,    /* in the library's own: an input, which onednn_bind copies once */
+    ONEDNN_REORDERED, /* in the library's own: copied from or to the caller's in every run */
+};
+
+enum { ONEDNN_AXES = 12 }; /* as many as the library reads, used or not */
+struct onednn_tensor {
+    enum onednn_place place;
+    enum precision precision;
+    int axes;                                           /* 0: there is no such tensor */
+    int64_t extents[ONEDNN_AXES], strides[ONEDNN_AXES]; /* elements, of the caller's memory */
+};
+
+enum onednn_kind { ONEDNN_CONVOLUTION, ONEDNN_MATMUL, ONEDNN_LSTM };
+enum onednn_pass {
+    ONEDNN_INFERENCE,
+    ONEDNN_TRAINING, /* forward, and keeps what ONEDNN_BACKWARD needs */
+    ONEDNN_BACKWARD, /* all gradients */
+    ONEDNN_BACKWARD_DATA,
+    ONEDNN_BACKWARD_WEIGHTS,
+};
+
+/* Axes, in this order:
+ *   convolution: source [n][c][h][w], weights [group][filter][c][h][w], destination [n][filter][h][w]
+ *   matmul: source [m][k], weights [k][n], destination [m][n]
+ *   lstm, one layer: source and destination [t][n][c], weights and recurrent
+ *         [1][direction][input][gate][output], bias [1][direction][gate][output];
+ *         state and cell [1][direction][n][c]; gates input, forget, cell, output */
+struct onednn_operation {
+    enum onednn_kind kind;
+    enum onednn_pass pass;
+    int64_t stride[2], dilation[2],
+        padding[2];     /* of a convolution; a dense kernel's dilation is 1 */
+    bool bidirectional; /* an LSTM */
+    struct onednn_tensor tensors[ONEDNN_ARGUMENTS];
+};
+
+/* ", oneDNN 2.6.3", or "" where there is none. `text` of `size` bytes is always ended. */
+void onednn_describe(char *text, size_t size);
+/* STATUS_UNSUPPORTED, with the reason, if the library is not there, has threads of its own, or has no
+ * native instructions for the precision on this CPU: what it would emulate is no measurement. */
+enum status onednn_check(enum precision precision, struct error *error);
+
+/* One created operation. */
+struct onednn;
+/* Compiles the operation's code. `forward`: of ONEDNN_BACKWARD the operation that keeps what it needs;
+ * it must live longer. Else NULL. STATUS_UNSUPPORTED: the library does not have it. The caller owns
+ * *made. */
+enum status onednn_create(const struct onednn_operation *operation, const struct onednn *forward,
+                          struct onednn **made, struct error *error);
+void onednn_destroy(struct onednn *made); /* NULL: nothing */
+/* What the library calls its code, "jit:avx512_core". */
+const char *onednn_name(const struct onednn *made);
+/* Whether that is code for definitions and not for speed. */
+bool onednn_is_reference(const struct onednn *made);
+/* Bytes that onednn_bind wants: packed tensors, and what the library needs to work. */
+size_t onednn_memory(const struct onednn *made);
+/* `data`: the caller's memory of each tensor; `memory`: of onednn_memory bytes, aligned to 64. Both must
+ * live longer. Copies the packed tensors. Again, after their contents have changed: onednn_pack. */
+enum status onednn_bind(struct onednn *made, void *const data[ONEDNN_ARGUMENTS], void *memory,
+                        struct error *error);
+enum status onednn_pack(struct onednn *made, struct error *error);
+/* One run. A library that fails here leaves its result as it was. */
+void onednn_run(const struct onednn *made, struct trace *trace);
+
+#endif

@@ -1,0 +1,260 @@
+#include "worker/cpu/onednn_primitive.h"
+
+#include <stdlib.h>
+
+static const dnnl_data_type_t data_types[PRECISION_COUNT] = {
+    [PRECISION_FP32] = dnnl_f32,
+    [PRECISION_FP16] = dnnl_f16,
+    [PRECISION_BF16] = dnnl_bf16,
+};
+
+static dnnl_prop_kind_t forward_kind(const struct primitive_request *r)
+{
+    return r->operation->pass == ONEDNN_INFERENCE ? dnnl_forward_inference : dnnl_forward_training;
+}
+
+static dnnl_rnn_direction_t lstm_direction(const struct primitive_request *r)
+{
+    return r->operation->bidirectional ? dnnl_bidirectional_concat : dnnl_unidirectional_left2right;
+}
+
+/* The library counts the zeros between a kernel's elements. */
+struct window {
+    dnnl_dims_t strides, gaps, padding;
+};
+
+static struct window window_of(const struct onednn_operation *o)
+{
+    return (struct window){
+        .strides = {o->stride[0], o->stride[1]},
+        .gaps = {o->dilation[0] - 1, o->dilation[1] - 1},
+        .padding = {o->padding[0], o->padding[1]},
+    };
+}
+
+#if DNNL_VERSION_MAJOR >= 3
+
+dnnl_status_t descriptor_create(const struct onednn_tensor *tensor, bool free, descriptor *made)
+{
+    dnnl_data_type_t type = data_types[tensor->precision];
+    *made = NULL;
+    if (tensor->axes == 0)
+        return dnnl_success;
+    if (free)
+        return dnnl_memory_desc_create_with_tag(made, tensor->axes, tensor->extents, type,
+                                                dnnl_format_tag_any);
+    return dnnl_memory_desc_create_with_strides(made, tensor->axes, tensor->extents, type,
+                                                tensor->strides);
+}
+
+void descriptor_destroy(descriptor made)
+{
+    if (made)
+        dnnl_memory_desc_destroy(made);
+}
+
+static dnnl_status_t convolution_forward(const struct primitive_request *r,
+                                         dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    struct window w = window_of(r->operation);
+    return dnnl_convolution_forward_primitive_desc_create(
+        made, r->engine, forward_kind(r), dnnl_convolution_direct, t[ONEDNN_SOURCE],
+        t[ONEDNN_WEIGHTS], t[ONEDNN_BIAS], t[ONEDNN_DESTINATION], w.strides, w.gaps, w.padding,
+        w.padding, r->attributes);
+}
+
+static dnnl_status_t convolution_data(const struct primitive_request *r,
+                                      dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    struct window w = window_of(r->operation);
+    return dnnl_convolution_backward_data_primitive_desc_create(
+        made, r->engine, dnnl_convolution_direct, t[ONEDNN_DIFF_SOURCE], t[ONEDNN_WEIGHTS],
+        t[ONEDNN_DIFF_DESTINATION], w.strides, w.gaps, w.padding, w.padding, r->forward,
+        r->attributes);
+}
+
+static dnnl_status_t convolution_weights(const struct primitive_request *r,
+                                         dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    struct window w = window_of(r->operation);
+    return dnnl_convolution_backward_weights_primitive_desc_create(
+        made, r->engine, dnnl_convolution_direct, t[ONEDNN_SOURCE], t[ONEDNN_DIFF_WEIGHTS],
+        t[ONEDNN_DIFF_BIAS], t[ONEDNN_DIFF_DESTINATION], w.strides, w.gaps, w.padding, w.padding,
+        r->forward, r->attributes);
+}
+
+static dnnl_status_t matmul_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    return dnnl_matmul_primitive_desc_create(made, r->engine, t[ONEDNN_SOURCE], t[ONEDNN_WEIGHTS],
+                                             t[ONEDNN_BIAS], t[ONEDNN_DESTINATION], r->attributes);
+}
+
+static dnnl_status_t lstm_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    return dnnl_lstm_forward_primitive_desc_create(
+        made, r->engine, forward_kind(r), lstm_direction(r), t[ONEDNN_SOURCE], t[ONEDNN_STATE],
+        t[ONEDNN_CELL], t[ONEDNN_WEIGHTS], t[ONEDNN_RECURRENT], NULL, NULL, t[ONEDNN_BIAS],
+        t[ONEDNN_DESTINATION], NULL, NULL, 0, r->attributes);
+}
+
+static dnnl_status_t lstm_backward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    return dnnl_lstm_backward_primitive_desc_create(
+        made, r->engine, dnnl_backward, lstm_direction(r), t[ONEDNN_SOURCE], t[ONEDNN_STATE],
+        t[ONEDNN_CELL], t[ONEDNN_WEIGHTS], t[ONEDNN_RECURRENT], NULL, NULL, t[ONEDNN_BIAS],
+        t[ONEDNN_DESTINATION], NULL, NULL, t[ONEDNN_DIFF_SOURCE], t[ONEDNN_DIFF_STATE],
+        t[ONEDNN_DIFF_CELL], t[ONEDNN_DIFF_WEIGHTS], t[ONEDNN_DIFF_RECURRENT], NULL, NULL,
+        t[ONEDNN_DIFF_BIAS], t[ONEDNN_DIFF_DESTINATION], NULL, NULL, 0, r->forward, r->attributes);
+}
+
+#else
+
+dnnl_status_t descriptor_create(const struct onednn_tensor *tensor, bool free, descriptor *made)
+{
+    dnnl_data_type_t type = data_types[tensor->precision];
+    *made = NULL;
+    if (tensor->axes == 0)
+        return dnnl_success;
+    *made = malloc(sizeof **made);
+    if (!*made)
+        return dnnl_out_of_memory;
+    if (free)
+        return dnnl_memory_desc_init_by_tag(*made, tensor->axes, tensor->extents, type,
+                                            dnnl_format_tag_any);
+    return dnnl_memory_desc_init_by_strides(*made, tensor->axes, tensor->extents, type,
+                                            tensor->strides);
+}
+
+void descriptor_destroy(descriptor made)
+{
+    free(made);
+}
+
+static dnnl_status_t finish(const struct primitive_request *r, dnnl_status_t described,
+                            const_dnnl_op_desc_t operation, dnnl_primitive_desc_t *made)
+{
+    return described
+               ? described
+               : dnnl_primitive_desc_create(made, operation, r->attributes, r->engine, r->forward);
+}
+
+static dnnl_status_t convolution_forward(const struct primitive_request *r,
+                                         dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    struct window w = window_of(r->operation);
+    dnnl_convolution_desc_t d;
+    return finish(r,
+                  dnnl_dilated_convolution_forward_desc_init(
+                      &d, forward_kind(r), dnnl_convolution_direct, t[ONEDNN_SOURCE],
+                      t[ONEDNN_WEIGHTS], t[ONEDNN_BIAS], t[ONEDNN_DESTINATION], w.strides, w.gaps,
+                      w.padding, w.padding),
+                  &d, made);
+}
+
+static dnnl_status_t convolution_data(const struct primitive_request *r,
+                                      dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    struct window w = window_of(r->operation);
+    dnnl_convolution_desc_t d;
+    return finish(r,
+                  dnnl_dilated_convolution_backward_data_desc_init(
+                      &d, dnnl_convolution_direct, t[ONEDNN_DIFF_SOURCE], t[ONEDNN_WEIGHTS],
+                      t[ONEDNN_DIFF_DESTINATION], w.strides, w.gaps, w.padding, w.padding),
+                  &d, made);
+}
+
+static dnnl_status_t convolution_weights(const struct primitive_request *r,
+                                         dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    struct window w = window_of(r->operation);
+    dnnl_convolution_desc_t d;
+    return finish(r,
+                  dnnl_dilated_convolution_backward_weights_desc_init(
+                      &d, dnnl_convolution_direct, t[ONEDNN_SOURCE], t[ONEDNN_DIFF_WEIGHTS],
+                      t[ONEDNN_DIFF_BIAS], t[ONEDNN_DIFF_DESTINATION], w.strides, w.gaps, w.padding,
+                      w.padding),
+                  &d, made);
+}
+
+static dnnl_status_t matmul_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    dnnl_matmul_desc_t d;
+    return finish(r,
+                  dnnl_matmul_desc_init(&d, t[ONEDNN_SOURCE], t[ONEDNN_WEIGHTS], t[ONEDNN_BIAS],
+                                        t[ONEDNN_DESTINATION]),
+                  &d, made);
+}
+
+static dnnl_status_t lstm_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    dnnl_rnn_desc_t d;
+    return finish(r,
+                  dnnl_lstm_forward_desc_init(&d, forward_kind(r), lstm_direction(r),
+                                              t[ONEDNN_SOURCE], t[ONEDNN_STATE], t[ONEDNN_CELL],
+                                              t[ONEDNN_WEIGHTS], t[ONEDNN_RECURRENT],
+                                              t[ONEDNN_BIAS], t[ONEDNN_DESTINATION], NULL, NULL, 0),
+                  &d, made);
+}
+
+static dnnl_status_t lstm_backward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    dnnl_rnn_desc_t d;
+    return finish(r,
+                  dnnl_lstm_backward_desc_init(
+                      &d, dnnl_backward, lstm_direction(r), t[ONEDNN_SOURCE], t[ONEDNN_STATE],
+                      t[ONEDNN_CELL], t[ONEDNN_WEIGHTS], t[ONEDNN_RECURRENT], t[ONEDNN_BIAS],
+                      t[ONEDNN_DESTINATION], NULL, NULL, t[ONEDNN_DIFF_SOURCE],
+                      t[ONEDNN_DIFF_STATE], t[ONEDNN_DIFF_CELL], t[ONEDNN_DIFF_WEIGHTS],
+                      t[ONEDNN_DIFF_RECURRENT], t[ONEDNN_DIFF_BIAS], t[ONEDNN_DIFF_DESTINATION],
+                      NULL, NULL, 0),
+                  &d, made);
+}
+
+#endif
+
+/* A new operation is a function in each version, and a row. */
+typedef dnnl_status_t describe_function(const struct primitive_request *, dnnl_primitive_desc_t *);
+static describe_function *const functions[][ONEDNN_BACKWARD_WEIGHTS + 1] = {
+    [ONEDNN_CONVOLUTION] = {[ONEDNN_INFERENCE] = convolution_forward,
+                            [ONEDNN_TRAINING] = convolution_forward,
+                            [ONEDNN_BACKWARD_DATA] = convolution_data,
+                            [ONEDNN_BACKWARD_WEIGHTS] = convolution_weights},
+    [ONEDNN_MATMUL] = {[ONEDNN_INFERENCE] = matmul_forward},
+    [ONEDNN_LSTM] = {[ONEDNN_INFERENCE] = lstm_forward,
+                     [ONEDNN_TRAINING] = lstm_forward,
+                     [ONEDNN_BACKWARD] = lstm_backward},
+};
+
+dnnl_status_t primitive_describe(const struct primitive_request *request,
+                                 dnnl_primitive_desc_t *made)
+{
+    describe_function *describe = functions[request->operation->kind][request->operation->pass];
+    return describe ? describe(request, made) : dnnl_unimplemented;
+}
+
+/* The library's sets of instructions hold those that they build on as bits. A set of another family of
+ * processors has none of these bits. */
+bool primitive_is_native(enum precision precision)
+{
+    static const unsigned needed[PRECISION_COUNT] = {
+        [PRECISION_BF16] = dnnl_cpu_isa_avx512_core_bf16,
+#if DNNL_VERSION_MAJOR >= 3
+        [PRECISION_FP16] = dnnl_cpu_isa_avx512_core_fp16,
+#endif
+    };
+    unsigned present = (unsigned)dnnl_get_effective_cpu_isa();
+    return precision == PRECISION_FP32 ||
+           (needed[precision] != 0 && (present & needed[precision]) == needed[precision]);
+}

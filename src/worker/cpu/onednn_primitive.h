@@ -1,0 +1,37 @@
+/* What differs between the versions of oneDNN's interface: how a memory and an operation are described.
+ * 2.x has structs that the caller keeps, 3.x objects that the library keeps. */
+#ifndef ROOFSWEEP_CPU_ONEDNN_PRIMITIVE_H
+#define ROOFSWEEP_CPU_ONEDNN_PRIMITIVE_H
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "worker/cpu/onednn.h"
+
+#if DNNL_VERSION_MAJOR >= 3
+typedef dnnl_memory_desc_t descriptor;
+typedef const_dnnl_memory_desc_t descriptor_view;
+#else
+typedef dnnl_memory_desc_t *descriptor;
+typedef const dnnl_memory_desc_t *descriptor_view;
+#endif
+
+/* The tensor as the caller has it, or with `free` as the library likes it. *made is NULL for one
+ * without axes. The caller destroys it. */
+dnnl_status_t descriptor_create(const struct onednn_tensor *tensor, bool free, descriptor *made);
+void descriptor_destroy(descriptor made);
+
+/* What an operation is described with; nothing is owned. */
+struct primitive_request {
+    const struct onednn_operation *operation;
+    dnnl_engine_t engine;
+    const_dnnl_primitive_attr_t attributes;
+    const descriptor *tensors;           /* [ONEDNN_ARGUMENTS] */
+    const_dnnl_primitive_desc_t forward; /* NULL where there is none */
+};
+dnnl_status_t primitive_describe(const struct primitive_request *request,
+                                 dnnl_primitive_desc_t *made);
+
+/* Whether this CPU has instructions for the precision. */
+bool primitive_is_native(enum precision precision);
+
+#endif
