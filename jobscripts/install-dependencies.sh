@@ -6,7 +6,7 @@ set -eu
 
 packages="gcc g++ make cmake git pkg-config
 libopenmpi-dev openmpi-bin libnetcdf-dev netcdf-bin libjansson-dev libxxhash-dev
-libopenblas-dev libhwloc-dev python3 python3-xarray python3-netcdf4 python3-matplotlib procps"
+libopenblas-dev libdnnl-dev libhwloc-dev python3 python3-xarray python3-netcdf4 python3-matplotlib procps"
 # Two Slurm nodes, the linters, a compiler with a fuzzer, and programs that others read our files with.
 tests="libcmocka-dev slurm-wlm munge util-linux strace nco udunits-bin ninja-build
 clang libclang-rt-dev clang-format clang-tidy shellcheck python3-venv"
@@ -30,7 +30,7 @@ esac
 
 if ! command -v dpkg-query >/dev/null; then
     echo "This is no Debian or Ubuntu: taking it that MPI, netCDF-C, jansson, xxHash, a CBLAS," \
-         "hwloc and, for tests, cmocka are there (modules, Spack); cmake will name what it does not find." >&2
+         "oneDNN, hwloc and, for tests, cmocka are there (modules, Spack); cmake will name what it does not find." >&2
     exit 0
 fi
 

@@ -31,7 +31,7 @@ static uint16_t fp16_from(double value)
     double fraction = frexp(fabs(value), &exponent);
     if (exponent > 16 || isinf(value))
         return sign | infinite;
-    if (exponent < -13)
+    if (fraction == 0.0 || exponent < -13)
         return (uint16_t)(sign | (uint16_t)ldexp(fabs(value), 24));
     return (uint16_t)(sign | ((uint16_t)(exponent + 14) << 10) |
                       ((uint16_t)ldexp(fraction, 11) & 0x3ff));

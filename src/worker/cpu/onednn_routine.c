@@ -32,8 +32,9 @@ enum status onednn_routine_ready(struct work *work, struct error *error)
     const struct onednn_plan *plan = work->plan;
     void *data[ONEDNN_ARGUMENTS] = {NULL};
     for (int tensor = 0; tensor < TENSOR_COUNT; ++tensor)
-        data[plan->arguments[tensor]] =
-            work->reads[tensor] ? work->input[tensor] : work->result[tensor];
+        if (work->reads[tensor] || work->writes[tensor])
+            data[plan->arguments[tensor]] =
+                work->reads[tensor] ? work->input[tensor] : work->result[tensor];
     return onednn_bind(plan->made, data, work->scratch, error);
 }
 
