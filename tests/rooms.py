@@ -39,6 +39,7 @@ HEADERLESS = {
     "src/roofsweep.c": "a program",
     "src/worker/worker.c": "a program",
     "src/worker/cpu/device.c": "defines the one device_ops of its program; worker/device_ops.h declares it",
+    "src/worker/cpu/onednn_none.c": "stands in for onednn.c where the library is not there",
     "src/worker/cuda/device.c": "defines the one device_ops of its program; worker/device_ops.h declares it",
 }
 

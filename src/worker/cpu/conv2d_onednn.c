@@ -2,6 +2,8 @@
  * them packed before, as frameworks do that keep a model; backward-filter gives the gradient back in the
  * user's layout, within its time. The other tensors are the user's: in nhwc the library works on them as
  * they are, in nchw it copies them to blocks of channels and back in every iteration, as PyTorch does. */
+#include "worker/cpu/conv2d_onednn.h"
+
 #include "model/workloads/conv2d.h"
 #include "worker/cpu/conv2d.h"
 #include "worker/cpu/onednn_routine.h"

@@ -12,11 +12,14 @@
 #include "model/workloads/conv2d.h"
 #include "worker/cpu/blas.h"
 #include "worker/cpu/conv2d.h"
+#include "worker/cpu/conv2d_onednn.h"
 #include "worker/cpu/element.h"
 #include "worker/cpu/elementwise.h"
 #include "worker/cpu/loops.h"
 #include "worker/cpu/lstm.h"
+#include "worker/cpu/lstm_onednn.h"
 #include "worker/cpu/matmul.h"
+#include "worker/cpu/matmul_onednn.h"
 #include "worker/cpu/memory.h"
 #include "worker/cpu/onednn.h"
 #include "worker/cpu/roofs.h"
@@ -278,8 +281,7 @@ static enum status routine_prepare(struct device_state *state, const struct rout
 static void reason_add(char *reasons, size_t size, const char *implementation, const char *why)
 {
     size_t used = strlen(reasons);
-    snprintf(reasons + used, size - used, "%s%s: %.200s", used ? "; " : "", implementation,
-             why);
+    snprintf(reasons + used, size - used, "%s%s: %.200s", used ? "; " : "", implementation, why);
 }
 
 /* The routine of that name, or for "auto" the first that can do the configuration. */

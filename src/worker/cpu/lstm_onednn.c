@@ -1,6 +1,8 @@
 /* An LSTM on the CPU by oneDNN: one operation for each layer, which does all time steps and both
  * directions. The weights are packed before, as frameworks do that keep a model; gradients come back in
  * the user's layout, within the time. */
+#include "worker/cpu/lstm_onednn.h"
+
 #include <stdlib.h>
 
 #include "model/workloads/lstm.h"

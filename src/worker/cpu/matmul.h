@@ -1,11 +1,11 @@
-/* A matrix product on the CPU: by oneDNN, by CBLAS, and as three nested loops. */
+/* A matrix product on the CPU: by CBLAS, and as three nested loops. */
 #ifndef ROOFSWEEP_CPU_MATMUL_H
 #define ROOFSWEEP_CPU_MATMUL_H
 
 #include "model/workloads/matmul.h"
 #include "worker/cpu/routine.h"
 
-extern const struct routine matmul_onednn, matmul_cblas, matmul_plain;
+extern const struct routine matmul_cblas, matmul_plain;
 
 /* Sets sizes, and what is read and written. */
 void matmul_tensors(struct work *work, const struct matmul *s);

@@ -1,4 +1,6 @@
 /* A matrix product on the CPU by oneDNN. Both matrices are the user's, and neither is packed before. */
+#include "worker/cpu/matmul_onednn.h"
+
 #include "model/workloads/matmul.h"
 #include "worker/cpu/matmul.h"
 #include "worker/cpu/onednn_routine.h"
