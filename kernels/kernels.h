@@ -74,7 +74,8 @@ struct onchip_kernel {
 extern const struct onchip_kernel onchip_kernels[]; /* ends with launch NULL */
 
 /* tensor.cu (of warps, operands in registers), tensor_wgmma.cu (of warpgroups, operands in shared
- * memory; instructions of 9.0a alone): matrix multiply-adds of random operands that stay on chip.
+ * memory; instructions of 9.0a alone), tensor_tcgen05.cu (of blocks, sums in tensor memory;
+ * instructions of 10.0a alone): matrix multiply-adds of random operands that stay on chip.
  * Rows of one roof differ in how they do it; the fastest is the roof. */
 struct tensor_kernel {
     enum roof_id roof;   /* ROOF_FP16_TENSOR_MMA, ... */
@@ -89,6 +90,7 @@ struct tensor_kernel {
 };
 extern const struct tensor_kernel tensor_kernels[];       /* ends with launch NULL */
 extern const struct tensor_kernel tensor_wgmma_kernels[]; /* likewise; only in builds for 9.0 */
+extern const struct tensor_kernel tensor_tcgen05_kernels[]; /* likewise; only in builds for 10.0 */
 
 /* matmul.cu: y [m][n] = x [m][k] w [k][n], row-major, one thread for each element of y. Sums are in
  * fp32, of fp64 in fp64. */

@@ -45,6 +45,9 @@ const char *const unit_name[] = {"vector", "tensor", NULL};
 #define WGMMA(PRECISION, text)                                                                     \
     COMPUTE(ROOF_##PRECISION##_TENSOR_WGMMA, text " tensor wgmma", PRECISION_##PRECISION,          \
             UNIT_TENSOR, "matrix multiply-adds of a warpgroup, from shared memory")
+#define TCGEN05(PRECISION, text)                                                                   \
+    COMPUTE(ROOF_##PRECISION##_TENSOR_TCGEN05, text " tensor tcgen05", PRECISION_##PRECISION,      \
+            UNIT_TENSOR, "matrix multiply-adds of a block, from shared to tensor memory")
 #define LIBRARY(PRECISION, text)                                                                   \
     COMPUTE(ROOF_##PRECISION##_TENSOR_LIBRARY, text " tensor library", PRECISION_##PRECISION,      \
             UNIT_TENSOR, "the library's best large matrix product")
@@ -81,6 +84,11 @@ const struct roof_kind roof_kinds[ROOF_KINDS] = {
     WGMMA(BF16, "bf16"),
     WGMMA(FP8, "fp8"),
     WGMMA(INT8, "int8"),
+    TCGEN05(TF32, "tf32"),
+    TCGEN05(FP16, "fp16"),
+    TCGEN05(BF16, "bf16"),
+    TCGEN05(FP8, "fp8"),
+    TCGEN05(INT8, "int8"),
     LIBRARY(FP64, "fp64"),
     LIBRARY(TF32, "tf32"),
     LIBRARY(FP16, "fp16"),

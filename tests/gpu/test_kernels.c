@@ -172,6 +172,9 @@ int main(void)
 #ifdef ROOFSWEEP_WGMMA
     check_tensors(tensor_wgmma_kernels, capability, device.multiProcessorCount);
 #endif
+#ifdef ROOFSWEEP_TCGEN05
+    check_tensors(tensor_tcgen05_kernels, capability, device.multiProcessorCount);
+#endif
     check_onchip(device.multiProcessorCount);
     printf("%d failures\n", failures);
     return failures > 0;

@@ -314,3 +314,10 @@ const struct tensor_kernel tensor_wgmma_kernels[] = {
     {ROOF_INT8_TENSOR_WGMMA, "m64n256k32", 90, 90, 1, 256, wgmma__4, 2097152},
     {0},
 };
+TENSOR(tcgen05_, 0)
+TENSOR(tcgen05_, 1)
+const struct tensor_kernel tensor_tcgen05_kernels[] = {
+    {ROOF_FP16_TENSOR_TCGEN05, "m128n256k16, not swizzled", 100, 100, 1, 128, tcgen05__0, 1048576},
+    {ROOF_FP16_TENSOR_TCGEN05, "m128n256k16, swizzled", 100, 100, 1, 128, tcgen05__1, 1048576},
+    {0},
+};

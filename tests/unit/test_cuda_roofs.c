@@ -425,6 +425,20 @@ static void a_row_that_is_not_built_is_passed_over(void **state)
     assert_near(roof.performance, script.rate[kind_of("fp16 tensor mma")]);
 }
 
+static void a_chip_has_its_own_tensor_instructions(void **state)
+{
+    (void)state;
+    const struct roof_request request = {.compute[PRECISION_FP16] = true};
+    const int tcgen05 = kind_of("fp16 tensor tcgen05");
+    script.rate[tcgen05] = 2250e12;
+    tune(&request, false);
+    assert_false(found[tcgen05]);
+    bench.gpu.capability = 100;
+    tune(&request, false);
+    assert_near(measure("fp16 tensor tcgen05").performance, script.rate[tcgen05]);
+    assert_false(found[kind_of("fp16 tensor wgmma")]);
+}
+
 static void a_product_that_is_not_offered_is_passed_over(void **state)
 {
     (void)state;
@@ -893,6 +907,7 @@ int main(void)
         TEST(the_fastest_way_wins_in_the_long_run),
         TEST(the_fastest_algorithm_wins),
         TEST(a_row_that_is_not_built_is_passed_over),
+        TEST(a_chip_has_its_own_tensor_instructions),
         TEST(a_product_that_is_not_offered_is_passed_over),
         TEST(a_lost_device_is_told),
         TEST(the_way_that_lost_the_device_is_named),

@@ -64,6 +64,9 @@ static const struct tensor_kernel *const tables[] = {
 #ifdef ROOFSWEEP_WGMMA
     tensor_wgmma_kernels,
 #endif
+#ifdef ROOFSWEEP_TCGEN05
+    tensor_tcgen05_kernels,
+#endif
 };
 enum { TABLES = sizeof tables / sizeof *tables };
 

@@ -1,0 +1,97 @@
+/* Tensor instructions of Blackwell (compute capability 10.x), as PTX describes them ("TensorCore 5th
+ * Generation Family Instructions"). One thread starts a product for the whole block. Operands lie in
+ * shared memory, sums in tensor memory: 128 lanes, each with columns of 32 bits. */
+#ifndef ROOFSWEEP_TCGEN05_CUH
+#define ROOFSWEEP_TCGEN05_CUH
+
+#include "wgmma.cuh"
+
+/* Operands lie as those of wgmma do, with another number for the tiling and one for the version. */
+static __device__ inline uint64_t tcgen05_descriptor(const void *operand, enum tiling tiling)
+{
+    const uint64_t version = 1, swizzle = tiling == PLAIN ? 0 : 2;
+    return (wgmma_descriptor(operand, tiling) & ~((uint64_t)7 << 61)) | version << 46 |
+           swizzle << 61;
+}
+
+/* Of a product of `rows` by `columns`: the formats of sums and of operands, and whether A changes its
+ * sign, which integers cannot. */
+static __host__ __device__ constexpr uint32_t tcgen05_instruction(int sum, int operand, bool negate,
+                                                                  int rows, int columns)
+{
+    return (uint32_t)sum << 4 | (uint32_t)operand << 7 | (uint32_t)operand << 10 |
+           (uint32_t)negate << 13 | (uint32_t)(columns / 8) << 17 | (uint32_t)(rows / 16) << 24;
+}
+
+static __device__ inline uint32_t shared_address(const void *place)
+{
+    return (uint32_t)__cvta_generic_to_shared(place);
+}
+
+/* One warp takes columns of tensor memory, a power of 2 from 32; the address comes into *place, which
+ * is in shared memory. The same warp gives them back. */
+static __device__ inline void tcgen05_take(uint32_t *place, uint32_t columns)
+{
+    asm volatile(
+        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;\n"
+        "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::"r"(shared_address(place)),
+        "r"(columns)
+        : "memory");
+}
+static __device__ inline void tcgen05_give(uint32_t address, uint32_t columns)
+{
+    asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address),
+                 "r"(columns));
+}
+
+/* Of what one thread did before a barrier of the block, and of what another does after it. */
+static __device__ inline void tcgen05_before_barrier()
+{
+    asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+}
+static __device__ inline void tcgen05_after_barrier()
+{
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+}
+
+/* Barriers in shared memory. One turns its phase when the products that its thread has started are
+ * done; whoever waits names the phase, 0 or 1 in turns. */
+static __device__ inline void tcgen05_barrier(uint64_t *barrier)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier))
+                 : "memory");
+}
+static __device__ inline void tcgen05_commit(uint64_t *barrier)
+{
+    asm volatile(
+        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(
+            shared_address(barrier))
+        : "memory");
+}
+static __device__ inline void tcgen05_wait(uint64_t *barrier, uint32_t phase)
+{
+    uint32_t done;
+    do
+        asm volatile("{\n"
+                     ".reg .pred turned;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 turned, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, turned;\n"
+                     "}"
+                     : "=r"(done)
+                     : "r"(shared_address(barrier)), "r"(phase)
+                     : "memory");
+    while (!done);
+}
+
+/* Eight columns of a warp's 32 lanes, a lane to a thread. */
+static __device__ inline void tcgen05_read(uint32_t address, uint32_t sums[8])
+{
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];\n"
+                 "tcgen05.wait::ld.sync.aligned;"
+                 : "=r"(sums[0]), "=r"(sums[1]), "=r"(sums[2]), "=r"(sums[3]), "=r"(sums[4]),
+                   "=r"(sums[5]), "=r"(sums[6]), "=r"(sums[7])
+                 : "r"(address)
+                 : "memory");
+}
+
+#endif
