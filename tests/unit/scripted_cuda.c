@@ -73,6 +73,7 @@ void script_reset(void)
         .memory_clock = 3.2e9,
         .processes = 1,
         .preflight = "counted",
+        .capability = CAPABILITY,
         .collection = "counted",
         .absent = QUANTITY_COUNT,
     };

@@ -26,6 +26,7 @@ enum script_cache { SCRIPT_FOREIGN, SCRIPT_FLUSHED, SCRIPT_WARM };
 struct script {
     /* What the process sees. */
     int devices, own;
+    int capability; /* of all of them; who changes it tells the worker, too */
     double free_bytes;
     bool direct;                /* the other device's memory can be mapped */
     cudaError_t remote_context; /* what becoming the other device's gives, */

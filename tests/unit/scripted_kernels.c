@@ -262,7 +262,8 @@ static cudaError_t tensor_run(const struct tensor_kernel *row, void *out, int64_
                               int blocks, cudaStream_t stream)
 {
     double flops = row->flops * (double)iterations * blocks;
-    assert_true(iterations >= 1 && row->least <= CAPABILITY && CAPABILITY <= row->most);
+    assert_true(iterations >= 1 && row->least <= script.capability);
+    assert_true(script.capability <= row->most);
     assert_int_equal(blocks, row->blocks * MULTIPROCESSORS);
     script_within(out, (size_t)blocks * (size_t)row->threads * sizeof(float), script.own);
     count(script_tensor_quantities[roof_kinds[row->roof].precision], flops);

@@ -433,7 +433,7 @@ static void a_chip_has_its_own_tensor_instructions(void **state)
     script.rate[tcgen05] = 2250e12;
     tune(&request, false);
     assert_false(found[tcgen05]);
-    bench.gpu.capability = 100;
+    bench.gpu.capability = script.capability = 100;
     tune(&request, false);
     assert_near(measure("fp16 tensor tcgen05").performance, script.rate[tcgen05]);
     assert_false(found[kind_of("fp16 tensor wgmma")]);
