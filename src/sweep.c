@@ -211,14 +211,14 @@ static struct executor_settings executor_settings_of(const struct sweep *sweep)
 {
     const struct sweep_settings *settings = &sweep->manifest->sweep;
     return (struct executor_settings){
-        .worker_folder = sweep->worker_folder,
-        .device = device_kind_chosen(settings->device),
+        .station = {.worker_folder = sweep->worker_folder,
+                    .device = device_kind_chosen(settings->device),
+                    .open_timeout = fmax(settings->timeout, open_timeout_least),
+                    .counters = sweep->manifest->measure.counters,
+                    .interrupted = &signals_seen},
         .timeout = settings->timeout,
-        .open_timeout = fmax(settings->timeout, open_timeout_least),
         .retries = settings->retries,
-        .counters = sweep->manifest->measure.counters,
         .device_key = sweep->device_key,
-        .interrupted = &signals_seen,
     };
 }
 
@@ -230,7 +230,7 @@ static enum status open_executor(struct sweep *sweep, const struct binding *bind
     if (status)
         return status;
     struct executor_settings settings = executor_settings_of(sweep);
-    settings.binding = *binding;
+    settings.station.binding = *binding;
     sweep->mailbox = mailbox_create(sweep->comm);
     const struct post post = mailbox_post(sweep->mailbox);
     sweep->executor = executor_create(&settings, &post, sweep->log);
@@ -300,7 +300,7 @@ static enum status begin_session(struct sweep *sweep, int argc, char **argv, str
 static void deliver(const struct letter *letter, struct executor *executor,
                     struct coordinator *coordinator)
 {
-    if (letter->kind == LETTER_WORK || letter->kind == LETTER_STOP)
+    if (letter->kind == LETTER_WORK || letter->kind == LETTER_COUNT || letter->kind == LETTER_STOP)
         executor_handle(executor, letter);
     else
         coordinator_handle(coordinator, letter);
@@ -407,6 +407,7 @@ static struct coordinator *create_coordinator(const struct sweep *sweep)
         .ranks = sweep->ranks,
         .roofs_patience = margin * roofs_patience(sweep),
         .work_patience = margin * executor_longest(&executor),
+        .count_patience = margin * sweep->manifest->sweep.timeout,
         .stop_patience = stop_patience,
         .limit = &sweep->limit,
     };

@@ -189,6 +189,8 @@ static const struct setting table[] = {
     {MEASURE, "max_time", parse_duration, AT(measure.max_time), 0, 0, NULL},
     {MEASURE, "cache", parse_word, AT(cache), 0, 0, cache_words},
     {MEASURE, "counters", parse_word, AT(measure.counters), 0, 0, counters_words},
+    {MEASURE, "count_together", parse_integer, AT(measure.count_together), 1, COUNT_TOGETHER_MAX,
+     NULL},
     {MEASURE, "kernels", parse_flag, AT(measure.kernels), 0, 0, NULL},
     {MEASURE, "verify", parse_flag, AT(measure.verify), 0, 0, NULL},
     {MEASURE, "energy", parse_flag, AT(measure.energy), 0, 0, NULL},

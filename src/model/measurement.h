@@ -8,7 +8,7 @@
 enum counters_choice { COUNTERS_AUTO, COUNTERS_REQUIRE, COUNTERS_OFF };
 extern const char *const counters_words[]; /* by enum counters_choice, NULL-terminated */
 
-enum { WARMUP_MAX = 1000000, ITERATIONS_MAX = 1000000 };
+enum { WARMUP_MAX = 1000000, ITERATIONS_MAX = 1000000, COUNT_TOGETHER_MAX = 1000 };
 
 struct measure_settings {
     int warmup;
@@ -17,7 +17,8 @@ struct measure_settings {
                           the median; 0 with a fixed number of samples */
     double min_time, max_time; /* s, of the adaptive rule; 0 without it */
     enum counters_choice counters;
-    bool kernels; /* count each kernel by itself as well */
+    bool kernels;       /* count each kernel by itself as well */
+    int count_together; /* rows whose counters are read together, at most; 0: as its device says */
     bool verify;
     bool energy; /* repeat the work for as long as the energy of one iteration needs */
 };

@@ -6,38 +6,24 @@
 #include <string.h>
 
 #include "model/protocol.h"
-#include "ranks/earlier_rows.h"
+#include "ranks/crew.h"
 #include "ranks/forecast.h"
+#include "ranks/offer.h"
 #include "ranks/progress.h"
-#include "model/workloads/program.h"
+#include "ranks/resumption.h"
 #include "ranks/schedule.h"
 #include "ranks/shortage.h"
 #include "results/sampling.h"
-
-enum rank_state {
-    RANK_PREPARING,
-    RANK_IDLE,
-    RANK_BUSY,
-    RANK_LOST,    /* those from here on get no work */
-    RANK_SILENT,  /* was preparing; may write again */
-    RANK_OVERDUE, /* was busy; may write again */
-    RANK_GONE
-};
-
-struct rank {
-    enum rank_state state;
-    size_t item;  /* of RANK_BUSY and RANK_OVERDUE */
-    double since; /* s, of RANK_PREPARING and RANK_BUSY */
-};
 
 struct coordinator {
     const struct manifest *manifest;
     const struct plan *plan;
     const struct device *devices;
-    double roofs_patience, work_patience, stop_patience; /* s, 0: for ever */
-    double now, stopped;                                 /* s, as told by coordinator_watch */
-    bool watched;                                        /* it has been told */
-    bool unsettled; /* since coordinator_settle something has come */
+    struct crew_patience patience;
+    double stop_patience; /* s, 0: for ever */
+    double now, stopped;  /* s, as told by coordinator_watch */
+    bool watched;         /* it has been told */
+    bool unsettled;       /* since coordinator_settle something has come */
     struct journal *journal;
     struct post post;
     const struct log *log;
@@ -46,9 +32,9 @@ struct coordinator {
     struct time_limit limit;
     double room; /* s that were left for rows when the first one could begin; NaN before that */
     struct progress *progress;
-    struct rank *ranks;
-    int rank_count;
+    struct crew crew;
     unsigned char *losses; /* by plan item: devices that were lost while measuring it */
+    bool *alone; /* by plan item: it was lost with others, and goes by itself from now on */
     size_t failures;
     size_t dropped; /* with replicate, configurations whose device was lost; of roofs, devices */
     bool stopping;
@@ -56,68 +42,30 @@ struct coordinator {
     struct error error;
 };
 
-static bool tells(int64_t status, int64_t attempts)
-{
-    return status == RECORD_MEASURED && attempts <= 1;
-}
-
 /* One attempt of a row that was measured tells how long its like take. */
-static void learn(struct coordinator *coordinator, size_t item, int64_t status, int64_t attempts,
-                  double seconds)
+static void learn(struct coordinator *coordinator, int from, size_t item,
+                  const struct record *record, double seconds)
 {
     const struct plan_item *measured = &coordinator->plan->items[item];
-    if (tells(status, attempts) && seconds > 0)
+    if (!resumption_tells(record->status, record->attempts))
+        return;
+    if (seconds > 0)
         forecast_learn(coordinator->forecast, measured->config.workload, measured->cost, seconds);
+    schedule_learn(coordinator->schedule, from, item, record->wall_time, false);
 }
 
-static bool same_device(const struct device *a, const struct device *b)
+static bool resume(struct coordinator *coordinator, const struct coordinator_settings *settings)
 {
-    return strcmp(a->uuid, b->uuid) == 0 && strcmp(a->hostname, b->hostname) == 0;
-}
-
-/* What marking needs to know of the earlier rows. */
-struct marking {
-    struct coordinator *coordinator;
-    const struct coordinator_settings *settings;
-};
-
-/* A row of a device like one of this run's tells how long its configuration takes. */
-static void learn_earlier(const struct marking *marking, const struct device *device,
-                          const struct row *row, size_t item)
-{
-    const struct coordinator_settings *settings = marking->settings;
-    for (int rank = 0; rank < settings->ranks; ++rank)
-        if (strcmp(device->kind, settings->devices[rank].kind) == 0 &&
-            strcmp(device->model, settings->devices[rank].model) == 0) {
-            learn(marking->coordinator, item, row->status, row->attempts, row->wall_time);
-            if (tells(row->status, row->attempts))
-                schedule_learn(marking->coordinator->schedule, rank, item, row->wall_time, true);
-            return;
-        }
-}
-
-/* Marks the row's item as done: for everyone, or with replicate for the rank that has its
- * device. */
-static void mark_done(void *context, const struct row *row, size_t item)
-{
-    const struct marking *marking = context;
-    const struct coordinator_settings *settings = marking->settings;
-    int64_t index = results_device(settings->earlier, row->device_key);
-    const struct device *device = index < 0 ? NULL : &settings->earlier->devices[index];
-    for (int rank = 0; rank < settings->ranks; ++rank)
-        if (!settings->manifest->sweep.replicate ||
-            (device && same_device(device, &settings->devices[rank])))
-            schedule_done(marking->coordinator->schedule, rank, item);
-    if (device)
-        learn_earlier(marking, device, row, item);
-}
-
-static bool mark_earlier(struct coordinator *coordinator,
-                         const struct coordinator_settings *settings)
-{
-    struct marking marking = {coordinator, settings};
-    return !settings->earlier ||
-           earlier_rows_each(settings->plan, settings->earlier, mark_done, &marking);
+    const struct resumption resumption = {
+        .plan = settings->plan,
+        .earlier = settings->earlier,
+        .devices = settings->devices,
+        .ranks = settings->ranks,
+        .replicate = settings->manifest->sweep.replicate,
+        .schedule = coordinator->schedule,
+        .forecast = coordinator->forecast,
+    };
+    return resumption_apply(&resumption);
 }
 
 struct coordinator *coordinator_create(const struct coordinator_settings *settings,
@@ -130,14 +78,12 @@ struct coordinator *coordinator_create(const struct coordinator_settings *settin
     created->manifest = settings->manifest;
     created->plan = settings->plan;
     created->devices = settings->devices;
-    created->roofs_patience = settings->roofs_patience;
-    created->work_patience = settings->work_patience;
+    created->patience = (struct crew_patience){settings->roofs_patience, settings->work_patience,
+                                               settings->count_patience};
     created->stop_patience = settings->stop_patience;
     created->journal = journal;
     created->post = *post;
     created->log = log;
-    created->rank_count = settings->ranks;
-    created->ranks = calloc((size_t)settings->ranks, sizeof *created->ranks);
     created->schedule =
         schedule_create(settings->plan, settings->ranks, settings->manifest->sweep.replicate);
     created->forecast =
@@ -145,8 +91,9 @@ struct coordinator *coordinator_create(const struct coordinator_settings *settin
     created->limit = settings->limit ? *settings->limit : time_limit_none();
     created->room = NAN;
     created->losses = calloc(settings->plan->count, sizeof *created->losses);
-    if (created->ranks && created->losses && created->schedule && created->forecast &&
-        mark_earlier(created, settings)) {
+    created->alone = calloc(settings->plan->count, sizeof *created->alone);
+    if (crew_create(&created->crew, settings->ranks) && created->losses && created->alone &&
+        created->schedule && created->forecast && resume(created, settings)) {
         size_t total = schedule_total(created->schedule);
         size_t left = schedule_remaining(created->schedule);
         created->progress = progress_create(log, "", total - left, total);
@@ -165,7 +112,8 @@ void coordinator_destroy(struct coordinator *coordinator)
     schedule_destroy(coordinator->schedule);
     forecast_destroy(coordinator->forecast);
     free(coordinator->losses);
-    free(coordinator->ranks);
+    free(coordinator->alone);
+    crew_clear(&coordinator->crew);
     free(coordinator);
 }
 
@@ -178,7 +126,7 @@ static void stop(struct coordinator *coordinator, enum status status, const char
     coordinator->stopping = true;
     coordinator->stopped = coordinator->now;
     coordinator->status = error_set(&coordinator->error, status, "%s", why);
-    for (int rank = 0; rank < coordinator->rank_count; ++rank)
+    for (int rank = 0; rank < coordinator->crew.count; ++rank)
         if (post_send(&coordinator->post, rank, LETTER_STOP, "", &error))
             abort(); /* out of memory: the others would wait for ever */
 }
@@ -194,45 +142,61 @@ static double time_left(const struct coordinator *coordinator)
     return time_limit_left(&coordinator->limit, coordinator->now, row_count(coordinator));
 }
 
-/* Nothing is begun that cannot end. */
-static bool fits(const void *context, size_t item)
+static struct offer offer_to(const struct coordinator *coordinator, int rank)
 {
-    const struct coordinator *coordinator = context;
-    const struct plan_item *next = &coordinator->plan->items[item];
-    return forecast_estimate(coordinator->forecast, next->config.workload, next->cost).seconds <=
-           time_left(coordinator);
+    return (struct offer){
+        .manifest = coordinator->manifest,
+        .plan = coordinator->plan,
+        .forecast = coordinator->forecast,
+        .left = time_left(coordinator),
+        .alone = coordinator->alone,
+        .device = &coordinator->devices[rank],
+        .hand = &coordinator->crew.ranks[rank].hand,
+    };
 }
 
-/* A program ends before its worker is taken for hung: then its row has its last words. */
-static void program_place(const struct manifest *manifest, struct request *request)
+static void order_count(struct coordinator *coordinator, int rank)
 {
-    const double share = 0.9;
-    snprintf(request->folder, sizeof request->folder, "%s",
-             manifest->folder ? manifest->folder : "");
-    request->timeout = share * manifest->sweep.timeout;
-}
-
-static void hand_out(struct coordinator *coordinator, int rank)
-{
-    struct rank *state = &coordinator->ranks[rank];
-    schedule_filter *may = isinf(coordinator->limit.end) ? NULL : fits;
+    struct rank *state = &coordinator->crew.ranks[rank];
     struct error error;
-    state->state = RANK_IDLE;
-    if (coordinator->stopping ||
-        !schedule_next(coordinator->schedule, rank, may, coordinator, &state->item))
+    if (coordinator->stopping)
         return;
-    struct request request = request_default(REQUEST_MEASURE);
-    request.measure = coordinator->manifest->measure;
-    request.seed = coordinator->manifest->sweep.seed;
-    request.config = coordinator->plan->items[state->item].config;
-    if (config_is_program(&request.config))
-        program_place(coordinator->manifest, &request);
-    char *line = request_encode(&request);
+    state->state = RANK_COUNTING;
+    state->since = state->count_began = coordinator->now;
+    state->count_rows = state->hand.count;
+    if (post_send(&coordinator->post, rank, LETTER_COUNT, "", &error))
+        stop(coordinator, STATUS_SYSTEM, "no memory");
+}
+
+static void order_work(struct coordinator *coordinator, int rank, const struct offer *offer,
+                       size_t item)
+{
+    struct rank *state = &coordinator->crew.ranks[rank];
+    struct error error;
+    char *line = offer_request(offer, item);
     state->state = RANK_BUSY;
     state->since = coordinator->now;
-    if (!line || post_send(&coordinator->post, rank, LETTER_WORK, line, &error))
+    if (!line || !hand_give(&state->hand, item) ||
+        post_send(&coordinator->post, rank, LETTER_WORK, line, &error))
         stop(coordinator, STATUS_SYSTEM, "no memory");
     free(line);
+}
+
+/* One configuration at a time, so that those that are left go to whoever is free. What a rank has timed is
+ * counted when it is enough, or when there is nothing more for this rank. */
+static void hand_out(struct coordinator *coordinator, int rank)
+{
+    const struct offer offer = offer_to(coordinator, rank);
+    bool waiting = offer.hand->count > 0;
+    size_t item;
+    if (coordinator->stopping)
+        return;
+    if (waiting && offer_is_full(&offer))
+        order_count(coordinator, rank);
+    else if (schedule_next(coordinator->schedule, rank, offer_suits, &offer, &item))
+        order_work(coordinator, rank, &offer, item);
+    else if (waiting)
+        order_count(coordinator, rank);
 }
 
 /* What is left, and why; see shortage.h. */
@@ -240,7 +204,7 @@ static void stop_for_time(struct coordinator *coordinator)
 {
     struct shortage shortage = shortage_of(time_left(coordinator), coordinator->room);
     char text[SHORTAGE_TEXT];
-    int queues = coordinator->manifest->sweep.replicate ? coordinator->rank_count : 1;
+    int queues = coordinator->manifest->sweep.replicate ? coordinator->crew.count : 1;
     for (int rank = 0; rank < queues; ++rank)
         for (size_t item = 0; item < coordinator->plan->count; ++item) {
             const struct plan_item *left = &coordinator->plan->items[item];
@@ -254,18 +218,14 @@ static void stop_for_time(struct coordinator *coordinator)
 
 static void stop_when_done(struct coordinator *coordinator)
 {
-    bool preparing = false, able = false, busy = false;
-    for (int rank = 0; rank < coordinator->rank_count; ++rank) {
-        preparing |= coordinator->ranks[rank].state == RANK_PREPARING;
-        busy |= coordinator->ranks[rank].state == RANK_BUSY;
-        able |= coordinator->ranks[rank].state < RANK_LOST;
-    }
-    if (schedule_remaining(coordinator->schedule) == 0 && !preparing)
+    const struct crew_census census = crew_look(&coordinator->crew);
+    if (schedule_remaining(coordinator->schedule) == 0 && !census.preparing)
         stop(coordinator, coordinator->dropped ? STATUS_DEVICE : STATUS_OK,
              "a device was lost before it had measured everything; --resume measures the rest");
-    else if (!able)
+    else if (!census.able)
         stop(coordinator, STATUS_DEVICE, "no rank is left that has a usable device");
-    else if (!preparing && !busy && !isinf(coordinator->limit.end) && !coordinator->stopping)
+    else if (!census.preparing && !census.at_work && !isinf(coordinator->limit.end) &&
+             !coordinator->stopping)
         stop_for_time(coordinator); /* what could still end has been handed out */
 }
 
@@ -280,13 +240,12 @@ static void append(struct coordinator *coordinator, const char *kind, json_t *en
  * both. */
 static void hand_out_when_prepared(struct coordinator *coordinator)
 {
-    for (int rank = 0; rank < coordinator->rank_count; ++rank)
-        if (coordinator->ranks[rank].state == RANK_PREPARING)
-            return;
+    if (crew_look(&coordinator->crew).preparing)
+        return;
     if (isnan(coordinator->room))
         coordinator->room = time_left(coordinator);
-    for (int rank = 0; rank < coordinator->rank_count; ++rank)
-        if (coordinator->ranks[rank].state == RANK_IDLE)
+    for (int rank = 0; rank < coordinator->crew.count; ++rank)
+        if (coordinator->crew.ranks[rank].state == RANK_IDLE)
             hand_out(coordinator, rank);
 }
 
@@ -299,7 +258,7 @@ static void take_device(struct coordinator *coordinator, const struct letter *le
     }
     append(coordinator, "device", object);
     log_print(coordinator->log, LOG_DEBUG, "rank %d has measured its roofs", letter->from);
-    coordinator->ranks[letter->from].state = RANK_IDLE;
+    coordinator->crew.ranks[letter->from].state = RANK_IDLE;
     progress_start(coordinator->progress); /* the last one's roofs count */
 }
 
@@ -343,10 +302,9 @@ static void finish_item(struct coordinator *coordinator, int rank, size_t item,
 }
 
 /* A silent rank that writes again may be late: another one has measured its configuration. */
-static void take_item(struct coordinator *coordinator, int from, const struct record *record,
-                      json_t *object)
+static void take_item(struct coordinator *coordinator, int from, size_t item,
+                      const struct record *record, json_t *object)
 {
-    size_t item = coordinator->ranks[from].item;
     if (!schedule_is_done(coordinator->schedule, from, item)) {
         finish_item(coordinator, from, item, record, object);
         return;
@@ -356,56 +314,144 @@ static void take_item(struct coordinator *coordinator, int from, const struct re
     json_decref(object);
 }
 
+/* What of this configuration the rank has in hand; NULL: nothing. */
+static struct hand_item *find_in_hand(const struct coordinator *coordinator, int from,
+                                      const char *configuration)
+{
+    const struct hand *hand = &coordinator->crew.ranks[from].hand;
+    char text[WORKLOAD_TEXT];
+    for (size_t i = 0; i < hand->count; ++i) {
+        config_format(&coordinator->plan->items[hand->items[i].item].config, text);
+        if (strcmp(text, configuration) == 0)
+            return &hand->items[i];
+    }
+    return NULL;
+}
+
+/* After something of what the rank has in hand was done. One that was silent gets no more before it has
+ * nothing in hand: others may have been given it meanwhile. */
+static void follow_hand(struct coordinator *coordinator, int from)
+{
+    struct rank *rank = &coordinator->crew.ranks[from];
+    if (hand_measured(&rank->hand))
+        return;
+    if (rank->hand.count == 0 || rank->state == RANK_BUSY)
+        rank->state = RANK_IDLE;
+    else if (rank->state == RANK_OVERDUE)
+        order_count(coordinator, from);
+    rank->since = coordinator->now;
+}
+
+/* s that the row took: until it was timed, and its share of the counting. */
+static double duration(const struct coordinator *coordinator, const struct rank *rank,
+                       const struct hand_item *item)
+{
+    double now = coordinator->now;
+    return item->timed ? item->seconds + (now - rank->count_began) / (double)rank->count_rows
+                       : now - rank->since;
+}
+
+static void take_row(struct coordinator *coordinator, int from, const struct hand_item *in_hand,
+                     const struct record *record, json_t *object)
+{
+    struct rank *rank = &coordinator->crew.ranks[from];
+    const size_t item = in_hand->item;
+    bool late = rank->state == RANK_OVERDUE;
+    learn(coordinator, from, item, record, late ? 0 : duration(coordinator, rank, in_hand));
+    hand_take(&rank->hand, item);
+    take_item(coordinator, from, item, record, object);
+    follow_hand(coordinator, from);
+}
+
 static void take_record(struct coordinator *coordinator, const struct letter *letter)
 {
     struct record record;
     struct error error;
-    const struct rank *rank = &coordinator->ranks[letter->from];
-    bool asked = rank->state == RANK_BUSY || rank->state == RANK_OVERDUE;
     json_t *object = json_loads(letter->text, 0, NULL);
     record_init(&record);
-    if (!asked || record_decode(object, &record, &error)) {
+    enum status status = record_decode(object, &record, &error);
+    const struct hand_item *in_hand =
+        status ? NULL : find_in_hand(coordinator, letter->from, record.configuration);
+    if (in_hand) {
+        take_row(coordinator, letter->from, in_hand, &record, object);
+    } else {
         stop(coordinator, STATUS_SYSTEM, "a rank sent something that is no record");
         json_decref(object);
-    } else {
-        if (rank->state == RANK_BUSY)
-            learn(coordinator, rank->item, record.status, record.attempts,
-                  coordinator->now - rank->since);
-        if (tells(record.status, record.attempts))
-            schedule_learn(coordinator->schedule, letter->from, rank->item, record.wall_time,
-                           false);
-        take_item(coordinator, letter->from, &record, object);
-        coordinator->ranks[letter->from].state = RANK_IDLE;
     }
     record_clear(&record);
 }
 
-/* What a lost rank was measuring goes to another rank. But a configuration over which two
- * devices were lost is taken for the cause, and has failed: otherwise it would go on to all the
- * others. With replicate nothing goes to another rank. */
-static void count_device_loss(struct coordinator *coordinator, int from, const char *why)
+static void take_timed(struct coordinator *coordinator, const struct letter *letter)
+{
+    struct hand_item *item = find_in_hand(coordinator, letter->from, letter->text);
+    if (!item) {
+        stop(coordinator, STATUS_SYSTEM, "a rank has timed what nobody gave it");
+        return;
+    }
+    item->timed = true;
+    item->seconds = coordinator->now - coordinator->crew.ranks[letter->from].since;
+    follow_hand(coordinator, letter->from);
+}
+
+/* It was timed, and lost with its worker. By itself it is lost with nothing else, and its own attempts are
+ * counted: so this happens to an item once. */
+static void take_back(struct coordinator *coordinator, const struct letter *letter)
+{
+    const struct hand_item *in_hand = find_in_hand(coordinator, letter->from, letter->text);
+    if (!in_hand) {
+        stop(coordinator, STATUS_SYSTEM, "a rank gave back what nobody gave it");
+        return;
+    }
+    const size_t item = in_hand->item;
+    log_print(coordinator->log, LOG_DEBUG, "%s: lost before it was counted; it is handed out again",
+              letter->text);
+    coordinator->alone[item] = true;
+    schedule_return(coordinator->schedule, letter->from, item);
+    hand_take(&coordinator->crew.ranks[letter->from].hand, item);
+    follow_hand(coordinator, letter->from);
+}
+
+/* With which it may be that the device was lost goes by itself from now on. But a configuration over which
+ * two devices were lost is taken for the cause, and has failed: otherwise it would go on to all the
+ * others. */
+static void count_loss_of(struct coordinator *coordinator, int from, size_t item, const char *why)
 {
     enum { LOSSES_MOST = 2 };
-    const struct rank *rank = &coordinator->ranks[from];
-    if (coordinator->manifest->sweep.replicate || rank->state != RANK_BUSY ||
-        schedule_is_done(coordinator->schedule, from, rank->item) ||
-        ++coordinator->losses[rank->item] < LOSSES_MOST)
+    coordinator->alone[item] = true;
+    if (schedule_is_done(coordinator->schedule, from, item) ||
+        ++coordinator->losses[item] < LOSSES_MOST)
         return;
     struct record record;
     record_init(&record);
-    record_set_config(&record, &coordinator->plan->items[rank->item].config);
+    record_set_config(&record, &coordinator->plan->items[item].config);
     record.status = RECORD_FAILED;
     snprintf(record.error, sizeof record.error,
              "%d devices were lost while measuring it, the last: %s", LOSSES_MOST, why);
-    finish_item(coordinator, from, rank->item, &record, record_encode(&record));
+    finish_item(coordinator, from, item, &record, record_encode(&record));
+}
+
+/* What a lost rank was measuring, or counting, goes to another rank; with replicate nothing does. */
+static void count_device_loss(struct coordinator *coordinator, int from, const char *why)
+{
+    const struct rank *rank = &coordinator->crew.ranks[from];
+    const struct hand *hand = &rank->hand;
+    bool counting = rank->state == RANK_COUNTING;
+    if (coordinator->manifest->sweep.replicate || (rank->state != RANK_BUSY && !counting))
+        return;
+    for (size_t i = 0; i < hand->count; ++i)
+        if (counting || !hand->items[i].timed)
+            count_loss_of(coordinator, from, hand->items[i].item, why);
 }
 
 /* Whatever the rank had goes to the others. */
 static void lose_rank(struct coordinator *coordinator, int from, enum rank_state state,
                       const char *why)
 {
+    struct rank *rank = &coordinator->crew.ranks[from];
     count_device_loss(coordinator, from, why);
-    coordinator->ranks[from].state = state;
+    rank->state = state;
+    if (state != RANK_OVERDUE)
+        hand_clear(&rank->hand);
     size_t total = schedule_total(coordinator->schedule);
     schedule_lose(coordinator->schedule, from);
     coordinator->dropped += total - schedule_total(coordinator->schedule);
@@ -417,12 +463,15 @@ static void lose_rank(struct coordinator *coordinator, int from, enum rank_state
 static void work_format(const struct coordinator *coordinator, int from,
                         char text[WORKLOAD_TEXT + 8])
 {
-    const struct rank *rank = &coordinator->ranks[from];
-    strcpy(text, " over ");
-    if (rank->state == RANK_BUSY)
-        config_format(&coordinator->plan->items[rank->item].config, text + strlen(text));
-    else
-        text[0] = '\0';
+    const struct rank *rank = &coordinator->crew.ranks[from];
+    const struct hand_item *measured = hand_measured(&rank->hand);
+    text[0] = '\0';
+    if (rank->state == RANK_BUSY && measured) {
+        strcpy(text, " over ");
+        config_format(&coordinator->plan->items[measured->item].config, text + strlen(text));
+    } else if (rank->state == RANK_COUNTING) {
+        sprintf(text, " over the counters of %zu configurations", rank->hand.count);
+    }
 }
 
 static void take_loss(struct coordinator *coordinator, const struct letter *letter)
@@ -434,25 +483,17 @@ static void take_loss(struct coordinator *coordinator, const struct letter *lett
     lose_rank(coordinator, letter->from, RANK_LOST, letter->text);
 }
 
-static bool is_over(double patience, double since, double now)
-{
-    return patience > 0 && now - since > patience;
-}
-
 static void lose_if_silent(struct coordinator *coordinator, int from)
 {
-    const struct rank *rank = &coordinator->ranks[from];
-    bool busy = rank->state == RANK_BUSY;
-    double patience = busy ? coordinator->work_patience : coordinator->roofs_patience;
+    const struct rank *rank = &coordinator->crew.ranks[from];
     char why[400], work[WORKLOAD_TEXT + 8];
-    if ((!busy && rank->state != RANK_PREPARING) ||
-        !is_over(patience, rank->since, coordinator->now))
+    if (!crew_is_silent(rank, &coordinator->patience, coordinator->now))
         return;
     snprintf(why, sizeof why, "rank %d on %.200s has said nothing for %.0f s", from,
              coordinator->devices[from].hostname, coordinator->now - rank->since);
     work_format(coordinator, from, work);
     log_print(coordinator->log, LOG_WARNING, "%s%s; the others go on", why, work);
-    lose_rank(coordinator, from, busy ? RANK_OVERDUE : RANK_SILENT, why);
+    lose_rank(coordinator, from, rank->state == RANK_PREPARING ? RANK_SILENT : RANK_OVERDUE, why);
 }
 
 void coordinator_settle(struct coordinator *coordinator)
@@ -470,10 +511,10 @@ void coordinator_settle(struct coordinator *coordinator)
 void coordinator_watch(struct coordinator *coordinator, double now)
 {
     coordinator->now = now;
-    for (int rank = 0; !coordinator->watched && rank < coordinator->rank_count; ++rank)
-        coordinator->ranks[rank].since = now;
+    for (int rank = 0; !coordinator->watched && rank < coordinator->crew.count; ++rank)
+        coordinator->crew.ranks[rank].since = now;
     coordinator->watched = true;
-    for (int rank = 0; !coordinator->stopping && rank < coordinator->rank_count; ++rank)
+    for (int rank = 0; !coordinator->stopping && rank < coordinator->crew.count; ++rank)
         lose_if_silent(coordinator, rank);
     coordinator_settle(coordinator);
     if (!coordinator->stopping && time_left(coordinator) <= 0)
@@ -494,6 +535,12 @@ void coordinator_handle(struct coordinator *coordinator, const struct letter *le
     case LETTER_RECORD:
         take_record(coordinator, letter);
         break;
+    case LETTER_TIMED:
+        take_timed(coordinator, letter);
+        break;
+    case LETTER_BACK:
+        take_back(coordinator, letter);
+        break;
     case LETTER_LOST:
         take_loss(coordinator, letter);
         break;
@@ -501,9 +548,10 @@ void coordinator_handle(struct coordinator *coordinator, const struct letter *le
         coordinator_interrupt(coordinator);
         break;
     case LETTER_BYE:
-        coordinator->ranks[letter->from].state = RANK_GONE;
+        coordinator->crew.ranks[letter->from].state = RANK_GONE;
         return;
     case LETTER_WORK:
+    case LETTER_COUNT:
     case LETTER_STOP:
         return;
     }
@@ -512,22 +560,14 @@ void coordinator_handle(struct coordinator *coordinator, const struct letter *le
 
 bool coordinator_finished(const struct coordinator *coordinator)
 {
-    bool waiting = false;
-    for (int rank = 0; rank < coordinator->rank_count; ++rank)
-        waiting |= coordinator->ranks[rank].state != RANK_GONE;
-    return !waiting || (coordinator->stopping && is_over(coordinator->stop_patience,
-                                                         coordinator->stopped, coordinator->now));
+    double patience = coordinator->stop_patience;
+    bool late = patience > 0 && coordinator->now - coordinator->stopped > patience;
+    return crew_gone(&coordinator->crew) || (coordinator->stopping && late);
 }
 
 bool coordinator_absent(const struct coordinator *coordinator, char *text, size_t size)
 {
-    size_t used = 0;
-    text[0] = '\0';
-    for (int rank = 0; rank < coordinator->rank_count; ++rank)
-        if (coordinator->ranks[rank].state != RANK_GONE && used < size)
-            used += (size_t)snprintf(text + used, size - used, "%srank %d on %s", used ? ", " : "",
-                                     rank, coordinator->devices[rank].hostname);
-    return used > 0;
+    return crew_absent(&coordinator->crew, coordinator->devices, text, size);
 }
 
 size_t coordinator_left(const struct coordinator *coordinator)

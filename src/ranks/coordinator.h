@@ -6,6 +6,11 @@
  * A rank that is silent for longer than its patience counts as lost: what it measures goes to another
  * rank. If it writes again, it takes part again; of two records of one configuration the first is kept.
  *
+ * Rows of a rank may wait until their counters are read together: as many as [measure] count_together or its
+ * device says, and until 10 s of their timings would be lost with the worker. They are counted, too, when
+ * there is nothing more for that rank. What is lost before it was counted is handed out again, to be counted
+ * by itself.
+ *
  * With a time limit, nothing is handed out that cannot end before it (forecast.h). When nothing that is left
  * can, or the limit has come, the sweep ends, and says what is left. */
 #ifndef ROOFSWEEP_COORDINATOR_H
@@ -30,7 +35,9 @@ struct coordinator_settings {
     /* s, how long a rank may say nothing; 0: for ever */
     double
         roofs_patience; /* before it has a device with roofs, from the first coordinator_watch on */
-    double work_patience;           /* while it has a configuration */
+    double work_patience; /* while it measures a configuration */
+    double
+        count_patience; /* in addition, for each that it has timed and that waits for its counters */
     double stop_patience;           /* after LETTER_STOP */
     const struct time_limit *limit; /* NULL: there is none */
 };

@@ -3,46 +3,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "model/protocol.h"
 #include "ranks/job.h"
-#include "ranks/signals.h"
 
 enum stage {
     STAGE_OPENING,   /* before the sweep: the device, its roofs */
-    STAGE_IDLE,      /* waits for work */
+    STAGE_IDLE,      /* waits for a letter; rows may wait in the worker */
     STAGE_MEASURING, /* the worker measures a configuration */
+    STAGE_COUNTING,  /* the worker counts the rows that wait */
     STAGE_LOST,      /* no device any more; waits for the end */
     STAGE_STOPPED
 };
-
-/* Workers that may fail to open the device one after the other before it counts as lost. */
-static const int tries_most = 3;
-/* No worker is started for that later than so many open_timeouts after the first one, and each gets one
- * open_timeout for each of its two requests. */
-static const double tries_span = 1.5, requests_of_try = 2;
-static const char out_of_turn[] = "the worker's answer is about something else";
 
 struct executor {
     struct executor_settings settings;
     struct post post;
     const struct log *log;
-    struct worker_client *client; /* NULL: the next attempt starts one */
-    const struct device_kind *kind;
-    struct device device;
-    char opened[sizeof((struct device *)0)->uuid]; /* its UUID, as the worker says it */
-    char choice[1200];
-    char lost[1024]; /* why there is no device any more; "": there is one */
+    struct station *station;
     enum stage stage;
     struct request request; /* of STAGE_MEASURING */
     int attempts;           /* of it, so far */
-    bool reopening;         /* a new worker has been asked for the device, and has not answered */
-    int tries;              /* workers in a row that could not open it */
-    double tries_start;     /* s, CLOCK_MONOTONIC: the first of them */
-    bool worker_lost;       /* over the last request of executor_ask: it gave no answer */
-    bool worker_hung;       /* that is, it took too long */
+    char (*waiting)
+        [WORKLOAD_TEXT]; /* owned: configurations that wait in the worker, in their order */
+    size_t waiting_count;
 };
 
 struct executor *executor_create(const struct executor_settings *settings, const struct post *post,
@@ -54,276 +38,87 @@ struct executor *executor_create(const struct executor_settings *settings, const
     executor->settings = *settings;
     executor->post = *post;
     executor->log = log;
-    return executor;
+    executor->station = station_create(&settings->station, log);
+    if (executor->station)
+        return executor;
+    free(executor);
+    return NULL;
 }
 
 void executor_destroy(struct executor *executor)
 {
     if (!executor)
         return;
-    worker_client_destroy(executor->client);
+    station_destroy(executor->station);
+    free(executor->waiting);
     free(executor);
-}
-
-const struct device *executor_device(const struct executor *executor)
-{
-    return &executor->device;
-}
-
-const struct device_kind *executor_kind(const struct executor *executor)
-{
-    return executor->kind;
-}
-
-const char *executor_choice(const struct executor *executor)
-{
-    return executor->choice;
-}
-
-bool executor_stopped(const struct executor *executor)
-{
-    return executor->stage == STAGE_STOPPED;
-}
-
-static enum status start_worker(struct executor *executor, struct error *error)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", executor->settings.worker_folder, executor->kind->worker);
-    /* A GPU's worker, too, keeps to its share of the cores: its reference runs on all of them, and
-     * those of several ranks would spin against each other. */
-    return worker_client_start(path, &executor->settings.binding.cpus,
-                               executor->log->level >= LOG_DEBUG ? STDERR_FILENO : -1,
-                               &executor->client, error);
-}
-
-static void send_request(struct executor *executor, const struct request *request, double timeout)
-{
-    char *line = request_encode(request);
-    if (line)
-        worker_client_send(executor->client, line, timeout);
-    free(line);
-}
-
-static void drop_worker(struct executor *executor)
-{
-    worker_client_destroy(executor->client);
-    executor->client = NULL;
-}
-
-static bool is_answer(const struct request *request, enum reply_kind kind,
-                      const struct reply *reply)
-{
-    return reply->kind == kind &&
-           (kind != REPLY_ROOF || (reply->roof.kind.index == request->kind &&
-                                   reply->roof.condition == (int64_t)request->condition));
-}
-
-/* What the worker's line says to this request: STATUS_OK if it is the reply that is due. */
-static enum status read_answer(const struct executor *executor, const struct request *request,
-                               enum reply_kind kind, const char *line, struct reply *reply,
-                               struct error *error)
-{
-    if (reply_decode(line, reply, error)) {
-        error_prefix(error, "%s", executor->kind->worker);
-        return STATUS_DEVICE;
-    }
-    if (reply->kind == REPLY_ERROR) {
-        *error = reply->error;
-        return reply->status;
-    }
-    if (is_answer(request, kind, reply))
-        return STATUS_OK;
-    return error_set(error, STATUS_DEVICE, "%s: %s", executor->kind->worker, out_of_turn);
-}
-
-static bool is_interrupted(const struct executor *executor)
-{
-    return executor->settings.interrupted && *executor->settings.interrupted;
-}
-
-static void wait_for_worker(const struct executor *executor)
-{
-    struct pollfd descriptors[2];
-    worker_client_poll(executor->client, descriptors);
-    poll(descriptors, 2, 100);
-}
-
-/* A worker that answers something else is out of step: its next line may be the answer to this
- * request. So it is ended. */
-enum status executor_ask(struct executor *executor, const struct request *request,
-                         enum reply_kind kind, double timeout, struct reply *reply,
-                         struct error *error)
-{
-    char *line = NULL;
-    enum worker_event event;
-    enum status status = STATUS_DEVICE;
-    double start = clock_monotonic();
-    if (!executor->client)
-        return error_set(error, STATUS_DEVICE, "there is no worker");
-    send_request(executor, request, timeout);
-    while ((event = worker_client_step(executor->client, &line, error)) == WORKER_QUIET &&
-           !is_interrupted(executor))
-        wait_for_worker(executor);
-    if (event == WORKER_LINE)
-        status = read_answer(executor, request, kind, line, reply, error);
-    else if (event == WORKER_QUIET)
-        status = error_set(error, STATUS_INTERRUPTED, "%s",
-                           signals_text(*executor->settings.interrupted));
-    else
-        error_prefix(error, "%s", executor->kind->worker);
-    free(line);
-    executor->worker_lost = event == WORKER_LOST;
-    executor->worker_hung = event == WORKER_LOST && clock_monotonic() - start >= timeout;
-    if (status == STATUS_DEVICE || status == STATUS_INTERRUPTED)
-        drop_worker(executor);
-    return status;
-}
-
-/* One visible device is this rank's whatever its number; of several it takes the one of its number
- * on the node. Anything else would put two ranks on one device without a word. */
-static enum status choose_index(const struct executor *executor, int64_t count, int64_t *index,
-                                struct error *error)
-{
-    const struct binding *binding = &executor->settings.binding;
-    *index = count == 1 ? 0 : binding->local_rank;
-    if (*index < count)
-        return STATUS_OK;
-    return error_set(error, STATUS_USAGE,
-                     "rank %d of %d on this node has no %s of its own: %lld are visible; start at "
-                     "most %lld ranks per node (srun --ntasks-per-node=%lld, mpirun --map-by "
-                     "ppr:%lld:node)",
-                     binding->local_rank, binding->local_count, executor->kind->noun,
-                     (long long)count, (long long)count, (long long)count, (long long)count);
-}
-
-/* One worker's try. *answered is set once it has said how many devices there are. */
-static enum status try_kind(struct executor *executor, const struct device_kind *kind,
-                            bool *answered, struct error *error)
-{
-    const double timeout = executor->settings.open_timeout;
-    struct reply reply;
-    struct request request = request_default(REQUEST_DEVICES);
-    reply_init(&reply);
-    executor->kind = kind;
-    executor->worker_lost = executor->worker_hung = false;
-    enum status status = start_worker(executor, error);
-    if (status == STATUS_OK)
-        status = executor_ask(executor, &request, REPLY_DEVICES, timeout, &reply, error);
-    *answered |= status == STATUS_OK;
-    if (status == STATUS_OK && kind->numbered)
-        status = choose_index(executor, reply.count, &request.index, error);
-    executor->device.index = request.index;
-    request.op = REQUEST_DESCRIBE;
-    request.measure.counters = executor->settings.counters;
-    if (status == STATUS_OK)
-        status = executor_ask(executor, &request, REPLY_DEVICE, timeout, &reply, error);
-    if (status == STATUS_OK && strcmp(reply.device.kind, kind->name) != 0)
-        status = error_set(error, STATUS_DEVICE, "%s describes a device of kind '%s'", kind->worker,
-                           reply.device.kind);
-    if (status == STATUS_OK) {
-        executor->device = reply.device;
-        executor->device.index = request.index;
-        memcpy(executor->opened, reply.device.uuid, sizeof executor->opened);
-        executor->device.cores_shared = executor->settings.binding.shared;
-    } else {
-        drop_worker(executor);
-    }
-    reply_clear(&reply);
-    return status;
-}
-
-static void begin_tries(struct executor *executor)
-{
-    executor->tries = 0;
-    executor->tries_start = clock_monotonic();
-}
-
-/* Counts a worker that could not open the device. False: it was the last one. */
-static bool may_try_again(struct executor *executor)
-{
-    double span = tries_span * executor->settings.open_timeout;
-    return ++executor->tries < tries_most && clock_monotonic() - executor->tries_start < span;
-}
-
-static double opening_of_kind(const struct executor_settings *settings)
-{
-    return (tries_span + requests_of_try) * settings->open_timeout;
 }
 
 double executor_opening(const struct executor_settings *settings)
 {
-    return DEVICE_KINDS * opening_of_kind(settings);
+    return DEVICE_KINDS * station_opening(&settings->station);
 }
 
 double executor_longest(const struct executor_settings *settings)
 {
-    return (settings->retries + 1) * (settings->timeout + opening_of_kind(settings));
+    return (settings->retries + 1) * (settings->timeout + station_opening(&settings->station));
 }
 
-/* What is known of a device that never opened. */
-static void set_lost_device(struct executor *executor, const char *why)
-{
-    struct device *device = &executor->device;
-    int64_t index = device->index;
-    device_init(device);
-    device->index = index;
-    snprintf(device->kind, sizeof device->kind, "%s", executor->kind->name);
-    if (gethostname(device->hostname, sizeof device->hostname - 1) != 0)
-        device->hostname[0] = '\0';
-    snprintf(executor->choice, sizeof executor->choice, "%s", executor->kind->name);
-    snprintf(executor->lost, sizeof executor->lost, "%.1000s", why);
-}
-
-/* A worker that is lost on the way costs a try. If the last one is lost, *lost says whether there was a
- * device to lose: a worker that ends before it has counted its devices may be for the user to mend. */
-static enum status open_kind(struct executor *executor, const struct device_kind *kind, bool *lost,
-                             struct error *error)
-{
-    enum status status;
-    bool answered = false;
-    begin_tries(executor);
-    do
-        status = try_kind(executor, kind, &answered, error);
-    while (status == STATUS_DEVICE && executor->worker_lost && may_try_again(executor));
-    *lost = executor->worker_lost && (answered || executor->worker_hung);
-    return status;
-}
+/* ---- the device ---- */
 
 enum status executor_open(struct executor *executor, struct error *error)
 {
-    const struct device_kind *chosen = executor->settings.device;
-    char reasons[sizeof executor->choice] = "";
-    for (int i = 0; i < DEVICE_KINDS; ++i) {
-        const struct device_kind *kind = &device_kinds[i];
-        bool lost;
-        if (chosen && chosen != kind)
-            continue;
-        enum status status = open_kind(executor, kind, &lost, error);
-        if (status == STATUS_OK) {
-            snprintf(executor->choice, sizeof executor->choice, "%s%.1180s", kind->name, reasons);
-            return STATUS_OK;
-        }
-        if (lost) {
-            set_lost_device(executor, error->text);
-            return STATUS_OK;
-        }
-        if (status == STATUS_INTERRUPTED)
-            return status;
-        /* Too many ranks for the devices is for the user to mend, not a reason to measure something
-         * else. */
-        if (status == STATUS_USAGE)
-            break;
-        size_t used = strlen(reasons);
-        snprintf(reasons + used, sizeof reasons - used, ", because no %s can be used: %s",
-                 kind->noun, error->text);
-    }
-    return STATUS_DEVICE;
+    return station_open(executor->station, error);
+}
+
+const struct device *executor_device(const struct executor *executor)
+{
+    return station_device(executor->station);
+}
+
+const struct device_kind *executor_kind(const struct executor *executor)
+{
+    return station_kind(executor->station);
+}
+
+const char *executor_choice(const struct executor *executor)
+{
+    return station_choice(executor->station);
 }
 
 const char *executor_lost(const struct executor *executor)
 {
-    return executor->lost[0] ? executor->lost : NULL;
+    return station_lost(executor->station);
 }
+
+enum status executor_ask(struct executor *executor, const struct request *request,
+                         enum reply_kind kind, double timeout, struct reply *reply,
+                         struct error *error)
+{
+    return station_ask(executor->station, request, kind, timeout, reply, error);
+}
+
+enum status executor_reopen(struct executor *executor, struct error *error)
+{
+    return station_reopen(executor->station, error);
+}
+
+void executor_name_device(struct executor *executor, const char *uuid)
+{
+    struct device *device = station_device(executor->station);
+    snprintf(device->uuid, sizeof device->uuid, "%s", uuid);
+}
+
+void executor_set_roofs(struct executor *executor, const struct device *device)
+{
+    struct device *own = station_device(executor->station);
+    memcpy(own->roofs, device->roofs, sizeof own->roofs);
+    own->roof_count = device->roof_count;
+    memcpy(own->roofs_reused, device->roofs_reused, sizeof own->roofs_reused);
+    device_set_peaks(own);
+}
+
+/* ---- letters to rank 0 ---- */
 
 static void write_home(struct executor *executor, enum letter_kind kind, const char *text)
 {
@@ -343,130 +138,43 @@ static void write_json_home(struct executor *executor, enum letter_kind kind, js
     free(text);
 }
 
-/* A device that never opened has no UUID. */
-static void name_device(const struct executor *executor, char name[160])
+/* What was timed and not counted is lost with its worker. */
+static void give_back(struct executor *executor)
 {
-    const struct device *device = &executor->device;
-    if (device->uuid[0])
-        snprintf(name, 160, "%s", device->uuid);
-    else if (executor->kind->numbered)
-        snprintf(name, 160, "%s %lld", executor->kind->noun, (long long)device->index);
-    else
-        snprintf(name, 160, "%s", executor->kind->noun);
+    for (size_t i = 0; i < executor->waiting_count; ++i)
+        write_home(executor, LETTER_BACK, executor->waiting[i]);
+    executor->waiting_count = 0;
 }
 
-static void report_loss(struct executor *executor)
+static void report_loss(struct executor *executor, const char *why)
 {
     char text[1600], name[160];
-    name_device(executor, name);
-    snprintf(text, sizeof text, "%s on %s: %s", name, executor->device.hostname, executor->lost);
+    station_name(executor->station, name);
+    snprintf(text, sizeof text, "%s on %s: %.1000s", name, executor_device(executor)->hostname,
+             why);
+    give_back(executor);
     executor->stage = STAGE_LOST;
     write_home(executor, LETTER_LOST, text);
 }
 
-/* The device is gone for good. Before the sweep has begun, executor_start tells rank 0. */
-static void lose(struct executor *executor, const char *why)
+void executor_start(struct executor *executor)
 {
-    executor->reopening = false;
-    snprintf(executor->lost, sizeof executor->lost, "%.1000s", why);
-    if (executor->stage != STAGE_OPENING)
-        report_loss(executor);
-}
-
-static struct request describe_again(const struct executor *executor)
-{
-    struct request describe = request_default(REQUEST_DESCRIBE);
-    describe.index = executor->device.index;
-    describe.measure.counters = COUNTERS_OFF; /* the first worker tried them */
-    return describe;
-}
-
-static void reopen_failed(struct executor *executor, const char *why);
-
-/* Starts a worker and asks it for the same device; take_reopened gets the answer. */
-static void reopen(struct executor *executor)
-{
-    struct error error;
-    struct request describe = describe_again(executor);
-    executor->reopening = true;
-    if (start_worker(executor, &error))
-        reopen_failed(executor, error.text);
-    else
-        send_request(executor, &describe, executor->settings.open_timeout);
-}
-
-static void reopen_failed(struct executor *executor, const char *why)
-{
-    drop_worker(executor);
-    if (may_try_again(executor))
-        reopen(executor);
-    else
-        lose(executor, why);
-}
-
-/* Sends what is to be measured, through a new worker if the last one is gone. */
-static void attempt(struct executor *executor)
-{
-    if (executor->client) {
-        send_request(executor, &executor->request, executor->settings.timeout);
+    struct device *device = station_device(executor->station);
+    if (executor_lost(executor)) {
+        report_loss(executor, executor_lost(executor));
         return;
     }
-    begin_tries(executor);
-    reopen(executor);
-}
-
-static enum status check_same_device(const struct executor *executor, const struct device *device,
-                                     struct error *error)
-{
-    if (strcmp(device->uuid, executor->opened) == 0)
-        return STATUS_OK;
-    return error_set(error, STATUS_DEVICE, "the device is now '%.90s'", device->uuid);
-}
-
-static void take_reopened(struct executor *executor, const char *line)
-{
-    struct request describe = describe_again(executor);
-    struct reply reply;
-    struct error why;
-    reply_init(&reply);
-    enum status status = read_answer(executor, &describe, REPLY_DEVICE, line, &reply, &why);
-    if (status == STATUS_OK)
-        status = check_same_device(executor, &reply.device, &why);
-    reply_clear(&reply);
-    if (status) {
-        reopen_failed(executor, why.text);
-        return;
-    }
-    executor->reopening = false;
-    if (executor->stage == STAGE_MEASURING)
-        attempt(executor);
-}
-
-enum status executor_reopen(struct executor *executor, struct error *error)
-{
-    drop_worker(executor);
-    begin_tries(executor);
-    reopen(executor);
-    while (executor->reopening) {
-        if (is_interrupted(executor)) {
-            executor->reopening = false;
-            drop_worker(executor);
-            return error_set(error, STATUS_INTERRUPTED, "%s",
-                             signals_text(*executor->settings.interrupted));
-        }
-        wait_for_worker(executor);
-        executor_step(executor);
-    }
-    return executor->lost[0] ? error_set(error, STATUS_DEVICE, "%s", executor->lost) : STATUS_OK;
+    executor->stage = STAGE_IDLE;
+    snprintf(device->key, sizeof device->key, "%s", executor->settings.device_key);
+    write_json_home(executor, LETTER_DEVICE, device_encode(device));
 }
 
 /* The record as the worker wrote it, with what only its rank knows. Steals the reference. */
-static void deliver(struct executor *executor, json_t *record)
+static void deliver(struct executor *executor, json_t *record, int attempts)
 {
     record_patch(record, "device_key", text_encode(executor->settings.device_key));
     record_patch(record, "job_id", text_encode(job_id()));
-    record_patch(record, "attempts", json_integer(executor->attempts));
-    executor->stage = STAGE_IDLE;
+    record_patch(record, "attempts", json_integer(attempts));
     write_json_home(executor, LETTER_RECORD, record);
 }
 
@@ -478,14 +186,29 @@ static void deliver_failure(struct executor *executor, const char *why)
     record.status = RECORD_FAILED;
     record.start_time = clock_epoch();
     snprintf(record.error, sizeof record.error, "%s", why);
-    deliver(executor, record_encode(&record));
+    executor->stage = STAGE_IDLE;
+    deliver(executor, record_encode(&record), executor->attempts);
     record_clear(&record);
 }
 
+/* ---- rows ---- */
+
+/* Sends what is to be measured, through a new worker if the last one is gone. */
+static void attempt(struct executor *executor)
+{
+    if (station_has_worker(executor->station))
+        station_send(executor->station, &executor->request,
+                     executor->settings.timeout * (double)(1 + executor->waiting_count));
+    else
+        station_replace(executor->station);
+}
+
+/* The next attempt is by itself: then what is lost with it is it alone. */
 static void attempt_failed(struct executor *executor, const char *why)
 {
     char text[WORKLOAD_TEXT];
-    drop_worker(executor);
+    station_drop(executor->station);
+    give_back(executor);
     config_format(&executor->request.config, text);
     log_print(executor->log, LOG_WARNING, "%s: %s (attempt %d of %d)", text, why,
               executor->attempts, executor->settings.retries + 1);
@@ -494,40 +217,30 @@ static void attempt_failed(struct executor *executor, const char *why)
         return;
     }
     ++executor->attempts;
+    executor->request.count_later = false;
     attempt(executor);
 }
 
-void executor_name_device(struct executor *executor, const char *uuid)
-{
-    snprintf(executor->device.uuid, sizeof executor->device.uuid, "%s", uuid);
-}
-
-void executor_set_roofs(struct executor *executor, const struct device *device)
-{
-    struct device *own = &executor->device;
-    memcpy(own->roofs, device->roofs, sizeof own->roofs);
-    own->roof_count = device->roof_count;
-    memcpy(own->roofs_reused, device->roofs_reused, sizeof own->roofs_reused);
-    device_set_peaks(own);
-}
-
-void executor_start(struct executor *executor)
-{
-    struct device *device = &executor->device;
-    if (executor->lost[0]) {
-        report_loss(executor);
-        return;
-    }
-    snprintf(device->key, sizeof device->key, "%s", executor->settings.device_key);
-    executor->stage = STAGE_IDLE;
-    write_json_home(executor, LETTER_DEVICE, device_encode(device));
-}
-
-static bool is_requested(const struct executor *executor, const struct record *record)
+static bool is_requested(const struct executor *executor, const char *configuration)
 {
     char text[WORKLOAD_TEXT];
     config_format(&executor->request.config, text);
-    return strcmp(text, record->configuration) == 0;
+    return strcmp(text, configuration) == 0;
+}
+
+/* It is timed, and waits. */
+static void take_timed(struct executor *executor, const char *configuration)
+{
+    char(*grown)[WORKLOAD_TEXT] =
+        realloc(executor->waiting, (executor->waiting_count + 1) * sizeof *grown);
+    if (!grown) {
+        attempt_failed(executor, "the rank has no memory for a row that waits");
+        return;
+    }
+    executor->waiting = grown;
+    snprintf(grown[executor->waiting_count++], sizeof *grown, "%s", configuration);
+    executor->stage = STAGE_IDLE;
+    write_home(executor, LETTER_TIMED, configuration);
 }
 
 static void take_measured(struct executor *executor, const char *line)
@@ -536,65 +249,160 @@ static void take_measured(struct executor *executor, const char *line)
     struct error error;
     reply_init(&reply);
     if (reply_decode(line, &reply, &error)) {
-        error_prefix(&error, "%s", executor->kind->worker);
+        error_prefix(&error, "%s", executor_kind(executor)->worker);
         attempt_failed(executor, error.text);
-    } else if (reply.kind == REPLY_RECORD && is_requested(executor, &reply.record)) {
-        deliver(executor, json_incref(reply.record_json));
+    } else if (reply.kind == REPLY_RECORD && is_requested(executor, reply.record.configuration)) {
+        executor->stage = STAGE_IDLE;
+        deliver(executor, json_incref(reply.record_json), executor->attempts);
+    } else if (reply.kind == REPLY_TIMED && executor->request.count_later &&
+               is_requested(executor, reply.configuration)) {
+        take_timed(executor, reply.configuration);
     } else if (reply.kind == REPLY_ERROR && reply.status != STATUS_DEVICE) {
         deliver_failure(executor, reply.error.text);
     } else {
-        attempt_failed(executor, reply.kind == REPLY_ERROR ? reply.error.text : out_of_turn);
+        attempt_failed(executor,
+                       reply.kind == REPLY_ERROR ? reply.error.text : station_out_of_turn);
     }
     reply_clear(&reply);
+}
+
+/* ---- counts ---- */
+
+/* Asks for the record of the row that has waited longest; the first time the worker counts them all. */
+static void ask_count(struct executor *executor, size_t rows)
+{
+    const struct request request = request_default(REQUEST_COUNT);
+    executor->stage = STAGE_COUNTING;
+    station_send(executor->station, &request, executor->settings.timeout * (double)rows);
+}
+
+/* Nobody knows over which of them. Rank 0 hands them out again, each by itself. */
+static void count_failed(struct executor *executor, const char *why)
+{
+    log_print(executor->log, LOG_WARNING, "counting %zu configurations, from %s on: %s",
+              executor->waiting_count, executor->waiting[0], why);
+    station_drop(executor->station);
+    executor->stage = STAGE_IDLE;
+    give_back(executor);
+}
+
+static void waiting_remove_first(struct executor *executor)
+{
+    memmove(executor->waiting, executor->waiting + 1,
+            --executor->waiting_count * sizeof *executor->waiting);
+}
+
+static void take_counted(struct executor *executor, const char *line)
+{
+    struct reply reply;
+    struct error error;
+    const struct request request = request_default(REQUEST_COUNT);
+    reply_init(&reply);
+    enum status status =
+        station_read(executor->station, &request, REPLY_RECORD, line, &reply, &error);
+    if (status == STATUS_OK && strcmp(reply.record.configuration, executor->waiting[0]) != 0)
+        status = error_set(&error, STATUS_DEVICE, "%s", station_out_of_turn);
+    if (status) {
+        count_failed(executor, error.text);
+    } else {
+        deliver(executor, json_incref(reply.record_json), 1);
+        waiting_remove_first(executor);
+        if (executor->waiting_count > 0)
+            ask_count(executor, 1);
+        else
+            executor->stage = STAGE_IDLE;
+    }
+    reply_clear(&reply);
+}
+
+/* ---- what happens ---- */
+
+static void take_line(struct executor *executor, const char *line)
+{
+    if (executor->stage == STAGE_MEASURING) {
+        take_measured(executor, line);
+    } else if (executor->stage == STAGE_COUNTING) {
+        take_counted(executor, line);
+    } else { /* what nobody asked: the next work starts a new worker */
+        station_drop(executor->station);
+        give_back(executor);
+    }
+}
+
+static void worker_lost(struct executor *executor, const char *why)
+{
+    if (executor->stage == STAGE_MEASURING) {
+        attempt_failed(executor, why);
+    } else if (executor->stage == STAGE_COUNTING) {
+        count_failed(executor, why);
+    } else {
+        station_drop(executor->station);
+        give_back(executor);
+    }
 }
 
 void executor_step(struct executor *executor)
 {
     char *line = NULL;
     struct error why;
-    if (!executor->client || executor->stage == STAGE_STOPPED)
+    if (executor->stage == STAGE_STOPPED)
         return;
-    enum worker_event event = worker_client_step(executor->client, &line, &why);
-    if (event == WORKER_QUIET)
-        return;
-    if (executor->reopening && event == WORKER_LINE)
-        take_reopened(executor, line);
-    else if (executor->reopening)
-        reopen_failed(executor, why.text);
-    else if (executor->stage != STAGE_MEASURING) /* it ended, or said what nobody asked */
-        drop_worker(executor);                   /* the next work starts a new one */
-    else if (event == WORKER_LINE)
-        take_measured(executor, line);
-    else
-        attempt_failed(executor, why.text);
+    switch (station_step(executor->station, &line, &why)) {
+    case STATION_LINE:
+        take_line(executor, line);
+        break;
+    case STATION_WORKER_LOST:
+        worker_lost(executor, why.text);
+        break;
+    case STATION_READY:
+        attempt(executor);
+        break;
+    case STATION_LOST:
+        report_loss(executor, why.text);
+        break;
+    case STATION_QUIET:
+        break;
+    }
     free(line);
+}
+
+bool executor_stopped(const struct executor *executor)
+{
+    return executor->stage == STAGE_STOPPED;
 }
 
 static void stop(struct executor *executor)
 {
-    drop_worker(executor);
+    station_drop(executor->station);
     executor->stage = STAGE_STOPPED;
     write_home(executor, LETTER_BYE, "");
 }
 
-void executor_handle(struct executor *executor, const struct letter *letter)
+static void take_work(struct executor *executor, const char *text)
 {
     struct error error;
-    if (letter->kind == LETTER_STOP) {
-        stop(executor);
-    } else if (request_decode(letter->text, &executor->request, &error)) {
-        drop_worker(executor);
-        lose(executor, error.text);
-    } else {
-        executor->stage = STAGE_MEASURING;
-        executor->attempts = 1;
-        attempt(executor);
+    if (request_decode(text, &executor->request, &error)) {
+        station_drop(executor->station);
+        station_lose(executor->station, error.text);
+        return;
     }
+    executor->stage = STAGE_MEASURING;
+    executor->attempts = 1;
+    attempt(executor);
+}
+
+void executor_handle(struct executor *executor, const struct letter *letter)
+{
+    if (letter->kind == LETTER_STOP)
+        stop(executor);
+    else if (letter->kind == LETTER_WORK)
+        take_work(executor, letter->text);
+    else if (executor->stage == STAGE_IDLE &&
+             executor->waiting_count > 0) /* else given back by now */
+        ask_count(executor, executor->waiting_count);
 }
 
 void executor_poll(const struct executor *executor, struct pollfd descriptors[2], nfds_t *count)
 {
-    *count = executor->client ? 2 : 0;
-    if (executor->client)
-        worker_client_poll(executor->client, descriptors);
+    station_poll(executor->station, descriptors, count);
 }

@@ -7,32 +7,23 @@
  * If no new worker can open the device, the rank is lost and says so to rank 0, and its
  * configuration goes to another rank.
  *
+ * Rows may wait in the worker until their counters are read together (protocol.h, "count_later"). Rank 0
+ * decides which do, and when they are counted; the rank only remembers which ones wait. If the worker is
+ * lost before they have their counts, it gives them back to rank 0. For each row that waits a request may
+ * take a `timeout` longer: the worker may have to count them first.
+ *
  * It knows no MPI: letters leave by the post, and executor_handle is given those that arrive. */
 #ifndef ROOFSWEEP_EXECUTOR_H
 #define ROOFSWEEP_EXECUTOR_H
 
-#include <signal.h>
-#include <stdbool.h>
-
-#include "ranks/binding.h"
-#include "base/log.h"
 #include "ranks/post.h"
-#include "manifest/manifest.h"
-#include "model/device_kind.h"
-#include "model/protocol.h"
-#include "ranks/worker_client.h"
+#include "ranks/station.h"
 
 struct executor_settings {
-    const char *worker_folder;        /* where the workers of all kinds are */
-    const struct device_kind *device; /* NULL: the first kind that opens */
-    struct binding binding;
-    double timeout;      /* s, one attempt at a configuration */
-    double open_timeout; /* s, each request of opening the device */
+    struct station_settings station;
+    double timeout; /* s, one attempt at a configuration */
     int retries;
-    enum counters_choice counters; /* unless off they are tried when the device opens */
-    const char *device_key;        /* struct device.key of this rank in this session */
-    /* Set by a signal: executor_open, executor_ask and executor_reopen come back. May be NULL. */
-    const volatile sig_atomic_t *interrupted;
+    const char *device_key; /* struct device.key of this rank in this session */
 };
 
 struct executor;
@@ -47,15 +38,11 @@ void executor_destroy(struct executor *executor);
 double executor_opening(const struct executor_settings *settings);
 
 /* The longest that a rank with these settings may keep a configuration, s: all attempts, each with a
- * new worker that is slow to open the device. */
+ * new worker that is slow to open the device. For each row that waits beside it one `timeout` more. */
 double executor_longest(const struct executor_settings *settings);
 
-/* Chooses a device and opens it. A worker that is lost on the way costs a try; there are three, within
- * 3.5 open_timeout. STATUS_DEVICE with the reason and the way out. STATUS_OK also if the workers were
- * lost one after the other: then executor_lost has the reason, executor_device knows kind, host and
- * number, and executor_start reports the loss. STATUS_INTERRUPTED. */
+/* As station_open; executor_start reports a device that is lost. */
 enum status executor_open(struct executor *executor, struct error *error);
-/* What was opened; its kind; and why it is this one, for people. */
 const struct device *executor_device(const struct executor *executor);
 const struct device_kind *executor_kind(const struct executor *executor);
 const char *executor_choice(const struct executor *executor);
@@ -63,14 +50,11 @@ const char *executor_choice(const struct executor *executor);
 /* Why the device is lost; NULL: it is not. */
 const char *executor_lost(const struct executor *executor);
 
-/* Waits for one reply, of this kind and to this request, for `timeout` seconds; a worker that says
- * anything else but an error is ended. STATUS_DEVICE and STATUS_INTERRUPTED: the worker
- * is gone, and executor_reopen must come before the next request. */
+/* As station_ask. */
 enum status executor_ask(struct executor *executor, const struct request *request,
                          enum reply_kind kind, double timeout, struct reply *reply,
                          struct error *error);
-/* A new worker with the same device, by the same steps as during the sweep, but it waits for the
- * end of them. If that fails, executor_start reports the device as lost. */
+/* As station_reopen; executor_start reports a device that is lost. */
 enum status executor_reopen(struct executor *executor, struct error *error);
 
 /* This UUID stands in what the rank says of its device from now on. */
@@ -83,7 +67,7 @@ void executor_set_roofs(struct executor *executor, const struct device *device);
 void executor_start(struct executor *executor);
 
 void executor_poll(const struct executor *executor, struct pollfd descriptors[2], nfds_t *count);
-/* LETTER_WORK or LETTER_STOP. */
+/* LETTER_WORK, LETTER_COUNT or LETTER_STOP. */
 void executor_handle(struct executor *executor, const struct letter *letter);
 void executor_step(struct executor *executor);
 bool executor_stopped(const struct executor *executor);

@@ -8,7 +8,10 @@
 enum letter_kind {
     LETTER_DEVICE,    /* to rank 0: device JSON; the sender is ready for work */
     LETTER_WORK,      /* from rank 0: a request line for the worker */
-    LETTER_RECORD,    /* to rank 0: record JSON of that work; ready for more */
+    LETTER_RECORD,    /* to rank 0: record JSON of that work, which is done */
+    LETTER_TIMED,     /* to rank 0: configuration; it waits for its counters; ready for more */
+    LETTER_COUNT,     /* from rank 0: count what waits; no text */
+    LETTER_BACK,      /* to rank 0: configuration that was timed, and lost with its worker */
     LETTER_LOST,      /* to rank 0: why the sender has no usable device any more */
     LETTER_INTERRUPT, /* to rank 0: a signal arrived */
     LETTER_STOP,      /* from rank 0: stop, whatever you do */

@@ -258,6 +258,15 @@ bool schedule_next(struct schedule *schedule, int rank, schedule_filter *may, co
     return true;
 }
 
+void schedule_return(struct schedule *schedule, int rank, size_t item)
+{
+    size_t queue = queue_of(schedule, rank), at = queue * schedule->count + item;
+    if (schedule->state[at] != GIVEN || schedule->holder[at] != rank)
+        return;
+    set_state(schedule, queue, item, WAITING);
+    rewind_queue(schedule, queue);
+}
+
 void schedule_lose(struct schedule *schedule, int rank)
 {
     size_t queue = queue_of(schedule, rank);

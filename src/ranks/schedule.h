@@ -37,6 +37,9 @@ typedef bool schedule_filter(const void *context, size_t item);
 bool schedule_next(struct schedule *schedule, int rank, schedule_filter *may, const void *context,
                    size_t *item);
 
+/* The rank gives the item back: it is handed out again. Nothing happens if the rank does not have it. */
+void schedule_return(struct schedule *schedule, int rank, size_t item);
+
 /* What this rank was given and has not done goes back, because the rank is lost. With replicate,
  * what was still to come for this rank is given up. */
 void schedule_lose(struct schedule *schedule, int rank);

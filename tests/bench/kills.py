@@ -47,8 +47,8 @@ timeout = {timeout} s
 [measure]
 warmup = 1
 iterations = {iterations}
-counters = off
-verify = {verify}
+counters = {counters}
+{together}verify = {verify}
 [peaks]
 memory = dram
 compute = fp32
@@ -61,9 +61,9 @@ m = 16:{last}:+16
 """
 # `verify`: a scripted device has no results.
 WORKERS = {
-    "scripted": {"device": "cuda", "iterations": 3, "verify": "no"},
-    "cpu": {"device": "cpu", "iterations": 2000, "verify": "yes"},
-    "cuda": {"device": "cuda", "iterations": 200, "verify": "yes"},
+    "scripted": {"device": "cuda", "iterations": 3, "verify": "no", "counters": "auto"},
+    "cpu": {"device": "cpu", "iterations": 2000, "verify": "yes", "counters": "off"},
+    "cuda": {"device": "cuda", "iterations": 200, "verify": "yes", "counters": "auto"},
 }
 CONFIGURATIONS = {"split": 36, "replicate": 20}
 
@@ -149,6 +149,14 @@ class Journal:
                 kind = re.search(rb'"kind":"(\w+)"', line[:80])
                 self.counts[kind.group(1).decode() if kind else "damaged"] += 1
         return self.counts
+
+    def finished(self):
+        """What identifies each record that is there: (hash, start time)."""
+        with contextlib.suppress(FileNotFoundError):
+            lines = Path(self.path).read_bytes().split(b"\n")[:-1]
+            entries = [json.loads(line)["entry"] for line in lines if b'"kind":"record"' in line[:80]]
+            return {(entry["config_hash"], entry["start_time"]) for entry in entries}
+        return set()
 
     def rows(self):
         """(hash, uuid, status) of each row; the checksums are for --gather to look at."""
@@ -330,13 +338,17 @@ class Storm:
         self.file = self.folder / "out" / "sweep.nc"
         self.journal = Journal(f"{self.file}.journal")
         self.runs, self.hits, self.log, self.ends = 0, [], [], []
+        self.finished, self.given_back = set(), 0  # records so far; rows that were timed, and lost with a worker
         self.hung_launchers = self.swept = 0  # swept: left by a kill, and gone after the next run
         count = CONFIGURATIONS[distribute]
         self.expected_rows = count * (tool.ranks if distribute == "replicate" else 1)
         self.limit = REQUEST_TIMEOUT + 2 * OPEN_TIMEOUT + LOCK_WAIT + END_BOUND
         if undisturbed:
             self.limit += 4 * undisturbed.length
-        text = MANIFEST.format(distribute=distribute, timeout=REQUEST_TIMEOUT, last=16 * count // 2, **tool.worker)
+        together = f"count_together = {tool.options.together}\n" if tool.options.together else ""
+        text = MANIFEST.format(
+            distribute=distribute, timeout=REQUEST_TIMEOUT, last=16 * count // 2, together=together, **tool.worker
+        )
         (self.folder / "sweep.ini").write_text(text)
 
     def start(self):
@@ -345,6 +357,14 @@ class Storm:
 
     def ended(self, run):
         self.ends.append((run.mark, time.monotonic()))
+        self.given_back += run.output.read_text(errors="replace").count("lost before it was counted")
+
+    def check_finished(self):
+        """No record that was in the journal may ever be gone."""
+        finished = self.journal.finished()
+        if lost := self.finished - finished:
+            raise Fault(f"{len(lost)} rows that were finished are lost")
+        self.finished = finished
 
     def undisturbed_run(self):
         """The rows and how long each phase takes."""
@@ -389,6 +409,7 @@ class Storm:
             self.hits += hits
             self.log.append(f"run {self.runs}: {hits or 'no kill'}, status {run.process.poll()}")
         self.swept += len(self.leftovers())
+        self.check_finished()
         if status != 0 and all(hit[0] == "worker" for hit in hits):
             raise Fault(f"ends with {status} after {hits or 'no kill'}\n{run.tail()}")
         if status != 0 and not self.tool.at_once(self.chance):
@@ -441,6 +462,7 @@ class Storm:
         def keys(rows):  # with split, who measured it is left to chance
             return [(row[0], "" if split else row[1], row[2]) for row in rows]
 
+        self.check_finished()
         rows = self.journal.rows()
         result = self.check_rows("journal", keys(rows), expected)
         gathered, table = self.gather()
@@ -516,7 +538,7 @@ class Tool:
             shutil.copy(build / "tests" / "scripted_worker", self.bin / "roofsweep-worker-cuda")
         self.lock = threading.Lock()
         self.kills, self.storms, self.passed, self.failed = 0, 0, 0, 0
-        self.table, self.hung_launchers, self.swept = collections.Counter(), 0, 0
+        self.table, self.hung_launchers, self.swept, self.given_back = collections.Counter(), 0, 0, 0
 
     def at_once(self, chance):
         """Whether the next run starts while the last one may still be ending."""
@@ -536,6 +558,7 @@ class Tool:
             self.table.update(storm.hits)
             self.hung_launchers += storm.hung_launchers
             self.swept += storm.swept
+            self.given_back += storm.given_back
             self.kills -= missed
             self.passed += fault is None
             self.failed += fault is not None
@@ -594,6 +617,7 @@ class Tool:
             hits = storm.kill_publishing(self.options.publishing)
             print(f"--gather was killed {hits} times of {self.options.publishing}", flush=True)
             self.swept += storm.swept
+            self.given_back += storm.given_back
         finally:
             storm.clear()
 
@@ -624,6 +648,8 @@ class Tool:
         self.print_table()
         if self.hung_launchers:
             print(f"{self.hung_launchers} launchers hung with no rank left for {END_BOUND} s, and were ended")
+        if self.given_back:
+            print(f"{self.given_back} rows were lost with a worker before they were counted, and handed out again")
         if self.swept:
             print(f"{self.swept} temporary files were left by SIGKILLs, and taken away by the next run")
         print(f"{self.passed} passed, {self.failed} failed")
@@ -636,6 +662,7 @@ def parse_options():
     parser.add_argument("--publishing", type=int, default=0, help="kills of --gather, before the storms")
     parser.add_argument("--worker", choices=list(WORKERS), default="scripted")
     parser.add_argument("--ranks", type=int, default=3)
+    parser.add_argument("--together", type=int, default=0, help="rows that are counted together; 0: the device's")
     parser.add_argument("--jobs", type=int, default=2, help="storms at the same time")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--build", default="build", help="folder with bin/, and tests/ for scripted workers")

@@ -1,7 +1,11 @@
 /* A worker without a device, for tests/bench: worker.c and the protocol are the real ones, and each step
  * of the device takes a short random time instead of doing something. It says that it is a GPU, because
  * several ranks of a small machine can then have one each. Its device and its implementation are called
- * simulated, in every record, file and table. ROOFSWEEP_SIMULATED_PACE=0 leaves the pauses out. */
+ * simulated, in every record, file and table. ROOFSWEEP_SIMULATED_PACE=0 leaves the pauses out.
+ *
+ * It has counters, and counts COUNT_TOGETHER rows together: a collection takes as long to begin, and each of its
+ * rows as long, as on one H200 alone; its counts are the modelled ones. ROOFSWEEP_SIMULATED_ROOM is how many
+ * rows may wait for lack of memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,9 +19,13 @@ enum { DEVICES = 1024 };
 /* s, the longest time of each step */
 static const double open_time = 0.2, tune_time = 0.1, prepare_time = 0.1;
 static const double iteration_time = 1e-3;
+/* s, to begin a collection of counters, and for each row of it */
+static const double collection_time = 40e-3, row_time = 4e-3;
+enum { COUNT_TOGETHER = 16 };
 
 struct device_state {
     int index;
+    long works; /* prepared now */
 };
 
 struct work {
@@ -39,7 +47,7 @@ static void pause_up_to(double seconds)
     pause_for(seconds * drand48());
 }
 
-static enum status scripted_count(int *count, struct error *error)
+static enum status scripted_devices(int *count, struct error *error)
 {
     (void)error;
     *count = DEVICES;
@@ -59,7 +67,8 @@ static enum status scripted_open(int index, struct device_state **state, struct 
         return error_set(error, STATUS_DEVICE, "no memory to open the device");
     srand48((long)(clock_epoch() * 1e6) ^ getpid());
     pause_up_to(open_time);
-    opened->index = index;
+    *opened = (struct device_state){.index = index};
+    device->count_together = COUNT_TOGETHER;
     snprintf(device->kind, sizeof device->kind, "cuda");
     if (gethostname(device->hostname, sizeof device->hostname - 1) != 0)
         device->hostname[0] = '\0';
@@ -68,6 +77,15 @@ static enum status scripted_open(int index, struct device_state **state, struct 
     snprintf(device->model, sizeof device->model, "simulated device");
     device->index = index;
     *state = opened;
+    return STATUS_OK;
+}
+
+static enum status scripted_try_counters(struct device_state *state, struct device *device,
+                                         struct error *error)
+{
+    (void)state;
+    (void)error;
+    outcome_set(&device->counters, COUNTED_YES, NULL);
     return STATUS_OK;
 }
 
@@ -110,12 +128,12 @@ static enum status scripted_prepare(struct device_state *state, const struct con
                                     uint64_t seed, struct work **work, struct record *record,
                                     struct error *error)
 {
-    (void)state;
     (void)seed;
     struct work *prepared = malloc(sizeof *prepared);
     if (!prepared)
         return error_set(error, STATUS_FAILED, "no memory for the configuration");
     prepared->config = *config;
+    ++state->works;
     pause_up_to(prepare_time);
     snprintf(record->implementation, sizeof record->implementation, "simulated");
     record->unit = UNIT_VECTOR;
@@ -152,6 +170,29 @@ static enum status scripted_trace(struct device_state *state, struct work *work,
     return STATUS_OK;
 }
 
+static bool scripted_has_room(struct device_state *state, const struct config *config)
+{
+    const char *room = getenv("ROOFSWEEP_SIMULATED_ROOM");
+    (void)config;
+    return !room || state->works < strtol(room, NULL, 10);
+}
+
+static enum status scripted_count(struct device_state *state, const struct countable *rows,
+                                  size_t count, struct error *error)
+{
+    (void)state;
+    (void)error;
+    pause_for(collection_time);
+    for (size_t i = 0; i < count; ++i) {
+        const struct cost cost = config_cost(&rows[i].work->config);
+        pause_for(row_time);
+        outcome_set(&rows[i].record->counters, COUNTED_YES, NULL);
+        rows[i].record->flops_counted = cost.flops;
+        rows[i].record->bytes_counted[LEVEL_DRAM] = cost.bytes;
+    }
+    return STATUS_OK;
+}
+
 static enum status scripted_run(struct device_state *state, struct work *work, int64_t samples,
                                 struct error *error)
 {
@@ -173,7 +214,7 @@ static enum status scripted_read(struct device_state *state, struct work *work, 
 
 static void scripted_release(struct device_state *state, struct work *work)
 {
-    (void)state;
+    state->works -= work != NULL;
     free(work);
 }
 
@@ -188,15 +229,18 @@ static enum status scripted_lend(struct device_state *state, struct program_loan
 const struct device_ops device_ops = {
     .kind = "cuda",
     .description = "Answers as a GPU would, and measures nothing",
-    .count = scripted_count,
+    .count = scripted_devices,
     .open = scripted_open,
     .close = scripted_close,
+    .try_counters = scripted_try_counters,
     .tune_roofs = scripted_tune_roofs,
     .measure_roof = scripted_measure_roof,
     .release_roofs = scripted_release_roofs,
     .prepare = scripted_prepare,
     .time = scripted_time,
     .trace = scripted_trace,
+    .has_room = scripted_has_room,
+    .count_hardware = scripted_count,
     .run = scripted_run,
     .read = scripted_read,
     .release = scripted_release,

@@ -15,7 +15,7 @@
 #include "collected_post.h"
 #include "ranks/executor.h"
 
-/* A worker in shell: `describe` and `measure` are a test's own. $n is 1 in the first process, 2 in the next
+/* A worker in shell: `describe`, `measure` and `count` are a test's own. $n is 1 in the first process, 2 in the next
  * one, and so on; $line is the request. */
 static const char script[] =
     "#!/bin/sh\n"
@@ -25,16 +25,21 @@ static const char script[] =
     "\"time_median\":0.1,\"mood\":7}}'; }\n"
     "fail() { echo '{\"reply\":\"error\",\"status\":\"'$1'\",\"text\":\"'$2'\"}'; }\n"
     "asked() { echo \"$line\" | sed 's/.*\"configuration\":\"\\([^\"]*\\)\".*/\\1/'; }\n"
+    "timed() { echo '{\"reply\":\"timed\",\"configuration\":\"'\"$1\"'\"}'; echo \"$1\" >>waiting.$n; }\n"
+    "counted() { record \"$(head -n 1 waiting.$n)\"; sed -i 1d waiting.$n; }\n"
     "n=$(($(cat starts 2>/dev/null || echo 0) + 1)); echo $n >starts\n"
     "while read -r line; do case $line in\n"
     "*'\"op\":\"devices\"'*) echo '{\"reply\":\"devices\",\"count\":2}' ;;\n"
     "*'\"op\":\"describe\"'*) %s ;;\n"
     "*'\"op\":\"measure\"'*) %s ;;\n"
+    "*'\"op\":\"count\"'*) echo \"$line\" >>counts; %s ;;\n"
     "esac; done\n";
 
 /* The rank, its worker's folder, its letters. */
 struct stage {
     char folder[64], program[128];
+    const char
+        *count; /* what the worker does to count; NULL: the record of what has waited longest */
     struct log log;
     struct collected sent;
     struct executor *executor;
@@ -50,7 +55,7 @@ static void write_worker(struct stage *stage, const struct device_kind *kind, co
 {
     snprintf(stage->program, sizeof stage->program, "%s/%s", stage->folder, kind->worker);
     FILE *file = fopen(stage->program, "w");
-    fprintf(file, script, kind->name, describe, measure);
+    fprintf(file, script, kind->name, describe, measure, stage->count ? stage->count : "counted");
     fclose(file);
     chmod(stage->program, 0700);
 }
@@ -67,16 +72,16 @@ static void stage_create(struct stage *stage, const struct device_kind *kind, in
 {
     struct post post = collected_post(&stage->sent);
     struct executor_settings settings = {
-        .worker_folder = stage->folder,
-        .device = kind,
-        .binding = {.local_rank = local_rank, .local_count = local_rank + 1},
+        .station = {.worker_folder = stage->folder,
+                    .device = kind,
+                    .binding = {.local_rank = local_rank, .local_count = local_rank + 1},
+                    .open_timeout = 1,
+                    .counters = COUNTERS_OFF},
         .timeout = 3,
-        .open_timeout = 1,
         .retries = 1,
-        .counters = COUNTERS_OFF,
         .device_key = "session/0",
     };
-    sched_getaffinity(0, sizeof settings.binding.cpus, &settings.binding.cpus);
+    sched_getaffinity(0, sizeof settings.station.binding.cpus, &settings.station.binding.cpus);
     stage->executor = executor_create(&settings, &post, &stage->log);
     assert_non_null(stage->executor);
 }
@@ -121,8 +126,11 @@ static void stage_end(struct stage *stage)
     executor_destroy(stage->executor);
     collected_clear(&stage->sent);
     fclose(stage->log.stream);
-    snprintf(path, sizeof path, "%s/starts", stage->folder);
-    unlink(path);
+    static const char *const left[] = {"starts", "counts", "waiting.1", "waiting.2", "waiting.3"};
+    for (size_t i = 0; i < sizeof left / sizeof *left; ++i) {
+        snprintf(path, sizeof path, "%s/%s", stage->folder, left[i]);
+        unlink(path);
+    }
     unlink(stage->program);
     rmdir(stage->folder);
 }
@@ -288,6 +296,160 @@ static void what_comes_late_is_nobodys(void **state)
     stage_end(&stage);
 }
 
+/* ---- rows that wait for their counters ---- */
+
+static void give_work_that_waits(struct stage *stage, const char *configuration)
+{
+    struct request request = request_default(REQUEST_MEASURE);
+    struct error error;
+    request.count_later = true;
+    assert_int_equal(config_parse(configuration, &request.config, &error), STATUS_OK);
+    struct letter letter = {LETTER_WORK, 0, request_encode(&request)};
+    executor_handle(stage->executor, &letter);
+    free(letter.text);
+}
+
+static void tell_to_count(struct stage *stage)
+{
+    struct letter letter = {LETTER_COUNT, 0, NULL};
+    executor_handle(stage->executor, &letter);
+}
+
+static void assert_letter(struct stage *stage, enum letter_kind kind, const char *part)
+{
+    char *text = wait_for(stage, kind);
+    assert_says(text, part);
+    free(text);
+}
+
+/* With two rows that wait. */
+static void stage_begin_waiting(struct stage *stage, const char *measure, const char *count)
+{
+    struct error error;
+    stage_make(stage);
+    stage->count = count;
+    write_worker(stage, last_kind(), "device u1", measure);
+    stage_create(stage, last_kind(), 0);
+    assert_int_equal(executor_open(stage->executor, &error), STATUS_OK);
+    executor_start(stage->executor);
+    free(collected_take(&stage->sent, 0, LETTER_DEVICE));
+    give_work_that_waits(stage, "conv2d batch=3");
+    assert_letter(stage, LETTER_TIMED, " batch=3 ");
+    give_work_that_waits(stage, "conv2d batch=4");
+    assert_letter(stage, LETTER_TIMED, " batch=4 ");
+}
+
+static const char measures[] =
+    "case $line in *count_later*) timed \"$(asked)\" ;; *) record \"$(asked)\" ;; esac";
+
+static void rows_that_wait_are_counted(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_begin_waiting(&stage, measures, NULL);
+    tell_to_count(&stage);
+    assert_letter(&stage, LETTER_RECORD, " batch=3 ");
+    assert_letter(&stage, LETTER_RECORD, " batch=4 ");
+    tell_to_count(&stage); /* nothing waits: nothing happens */
+    struct record record = measured(&stage, "conv2d batch=5");
+    assert_int_equal(record.attempts, 1);
+    assert_int_equal(starts(&stage), 1);
+    record_clear(&record);
+    stage_end(&stage);
+}
+
+/* A row that is measured at once leaves those that wait alone. */
+static void a_row_may_be_measured_beside_those_that_wait(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_begin_waiting(&stage, measures, NULL);
+    struct record record = measured(&stage, "conv2d batch=5");
+    record_clear(&record);
+    tell_to_count(&stage);
+    assert_letter(&stage, LETTER_RECORD, " batch=3 ");
+    assert_letter(&stage, LETTER_RECORD, " batch=4 ");
+    stage_end(&stage);
+}
+
+/* What the worker does when it is to count: all that wait are given back, none has failed. */
+static void what_cannot_be_counted_is_given_back(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        "kill -SEGV $$",    "exec sleep 100",          "echo nonsense",
+        "fail device gone", "record 'conv2d batch=9'", "timed 'conv2d batch=3'",
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct stage stage;
+        stage_begin_waiting(&stage, measures, rows[i]);
+        tell_to_count(&stage);
+        assert_letter(&stage, LETTER_BACK, " batch=3 ");
+        assert_letter(&stage, LETTER_BACK, " batch=4 ");
+        struct record record = measured(&stage, "conv2d batch=3");
+        assert_int_equal(record.status, RECORD_MEASURED);
+        assert_int_equal(starts(&stage), 2);
+        record_clear(&record);
+        stage_end(&stage);
+    }
+}
+
+/* What has its record is not given back. */
+static void a_worker_lost_between_two_counts(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_begin_waiting(&stage, measures, "[ $(grep -c . counts) = 1 ] && counted || exit 7");
+    tell_to_count(&stage);
+    assert_letter(&stage, LETTER_RECORD, " batch=3 ");
+    assert_letter(&stage, LETTER_BACK, " batch=4 ");
+    stage_end(&stage);
+}
+
+/* They are lost with the worker that measures another one; that one is tried again, by itself. */
+static void what_waits_is_given_back_first(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_begin_waiting(&stage,
+                        "case $n$(asked) in 1*batch=5*) exit 7 ;; esac;"
+                        "case $line in *count_later*) timed \"$(asked)\" ;; *) record "
+                        "\"$(asked)\" ;; esac",
+                        NULL);
+    give_work_that_waits(&stage, "conv2d batch=5");
+    char *text = wait_for(&stage, LETTER_RECORD);
+    assert_says(text, " batch=5 ");
+    assert_says(text, "\"attempts\":2");
+    free(text);
+    assert_letter(&stage, LETTER_BACK, " batch=3 ");
+    assert_letter(&stage, LETTER_BACK, " batch=4 ");
+    stage_end(&stage);
+}
+
+static void what_waits_is_given_back_when_an_idle_worker_ends(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_begin_waiting(&stage, "timed \"$(asked)\"; case $(asked) in *batch=4*) exit 7 ;; esac",
+                        NULL);
+    assert_letter(&stage, LETTER_BACK, " batch=3 ");
+    assert_letter(&stage, LETTER_BACK, " batch=4 ");
+    tell_to_count(&stage); /* the letters have crossed */
+    stage_end(&stage);
+}
+
+/* Nobody asked it to wait. */
+static void a_row_that_waits_unasked_is_out_of_step(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_begin(&stage, "device u1", "[ $n = 1 ] && timed \"$(asked)\" || record \"$(asked)\"");
+    struct record record = measured(&stage, "conv2d batch=3");
+    assert_int_equal(record.attempts, 2);
+    record_clear(&record);
+    stage_end(&stage);
+}
+
 /* Three new workers in a row must fail to open the device; one that opens it begins anew. */
 static void a_device_is_lost_after_three_workers(void **state)
 {
@@ -434,12 +596,12 @@ static void a_signal_ends_the_waiting_for_a_worker(void **state)
     post = collected_post(&stage.sent);
     write_worker(&stage, last_kind(), "exec sleep 100", ":");
     struct executor_settings settings = {
-        .worker_folder = stage.folder,
-        .device = last_kind(),
-        .open_timeout = 60,
-        .interrupted = &signalled,
+        .station = {.worker_folder = stage.folder,
+                    .device = last_kind(),
+                    .open_timeout = 60,
+                    .interrupted = &signalled},
     };
-    sched_getaffinity(0, sizeof settings.binding.cpus, &settings.binding.cpus);
+    sched_getaffinity(0, sizeof settings.station.binding.cpus, &settings.station.binding.cpus);
     stage.executor = executor_create(&settings, &post, &stage.log);
     double start = clock_monotonic();
     assert_int_equal(executor_open(stage.executor, &error), STATUS_INTERRUPTED);
@@ -531,6 +693,13 @@ int main(void)
         cmocka_unit_test(after_the_retries_the_row_has_failed),
         cmocka_unit_test(an_error_is_a_failed_row_at_once),
         cmocka_unit_test(what_comes_late_is_nobodys),
+        cmocka_unit_test(rows_that_wait_are_counted),
+        cmocka_unit_test(a_row_may_be_measured_beside_those_that_wait),
+        cmocka_unit_test(what_cannot_be_counted_is_given_back),
+        cmocka_unit_test(a_worker_lost_between_two_counts),
+        cmocka_unit_test(what_waits_is_given_back_first),
+        cmocka_unit_test(what_waits_is_given_back_when_an_idle_worker_ends),
+        cmocka_unit_test(a_row_that_waits_unasked_is_out_of_step),
         cmocka_unit_test(a_device_is_lost_after_three_workers),
         cmocka_unit_test(two_failures_to_open_are_survived),
         cmocka_unit_test(a_worker_is_replaced_before_the_sweep),
