@@ -2,7 +2,7 @@
 """docs/ says of the program what the program says of itself: tests/docs.py BIN [--write]
 
 BIN is the folder of the built programs. --write renews the lists of variables in docs/file-format.md
-from tests/data/golden.cdl, instead of comparing them with it."""
+from tests/data/golden_variables.cdl, instead of comparing them with it."""
 
 import os
 import re
@@ -93,13 +93,13 @@ def check_parameters(roofsweep, page):
 def variables(cdl):
     """(name, type, dimensions, attributes) in the file's order."""
     for kind, name, dimensions in re.findall(r"^\t(\w+) (\w+)\(([\w, ]+)\) ;", cdl, re.M):
-        attributes = dict(re.findall(rf'^\t\t{name}:(\w+) = "(.*)" ;', cdl, re.M))
+        attributes = dict(re.findall(rf'^\t\t{name}:(\w+) = "?(.*?)"? ;$', cdl, re.M))
         yield name, kind, dimensions.split(", "), {key: value.replace("\\'", "'") for key, value in attributes.items()}
 
 
 def entry(name, kind, dimensions, attributes):
-    unit = "text" if kind == "string" else attributes["units"]
-    unit = "flag" if "flag_meanings" in attributes else unit
+    unit = "text" if kind == "string" else attributes.get("units", "1")
+    unit = "flag" if "flag_values" in attributes else "bits" if "flag_masks" in attributes else unit
     kinds = [word for word in (unit, "derived" if "source" in attributes else "1") if word != "1"]
     head = f"- `{name}`" + (f" ({', '.join(kinds)})" if kinds else "")
     text = f"{head}: {attributes['long_name']}"
@@ -125,7 +125,7 @@ def variable_list(cdl, dimension):
 
 
 def check_file_format(page, write):
-    cdl = read("tests/data/golden.cdl")
+    cdl = read("tests/data/golden_variables.cdl")
     dimensions = re.findall(r"^\t(\w+) = .*;", cdl[: cdl.index("variables:")], re.M)
     count = 0
     for dimension in dimensions:
@@ -139,11 +139,11 @@ def check_file_format(page, write):
             page = page[: block.start(2)] + wanted + page[block.end(2) :]
         expect(
             write or (block and block[2] == wanted),
-            f"docs/file-format.md: the list of {dimension} is not that of tests/data/golden.cdl; "
+            f"docs/file-format.md: the list of {dimension} is not that of tests/data/golden_variables.cdl; "
             "tests/docs.py BIN --write renews it",
         )
         count += 1
-    expect(count >= 5, f"tests/data/golden.cdl: {count} lists")
+    expect(count >= 5, f"tests/data/golden_variables.cdl: {count} lists")
     if write:
         with open(os.path.join(ROOT, "docs/file-format.md"), "w", encoding="utf-8") as stream:
             stream.write(page)

@@ -5,6 +5,7 @@ import importlib.util
 import numpy as np
 import xarray
 
+from .absent import FORMAT_VERSION, completed
 from .texts import Refused, plain
 
 # Any of them reads netCDF-4 for xarray; scipy reads older files only.
@@ -56,11 +57,31 @@ def clean(data):
             data[name].values = np.vectorize(plain, otypes=[object])(data[name].values)
 
 
+def check_version(data, path):
+    version = data.attrs.get("format_version", 1)
+    if version > FORMAT_VERSION:
+        raise Refused(f"{path}: format version {version}; this roofsweep-post reads up to {FORMAT_VERSION}: update it")
+
+
+def check_devices(data, path):
+    """Tools that join files row by row, as ncrcat does, keep the devices and kernels of the first file alone."""
+    device = data["config_device"].values.astype(int)
+    known = device >= 0
+    if "uuid" not in data or not known.any():
+        return
+    own = data["uuid"].values[known]
+    if device.max() >= data.sizes["device"] or (own != data["device_uuid"].values[device[known]]).any():
+        raise Refused(
+            f"{path}: its rows were not measured on its devices, as when ncrcat joins files; "
+            "join result files with `roofsweep --merge A.nc B.nc -o ALL.nc`"
+        )
+
+
 def load(path):
     """The file, whole, in memory. Raises Refused if it is no result file of roofsweep.
 
     memory_level and precision are coordinates, flags are words, texts hold no control characters. What was not
-    measured is NaN, a missing text is empty."""
+    measured is NaN, a missing text is empty; so are variables that the file lacks because no row could have them."""
     with opened(path) as data:
         if not set(data.variables) >= NEEDED:
             raise Refused(f"{path}: no result file of roofsweep, it has no {sorted(NEEDED - set(data.variables))}")
@@ -68,10 +89,14 @@ def load(path):
             data = data.load()  # whole: the netCDF4 module reads strings from disk only in steps of one
         except (OSError, RuntimeError) as error:
             raise Refused(f"{path}: cannot be read: {error}") from error
+    check_version(data, path)
+    check_devices(data, path)
     clean(data)
     decode_flags(data)
     data = data.assign_coords({name: (name, data[variable].values) for name, variable in COORDINATES.items()})
     data = data.drop_vars(COORDINATES.values()).assign_attrs(path=plain(path))
+    if "format_version" in data.attrs:
+        data = completed(data)
     return data.set_coords([name for name in ("config_hash", "device_uuid", "device_roof_name") if name in data])
 
 

@@ -10,6 +10,7 @@ const struct device_kind device_kinds[DEVICE_KINDS] = {
      .exclusive = true,
      .numbered = true,
      .has_counters = true,
+     .accelerator = true,
      .clock_settles = true},
     {.name = "cpu", .worker = "roofsweep-worker-cpu", .noun = "CPU", .shares_memory = true},
 };

@@ -26,6 +26,8 @@ struct device_kind {
     bool shares_memory;
     /* Its hardware counters can be read, so that a refusal is worth a warning. */
     bool has_counters;
+    /* The host enqueues grids of blocks for it; what becomes of them, its driver and its profiler tell. */
+    bool accelerator;
     /* Its clock falls for a while under heavy load: such a roof gets time to settle. */
     bool clock_settles;
 };

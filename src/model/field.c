@@ -113,6 +113,23 @@ static json_t *encode_outcome(const struct field *field, const struct outcome *o
     return text_encode(text);
 }
 
+bool field_is_missing(const struct field *field, const void *structure)
+{
+    const void *at = const_member(field, structure);
+    bool missing = true;
+    if (field->type == FIELD_TEXT)
+        return *(const char *)at == '\0';
+    if (field->type == FIELD_OUTCOME)
+        return ((const struct outcome *)at)->code == OUTCOME_MISSING;
+    if (field->type == FIELD_INTEGER || field->type == FIELD_FLAG)
+        return *(const int64_t *)at == FIELD_MISSING;
+    if (field->type == FIELD_WORD)
+        return ((const struct word *)at)->index == FIELD_MISSING;
+    for (size_t i = 0; i < field->size / sizeof(double); ++i)
+        missing = missing && isnan(((const double *)at)[i]);
+    return missing;
+}
+
 /* NULL if the value is missing. */
 static json_t *encode_value(const struct field *field, const void *at)
 {
@@ -157,11 +174,13 @@ static bool decode_text(const struct field *field, const json_t *value, char *at
     return true;
 }
 
+/* A number, where an older version had an integer of the same values. */
 static bool decode_flag(const struct field *field, const json_t *value, int64_t *at)
 {
     const char *text = json_string_value(value);
-    for (int64_t i = 0; text && field->flags[i]; ++i)
-        if (strcmp(field->flags[i], text) == 0) {
+    for (int64_t i = 0; field->flags[i]; ++i)
+        if (text ? strcmp(field->flags[i], text) == 0
+                 : json_is_integer(value) && json_integer_value(value) == i) {
             *at = i;
             return true;
         }

@@ -50,8 +50,10 @@ struct field {
     double maximum;    /* of a quantity, see fields_check */
     const char *units; /* udunits; "1" for counts, flags and text */
     const char *long_name;
-    const char *const *flags; /* NULL-terminated; FIELD_FLAG: meanings, without spaces */
-    word_of *words;           /* FIELD_WORD */
+    /* NULL-terminated, without spaces; FIELD_FLAG: meanings. FIELD_INTEGER: names of its bits from the
+     * lowest on; NULL: it is no bit mask */
+    const char *const *flags;
+    word_of *words; /* FIELD_WORD */
 };
 
 /* Thirty years: nobody has waited for it. */
@@ -73,6 +75,12 @@ struct field {
         .name = #member, .type = FIELD_FLAG, .offset = offsetof(structure, member),                \
         .size = sizeof(int64_t), .units = "1", .long_name = what, .flags = of_flags                \
     }
+#define FIELD_OF_BITS(structure, member, of_flags, what)                                           \
+    {                                                                                              \
+        .name = #member, .type = FIELD_INTEGER, .offset = offsetof(structure, member),             \
+        .size = sizeof(int64_t), .maximum = HUGE_VAL, .units = "1", .long_name = what,             \
+        .flags = of_flags                                                                          \
+    }
 #define FIELD_OF_WORDS(structure, member, shown_as, of_words, what)                                \
     {                                                                                              \
         .name = shown_as, .type = FIELD_WORD, .offset = offsetof(structure, member),               \
@@ -86,6 +94,9 @@ struct field {
 
 /* Sets every field of the struct to missing. A table ends with a row whose name is NULL. */
 void fields_clear(const struct field *table, void *structure);
+
+/* The member has no value; of an array, no element has. */
+bool field_is_missing(const struct field *field, const void *structure);
 
 /* What a library or a user wrote may be no valid UTF-8, which JSON cannot hold: '?' for such bytes.
  * NULL for an empty text. New reference; the caller owns it. */

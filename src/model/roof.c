@@ -8,6 +8,12 @@
 const char *const roof_condition_name[] = {"alone", "together", NULL};
 const char *const roof_verdict_name[] = {"unproven", "proven", "above-theory", "contradicted",
                                          NULL};
+/* clang-format off */
+const char *const throttle_reason_name[] = {
+    "gpu_idle", "applications_clocks_setting", "sw_power_cap", "hw_slowdown", "sync_boost",
+    "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown",
+    "display_clock_setting", NULL};
+/* clang-format on */
 static const char *const no_yes[] = {"no", "yes", NULL};
 
 #define R(member, type, units, long_name) FIELD(struct roof, member, type, units, long_name)
@@ -31,7 +37,8 @@ const struct field roof_fields[] = {
     R(memory_clock, FIELD_DOUBLE, "s-1", "memory clock meanwhile"),
     R(power, FIELD_DOUBLE, "W", "power draw meanwhile"),
     R(temperature, FIELD_DOUBLE, "K", "temperature meanwhile"),
-    R(throttle_reasons, FIELD_INTEGER, "1", "clock event reasons meanwhile, NVML bit mask"),
+    FIELD_OF_BITS(struct roof, throttle_reasons, throttle_reason_name,
+                  "clock event reasons meanwhile, as NVML tells"),
     FIELD_OF_FLAGS(struct roof, throttled, no_yes, "power or heat held the clock down"),
     R(sustained, FIELD_DOUBLE, "s-1", "FLOP/s (int8: operations) once the clock has settled"),
     R(sustained_clock, FIELD_DOUBLE, "s-1", "multiprocessor clock then"),

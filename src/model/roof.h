@@ -16,6 +16,8 @@ extern const char *const roof_condition_name[]; /* "alone", "together", NULL */
 /* Proven: counters have seen the work, where it should be and nowhere else. Above-theory and
  * contradicted: an error to look into; such a roof is kept, and is not used. */
 enum roof_verdict { ROOF_UNPROVEN, ROOF_PROVEN, ROOF_ABOVE_THEORY, ROOF_CONTRADICTED };
+/* Bits from the lowest on, as NVML's nvmlClocksEventReason... has them; ends with NULL. */
+extern const char *const throttle_reason_name[];
 extern const char *const roof_verdict_name[]; /* "unproven", "proven", "above-theory", ... NULL */
 
 struct roof {

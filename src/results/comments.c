@@ -217,3 +217,13 @@ const char *const file_derived[] = {"arithmetic_intensity",
                                     "device_roof_verdict",
                                     "device_roof_node_spread",
                                     NULL};
+
+const char *const file_modelled[] = {"flops_model",
+                                     "bytes_model",
+                                     "footprint",
+                                     "verify_tolerance",
+                                     "verify_element_tolerance",
+                                     "device_theory_bandwidth",
+                                     "device_theory_vector",
+                                     "device_theory_tensor",
+                                     NULL};

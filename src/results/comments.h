@@ -11,4 +11,7 @@ extern const struct comment file_comments[]; /* ends with a NULL name */
  * and make them anew, as tests/postproc/recompute.py does. */
 extern const char *const file_derived[];
 
+/* Names of those that are neither measured nor derived: what a model, a specification or a setting says. */
+extern const char *const file_modelled[];
+
 #endif

@@ -81,6 +81,11 @@ void dataset_attribute(struct dataset *set, int variable, const char *name, cons
     dataset_check(set, name, nc_put_att_text(set->id, variable, name, strlen(text), text));
 }
 
+void dataset_attribute_integer(struct dataset *set, const char *name, int value)
+{
+    dataset_check(set, name, nc_put_att_int(set->id, NC_GLOBAL, name, NC_INT, 1, &value));
+}
+
 static size_t at_most(size_t value, size_t limit)
 {
     return value < limit ? value : limit;
@@ -119,12 +124,31 @@ static void define_no_texts(struct dataset *set, const char *name, int variable)
     dataset_check(set, name, nc_del_att(set->id, variable, "_FillValue"));
 }
 
-static void define_attributes(struct dataset *set, const char *name, int variable,
+static bool is_listed(const char *name, const char *const *names)
+{
+    for (; names && *names; ++names)
+        if (strcmp(name, *names) == 0)
+            return true;
+    return false;
+}
+
+/* ACDD's words, after ISO 19115-1. */
+static const char *content_type(const struct dataset *set, const char *name, nc_type type)
+{
+    if (is_listed(name, set->derived) || is_listed(name, set->modelled))
+        return "modelResult";
+    return type == NC_DOUBLE ? "physicalMeasurement" : "auxiliaryInformation";
+}
+
+/* Units NULL: it has none, as it is no quantity. */
+static void define_attributes(struct dataset *set, const char *name, int variable, nc_type type,
                               enum dimension inner, const char *units, const char *long_name)
 {
-    dataset_attribute(set, variable, "units", units);
+    if (units)
+        dataset_attribute(set, variable, "units", units);
     dataset_attribute(set, variable, "long_name", long_name);
-    if (strstr(units, "since"))
+    dataset_attribute(set, variable, "coverage_content_type", content_type(set, name, type));
+    if (units && strstr(units, "since"))
         dataset_attribute(set, variable, "calendar", "standard");
     if (inner == DIM_LEVEL)
         dataset_attribute(set, variable, "coordinates", "memory_level_name");
@@ -133,9 +157,8 @@ static void define_attributes(struct dataset *set, const char *name, int variabl
     for (const struct comment *comment = set->comments; comment && comment->variable; ++comment)
         if (strcmp(name, comment->variable) == 0)
             dataset_attribute(set, variable, "comment", comment->text);
-    for (const char *const *derived = set->derived; derived && *derived; ++derived)
-        if (strcmp(name, *derived) == 0)
-            dataset_attribute(set, variable, "source", "derived from other variables of this file");
+    if (is_listed(name, set->derived))
+        dataset_attribute(set, variable, "source", "derived from other variables of this file");
 }
 
 int dataset_define(struct dataset *set, const char *name, nc_type type, enum dimension rows,
@@ -149,7 +172,7 @@ int dataset_define(struct dataset *set, const char *name, nc_type type, enum dim
     if (dataset_failed(set))
         return -1;
     define_storage(set, name, variable, type, rows, count == 2 ? set->lengths[inner] : 1);
-    define_attributes(set, name, variable, inner, units, long_name);
+    define_attributes(set, name, variable, type, inner, units, long_name);
     if (type == NC_DOUBLE)
         define_fill(set, name, variable, type);
     if (type == NC_STRING)
@@ -208,6 +231,23 @@ static void define_flags(struct dataset *set, const char *name, int variable,
     dataset_attribute(set, variable, "flag_meanings", meanings);
 }
 
+/* Their type is the variable's. */
+static void define_bits(struct dataset *set, const char *name, int variable,
+                        const char *const *bits)
+{
+    char meanings[256] = "";
+    long long masks[63];
+    size_t count = 0, used = 0;
+    for (; bits[count]; ++count) {
+        used += (size_t)snprintf(meanings + used, sizeof meanings - used, "%s%s", count ? " " : "",
+                                 bits[count]);
+        masks[count] = 1LL << count;
+    }
+    dataset_check(set, name,
+                  nc_put_att_longlong(set->id, variable, "flag_masks", NC_INT64, count, masks));
+    dataset_attribute(set, variable, "flag_meanings", meanings);
+}
+
 static signed char flag_of(const struct field *field, int64_t value)
 {
     if (value != FIELD_MISSING)
@@ -240,6 +280,14 @@ static void gather(const struct field *field, const void *structure, size_t row,
     }
 }
 
+bool dataset_has_column(const struct dataset *set, const char *name)
+{
+    for (size_t i = 0; i < set->column_count; ++i)
+        if (strcmp(set->columns[i].field.name, name) == 0)
+            return true;
+    return false;
+}
+
 static void column_add(struct dataset *set, const struct field *field, int variable,
                        enum dimension dimension, int group)
 {
@@ -253,20 +301,31 @@ static void column_add(struct dataset *set, const struct field *field, int varia
         set->columns[set->column_count++] = column;
 }
 
+/* Texts, flags and bits are no quantities. */
+static const char *field_units(const struct field *field)
+{
+    bool quantity = type_of(field->type) != NC_STRING && !field->flags;
+    return quantity ? field->units : NULL;
+}
+
 void dataset_define_field(struct dataset *set, const struct field *field, const char *prefix,
                           enum dimension dimension, int group)
 {
     char name[NC_MAX_NAME + 1];
     nc_type type = type_of(field->type);
+    int variable = -1;
     snprintf(name, sizeof name, "%s%s", prefix, field->name);
-    int variable = dataset_define(set, name, type, dimension, inner_of(field->type), field->units,
-                                  field->long_name);
+    if (!set->presence || presence_has(set->presence, name))
+        variable = dataset_define(set, name, type, dimension, inner_of(field->type),
+                                  field_units(field), field->long_name);
     if (dataset_failed(set))
         return;
-    if (type == NC_INT64)
+    if (variable >= 0 && type == NC_INT64)
         define_fill(set, name, variable, type);
-    if (field->type == FIELD_FLAG)
+    if (variable >= 0 && field->type == FIELD_FLAG)
         define_flags(set, name, variable, field->flags);
+    if (variable >= 0 && field->type == FIELD_INTEGER && field->flags)
+        define_bits(set, name, variable, field->flags);
     struct field named = *field;
     named.name = name;
     column_add(set, &named, variable, dimension, group);
@@ -282,8 +341,7 @@ void dataset_define_fields(struct dataset *set, const struct field *table, const
 void dataset_define_texts(struct dataset *set, const char *name, enum dimension dimension,
                           const char *long_name, int group)
 {
-    const struct field field = {
-        .name = name, .type = FIELD_TEXT, .units = "1", .long_name = long_name};
+    const struct field field = {.name = name, .type = FIELD_TEXT, .long_name = long_name};
     dataset_define_field(set, &field, "", dimension, group);
 }
 
@@ -292,7 +350,7 @@ void dataset_define_index(struct dataset *set, const char *name, enum dimension 
                           const char *long_name, int group)
 {
     const struct field field = {.name = name, .type = FIELD_INTEGER};
-    int variable = dataset_define(set, name, NC_INT64, dimension, DIM_NONE, "1", long_name);
+    int variable = dataset_define(set, name, NC_INT64, dimension, DIM_NONE, NULL, long_name);
     if (!dataset_failed(set))
         column_add(set, &field, variable, dimension, group);
 }
@@ -326,10 +384,23 @@ static void column_put(struct dataset *set, const struct column *column, size_t 
     free(data);
 }
 
+/* Looks for a value that the file has no place for. */
+static void column_look(struct dataset *set, const struct column *column, size_t count,
+                        const void *const *rows)
+{
+    for (size_t row = 0; row < count; ++row)
+        if (!field_is_missing(&column->field, rows[row])) {
+            presence_found(set->presence, column->field.name);
+            return;
+        }
+}
+
 void dataset_put(struct dataset *set, int group, size_t first, size_t count,
                  const void *const *rows)
 {
     for (size_t i = 0; i < set->column_count && !dataset_failed(set); ++i)
-        if (set->columns[i].group == group)
+        if (set->columns[i].group == group && set->columns[i].variable < 0)
+            column_look(set, &set->columns[i], count, rows);
+        else if (set->columns[i].group == group)
             column_put(set, &set->columns[i], first, count, rows);
 }

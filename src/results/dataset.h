@@ -13,6 +13,7 @@
 
 #include "model/field.h"
 #include "base/status.h"
+#include "results/presence.h"
 
 enum dimension {
     DIM_CONFIG, /* unlimited */
@@ -31,7 +32,7 @@ struct comment {
     const char *variable, *text;
 };
 
-/* A variable of a field. Those of one group are written together; the caller numbers its groups. */
+/* A variable of a field; -1: the file has it not. Those of one group are written together; the caller numbers its groups. */
 struct column {
     struct field field; /* its name is the variable's, and owned */
     int variable, group;
@@ -42,6 +43,8 @@ struct dataset {
     size_t lengths[DIM_COUNT];      /* at least 1, but for DIM_CONFIG; the caller sets them */
     const struct comment *comments; /* the caller's, or NULL */
     const char *const *derived;     /* names of variables that follow from others; or NULL */
+    const char *const *modelled;    /* of those that a model gives; or NULL */
+    struct presence *presence; /* which variables of fields there are; the caller's, NULL: all */
     bool open;
     int id;
     int dimensions[DIM_COUNT];
@@ -60,6 +63,9 @@ void dataset_create(struct dataset *set, const char *path);
 /* STATUS_SYSTEM if anything has failed since dataset_create. */
 enum status dataset_close(struct dataset *set, struct error *error);
 
+/* Whether a field has this name, be it in the file or not. */
+bool dataset_has_column(const struct dataset *set, const char *name);
+
 bool dataset_failed(const struct dataset *set);
 
 /* Keeps `code`, what a call of netCDF about `place` returned, if it is the first error. */
@@ -76,7 +82,7 @@ void dataset_attribute(struct dataset *set, int variable, const char *name, cons
 int dataset_define(struct dataset *set, const char *name, nc_type type, enum dimension rows,
                    enum dimension inner, const char *units, const char *long_name);
 
-/* Variable PREFIX + name of a field. */
+/* Variable PREFIX + name of a field; none where `presence` has it not. */
 void dataset_define_field(struct dataset *set, const struct field *field, const char *prefix,
                           enum dimension dimension, int group);
 /* The same for a whole table. */
@@ -89,8 +95,11 @@ void dataset_define_texts(struct dataset *set, const char *name, enum dimension 
 void dataset_define_index(struct dataset *set, const char *name, enum dimension dimension,
                           const char *long_name, int group);
 
+/* A number of the whole file. */
+void dataset_attribute_integer(struct dataset *set, const char *name, int value);
+
 /* Writes the variables of a group in `count` rows from `first` on. rows[i] is the struct of row
- * first + i. */
+ * first + i. A value of a variable that the file has not is told to `presence`. */
 void dataset_put(struct dataset *set, int group, size_t first, size_t count,
                  const void *const *rows);
 

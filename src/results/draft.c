@@ -12,6 +12,13 @@ static enum status build(struct staged_file *draft, const struct draft_content *
     if (status)
         return status;
     status = content->fill(content->context, draft, error);
+    while (status == STATUS_OK && content->again(content->context)) {
+        staged_file_close(draft); /* it can have its name only once */
+        status = staged_file_open(draft, place, output, error);
+        if (status)
+            return status;
+        status = content->fill(content->context, draft, error);
+    }
     if (status == STATUS_OK)
         return STATUS_OK;
     int obstacle = staged_file_obstacle(draft);

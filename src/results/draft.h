@@ -12,6 +12,8 @@ struct draft_content {
     /* Writes it all. The file has a name from staged_file_show to staged_file_hide: for the open call
      * of a library alone. May be called again, for another place. */
     enum status (*fill)(void *context, struct staged_file *file, struct error *error);
+    /* What was written shall be written anew, now that fill knows more. */
+    bool (*again)(void *context);
 };
 
 /* Builds it, and replaces `path` by it. STATUS_SYSTEM names all places that were tried. */

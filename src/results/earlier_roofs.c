@@ -84,7 +84,8 @@ static void integers_put(const struct field *field, const long long *column,
         ++flags;
     for (size_t row = 0; row < rows->count; ++row) {
         long long value = column[row];
-        bool known = field->flags ? value >= 0 && value < flags : value != NC_FILL_INT64;
+        bool known =
+            field->type == FIELD_FLAG ? value >= 0 && value < flags : value != NC_FILL_INT64;
         *(int64_t *)member(rows, row, field) = known ? value : FIELD_MISSING;
     }
 }
@@ -99,15 +100,24 @@ static void doubles_put(const struct field *field, const double *column, const s
         }
 }
 
-/* The whole column at once: netCDF takes long for each single value. */
-static void column_read(struct reader *r, const struct field *field, const char *name,
-                        const struct rows *rows)
+/* What no device of a file can have, the file lacks. */
+static bool absent(const struct reader *r, const char *name)
+{
+    int unused;
+    return nc_inq_varid(r->id, name, &unused) == NC_ENOTVAR;
+}
+
+/* The whole column at once: netCDF takes long for each single value. The first of a table is in every
+ * result. */
+static void column_read(struct reader *r, const struct field *table, const struct field *field,
+                        const char *name, const struct rows *rows)
 {
     bool wide = field->type == FIELD_LEVELS || field->type == FIELD_PRECISIONS;
     size_t width = wide ? field->size / sizeof(double) : 1;
     const size_t start[] = {0, 0}, counts[] = {rows->count, width};
     int variable;
-    if (rows->count == 0 || !variable_find(r, name, wide ? 2 : 1, &variable))
+    if (rows->count == 0 || (field != table && absent(r, name)) ||
+        !variable_find(r, name, wide ? 2 : 1, &variable))
         return;
     void *column = calloc(rows->count, width * sizeof(double)); /* no element is wider */
     if (!column) {
@@ -132,7 +142,7 @@ static void columns_read(struct reader *r, const struct field *table, const char
     for (const struct field *field = table; field->name && r->code == NC_NOERR; ++field) {
         char name[NC_MAX_NAME + 1];
         snprintf(name, sizeof name, "%s%s", prefix, field->name);
-        column_read(r, field, name, rows);
+        column_read(r, table, field, name, rows);
     }
 }
 
@@ -153,6 +163,8 @@ static void roofs_read(struct reader *r, struct device *devices, size_t count)
         return;
     }
     rows.first = read;
+    for (size_t i = 0; i < rows.count; ++i)
+        fields_clear(roof_fields, &read[i].roof);
     columns_read(r, device_field, "device_roof_", &rows);
     columns_read(r, roof_fields, "device_roof_", &rows); /* `roof` comes first */
     for (size_t i = 0; i < rows.count && r->code == NC_NOERR; ++i)

@@ -3,7 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+
+#include "version.h"
 
 static void time_format(double time, char text[32])
 {
@@ -36,6 +39,35 @@ static void history_write(struct dataset *set, const struct results *results)
     free(text);
 }
 
+static bool seen_before(const struct results *results, size_t device, size_t offset)
+{
+    const char *name = (const char *)&results->devices[device] + offset;
+    for (size_t i = 0; i < device; ++i)
+        if (strcmp((const char *)&results->devices[i] + offset, name) == 0)
+            return true;
+    return *name == '\0';
+}
+
+/* A text of all devices, each of its values once. */
+static void device_names_write(struct dataset *set, const struct results *results,
+                               const char *attribute, size_t offset)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream) {
+        set->no_memory = true;
+        return;
+    }
+    for (size_t i = 0; i < results->device_count; ++i)
+        if (!seen_before(results, i, offset))
+            fprintf(stream, "%s%s", ftell(stream) > 0 ? ", " : "",
+                    (const char *)&results->devices[i] + offset);
+    fclose(stream);
+    dataset_attribute(set, NC_GLOBAL, attribute, text);
+    free(text);
+}
+
 /* When the rows were measured. No clock is asked: one journal always gives the same file. */
 static void coverage_write(struct dataset *set, const struct results *results)
 {
@@ -52,6 +84,8 @@ static void coverage_write(struct dataset *set, const struct results *results)
     time_format(last, text);
     dataset_attribute(set, NC_GLOBAL, "time_coverage_end", text);
     dataset_attribute(set, NC_GLOBAL, "date_created", text);
+    snprintf(text, sizeof text, "PT%.0fS", last > first ? ceil(last - first) : 0.0);
+    dataset_attribute(set, NC_GLOBAL, "time_coverage_duration", text);
 }
 
 void globals_write(struct dataset *set, const struct results *results)
@@ -64,12 +98,22 @@ void globals_write(struct dataset *set, const struct results *results)
     const struct {
         const char *name, *text;
     } attributes[] = {
-        {"Conventions", "CF-1.11 ACDD-1.3"},
+        {"Conventions", "CF-1.11, ACDD-1.3"},
         {"title", *last->title ? last->title : "roofsweep results"},
         {"summary", "Deep-learning operations, each measured on a device and set against the roofs "
                     "that were measured on the same device (time-based Roofline). One row of "
                     "config per configuration and device; config_device points into device, "
                     "kernel_config into config, device_roof_device into device."},
+        {"comment",
+         "What was not measured is missing, and never 0. A variable that no row, device or roof "
+         "of the file can have a value of is absent."},
+        {"references",
+         "Wang et al., Time-Based Roofline for Deep Learning Performance Analysis, 2020, "
+         "https://doi.org/10.48550/arXiv.2009.04598"},
+        {"project", "roofsweep"},
+        {"metadata_link", ROOFSWEEP_URL},
+        {"id", results->session_count ? results->sessions[0].id : ""},
+        {"product_version", last->version},
         {"keywords", "roofline, performance, GPU, deep learning, benchmark"},
         {"source", source},
         {"processing_level", "measured values, and values derived from them by the Roofline model"},
@@ -80,7 +124,11 @@ void globals_write(struct dataset *set, const struct results *results)
         {"command", last->command},
     };
     for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; ++i)
-        dataset_attribute(set, NC_GLOBAL, attributes[i].name, attributes[i].text);
+        if (*attributes[i].text)
+            dataset_attribute(set, NC_GLOBAL, attributes[i].name, attributes[i].text);
+    dataset_attribute_integer(set, "format_version", FORMAT_VERSION);
+    device_names_write(set, results, "instrument", offsetof(struct device, model));
+    device_names_write(set, results, "platform", offsetof(struct device, hostname));
     history_write(set, results);
     coverage_write(set, results);
 }

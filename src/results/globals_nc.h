@@ -5,6 +5,10 @@
 #include "results/dataset.h"
 #include "results/results.h"
 
+/* Rises when a variable gets another name, type or meaning, or one that every file had may be absent. A
+ * new variable or attribute alone does not raise it. Files before version 2 have no number. */
+enum { FORMAT_VERSION = 2 };
+
 void globals_write(struct dataset *set, const struct results *results);
 
 #endif

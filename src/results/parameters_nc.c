@@ -16,7 +16,8 @@ struct entry {
 
 struct parameters {
     struct dataset *set;
-    const struct workload **workloads; /* owned; all whose parameters are written */
+    const struct workload **workloads; /* owned; all that are known */
+    bool *used;                        /* owned; by workload: the file has rows of it */
     size_t workload_count;
     struct entry *entries; /* owned */
     size_t count;
@@ -51,7 +52,8 @@ static void workload_add(struct parameters *p, const struct workload *workload)
     p->workloads[p->workload_count++] = workload;
 }
 
-/* Those of the table come first, so that files of the same version have the same variables. */
+/* Those of the table come first, so that files of the same version have the same order and say the same of
+ * a parameter. */
 static void workloads_list(struct parameters *p, const struct results *results)
 {
     for (size_t i = 0; workloads[i]; ++i)
@@ -60,6 +62,29 @@ static void workloads_list(struct parameters *p, const struct results *results)
         const struct record *record = results->rows[i].record;
         if (record && record->config.workload)
             workload_add(p, record->config.workload);
+    }
+}
+
+/* False: it is none of those. */
+static bool row_is_of(const struct row *row, const struct workload *workload)
+{
+    size_t length = strlen(workload->name);
+    if (row->record)
+        return row->record->config.workload == workload;
+    return strncmp(row->configuration, workload->name, length) == 0 &&
+           row->configuration[length] == ' ';
+}
+
+/* Rows of the same workload mostly follow each other. */
+static void workloads_mark(struct parameters *p, const struct results *results)
+{
+    p->used = dataset_allocate(p->set, p->workload_count, sizeof *p->used);
+    size_t last = 0;
+    for (size_t i = 0; p->used && i < results->row_count; ++i) {
+        const struct row *row = &results->rows[i];
+        for (size_t j = 0; j < p->workload_count && !row_is_of(row, p->workloads[last]); ++j)
+            last = j;
+        p->used[last] = p->used[last] || row_is_of(row, p->workloads[last]);
     }
 }
 
@@ -102,12 +127,12 @@ static void parameter_meaning(const struct parameters *p, const char *name, FILE
 static void variable_define(const struct parameters *p, const struct parameter *parameter,
                             const char *suffix, enum field_type type, size_t offset)
 {
-    char name[NC_MAX_NAME + 1], long_name[512] = "";
+    char name[NC_MAX_NAME + 1], long_name[2048] = "";
     int unused;
     FILE *stream = fmemopen(long_name, sizeof long_name, "w");
     snprintf(name, sizeof name, "%s%s", parameter->name, suffix);
-    bool taken = nc_inq_varid(p->set->id, name, &unused) == NC_NOERR ||
-                 nc_inq_dimid(p->set->id, name, &unused) == NC_NOERR;
+    bool taken =
+        dataset_has_column(p->set, name) || nc_inq_dimid(p->set->id, name, &unused) == NC_NOERR;
     if (stream) {
         fprintf(stream, "parameter %s", name);
         parameter_meaning(p, parameter->name, stream);
@@ -217,6 +242,18 @@ static void axes_define(const struct parameters *p)
     }
 }
 
+/* Also of a program whose axis has its name: it lies on that axis. */
+static bool parameter_wanted(const struct parameters *p, const char *name)
+{
+    for (size_t i = 0; i < p->workload_count; ++i)
+        if (p->used && p->used[i] && workload_parameter(p->workloads[i], name) >= 0)
+            return true;
+    for (size_t i = 0; i < p->axis_count; ++i)
+        if (strcmp(p->axes[i], name) == 0)
+            return true;
+    return false;
+}
+
 struct parameters *parameters_define(struct dataset *set, const struct results *results, int group)
 {
     struct parameters *p = dataset_allocate(set, 1, sizeof *p);
@@ -224,10 +261,12 @@ struct parameters *parameters_define(struct dataset *set, const struct results *
         return NULL;
     *p = (struct parameters){.set = set, .group = group};
     workloads_list(p, results);
+    workloads_mark(p, results);
+    axes_list(p, results);
     for (size_t i = 0; i < p->workload_count; ++i)
         for (size_t j = 0; j < p->workloads[i]->count; ++j)
-            parameter_add(p, &p->workloads[i]->parameters[j]);
-    axes_list(p, results);
+            if (parameter_wanted(p, p->workloads[i]->parameters[j].name))
+                parameter_add(p, &p->workloads[i]->parameters[j]);
     axes_define(p);
     return p;
 }
@@ -243,6 +282,7 @@ void parameters_destroy(struct parameters *parameters)
     free(parameters->axes);
     free(parameters->entries);
     free(parameters->workloads);
+    free(parameters->used);
     free(parameters);
 }
 

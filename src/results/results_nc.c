@@ -418,10 +418,21 @@ static enum status create(struct writer *w, struct staged_file *draft, struct er
     return STATUS_OK;
 }
 
+/* What a draft is made of. */
+struct content {
+    const struct results *results;
+    struct presence presence;
+    size_t found; /* values without a variable in the last but one draft */
+};
+
 static enum status draft_fill(void *context, struct staged_file *draft, struct error *error)
 {
-    struct writer w = {
-        .results = context, .set.comments = file_comments, .set.derived = file_derived};
+    struct content *content = context;
+    struct writer w = {.results = content->results,
+                       .set.comments = file_comments,
+                       .set.derived = file_derived,
+                       .set.modelled = file_modelled,
+                       .set.presence = &content->presence};
     device_init(&w.blank_device);
     fields_clear(kernel_fields, &w.blank_kernel);
     fields_clear(roof_fields, &w.blank_roof);
@@ -434,12 +445,21 @@ static enum status draft_fill(void *context, struct staged_file *draft, struct e
     slab_free(&w.slab);
     parameters_destroy(w.parameters);
     free(w.order);
+    w.set.no_memory = w.set.no_memory || content->presence.no_memory;
     enum status status = created ? created : dataset_close(&w.set, error);
     if (w.unreadable) {
         *error = w.error;
         status = STATUS_SYSTEM;
     }
     return status;
+}
+
+static bool draft_again(void *context)
+{
+    struct content *content = context;
+    bool more = content->presence.found_count > content->found;
+    content->found = content->presence.found_count;
+    return more;
 }
 
 /* Bytes, rather too many. Measured files need half of that. */
@@ -462,7 +482,12 @@ void results_nc_prepare(void)
 
 enum status results_nc_write(const struct results *results, const char *path, struct error *error)
 {
-    const struct draft_content content = {
-        .context = (void *)results, .size = size_estimate(results), .fill = draft_fill};
-    return draft_publish(&content, path, error);
+    struct content content = {.results = results, .presence = presence_of(results)};
+    const struct draft_content draft = {.context = &content,
+                                        .size = size_estimate(results),
+                                        .fill = draft_fill,
+                                        .again = draft_again};
+    enum status status = draft_publish(&draft, path, error);
+    presence_clear(&content.presence);
+    return status;
 }

@@ -40,6 +40,7 @@ for name in sample.variables:
 own = numpy.flatnonzero(sample.device_roof_device == 0)
 data = sample.isel(device=[0] * 4, device_roof=list(own) * 4)
 data["device_uuid"].values[:] = [f"GPU-{i}" for i in range(4)]
+data["uuid"].values[:] = [f"GPU-{device}" if device >= 0 else "" for device in data.config_device.values]
 data["device_roof_device"].values[:] = numpy.repeat(range(4), len(own))
 names, condition = data.device_roof_name.values, data.device_roof_condition.values
 for name in "bandwidth", "performance", "time":
@@ -53,7 +54,7 @@ data["device_roof_bandwidth"].values[at(2, "l2 read")] = 1e15
 data["device_roof_bandwidth"].values[at(3, "dram triad", 1)] *= 0.8
 data["device_roof_clock_fraction"].values[names == "fp32 vector"] = 0.985
 for name, value in {"sm_clock": 1.755e9, "power": 612, "temperature": 330.15, "spread": 0.01, "node_spread": 0.03}.items():
-    data[f"device_roof_{name}"].values[:] = value
+    data[f"device_roof_{name}"] = ("device_roof", numpy.full(data.sizes["device_roof"], float(value)))
 data.to_netcdf(sys.argv[1])
 PY
 "$ROOFSWEEP_PYTHON" node.py node.nc

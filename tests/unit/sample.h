@@ -21,7 +21,9 @@ static struct session sample_session(void)
     struct session session = {
         .id = "s1",
         .version = "0.1.0",
-        .settings = "warmup=5 iterations=20 verify=yes seed=1",
+        .settings =
+            "warmup=5 stop=0.01 min_time=0.5 max_time=15 counters=auto kernels=yes verify=yes "
+            "energy=yes seed=1",
         .title = "Golden sample",
         .manifest_path = "golden.ini",
         .manifest_text = strdup("[sweep]\ntitle = Golden sample\n\n[conv2d]\nbatch = 2, 16\n"),

@@ -1,6 +1,7 @@
 /* The file format is a contract: a small sweep goes through the journal into a netCDF file, whose
  * CDL must be tests/data/golden.cdl to the byte. To change the format, read the difference, then
- * copy the new CDL. */
+ * copy the new CDL. A file has no more variables than its rows and devices can have; all that there are
+ * stand in tests/data/golden_variables.cdl. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -18,12 +19,15 @@
 #include <netcdf.h>
 
 #include "model/roofline.h"
+#include "model/workloads/conv2d.h"
+#include "results/presence.h"
 #include "results/report.h"
 #include "results/results_nc.h"
 #include "sample.h"
 
-#define GOLDEN TEST_DATA_DIR "/golden.cdl"
-#define START  1735689600.0 /* 2025-01-01T00:00:00Z */
+#define GOLDEN    TEST_DATA_DIR "/golden.cdl"
+#define VARIABLES TEST_DATA_DIR "/golden_variables.cdl"
+#define START     1735689600.0 /* 2025-01-01T00:00:00Z */
 
 /* A folder for each test, with room for the paths in it. */
 struct folder {
@@ -255,6 +259,134 @@ static void test_full_disk(void **state)
     results_destroy(results);
 }
 
+static void add_skipped(struct results *results, const struct workload *workload, const char *text)
+{
+    struct record record;
+    struct error error;
+    struct config config = config_default(workload);
+    record_init(&record);
+    if (text)
+        assert_ok(config_parse(text, &config, &error), &error);
+    record_set_config(&record, &config);
+    record.status = RECORD_SKIPPED;
+    assert_ok(results_add_record(results, &record, &error), &error);
+}
+
+/* A sweep of everything: all workloads, two equal devices in one host, roofs out of an earlier file. */
+static void test_all_variables(void **state)
+{
+    const struct folder *folder = *state;
+    struct error error;
+    struct results *results = sample_results(folder->journal);
+    struct device twin = gpu_device();
+    strcpy(twin.key, "s1-0/2"); /* what stands before the slash is the session */
+    strcpy(twin.roofs_reused, "earlier.nc");
+    assert_ok(results_add_device(results, &twin, &error), &error);
+    for (size_t i = 0; workloads[i]; ++i)
+        add_skipped(results, workloads[i], NULL);
+    add_skipped(results, &conv2d_workload, "conv2d layout=auto");
+    assert_ok(results_nc_write(results, folder->file, &error), &error);
+    results_destroy(results);
+    assert_int_equal(run("ncdump -h -n golden %s > %s", folder->file, folder->cdl), 0);
+    if (run("diff -u " VARIABLES " %s", folder->cdl) != 0)
+        fail_msg("the variables are not as in " VARIABLES);
+    int file, variable;
+    assert_int_equal(nc_open(folder->file, NC_NOWRITE, &file), NC_NOERR);
+    for (size_t i = 0; presence_conditional(i); ++i)
+        if (nc_inq_varid(file, presence_conditional(i), &variable) != NC_NOERR)
+            fail_msg("%s: no variable of this name", presence_conditional(i));
+    nc_close(file);
+}
+
+static struct results *cpu_results(const char *configuration)
+{
+    struct results *results = results_create();
+    struct device cpu = cpu_device();
+    struct session session = sample_session();
+    struct error error;
+    strcpy(session.settings, "warmup=5 iterations=20 counters=auto kernels=no verify=yes seed=1");
+    session.job_id[0] = '\0';
+    assert_ok(results_add_session(results, &session, &error), &error);
+    assert_ok(results_add_device(results, &cpu, &error), &error);
+    struct record record = sample_record(configuration, "cpu", "s1-1", 11);
+    record.status = RECORD_FAILED;
+    record.job_id[0] = '\0';
+    strcpy(record.error, "not now");
+    assert_ok(results_add_record(results, &record, &error), &error);
+    return results;
+}
+
+static bool has_variable(const char *path, const char *name)
+{
+    int file, variable;
+    assert_int_equal(nc_open(path, NC_NOWRITE, &file), NC_NOERR);
+    bool found = nc_inq_varid(file, name, &variable) == NC_NOERR;
+    nc_close(file);
+    return found;
+}
+
+/* What no row can have is no variable, what one could have is, also where no row has it. */
+static void test_absent_variables(void **state)
+{
+    static const char *const present[] = {
+        "time_median", "time_sample",  "error",       "hidden",      "batch",           "limiter",
+        "busy_share",  "verify_error", "kernel_time", "device_uuid", "config_precision"};
+    static const char *const absent[] = {"filters",
+                                         "kernel_height",
+                                         "k",
+                                         "layout",
+                                         "layout_chosen",
+                                         "flops_counted",
+                                         "host_time",
+                                         "energy",
+                                         "throttle_reasons",
+                                         "kernel_grid_x",
+                                         "device_mig",
+                                         "converged",
+                                         "job_id",
+                                         "search_time",
+                                         "axes",
+                                         "device_roof_power",
+                                         "device_roof_node_spread",
+                                         "device_cycle_vector",
+                                         "sm_clock"};
+    const struct folder *folder = *state;
+    struct error error;
+    struct results *results = cpu_results("lstm");
+    assert_ok(results_nc_write(results, folder->file, &error), &error);
+    results_destroy(results);
+    for (size_t i = 0; i < sizeof present / sizeof *present; ++i)
+        if (!has_variable(folder->file, present[i]))
+            fail_msg("no %s", present[i]);
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; ++i)
+        if (has_variable(folder->file, absent[i]))
+            fail_msg("a file of a CPU has %s", absent[i]);
+}
+
+/* A journal of another version may have what this one would not measure: nothing is lost. */
+static void test_unexpected_values(void **state)
+{
+    const struct folder *folder = *state;
+    struct error error;
+    int file;
+    struct results *results = cpu_results("lstm");
+    struct record record = fetched(results, 0);
+    record.status = RECORD_MEASURED;
+    record.time_median = 1e-3;
+    record.energy = 0.5;
+    record.host_time = 2e-3; /* host_share follows from it */
+    results->devices[0].mig = 0;
+    assert_ok(results_add_record(results, &record, &error), &error);
+    assert_ok(results_nc_write(results, folder->file, &error), &error);
+    results_destroy(results);
+    assert_int_equal(nc_open(folder->file, NC_NOWRITE, &file), NC_NOERR);
+    assert_near(get_double(file, "energy", 0, 0), 0.5);
+    assert_near(get_double(file, "host_share", 0, 0), 2.0);
+    assert_true(get_double(file, "device_mig", 0, 0) == 0);
+    nc_close(file);
+    assert_false(has_variable(folder->file, "energy_time"));
+}
+
 static const struct parameter made_up_parameters[] = {
     WORKLOAD_FREE_TEXT("command", 255, "true", "a text"),
     WORKLOAD_INTEGER("size", 100, "1", "a number"),
@@ -351,6 +483,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_golden),
         TEST(test_golden_regenerates),
+        TEST(test_all_variables),
+        TEST(test_absent_variables),
+        TEST(test_unexpected_values),
         TEST(test_derived_values),
         TEST(test_odd_rows),
         TEST(test_workload_in_no_table),

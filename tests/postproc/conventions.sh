@@ -1,0 +1,91 @@
+#!/bin/sh
+# Which variables a file has, as readers know it, and the conventions that it follows: the golden file and a fresh one of this
+# CPU, held against the IOOS compliance checker. Skipped after the rest where that is not installed: COMPLIANCE_CHECKER, or
+# compliance-checker in the path.
+. "$(dirname "$0")/../mpi/lib.sh"
+. "$here/../postproc/samples.sh"
+
+# roofsweep_post knows each variable that may be absent, and what a missing value of it is.
+ncgen -4 -o all.nc "$root/tests/data/golden_variables.cdl"
+python '
+import re, sys
+import xarray
+from roofsweep_post.absent import completed
+whole = xarray.open_dataset("all.nc", decode_times=False)
+needs = open(sys.argv[1]).read().partition("} needs[] = {")[2].partition("\n};")[0]
+names = re.findall(r"\{\"(\w+)\",", needs)
+assert len(names) > 90, names
+made = completed(whole.drop_vars(names))
+assert set(made.variables) == set(whole.variables), set(made.variables) ^ set(whole.variables)
+for name in names:
+    kind = "O" if whole[name].dtype.kind in "OU" or "flag_values" in whole[name].attrs else "f"
+    assert made[name].dims == whole[name].dims and made[name].dtype.kind == kind, name
+' "$root/src/results/presence.c" || fail "postproc/roofsweep_post/absent.py is not src/results/presence.c"
+
+# A newer format is refused, as are rows that another tool has joined.
+python '
+import netCDF4
+with netCDF4.Dataset("golden.nc", "a") as data:
+    data.format_version = 99
+'
+refused "format version 99" rows golden.nc
+ncgen -4 -o golden.nc "$root/tests/data/golden.cdl"
+cp golden.nc joined.nc
+python '
+import netCDF4
+with netCDF4.Dataset("joined.nc", "a") as data:
+    data["uuid"][2] = "GPU-of-another-file"
+'
+refused "roofsweep --merge" rows joined.nc
+
+cat >fresh.ini <<'INI'
+[sweep]
+output = fresh.nc
+device = cpu
+[measure]
+iterations = 20
+cache = cold
+[peaks]
+memory = dram
+compute = fp32
+[lstm l]
+sequence = 2
+INI
+expect 0 run 1 fresh.ini
+# Without a value are: the reason of failures that were none, and what only hardware counters could tell.
+python '
+import numpy, xarray
+data = xarray.open_dataset("fresh.nc", decode_times=False)
+empty = []
+for name, variable in data.variables.items():
+    words = variable.attrs.get("flag_meanings", "").split()
+    if "flag_values" in variable.attrs:
+        none = words[-1] == "unknown" and bool((variable.values == len(words) - 1).all())
+    elif variable.dtype.kind in "OU":
+        none = all(text == "" for text in variable.values.ravel())
+    else:
+        none = bool(numpy.isnan(variable.values.astype(float)).all())
+    empty += [name] if none else []
+print(len(data.variables), "variables, without a value:", *empty)
+assert len(empty) <= 3, empty
+' || fail "a file of a CPU has variables that it cannot fill"
+
+checker=${COMPLIANCE_CHECKER:-compliance-checker}
+command -v "$checker" >/dev/null || { echo "skipped: no compliance-checker (pip install compliance-checker)"; exit 77; }
+for file in golden.nc fresh.nc; do
+    "$checker" -t cf:1.11 -c strict "$file" >report || { cat report; fail "$file: CF"; }
+    grep -q "All tests passed" report || { cat report; fail "$file: CF"; }
+    "$checker" -t acdd:1.3 -c strict -f json -o acdd.json "$file" >/dev/null || true
+    # What is left of ACDD: no standard names, no place on earth, and what only people know.
+    python '
+import json, re, sys
+expected = """standard_name geospatial_ creator_ publisher_ contributor_ institution license acknowledg naming_authority
+_vocabulary metadata_link program time_coverage_resolution time_coverage_extents variable date_ Metadata""".split()
+report = json.load(open("acdd.json"))["acdd:1.3"]
+left = [text for level in ("high", "medium", "low") for text in
+        [message for check in report[f"{level}_priorities"] for message in check["msgs"]]]
+others = [text for text in left if not any(word in text for word in [*expected, "units"])]
+print(f"{sys.argv[1]}: {len(left)} remarks of ACDD, all of them expected" if not others else others)
+sys.exit(1 if others else 0)
+' "$file" || fail "$file: ACDD"
+done
