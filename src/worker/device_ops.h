@@ -114,7 +114,7 @@ struct device_ops {
      * `cold` as in `time`: sets flops_*, bytes_* and counters of their records, which also say why there
      * are no counts: that is STATUS_OK. NULL: the device has no counters. `kernels`: as many iterations
      * again for the counts of each kernel of the record, as the last `trace` of that work has set them.
-     * What a row counts does not depend on the others. If it fails, no record has changed. */
+     * What a row counts does not depend on the others. If it fails, the rows can be counted again. */
     enum status (*count_hardware)(struct device_state *state, const struct countable *rows,
                                   size_t count, struct error *error);
 

@@ -193,16 +193,28 @@ enum status collector_collect(struct collector *collector, unsigned tensors,
         memcpy(machine.counts_before, machine.counts, sizeof machine.counts);
     }
     outcome_tell(script.collection, outcome);
+    for (size_t i = 0; i < count && outcome->code != COUNTED_YES; ++i)
+        for (int j = 0; j < QUANTITY_COUNT; ++j)
+            values[i][j] = NAN;
     return STATUS_OK;
 }
 
+/* All launches of a scripted work do the same. */
 enum status collector_collect_launches(struct collector *collector, unsigned tensors,
                                        const struct profiled_work *work, size_t launches,
-                                       double (*values)[QUANTITY_COUNT], struct outcome *outcome,
-                                       struct error *error)
+                                       size_t most, double (*values)[QUANTITY_COUNT],
+                                       struct outcome *outcome, struct error *error)
 {
-    (void)collector, (void)tensors, (void)work, (void)launches, (void)values;
-    (void)outcome, (void)error;
-    fail_msg("no roof is counted by kernel");
-    return STATUS_FAILED;
+    assert_non_null(collector);
+    assert_true(launches > 0 && launches <= most);
+    machine.attached = true;
+    TRY(work->prepare(work->argument, error));
+    memset(machine.counts, 0, sizeof machine.counts);
+    TRY(work->run(work->argument, error));
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
+        machine.counts[i] /= (double)launches;
+    for (size_t i = 0; i < launches; ++i)
+        counts_tell(machine.counts, tensors, values[i]);
+    outcome_tell(script.collection, outcome);
+    return STATUS_OK;
 }

@@ -215,6 +215,8 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *pa
 
 CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params *parameters)
 {
+    if (cupti.push != CUPTI_SUCCESS && cupti.pushed >= cupti.push_from)
+        return cupti.push;
     char *name = cupti.names[cupti.in_pass++];
     ++cupti.pushed;
     assert_true(cupti.in_pass <= sizeof cupti.names / sizeof *cupti.names);

@@ -16,7 +16,7 @@ typedef CUpti_ActivityKernel9 scripted_kernel;
 #endif
 
 /* A set takes three passes, and finds 7 for every metric, 7 more in each further range. */
-enum { CUPTI_PASSES = 3, CUPTI_EACH = 7, CUPTI_RECORDS = 8 };
+enum { CUPTI_PASSES = 3, CUPTI_EACH = 7, CUPTI_RECORDS = 8, CUPTI_RANGES = 128 };
 
 extern struct cupti_script {
     const char *chip;
@@ -25,15 +25,17 @@ extern struct cupti_script {
     size_t dropped, ranges;    /* that the image has; 0: as many as were pushed in the last pass */
     CUpti_ProfilerRange range; /* as configured */
     size_t room;
+    CUptiResult push; /* what PushRange says, */
+    int push_from;    /* once so many ranges have been pushed */
     int pushed;
     int passes;          /* after which the profiler has enough; the test counts `runs` */
     const char *lacking; /* metrics with this in their names have no value */
     int evaluated, same; /* ranges so far; after so many, all counts are doubled. 0: never */
     int attached, finalized, runs, enabled, disabled;
-    char names[8][8];     /* of the ranges pushed last, */
-    size_t in_pass;       /* so many */
-    bool nameless;        /* the image knows no names */
-    bool config_once;     /* after each enabling only: later it is refused */
+    char names[CUPTI_RANGES][8]; /* of the ranges pushed last, */
+    size_t in_pass;              /* so many */
+    bool nameless;               /* the image knows no names */
+    bool config_once;            /* after each enabling only: later it is refused */
     int configured;       /* the enabling that was configured last; later it is without effect */
     bool passing, within; /* a pass has begun, and a range of it */
 

@@ -317,6 +317,13 @@ static void a_graph_has_a_time_of_its_own(void **state)
 
 enum { FP32_ROW = 1, FP32_THREADS = 1024, FP32_ITERATIONS = 10 };
 
+/* One iteration of it does the kernel's own iterations `times` times. */
+struct fp32_work {
+    struct work base;
+    int times;
+    bool fails;
+};
+
 static enum status fp32_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     void *out;
@@ -330,6 +337,24 @@ static enum status fp32_iterate(struct gpu *gpu, struct work *work, struct error
 
 static const struct work_ops fp32_ops = {.iterate = fp32_iterate};
 
+static enum status times_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    const struct fp32_work *fp32 = (const struct fp32_work *)work;
+    if (fp32->fails)
+        return error_set(error, STATUS_FAILED, "it cannot run");
+    for (int i = 0; i < fp32->times; ++i)
+        TRY(fp32_iterate(gpu, work, error));
+    return STATUS_OK;
+}
+
+static const struct work_ops times_ops = {.iterate = times_iterate};
+
+static double flops_of_one(void)
+{
+    return (double)fma_kernels[FP32_ROW].flops_per_iteration * FP32_ITERATIONS * FP32_THREADS *
+           bench.gpu.multiprocessors;
+}
+
 /* With this outcome, which record.counters tells. */
 static void row_is_counted(enum precision precision, enum unit unit, const char *outcome)
 {
@@ -341,8 +366,8 @@ static void row_is_counted(enum precision precision, enum unit unit, const char 
     record_init(&record);
     record.unit = unit;
     script.collection = outcome;
-    assert_int_equal(row_count(bench.profiler, &bench.gpu, &work, false, false, &record, &error),
-                     STATUS_OK);
+    const struct countable row = {&work, false, false, &record};
+    assert_int_equal(rows_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
     char text[OUTCOME_TEXT];
     outcome_format(&record.counters, counted_word, text);
     assert_string_equal(text, outcome);
@@ -351,10 +376,159 @@ static void row_is_counted(enum precision precision, enum unit unit, const char 
     record_clear(&record);
 }
 
-static void rows_count(int rows)
+static void so_many_are_counted(int rows)
 {
     for (int row = 0; row < rows; ++row)
         row_is_counted(PRECISION_FP32, UNIT_VECTOR, "counted");
+}
+
+enum { ROWS = 4 };
+
+/* Rows that do 1, 2, ... of the same, in this order, as one collection. */
+struct rows {
+    struct fp32_work works[ROWS];
+    struct record records[ROWS];
+    struct countable rows[ROWS];
+};
+
+static void rows_make(struct rows *rows, const int order[ROWS])
+{
+    memset(rows, 0, sizeof *rows);
+    for (int i = 0; i < ROWS; ++i) {
+        rows->works[i] = (struct fp32_work){
+            .base = {.ops = &times_ops, .precision = PRECISION_FP32}, .times = order[i]};
+        record_init(&rows->records[i]);
+        rows->records[i].unit = UNIT_VECTOR;
+        rows->rows[i] = (struct countable){&rows->works[i].base, i % 2, false, &rows->records[i]};
+    }
+}
+
+static enum status rows_run(struct rows *rows)
+{
+    struct error error;
+    return rows_count(bench.profiler, &bench.gpu, rows->rows, ROWS, &error);
+}
+
+static void rows_clear(struct rows *rows)
+{
+    for (int i = 0; i < ROWS; ++i) {
+        record_clear(&rows->records[i]);
+        row_release(&rows->works[i].base);
+    }
+}
+
+/* In whatever order: as if each were alone. */
+static void rows_are_counted_in_one_collection(void **state)
+{
+    (void)state;
+    static const int orders[][ROWS] = {{1, 2, 3, 4}, {4, 3, 2, 1}, {2, 4, 1, 3}};
+    so_many_are_counted(1); /* decides that the profiler stays */
+    int collections = script.collections;
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; ++i) {
+        struct rows rows;
+        rows_make(&rows, orders[i]);
+        assert_int_equal(rows_run(&rows), STATUS_OK);
+        for (int j = 0; j < ROWS; ++j) {
+            assert_int_equal(rows.records[j].counters.code, COUNTED_YES);
+            assert_true(rows.records[j].flops_counted == orders[i][j] * flops_of_one());
+        }
+        rows_clear(&rows);
+    }
+    assert_int_equal(script.collections, collections + 3);
+    assert_int_equal(script.afresh, 1);
+}
+
+/* The first collection of a process may be of several rows. */
+static void a_batch_decides_that_the_profiler_stays(void **state)
+{
+    (void)state;
+    static const int order[ROWS] = {1, 2, 3, 4};
+    struct rows rows;
+    rows_make(&rows, order);
+    assert_int_equal(rows_run(&rows), STATUS_OK);
+    assert_true(is_attached());
+    for (int i = 0; i < ROWS; ++i)
+        assert_true(rows.records[i].flops_counted == order[i] * flops_of_one());
+    rows_clear(&rows);
+}
+
+/* A row says nothing of tensor units that it cannot use, though others of the collection ask for them. */
+static void what_others_ask_for_is_not_told(void **state)
+{
+    (void)state;
+    static const int order[ROWS] = {1, 2, 3, 4};
+    struct rows rows;
+    rows_make(&rows, order);
+    rows.works[1].base.precision = PRECISION_TF32;
+    rows.records[1].unit = UNIT_TENSOR;
+    rows.works[2].base.precision = PRECISION_FP16;
+    rows.records[2].unit = UNIT_TENSOR;
+    assert_int_equal(rows_run(&rows), STATUS_OK);
+    for (int i = 0; i < ROWS; ++i) {
+        assert_int_equal(isnan(rows.records[i].flops_tensor[PRECISION_TF32]), i != 1);
+        assert_int_equal(isnan(rows.records[i].flops_tensor[PRECISION_FP16]), i != 2);
+    }
+    rows_clear(&rows);
+}
+
+/* Nobody knows which row it was: all say so, and can be counted again, one by one. */
+static void a_batch_that_fails_can_be_counted_again(void **state)
+{
+    (void)state;
+    static const int order[ROWS] = {1, 2, 3, 4};
+    for (int work_fails = 0; work_fails < 2; ++work_fails) {
+        struct rows rows;
+        struct error error;
+        rows_make(&rows, order);
+        script.collection = work_fails ? "counted" : "incomplete: 1 ranges dropped";
+        rows.works[2].fails = work_fails;
+        assert_int_equal(rows_run(&rows), work_fails ? STATUS_FAILED : STATUS_OK);
+        for (int i = 0; i < ROWS && !work_fails; ++i) {
+            assert_int_equal(rows.records[i].counters.code, COUNTED_INCOMPLETE);
+            assert_true(isnan(rows.records[i].flops_counted));
+        }
+        script.collection = "counted";
+        for (int i = 0; i < ROWS; ++i) {
+            bool fails = rows.works[i].fails;
+            assert_int_equal(rows_count(bench.profiler, &bench.gpu, &rows.rows[i], 1, &error),
+                             fails ? STATUS_FAILED : STATUS_OK);
+            if (!fails)
+                assert_true(rows.records[i].flops_counted == order[i] * flops_of_one());
+        }
+        rows_clear(&rows);
+        bench_close();
+        bench_open();
+    }
+}
+
+/* Each row's own launches, though others were traced after it. */
+static void kernels_of_a_batch_have_their_counts(void **state)
+{
+    (void)state;
+    static const int order[ROWS] = {1, 2, 3, 4};
+    struct rows rows;
+    struct error error;
+    rows_make(&rows, order);
+    for (int i = 0; i < ROWS; ++i) {
+        struct kernel kernel;
+        fields_clear(kernel_fields, &kernel);
+        strcpy(kernel.name, "fma");
+        kernel.count = order[i];
+        assert_int_equal(record_set_kernels(&rows.records[i], &kernel, 1, &error), STATUS_OK);
+        rows.works[i].base.launches = calloc((size_t)order[i], sizeof(size_t));
+        rows.works[i].base.launch_count = (size_t)order[i];
+        rows.rows[i].kernels = i != 1;
+    }
+    so_many_are_counted(1);
+    assert_int_equal(rows_run(&rows), STATUS_OK);
+    for (int i = 0; i < ROWS; ++i) {
+        assert_int_equal(rows.records[i].counters.code, COUNTED_YES);
+        if (i == 1)
+            assert_true(isnan(rows.records[i].kernels[0].flops_counted));
+        else
+            assert_true(rows.records[i].kernels[0].flops_counted == order[i] * flops_of_one());
+    }
+    rows_clear(&rows);
 }
 
 /* And nothing of the profiler is in it, to be written to memory at the row's cost. */
@@ -367,8 +541,8 @@ static void rows_are_counted_with_the_cache_as_timed(void **state)
         struct record record;
         struct error error;
         record_init(&record);
-        assert_int_equal(row_count(bench.profiler, &bench.gpu, &work, cold, false, &record, &error),
-                         STATUS_OK);
+        const struct countable row = {&work, cold, false, &record};
+        assert_int_equal(rows_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
         assert_int_equal(record.counters.code, COUNTED_YES);
         assert_int_equal(script.counted_cache, expected[cold]);
         record_clear(&record);
@@ -379,7 +553,7 @@ static void rows_are_counted_with_the_cache_as_timed(void **state)
 static void a_profiler_stays_between_rows(void **state)
 {
     (void)state;
-    rows_count(3);
+    so_many_are_counted(3);
     assert_true(is_attached());
     assert_int_equal(script.afresh, 1);
     assert_near(profiler_ratio(bench.profiler), 1.0);
@@ -390,7 +564,7 @@ static void a_profiler_that_tells_what_was_does_not_stay(void **state)
 {
     (void)state;
     script.stale = true;
-    rows_count(3);
+    so_many_are_counted(3);
     assert_false(is_attached());
     assert_true(isnan(profiler_ratio(bench.profiler)));
     assert_int_equal(script.afresh, 3);
@@ -400,11 +574,11 @@ static void a_profiler_that_tells_what_was_does_not_stay(void **state)
 static void a_profiler_that_was_lost_is_judged_when_it_is_back(void **state)
 {
     (void)state;
-    rows_count(2);
+    so_many_are_counted(2);
     row_is_counted(PRECISION_FP32, UNIT_VECTOR, "refused: taken by another");
     assert_false(is_attached());
     assert_true(isnan(profiler_ratio(bench.profiler)));
-    rows_count(1);
+    so_many_are_counted(1);
     assert_true(is_attached());
     assert_near(profiler_ratio(bench.profiler), 1.0);
 }
@@ -412,9 +586,9 @@ static void a_profiler_that_was_lost_is_judged_when_it_is_back(void **state)
 static void a_profiler_that_counts_more_is_judged_again(void **state)
 {
     (void)state;
-    rows_count(1);
+    so_many_are_counted(1);
     script.empty_time *= 2; /* so that it seems to be in the way */
-    rows_count(1);
+    so_many_are_counted(1);
     assert_true(is_attached());
     row_is_counted(PRECISION_TF32, UNIT_TENSOR, "counted");
     assert_false(is_attached());
@@ -471,6 +645,11 @@ int main(void)
         TEST(without_a_counter_there_is_no_energy),
         TEST(a_caller_s_pace),
         TEST(rows_are_counted_with_the_cache_as_timed),
+        TEST(rows_are_counted_in_one_collection),
+        TEST(a_batch_decides_that_the_profiler_stays),
+        TEST(what_others_ask_for_is_not_told),
+        TEST(a_batch_that_fails_can_be_counted_again),
+        TEST(kernels_of_a_batch_have_their_counts),
         TEST(a_profiler_stays_between_rows),
         TEST(a_profiler_that_tells_what_was_does_not_stay),
         TEST(a_profiler_that_was_lost_is_judged_when_it_is_back),

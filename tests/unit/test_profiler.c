@@ -706,8 +706,9 @@ static void launches_of_the_trace_are_counted_by_themselves(void **state)
     add_record("b", 1, 5);
     assert_int_equal(trace().code, TRACED_WELL);
     cupti.ranges = LAUNCHES;
-    assert_int_equal(profiler_count_launches(profiler, 0, &work, values, &outcome, &error),
-                     STATUS_OK);
+    assert_int_equal(
+        profiler_count_launches(profiler, 0, &work, LAUNCHES, 0, values, &outcome, &error),
+        STATUS_OK);
     assert_int_equal(outcome.code, COUNTED_YES);
     assert_int_equal(cupti.range, CUPTI_AutoRange);
     for (int i = 0; i < LAUNCHES; ++i)

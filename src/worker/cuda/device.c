@@ -207,10 +207,18 @@ static enum status device_trace(struct device_state *state, struct work *work, b
 static enum status device_count_hardware(struct device_state *state, const struct countable *rows,
                                          size_t count, struct error *error)
 {
-    for (size_t i = 0; i < count; ++i)
-        TRY(row_count(state->profiler, &state->gpu, rows[i].work, rows[i].cold, rows[i].kernels,
-                      rows[i].record, error));
-    return STATUS_OK;
+    return rows_count(state->profiler, &state->gpu, rows, count, error);
+}
+
+/* What waits must not change what the next one finds. A search gives its workspaces up to a quarter of what
+ * is free, and never more than 4 GiB; inputs are made on the way. */
+static bool device_has_room(struct device_state *state, const struct config *config)
+{
+    const double enough = 4.0 * 4.0 * (1 << 30), tensors = 2.0;
+    size_t available, total;
+    (void)state;
+    return cudaMemGetInfo(&available, &total) == cudaSuccess &&
+           (double)available >= enough + tensors * config_cost(config).memory;
 }
 
 static enum status device_reject(struct device_state *state, struct work *work,
@@ -273,8 +281,10 @@ static enum status device_read(struct device_state *state, struct work *work, en
 static void device_release(struct device_state *state, struct work *work)
 {
     (void)state;
-    if (work)
-        work->ops->release(work);
+    if (!work)
+        return;
+    row_release(work);
+    work->ops->release(work);
 }
 
 static enum status device_self_test(struct device_state *state, FILE *stream, struct error *error)
@@ -331,6 +341,7 @@ const struct device_ops device_ops = {
     .time = device_time,
     .energy = device_energy,
     .trace = device_trace,
+    .has_room = device_has_room,
     .count_hardware = device_count_hardware,
     .run = device_run,
     .read = device_read,

@@ -196,6 +196,26 @@ static enum status record_trace(const struct trace *trace, const struct iteratio
     return STATUS_OK;
 }
 
+/* To count each of them by itself, perhaps after other works have been traced. */
+static enum status launches_keep(const struct trace *trace, struct work *work, struct error *error)
+{
+    size_t *launches = realloc(work->launches, (trace->launch_count + 1) * sizeof *launches);
+    if (!launches)
+        return error_set(error, STATUS_FAILED, "no memory for %zu launches", trace->launch_count);
+    for (size_t i = 0; i < trace->launch_count; ++i)
+        launches[i] = trace->launches[i].kernel;
+    work->launches = launches;
+    work->launch_count = trace->launch_count;
+    return STATUS_OK;
+}
+
+void row_release(struct work *work)
+{
+    free(work->launches);
+    work->launches = NULL;
+    work->launch_count = 0;
+}
+
 enum status row_trace(struct profiler *profiler, struct gpu *gpu, struct work *work, bool cold,
                       struct record *record, struct error *error)
 {
@@ -206,8 +226,11 @@ enum status row_trace(struct profiler *profiler, struct gpu *gpu, struct work *w
     const struct profiled_work traced = iteration_traced(&iteration, record->host_time);
     TRY(profiler_trace(profiler, &traced, &outcome, error));
     const struct trace trace = profiler_last_trace(profiler);
-    if (outcome.code == TRACED_WELL)
+    row_release(work);
+    if (outcome.code == TRACED_WELL) {
+        TRY(launches_keep(&trace, work, error));
         return record_trace(&trace, &iteration, record, error);
+    }
     if (outcome.code != OUTCOME_MISSING)
         fprintf(stderr, "no kernel trace: CUPTI: %s%s\n", outcome.reason,
                 outcome.code == TRACED_REFUSED ? "; there will be none from this worker" : "");
@@ -294,34 +317,35 @@ static bool kernels_agree(const struct record *record)
            fabs(sum - record->flops_counted) <= tolerance * record->flops_counted;
 }
 
-static void kernels_sum(const struct trace *trace, double (*values)[QUANTITY_COUNT],
-                        enum precision precision, struct record *record)
+static void kernels_sum(const struct work *work, double (*values)[QUANTITY_COUNT],
+                        struct record *record)
 {
     for (size_t i = 0; i < record->kernel_count; ++i) {
         record->kernels[i].flops_counted = 0.0;
         for (int level = 0; level < LEVEL_COUNT; ++level)
             record->kernels[i].bytes_counted[level] = 0.0;
     }
-    for (size_t i = 0; i < trace->launch_count; ++i)
-        launch_add(values[i], precision, record, &record->kernels[trace->launches[i].kernel]);
+    for (size_t i = 0; i < work->launch_count; ++i)
+        launch_add(values[i], work->precision, record, &record->kernels[work->launches[i]]);
 }
 
-/* The i-th value is of the i-th launch of the trace: both are of the same iteration of the same plan.
- */
+/* The i-th value is of the i-th launch of the trace: both are of the same iteration of the same plan. `most`:
+ * the most launches of a row that is counted with this one. */
 static enum status launches_count(struct profiler *profiler, struct iteration *iteration,
-                                  unsigned tensors, double (*values)[QUANTITY_COUNT],
+                                  unsigned tensors, size_t most, double (*values)[QUANTITY_COUNT],
                                   struct record *record, struct error *error)
 {
     struct outcome outcome = {.code = OUTCOME_MISSING};
     char problem[OUTCOME_TEXT] = "no trace";
-    const struct trace trace = profiler_last_trace(profiler);
+    const struct work *work = iteration->work;
     const struct profiled_work counted = iteration_counted(iteration);
-    if (trace.launch_count > 0) {
-        TRY(profiler_count_launches(profiler, tensors, &counted, values, &outcome, error));
+    if (work->launch_count > 0) {
+        TRY(profiler_count_launches(profiler, tensors, &counted, work->launch_count, most, values,
+                                    &outcome, error));
         outcome_format(&outcome, counted_word, problem);
     }
     if (outcome.code == COUNTED_YES) {
-        kernels_sum(&trace, values, iteration->work->precision, record);
+        kernels_sum(work, values, record);
         if (kernels_agree(record))
             return STATUS_OK;
         snprintf(problem, sizeof problem, "their FLOPs are not those of the whole");
@@ -333,45 +357,112 @@ static enum status launches_count(struct profiler *profiler, struct iteration *i
 }
 
 static enum status count_kernels(struct profiler *profiler, struct iteration *iteration,
-                                 unsigned tensors, struct record *record, struct error *error)
+                                 unsigned tensors, size_t most, struct record *record,
+                                 struct error *error)
 {
-    size_t launches = profiler_last_trace(profiler).launch_count;
+    size_t launches = iteration->work->launch_count;
     double(*values)[QUANTITY_COUNT] = malloc((launches ? launches : 1) * sizeof *values);
     if (!values)
         return error_set(error, STATUS_FAILED, "no memory for the counts of %zu kernels", launches);
-    enum status status = launches_count(profiler, iteration, tensors, values, record, error);
+    enum status status = launches_count(profiler, iteration, tensors, most, values, record, error);
     free(values);
     return status;
 }
 
-static enum status count_iteration(struct profiler *profiler, struct iteration *iteration,
-                                   bool kernels, struct record *record, struct error *error)
+/* ---- several rows in one collection ---- */
+
+/* Owned: one of each for each row. */
+struct collection {
+    size_t count;
+    struct iteration *iterations;
+    struct profiled_work *works;
+    double (*values)[QUANTITY_COUNT];
+};
+
+static void collection_free(struct collection *collection)
 {
-    const struct profiled_work counted = iteration_counted(iteration);
-    const enum precision precision = iteration->work->precision;
-    struct outcome outcome;
-    double values[1][QUANTITY_COUNT];
-    unsigned tensors =
-        record->unit == UNIT_TENSOR ? quantity_tensor(quantity_of(precision, true)) : 0;
-    TRY(profiler_count(profiler, tensors, &counted, 1, values, &outcome, error));
-    outcome_set_brief(&record->counters, &outcome);
-    record_flops(values[0], precision, record);
-    record_bytes(values[0], record);
-    return kernels && outcome.code == COUNTED_YES
-               ? count_kernels(profiler, iteration, tensors, record, error)
-               : STATUS_OK;
+    free(collection->iterations);
+    free(collection->works);
+    free(collection->values);
 }
 
-enum status row_count(struct profiler *profiler, struct gpu *gpu, struct work *work, bool cold,
-                      bool kernels, struct record *record, struct error *error)
+static enum status collection_make(struct gpu *gpu, const struct countable *rows, size_t count,
+                                   struct collection *collection, struct error *error)
 {
-    struct iteration iteration = {.gpu = gpu, .work = work, .cold = cold};
+    *collection = (struct collection){
+        .count = count,
+        .iterations = calloc(count, sizeof *collection->iterations),
+        .works = calloc(count, sizeof *collection->works),
+        .values = calloc(count, sizeof *collection->values),
+    };
+    if (!collection->iterations || !collection->works || !collection->values)
+        return error_set(error, STATUS_FAILED, "no memory for the counts of %zu rows", count);
+    for (size_t i = 0; i < count; ++i) {
+        collection->iterations[i] =
+            (struct iteration){.gpu = gpu, .work = rows[i].work, .cold = rows[i].cold};
+        collection->works[i] = iteration_counted(&collection->iterations[i]);
+    }
+    return STATUS_OK;
+}
+
+/* Of the tensor units what the row can use. */
+static unsigned row_tensors(const struct countable *row)
+{
+    return row->record->unit == UNIT_TENSOR
+               ? quantity_tensor(quantity_of(row->work->precision, true))
+               : 0;
+}
+
+/* What others of the collection asked for is none of this row's, which does not depend on them. */
+static void record_counts(double values[QUANTITY_COUNT], const struct countable *row)
+{
+    unsigned tensors = row_tensors(row);
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
+        if (quantity_tensor((enum quantity)i) & ~tensors)
+            values[i] = NAN;
+    record_flops(values, row->work->precision, row->record);
+    record_bytes(values, row->record);
+}
+
+/* All rows as a whole; then, with CUPTI told anew only once, the kernels of each. */
+static enum status collection_count(struct profiler *profiler, struct collection *collection,
+                                    const struct countable *rows, struct error *error)
+{
     struct outcome outcome;
+    unsigned tensors = 0;
+    size_t most = 0;
+    for (size_t i = 0; i < collection->count; ++i) {
+        tensors |= row_tensors(&rows[i]);
+        if (rows[i].kernels && rows[i].work->launch_count > most)
+            most = rows[i].work->launch_count;
+    }
+    TRY(profiler_count(profiler, tensors, collection->works, collection->count, collection->values,
+                       &outcome, error));
+    for (size_t i = 0; i < collection->count; ++i) {
+        outcome_set_brief(&rows[i].record->counters, &outcome);
+        record_counts(collection->values[i], &rows[i]);
+    }
+    for (size_t i = 0; i < collection->count && outcome.code == COUNTED_YES; ++i)
+        if (rows[i].kernels)
+            TRY(count_kernels(profiler, &collection->iterations[i], row_tensors(&rows[i]), most,
+                              rows[i].record, error));
+    return STATUS_OK;
+}
+
+enum status rows_count(struct profiler *profiler, struct gpu *gpu, const struct countable *rows,
+                       size_t count, struct error *error)
+{
+    struct outcome outcome;
+    struct collection collection;
     TRY(row_profiler_try(profiler, gpu, &outcome, error));
     if (outcome.code != COUNTED_YES) {
-        outcome_set_brief(&record->counters, &outcome);
+        for (size_t i = 0; i < count; ++i)
+            outcome_set_brief(&rows[i].record->counters, &outcome);
         return STATUS_OK;
     }
-    TRY(count_iteration(profiler, &iteration, kernels, record, error));
-    return profiler_review(profiler, error);
+    enum status status = collection_make(gpu, rows, count, &collection, error);
+    if (status == STATUS_OK)
+        status = collection_count(profiler, &collection, rows, error);
+    collection_free(&collection);
+    return status ? status : profiler_review(profiler, error);
 }

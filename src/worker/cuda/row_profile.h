@@ -20,8 +20,11 @@ enum status row_profiler_try(struct profiler *profiler, struct gpu *gpu, struct 
 enum status row_trace(struct profiler *profiler, struct gpu *gpu, struct work *work, bool cold,
                       struct record *record, struct error *error);
 
-/* As device_ops.count_hardware. */
-enum status row_count(struct profiler *profiler, struct gpu *gpu, struct work *work, bool cold,
-                      bool kernels, struct record *record, struct error *error);
+/* As device_ops.count_hardware: all rows in one collection. */
+enum status rows_count(struct profiler *profiler, struct gpu *gpu, const struct countable *rows,
+                       size_t count, struct error *error);
+
+/* Frees what row_trace keeps with the work. */
+void row_release(struct work *work);
 
 #endif

@@ -33,6 +33,9 @@ struct work {
     /* timing.c: of what is bound now. All zero: not yet timed */
     struct pace pace;
     struct clock_span span; /* all timed chunks together */
+    /* row_profile.c: of each launch of the last trace its kernel, as a place in the record; owned, freed
+     * by row_release. Without any: it was not traced well */
+    size_t *launches, launch_count;
 };
 
 /* How a workload is prepared, one function for each of its implementations. On failure *work stays

@@ -11,9 +11,9 @@
 #include <cupti_target.h>
 
 #include "worker/cuda/profiling/cupti_call.h"
-#include "worker/cuda/profiling/cupti_process.h"
 #include "worker/cuda/profiling/formulas.h"
 #include "worker/cuda/profiling/metric_set.h"
+#include "worker/cuda/profiling/range_profiler.h"
 #include "worker/cuda/profiling/refusal.h"
 
 /* What is collected together: everything but tensor units, and a set of theirs. */
@@ -21,27 +21,6 @@ struct collection {
     bool wanted[QUANTITY_COUNT];
     const char *metrics[FORMULAS_METRICS_MAX];
     struct metric_set *set; /* owned; NULL: not yet made */
-};
-
-enum {
-    RANGE_NAME = 24,
-    RANGES_LEAST = 64 /* that there is room for: more than most collections have */
-};
-
-/* CUPTI's range profiler. It is enabled only while CUPTI is attached to the process. */
-struct range_profiler {
-    bool attached;
-    CUpti_RangeProfiler_Object *object; /* NULL: not enabled */
-    /* What CUPTI was told when it was enabled. That cannot be changed: with another kind of range
-     * PushRange fails, and another configuration is accepted, after which it counts wrong. */
-    bool by_launch;
-    unsigned tensors;
-    size_t room; /* ranges */
-    bool stays;  /* attached after a collection that succeeded */
-    /* Owned, of the last collection. CUPTI may use them until it is told of others: nothing says
-     * that it does not. */
-    uint8_t *image;
-    char (*names)[RANGE_NAME];
 };
 
 struct collector {
@@ -55,77 +34,7 @@ struct collector {
     int passes;
 };
 
-/* One collection. */
-struct session {
-    bool by_launch; /* a range of its own for each kernel; otherwise for each piece of work */
-    unsigned tensors;
-    size_t count; /* of what there are values of: the last ranges, or all */
-    size_t room;  /* for more ranges than there may be */
-    CUpti_RangeProfiler_Object *profiler;
-    uint8_t *image; /* owned: counter data */
-    size_t image_size;
-    char (*names)[RANGE_NAME]; /* owned: of the ranges */
-};
-
-/* ---- the profiler ---- */
-
-static CUptiResult range_profiler_attach(struct range_profiler *profiler)
-{
-    CUptiResult code = profiler->attached ? CUPTI_SUCCESS : cupti_attach();
-    profiler->attached = code == CUPTI_SUCCESS;
-    if (!profiler->attached)
-        cupti_detach();
-    return code;
-}
-
-static void range_profiler_disable(struct range_profiler *profiler)
-{
-    if (!profiler->object)
-        return;
-    PARAMETERS(disable, CUpti_RangeProfiler_Disable);
-    disable.pRangeProfilerObject = profiler->object;
-    cuptiRangeProfilerDisable(&disable);
-    profiler->object = NULL;
-    free(profiler->names);
-    free(profiler->image);
-    profiler->names = NULL;
-    profiler->image = NULL;
-}
-
-static void range_profiler_detach(struct range_profiler *profiler)
-{
-    range_profiler_disable(profiler);
-    if (profiler->attached)
-        cupti_detach();
-    profiler->attached = false;
-}
-
-static bool range_profiler_suits(const struct range_profiler *profiler,
-                                 const struct session *session)
-{
-    return profiler->object && profiler->by_launch == session->by_launch &&
-           profiler->tensors == session->tensors && profiler->room >= session->room;
-}
-
-/* CUPTI is detached before the range profiler is enabled anew. One that was enabled twice without that
- * has never been shown to leave device times alone. */
-static CUptiResult range_profiler_enable(struct range_profiler *profiler, CUcontext context,
-                                         const struct session *session)
-{
-    PARAMETERS(enable, CUpti_RangeProfiler_Enable);
-    enable.ctx = context;
-    if (range_profiler_suits(profiler, session))
-        return CUPTI_SUCCESS;
-    if (profiler->object)
-        range_profiler_detach(profiler);
-    TRY_CUPTI(range_profiler_attach(profiler));
-    TRY_CUPTI(cuptiRangeProfilerEnable(&enable));
-    profiler->object = enable.pRangeProfilerObject;
-    profiler->by_launch = session->by_launch;
-    profiler->tensors = session->tensors;
-    profiler->room = session->room > RANGES_LEAST ? session->room : RANGES_LEAST;
-    return CUPTI_SUCCESS;
-}
+/* ---- whether CUPTI stays ---- */
 
 void collector_stay(struct collector *collector, bool stays)
 {
@@ -281,98 +190,7 @@ static CUptiResult collection_get(struct collector *collector, unsigned tensors,
 
 /* ---- one collection ---- */
 
-static CUptiResult session_image(struct session *session, size_t room, const struct metric_set *set)
-{
-    PARAMETERS(size, CUpti_RangeProfiler_GetCounterDataSize);
-    size.pRangeProfilerObject = session->profiler;
-    size.pMetricNames = (const char **)metric_set_metrics(set, &size.numMetrics);
-    size.maxNumOfRanges = room;
-    size.maxNumRangeTreeNodes = (uint32_t)room;
-    TRY_CUPTI(cuptiRangeProfilerGetCounterDataSize(&size));
-    session->image_size = size.counterDataSize;
-    session->image = malloc(session->image_size);
-    if (!session->image)
-        return CUPTI_ERROR_OUT_OF_MEMORY;
-    PARAMETERS(image, CUpti_RangeProfiler_CounterDataImage_Initialize);
-    image.pRangeProfilerObject = session->profiler;
-    image.counterDataSize = session->image_size;
-    image.pCounterData = session->image;
-    return cuptiRangeProfilerCounterDataImageInitialize(&image);
-}
-
-static CUptiResult session_begin(struct session *session, struct collector *collector,
-                                 const struct metric_set *set)
-{
-    TRY_CUPTI(range_profiler_enable(&collector->profiler, collector->context, session));
-    session->profiler = collector->profiler.object;
-    session->names = calloc(session->count, sizeof *session->names);
-    if (!session->names)
-        return CUPTI_ERROR_OUT_OF_MEMORY;
-    TRY_CUPTI(session_image(session, collector->profiler.room, set));
-    PARAMETERS(config, CUpti_RangeProfiler_SetConfig);
-    config.pRangeProfilerObject = session->profiler;
-    config.pConfig = metric_set_config(set, &config.configSize);
-    config.pCounterDataImage = session->image;
-    config.counterDataImageSize = session->image_size;
-    config.range = session->by_launch ? CUPTI_AutoRange : CUPTI_UserRange;
-    config.replayMode = CUPTI_UserReplay;
-    config.maxRangesPerPass = collector->profiler.room;
-    config.numNestingLevels = 1;
-    config.minNestingLevel = 1;
-    return cuptiRangeProfilerSetConfig(&config);
-}
-
-/* CUPTI may hold on to the last ones until it has been told of these, or has left. What went wrong may
- * have left a pass open: the next collection begins afresh. On a lost device nothing is called. */
-static void session_end(const struct session *session, struct collector *collector, bool well,
-                        bool lost)
-{
-    struct range_profiler *profiler = &collector->profiler;
-    struct range_profiler last = *profiler;
-    profiler->image = session->image;
-    profiler->names = session->names;
-    if (!lost && (!well || !profiler->stays))
-        range_profiler_detach(profiler);
-    free(last.names);
-    free(last.image);
-}
-
-static CUptiResult pass_begin(struct session *session)
-{
-    PARAMETERS(start, CUpti_RangeProfiler_Start);
-    start.pRangeProfilerObject = session->profiler;
-    return cuptiRangeProfilerStart(&start);
-}
-
-static CUptiResult pass_end(struct session *session, bool *last)
-{
-    PARAMETERS(stop, CUpti_RangeProfiler_Stop);
-    stop.pRangeProfilerObject = session->profiler;
-    TRY_CUPTI(cuptiRangeProfilerStop(&stop));
-    *last = stop.isAllPassSubmitted;
-    return CUPTI_SUCCESS;
-}
-
-/* The name is the number: what comes back is known by it. */
-static CUptiResult range_begin(struct session *session, size_t number)
-{
-    if (session->by_launch)
-        return CUPTI_SUCCESS;
-    PARAMETERS(push, CUpti_RangeProfiler_PushRange);
-    snprintf(session->names[number], sizeof *session->names, "%zu", number);
-    push.pRangeProfilerObject = session->profiler;
-    push.pRangeName = session->names[number];
-    return cuptiRangeProfilerPushRange(&push);
-}
-
-static CUptiResult range_end(struct session *session)
-{
-    PARAMETERS(pop, CUpti_RangeProfiler_PopRange);
-    pop.pRangeProfilerObject = session->profiler;
-    return session->by_launch ? CUPTI_SUCCESS : cuptiRangeProfilerPopRange(&pop);
-}
-
-static enum status range_run(struct session *session, const struct profiled_work *work,
+static enum status range_run(struct range_session *session, const struct profiled_work *work,
                              size_t number, CUptiResult *code, struct error *error)
 {
     *code = range_begin(session, number);
@@ -385,12 +203,12 @@ static enum status range_run(struct session *session, const struct profiled_work
 
 /* Each piece of work once. Beginning a pass leaves L2 full of what CUPTI wrote: so all is prepared
  * after it. */
-static enum status pass(struct collector *collector, struct session *session,
+static enum status pass(struct collector *collector, struct range_session *session,
                         const struct profiled_work *works, size_t count, CUptiResult *code,
                         bool *complete, struct error *error)
 {
     enum status status = STATUS_OK;
-    *code = pass_begin(session);
+    *code = range_pass_begin(session);
     if (*code != CUPTI_SUCCESS)
         return STATUS_OK;
     for (size_t i = 0; i < count && status == STATUS_OK && *code == CUPTI_SUCCESS; ++i) {
@@ -399,14 +217,14 @@ static enum status pass(struct collector *collector, struct session *session,
             status = range_run(session, &works[i], i, code, error);
     }
     ++collector->passes;
-    CUptiResult end = pass_end(session, complete);
+    CUptiResult end = range_pass_end(session, complete);
     if (*code == CUPTI_SUCCESS)
         *code = end;
     return status;
 }
 
 /* Until all passes are submitted. */
-static enum status repeat(struct collector *collector, struct session *session, size_t passes,
+static enum status repeat(struct collector *collector, struct range_session *session, size_t passes,
                           const struct profiled_work *works, size_t count, CUptiResult *code,
                           bool *complete, struct error *error)
 {
@@ -429,7 +247,7 @@ static void evaluate(const struct collector *collector, const struct metric_set 
 }
 
 /* Which of the values the i-th range of the image is, of `ranges`. SIZE_MAX: none. */
-static CUptiResult range_number(const struct session *session, size_t i, size_t ranges,
+static CUptiResult range_number(const struct range_session *session, size_t i, size_t ranges,
                                 size_t *number)
 {
     *number = i + session->count - ranges;
@@ -449,7 +267,7 @@ static CUptiResult range_number(const struct session *session, size_t i, size_t 
 
 /* Kernels that prepared come first, and CUPTI does not say of all ranges that they were dropped for
  * lack of room. */
-static bool ranges_complete(const struct collector *collector, const struct session *session,
+static bool ranges_complete(const struct collector *collector, const struct range_session *session,
                             size_t ranges)
 {
     if (session->by_launch)
@@ -457,9 +275,10 @@ static bool ranges_complete(const struct collector *collector, const struct sess
     return ranges == session->count;
 }
 
-static CUptiResult decode_values(const struct collector *collector, const struct session *session,
-                                 struct metric_set *set, size_t ranges,
-                                 double (*values)[QUANTITY_COUNT], struct outcome *outcome)
+static CUptiResult decode_values(const struct collector *collector,
+                                 const struct range_session *session, struct metric_set *set,
+                                 size_t ranges, double (*values)[QUANTITY_COUNT],
+                                 struct outcome *outcome)
 {
     for (size_t i = ranges - session->count; i < ranges; ++i) {
         double metrics[FORMULAS_METRICS_MAX];
@@ -476,7 +295,7 @@ static CUptiResult decode_values(const struct collector *collector, const struct
 }
 
 /* Says in `outcome` what is missing, if anything. */
-static CUptiResult decode(const struct collector *collector, struct session *session,
+static CUptiResult decode(const struct collector *collector, struct range_session *session,
                           struct metric_set *set, double (*values)[QUANTITY_COUNT],
                           struct outcome *outcome)
 {
@@ -494,7 +313,7 @@ static CUptiResult decode(const struct collector *collector, struct session *ses
     return CUPTI_SUCCESS;
 }
 
-static enum status collect(struct collector *collector, struct session *session,
+static enum status collect(struct collector *collector, struct range_session *session,
                            struct metric_set *set, const struct profiled_work *works, size_t count,
                            double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                            struct error *error)
@@ -502,7 +321,7 @@ static enum status collect(struct collector *collector, struct session *session,
     bool complete = false;
     enum status status = STATUS_OK;
     collector->passes = 0;
-    CUptiResult code = session_begin(session, collector, set);
+    CUptiResult code = range_session_begin(session, &collector->profiler, collector->context, set);
     if (code == CUPTI_SUCCESS)
         status = repeat(collector, session, metric_set_passes(set), works, count, &code, &complete,
                         error);
@@ -516,8 +335,8 @@ static enum status collect(struct collector *collector, struct session *session,
         if (code != CUPTI_SUCCESS)
             refusal_set(code, "counter data", outcome);
     }
-    session_end(session, collector, status == STATUS_OK && outcome->code == COUNTED_YES,
-                status == STATUS_DEVICE);
+    range_session_end(session, &collector->profiler,
+                      status == STATUS_OK && outcome->code == COUNTED_YES, status == STATUS_DEVICE);
     return status;
 }
 
@@ -540,12 +359,13 @@ static bool any_missing(const struct collector *collector, const struct collecti
     return false;
 }
 
-static enum status collect_ranges(struct collector *collector, const struct session *described,
+static enum status collect_ranges(struct collector *collector,
+                                  const struct range_session *described,
                                   const struct profiled_work *works, size_t count,
                                   double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                                   struct error *error)
 {
-    struct session session = *described;
+    struct range_session session = *described;
     struct collection *collection;
     const bool stayed = range_profiler_suits(&collector->profiler, &session);
     CUptiResult code = collection_get(collector, session.tensors, &collection);
@@ -578,7 +398,7 @@ static void forget_unasked(double (*values)[QUANTITY_COUNT], size_t ranges, unsi
                 values[i][j] = NAN;
 }
 
-static enum status collect_kind(struct collector *collector, struct session session,
+static enum status collect_kind(struct collector *collector, struct range_session session,
                                 const struct profiled_work *works, size_t count,
                                 double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                                 struct error *error)
@@ -601,19 +421,20 @@ enum status collector_collect(struct collector *collector, unsigned tensors,
                               double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                               struct error *error)
 {
-    const struct session session = {.tensors = tensors, .count = count, .room = count};
+    const struct range_session session = {.tensors = tensors, .count = count, .room = count};
     return collect_kind(collector, session, works, count, values, outcome, error);
 }
 
 enum status collector_collect_launches(struct collector *collector, unsigned tensors,
                                        const struct profiled_work *work, size_t launches,
-                                       double (*values)[QUANTITY_COUNT], struct outcome *outcome,
-                                       struct error *error)
+                                       size_t most, double (*values)[QUANTITY_COUNT],
+                                       struct outcome *outcome, struct error *error)
 {
     const size_t preparing = 7; /* times what is counted: twice another pass, and itself */
-    const struct session session = {.by_launch = true,
-                                    .tensors = tensors,
-                                    .count = launches,
-                                    .room = RANGES_LEAST + (1 + preparing) * launches};
+    const struct range_session session = {
+        .by_launch = true,
+        .tensors = tensors,
+        .count = launches,
+        .room = RANGES_LEAST + (1 + preparing) * (launches > most ? launches : most)};
     return collect_kind(collector, session, work, 1, values, outcome, error);
 }

@@ -307,13 +307,12 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
 }
 
 enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
-                                    const struct profiled_work *work,
+                                    const struct profiled_work *work, size_t launches, size_t most,
                                     double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                                     struct error *error)
 {
-    size_t launches = tracer_last(profiler->tracer).launch_count;
     enum status status = collector_collect_launches(profiler->collector, tensors, work, launches,
-                                                    values, outcome, error);
+                                                    most, values, outcome, error);
     if (status != STATUS_DEVICE)
         follow_collector(profiler);
     return status;

@@ -109,9 +109,9 @@ enum status profiler_collect(struct profiler *profiler, unsigned tensors,
                              double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                              struct error *error);
 
-/* Each launch of the last trace by itself, as collector_collect_launches: values[i] is of launch i. */
+/* Each launch of a work by itself, as collector_collect_launches: values[i] is of launch i. */
 enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
-                                    const struct profiled_work *work,
+                                    const struct profiled_work *work, size_t launches, size_t most,
                                     double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                                     struct error *error);
 
