@@ -18,6 +18,7 @@
 #include "ranks/roll.h"
 #include "ranks/signals.h"
 #include "ranks/watchdog.h"
+#include "results/choices.h"
 #include "results/earlier_roofs.h"
 #include "results/outputs.h"
 #include "results/publication.h"
@@ -45,7 +46,8 @@ struct sweep {
     struct device *earlier_devices; /* [peaks] reuse */
     size_t earlier_device_count;
     struct journal *journal;
-    size_t left; /* configurations without a row */
+    struct choices *choices; /* NULL: of no use to this sweep */
+    size_t left;             /* configurations without a row */
 };
 
 /* Opening a device loads libraries of gigabytes, at times from a slow file system. */
@@ -113,6 +115,27 @@ static enum status load_manifest(struct sweep *sweep, const struct options *opti
     return status;
 }
 
+/* Within a run only with replicate a configuration comes again. */
+static enum status open_choices(struct sweep *sweep, struct error *error)
+{
+    const struct sweep_settings *settings = &sweep->manifest->sweep;
+    const char *path = sweep_algorithms_file(settings);
+    struct choices_file file;
+    if (sweep_searches_anew(settings) || (!path && !settings->replicate))
+        return STATUS_OK;
+    enum status status = STATUS_OK;
+    if (path)
+        status = outputs_check_input(&sweep->outputs, path, "the file of algorithms", error);
+    if (status == STATUS_OK)
+        status = choices_open(path, settings->replicate, &sweep->choices, &file, error);
+    if (status)
+        error_prefix(error, "%s: [sweep] algorithms", sweep->manifest->path);
+    else if (file.damaged > 0)
+        log_print(sweep->log, LOG_WARNING, "%s: %zu lines are damaged and left out", path,
+                  file.damaged);
+    return status;
+}
+
 static enum status look_at_outputs(struct sweep *sweep, const struct options *options,
                                    struct error *error)
 {
@@ -122,7 +145,9 @@ static enum status look_at_outputs(struct sweep *sweep, const struct options *op
         options->output ? options->output : manifest->output, options->resume,
         options->overwrite || (manifest->overwrite && !options->resume), &sweep->outputs, error);
     if (status == STATUS_OK && options->manifest)
-        status = outputs_check_input(&sweep->outputs, options->manifest, error);
+        status = outputs_check_input(&sweep->outputs, options->manifest, "the manifest", error);
+    if (status == STATUS_OK)
+        status = open_choices(sweep, error);
     if (status)
         return status;
     manifest_settings_text(sweep->manifest, settings);
@@ -410,6 +435,7 @@ static struct coordinator *create_coordinator(const struct sweep *sweep)
         .count_patience = margin * sweep->manifest->sweep.timeout,
         .stop_patience = stop_patience,
         .limit = &sweep->limit,
+        .choices = sweep->choices,
     };
     const struct post post = mailbox_post(sweep->mailbox);
     struct coordinator *created = coordinator_create(&settings, sweep->journal, &post, sweep->log);
@@ -501,6 +527,7 @@ void sweep_destroy(struct sweep *sweep)
     mailbox_destroy(sweep->mailbox);
     roll_destroy(sweep->roll);
     journal_close(sweep->journal);
+    choices_close(sweep->choices);
     results_destroy(sweep->earlier);
     plan_destroy(sweep->plan);
     manifest_destroy(sweep->manifest);

@@ -320,11 +320,23 @@ void manifest_destroy(struct manifest *manifest)
     free(manifest->sections);
     free(manifest->sweep.title);
     free(manifest->sweep.output);
+    free(manifest->sweep.algorithms);
     free(manifest->reuse);
     free(manifest->folder);
     free(manifest->path);
     free(manifest->text);
     free(manifest);
+}
+
+bool sweep_searches_anew(const struct sweep_settings *sweep)
+{
+    return sweep->algorithms && strcmp(sweep->algorithms, "search") == 0;
+}
+
+const char *sweep_algorithms_file(const struct sweep_settings *sweep)
+{
+    bool word = !sweep->algorithms || strcmp(sweep->algorithms, "run") == 0;
+    return word || sweep_searches_anew(sweep) ? NULL : sweep->algorithms;
 }
 
 void manifest_settings_text(const struct manifest *manifest, char text[256])

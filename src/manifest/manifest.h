@@ -28,6 +28,7 @@ struct sweep_settings {
     int64_t max_failures;        /* the sweep ends when so many rows have failed; -1: never */
     uint64_t max_configurations; /* a larger plan is refused */
     uint64_t seed;               /* of the inputs */
+    char *algorithms;            /* NULL, "run", "search", or a path: see sweep_algorithms_file */
 };
 
 /* One parameter's list of values. */
@@ -61,6 +62,11 @@ struct section {
     size_t exclusion_count;
     int line, vary_line, exclude_line; /* 0: not in the section */
 };
+
+/* Where searches' choices are kept: the file, NULL for none. */
+const char *sweep_algorithms_file(const struct sweep_settings *sweep);
+/* Each configuration is searched anew, whatever others have found. */
+bool sweep_searches_anew(const struct sweep_settings *sweep);
 
 struct manifest {
     char *path;   /* as given, for messages */

@@ -181,6 +181,7 @@ static const struct setting table[] = {
     {SWEEP, "overwrite", parse_flag, AT(sweep.overwrite), 0, 0, NULL},
     {SWEEP, "max_failures", parse_limit, AT(sweep.max_failures), 1, INT64_MAX, NULL},
     {SWEEP, "max_configurations", parse_integer, AT(sweep.max_configurations), 1, 1000000000, NULL},
+    {SWEEP, "algorithms", parse_text, AT(sweep.algorithms), 0, 0, NULL},
     {SWEEP, "seed", parse_integer, AT(sweep.seed), 0, INT64_MAX, NULL},
     {MEASURE, "warmup", parse_integer, AT(measure.warmup), 0, WARMUP_MAX, NULL},
     {MEASURE, "iterations", parse_integer, AT(measure.iterations), 1, ITERATIONS_MAX, NULL},

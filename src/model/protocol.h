@@ -26,6 +26,9 @@
  * and is asked once for each; the first time it counts all that wait. A row that has nothing to count, and
  * one of a device that counts rows one by one, does not wait.
  *
+ * Measure with "choice":{"algorithm":"engine-38 k2=5",...} (choice.h) runs that algorithm instead of a
+ * search, if it can be had and has the same kernels.
+ *
  * Folder and timeout are for programs: where they run, and how long all runs of one may take.
  *
  * Whatever is left out has its default; the device opens by itself. An unknown key, an unknown word and

@@ -11,6 +11,8 @@
 #include "model/roof.h"
 #include "model/workload.h"
 
+struct choice; /* model/choice.h */
+
 enum record_status { RECORD_MEASURED, RECORD_SKIPPED, RECORD_FAILED };
 
 /* A decoded record has no more: no iteration of a workload has nearly so many distinct kernels. */
@@ -57,6 +59,10 @@ struct record {
     double layout_other_time; /* s, of the slower layout's search; missing unless it was "auto" */
     char refused_algorithms[256]; /* faster ones whose results were wrong, separated by "; " */
     char algorithm_id[17];        /* of the algorithm's kernels, by their names; "": not known */
+    char algorithm_launches[17];  /* the same with their grids and blocks */
+    /* "search": this row's own; otherwise where the choice of an earlier search comes from; "": nothing was
+     * to be chosen. */
+    char algorithm_origin[48];
     /* The search for the algorithm; missing where there was none. Times of different algorithms, in
      * turn, in one process: they compare among themselves, and not with time_median. */
     int64_t search_candidates; /* algorithms timed that differ in their kernels or launches */
@@ -121,6 +127,9 @@ struct record {
     size_t sample_count;
     struct kernel *kernels;
     size_t kernel_count;
+    /* Not part of the record: what an earlier search chose, offered to whoever prepares the row, who takes it
+     * away. Not owned; NULL: nothing. */
+    const struct choice *offer;
 };
 
 extern const struct field record_fields[]; /* members up to verify_elements */

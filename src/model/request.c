@@ -13,7 +13,7 @@ static const char *const op_words[] = {"devices", "describe", "tune",  "roof", "
 
 struct request request_default(enum request_op op)
 {
-    return (struct request){
+    struct request request = {
         .op = op,
         .measure = measure_default,
         .peaks = roof_request_all(),
@@ -21,6 +21,8 @@ struct request request_default(enum request_op op)
         .sustained = true,
         .seed = SEED_DEFAULT,
     };
+    choice_init(&request.choice);
+    return request;
 }
 
 /* One key of a request: which requests have it, and where its value is in struct request. */
@@ -216,6 +218,32 @@ static enum status config_decode(const struct key *key, const json_t *json, void
     return config_parse(json_string_value(json), value, error);
 }
 
+static json_t *choice_encode(const struct key *key, const void *value)
+{
+    (void)key;
+    return fields_encode(choice_fields, value);
+}
+
+static enum status choice_decode(const struct key *key, const json_t *json, void *value,
+                                 struct error *error)
+{
+    struct choice choice;
+    choice_init(&choice);
+    if (!json_is_object(json))
+        return refuse(json, "an object with an algorithm", error);
+    enum status status = fields_decode(choice_fields, json, &choice, error);
+    if (status == STATUS_OK)
+        status = fields_check(choice_fields, &choice, error);
+    if (status == STATUS_OK)
+        memcpy(value, &choice, key->size);
+    return status ? STATUS_USAGE : STATUS_OK;
+}
+
+static bool choice_absent(const void *value)
+{
+    return !choice_is_made(value);
+}
+
 static bool number_absent(const void *value)
 {
     return *(const double *)value == 0.0;
@@ -256,6 +284,7 @@ static const struct key_type raised = {flag_encode, flag_decode, flag_absent};
 static const struct key_type word = {word_encode, word_decode, NULL};
 static const struct key_type words = {words_encode, words_decode, NULL};
 static const struct key_type plain_text = {text_of, text_decode, text_absent};
+static const struct key_type earlier_choice = {choice_encode, choice_decode, choice_absent};
 static const struct key_type configuration = {config_encode, config_decode, NULL};
 
 enum {
@@ -292,6 +321,7 @@ static const struct key keys[] = {
     {"verify", MEASURE, &flag, AT(measure.verify), 0, NULL, NULL},
     {"energy", MEASURE, &flag, AT(measure.energy), 0, NULL, NULL},
     {"count_later", MEASURE, &raised, AT(count_later), 0, NULL, NULL},
+    {"choice", MEASURE, &earlier_choice, AT(choice), 0, NULL, NULL},
     {"folder", MEASURE, &plain_text, AT(folder), 0, NULL, NULL},
     {"timeout", MEASURE, &limit, AT(timeout), 0, NULL, NULL},
 };

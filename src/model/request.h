@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "model/choice.h"
 #include "model/measurement.h"
 #include "model/roof.h"
 #include "model/workload.h"
@@ -34,7 +35,8 @@ struct request {
     struct config config;          /* measure; its canonical text on the wire */
     struct measure_settings measure;
     uint64_t seed;
-    bool count_later; /* measure: its counters with those of others, at the next count */
+    struct choice choice; /* measure: what an earlier search chose; not made: nothing */
+    bool count_later;     /* measure: its counters with those of others, at the next count */
     /* measure, of a program alone */
     char folder[4096]; /* that it runs in; "": the worker's */
     double timeout;    /* s, of all its runs; 0: none */

@@ -31,6 +31,7 @@ struct coordinator {
     struct forecast *forecast;
     struct time_limit limit;
     double room; /* s that were left for rows when the first one could begin; NaN before that */
+    struct choices *choices; /* NULL: none are kept, or not any more */
     struct progress *progress;
     struct crew crew;
     unsigned char *losses; /* by plan item: devices that were lost while measuring it */
@@ -88,6 +89,7 @@ struct coordinator *coordinator_create(const struct coordinator_settings *settin
         schedule_create(settings->plan, settings->ranks, settings->manifest->sweep.replicate);
     created->forecast =
         forecast_create(&settings->manifest->measure, settings->manifest->sweep.timeout);
+    created->choices = settings->choices;
     created->limit = settings->limit ? *settings->limit : time_limit_none();
     created->room = NAN;
     created->losses = calloc(settings->plan->count, sizeof *created->losses);
@@ -150,6 +152,7 @@ static struct offer offer_to(const struct coordinator *coordinator, int rank)
         .forecast = coordinator->forecast,
         .left = time_left(coordinator),
         .alone = coordinator->alone,
+        .choices = coordinator->choices,
         .device = &coordinator->devices[rank],
         .hand = &coordinator->crew.ranks[rank].hand,
     };
@@ -301,6 +304,24 @@ static void finish_item(struct coordinator *coordinator, int rank, size_t item,
                     coordinator->failures);
 }
 
+/* A sweep does without what it cannot keep. */
+static void drop_choices(struct coordinator *coordinator, const struct error *error)
+{
+    log_print(coordinator->log, LOG_WARNING,
+              "the choices of algorithms are not kept from here on: %s", error->text);
+    coordinator->choices = NULL;
+}
+
+static void learn_choice(struct coordinator *coordinator, int from, size_t item,
+                         const struct record *record)
+{
+    struct error error;
+    if (coordinator->choices &&
+        choices_learn(coordinator->choices, record, coordinator->plan->items[item].hash,
+                      &coordinator->devices[from], &error))
+        drop_choices(coordinator, &error);
+}
+
 /* A silent rank that writes again may be late: another one has measured its configuration. */
 static void take_item(struct coordinator *coordinator, int from, size_t item,
                       const struct record *record, json_t *object)
@@ -358,6 +379,7 @@ static void take_row(struct coordinator *coordinator, int from, const struct han
     const size_t item = in_hand->item;
     bool late = rank->state == RANK_OVERDUE;
     learn(coordinator, from, item, record, late ? 0 : duration(coordinator, rank, in_hand));
+    learn_choice(coordinator, from, item, record);
     hand_take(&rank->hand, item);
     take_item(coordinator, from, item, record, object);
     follow_hand(coordinator, from);
@@ -504,6 +526,8 @@ void coordinator_settle(struct coordinator *coordinator)
     coordinator->unsettled = false;
     if (journal_sync(coordinator->journal, &error))
         stop(coordinator, STATUS_SYSTEM, error.text);
+    if (coordinator->choices && choices_save(coordinator->choices, &error))
+        drop_choices(coordinator, &error);
     hand_out_when_prepared(coordinator); /* what has been learnt may free others' as well */
     stop_when_done(coordinator);
 }

@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 
+#include "results/choices.h"
 #include "results/journal.h"
 #include "base/log.h"
 #include "ranks/post.h"
@@ -40,12 +41,13 @@ struct coordinator_settings {
         count_patience; /* in addition, for each that it has timed and that waits for its counters */
     double stop_patience;           /* after LETTER_STOP */
     const struct time_limit *limit; /* NULL: there is none */
+    struct choices *choices;        /* of algorithms; NULL: none are kept */
 };
 
 struct coordinator;
 
 /* Everything given stays the caller's; `settings` only need to live during the call, except
- * manifest, plan and devices. The post is copied. NULL without memory. */
+ * manifest, plan, devices and choices. The post is copied. NULL without memory. */
 struct coordinator *coordinator_create(const struct coordinator_settings *settings,
                                        struct journal *journal, const struct post *post,
                                        const struct log *log);

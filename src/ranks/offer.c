@@ -59,6 +59,8 @@ char *offer_request(const struct offer *offer, size_t item)
     request.seed = offer->manifest->sweep.seed;
     request.config = offer->plan->items[item].config;
     request.count_later = offer_together(offer) > 1 && !offer->alone[item];
+    if (offer->choices)
+        choices_find(offer->choices, offer->plan->items[item].hash, offer->device, &request.choice);
     if (config_is_program(&request.config))
         program_place(offer->manifest, &request);
     return request_encode(&request);

@@ -11,13 +11,15 @@
 #include "model/device.h"
 #include "ranks/forecast.h"
 #include "ranks/hand.h"
+#include "results/choices.h"
 
 struct offer {
     const struct manifest *manifest;
     const struct plan *plan;
     const struct forecast *forecast;
-    double left;       /* s, for measuring; INFINITY: no limit */
-    const bool *alone; /* by plan item: it is counted by itself */
+    double left;                   /* s, for measuring; INFINITY: no limit */
+    const bool *alone;             /* by plan item: it is counted by itself */
+    const struct choices *choices; /* of algorithms; NULL: none are kept */
     /* of the rank */
     const struct device *device;
     const struct hand *hand;

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +10,11 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "base/clock.h"
 #include "base/folder.h"
 #include "base/line.h"
+#include "results/journal_line.h"
 #include "results/members.h"
 
 struct journal {
@@ -24,18 +23,6 @@ struct journal {
     off_t synced; /* byte; what lies behind it was never acknowledged */
     off_t end;    /* byte, of the last whole line */
     bool torn;    /* something may lie behind `end`, and is to be cut off */
-};
-
-enum { FORMAT = 1 };
-
-/* The line's frame. The checksum is of what stands between CHECKED and the last brace. */
-#define FRAME_START "{\"xxh3\":\""
-#define FRAME_KIND  "\",\"kind\":"
-enum {
-    CHECKSUM_LENGTH = 16,
-    CHECKSUM_AT = sizeof FRAME_START - 1,
-    KIND_AT = CHECKSUM_AT + CHECKSUM_LENGTH,
-    CHECKED_AT = KIND_AT + sizeof FRAME_KIND - 1,
 };
 
 static enum status system_error(struct error *error, const char *path, const char *what)
@@ -145,27 +132,6 @@ void journal_close(struct journal *journal)
     free(journal);
 }
 
-/* The line with its newline, to be freed; NULL without memory. */
-static char *line_format(const char *kind, const json_t *entry, bool first, size_t *length)
-{
-    char *text = json_dumps(entry, JSON_COMPACT), *line = NULL, format[32] = "";
-    int size = -1;
-    if (first)
-        snprintf(format, sizeof format, "\"format\":%d,", FORMAT);
-    if (text)
-        size = asprintf(&line, FRAME_START "%16s" FRAME_KIND "\"%s\",%s\"entry\":%s}\n", "", kind,
-                        format, text);
-    free(text);
-    if (size < 0)
-        return NULL;
-    char checksum[CHECKSUM_LENGTH + 1];
-    size_t checked = (size_t)size - CHECKED_AT - strlen("}\n");
-    snprintf(checksum, sizeof checksum, "%016" PRIx64, XXH3_64bits(line + CHECKED_AT, checked));
-    memcpy(line + CHECKSUM_AT, checksum, CHECKSUM_LENGTH);
-    *length = (size_t)size;
-    return line;
-}
-
 static bool write_whole(int fd, const char *data, size_t length)
 {
     while (length > 0) {
@@ -198,7 +164,7 @@ enum status journal_append(struct journal *journal, const char *kind, json_t *en
                            struct error *error)
 {
     size_t length = 0;
-    char *line = line_format(kind, entry, journal->end == 0, &length);
+    char *line = journal_line_format(kind, entry, journal->end == 0, &length);
     json_decref(entry);
     if (!line)
         return error_set(error, STATUS_SYSTEM, "%s: no memory for a line", journal->path);
@@ -228,14 +194,9 @@ enum status journal_sync(struct journal *journal, struct error *error)
     return STATUS_OK;
 }
 
-static bool begins_as_line(const char *text, size_t length)
-{
-    return memcmp(text, FRAME_START, length < CHECKSUM_AT ? length : CHECKSUM_AT) == 0;
-}
-
 bool journal_recognised(const char *path)
 {
-    char start[CHECKSUM_AT];
+    char start[JOURNAL_LINE_START];
     struct stat info;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     ssize_t got = 0;
@@ -243,19 +204,7 @@ bool journal_recognised(const char *path)
         got = read(fd, start, sizeof start);
     if (fd >= 0)
         close(fd);
-    return got > 0 && begins_as_line(start, (size_t)got);
-}
-
-static bool checksum_holds(const char *line, size_t length)
-{
-    if (length <= CHECKED_AT || line[length - 1] != '}' ||
-        memcmp(line, FRAME_START, CHECKSUM_AT) != 0 ||
-        memcmp(line + KIND_AT, FRAME_KIND, CHECKED_AT - KIND_AT) != 0)
-        return false;
-    char checksum[CHECKSUM_LENGTH + 1];
-    snprintf(checksum, sizeof checksum, "%016" PRIx64,
-             XXH3_64bits(line + CHECKED_AT, length - CHECKED_AT - 1));
-    return memcmp(line + CHECKSUM_AT, checksum, CHECKSUM_LENGTH) == 0;
+    return got > 0 && journal_line_begins(start, (size_t)got);
 }
 
 /* A file while it is read. */
@@ -352,7 +301,7 @@ static enum status entry_add(struct reading *reading, const char *line, size_t l
         return error_set(error, STATUS_SYSTEM, "not a JSON object");
     while (kind->name && !is_kind(&members[0], kind->name))
         ++kind;
-    reading->useless = !kind->name || member_number(&members[1]) > FORMAT;
+    reading->useless = !kind->name || member_number(&members[1]) > JOURNAL_FORMAT;
     if (reading->useless)
         return error_set(error, STATUS_SYSTEM,
                          "%s; a newer version of roofsweep wrote it: use that version",
@@ -365,10 +314,11 @@ static enum status entry_add(struct reading *reading, const char *line, size_t l
 static enum status line_add(struct reading *reading, const char *line, size_t length,
                             struct error *error)
 {
-    if (!checksum_holds(line, length))
+    if (!journal_line_holds(line, length))
         return error_set(error, STATUS_SYSTEM, "%s",
-                         begins_as_line(line, length) ? "the checksum of this line is wrong"
-                                                      : "this is no line of a roofsweep journal");
+                         journal_line_begins(line, length)
+                             ? "the checksum of this line is wrong"
+                             : "this is no line of a roofsweep journal");
     return entry_add(reading, line, length, error);
 }
 
@@ -402,7 +352,7 @@ static void line_take(struct reading *reading, const char *line, size_t length)
     reading->damage.torn = line[length - 1] != '\n';
     if (reading->number == 1)
         reading->begins_as_journal =
-            begins_as_line(line, reading->damage.torn ? length : length - 1);
+            journal_line_begins(line, reading->damage.torn ? length : length - 1);
     if (reading->damage.torn)
         return;
     reading->length = (size_t)length - 1;

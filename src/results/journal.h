@@ -1,9 +1,7 @@
 /* The journal, OUTPUT.journal: the one source of truth of a sweep that may be killed at any moment.
  *
- * JSON lines, {"xxh3":"<16 hex digits>","kind":"session|device|record","entry":{...}}, each
- * appended with one write. journal_sync makes all that were appended durable, with one fdatasync. The
- * checksum (XXH3, 64 bit) is of the line's bytes behind `"kind":` up to the end without the final
- * brace. A torn last line is what a kill leaves: it is dropped with a warning, and cut off before
+ * JSON lines of the kinds session, device and record (journal_line.h), each appended with one write.
+ * journal_sync makes all that were appended durable, with one fdatasync. A torn last line is what a kill leaves: it is dropped with a warning, and cut off before
  * appending.
  *
  * The first line also has "format":1 behind its kind; without, as older versions wrote it, the

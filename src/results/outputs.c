@@ -83,15 +83,14 @@ static bool same_file(const char *a, const char *b)
            of_a.st_ino == of_b.st_ino;
 }
 
-enum status outputs_check_input(const struct outputs *outputs, const char *input,
+enum status outputs_check_input(const struct outputs *outputs, const char *input, const char *what,
                                 struct error *error)
 {
     const char *const files[] = {outputs->netcdf, outputs->journal};
     for (size_t i = 0; i < sizeof files / sizeof *files; ++i)
-        if (same_file(files[i], input))
+        if (same_file(files[i], input) || strcmp(files[i], input) == 0)
             return error_set(error, STATUS_USAGE,
-                             "cannot write %s: it is the manifest; --output names another",
-                             files[i]);
+                             "cannot write %s: it is %s; --output names another", files[i], what);
     return STATUS_OK;
 }
 

@@ -22,8 +22,9 @@ struct outputs {
 enum status outputs_check(const char *path, bool resume, bool overwrite, struct outputs *outputs,
                           struct error *error);
 
-/* STATUS_USAGE if a file of the sweep would replace this one, which it reads, also through a link. */
-enum status outputs_check_input(const struct outputs *outputs, const char *input,
+/* STATUS_USAGE if a file of the sweep would replace this one, which it reads, also through a link. `what` it
+ * is, for people: "the manifest". */
+enum status outputs_check_input(const struct outputs *outputs, const char *input, const char *what,
                                 struct error *error);
 
 /* An older journal is opened, so that no other job has it, and with resume read; there is no

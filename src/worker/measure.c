@@ -247,8 +247,10 @@ enum status measure_begin(const struct device_ops *device, struct device_state *
     enum status status = config_check(&run.config, error);
     if (status == STATUS_OK) {
         run.cold = config_cold(&run.config);
+        record->offer = choice_is_made(&request->choice) ? &request->choice : NULL;
         status = device->prepare(state, &run.config, request->seed, &run.work, record, error);
     }
+    record->offer = NULL;
     if (status == STATUS_OK)
         status = measure_prepared(&run, record, error);
     if (status == STATUS_DEVICE) {

@@ -348,3 +348,8 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
     *written = bytes;
     return cublas_call();
 }
+
+size_t cublasLtGetVersion(void)
+{
+    return 130100;
+}

@@ -25,6 +25,7 @@ struct stage {
     char path[64];
     struct journal *journal;
     struct collected sent;
+    struct choices *choices;
     struct coordinator *coordinator;
     int ranks;
 };
@@ -47,6 +48,7 @@ static struct device device_of(int rank)
 
 static void begin(struct stage *stage, enum journal_mode mode)
 {
+    struct choices_file file;
     struct error error;
     struct post post = collected_post(&stage->sent);
     struct coordinator_settings settings = {
@@ -56,6 +58,8 @@ static void begin(struct stage *stage, enum journal_mode mode)
         .devices = stage->devices,
         .ranks = stage->ranks,
     };
+    assert_ok(choices_open(NULL, true, &stage->choices, &file, &error), &error);
+    settings.choices = stage->choices;
     assert_ok(journal_open(stage->path, mode, &stage->journal, &error), &error);
     stage->coordinator = coordinator_create(&settings, stage->journal, &post, &stage->log);
     assert_non_null(stage->coordinator);
@@ -96,6 +100,7 @@ static struct results *stage_rows(struct stage *stage)
 static void stage_clear(struct stage *stage)
 {
     coordinator_destroy(stage->coordinator);
+    choices_close(stage->choices);
     journal_close(stage->journal);
     results_destroy(stage->earlier);
     collected_clear(&stage->sent);
@@ -1190,9 +1195,65 @@ static void what_takes_long_comes_first(void **state)
     stage_clear(&stage);
 }
 
+static void searched_arrives(struct stage *stage, int from, const struct config *config)
+{
+    char *text = record_text(config, from, RECORD_MEASURED);
+    json_t *object = json_loads(text, 0, NULL);
+    free(text);
+    record_patch(object, "algorithm", json_string("engine-1"));
+    record_patch(object, "algorithm_id", json_string("0123456789abcdef"));
+    record_patch(object, "algorithm_launches", json_string("0123456789abcdef"));
+    record_patch(object, "algorithm_origin", json_string("search"));
+    text = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    arrive(stage, from, LETTER_RECORD, text);
+    free(text);
+}
+
+static struct request request_of(struct stage *stage, int rank)
+{
+    struct request request;
+    struct error error;
+    char *line = collected_take(&stage->sent, rank, LETTER_WORK);
+    assert_non_null(line);
+    assert_ok(request_decode(line, &request, &error), &error);
+    free(line);
+    return request;
+}
+
+/* What one device's search chose, the next one of its model is offered. */
+static void a_choice_travels_to_an_equal_device(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage = stage_make(3, "[sweep]\ndistribute = replicate\n[conv2d one]\nbatch = 16, 17\n");
+    for (int rank = 0; rank < 3; ++rank)
+        strcpy(stage.devices[rank].model, rank == 2 ? "H100" : "H200");
+    begin(&stage, JOURNAL_CREATE);
+    all_devices_arrive(&stage);
+    for (int i = 0; i < 2; ++i) { /* rank 0 is ahead of the others */
+        struct request request = request_of(&stage, 0);
+        assert_false(choice_is_made(&request.choice));
+        searched_arrives(&stage, 0, &request.config);
+    }
+    for (int rank = 1; rank < 3; ++rank) {
+        struct request first = request_of(&stage, rank);
+        assert_false(choice_is_made(&first.choice)); /* handed out before */
+        char *text = record_text(&first.config, rank, RECORD_MEASURED);
+        arrive(&stage, rank, LETTER_RECORD, text);
+        free(text);
+        struct request second = request_of(&stage, rank);
+        assert_int_equal(choice_is_made(&second.choice), rank == 1);
+        assert_string_equal(second.choice.algorithm, rank == 1 ? "engine-1" : "");
+        assert_string_equal(second.choice.algorithm_origin, rank == 1 ? "run" : "");
+    }
+    stage_clear(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_choice_travels_to_an_equal_device),
         cmocka_unit_test(what_takes_long_comes_first),
         cmocka_unit_test(nothing_is_handed_out_before_all_roofs),
         cmocka_unit_test(each_configuration_is_measured_once),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "model/choice.h"
 #include "scripted_bench.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/workloads/search.h"
@@ -255,6 +256,100 @@ static void one_candidate_is_chosen(void **state)
     record_clear(&record);
 }
 
+/* ---- an earlier choice ---- */
+
+static struct choice choice_of(int count)
+{
+    struct record record;
+    struct choice choice;
+    strcpy(record.algorithm, search_for(count, 0, false, &record));
+    record.status = RECORD_MEASURED;
+    assert_string_equal(record.algorithm_origin, "search");
+    assert_true(choice_of_record(&record, &choice));
+    record_clear(&record);
+    return choice;
+}
+
+/* As search_for, with this on offer; *binds: how often a candidate was bound. */
+static const char *recall(const struct choice *offer, int count, struct record *record, int *binds)
+{
+    struct offered_work work = {.base = {.ops = &offered_ops}, .bound = -1};
+    const struct search search = {
+        .gpu = &bench.gpu,
+        .work = &work.base,
+        .count = count,
+        .bind = offered_bind,
+        .name = offered_name,
+        .identify = offered_identify,
+    };
+    struct error error;
+    int chosen = -1;
+    record_init(record);
+    record->offer = offer;
+    assert_int_equal(search_run(&search, &chosen, record, &error), STATUS_OK);
+    assert_null(record->offer);
+    assert_int_equal(work.bound, chosen);
+    assert_true(work.base.pace.enqueue_time > 0);
+    *binds = work.binds;
+    return offered_name(&work.base, chosen);
+}
+
+static void an_earlier_choice_is_bound_without_a_search(void **state)
+{
+    (void)state;
+    static const double times[] = {50e-6, 70e-6, 60e-6};
+    struct record record;
+    int binds;
+    offers_are(3, times);
+    struct choice choice = choice_of(3);
+    strcpy(choice.algorithm_origin, "file of 2026-11-22");
+    assert_string_equal(recall(&choice, 3, &record, &binds), "a");
+    assert_int_equal(binds, 1);
+    assert_string_equal(record.algorithm_origin, "file of 2026-11-22");
+    assert_int_equal(record.search_candidates, 3);
+    assert_near(record.search_time, 50e-6);
+    assert_string_equal(record.runner_up_algorithm, "c");
+    assert_near(record.runner_up_time, 60e-6);
+    assert_string_equal(record.heuristic_algorithm, "a");
+    struct choice again;
+    record.status = RECORD_MEASURED;
+    assert_false(choice_of_record(&record, &again)); /* it is not this row's own */
+    record_clear(&record);
+}
+
+/* Other kernels under its name, a refusal, or no such name: the search is made, and says so. */
+static void a_choice_that_cannot_be_had_is_searched_anew(void **state)
+{
+    (void)state;
+    static const double times[] = {50e-6, 70e-6, 60e-6}, refusal[] = {0, 70e-6, 60e-6};
+    struct record record;
+    int binds;
+    offers_are(3, times);
+    struct choice choice = choice_of(3), other = choice;
+    strcpy(other.algorithm_id, "00000000000000ff");
+    assert_string_equal(recall(&other, 3, &record, &binds), "a");
+    assert_string_equal(record.algorithm_origin, "search");
+    assert_true(binds > 3);
+    record_clear(&record);
+
+    other = choice;
+    strcpy(other.algorithm_launches, "00000000000000ff");
+    recall(&other, 3, &record, &binds);
+    assert_string_equal(record.algorithm_origin, "search");
+    record_clear(&record);
+
+    strcpy(other.algorithm, "of another version");
+    recall(&other, 3, &record, &binds);
+    assert_string_equal(record.algorithm_origin, "search");
+    record_clear(&record);
+
+    offers_are(3, refusal);
+    assert_string_equal(recall(&choice, 3, &record, &binds), "c");
+    assert_string_equal(record.algorithm_origin, "search");
+    assert_near(record.search_time, 60e-6);
+    record_clear(&record);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, bench_set_up, bench_tear_down)
 
 int main(void)
@@ -269,6 +364,8 @@ int main(void)
         TEST(all_refused_is_the_first_refusal),
         TEST(wrong_kernels_are_left_out),
         TEST(one_candidate_is_chosen),
+        TEST(an_earlier_choice_is_bound_without_a_search),
+        TEST(a_choice_that_cannot_be_had_is_searched_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

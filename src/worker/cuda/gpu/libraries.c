@@ -35,9 +35,10 @@ enum status cublas_check(cublasStatus_t code, const char *call, struct error *er
 
 void libraries_describe(struct device *device)
 {
-    size_t cudnn = cudnnGetVersion();
-    snprintf(device->library_version, sizeof device->library_version, "cuDNN %zu.%zu.%zu",
-             cudnn / 10000, cudnn % 10000 / 100, cudnn % 100);
+    size_t cudnn = cudnnGetVersion(), cublas = cublasLtGetVersion();
+    snprintf(device->library_version, sizeof device->library_version,
+             "cuDNN %zu.%zu.%zu, cuBLASLt %zu.%zu.%zu", cudnn / 10000, cudnn % 10000 / 100,
+             cudnn % 100, cublas / 10000, cublas % 10000 / 100, cublas % 100);
 }
 
 enum status libraries_open(struct gpu *gpu, struct error *error)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "model/choice.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/cuda/gpu/memory.h"
@@ -55,6 +56,7 @@ struct conv2d_work {
     cudnnStatus_t refusal;           /* of the last call that cuDNN does not take */
     const struct candidate *bound;
     char refused[128]; /* algorithm_id of wrong results, separated by spaces */
+    bool recalled;     /* the candidates are those of an earlier choice's kind alone */
 };
 
 /* ---- candidates ---- */
@@ -248,16 +250,24 @@ static enum status tensors_fill(struct gpu *gpu, struct conv2d_work *c, const st
     return STATUS_OK;
 }
 
-/* The workspace has room for algorithms that need much, but no more than a framework would give. Calls
- * come first, so that what has a name is known by it. Plans are in the order of cuDNN's own heuristic. */
-static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struct error *error)
+/* It has room for algorithms that need much, but no more than a framework would give. */
+static enum status workspace_limit(size_t *bytes, struct error *error)
 {
     const size_t limit = (size_t)4 << 30;
-    const char *algorithm = c->shape.algorithm;
-    bool automatic = strcmp(algorithm, "auto") == 0, graph = strcmp(algorithm, "graph") == 0;
     size_t available, total;
     TRY(CUDA(cudaMemGetInfo(&available, &total)));
-    size_t bytes = available / 4 < limit ? available / 4 : limit;
+    *bytes = available / 4 < limit ? available / 4 : limit;
+    return STATUS_OK;
+}
+
+/* Calls come first, so that what has a name is known by it. Plans are in the order of cuDNN's own
+ * heuristic. */
+static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struct error *error)
+{
+    const char *algorithm = c->shape.algorithm;
+    bool automatic = strcmp(algorithm, "auto") == 0, graph = strcmp(algorithm, "graph") == 0;
+    size_t bytes;
+    TRY(workspace_limit(&bytes, error));
     enum status status = STATUS_OK;
     if (!graph)
         status = calls_find(gpu, c, automatic ? NULL : algorithm, bytes, error);
@@ -285,10 +295,18 @@ static enum status algorithm_check(const struct conv2d_work *c, struct error *er
     return known ? STATUS_OK : algorithm_refuse(c, "not in this pass", error);
 }
 
-static enum status algorithm_choose(struct gpu *gpu, struct conv2d_work *c, struct record *record,
-                                    struct error *error)
+static void candidates_forget(struct conv2d_work *c)
 {
-    const struct search search = {
+    conv2d_graph_destroy(c->graph);
+    c->graph = NULL;
+    c->bound = NULL;
+    c->candidate_count = c->call_count = 0;
+    c->recalled = false;
+}
+
+static struct search search_of(struct gpu *gpu, struct conv2d_work *c)
+{
+    return (struct search){
         .gpu = gpu,
         .work = &c->base,
         .cold = c->shape.cold,
@@ -298,6 +316,50 @@ static enum status algorithm_choose(struct gpu *gpu, struct conv2d_work *c, stru
         .name = candidate_name,
         .refused = c->refused,
     };
+}
+
+static void algorithm_describe(const struct conv2d_work *c, int chosen, struct record *record)
+{
+    snprintf(record->algorithm, sizeof record->algorithm, "%s", candidate_name(&c->base, chosen));
+    snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[candidate_math(c, c->bound)]);
+    record->unit = candidate_tensor(c, c->bound) ? UNIT_TENSOR : UNIT_VECTOR;
+    record->workspace = (double)candidate_workspace(c, c->bound);
+}
+
+/* What is offered is looked for among calls of its name, or among plans, so that calls are not all tried. */
+static enum status offer_find(struct gpu *gpu, struct conv2d_work *c, const char *algorithm,
+                              struct error *error)
+{
+    size_t bytes;
+    TRY(workspace_limit(&bytes, error));
+    return conv2d_calls_has(c->calls, algorithm) ? calls_find(gpu, c, algorithm, bytes, error)
+                                                 : plans_find(gpu, c, bytes, error);
+}
+
+/* It is no failure if what is offered cannot be had: then c->recalled stays false. */
+static enum status algorithm_recall(struct gpu *gpu, struct conv2d_work *c, struct record *record,
+                                    struct error *error)
+{
+    enum status status = STATUS_OK;
+    int chosen;
+    if (record->offer)
+        status = offer_find(gpu, c, record->offer->algorithm, error);
+    if (status == STATUS_OK && record->offer) {
+        const struct search search = search_of(gpu, c);
+        c->recalled = search_recall(&search, &chosen, record, &status, error);
+    }
+    record->offer = NULL;
+    if (c->recalled)
+        algorithm_describe(c, chosen, record);
+    else
+        candidates_forget(c);
+    return status == STATUS_DEVICE ? status : STATUS_OK;
+}
+
+static enum status algorithm_choose(struct gpu *gpu, struct conv2d_work *c, struct record *record,
+                                    struct error *error)
+{
+    const struct search search = search_of(gpu, c);
     int chosen;
     if (c->candidate_count == 0)
         return algorithm_refuse(c,
@@ -305,10 +367,7 @@ static enum status algorithm_choose(struct gpu *gpu, struct conv2d_work *c, stru
                                            : "cuDNN has it in another precision's math only",
                                 error);
     TRY(search_run(&search, &chosen, record, error));
-    snprintf(record->algorithm, sizeof record->algorithm, "%s", candidate_name(&c->base, chosen));
-    snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[candidate_math(c, c->bound)]);
-    record->unit = candidate_tensor(c, c->bound) ? UNIT_TENSOR : UNIT_VECTOR;
-    record->workspace = (double)candidate_workspace(c, c->bound);
+    algorithm_describe(c, chosen, record);
     return STATUS_OK;
 }
 
@@ -317,12 +376,18 @@ static enum status conv2d_reject(struct gpu *gpu, struct work *work, struct reco
                                  struct error *error)
 {
     struct conv2d_work *c = (struct conv2d_work *)work;
+    if (c->recalled) /* what the earlier search refused, this one finds by itself */
+        record->refused_algorithms[0] = '\0';
     size_t used = strlen(c->refused), told = strlen(record->refused_algorithms);
     if (!record->algorithm_id[0] || used + sizeof record->algorithm_id >= sizeof c->refused)
         return error_set(error, STATUS_UNSUPPORTED, "no other algorithm is tried");
     snprintf(c->refused + used, sizeof c->refused - used, "%s ", record->algorithm_id);
     snprintf(record->refused_algorithms + told, sizeof record->refused_algorithms - told, "%s%s",
              told ? "; " : "", record->algorithm);
+    if (c->recalled) {
+        candidates_forget(c);
+        TRY(candidates_find(gpu, c, error));
+    }
     return algorithm_choose(gpu, c, record, error);
 }
 
@@ -341,6 +406,9 @@ static enum status work_prepare(struct gpu *gpu, struct conv2d_work *c, const st
     TRY(algorithm_check(c, error));
     TRY(tensors_create(c, error));
     TRY(tensors_fill(gpu, c, config, seed, error));
+    TRY(algorithm_recall(gpu, c, record, error));
+    if (c->recalled)
+        return STATUS_OK;
     TRY(candidates_find(gpu, c, error));
     return algorithm_choose(gpu, c, record, error);
 }
@@ -382,10 +450,43 @@ static bool second_wins(const struct attempt attempts[2])
            (attempts[1].work && (1.0 + noise) * second->search_time < first->search_time);
 }
 
+/* The layout of an earlier choice. *work stays NULL if that cannot be had: both are tried then. */
+static enum status layout_recall(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                 struct conv2d_work **work, struct record *record,
+                                 struct error *error)
+{
+    struct attempt attempt = {NULL, *record};
+    struct error refusal;
+    enum status status = STATUS_UNSUPPORTED;
+    for (int i = 0; i < 2 && record->offer; ++i) {
+        struct config one = conv2d_with_layout(config, (enum layout)i);
+        record_set_layout(&attempt.record, &one);
+        if (strcmp(attempt.record.layout_chosen, record->offer->layout_chosen) == 0) {
+            status = layout_prepare(gpu, &one, seed, &attempt.work, &attempt.record, &refusal);
+            break;
+        }
+    }
+    record->offer = NULL;
+    if (status == STATUS_DEVICE)
+        *error = refusal;
+    if (status)
+        return status == STATUS_DEVICE ? status : STATUS_OK;
+    if (attempt.work->recalled) {
+        *record = attempt.record;
+        *work = attempt.work;
+    } else {
+        conv2d_release(&attempt.work->base);
+    }
+    return STATUS_OK;
+}
+
 static enum status layouts_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                    struct conv2d_work **work, struct record *record,
                                    struct error *error)
 {
+    TRY(layout_recall(gpu, config, seed, work, record, error));
+    if (*work)
+        return STATUS_OK;
     struct attempt attempts[2] = {{NULL, *record}, {NULL, *record}};
     enum status status = STATUS_OK;
     for (int i = 0; i < 2 && status != STATUS_DEVICE; ++i) {

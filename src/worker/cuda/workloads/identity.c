@@ -115,9 +115,19 @@ enum status identity_find(struct gpu *gpu, struct work *work, struct identity *i
     return STATUS_OK;
 }
 
-void identity_format(const struct identity *identity, char text[IDENTITY_TEXT])
+static void hash_format(uint64_t hash, char text[IDENTITY_TEXT])
 {
     text[0] = '\0';
-    if (identity->kernels)
-        snprintf(text, IDENTITY_TEXT, "%016" PRIx64, identity->kernels);
+    if (hash)
+        snprintf(text, IDENTITY_TEXT, "%016" PRIx64, hash);
+}
+
+void identity_format(const struct identity *identity, char text[IDENTITY_TEXT])
+{
+    hash_format(identity->kernels, text);
+}
+
+void identity_format_launches(const struct identity *identity, char text[IDENTITY_TEXT])
+{
+    hash_format(identity->launches, text);
 }

@@ -18,7 +18,8 @@ enum status identity_find(struct gpu *gpu, struct work *work, struct identity *i
                           struct error *error);
 
 enum { IDENTITY_TEXT = 17 };
-/* 16 hexadecimal digits of `kernels`; "" if it is not known. */
+/* 16 hexadecimal digits of `kernels`, or of `launches`; "" if it is not known. */
 void identity_format(const struct identity *identity, char text[IDENTITY_TEXT]);
+void identity_format_launches(const struct identity *identity, char text[IDENTITY_TEXT]);
 
 #endif

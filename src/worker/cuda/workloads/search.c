@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "model/choice.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/timing.h"
 
@@ -253,6 +254,8 @@ static void record_tell(const struct field_of_entries *field, const struct entry
     record->runner_up_algorithm[0] = record->runner_up_id[0] = '\0';
     record->heuristic_time = record->runner_up_time = NAN;
     identity_format(&winner->identity, record->algorithm_id);
+    identity_format_launches(&winner->identity, record->algorithm_launches);
+    snprintf(record->algorithm_origin, sizeof record->algorithm_origin, "%s", choice_searched);
     record->search_candidates = field->count;
     record->search_time = winner->time;
     record->search_noise = noise;
@@ -279,14 +282,79 @@ static enum status winner_bind(struct field_of_entries *field, int *chosen, stru
     return STATUS_OK;
 }
 
+/* ---- an earlier choice ---- */
+
+static bool is_offered(const struct choice *offer, const struct identity *identity)
+{
+    char id[IDENTITY_TEXT], launches[IDENTITY_TEXT];
+    identity_format(identity, id);
+    identity_format_launches(identity, launches);
+    return id[0] && launches[0] && strcmp(id, offer->algorithm_id) == 0 &&
+           strcmp(launches, offer->algorithm_launches) == 0;
+}
+
+/* The field has this candidate alone, if it is the one that is offered. */
+static enum status offered_try(struct field_of_entries *field, const struct choice *offer,
+                               int candidate, struct error *error)
+{
+    double best_time = INFINITY;
+    TRY(entry_add(field, candidate, &best_time, error));
+    if (is_offered(offer, &field->entries[0].identity))
+        return STATUS_OK;
+    field->count = 0;
+    return STATUS_UNSUPPORTED;
+}
+
+static enum status offered_find(struct field_of_entries *field, const struct choice *offer,
+                                struct error *error)
+{
+    const struct search *search = field->search;
+    enum status status = STATUS_UNSUPPORTED;
+    for (int i = 0; i < search->count && status != STATUS_OK && status != STATUS_DEVICE; ++i) {
+        field->first = NULL;
+        if (strcmp(search->name(search->work, i), offer->algorithm) == 0)
+            status = offered_try(field, offer, i, error);
+    }
+    if (status == STATUS_OK)
+        status = final_run(field, 1, error);
+    return status;
+}
+
+bool search_recall(const struct search *search, int *chosen, struct record *record,
+                   enum status *status, struct error *error)
+{
+    const struct choice *offer = record->offer;
+    struct entry entry;
+    struct field_of_entries field = {.search = search, .entries = &entry, .bound = -1};
+    struct error refusal;
+    *status = STATUS_OK;
+    record->offer = NULL;
+    if (!offer)
+        return false;
+    enum status found = offered_find(&field, offer, &refusal);
+    if (found == STATUS_DEVICE) {
+        *error = refusal;
+        *status = found;
+    }
+    if (found)
+        return false;
+    choice_into_record(offer, record);
+    search->work->pace = entry.pace;
+    *chosen = entry.candidate;
+    return true;
+}
+
 enum status search_run(const struct search *search, int *chosen, struct record *record,
                        struct error *error)
 {
     struct field_of_entries field = {.search = search, .bound = -1};
+    enum status status;
+    if (search_recall(search, chosen, record, &status, error) || status)
+        return status;
     field.entries = calloc((size_t)search->count, sizeof *field.entries);
     if (!field.entries)
         return error_set(error, STATUS_FAILED, "no memory for %d candidates", search->count);
-    enum status status = entries_find(&field, error);
+    status = entries_find(&field, error);
     if (status == STATUS_OK)
         status = winner_bind(&field, chosen, record, error);
     free(field.entries);

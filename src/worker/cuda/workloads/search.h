@@ -1,7 +1,10 @@
 /* The search for the fastest of what a library offers: "auto".
  *
  * Each candidate is timed briefly, then the fastest ones in turn, several times. The library's own
- * first choice stays unless another one is faster by more than the noise. */
+ * first choice stays unless another one is faster by more than the noise.
+ *
+ * What an earlier search chose (record->offer) is taken instead, if the library still has a candidate of that
+ * name that runs the same kernels in the same grids. Where the kernels are not known nothing is taken. */
 #ifndef ROOFSWEEP_SEARCH_H
 #define ROOFSWEEP_SEARCH_H
 
@@ -28,8 +31,15 @@ struct search {
                             struct error *error);
 };
 
-/* Leaves the work bound to *chosen, and sets what *record has on the search: algorithm_id, search_*,
- * heuristic_*, runner_up_*. If the library takes no candidate, the first one's refusal is the error. */
+/* Takes record->offer away. True: the work is bound to the *chosen one of the offer, and *record says so, with
+ * what the earlier search found. It has been timed as briefly as a search does at its end, so that clocks and
+ * loaded code are as behind a search. *status, with *error: STATUS_OK, or STATUS_DEVICE, with false. */
+bool search_recall(const struct search *search, int *chosen, struct record *record,
+                   enum status *status, struct error *error);
+
+/* Recalls what is offered; or else searches. Leaves the work bound to *chosen, and sets what *record has on the
+ * search: algorithm_id, algorithm_launches, algorithm_origin, search_*, heuristic_*, runner_up_*. If the library takes no candidate, the
+ * first one's refusal is the error. */
 enum status search_run(const struct search *search, int *chosen, struct record *record,
                        struct error *error);
 

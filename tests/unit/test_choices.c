@@ -1,0 +1,217 @@
+/* What searches chose: from a record and into one, kept for the run and in a file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "results/choices.h"
+#include "results/journal.h"
+
+/* A choice is copied from and to a record by the tables. */
+static void members_are_those_of_a_record(void **state)
+{
+    (void)state;
+    for (const struct field *field = choice_fields; field->name; ++field) {
+        const struct field *of_record = record_fields;
+        while (of_record->name && strcmp(of_record->name, field->name) != 0)
+            ++of_record;
+        assert_non_null(of_record->name);
+        assert_int_equal(of_record->size, field->size);
+        assert_int_equal(of_record->type, field->type);
+    }
+}
+
+static struct record searched(const char *algorithm)
+{
+    struct record record;
+    record_init(&record);
+    record.status = RECORD_MEASURED;
+    strcpy(record.configuration, "conv2d batch=16");
+    snprintf(record.algorithm, sizeof record.algorithm, "%s", algorithm);
+    strcpy(record.algorithm_id, "0123456789abcdef");
+    strcpy(record.algorithm_launches, "fedcba9876543210");
+    strcpy(record.algorithm_origin, "search");
+    strcpy(record.layout_chosen, "nhwc");
+    strcpy(record.runner_up_algorithm, "engine-2");
+    record.runner_up_time = 2e-5;
+    record.search_candidates = 7;
+    record.search_time = 1e-5;
+    record.start_time = 1763.5e6;
+    return record;
+}
+
+static struct device device_of(const char *model, const char *library)
+{
+    struct device device;
+    device_init(&device);
+    snprintf(device.model, sizeof device.model, "%s", model);
+    snprintf(device.library_version, sizeof device.library_version, "%s", library);
+    return device;
+}
+
+static struct choices *open_at(const char *path, bool keep, struct choices_file *file)
+{
+    struct choices *choices = NULL;
+    struct error error;
+    if (choices_open(path, keep, &choices, file, &error))
+        fail_msg("%s", error.text);
+    return choices;
+}
+
+static void learn(struct choices *choices, const char *hash, const char *algorithm,
+                  const struct device *device)
+{
+    struct record record = searched(algorithm);
+    struct error error;
+    assert_int_equal(choices_learn(choices, &record, hash, device, &error), STATUS_OK);
+    if (choices_save(choices, &error))
+        fail_msg("%s", error.text);
+}
+
+static void the_run_remembers(void **state)
+{
+    (void)state;
+    const struct device h200 = device_of("H200", "cuDNN 9.14.0");
+    const struct device h100 = device_of("H100", "cuDNN 9.14.0");
+    const struct device later = device_of("H200", "cuDNN 9.15.0");
+    struct choices_file file;
+    struct choices *choices = open_at(NULL, true, &file);
+    struct choice choice;
+    char hash[CONFIG_HASH_TEXT];
+    for (int i = 0; i < 1000; ++i) {
+        snprintf(hash, sizeof hash, "%d", i);
+        assert_false(choices_find(choices, hash, &h200, &choice));
+        assert_false(choice_is_made(&choice));
+        learn(choices, hash, "engine-1", &h200);
+    }
+    for (int i = 0; i < 1000; ++i) {
+        snprintf(hash, sizeof hash, "%d", i);
+        assert_true(choices_find(choices, hash, &h200, &choice));
+        assert_false(choices_find(choices, hash, &h100, &choice));
+        assert_false(choices_find(choices, hash, &later, &choice));
+    }
+    learn(choices, "7", "engine-9", &h200); /* the newest counts */
+    assert_true(choices_find(choices, "7", &h200, &choice));
+    assert_string_equal(choice.algorithm, "engine-9");
+    assert_string_equal(choice.algorithm_origin, "run");
+    assert_string_equal(choice.runner_up_algorithm, "engine-2");
+    assert_int_equal(choice.search_candidates, 7);
+    assert_true(choice.search_time == 1e-5 && choice.runner_up_time == 2e-5);
+    choices_close(choices);
+}
+
+static void only_searches_of_measured_rows_count(void **state)
+{
+    (void)state;
+    const struct device device = device_of("H200", "cuDNN 9.14.0");
+    struct choices_file file;
+    struct choices *choices = open_at(NULL, true, &file);
+    struct record rows[4] = {searched("a"), searched("b"), searched("c"), searched("d")};
+    struct choice choice;
+    struct error error;
+    rows[0].status = RECORD_FAILED;
+    strcpy(rows[1].algorithm_origin, "run");
+    rows[2].algorithm_origin[0] = '\0';
+    rows[3].algorithm_id[0] = '\0';
+    for (int i = 0; i < 4; ++i)
+        assert_int_equal(choices_learn(choices, &rows[i], "1", &device, &error), STATUS_OK);
+    assert_false(choices_find(choices, "1", &device, &choice));
+    choices_close(choices);
+}
+
+/* A path where nothing is. */
+static void path_make(char path[64])
+{
+    strcpy(path, "/tmp/roofsweep-choices-XXXXXX");
+    close(mkstemp(path));
+    unlink(path);
+}
+
+static void append(const char *path, const char *text)
+{
+    FILE *stream = fopen(path, "a");
+    fputs(text, stream);
+    fclose(stream);
+}
+
+static void a_file_outlives_the_run(void **state)
+{
+    (void)state;
+    const struct device device = device_of("H200", "cuDNN 9.14.0");
+    char path[64];
+    struct choices_file file;
+    struct choice choice;
+    path_make(path);
+    struct choices *first = open_at(path, false, &file), *second = open_at(path, true, &file);
+    assert_int_equal(file.entries, 0);
+    assert_int_not_equal(access(path, F_OK), 0); /* nothing was found yet */
+    learn(first, "1", "engine-1", &device);
+    assert_false(choices_find(first, "1", &device, &choice)); /* it does not come again */
+    learn(second, "2", "engine-2", &device);                  /* both write */
+    choices_close(first);
+    choices_close(second);
+    append(path, "{\"xxh3\":\"00000000"); /* killed over a line */
+    first = open_at(path, false, &file);
+    assert_int_equal(file.entries, 2);
+    assert_int_equal(file.damaged, 0);
+    assert_true(choices_find(first, "1", &device, &choice));
+    assert_string_equal(choice.algorithm, "engine-1");
+    assert_int_equal(strncmp(choice.algorithm_origin, "file of 20", 10), 0);
+    learn(first, "1", "engine-3", &device); /* what was torn is cut off */
+    choices_close(first);
+    append(path, "{\"xxh3\":\"0000000000000000\",\"kind\":\"choice\",\"entry\":{}}\n");
+    second = open_at(path, false, &file);
+    assert_int_equal(file.entries, 3);
+    assert_int_equal(file.damaged, 1);
+    assert_true(choices_find(second, "1", &device, &choice));
+    assert_string_equal(choice.algorithm, "engine-3");
+    choices_close(second);
+    unlink(path);
+}
+
+static void assert_refused(const char *path)
+{
+    struct choices *choices = NULL;
+    struct choices_file file;
+    struct error error;
+    assert_int_equal(choices_open(path, false, &choices, &file, &error), STATUS_USAGE);
+    if (!strstr(error.text, "no file of algorithms"))
+        fail_msg("%s", error.text);
+}
+
+/* Nothing is added to a file of somebody else. */
+static void another_file_is_refused(void **state)
+{
+    (void)state;
+    char path[64];
+    struct journal *journal;
+    struct error error;
+    path_make(path);
+    append(path, "[conv2d]\nbatch = 1\n");
+    assert_refused(path);
+    unlink(path);
+    assert_int_equal(journal_open(path, JOURNAL_CREATE, &journal, &error), STATUS_OK);
+    assert_int_equal(journal_append(journal, "session", json_object(), &error), STATUS_OK);
+    journal_close(journal);
+    assert_refused(path);
+    unlink(path);
+    assert_refused("/tmp");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_are_those_of_a_record),
+        cmocka_unit_test(the_run_remembers),
+        cmocka_unit_test(only_searches_of_measured_rows_count),
+        cmocka_unit_test(a_file_outlives_the_run),
+        cmocka_unit_test(another_file_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
