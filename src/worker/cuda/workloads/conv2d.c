@@ -326,13 +326,14 @@ static void algorithm_describe(const struct conv2d_work *c, int chosen, struct r
     record->workspace = (double)candidate_workspace(c, c->bound);
 }
 
-/* What is offered is looked for among calls of its name, or among plans, so that calls are not all tried. */
+/* What is offered is looked for among calls alone, or among plans alone. */
 static enum status offer_find(struct gpu *gpu, struct conv2d_work *c, const char *algorithm,
                               struct error *error)
 {
+    const char *named = strcmp(c->shape.algorithm, "auto") == 0 ? NULL : c->shape.algorithm;
     size_t bytes;
     TRY(workspace_limit(&bytes, error));
-    return conv2d_calls_has(c->calls, algorithm) ? calls_find(gpu, c, algorithm, bytes, error)
+    return conv2d_calls_has(c->calls, algorithm) ? calls_find(gpu, c, named, bytes, error)
                                                  : plans_find(gpu, c, bytes, error);
 }
 
