@@ -13,6 +13,7 @@ from PIL import Image
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PAPER, EIGHT = "tests/data/paper_h200.nc", "tests/data/roofs_8xh200.nc"
+ALGORITHMS, LOOPS = "tests/data/algorithms_h200.nc", "tests/data/loops_h200.nc"
 # One of the layouts and of the cache modes that the file may have.
 ONE = "layout=nhwc cache=hot"
 FILTERS = f"{PAPER} --labels conv2d-filters --where pass=forward {ONE}"
@@ -50,6 +51,7 @@ FIGURES = [
     ("waves", "Waves and tail of the kernels", f"waves {FILTERS} precision=fp32"),
     ("kernels", "Kernels on the Roofline", f"kernels {FILTERS} precision=fp32"),
     ("map", "Eight GPUs, each roof against the median", f"map {EIGHT} --width page"),
+    ("history", "One GPU over several files", f"history {PAPER} {ALGORITHMS} {LOOPS}"),
 ]
 
 
@@ -73,7 +75,8 @@ def main():
             continue
         small(path)
         print(f"{path}: {os.path.getsize(path)} bytes")
-        first, rest = shlex.join(command[:4]), shlex.join(command[4:-2])
+        files = 3 + sum(word.endswith(".nc") for word in command)
+        first, rest = shlex.join(command[:files]), shlex.join(command[files:-2])
         lines = f"{first} \\\n    {rest}" if rest else first
         page.append(f"## {title}\n\n```\n{lines}\n```\n\n![{title}]({name}.png)\n")
     with open(os.path.join(HERE, "README.md"), "w", encoding="utf-8") as stream:

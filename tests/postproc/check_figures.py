@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Holds what figures draw against the file: points, lines, boxes, labels; no pixels.
 
-Usage: check_figures.py PAPER.nc EIGHT.nc KERNELS.nc: the paper's sweeps, eight GPUs, a file of kernels = yes."""
+Usage: check_figures.py PAPER.nc EIGHT.nc KERNELS.nc LATER.nc...: the paper's sweeps, eight GPUs, a file of
+kernels = yes, and further files of the paper's GPU."""
 
 import sys
 
@@ -197,8 +198,45 @@ def check_nodes(eight):
         pass
 
 
+def check_map_numbers(eight):
+    """A cell's side of the median is a sign, too: colours lose it in black and white."""
+    (axes,) = figures.draw(eight, "map", width="page")
+    matrix = np.asarray(axes.get_images()[0].get_array())
+    told = {(round(text.get_position()[1]), round(text.get_position()[0])): text.get_text() for text in axes.texts}
+    assert told == {(row, column): f"{matrix[row, column]:+.0f}" for row, column in np.argwhere(np.abs(matrix) >= 2)}
+    names = [label.get_text() for label in axes.get_xticklabels()]
+    assert names == [f"#{number} {eight.device_hostname.values[number]}" for number in range(8)], names
+
+
+def check_history(files, eight):
+    """Of each roof a line: its speed over that of the first file; files without the device are left out."""
+    (axes,) = figures.draw([eight, *files], "history")
+    nothing_overlaps(axes)
+    assert len(axes.get_xticks()) == len(files) and len({label.get_text() for label in axes.get_xticklabels()}) == 3
+    files = sorted(files, key=lambda data: data.attrs["date_created"])
+    values = []
+    for data in files:
+        table = post.roofs(data)
+        table = table[(table["name"] == "dram triad") & (table["condition"] == "alone") & table["usable"]]
+        values.append(table["value"].median())
+    (line,) = [line for line in axes.get_lines() if line.get_gid() == "dram triad, alone"]
+    assert np.allclose(line.get_ydata(), 100 * np.array(values) / values[0]), (line.get_ydata(), values)
+
+
+def check_strip(paper, other):
+    """Of each configuration that both files have a point: the time in the first over that in the second."""
+    (axes,) = figures.draw([paper, other], "strip")
+    nothing_overlaps(axes)
+    first, second = (post.rows(data).groupby("config_hash")["time_median"].median() for data in (paper, other))
+    both = first.index.intersection(second.index)
+    drawn = np.concatenate([line.get_ydata() for line in axes.get_lines()])
+    assert len(both) and np.allclose(np.sort(drawn), np.sort(100 * first[both] / second[both])), drawn
+    ends = [(bar.get_y(), bar.get_y() + bar.get_height()) for bar in axes.patches if bar.get_gid() == "limit"]
+    assert len(ends) == len(both) and all(low <= 96 and high == 100 for low, high in ends), ends
+
+
 def main():
-    paper, eight, counted = (post.load(path) for path in sys.argv[1:])
+    paper, eight, counted, *later = (post.load(path) for path in sys.argv[1:])
     check_planes(paper)
     check_series(paper)
     check_bars(paper)
@@ -206,6 +244,9 @@ def main():
     check_waves(paper)
     check_kernels(counted, paper)
     check_nodes(eight)
+    check_map_numbers(eight)
+    check_history([paper, *later], eight)
+    check_strip(paper, later[0])
 
 
 main()

@@ -13,7 +13,8 @@ script() { # matplotlib's own warnings are not ours
 }
 h200=$root/tests/data/paper_h200.nc
 eight=$root/tests/data/roofs_8xh200.nc
-"$ROOFSWEEP_PYTHON" "$root/tests/postproc/check_figures.py" "$h200" "$eight" golden.nc || fail "a figure shows something else"
+"$ROOFSWEEP_PYTHON" "$root/tests/postproc/check_figures.py" "$h200" "$eight" golden.nc \
+    "$root/tests/data/algorithms_h200.nc" "$root/tests/data/loops_h200.nc" || fail "a figure shows something else"
 
 # Roofs alone: those of all ranks together have a common start, which a busy machine may miss.
 sed 's/^device = auto/device = cpu/' "$root/sweeps/quickstart.ini" >quickstart.ini
@@ -28,6 +29,7 @@ from roofsweep_post import cli
 h200, eight = sys.argv[1:]
 for words in [
     *(f"four quickstart.nc --labels filters --output figure.{format}" for format in ("pdf", "svg", "png")),
+    "four quickstart.nc --labels filters --width page --output page.pdf",
     *(f"{kind} quickstart.nc --labels filters --by filters --output {kind}.svg"
       for kind in ("classic", "complexity", "time", "bars")),
     "classic quickstart.nc again.nc --series file --labels shape --by hidden --output two.svg",
@@ -39,6 +41,14 @@ for words in [
 PY
 expect 0 "$ROOFSWEEP_PYTHON" -W error::FutureWarning kinds.py "$h200" "$eight"
 for format in pdf svg png; do says "figure.$format"; done
+# Widths of a journal's column and page, 72 points an inch; every font of a PDF is TrueType and in it.
+if command -v pdffonts >/dev/null; then
+    for page in figure:252 page:518.4; do
+        pdfinfo "${page%:*}.pdf" | grep -q "^Page size: *${page#*:} x" || fail "${page%:*}.pdf is of another width"
+        pdffonts "${page%:*}.pdf" | awk 'NR > 2 { ++fonts; if (!/TrueType/ || $(NF-4) != "yes") exit 1 }
+            END { exit fonts == 0 }' || { pdffonts "${page%:*}.pdf"; fail "fonts of ${page%:*}.pdf"; }
+    done
+fi
 head -c 5 figure.pdf | grep -q '%PDF-' || fail "figure.pdf is none"
 grep -q "compute time" figure.svg || fail "figure.svg has no text"
 python '

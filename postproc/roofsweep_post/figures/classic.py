@@ -82,6 +82,12 @@ def draw_levels(axes, scene, series, levels, intensities):
         )
 
 
+def ceilings_handle(joined):
+    how = {"linestyle": (0, (1, 1.2)), "linewidth": 0.8} if joined else {"linestyle": "none"}
+    text = "launch overhead: FLOPs / (launches x gap)"
+    return marks.Line2D([], [], color=style.GREY, marker="_", markersize=4, markeredgewidth=0.6, label=text, **how)
+
+
 def draw(figure, axes, scene, annotate, height):
     (axes,) = axes
     every = scene.level == "all"
@@ -104,7 +110,7 @@ def draw(figure, axes, scene, annotate, height):
         handles += marks.direction(scene)
     handles += [
         marks.line("measured roofs", colour=style.BLACK),
-        marks.line("launch overhead: FLOPs / (launches x gap)", (0, (1, 1.2))),
+        ceilings_handle(joined=not every),
     ]
     scale = frame.settle(figure, [axes], height, handles, frame.caption(scene))
     drawn = draw_roofs(axes, roofs)
@@ -116,9 +122,12 @@ def draw(figure, axes, scene, annotate, height):
             draw_levels(axes, scene, series, levels, intensities)
             for level in levels:
                 labels.add_points(series.rows[f"arithmetic_intensity_{level}"], series.rows["performance"])
+            for _, row in series.rows.iterrows():
+                known = [row[f"arithmetic_intensity_{level}"] for level in levels]
+                labels.add_line(sorted(known), [row["performance"]] * len(known))
         else:
             marks.points(axes, series, "intensity_at", "performance")
-            marks.arrows(axes, series, "intensity_at", "performance")
+            marks.arrows(axes, scene, series, "intensity_at", "performance")
             labels.add_points(series.rows["intensity_at"], series.rows["performance"])
             labels.add_line(series.rows["intensity_at"], series.rows["performance"])
         axes.plot(
@@ -133,9 +142,12 @@ def draw(figure, axes, scene, annotate, height):
             zorder=2,
             gid=f"{series.name}|overhead",
         )
-        labels.add_line(series.rows["intensity_at"], series.rows["overhead_ceiling"])
+        labels.add_points(series.rows["intensity_at"], series.rows["overhead_ceiling"])
+        if not every:
+            labels.add_line(series.rows["intensity_at"], series.rows["overhead_ceiling"])
     for text, (x, y) in drawn.items():
         labels.along(text, x, y)
-    marks.label_points(labels, scene, annotate if not every else "none", [("intensity_at", "performance")])
+    place = f"arithmetic_intensity_{levels[0]}" if every else "intensity_at"
+    marks.label_points(labels, scene, annotate, [(place, "performance")])
     frame.settle(figure, [axes], height, handles, frame.caption(scene, labels.key_text()))
     return [axes]

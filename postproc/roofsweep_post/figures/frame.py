@@ -9,6 +9,7 @@ from ..texts import listed
 from . import style
 
 GAP = 0.04  # inches between the parts of a page
+MARGIN = 0.06  # inches beside the caption
 
 
 def caption(scene, key=""):
@@ -51,6 +52,19 @@ def page(width, height, panels=1, share=False):
     return figure, list(axes.flat)
 
 
+def wrapped(figure, text, width):
+    """Lines of a caption, none wider than so many inches."""
+    probe = figure.text(0, 0, "", fontsize=style.SMALL)
+    renderer = figure.canvas.get_renderer()
+    for characters in range(int(width * 72 / (style.SMALL * 0.5)), 10, -1):
+        lines = textwrap.wrap(text, characters, break_on_hyphens=False)
+        probe.set_text("\n".join(lines))
+        if probe.get_window_extent(renderer).width / figure.dpi <= width:
+            break
+    probe.remove()
+    return lines
+
+
 def settle(figure, axes, height, handles, text, left=0.62, right=0.1, top=0.12, bottom=0.42):
     """Gives each part its room: panels, legend, caption. Inches. Returns pixels per point."""
     for part in [*figure.legends, *figure.texts]:  # of an earlier call
@@ -58,8 +72,7 @@ def settle(figure, axes, height, handles, text, left=0.62, right=0.1, top=0.12, 
     width = figure.get_size_inches()[0]
     down = len({place.get_subplotspec().rowspan.start for place in axes})
     across = len(axes) // down
-    characters = int(width * 72 / (style.SMALL * 0.57))
-    lines = textwrap.wrap(text, characters, break_on_hyphens=False)
+    lines = wrapped(figure, text, width - 2 * MARGIN)
     text_height = len(lines) * style.SMALL * 1.25 / 72 + GAP
     legend = best_legend(figure, handles, width)
     legend_height = legend.get_window_extent(figure.canvas.get_renderer()).height / figure.dpi if legend else 0
@@ -77,7 +90,7 @@ def settle(figure, axes, height, handles, text, left=0.62, right=0.1, top=0.12, 
     if legend:
         legend.set_bbox_to_anchor((0.5, (text_height + GAP) / total), figure.transFigure)
     figure.text(
-        0.06 / width,
+        MARGIN / width,
         (text_height - GAP / 2) / total,
         "\n".join(lines),
         fontsize=style.SMALL,

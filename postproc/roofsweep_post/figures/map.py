@@ -11,7 +11,17 @@ PANELS, HEIGHT = 1, {"column": 2.0, "page": 2.0}
 LINE = 0.088  # inches, of one roof
 PALE = 0.3  # of what is within the noise
 MOST_NAMED = 40  # devices on the axis
+MOST_NUMBERED = 16  # devices; with more there is no room for a number in each cell
+TOLD = 2  # per cent, from which on a cell has its number
 RANGE = 5, 10  # per cent, of the colours: at least, at most
+NUMBER = {"ha": "center", "va": "center", "fontsize": 4.4, "gid": "label"}
+
+
+def ink(image, matrix, alpha, row, column):
+    """Black or white, whichever is seen on the cell."""
+    colour = np.array(image.cmap(image.norm(matrix[row, column]))[:3])
+    shade = alpha[row, column] * colour @ [0.3, 0.59, 0.11] + 1 - alpha[row, column]
+    return style.BLACK if shade > 0.5 else "white"
 
 
 def draw(figure, axes, scene, annotate, height):
@@ -30,13 +40,18 @@ def draw(figure, axes, scene, annotate, height):
     shown = [number for number, name in enumerate(devices) if len(devices) <= MOST_NAMED or name in slow]
     axes.set_xticks(shown, [devices[number] for number in shown], fontsize=4.8, rotation=90 if len(shown) > 10 else 30)
     axes.tick_params(length=1.5, pad=1.5)
+    if len(devices) <= MOST_NUMBERED:  # a colour's side is lost in black and white, a sign is not
+        for row, column in np.argwhere(np.abs(matrix) >= TOLD):
+            axes.text(
+                column, row, f"{matrix[row, column]:+.0f}", **NUMBER, color=ink(image, matrix, alpha, row, column)
+            )
     marked = nodes.grid(found, kinds, devices, "slow")
     for row, column in np.argwhere(marked == 1):
         axes.add_patch(
             Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=style.BLACK, linewidth=0.8, gid="slow")
         )
-        if len(devices) <= MOST_NAMED:
-            axes.text(column, row, f"{matrix[row, column]:+.0f}", ha="center", va="center", fontsize=4.4, gid="label")
+        if MOST_NUMBERED < len(devices) <= MOST_NAMED:
+            axes.text(column, row, f"{matrix[row, column]:+.0f}", **NUMBER)
     handles = [
         Patch(facecolor=image.cmap(image.norm(value)), edgecolor=style.GREY, linewidth=0.3, label=f"{value:+.3g} %")
         for value in np.linspace(-most, most, 5)

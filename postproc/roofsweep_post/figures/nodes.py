@@ -19,7 +19,10 @@ class Nodes:
     found: object
 
 
-def named_devices(found):
+def named_devices(found, files):
+    """With a column `device`; of several files with the file's number in front."""
+    if len(files) == 1:
+        return found.assign(device=found["device_name"])
     return found.assign(device=[named(line) for _, line in found.iterrows()])
 
 
@@ -30,7 +33,7 @@ def roof_nodes(data, where=(), **_):
     found = judged(medians(table[table["usable"]], "key")).dropna(subset="deviation")
     if found.empty:
         raise Refused("no two devices of a model have a roof in common")
-    return Nodes(files, named_devices(found))
+    return Nodes(files, named_devices(found, files))
 
 
 def time_nodes(data, where=(), labels=(), **_):
@@ -42,7 +45,7 @@ def time_nodes(data, where=(), labels=(), **_):
         raise Refused("no configuration was measured on two devices (distribute = replicate does that)")
     texts = dict(zip(table["config_hash"], short_texts(table)))
     found["text"] = found["key"].map(texts)
-    return Nodes(files, named_devices(found))
+    return Nodes(files, named_devices(found, files))
 
 
 def keys(found):
@@ -51,15 +54,19 @@ def keys(found):
 
 def caption(nodes, key=""):
     """Which devices, when, with what; and what the marks mean."""
-    facts = []
+    facts = [[], [], [], []]
     for data in nodes.files:
         models = listed(dict.fromkeys(data["device_model"].values), 3)
         hosts = len(set(data["device_hostname"].values))
         count = len(set(data["device_uuid"].values))
-        drivers = listed(dict.fromkeys(data["device_driver_version"].values), 3)
-        facts += [f"{count} x {models}, {hosts} host{'s' * (hosts > 1)}", data.attrs.get("date_created", "")[:10]]
-        facts += [f"driver {drivers}", data.attrs.get("source", "")]
-    return "; ".join(fact for fact in facts if fact) + (f". {key}" if key else "")
+        drivers = listed([word for word in dict.fromkeys(data["device_driver_version"].values) if word], 3)
+        facts[0].append(f"{count} x {models}, {hosts} host{'s' * (hosts > 1)}")
+        facts[1].append(data.attrs.get("date_created", "")[:10])
+        facts[2].append(f"driver {drivers}" if drivers else "")
+        facts[3].append(data.attrs.get("source", ""))
+    # What files share is said once.
+    parts = [listed(dict.fromkeys(fact for fact in found if fact), 6) for found in facts]
+    return "; ".join(part for part in parts if part) + (f". {key}" if key else "")
 
 
 def outliers_text(found):

@@ -84,7 +84,7 @@ def draw_complexity(figure, axes, scene, annotate, height):
         labels.add_line(*found)
     for series in scene.series:
         marks.points(axes, series, "bytes_at", "flops")
-        marks.arrows(axes, series, "bytes_at", "flops")
+        marks.arrows(axes, scene, series, "bytes_at", "flops")
         labels.add_points(series.rows["bytes_at"], series.rows["flops"])
         labels.add_line(series.rows["bytes_at"], series.rows["flops"])
     for text, found in drawn.items():
@@ -138,7 +138,7 @@ def draw_times(figure, axes, scene, annotate, height, complexity):
     for series in scene.series:
         if complexity:
             marks.points(axes, series, *places[1], fill="closed")
-            marks.arrows(axes, series, *places[1])
+            marks.arrows(axes, scene, series, *places[1])
             for _, row in series.rows.iterrows():
                 axes.plot(
                     row[["bandwidth_floor", "bandwidth_plane"]],
@@ -151,7 +151,7 @@ def draw_times(figure, axes, scene, annotate, height, complexity):
                 )
         marks.points(axes, series, *places[0], fill="open", joined=not complexity)
         if not complexity:
-            marks.arrows(axes, series, *places[0])
+            marks.arrows(axes, scene, series, *places[0])
     for series in scene.series:
         for x, y in places if complexity else places[:1]:
             labels.add_points(series.rows[x], series.rows[y])

@@ -1,6 +1,7 @@
 """A strip for each configuration of a `replicate` sweep: the speed of each device against the median of its model."""
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from ..texts import percent
 from . import frame, marks, nodes, style
@@ -22,14 +23,15 @@ def draw(figure, axes, scene, annotate, height):
     own = devices if len(devices) <= MOST_SERIES else slow[:MOST_SERIES]
     handles = []
     limits = found.groupby("key")["limit"].max()
-    axes.fill_between(
+    low = [100 * (1 - limits[key]) for key in places]
+    axes.bar(
         list(places.values()),
-        [100 * (1 - limits[key]) for key in places],
-        100,
+        [100 - end for end in low],
+        1,
+        low,
         color=style.GREY,
         alpha=0.15,
         linewidth=0,
-        step="mid",
         gid="limit",
     )
     for device in devices:
@@ -52,6 +54,7 @@ def draw(figure, axes, scene, annotate, height):
     axes.set(xlim=(0.4, len(places) + 0.6), ylim=(low, max(100 * found["deviation"].max(), 102) + 1))
     axes.set(xlabel="configuration, the slowest first", ylabel="speed (% of the reference)")
     axes.grid(False, axis="x")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     texts = dict(zip(found["key"], found["text"]))
     slowest = found[found["slow"]].sort_values("deviation").head(MOST_EXPLAINED)
     named = "; ".join(
