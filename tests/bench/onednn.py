@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The CPU's own routines beside oneDNN's, on the same cores and by turns.
 
-Prints the best rate of each over all rounds, their ratio, and the roof that bounds them. Fails where something is
-above its roof. Usage: tests/bench/onednn.py [BUILD] [ROUNDS]
+Prints the best rate of each over all rounds, their ratio, and what part of its roof oneDNN reaches. Fails where that is
+more than 102 %. Usage: tests/bench/onednn.py [BUILD] [ROUNDS]
 """
 
 import json
@@ -44,7 +44,8 @@ class Worker:
         return reply
 
     def measure(self, configuration):
-        return self.ask(op="measure", configuration=configuration, warmup=3, iterations=30, counters="off")["record"]
+        return self.ask(op="measure", configuration=configuration, warmup=3, iterations=30, counters="off",
+                        verify=False)["record"]
 
 
 def best_rates(worker, rounds):
@@ -54,7 +55,7 @@ def best_rates(worker, rounds):
         for shape, own in CASES:
             for implementation in filter(None, ("onednn", own)):
                 record = worker.measure(f"{shape} implementation={implementation}")
-                measured = record["time_min"] is not None if "time_min" in record else False
+                measured = record.get("time_min") is not None
                 rate = record["flops_model"] / record["time_min"] if measured else 0.0
                 known = best.setdefault((shape, implementation), [0.0, ""])
                 if rate >= known[0]:
@@ -79,20 +80,20 @@ def main():
     for _ in range(rounds):
         answer = worker.ask(op="roofs", memory=[], compute=["fp32", "bf16"], launch=False, transfer=False)
         for roof in answer["device"]["roofs"]:
-            precision = roof["name"].split()[0] if "name" in roof else roof["kind"].split()[0]
+            precision = roof["name"].split()[0]
             roofs[precision] = max(roofs.get(precision, 0.0), roof["performance"])
     best = best_rates(worker, rounds)
     print(f"{device['model']}, {device['multiprocessors']} cores, {device['library_version']}")
     print("roofs: " + ", ".join(f"{name} {value / 1e9:.0f} GFLOP/s" for name, value in roofs.items()))
-    print(f"{'configuration':86} {'own':>8} {'oneDNN':>8} {'ratio':>6} {'% roof':>6}  algorithm")
+    print(f"{'configuration':104} {'own':>8} {'oneDNN':>8} {'ratio':>6} {'% roof':>6}  algorithm")
     above = 0
     for shape, own in CASES:
         rate, name = best[shape, "onednn"]
         other = best[shape, own][0] if own else 0.0
         part = rate / roofs.get(precision_of(shape), float("nan"))
-        above += part > 1.0
+        above += part > 1.02
         ratio = f"{rate / other:6.2f}" if other else " " * 6
-        print(f"{shape:86} {other / 1e9:8.1f} {rate / 1e9:8.1f} {ratio} {100 * part:6.1f}  {name}")
+        print(f"{shape:104} {other / 1e9:8.1f} {rate / 1e9:8.1f} {ratio} {100 * part:6.1f}  {name}")
     sys.exit(1 if above else 0)
 
 

@@ -73,8 +73,8 @@ static void chains_swing(void **state)
 {
     (void)state;
     const struct simd *kinds[SIMD_KINDS];
-    for (int kind = simd_list(kinds) - 1; kind >= 0; --kind)
-        for (int precision = 0; precision < PRECISION_COUNT; ++precision) {
+    for (int precision = 0; precision < PRECISION_COUNT; ++precision)
+        for (int kind = simd_products((enum precision)precision, kinds) - 1; kind >= 0; --kind) {
             simd_fma *fma = kinds[kind]->fma[precision];
             if (!fma)
                 continue;

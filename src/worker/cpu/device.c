@@ -211,7 +211,7 @@ static void work_describe(const struct work *work, struct record *record)
     snprintf(record->algorithm, sizeof record->algorithm, "%s",
              work->routine->name ? work->routine->name(work) : work->routine->algorithm);
     snprintf(record->math, sizeof record->math, "fma");
-    record->unit = UNIT_VECTOR;
+    record->unit = strstr(record->algorithm, "amx") ? UNIT_TENSOR : UNIT_VECTOR;
     record->workspace = (double)work->scratch_size;
 }
 

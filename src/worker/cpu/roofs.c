@@ -122,8 +122,8 @@ static int sweeps_list(int kind, size_t set, int threads, struct method methods[
 static int chains_list(int kind, size_t set, int threads, struct method methods[METHODS_MAX])
 {
     const struct simd *vectors[SIMD_KINDS];
-    int widths = simd_list(vectors);
     enum precision precision = roof_kinds[kind].precision;
+    int widths = simd_products(precision, vectors);
     (void)set;
     for (int i = 0; i < widths; ++i)
         methods[i] = (struct method){.simd = vectors[i],
@@ -163,16 +163,21 @@ static methods_list *const cpu_roofs[ROOF_KINDS] = {
     [ROOF_L1_TRIAD] = sweeps_list,
     [ROOF_FP64_VECTOR] = chains_list,
     [ROOF_FP32_VECTOR] = chains_list,
+    [ROOF_BF16_VECTOR] = chains_list,
     [ROOF_LAUNCH_GAP] = regions_list,
 };
 /* clang-format on */
 
-/* Whether this CPU has the roof: a cache that the system does not know of is none. */
+/* Whether this CPU has the roof: a cache that the system does not know of is none, and so is a unit
+ * without instructions. */
 static bool kind_exists(const struct topology *topology, int kind)
 {
+    const struct simd *vectors[SIMD_KINDS];
     enum memory_level level = roof_kinds[kind].level;
     bool cache = is_memory(kind) && level != LEVEL_DRAM;
-    return cpu_roofs[kind] && (!cache || set_size(topology, level) > 0.0);
+    bool unit = cpu_roofs[kind] == chains_list;
+    return cpu_roofs[kind] && (!cache || set_size(topology, level) > 0.0) &&
+           (!unit || simd_products(roof_kinds[kind].precision, vectors) > 0);
 }
 
 /* One sample by the whole team: seconds from the first thread's begin to the last one's end. */

@@ -41,6 +41,48 @@
 #define SIMD_FENCE()             _mm_sfence()
 #include "worker/cpu/simd_kernels.h"
 
+/* Sums of two products into fp32, by the instruction for bf16. Every sum goes up and down again by the
+ * same products, so it swings between two values of its own. */
+__attribute__((target("avx512f,avx512bf16"))) static void fma_bf16(double seed, int64_t iterations,
+                                                                   double *result)
+{
+    enum { CHAINS = 24, LANES = 16 };
+    typedef float floats __attribute__((vector_size(64), may_alias));
+    const __m512i signs = _mm512_set1_epi16((short)0x8000);
+    floats x[CHAINS], a = {0}, total = {0};
+    for (int lane = 0; lane < LANES; ++lane)
+        a[lane] = (float)(1.0 + seed + lane * 0.03);
+    __m512bh factor = _mm512_cvtne2ps_pbh((__m512)a, (__m512)(a * 0.7F)), other = factor;
+    for (int j = 0; j < CHAINS; ++j)
+        for (int lane = 0; lane < LANES; ++lane)
+            x[j][lane] = (float)(2.0 + (j * LANES + lane) * 0.7e-3);
+    for (int64_t i = 0; i < iterations; ++i) {
+#pragma GCC unroll 32
+        for (int j = 0; j < CHAINS; ++j)
+            x[j] = (floats)_mm512_dpbf16_ps((__m512)x[j], factor, other);
+        other = (__m512bh)_mm512_xor_si512((__m512i)other, signs);
+    }
+#pragma GCC unroll 32
+    for (int j = 0; j < CHAINS; ++j)
+        total += x[j];
+    *result = (double)total[0];
+}
+
+static const struct simd simd_avx512_bf16 = {
+    .name = "avx512_bf16",
+    .fma = {[PRECISION_BF16] = fma_bf16},
+    .chains = 24,
+    .flops = {[PRECISION_BF16] = 24 * 16 * 4.0},
+};
+
+int simd_products(enum precision precision, const struct simd *list[SIMD_KINDS])
+{
+    if (precision != PRECISION_BF16)
+        return simd_list(list);
+    list[0] = &simd_avx512_bf16;
+    return __builtin_cpu_supports("avx512bf16") ? 1 : 0;
+}
+
 int simd_list(const struct simd *list[SIMD_KINDS])
 {
     int count = 0;
@@ -72,6 +114,11 @@ int simd_list(const struct simd *list[SIMD_KINDS])
 #define SIMD_IN_PLACE            1
 #define SIMD_FENCE()             ((void)0)
 #include "worker/cpu/simd_kernels.h"
+
+int simd_products(enum precision precision, const struct simd *list[SIMD_KINDS])
+{
+    return precision == PRECISION_BF16 ? 0 : simd_list(list);
+}
 
 int simd_list(const struct simd *list[SIMD_KINDS])
 {
