@@ -14,13 +14,16 @@
 #define FILL_FUNCTION static inline
 #endif
 
-/* The roles of a workload's tensors. In backward passes TENSOR_OUTPUT is its gradient, an input. A new
- * role comes last: the values of an input follow from its number. */
+/* The roles of a workload's tensors. In backward passes the input in the role TENSOR_OUTPUT is its
+ * gradient, and results in the other roles are theirs. Updated ones are results of a training step. A
+ * new role comes last: the values of an input follow from its number. */
 enum tensor {
     TENSOR_INPUT,
     TENSOR_WEIGHT,
     TENSOR_OUTPUT,
     TENSOR_BIAS,
+    TENSOR_WEIGHT_UPDATED,
+    TENSOR_BIAS_UPDATED,
     TENSOR_COUNT,
     TENSOR_BASIC_COUNT = TENSOR_BIAS /* input, weight, output: all that many workloads have */
 };

@@ -24,6 +24,11 @@ struct reference_request {
     double products;     /* multiply-adds that the reference may take, about */
     int64_t least, most; /* elements, whatever they cost; a result of fewer is compared whole */
     reference_loop *loop;
+    /* Reads a result that the device has computed from these inputs, for a reference that starts from
+     * it. */
+    enum status (*read)(void *context, enum tensor tensor, const int64_t *offsets, int64_t count,
+                        double *values, struct error *error);
+    void *context;
 };
 
 /* Elements of one result tensor: where they lie, and what they must be. */

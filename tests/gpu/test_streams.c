@@ -175,8 +175,8 @@ static void slice_check(const char *text, const struct config *config, const str
 static void expectation_check(const char *text, const struct config *config,
                               const struct arrays *arrays)
 {
-    const struct reference_request request = {config, seed,      INFINITY,
-                                              1,      INT64_MAX, reference_in_turn};
+    const struct reference_request request = {
+        config, seed, INFINITY, 1, INT64_MAX, reference_in_turn, NULL, NULL};
     struct expectation expectation = {.count = 0};
     struct error error;
     if (config->workload->reference(&request, &expectation, &error))

@@ -130,8 +130,8 @@ static const char *const conv2d_shapes[] = {
 static void check_all(struct device_state *state, const char *text)
 {
     struct config config = parse(text);
-    const struct reference_request request = {&config, seed,      INFINITY,
-                                              1,       INT64_MAX, reference_in_turn};
+    const struct reference_request request = {&config,           seed, INFINITY, 1, INT64_MAX,
+                                              reference_in_turn, NULL, NULL};
     struct expectation expectation = {.count = 0};
     struct error error;
     if (config.workload->reference(&request, &expectation, &error))
@@ -163,6 +163,51 @@ static void conv2d_agrees(void **state)
                      series[3][variant / 12]);
             check_all(*state, text);
         }
+}
+
+/* Passes of several parts, as a sweep verifies them: every result, and gradients behind an activation
+ * from the y that was computed. */
+static void conv2d_steps_agree(void **state)
+{
+    static const char *const shapes[] = {
+        "batch=2 height=9 width=8 channels=3 filters=5",
+        "batch=3 height=6 width=7 channels=8 filters=4 stride=1 groups=2",
+        "batch=2 height=8 width=8 channels=6 filters=9 kernel=1 stride=1",
+        "batch=1 height=11 width=12 channels=4 filters=70 kernel=3x2 dilation=2",
+    };
+    static const char *const series[][5] = {
+        {"pass=forward", "pass=backward", "pass=training"},
+        {"bias=no", "bias=yes", "activation=relu", "bias=yes activation=tanh",
+         "bias=yes activation=sigmoid"},
+        {"fusion=fused", "fusion=separate"},
+        {"layout=nhwc", "layout=nchw"},
+        {"implementation=im2col precision=fp32", "implementation=im2col precision=fp64",
+         "implementation=direct precision=fp32", "implementation=plain precision=fp64"},
+    };
+    int verified = 0;
+    for (int i = 0; i < 4 * 3 * 5 * 2 * 2 * 4; ++i) {
+        char text[WORKLOAD_TEXT];
+        int pass = i / 4 % 3, layer = i / 12 % 5;
+        const char *fusion = pass == 1 || layer == 0 ? "fusion=auto" : series[2][i / 60 % 2];
+        snprintf(text, sizeof text, "conv2d %s %s %s %s %s %s", shapes[i % 4], series[0][pass],
+                 series[1][layer], fusion, series[3][i / 120 % 2], series[4][i / 240]);
+        struct config config = parse(text);
+        struct work *work = run_work(*state, text, &config, 0, 2);
+        struct record record;
+        struct error error;
+        record_init(&record);
+        if (verify_work(&device_ops, *state, work, &config, seed, &record, &error))
+            fail_msg("%s: %s", text, error.text);
+        struct conv2d s = conv2d_from(&config);
+        int64_t all = (pass != 1 || s.activation ? conv2d_y_size(&s) : 0) +
+                      (pass > 0 ? conv2d_x_size(&s) + conv2d_w_size(&s) : 0) +
+                      (pass > 1 ? conv2d_w_size(&s) : 0) + (s.bias ? pass * s.filters : 0);
+        assert_int_equal(record.verify_elements, all);
+        ++verified;
+        record_clear(&record);
+        device_ops.release(*state, work);
+    }
+    assert_int_equal(verified, 960);
 }
 
 /* Offsets of the first samples of the batch in [T][batch][width]. */
@@ -577,6 +622,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_is_the_mask),
         cmocka_unit_test_setup_teardown(conv2d_agrees, open_device, close_device),
+        cmocka_unit_test_setup_teardown(conv2d_steps_agree, open_device, close_device),
         cmocka_unit_test_setup_teardown(lstm_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(elementwise_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(matmul_agrees, open_device, close_device),

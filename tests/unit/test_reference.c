@@ -46,8 +46,8 @@ static double *filled(const struct config *config, enum tensor tensor, int64_t c
 /* All elements of the result, with these many multiply-adds at most. */
 static struct expectation expect(const struct config *config, double products)
 {
-    const struct reference_request request = {config, seed,      products,
-                                              1,      INT64_MAX, reference_in_turn};
+    const struct reference_request request = {
+        config, seed, products, 1, INT64_MAX, reference_in_turn, NULL, NULL};
     struct expectation expectation = {.count = 0};
     struct error error;
     if (config->workload->reference(&request, &expectation, &error))
@@ -210,6 +210,123 @@ static void conv2d_gradients(void **state)
 static double sigmoid(double v)
 {
     return 1.0 / (1.0 + exp(-v));
+}
+
+/* A layer's tensors. z is what conv2d_loss leaves in y, y the whole layer's output. */
+struct layer {
+    struct conv2d shape;
+    double *x, *w, *b, *dy, *z, *y;
+};
+
+/* The sum of dy y, which is what the gradients are of. */
+static double layer_loss(struct layer *l)
+{
+    const struct conv2d *s = &l->shape;
+    double loss = 0.0;
+    conv2d_loss(s, l->x, l->w, l->dy, l->z);
+    for (int64_t i = 0; i < conv2d_y_size(s); ++i) {
+        int64_t pixels = s->out_height * s->out_width;
+        int64_t k = s->layout == LAYOUT_NHWC ? i % s->filters : i / pixels % s->filters;
+        double z = l->z[i] + (s->bias ? l->b[k] : 0.0);
+        l->y[i] = s->activation == ACTIVATION_TANH      ? tanh(z)
+                  : s->activation == ACTIVATION_SIGMOID ? sigmoid(z)
+                  : s->activation == ACTIVATION_RELU    ? fmax(z, 0.0)
+                                                        : z;
+        loss += l->dy[i] * l->y[i];
+    }
+    return loss;
+}
+
+static enum status layer_read(void *context, enum tensor tensor, const int64_t *offsets,
+                              int64_t count, double *values, struct error *error)
+{
+    const struct layer *l = context;
+    (void)error;
+    assert_int_equal(tensor, TENSOR_OUTPUT);
+    for (int64_t i = 0; i < count; ++i)
+        values[i] = l->y[offsets[i]];
+    return STATUS_OK;
+}
+
+/* Of one tensor, by central differences; the updated one follows from it. */
+static void check_slice(struct layer *l, const struct slice *slice)
+{
+    bool bias = slice->tensor == TENSOR_BIAS || slice->tensor == TENSOR_BIAS_UPDATED;
+    bool updated = slice->tensor == TENSOR_WEIGHT_UPDATED || slice->tensor == TENSOR_BIAS_UPDATED;
+    double *tensor = bias ? l->b : slice->tensor == TENSOR_INPUT ? l->x : l->w;
+    const double step = 1e-5;
+    for (int64_t i = 0; i < slice->count; ++i) {
+        if (slice->tensor == TENSOR_OUTPUT) {
+            assert_true(fabs(slice->expected[i] - l->y[slice->offsets[i]]) < 1e-12);
+            continue;
+        }
+        double *at = &tensor[slice->offsets[i]], kept = *at;
+        *at = kept + step;
+        double above = layer_loss(l);
+        *at = kept - step;
+        double gradient = (above - layer_loss(l)) / (2.0 * step);
+        *at = kept;
+        layer_loss(l);
+        double expected = updated ? kept - gradient / 1024.0 : gradient;
+        assert_true(fabs(slice->expected[i] - expected) < 1e-6);
+    }
+}
+
+static void check_layer(const char *text, size_t slices)
+{
+    struct config config = parse(text);
+    struct conv2d s = conv2d_from(&config);
+    struct layer l = {
+        .shape = s,
+        .x = filled(&config, TENSOR_INPUT, conv2d_x_size(&s)),
+        .w = filled(&config, TENSOR_WEIGHT, conv2d_w_size(&s)),
+        .b = filled(&config, TENSOR_BIAS, s.filters),
+        .dy = filled(&config, TENSOR_OUTPUT, conv2d_y_size(&s)),
+        .z = zeros(conv2d_y_size(&s)),
+        .y = zeros(conv2d_y_size(&s)),
+    };
+    layer_loss(&l);
+    const struct reference_request request = {&config,           seed,       INFINITY, 1, INT64_MAX,
+                                              reference_in_turn, layer_read, &l};
+    struct expectation expectation = {.count = 0};
+    struct error error;
+    if (config.workload->reference(&request, &expectation, &error))
+        fail_msg("%s", error.text);
+    assert_int_equal(expectation.count, slices);
+    for (size_t i = 0; i < expectation.count; ++i)
+        check_slice(&l, &expectation.slices[i]);
+    expectation_clear(&expectation);
+    double *const all[] = {l.x, l.w, l.b, l.dy, l.z, l.y};
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        free(all[i]);
+}
+
+static void conv2d_layers(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {
+        "batch=2 height=5 width=4 channels=2 filters=3 kernel=3 stride=2 layout=nhwc",
+        "batch=1 height=4 width=5 channels=4 filters=6 kernel=2x3 stride=1 groups=2 layout=nchw",
+    };
+    static const struct {
+        const char *text;
+        size_t slices;
+    } steps[] = {
+        {"pass=forward bias=yes activation=relu", 1},
+        {"pass=backward", 2},
+        {"pass=backward bias=yes", 3},
+        {"pass=backward bias=yes activation=tanh", 4},
+        {"pass=backward activation=relu", 3},
+        {"pass=training", 4},
+        {"pass=training bias=yes activation=sigmoid", 6},
+        {"pass=training bias=yes activation=relu", 6},
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (size_t j = 0; j < sizeof steps / sizeof *steps; ++j) {
+            char text[WORKLOAD_TEXT];
+            snprintf(text, sizeof text, "conv2d precision=fp64 %s %s", shapes[i], steps[j].text);
+            check_layer(text, steps[j].slices);
+        }
 }
 
 /* One layer of one direction: `input` [T][N][width] to the direction's part of `output`
@@ -462,10 +579,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv2d_forward_by_hand),  cmocka_unit_test(conv2d_padding_by_hand),
         cmocka_unit_test(conv2d_backward_by_hand), cmocka_unit_test(conv2d_gradients),
-        cmocka_unit_test(lstm_forward_by_hand),    cmocka_unit_test(lstm_gradients),
-        cmocka_unit_test(matmul_by_hand),          cmocka_unit_test(loops_as_defined),
-        cmocka_unit_test(compute_loop_by_hand),    cmocka_unit_test(cost_counts_products),
-        cmocka_unit_test(places_are_spread),       cmocka_unit_test(lstm_takes_samples),
+        cmocka_unit_test(conv2d_layers),           cmocka_unit_test(lstm_forward_by_hand),
+        cmocka_unit_test(lstm_gradients),          cmocka_unit_test(matmul_by_hand),
+        cmocka_unit_test(loops_as_defined),        cmocka_unit_test(compute_loop_by_hand),
+        cmocka_unit_test(cost_counts_products),    cmocka_unit_test(places_are_spread),
+        cmocka_unit_test(lstm_takes_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

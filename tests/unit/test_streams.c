@@ -36,8 +36,8 @@ static double *filled(const struct config *config, enum tensor tensor, int64_t c
 /* All elements of all results; to be cleared. */
 static struct expectation expect(const struct config *config)
 {
-    const struct reference_request request = {config, seed,      INFINITY,
-                                              1,      INT64_MAX, reference_in_turn};
+    const struct reference_request request = {
+        config, seed, INFINITY, 1, INT64_MAX, reference_in_turn, NULL, NULL};
     struct expectation expectation = {.count = 0};
     struct error error;
     if (config->workload->reference(&request, &expectation, &error))

@@ -254,6 +254,55 @@ static void what_is_not_touched_does_not_count(void **state)
     assert_true(config_cost(&one).bytes == 4.0 * (x + w + y));
 }
 
+/* x is read once for forward and backward-filter, and dx written; y and dy; w read, dw and w' written. */
+static void costs_of_steps(void **state)
+{
+    (void)state;
+    const double x = 2 * 8 * 8 * 3, w = 5 * 9 * 3, y = 2 * 8 * 8 * 5, products = 2 * y * 27;
+    static const char shape[] =
+        "conv2d batch=2 height=8 width=8 channels=3 filters=5 stride=1 precision=fp64";
+    const struct {
+        const char *text;
+        double flops, elements, memory;
+    } rows[] = {
+        {"pass=backward", 2 * products, 2 * x + 2 * w + y, 2 * x + 2 * w + y},
+        {"pass=backward bias=yes", 2 * products + y, 2 * x + 2 * w + y + 5, 2 * x + 2 * w + y + 5},
+        {"pass=backward activation=relu", 2 * products + y, 2 * x + 2 * w + 2 * y,
+         2 * x + 2 * w + 3 * y},
+        {"pass=forward bias=yes activation=tanh", products + 2 * y, x + w + y + 5, x + w + y + 5},
+        {"pass=training", 3 * products + 2 * w, 2 * x + 3 * w + 2 * y, 2 * x + 3 * w + 2 * y},
+        {"pass=training bias=yes activation=relu", 3 * products + 4 * y + 2 * (w + 5),
+         2 * x + 3 * w + 2 * y + 15, 2 * x + 3 * w + 3 * y + 15},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        char text[WORKLOAD_TEXT];
+        snprintf(text, sizeof text, "%s %s", shape, rows[i].text);
+        struct config config = parse(text);
+        struct cost cost = config_cost(&config);
+        assert_true(cost.flops == rows[i].flops);
+        assert_true(cost.bytes == 8.0 * rows[i].elements);
+        assert_true(cost.memory == 8.0 * rows[i].memory);
+    }
+}
+
+static void passes_without_layer_are_refused(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"conv2d pass=backward-data bias=yes", "is one convolution"},
+        {"conv2d pass=backward-filter activation=relu", "is one convolution"},
+        {"conv2d fusion=fused", "nothing to fuse"},
+        {"conv2d pass=training fusion=separate", "nothing to fuse"},
+        {"conv2d pass=backward bias=yes fusion=fused", "this pass has none"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct config config = parse(rows[i][0]);
+        struct error error = {""};
+        assert_int_equal(config_check(&config, &error), STATUS_UNSUPPORTED);
+        assert_non_null(strstr(error.text, rows[i][1]));
+    }
+}
+
 static void costs_of_products_and_loops(void **state)
 {
     (void)state;
@@ -681,6 +730,8 @@ int main(void)
         cmocka_unit_test(impossible_configurations),
         cmocka_unit_test(costs),
         cmocka_unit_test(what_is_not_touched_does_not_count),
+        cmocka_unit_test(costs_of_steps),
+        cmocka_unit_test(passes_without_layer_are_refused),
         cmocka_unit_test(costs_of_products_and_loops),
         cmocka_unit_test(loop_factors_are_rounded),
         cmocka_unit_test(lstm_parts_tile_the_weights),

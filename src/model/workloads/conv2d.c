@@ -1,23 +1,34 @@
 #include "model/workloads/conv2d.h"
 
+#include <math.h>
+
 #include "model/products.h"
-#include "model/reference.h"
+#include "model/workloads/conv2d_reference.h"
+#include "model/workloads/conv2d_geometry.h"
 
 /* clang-format off */
 static const char *const layout_words[] = {"nhwc", "nchw", "auto", NULL};
-static const char *const conv2d_pass_words[] = {"forward", "backward-data", "backward-filter", NULL};
-static const char *const conv2d_implementation_words[] = {"auto", "cudnn", "onednn", "im2col", "direct", NULL};
+static const char *const conv2d_pass_words[] = {"forward", "backward-data", "backward-filter",
+                                                "backward", "training", NULL};
+static const char *const conv2d_implementation_words[] = {"auto",   "cudnn",  "onednn", "im2col", "direct", "plain", NULL};
+static const char *const activation_words[] = {"none", "relu", "sigmoid", "tanh", NULL};
+static const char *const bias_words[] = {"no", "yes", NULL};
+static const char *const fusion_words[] = {"auto", "fused", "separate", NULL};
 static const char *const conv2d_algorithm_words[] = {
     "auto", "implicit-gemm", "implicit-precomp-gemm", "gemm",   "direct", "fft", "fft-tiling",
     "winograd", "winograd-nonfused", "algo-0", "algo-1", "algo-3", "graph", NULL};
 
 static const struct parameter conv2d_parameters[] = {
+    WORKLOAD_LATER_SERIES("activation", activation_words, "none", "function of the output"),
     WORKLOAD_ALGORITHM(conv2d_algorithm_words),
     WORKLOAD_INTEGER("batch", 1048576, "16", "images"),
+    WORKLOAD_LATER_SERIES("bias", bias_words, "no", "a number for each filter, added to the output"),
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("channels", 1048576, "64", "input channels"),
     WORKLOAD_INTEGER("dilation", 1024, "1", "pixels from one kernel element to the next"),
     WORKLOAD_INTEGER("filters", 1048576, "64", "output channels"),
+    WORKLOAD_LATER_SERIES("fusion", fusion_words, "auto",
+                          "bias and activation in the convolution's kernel, or behind it"),
     WORKLOAD_INTEGER("groups", 1048576, "1", "channel groups; must divide channels and filters"),
     WORKLOAD_INTEGER("height", 65536, "112", "input pixels"),
     WORKLOAD_IMPLEMENTATION(conv2d_implementation_words, "auto: the device's best library"),
@@ -38,8 +49,47 @@ static const char *const conv2d_implementations[] = {
     "onednn: Intel oneDNN, on CPUs",
     "im2col: im2col and CBLAS, on CPUs",
     "direct: the definition in nested loops, on CPUs",
+    "plain: one thread for each element, as one would first write it",
     NULL,
 };
+
+const struct conv2d_parts conv2d_parts[CONV2D_PASSES] = {
+    [CONV2D_FORWARD] = {.forward = true},
+    [CONV2D_BACKWARD_DATA] = {.data = true},
+    [CONV2D_BACKWARD_FILTER] = {.filter = true},
+    [CONV2D_BACKWARD] = {.data = true, .filter = true},
+    [CONV2D_TRAINING] = {true, true, true, true},
+};
+
+double activation_value(enum activation activation, double x)
+{
+    switch (activation) {
+    case ACTIVATION_RELU:
+        return x > 0.0 ? x : 0.0;
+    case ACTIVATION_SIGMOID:
+        return 1.0 / (1.0 + exp(-x));
+    case ACTIVATION_TANH:
+        return tanh(x);
+    case ACTIVATION_NONE:
+    default:
+        return x;
+    }
+}
+
+double activation_slope(enum activation activation, double y)
+{
+    switch (activation) {
+    case ACTIVATION_RELU:
+        return y > 0.0 ? 1.0 : 0.0;
+    case ACTIVATION_SIGMOID:
+        return y * (1.0 - y);
+    case ACTIVATION_TANH:
+        return 1.0 - y * y;
+    case ACTIVATION_NONE:
+    default:
+        return 1.0;
+    }
+}
 
 static int64_t padding_resolve(int64_t padding, int64_t extent)
 {
@@ -70,6 +120,9 @@ struct conv2d conv2d_from(const struct config *config)
         .layout = (enum layout)config_value(config, "layout").first,
         .precision = config_precision(config),
         .pass = (enum conv2d_pass)config_value(config, "pass").first,
+        .bias = config_value(config, "bias").first,
+        .activation = (enum activation)config_value(config, "activation").first,
+        .fusion = (enum fusion)config_value(config, "fusion").first,
         .implementation = config_word(config, ROLE_IMPLEMENTATION),
         .algorithm = config_word(config, ROLE_ALGORITHM),
         .cold = config_cold(config),
@@ -91,6 +144,16 @@ struct config conv2d_with_layout(const struct config *config, enum layout layout
     return changed;
 }
 
+struct conv2d conv2d_bare(const struct conv2d *s, enum conv2d_pass pass)
+{
+    struct conv2d bare = *s;
+    bare.pass = pass;
+    bare.bias = false;
+    bare.activation = ACTIVATION_NONE;
+    bare.fusion = FUSION_AUTO;
+    return bare;
+}
+
 int64_t conv2d_x_size(const struct conv2d *s)
 {
     return s->batch * s->height * s->width * s->channels;
@@ -104,6 +167,22 @@ int64_t conv2d_w_size(const struct conv2d *s)
 int64_t conv2d_y_size(const struct conv2d *s)
 {
     return s->batch * s->out_height * s->out_width * s->filters;
+}
+
+int64_t conv2d_filter_of(const struct conv2d *s, int64_t offset)
+{
+    return s->layout == LAYOUT_NHWC ? offset % s->filters
+                                    : offset / (s->out_height * s->out_width) % s->filters;
+}
+
+bool conv2d_needs_y(const struct conv2d *s)
+{
+    return s->activation != ACTIVATION_NONE && conv2d_parts[s->pass].filter;
+}
+
+bool conv2d_has_dz(const struct conv2d *s)
+{
+    return conv2d_needs_y(s);
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -140,13 +219,34 @@ static int64_t touched(const struct conv2d *s, int64_t size, int64_t out, int64_
     return count;
 }
 
-double conv2d_x_touched(const struct conv2d *s)
+static double x_read(const struct conv2d *s)
 {
     double images = (double)s->batch * (double)s->channels;
-    if (s->pass == CONV2D_BACKWARD_DATA)
-        return images * (double)s->height * (double)s->width;
     return images * (double)touched(s, s->height, s->out_height, s->kernel_height, s->pad_height) *
            (double)touched(s, s->width, s->out_width, s->kernel_width, s->pad_width);
+}
+
+double conv2d_x_touched(const struct conv2d *s)
+{
+    struct conv2d_parts parts = conv2d_parts[s->pass];
+    double images = (double)s->batch * (double)s->channels;
+    return (parts.forward || parts.filter ? x_read(s) : 0.0) +
+           (parts.data ? images * (double)s->height * (double)s->width : 0.0);
+}
+
+static enum status layer_check(const struct conv2d *s, struct error *error)
+{
+    bool layer = s->bias || s->activation != ACTIVATION_NONE;
+    if (layer && (s->pass == CONV2D_BACKWARD_DATA || s->pass == CONV2D_BACKWARD_FILTER))
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "pass %s is one convolution; forward, backward and training have bias and "
+                         "activation",
+                         conv2d_pass_words[s->pass]);
+    if (s->fusion != FUSION_AUTO && (!layer || !conv2d_parts[s->pass].forward))
+        return error_set(error, STATUS_UNSUPPORTED, "fusion %s: %s", fusion_words[s->fusion],
+                         layer ? "the forward part is fused or not, and this pass has none"
+                               : "there is nothing to fuse without bias and activation");
+    return STATUS_OK;
 }
 
 static enum status conv2d_check(const struct config *config, struct error *error)
@@ -159,84 +259,42 @@ static enum status conv2d_check(const struct config *config, struct error *error
     if (s.out_height < 1 || s.out_width < 1)
         return error_set(error, STATUS_UNSUPPORTED,
                          "the output has no pixels: the kernel is larger than the padded input");
-    return STATUS_OK;
+    return layer_check(&s, error);
+}
+
+/* FLOPs beside the products. */
+static double layer_flops(const struct conv2d *s, double w, double y)
+{
+    struct conv2d_parts parts = conv2d_parts[s->pass];
+    double bias = s->bias ? 1.0 : 0.0, activation = s->activation != ACTIVATION_NONE ? 1.0 : 0.0;
+    double each = (bias + activation) * y;
+    return (parts.forward ? each : 0.0) + (parts.data && parts.filter ? each : 0.0) +
+           (parts.update ? 2.0 * (w + bias * (double)s->filters) : 0.0);
 }
 
 /* Multiplications with padding zeros count, as is usual: a library may or may not skip them. */
 static struct cost conv2d_cost(const struct config *config)
 {
     struct conv2d s = conv2d_from(config);
+    struct conv2d_parts parts = conv2d_parts[s.pass];
     double element = (double)precision_info[s.precision].bytes;
     double x = (double)s.batch * (double)s.height * (double)s.width * (double)s.channels;
     double w = (double)s.filters * (double)(s.kernel_height * s.kernel_width) *
                ((double)s.channels / (double)s.groups);
     double y = (double)s.batch * (double)s.out_height * (double)s.out_width * (double)s.filters;
+    double products = parts.forward + parts.data + parts.filter;
+    /* Each of them read or written once. */
+    double xs = (parts.forward || parts.filter) + parts.data;
+    double ws = (parts.forward || parts.data) + parts.filter + parts.update;
+    double ys = (parts.forward || conv2d_needs_y(&s)) + (parts.data || parts.filter);
+    double bs = s.bias ? parts.forward + (parts.data && parts.filter) + parts.update : 0;
+    double beside = ws * w + ys * y + bs * (double)s.filters;
     return (struct cost){
-        .flops = 2.0 * (double)s.batch * (double)s.out_height * (double)s.out_width * w,
-        .bytes = (conv2d_x_touched(&s) + w + y) * element,
-        .memory = (x + w + y) * element,
+        .flops = products * 2.0 * (double)s.batch * (double)s.out_height * (double)s.out_width * w +
+                 layer_flops(&s, w, y),
+        .bytes = (conv2d_x_touched(&s) + beside) * element,
+        .memory = (xs * x + beside + (conv2d_has_dz(&s) ? y : 0.0)) * element,
     };
-}
-
-/* ---- the reference ---- */
-
-#define ELEMENT              element_of
-#define REAL                 double
-#define SOURCE               struct fill
-#define LOAD(source, offset) fill_value(source, (uint64_t)(offset))
-#include "model/workloads/conv2d_element.h"
-
-struct inputs {
-    struct conv2d shape;
-    struct fill first, second;
-};
-
-static double element(const void *inputs, int64_t offset)
-{
-    const struct inputs *in = inputs;
-    return element_of(&in->shape, in->first, in->second, offset);
-}
-
-static double element_products(const struct conv2d *s)
-{
-    double taps = (double)(s->kernel_height * s->kernel_width);
-    switch (s->pass) {
-    case CONV2D_FORWARD:
-        return taps * (double)(s->channels / s->groups);
-    case CONV2D_BACKWARD_DATA:
-        return taps * (double)(s->filters / s->groups);
-    case CONV2D_BACKWARD_FILTER:
-    default:
-        return (double)s->batch * (double)s->out_height * (double)s->out_width;
-    }
-}
-
-static enum status conv2d_reference(const struct reference_request *request,
-                                    struct expectation *expectation, struct error *error)
-{
-    /* By pass: what it computes from what, the inputs in the order of their tensors. */
-    static const struct {
-        enum tensor result, first, second;
-        int64_t (*size)(const struct conv2d *s);
-    } passes[] = {
-        [CONV2D_FORWARD] = {TENSOR_OUTPUT, TENSOR_INPUT, TENSOR_WEIGHT, conv2d_y_size},
-        [CONV2D_BACKWARD_DATA] = {TENSOR_INPUT, TENSOR_WEIGHT, TENSOR_OUTPUT, conv2d_x_size},
-        [CONV2D_BACKWARD_FILTER] = {TENSOR_WEIGHT, TENSOR_INPUT, TENSOR_OUTPUT, conv2d_w_size},
-    };
-    struct conv2d s = conv2d_from(request->config);
-    const struct inputs in = {
-        .shape = s,
-        .first = config_fill(request->config, request->seed, passes[s.pass].first),
-        .second = config_fill(request->config, request->seed, passes[s.pass].second),
-    };
-    const struct elements result = {
-        .tensor = passes[s.pass].result,
-        .size = passes[s.pass].size(&s),
-        .products = element_products(&s),
-        .element = element,
-        .inputs = &in,
-    };
-    return reference_elements(request, &result, expectation, error);
 }
 
 /* ---- its matrix products ---- */
@@ -271,6 +329,13 @@ static void conv2d_products(const struct config *config, struct products *produc
     products->inside =
         part_inside(s.out_height, s.kernel_height, s.height, s.stride, s.pad_height, s.dilation) *
         part_inside(s.out_width, s.kernel_width, s.width, s.stride, s.pad_width, s.dilation);
+    double y = (double)conv2d_y_size(&s), flops = layer_flops(&s, (double)conv2d_w_size(&s), y);
+    if (flops == 0.0)
+        return;
+    products->cells = y;
+    products->flops_of_cell = flops / y;
+    products->cell = "output element";
+    products->part = "the layer";
 }
 
 const struct workload conv2d_workload = {

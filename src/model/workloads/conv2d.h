@@ -1,4 +1,5 @@
-/* conv2d: one convolution layer, forward or one of its two backward passes. */
+/* conv2d: one convolution layer: forward, one of its two backward passes or both, or a whole step of
+ * its training. */
 #ifndef ROOFSWEEP_WORKLOADS_CONV2D_H
 #define ROOFSWEEP_WORKLOADS_CONV2D_H
 
@@ -9,13 +10,47 @@ extern const struct workload conv2d_workload;
 /* LAYOUT_AUTO: the device takes the faster one, and the record says which. */
 enum layout { LAYOUT_NHWC, LAYOUT_NCHW, LAYOUT_AUTO };
 
-enum conv2d_pass { CONV2D_FORWARD, CONV2D_BACKWARD_DATA, CONV2D_BACKWARD_FILTER };
+enum conv2d_pass {
+    CONV2D_FORWARD,
+    CONV2D_BACKWARD_DATA,
+    CONV2D_BACKWARD_FILTER,
+    CONV2D_BACKWARD, /* both, and the gradient of the bias */
+    CONV2D_TRAINING, /* forward, backward and the update */
+    CONV2D_PASSES
+};
+/* What a pass consists of. */
+struct conv2d_parts {
+    bool forward, data, filter, update;
+};
+extern const struct conv2d_parts conv2d_parts[CONV2D_PASSES];
+
+enum activation { ACTIVATION_NONE, ACTIVATION_RELU, ACTIVATION_SIGMOID, ACTIVATION_TANH };
+double activation_value(enum activation activation, double x);
+/* The derivative where the function's value is `y`. */
+double activation_slope(enum activation activation, double y);
+
+/* Who adds the bias and applies the activation: the convolution's own kernel, or one behind it. AUTO:
+ * the device decides, and the names of its kernels say how. */
+enum fusion { FUSION_AUTO, FUSION_FUSED, FUSION_SEPARATE };
+
+/* Of plain stochastic gradient descent; exact in every precision. */
+#define CONV2D_LEARNING_RATE (1.0 / 1024.0)
 
 /* A conv2d in numbers. Tensors, dense, in the given layout:
  *   x [batch][height][width][channels]                   or [batch][channels][height][width]
  *   w [filters][kernel_height][kernel_width][channels/groups] or [filters][channels/groups][kh][kw]
  *   y [batch][out_height][out_width][filters]            or [batch][filters][out_height][out_width]
- * forward: y from x, w; backward-data: x from y, w; backward-filter: w from x, y. */
+ * forward: y from x, w; backward-data: x from y, w; backward-filter: w from x, y.
+ *
+ * With a bias b [filters] and an activation f, in the passes that have them:
+ *   forward   y = f(z), z = convolution + b of the filter
+ *   backward  dz = dy f'(z), dx and dw from dz; db = the sum of a filter's dz. y is that of a forward
+ *             pass before, which is not timed
+ *   training  forward, backward, and the update w' = w - CONV2D_LEARNING_RATE dw, b' likewise.
+ *             dy is given, as if by the layer behind. w' lies beside w, so that each iteration does
+ *             the same work
+ * FLOPs: 2 for each multiply-add of a product and for each element updated; 1 for each element of y
+ * for adding the bias, for f, for f', and for db. */
 struct conv2d {
     int64_t batch, height, width, channels, filters, kernel_height, kernel_width;
     int64_t stride, pad_height, pad_width, dilation, groups; /* pads: zeros on each side */
@@ -23,6 +58,9 @@ struct conv2d {
     enum layout layout;
     enum precision precision;
     enum conv2d_pass pass;
+    bool bias;
+    enum activation activation;
+    enum fusion fusion;
     const char *implementation, *algorithm;
     bool cold; /* cache flushed before each iteration */
 };
@@ -30,11 +68,19 @@ struct conv2d conv2d_from(const struct config *config);
 /* The same configuration in this layout. */
 struct config conv2d_with_layout(const struct config *config, enum layout layout);
 
+/* The same conv2d in another pass, and without bias and activation: the convolution by itself. */
+struct conv2d conv2d_bare(const struct conv2d *s, enum conv2d_pass pass);
+
 /* Elements of each tensor, and the offset of one element in it, in elements. `c` of conv2d_w_at
  * counts within the filter's group. */
 int64_t conv2d_x_size(const struct conv2d *s);
 int64_t conv2d_w_size(const struct conv2d *s);
 int64_t conv2d_y_size(const struct conv2d *s);
+int64_t conv2d_filter_of(const struct conv2d *s, int64_t offset); /* of an element of y */
+/* A result is computed through the activation's derivative, and so from y. */
+bool conv2d_needs_y(const struct conv2d *s);
+/* dz is a tensor of its own. */
+bool conv2d_has_dz(const struct conv2d *s);
 /* Elements of x that the pass needs: a 1x1 kernel with stride 2 reads a quarter of them. backward-data
  * writes all. */
 double conv2d_x_touched(const struct conv2d *s);

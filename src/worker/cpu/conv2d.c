@@ -13,7 +13,10 @@
  * of one OpenMP region make all BLAS calls, and each call stays in its thread. So a BLAS with threads
  * of its own never puts a second set of them on the cores.
  *
- * direct: the definition, element by element; conv2d_element.h. */
+ * direct and plain: the definition, element by element; conv2d_element.h.
+ *
+ * A pass of several parts does them in turn (conv2d_step.h): convolutions, and what a layer has beside
+ * them (conv2d_layer.h). A fused forward part finishes each tile while it is in the cache. */
 #include "worker/cpu/conv2d.h"
 
 #include <math.h>
@@ -24,9 +27,10 @@
 #include "model/workloads/conv2d_geometry.h"
 #include "worker/cpu/blas.h"
 
-/* How the im2col routine cuts a conv2d into tasks. The direct one needs the shape alone. */
+/* One convolution of a pass, and how im2col cuts it into tasks. */
 struct conv2d_plan {
-    struct conv2d shape;
+    struct conv2d shape; /* `pass` is one of the first three */
+    bool fused;          /* the forward one adds the bias and applies the activation */
     int threads;
     bool in_place;         /* 1x1, stride 1, no padding: x is its own column matrix */
     int64_t elements;      /* of one filter, and of one pixel's column */
@@ -37,6 +41,22 @@ struct conv2d_plan {
     int64_t slices, parts; /* backward-filter: parts of a group's filters, parts of all tiles */
     size_t column;         /* elements of one thread's column matrix */
 };
+
+enum { NAME_FORWARD, NAME_FUSED, NAME_DATA, NAME_FILTER, NAMES };
+
+/* A pass. */
+struct conv2d_step {
+    struct conv2d shape;
+    bool direct;
+    const char *const *names; /* of the convolutions in traces */
+    struct conv2d_plan forward, data, filter;
+    size_t dz; /* in the scratch memory, in elements; where conv2d_has_dz */
+};
+
+static bool has_layer(const struct conv2d *s)
+{
+    return s->bias || s->activation != ACTIVATION_NONE;
+}
 
 struct tile {
     int64_t begin, end; /* output pixels */
@@ -105,10 +125,14 @@ static struct run run_find(const struct conv2d *s, int64_t tap, int64_t pixel, s
 #include "model/workloads/conv2d_element.h"
 
 #define REAL_BITS 32
+#include "worker/cpu/conv2d_layer.h"
 #include "worker/cpu/conv2d_im2col.h"
+#include "worker/cpu/conv2d_step.h"
 #undef REAL_BITS
 #define REAL_BITS 64
+#include "worker/cpu/conv2d_layer.h"
 #include "worker/cpu/conv2d_im2col.h"
+#include "worker/cpu/conv2d_step.h"
 #undef REAL_BITS
 
 static int64_t ceil_divide(int64_t a, int64_t b)
@@ -172,23 +196,29 @@ static void plan_slices(struct conv2d_plan *plan)
 
 void conv2d_tensors(struct work *work, const struct conv2d *s)
 {
+    struct conv2d_parts parts = conv2d_parts[s->pass];
+    bool forward = parts.forward || conv2d_needs_y(s), backward = parts.data || parts.filter;
     work->size[TENSOR_INPUT] = conv2d_x_size(s);
-    work->size[TENSOR_WEIGHT] = conv2d_w_size(s);
+    work->size[TENSOR_WEIGHT] = work->size[TENSOR_WEIGHT_UPDATED] = conv2d_w_size(s);
     work->size[TENSOR_OUTPUT] = conv2d_y_size(s);
-    const enum tensor result[] = {[CONV2D_FORWARD] = TENSOR_OUTPUT,
-                                  [CONV2D_BACKWARD_DATA] = TENSOR_INPUT,
-                                  [CONV2D_BACKWARD_FILTER] = TENSOR_WEIGHT};
-    for (int tensor = 0; tensor < TENSOR_BASIC_COUNT; ++tensor) {
-        work->writes[tensor] = tensor == (int)result[s->pass];
-        work->reads[tensor] = !work->writes[tensor];
-    }
+    work->size[TENSOR_BIAS] = work->size[TENSOR_BIAS_UPDATED] = s->filters;
+    work->reads[TENSOR_INPUT] = forward || parts.filter;
+    work->reads[TENSOR_WEIGHT] = forward || parts.data;
+    work->reads[TENSOR_OUTPUT] = backward;
+    work->reads[TENSOR_BIAS] = s->bias && forward;
+    work->writes[TENSOR_INPUT] = parts.data;
+    work->writes[TENSOR_WEIGHT] = parts.filter;
+    work->writes[TENSOR_OUTPUT] = forward;
+    work->writes[TENSOR_BIAS] = s->bias && parts.data && parts.filter;
+    work->writes[TENSOR_WEIGHT_UPDATED] = parts.update;
+    work->writes[TENSOR_BIAS_UPDATED] = parts.update && s->bias;
 }
 
-static enum status im2col_plan(struct work *work, const struct topology *topology,
-                               struct error *error)
+/* Returns the scratch memory that it needs, in elements. */
+static size_t plan_im2col(struct conv2d_plan *plan, const struct conv2d *shape,
+                          enum conv2d_pass pass, const struct topology *topology, size_t element)
 {
-    struct conv2d_plan *plan = work->plan;
-    struct conv2d s = conv2d_from(&work->config);
+    struct conv2d s = conv2d_bare(shape, pass);
     bool merged = s.layout == LAYOUT_NHWC && s.pass != CONV2D_BACKWARD_DATA;
     int64_t pixels = s.out_height * s.out_width;
     *plan = (struct conv2d_plan){
@@ -200,90 +230,138 @@ static enum status im2col_plan(struct work *work, const struct topology *topolog
         .images = merged ? 1 : s.batch,
         .pixels = merged ? s.batch * pixels : pixels,
     };
-    const int64_t extents[] = {plan->elements, s.channels, s.filters, pixels};
-    enum status status = blas_check(extents, sizeof extents / sizeof *extents, error);
-    if (status)
-        return status;
-    conv2d_tensors(work, &s);
     double l2 = topology->cache[LEVEL_L2] / topology->cores;
-    plan_tiles(plan, isfinite(l2) ? l2 : 1 << 20, work->element);
+    plan_tiles(plan, isfinite(l2) ? l2 : 1 << 20, element);
     plan->bands = plan_bands(plan);
     plan_slices(plan);
-    size_t page = 4096 / work->element;
+    size_t page = 4096 / element;
     if (!plan->in_place)
         plan->column = ((size_t)(plan->tile * plan->elements) + page - 1) / page * page;
     size_t sums = s.pass == CONV2D_BACKWARD_FILTER
                       ? (size_t)(plan->parts - 1) * (size_t)conv2d_w_size(&s)
                       : 0;
-    work->scratch_size = ((size_t)plan->threads * plan->column + sums) * work->element;
+    return (size_t)plan->threads * plan->column + sums;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The convolutions run one after the other, in the same scratch memory; dz lies behind it. */
+static void plan_step(struct work *work, const struct topology *topology)
+{
+    struct conv2d_step *step = work->plan;
+    const struct conv2d *s = &step->shape;
+    struct conv2d_parts parts = conv2d_parts[s->pass];
+    size_t page = 4096 / work->element, scratch = 0;
+    if (parts.forward || conv2d_needs_y(s)) {
+        scratch = plan_im2col(&step->forward, s, CONV2D_FORWARD, topology, work->element);
+        step->forward.shape.bias = s->bias;
+        step->forward.shape.activation = s->activation;
+        step->forward.fused = has_layer(s) && s->fusion != FUSION_SEPARATE;
+    }
+    if (parts.data)
+        scratch = larger(
+            scratch, plan_im2col(&step->data, s, CONV2D_BACKWARD_DATA, topology, work->element));
+    if (parts.filter)
+        scratch = larger(scratch, plan_im2col(&step->filter, s, CONV2D_BACKWARD_FILTER, topology,
+                                              work->element));
+    if (step->direct)
+        scratch = 0;
+    step->dz = (scratch + page - 1) / page * page;
+    if (conv2d_has_dz(s))
+        scratch = step->dz + (size_t)conv2d_y_size(s);
+    work->scratch_size = scratch * work->element;
+}
+
+static enum status im2col_plan(struct work *work, const struct topology *topology,
+                               struct error *error)
+{
+    static const char *const names[NAMES] = {
+        [NAME_FORWARD] = "conv2d_im2col_forward",
+        [NAME_FUSED] = "conv2d_im2col_forward_fused",
+        [NAME_DATA] = "conv2d_im2col_backward_data",
+        [NAME_FILTER] = "conv2d_im2col_backward_filter",
+    };
+    struct conv2d_step *step = work->plan;
+    struct conv2d s = conv2d_from(&work->config);
+    int64_t elements = s.kernel_height * s.kernel_width * (s.channels / s.groups);
+    const int64_t extents[] = {elements, s.channels, s.filters, s.out_height * s.out_width};
+    enum status status = blas_check(extents, sizeof extents / sizeof *extents, error);
+    if (status)
+        return status;
+    *step = (struct conv2d_step){.shape = s, .names = names};
+    conv2d_tensors(work, &s);
+    plan_step(work, topology);
     return STATUS_OK;
 }
 
-static void im2col_run(struct work *work, struct trace *trace)
+static enum status direct_plan(struct work *work, const struct topology *topology,
+                               struct error *error)
 {
-    static const char *const names[] = {[CONV2D_FORWARD] = "conv2d_im2col_forward",
-                                        [CONV2D_BACKWARD_DATA] = "conv2d_im2col_backward_data",
-                                        [CONV2D_BACKWARD_FILTER] = "conv2d_im2col_backward_filter"};
-    double begin = trace_begin(trace);
-    (work->precision == PRECISION_FP64 ? im2col_fp64 : im2col_fp32)(work);
-    trace_end(trace, names[((const struct conv2d_plan *)work->plan)->shape.pass], begin);
+    static const char *const names[NAMES] = {
+        [NAME_FORWARD] = "conv2d_direct_forward",
+        [NAME_FUSED] = "conv2d_direct_forward_fused",
+        [NAME_DATA] = "conv2d_direct_backward_data",
+        [NAME_FILTER] = "conv2d_direct_backward_filter",
+    };
+    struct conv2d_step *step = work->plan;
+    (void)error;
+    *step =
+        (struct conv2d_step){.shape = conv2d_from(&work->config), .direct = true, .names = names};
+    conv2d_tensors(work, &step->shape);
+    plan_step(work, topology);
+    return STATUS_OK;
+}
+
+static void parts_run(struct work *work, struct conv2d_parts parts, struct trace *trace)
+{
+    (work->precision == PRECISION_FP64 ? step_fp64 : step_fp32)(work, parts, trace);
+}
+
+/* The y that the activation's gradient needs. */
+static void step_before(struct work *work)
+{
+    const struct conv2d_step *step = work->plan;
+    if (conv2d_needs_y(&step->shape) && !conv2d_parts[step->shape.pass].forward)
+        parts_run(work, (struct conv2d_parts){.forward = true}, NULL);
+}
+
+static void step_run(struct work *work, struct trace *trace)
+{
+    const struct conv2d_step *step = work->plan;
+    parts_run(work, conv2d_parts[step->shape.pass], trace);
 }
 
 const struct routine conv2d_im2col = {
     .workload = &conv2d_workload,
     .implementation = "im2col",
     .algorithm = "im2col+gemm",
-    .plan_size = sizeof(struct conv2d_plan),
+    .plan_size = sizeof(struct conv2d_step),
     .plan = im2col_plan,
-    .run = im2col_run,
+    .before = step_before,
+    .run = step_run,
 };
-
-static enum status direct_plan(struct work *work, const struct topology *topology,
-                               struct error *error)
-{
-    (void)topology;
-    (void)error;
-    struct conv2d *s = work->plan;
-    *s = conv2d_from(&work->config);
-    conv2d_tensors(work, s);
-    return STATUS_OK;
-}
-
-static void direct_run(struct work *work, struct trace *trace)
-{
-    static const char *const names[] = {[CONV2D_FORWARD] = "conv2d_direct_forward",
-                                        [CONV2D_BACKWARD_DATA] = "conv2d_direct_backward_data",
-                                        [CONV2D_BACKWARD_FILTER] = "conv2d_direct_backward_filter"};
-    const struct conv2d *s = work->plan;
-    const void *inputs[2] = {NULL, NULL};
-    void *result = NULL;
-    int64_t size = 0;
-    for (int tensor = 0, input = 0; tensor < TENSOR_BASIC_COUNT; ++tensor)
-        if (work->reads[tensor]) {
-            inputs[input++] = work->input[tensor];
-        } else {
-            result = work->result[tensor];
-            size = work->size[tensor];
-        }
-    double begin = trace_begin(trace);
-    if (work->precision == PRECISION_FP64) {
-#pragma omp parallel for schedule(static)
-        for (int64_t i = 0; i < size; ++i)
-            ((double *)result)[i] = element_fp64(s, inputs[0], inputs[1], i);
-    } else {
-#pragma omp parallel for schedule(static)
-        for (int64_t i = 0; i < size; ++i)
-            ((float *)result)[i] = element_fp32(s, inputs[0], inputs[1], i);
-    }
-    trace_end(trace, names[s->pass], begin);
-}
 
 const struct routine conv2d_direct = {
     .workload = &conv2d_workload,
     .implementation = "direct",
     .algorithm = "direct",
     .by_name = true,
-    .plan_size = sizeof(struct conv2d),
+    .plan_size = sizeof(struct conv2d_step),
     .plan = direct_plan,
-    .run = direct_run,
+    .before = step_before,
+    .run = step_run,
+};
+
+const struct routine conv2d_plain = {
+    .workload = &conv2d_workload,
+    .implementation = "plain",
+    .algorithm = "direct",
+    .by_name = true,
+    .plan_size = sizeof(struct conv2d_step),
+    .plan = direct_plan,
+    .before = step_before,
+    .run = step_run,
 };

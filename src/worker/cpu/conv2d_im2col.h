@@ -140,7 +140,7 @@ static void NAME(gather)(const struct conv2d_plan *plan, const struct task *task
 }
 
 static void NAME(forward)(const struct conv2d_plan *plan, REAL *x, const REAL *w, REAL *y,
-                          REAL *scratch)
+                          const REAL *b, REAL *scratch)
 {
     const struct conv2d *s = &plan->shape;
     int filters = (int)(s->filters / s->groups), elements = (int)plan->elements;
@@ -159,6 +159,9 @@ static void NAME(forward)(const struct conv2d_plan *plan, REAL *x, const REAL *w
         else
             REAL_GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, filters, pixels, elements, 1,
                       filter, elements, column.data, column.leading, 0, out.data, out.leading);
+        if (plan->fused)
+            NAME(finish_tile)
+        (s, pixels, filters, out.data, out.leading, b ? b + task.group * filters : NULL);
     }
 }
 
@@ -277,22 +280,13 @@ static void NAME(backward_data)(const struct conv2d_plan *plan, const REAL *w, R
     }
 }
 
-static void NAME(im2col)(const struct work *work)
+static void NAME(im2col)(const struct conv2d_plan *plan, REAL *x, REAL *w, REAL *y, const REAL *b,
+                         REAL *scratch)
 {
-    const struct conv2d_plan *plan = work->plan;
-    REAL *tensors[TENSOR_BASIC_COUNT];
-    for (int i = 0; i < TENSOR_BASIC_COUNT; ++i)
-        tensors[i] = work->reads[i] ? work->input[i] : work->result[i];
-    REAL *x = tensors[TENSOR_INPUT], *w = tensors[TENSOR_WEIGHT], *y = tensors[TENSOR_OUTPUT];
-    switch (plan->shape.pass) {
-    case CONV2D_FORWARD:
-        NAME(forward)(plan, x, w, y, work->scratch);
-        break;
-    case CONV2D_BACKWARD_DATA:
-        NAME(backward_data)(plan, w, y, x, work->scratch);
-        break;
-    case CONV2D_BACKWARD_FILTER:
-        NAME(backward_filter)(plan, x, y, w, work->scratch);
-        break;
-    }
+    if (plan->shape.pass == CONV2D_FORWARD)
+        NAME(forward)(plan, x, w, y, b, scratch);
+    else if (plan->shape.pass == CONV2D_BACKWARD_DATA)
+        NAME(backward_data)(plan, w, y, x, scratch);
+    else
+        NAME(backward_filter)(plan, x, y, w, scratch);
 }

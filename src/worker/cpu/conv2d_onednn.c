@@ -55,6 +55,10 @@ static enum status convolution_plan(struct work *work, const struct topology *to
 {
     (void)topology;
     struct conv2d s = conv2d_from(&work->config);
+    if (s.pass > CONV2D_BACKWARD_FILTER || s.bias || s.activation != ACTIVATION_NONE)
+        return error_set(
+            error, STATUS_UNSUPPORTED,
+            "one convolution by itself: no bias, no activation, no pass of several parts");
     const enum onednn_argument *arguments = passes[s.pass].arguments;
     struct onednn_operation operation = {
         .kind = ONEDNN_CONVOLUTION,

@@ -36,6 +36,7 @@ static const struct routine *const routines[] = {
     &conv2d_onednn,
     &conv2d_im2col,
     &conv2d_direct,
+    &conv2d_plain,
     &lstm_onednn,
     &lstm_cblas,
     &matmul_onednn,

@@ -518,6 +518,10 @@ enum status conv2d_prepare(struct gpu *gpu, const struct config *config, uint64_
                          "%s needs compute capability %d.%d, this GPU has %d.%d",
                          precision_info[shape.precision].name, format->capability / 10,
                          format->capability % 10, gpu->capability / 10, gpu->capability % 10);
+    if (shape.pass > CONV2D_BACKWARD_FILTER || shape.bias || shape.activation != ACTIVATION_NONE)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "a GPU does one convolution by itself here: no bias, no activation, no "
+                         "pass of several parts");
     TRY(shape.layout == LAYOUT_AUTO ? layouts_prepare(gpu, config, seed, &prepared, record, error)
                                     : layout_prepare(gpu, config, seed, &prepared, record, error));
     *work = &prepared->base;
