@@ -24,6 +24,8 @@ enum {
     OPTION_RESUME,
     OPTION_OVERWRITE,
     OPTION_GATHER,
+    OPTION_MERGE,
+    OPTION_NEWEST,
     OPTION_PROGRAM,
     OPTION_SELF_TEST,
     OPTION_SKIP_DAMAGED,
@@ -41,6 +43,8 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, OPTION_JSON},
     {"list", no_argument, NULL, OPTION_LIST},
     {"markdown", no_argument, NULL, OPTION_MARKDOWN},
+    {"merge", required_argument, NULL, OPTION_MERGE},
+    {"newest", no_argument, NULL, OPTION_NEWEST},
     {"only", required_argument, NULL, OPTION_ONLY},
     {"output", required_argument, NULL, 'o'},
     {"overwrite", no_argument, NULL, OPTION_OVERWRITE},
@@ -75,9 +79,11 @@ static const char help_text[] =
     "      --list [NAME]     print workloads, their parameters, defaults and implementations\n"
     "      --list chips      print the theoretical rates of known GPUs for each clock\n"
     "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
-    "      --overwrite       replace FILE and its journal; with --gather, FILE\n"
+    "      --overwrite       replace FILE and its journal; with --gather and --merge, FILE\n"
     "      --gather JOURNAL  rebuild the NetCDF file from a journal, or several, on any machine\n"
     "      --skip-damaged    with --gather: leave damaged lines out, and name them\n"
+    "      --merge A.nc B.nc with --output: several result files as one\n"
+    "      --newest          with --merge: of a row in several files, take that measured last\n"
     "      --time-limit T    begin nothing that cannot end within T (45min; none) of the start;\n"
     "                        SLURM_JOB_END_TIME, where it is set, is a limit as well\n"
     "      --self-test       count known work on the first GPU: what do its hardware counters say?\n"
@@ -178,6 +184,7 @@ static const struct plain_option {
     {'v', SETS_LEVEL, LOG_DEBUG, 0},
     {OPTION_ADVICE, SETS_FLAG, true, offsetof(struct options, form.advice)},
     {OPTION_SKIP_DAMAGED, SETS_FLAG, true, offsetof(struct options, skip_damaged)},
+    {OPTION_NEWEST, SETS_FLAG, true, offsetof(struct options, newest)},
     {OPTION_RESUME, SETS_FLAG, true, offsetof(struct options, resume)},
     {OPTION_OVERWRITE, SETS_FLAG, true, offsetof(struct options, overwrite)},
 };
@@ -223,7 +230,8 @@ static enum status parse_option(int option, char **argv, struct options *options
         return add(optarg, "--only", options->amendment.onlys, &options->amendment.only_count,
                    error);
     case OPTION_GATHER:
-        options->action = ACTION_GATHER;
+    case OPTION_MERGE:
+        options->action = option == OPTION_MERGE ? ACTION_MERGE : ACTION_GATHER;
         options->journal = optarg;
         return STATUS_OK;
     case OPTION_PROGRAM:
@@ -279,9 +287,9 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
     if (manifests && operands == 0)
         return error_set(error, STATUS_USAGE,
                          "no manifest; usage: roofsweep [options] SWEEP.ini, see roofsweep --help");
-    /* --list may have a workload's name, --gather further journals. */
-    int most =
-        parsed.action == ACTION_GATHER ? operands : manifests + (parsed.action == ACTION_LIST);
+    /* --list may have a workload's name, --gather and --merge further files. */
+    bool several = parsed.action == ACTION_GATHER || parsed.action == ACTION_MERGE;
+    int most = several ? operands : manifests + (parsed.action == ACTION_LIST);
     if (operands > most)
         return error_set(error, STATUS_USAGE, "unexpected '%s'; one manifest at a time",
                          argv[optind + most]);
@@ -294,9 +302,15 @@ enum status options_parse(int argc, char **argv, struct options *options, struct
     }
     if (parsed.resume && parsed.overwrite)
         return error_set(error, STATUS_USAGE, "--resume and --overwrite exclude each other");
-    if (parsed.action == ACTION_GATHER && operands > 0) {
+    if (several && operands > 0) {
         parsed.more_journals = argv + optind;
         parsed.more_count = (size_t)operands;
+    }
+    if (parsed.action == ACTION_MERGE && (operands == 0 || !parsed.output))
+        return error_set(error, STATUS_USAGE, "--merge needs two files or more, and --output");
+    if (parsed.newest && parsed.action != ACTION_MERGE)
+        return error_set(error, STATUS_USAGE, "--newest goes with --merge only");
+    if (parsed.action == ACTION_GATHER && operands > 0) {
         if (!parsed.output || parsed.skip_damaged)
             return error_set(error, STATUS_USAGE,
                              "--gather of several journals needs --output, and no --skip-damaged");

@@ -29,6 +29,7 @@ enum action {
     ACTION_LIST,
     ACTION_LIST_CHIPS,
     ACTION_GATHER,
+    ACTION_MERGE,
     ACTION_SELF_TEST,
     ACTION_HELP,
     ACTION_VERSION
@@ -39,7 +40,7 @@ struct options {
     enum action action;
     const char *manifest; /* NULL with --gather, --list, --help, --version */
     const char *program;  /* --program: a command instead of a manifest; NULL: there is none */
-    const char *journal;  /* --gather */
+    const char *journal;  /* --gather; --merge: the first file */
     char **more_journals; /* further ones */
     size_t more_count;
     const char *output; /* NULL: as the manifest says */
@@ -47,7 +48,7 @@ struct options {
     const char *workload; /* ACTION_LIST: this one alone; NULL: all */
     bool has_device;
     int device; /* if has_device: see device_kind_chosen */
-    bool resume, overwrite, skip_damaged;
+    bool resume, overwrite, skip_damaged, newest;
     struct table_form form; /* of the final table; its format also of --list chips */
     double time_limit;      /* s, from the start of the program; 0: not given; INFINITY: none */
     enum log_level level;

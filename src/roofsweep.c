@@ -24,6 +24,7 @@
 #include "results/results_nc.h"
 #include "results/journal.h"
 #include "results/journals.h"
+#include "results/merge.h"
 #include "results/outputs.h"
 #include "results/publication.h"
 #include "sweep.h"
@@ -111,18 +112,25 @@ static enum status print_whole(const struct options *options, struct error *erro
     return status;
 }
 
-/* The first journal and all others. */
-static enum status join_journals(const struct options *options, const struct log *log,
-                                 struct journals *journals, struct error *error)
+/* The first file and all others; the caller frees the array. NULL without memory. */
+static const char **list_files(const struct options *options, struct error *error)
 {
     size_t count = options->more_count + 1;
     const char **paths = malloc(count * sizeof *paths);
     if (!paths)
-        return error_set(error, STATUS_SYSTEM, "no memory for %zu journals", count);
-    paths[0] = options->journal;
-    for (size_t i = 1; i < count; ++i)
-        paths[i] = options->more_journals[i - 1];
-    enum status status = journals_join(paths, count, journals, error);
+        error_set(error, STATUS_SYSTEM, "no memory for the names of %zu files", count);
+    for (size_t i = 0; paths && i < count; ++i)
+        paths[i] = i == 0 ? options->journal : options->more_journals[i - 1];
+    return paths;
+}
+
+static enum status join_journals(const struct options *options, const struct log *log,
+                                 struct journals *journals, struct error *error)
+{
+    const char **paths = list_files(options, error);
+    if (!paths)
+        return STATUS_SYSTEM;
+    enum status status = journals_join(paths, options->more_count + 1, journals, error);
     free(paths);
     if (status == STATUS_OK && journals->replaced > 0)
         log_print(log, LOG_WARNING,
@@ -144,12 +152,36 @@ static enum status gather_several(const struct options *options, const struct lo
     if (status)
         return status;
     const struct publication publication = {.journal = journals.path,
-                                            .joined = true,
+                                            .joined = "the journals",
                                             .netcdf = options->output,
                                             .form = options->form,
                                             .overwrite = options->overwrite};
     status = publication_gather(&publication, log, summary, error);
     journals_close(&journals);
+    return status;
+}
+
+static enum status merge(const struct options *options, const struct log *log,
+                         struct summary *summary, struct error *error)
+{
+    struct journals merged;
+    const char **paths = list_files(options, error);
+    enum status status = paths ? STATUS_OK : STATUS_SYSTEM;
+    for (size_t i = 0; i <= options->more_count && status == STATUS_OK; ++i)
+        status = outputs_check_merged(paths[i], options->output, options->overwrite, error);
+    if (status == STATUS_OK)
+        status = merge_files(paths, options->more_count + 1, options->newest, log, &merged, error);
+    free(paths);
+    if (status)
+        return status;
+    const struct publication publication = {.journal = merged.path,
+                                            .joined = "the files",
+                                            .merged = true,
+                                            .netcdf = options->output,
+                                            .form = options->form,
+                                            .overwrite = options->overwrite};
+    status = publication_gather(&publication, log, summary, error);
+    journals_close(&merged);
     return status;
 }
 
@@ -173,6 +205,8 @@ static enum status run_locally(const struct options *options, const struct log *
 {
     if (options->action == ACTION_GATHER)
         return gather(options, log, summary, error);
+    if (options->action == ACTION_MERGE)
+        return merge(options, log, summary, error);
     if (options->action == ACTION_SELF_TEST)
         return self_test(options, error);
     return print_whole(options, error);

@@ -84,7 +84,7 @@ static void coverage_write(struct dataset *set, const struct results *results)
     time_format(last, text);
     dataset_attribute(set, NC_GLOBAL, "time_coverage_end", text);
     dataset_attribute(set, NC_GLOBAL, "date_created", text);
-    snprintf(text, sizeof text, "PT%.0fS", last > first ? ceil(last - first) : 0.0);
+    snprintf(text, sizeof text, "PT%.0fS", last > first ? floor(last) - floor(first) : 0.0);
     dataset_attribute(set, NC_GLOBAL, "time_coverage_duration", text);
 }
 

@@ -19,7 +19,6 @@ struct joining {
     int fd;
 };
 
-/* A file that nobody else sees. */
 static int open_nameless(struct error *error)
 {
     const char *folder = getenv("TMPDIR");
@@ -34,9 +33,19 @@ static int open_nameless(struct error *error)
             unlink(path);
     }
     if (fd < 0)
-        error_set(error, STATUS_SYSTEM, "no place in '%.800s' to join the journals: %s", folder,
-                  strerror(errno));
+        error_set(error, STATUS_SYSTEM, "no place in '%.800s' to join what was measured: %s",
+                  folder, strerror(errno));
     return fd;
+}
+
+enum status journals_create(struct journals *journals, struct error *error)
+{
+    struct journals created = {.fd = open_nameless(error)};
+    if (created.fd < 0)
+        return STATUS_SYSTEM;
+    snprintf(created.path, sizeof created.path, "/proc/self/fd/%d", created.fd);
+    *journals = created;
+    return STATUS_OK;
 }
 
 static bool is_same_file(const char *a, const char *b)
@@ -132,10 +141,10 @@ enum status journals_join(const char *const *paths, size_t count, struct journal
         status = check(&joining, paths[i], error);
     if (status)
         return status;
-    joining.fd = joined.fd = open_nameless(error);
-    if (joined.fd < 0)
-        return STATUS_SYSTEM;
-    snprintf(joined.path, sizeof joined.path, "/proc/self/fd/%d", joined.fd);
+    status = journals_create(&joined, error);
+    if (status)
+        return status;
+    joining.fd = joined.fd;
     for (size_t i = 0; i < count && status == STATUS_OK; ++i)
         status = append(&joining, paths[i], error);
     if (status == STATUS_OK)

@@ -16,6 +16,9 @@ struct journals {
     size_t replaced;          /* rows */
 };
 
+/* An empty one in TMPDIR or /tmp, which nobody else sees; it is gone when it is closed. */
+enum status journals_create(struct journals *journals, struct error *error);
+
 /* STATUS_SYSTEM: one cannot be read, or there is no room in TMPDIR or /tmp. STATUS_USAGE: one is there twice, or
  * they were measured with different settings. */
 enum status journals_join(const char *const *paths, size_t count, struct journals *journals,

@@ -94,19 +94,31 @@ enum status outputs_check_input(const struct outputs *outputs, const char *input
     return STATUS_OK;
 }
 
-enum status outputs_check_gathered(const char *journal, const char *path, bool overwrite,
-                                   struct error *error)
+static enum status check_made_of(const char *source, const char *what, const char *path,
+                                 bool overwrite, struct error *error)
 {
     enum status status = STATUS_OK;
-    if (same_file(journal, path))
-        status = error_set(error, STATUS_USAGE,
-                           "cannot write %s: it is the journal; --output names another", path);
+    if (same_file(source, path))
+        status = error_set(error, STATUS_USAGE, "cannot write %s: it is %s; --output names another",
+                           path, what);
     if (status == STATUS_OK)
         status = check_output(path, error);
     if (status == STATUS_OK && !overwrite && exists(path))
         status = error_set(error, STATUS_USAGE,
                            "%s exists; --overwrite replaces it, --output names another", path);
     return status;
+}
+
+enum status outputs_check_gathered(const char *journal, const char *path, bool overwrite,
+                                   struct error *error)
+{
+    return check_made_of(journal, "the journal", path, overwrite, error);
+}
+
+enum status outputs_check_merged(const char *file, const char *path, bool overwrite,
+                                 struct error *error)
+{
+    return check_made_of(file, "one of the files to merge", path, overwrite, error);
 }
 
 enum status outputs_check(const char *path, bool resume, bool overwrite, struct outputs *outputs,

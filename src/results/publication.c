@@ -31,13 +31,13 @@ static enum status print_table(const struct results *results, struct table_form 
 static enum status write_file(const struct results *results, const struct publication *publication,
                               const char *netcdf, struct error *error)
 {
-    const char *journal = publication->joined ? "the journals" : publication->journal;
+    const char *journal = publication->joined ? publication->joined : publication->journal;
     if (results->row_count == 0 && results->device_count == 0)
         return error_set(error, STATUS_SYSTEM, "%s: nothing in there yet", journal);
     enum status status = results_nc_write(results, netcdf, error);
     if (status)
-        error_prefix(error, "%s keep%s every row, for --gather%s", journal,
-                     publication->joined ? "" : "s",
+        error_prefix(error, "%s keep%s every row, for %s%s", journal,
+                     publication->joined ? "" : "s", publication->merged ? "--merge" : "--gather",
                      access(netcdf, F_OK) == 0 ? " with --overwrite" : "");
     return status;
 }

@@ -12,7 +12,9 @@
 /* Paths; the strings stay the caller's. */
 struct publication {
     const char *journal;
-    bool joined;        /* it is several journals, joined, and has no name for people */
+    const char *
+        joined; /* it has no name for people, and was made of these: "the journals"; NULL: it has */
+    bool merged;        /* these are result files */
     const char *netcdf; /* NULL: the journal's name without its ".journal" */
     struct table_form form;
     /* of publication_gather */
