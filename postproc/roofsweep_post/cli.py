@@ -4,7 +4,7 @@ import argparse
 import signal
 import sys
 
-from . import check, compare, export, plot, report, roof_table, row_table
+from . import check, compare, export, merge, plot, report, roof_table, row_table
 from .texts import Refused, plain
 
 # {word: module with HELP, DESCRIPTION, add_options(parser) and run(options), which returns the exit status}
@@ -16,6 +16,7 @@ COMMANDS = {
     "check": check,
     "report": report,
     "export": export,
+    "merge": merge,
 }
 
 

@@ -93,22 +93,34 @@ static double time_parse(const char *text)
     return strptime(text, "%Y-%m-%dT%H:%M:%SZ", &utc) ? (double)timegm(&utc) : NAN;
 }
 
+/* Copies what stands before `mark` (NULL: all), and goes on behind it. False: it is not there. */
+static bool part_take(const char **line, const char *mark, char *at, size_t size)
+{
+    const char *end = mark ? strstr(*line, mark) : *line + strlen(*line);
+    if (!end)
+        return false;
+    snprintf(at, size, "%.*s", (int)(end - *line), *line);
+    *line = end + (mark ? strlen(mark) : 0);
+    return true;
+}
+
 /* A line of history, as globals_nc.c writes it; false of what another tool has put there. */
 static bool session_parse(const char *line, struct session *session)
 {
-    char start[32] = "", job[sizeof session->job_id] = "";
-    long long ranks = 0;
-    int end = 0;
+    char start[32], ranks[32];
     *session = (struct session){.ranks = 0};
-    if (sscanf(line,
-               "%31s session %63[^:]: roofsweep %63[^,], %lld ranks from %127[^,], job %63[^:]: %n",
-               start, session->id, session->version, &ranks, session->hostname, job, &end) != 6 ||
-        end == 0)
+    if (!part_take(&line, " session ", start, sizeof start) ||
+        !part_take(&line, ": roofsweep ", session->id, sizeof session->id) ||
+        !part_take(&line, ", ", session->version, sizeof session->version) ||
+        !part_take(&line, " ranks from ", ranks, sizeof ranks) ||
+        !part_take(&line, ", job ", session->hostname, sizeof session->hostname) ||
+        !part_take(&line, ": ", session->job_id, sizeof session->job_id) ||
+        !part_take(&line, NULL, session->command, sizeof session->command))
         return false;
+    if (strcmp(session->job_id, "none") == 0)
+        session->job_id[0] = '\0';
     session->start_time = time_parse(start);
-    session->ranks = ranks;
-    snprintf(session->job_id, sizeof session->job_id, "%s", strcmp(job, "none") == 0 ? "" : job);
-    snprintf(session->command, sizeof session->command, "%s", line + end);
+    session->ranks = strtoll(ranks, NULL, 10);
     return !isnan(session->start_time);
 }
 
