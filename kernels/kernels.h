@@ -13,6 +13,7 @@
 #include "model/roof_kind.h"
 #include "model/quantity.h"
 #include "model/workload.h"
+#include "model/workloads/conv2d.h"
 #include "model/workloads/elementwise.h"
 
 #ifdef __cplusplus
@@ -88,14 +89,38 @@ struct tensor_kernel {
     cudaError_t (*launch)(void *out, int64_t iterations, int blocks, cudaStream_t stream);
     double flops; /* of one block in one iteration; int8: operations */
 };
-extern const struct tensor_kernel tensor_kernels[];       /* ends with launch NULL */
-extern const struct tensor_kernel tensor_wgmma_kernels[]; /* likewise; only in builds for 9.0 */
+extern const struct tensor_kernel tensor_kernels[];         /* ends with launch NULL */
+extern const struct tensor_kernel tensor_wgmma_kernels[];   /* likewise; only in builds for 9.0 */
 extern const struct tensor_kernel tensor_tcgen05_kernels[]; /* likewise; only in builds for 10.0 */
 
 /* matmul.cu: y [m][n] = x [m][k] w [k][n], row-major, one thread for each element of y. Sums are in
  * fp32, of fp64 in fp64. */
 cudaError_t kernel_matmul(enum precision precision, void *y, const void *x, const void *w,
                           int64_t m, int64_t n, int64_t k, cudaStream_t stream);
+
+/* conv2d.cu: a conv2d as one would first write it, as src/model/workloads/conv2d.h defines it, in a layout
+ * that is named. One thread for each element of a result; sums in fp32, of fp64 in fp64. */
+
+/* The convolution that shape->pass names, one of the first three: y, x or w from the two others. Not
+ * tf32. */
+struct conv2d_arrays {
+    void *x, *w, *y;
+    const void *b; /* NULL: no bias */
+    bool finish;   /* forward adds b and applies the activation as well */
+};
+cudaError_t kernel_conv2d(const struct conv2d *shape, const struct conv2d_arrays *arrays,
+                          cudaStream_t stream);
+/* The same as a step of its own: y = f(y + b). b is NULL without a bias. */
+cudaError_t kernel_conv2d_finish(const struct conv2d *shape, void *y, const void *b,
+                                 cudaStream_t stream);
+cudaError_t kernel_conv2d_slope(const struct conv2d *shape, void *dz, const void *dy, const void *y,
+                                cudaStream_t stream);
+/* A block for each filter. */
+cudaError_t kernel_conv2d_bias_gradient(const struct conv2d *shape, void *db, const void *dz,
+                                        cudaStream_t stream);
+/* updated[i] = w[i] - rate dw[i] */
+cudaError_t kernel_update(enum precision precision, void *updated, const void *w, const void *dw,
+                          double rate, int64_t count, cudaStream_t stream);
 
 /* loops.cu: the loops as src/model/workloads/loop.h defines them. */
 

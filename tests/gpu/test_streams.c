@@ -64,7 +64,90 @@ static cudaError_t elementwise_launch(const struct config *config, const struct 
                               NULL);
 }
 
+/* Every part of a pass, in its order; of a forward pass alone fused or not, as it says. */
+static void conv2d_size(const struct config *config, struct arrays *arrays)
+{
+    struct conv2d s = conv2d_from(config);
+    struct conv2d_parts parts = conv2d_parts[s.pass];
+    bool output = parts.forward || conv2d_needs_y(&s), backward = parts.data || parts.filter;
+    int64_t b = s.bias ? s.filters : 0;
+    arrays->reads[TENSOR_INPUT] = output || parts.filter ? conv2d_x_size(&s) : 0;
+    arrays->reads[TENSOR_WEIGHT] = output || parts.data ? conv2d_w_size(&s) : 0;
+    arrays->reads[TENSOR_OUTPUT] = backward ? conv2d_y_size(&s) : 0;
+    arrays->reads[TENSOR_BIAS] = output ? b : 0;
+    arrays->writes[TENSOR_OUTPUT] = output ? conv2d_y_size(&s) : 0;
+    arrays->writes[TENSOR_INPUT] = parts.data ? conv2d_x_size(&s) : 0;
+    arrays->writes[TENSOR_WEIGHT] = parts.filter ? conv2d_w_size(&s) : 0;
+    arrays->writes[TENSOR_BIAS] = parts.data && parts.filter ? b : 0;
+    arrays->writes[TENSOR_WEIGHT_UPDATED] = parts.update ? conv2d_w_size(&s) : 0;
+    arrays->writes[TENSOR_BIAS_UPDATED] = parts.update ? b : 0;
+}
+
+static cudaError_t convolve(const struct conv2d *s, enum conv2d_pass pass, void *x, void *w,
+                            void *y, const void *b, bool finish)
+{
+    struct conv2d one = *s;
+    one.pass = pass;
+    const struct conv2d_arrays arrays = {x, w, y, b, finish};
+    return kernel_conv2d(&one, &arrays, NULL);
+}
+
+static cudaError_t conv2d_forward(const struct conv2d *s, const struct arrays *a)
+{
+    bool layer = s->bias || s->activation != ACTIVATION_NONE;
+    bool fused = layer && s->fusion != FUSION_SEPARATE;
+    void *y = a->result[TENSOR_OUTPUT], *b = a->input[TENSOR_BIAS];
+    cudaError_t code =
+        convolve(s, CONV2D_FORWARD, a->input[TENSOR_INPUT], a->input[TENSOR_WEIGHT], y, b, fused);
+    return code == cudaSuccess && layer && !fused ? kernel_conv2d_finish(s, y, b, NULL) : code;
+}
+
+static cudaError_t conv2d_backward(const struct conv2d *s, const struct arrays *a, void *dz)
+{
+    struct conv2d_parts parts = conv2d_parts[s->pass];
+    void *gradient = conv2d_has_dz(s) ? dz : a->input[TENSOR_OUTPUT];
+    cudaError_t code = cudaSuccess;
+    if (conv2d_has_dz(s))
+        code = kernel_conv2d_slope(s, dz, a->input[TENSOR_OUTPUT], a->result[TENSOR_OUTPUT], NULL);
+    if (code == cudaSuccess && a->result[TENSOR_BIAS])
+        code = kernel_conv2d_bias_gradient(s, a->result[TENSOR_BIAS], gradient, NULL);
+    if (code == cudaSuccess && parts.data)
+        code = convolve(s, CONV2D_BACKWARD_DATA, a->result[TENSOR_INPUT], a->input[TENSOR_WEIGHT],
+                        gradient, NULL, false);
+    if (code == cudaSuccess && parts.filter)
+        code = convolve(s, CONV2D_BACKWARD_FILTER, a->input[TENSOR_INPUT], a->result[TENSOR_WEIGHT],
+                        gradient, NULL, false);
+    return code;
+}
+
+static cudaError_t updated(const struct conv2d *s, const struct arrays *a, enum tensor to,
+                           enum tensor from, int64_t count)
+{
+    return a->result[to] ? kernel_update(s->precision, a->result[to], a->input[from],
+                                         a->result[from], CONV2D_LEARNING_RATE, count, NULL)
+                         : cudaSuccess;
+}
+
+static cudaError_t conv2d_launch(const struct config *config, const struct arrays *a)
+{
+    struct conv2d s = conv2d_from(config);
+    size_t bytes = (size_t)conv2d_y_size(&s) * precision_info[s.precision].bytes;
+    void *dz = NULL;
+    cudaError_t code = cudaMalloc(&dz, bytes);
+    if (code == cudaSuccess && a->result[TENSOR_OUTPUT])
+        code = conv2d_forward(&s, a);
+    if (code == cudaSuccess && a->reads[TENSOR_OUTPUT] > 0)
+        code = conv2d_backward(&s, a, dz);
+    if (code == cudaSuccess)
+        code = updated(&s, a, TENSOR_WEIGHT_UPDATED, TENSOR_WEIGHT, conv2d_w_size(&s));
+    if (code == cudaSuccess)
+        code = updated(&s, a, TENSOR_BIAS_UPDATED, TENSOR_BIAS, s.filters);
+    cudaFree(dz); /* waits */
+    return code;
+}
+
 static const struct streaming streamings[] = {
+    {"conv2d", conv2d_size, conv2d_launch},
     {"elementwise", elementwise_size, elementwise_launch},
 };
 
@@ -172,11 +255,31 @@ static void slice_check(const char *text, const struct config *config, const str
     free(values);
 }
 
+/* What references start from, see struct reference_request. */
+struct computed {
+    const struct config *config;
+    const struct arrays *arrays;
+};
+
+static enum status computed_read(void *context, enum tensor tensor, const int64_t *offsets,
+                                 int64_t count, double *values, struct error *error)
+{
+    const struct computed *computed = context;
+    const struct slice slice = {tensor, count, (int64_t *)offsets, NULL};
+    double *read = values_read(computed->config, computed->arrays->result[tensor], &slice);
+    if (!read)
+        return error_set(error, STATUS_FAILED, "tensor %d cannot be read", (int)tensor);
+    memcpy(values, read, (size_t)count * sizeof *values);
+    free(read);
+    return STATUS_OK;
+}
+
 static void expectation_check(const char *text, const struct config *config,
                               const struct arrays *arrays)
 {
+    struct computed computed = {config, arrays};
     const struct reference_request request = {
-        config, seed, INFINITY, 1, INT64_MAX, reference_in_turn, NULL, NULL};
+        config, seed, INFINITY, 1, INT64_MAX, reference_in_turn, computed_read, &computed};
     struct expectation expectation = {.count = 0};
     struct error error;
     if (config->workload->reference(&request, &expectation, &error))
@@ -235,6 +338,34 @@ static void elementwise_check(void)
         }
 }
 
+static void conv2d_check(void)
+{
+    static const char *const shapes[] = {
+        "batch=2 height=9 width=8 channels=3 filters=5",
+        "batch=3 height=6 width=7 channels=8 filters=4 stride=1 groups=2 layout=nchw",
+        "batch=1 height=11 width=12 channels=4 filters=70 kernel=3x2 dilation=2",
+        "batch=5 height=4 width=4 channels=2 filters=130 stride=4 padding=valid layout=nchw",
+    };
+    static const char *const steps[] = {
+        "pass=forward",
+        "pass=backward-data",
+        "pass=backward-filter",
+        "pass=forward bias=yes activation=relu fusion=fused",
+        "pass=forward bias=yes activation=tanh fusion=separate",
+        "pass=backward bias=yes activation=sigmoid",
+        "pass=training bias=yes activation=relu fusion=separate",
+        "pass=training",
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (size_t j = 0; j < sizeof steps / sizeof *steps; ++j)
+            for (int precision = 0; precision < PRECISIONS; ++precision) {
+                char text[WORKLOAD_TEXT];
+                snprintf(text, sizeof text, "conv2d precision=%s %s %s", precisions[precision],
+                         shapes[i], steps[j]);
+                check(text);
+            }
+}
+
 int main(int count, char **arguments)
 {
     int devices = 0;
@@ -245,6 +376,7 @@ int main(int count, char **arguments)
     if (count > 1 && strcmp(arguments[1], "exact") == 0)
         guard = 0;
     elementwise_check();
+    conv2d_check();
     printf("%d configurations, %d failures\n", checked, failures);
     return failures > 0;
 }

@@ -24,6 +24,7 @@
 #include "worker/cuda/row_profile.h"
 #include "worker/cuda/selftest.h"
 #include "worker/cuda/workloads/conv2d.h"
+#include "worker/cuda/workloads/conv2d_step.h"
 #include "worker/cuda/workloads/elementwise.h"
 #include "worker/cuda/workloads/loops.h"
 #include "worker/cuda/workloads/lstm.h"
@@ -137,6 +138,7 @@ static const struct preparation {
     work_preparation *prepare;
 } preparations[] = {
     {&conv2d_workload, "cudnn", conv2d_prepare},
+    {&conv2d_workload, "plain", conv2d_plain_prepare},
     {&lstm_workload, "cudnn", lstm_prepare},
     {&matmul_workload, "cublaslt", matmul_cublaslt_prepare},
     {&matmul_workload, "plain", matmul_plain_prepare},

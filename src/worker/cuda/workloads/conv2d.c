@@ -12,6 +12,8 @@
 #include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/workloads/conv2d_calls.h"
 #include "worker/cuda/workloads/conv2d_graph.h"
+#include "worker/cuda/workloads/conv2d_part.h"
+#include "worker/cuda/workloads/conv2d_step.h"
 #include "worker/cuda/workloads/search.h"
 
 /* cuDNN has two ways to a convolution. Calls have named algorithms (conv2d_calls.h). Operation graphs
@@ -47,6 +49,7 @@ struct conv2d_work {
     struct conv2d shape;
     const struct format *format;
     struct conv2d_memory memory;
+    bool lent; /* the memory belongs to the caller, who has filled it */
     void *workspace;
     size_t workspace_bytes;
     struct conv2d_calls *calls;
@@ -207,9 +210,11 @@ static void conv2d_release(struct work *work)
     conv2d_graph_destroy(c->graph);
     conv2d_calls_destroy(c->calls);
     cudaFree(c->workspace);
-    cudaFree(c->memory.y);
-    cudaFree(c->memory.w);
-    cudaFree(c->memory.x);
+    if (!c->lent) {
+        cudaFree(c->memory.y);
+        cudaFree(c->memory.w);
+        cudaFree(c->memory.x);
+    }
     free(c);
 }
 
@@ -405,8 +410,10 @@ static enum status work_prepare(struct gpu *gpu, struct conv2d_work *c, const st
 {
     TRY(calls_create(c, error));
     TRY(algorithm_check(c, error));
-    TRY(tensors_create(c, error));
-    TRY(tensors_fill(gpu, c, config, seed, error));
+    if (!c->lent) {
+        TRY(tensors_create(c, error));
+        TRY(tensors_fill(gpu, c, config, seed, error));
+    }
     TRY(algorithm_recall(gpu, c, record, error));
     if (c->recalled)
         return STATUS_OK;
@@ -414,9 +421,10 @@ static enum status work_prepare(struct gpu *gpu, struct conv2d_work *c, const st
     return algorithm_choose(gpu, c, record, error);
 }
 
+/* `lent` NULL: in memory of its own. */
 static enum status layout_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                  struct conv2d_work **work, struct record *record,
-                                  struct error *error)
+                                  const struct conv2d_memory *lent, struct conv2d_work **work,
+                                  struct record *record, struct error *error)
 {
     struct conv2d_work *c = calloc(1, sizeof *c);
     if (!c)
@@ -425,6 +433,9 @@ static enum status layout_prepare(struct gpu *gpu, const struct config *config, 
     c->shape = conv2d_from(config);
     c->base.precision = c->shape.precision;
     c->format = &formats[c->shape.precision];
+    c->lent = lent != NULL;
+    if (lent)
+        c->memory = *lent;
     enum status status = work_prepare(gpu, c, config, seed, record, error);
     if (status) {
         conv2d_release(&c->base);
@@ -463,7 +474,8 @@ static enum status layout_recall(struct gpu *gpu, const struct config *config, u
         struct config one = conv2d_with_layout(config, (enum layout)i);
         record_set_layout(&attempt.record, &one);
         if (strcmp(attempt.record.layout_chosen, record->offer->layout_chosen) == 0) {
-            status = layout_prepare(gpu, &one, seed, &attempt.work, &attempt.record, &refusal);
+            status =
+                layout_prepare(gpu, &one, seed, NULL, &attempt.work, &attempt.record, &refusal);
             break;
         }
     }
@@ -493,7 +505,8 @@ static enum status layouts_prepare(struct gpu *gpu, const struct config *config,
     for (int i = 0; i < 2 && status != STATUS_DEVICE; ++i) {
         struct config one = conv2d_with_layout(config, (enum layout)i);
         record_set_layout(&attempts[i].record, &one);
-        status = layout_prepare(gpu, &one, seed, &attempts[i].work, &attempts[i].record, error);
+        status =
+            layout_prepare(gpu, &one, seed, NULL, &attempts[i].work, &attempts[i].record, error);
     }
     int chosen = second_wins(attempts), other = !chosen;
     if (status == STATUS_DEVICE || !attempts[chosen].work)
@@ -518,12 +531,21 @@ enum status conv2d_prepare(struct gpu *gpu, const struct config *config, uint64_
                          "%s needs compute capability %d.%d, this GPU has %d.%d",
                          precision_info[shape.precision].name, format->capability / 10,
                          format->capability % 10, gpu->capability / 10, gpu->capability % 10);
-    if (shape.pass > CONV2D_BACKWARD_FILTER || shape.bias || shape.activation != ACTIVATION_NONE)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "a GPU does one convolution by itself here: no bias, no activation, no "
-                         "pass of several parts");
-    TRY(shape.layout == LAYOUT_AUTO ? layouts_prepare(gpu, config, seed, &prepared, record, error)
-                                    : layout_prepare(gpu, config, seed, &prepared, record, error));
+    if (conv2d_is_step(&shape))
+        return conv2d_step_prepare(gpu, config, seed, work, record, error);
+    TRY(shape.layout == LAYOUT_AUTO
+            ? layouts_prepare(gpu, config, seed, &prepared, record, error)
+            : layout_prepare(gpu, config, seed, NULL, &prepared, record, error));
+    *work = &prepared->base;
+    return STATUS_OK;
+}
+
+enum status conv2d_part_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                const struct conv2d_memory *memory, struct work **work,
+                                struct record *record, struct error *error)
+{
+    struct conv2d_work *prepared = NULL;
+    TRY(layout_prepare(gpu, config, seed, memory, &prepared, record, error));
     *work = &prepared->base;
     return STATUS_OK;
 }

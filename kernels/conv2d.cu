@@ -1,0 +1,381 @@
+#include "kernels.h"
+
+#include "element.cuh"
+#include "piece.cuh"
+
+/* A convolution as one would first write it, and what a layer has beside it. Each thread makes one
+ * element of the result from the definition; the caches do the rest. */
+
+/* struct conv2d in what the device counts in. */
+struct geometry {
+    int batch, height, width, channels, filters, kernel_height, kernel_width;
+    int stride, pad_height, pad_width, dilation, out_height, out_width;
+    int group_channels, group_filters;
+    bool nhwc;
+};
+
+static struct geometry geometry_of(const struct conv2d *s)
+{
+    struct geometry g;
+    g.batch = (int)s->batch;
+    g.height = (int)s->height;
+    g.width = (int)s->width;
+    g.channels = (int)s->channels;
+    g.filters = (int)s->filters;
+    g.kernel_height = (int)s->kernel_height;
+    g.kernel_width = (int)s->kernel_width;
+    g.stride = (int)s->stride;
+    g.pad_height = (int)s->pad_height;
+    g.pad_width = (int)s->pad_width;
+    g.dilation = (int)s->dilation;
+    g.out_height = (int)s->out_height;
+    g.out_width = (int)s->out_width;
+    g.group_channels = (int)(s->channels / s->groups);
+    g.group_filters = (int)(s->filters / s->groups);
+    g.nhwc = s->layout == LAYOUT_NHWC;
+    return g;
+}
+
+/* A tensor [outer][height][width][channels], or [outer][channels][height][width]. */
+struct extents {
+    int height, width, channels;
+    bool nhwc;
+};
+
+__device__ static inline int64_t at(extents e, int64_t outer, int h, int v, int c)
+{
+    return e.nhwc ? ((outer * e.height + h) * e.width + v) * e.channels + c
+                  : ((outer * e.channels + c) * e.height + h) * e.width + v;
+}
+
+struct place {
+    int outer, h, v, c;
+};
+
+__device__ static inline place place_of(extents e, int64_t i)
+{
+    int64_t size = (int64_t)e.height * e.width * e.channels, rest = i % size;
+    int64_t pixel = e.nhwc ? rest / e.channels : rest % ((int64_t)e.height * e.width);
+    int c = (int)(e.nhwc ? rest % e.channels : rest / ((int64_t)e.height * e.width));
+    return {(int)(i / size), (int)(pixel / e.width), (int)(pixel % e.width), c};
+}
+
+__device__ static inline extents x_extents(const geometry &g)
+{
+    return {g.height, g.width, g.channels, g.nhwc};
+}
+__device__ static inline extents w_extents(const geometry &g)
+{
+    return {g.kernel_height, g.kernel_width, g.group_channels, g.nhwc};
+}
+__device__ static inline extents y_extents(const geometry &g)
+{
+    return {g.out_height, g.out_width, g.filters, g.nhwc};
+}
+
+__device__ static inline int64_t first_element()
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+__device__ static inline int64_t next_element()
+{
+    return (int64_t)gridDim.x * blockDim.x;
+}
+
+/* ---- bias and activation ---- */
+
+__device__ static inline float exponential(float x)
+{
+    return expf(x);
+}
+__device__ static inline double exponential(double x)
+{
+    return exp(x);
+}
+__device__ static inline float tangent_of(float x)
+{
+    return tanhf(x);
+}
+__device__ static inline double tangent_of(double x)
+{
+    return tanh(x);
+}
+
+template <typename C> __device__ static inline C activated(enum activation activation, C z)
+{
+    switch (activation) {
+    case ACTIVATION_RELU:
+        return z > 0 ? z : 0;
+    case ACTIVATION_SIGMOID:
+        return 1 / (1 + exponential(-z));
+    case ACTIVATION_TANH:
+        return tangent_of(z);
+    default:
+        return z;
+    }
+}
+
+template <typename C> __device__ static inline C slope_of(enum activation activation, C y)
+{
+    switch (activation) {
+    case ACTIVATION_RELU:
+        return y > 0 ? 1 : 0;
+    case ACTIVATION_SIGMOID:
+        return y * (1 - y);
+    case ACTIVATION_TANH:
+        return 1 - y * y;
+    default:
+        return 1;
+    }
+}
+
+/* ---- the three convolutions ---- */
+
+template <typename T>
+__global__ void __launch_bounds__(element_threads)
+    conv2d_forward(T *y, const T *x, const T *w, const T *b, geometry g, bool finish,
+                   enum activation activation, int64_t count)
+{
+    typedef typename computed<T>::type C;
+    for (int64_t i = first_element(); i < count; i += next_element()) {
+        place p = place_of(y_extents(g), i);
+        int channel = p.c / g.group_filters * g.group_channels;
+        C sum = 0;
+        for (int r = 0; r < g.kernel_height; ++r)
+            for (int q = 0; q < g.kernel_width; ++q) {
+                int h = p.h * g.stride - g.pad_height + r * g.dilation;
+                int v = p.v * g.stride - g.pad_width + q * g.dilation;
+                if (h < 0 || h >= g.height || v < 0 || v >= g.width)
+                    continue;
+                for (int c = 0; c < g.group_channels; ++c)
+                    sum = fma((C)to_computed(x[at(x_extents(g), p.outer, h, v, channel + c)]),
+                              (C)to_computed(w[at(w_extents(g), p.c, r, q, c)]), sum);
+            }
+        if (finish)
+            sum = activated(activation, b ? sum + (C)to_computed(b[p.c]) : sum);
+        y[i] = to_stored<T>(sum);
+    }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(element_threads)
+    conv2d_backward_data(T *dx, const T *w, const T *dy, geometry g, int64_t count)
+{
+    typedef typename computed<T>::type C;
+    for (int64_t i = first_element(); i < count; i += next_element()) {
+        place p = place_of(x_extents(g), i);
+        int filter = p.c / g.group_channels * g.group_filters, channel = p.c % g.group_channels;
+        C sum = 0;
+        for (int r = 0; r < g.kernel_height; ++r)
+            for (int q = 0; q < g.kernel_width; ++q) {
+                int h = p.h + g.pad_height - r * g.dilation;
+                int v = p.v + g.pad_width - q * g.dilation;
+                if (h < 0 || v < 0 || h % g.stride != 0 || v % g.stride != 0 ||
+                    h / g.stride >= g.out_height || v / g.stride >= g.out_width)
+                    continue;
+                for (int k = filter; k < filter + g.group_filters; ++k)
+                    sum = fma((C)to_computed(w[at(w_extents(g), k, r, q, channel)]),
+                              (C)to_computed(
+                                  dy[at(y_extents(g), p.outer, h / g.stride, v / g.stride, k)]),
+                              sum);
+            }
+        dx[i] = to_stored<T>(sum);
+    }
+}
+
+/* The sum of an image is added to the others': sums of all pixels at once would lose digits. */
+template <typename T>
+__global__ void __launch_bounds__(element_threads)
+    conv2d_backward_filter(T *dw, const T *x, const T *dy, geometry g, int64_t count)
+{
+    typedef typename computed<T>::type C;
+    for (int64_t i = first_element(); i < count; i += next_element()) {
+        place p = place_of(w_extents(g), i);
+        int channel = p.outer / g.group_filters * g.group_channels + p.c;
+        C sum = 0;
+        for (int n = 0; n < g.batch; ++n) {
+            C image = 0;
+            for (int out_h = 0; out_h < g.out_height; ++out_h) {
+                int h = out_h * g.stride - g.pad_height + p.h * g.dilation;
+                if (h < 0 || h >= g.height)
+                    continue;
+                for (int out_v = 0; out_v < g.out_width; ++out_v) {
+                    int v = out_v * g.stride - g.pad_width + p.v * g.dilation;
+                    if (v >= 0 && v < g.width)
+                        image = fma((C)to_computed(x[at(x_extents(g), n, h, v, channel)]),
+                                    (C)to_computed(dy[at(y_extents(g), n, out_h, out_v, p.outer)]),
+                                    image);
+                }
+            }
+            sum += image;
+        }
+        dw[i] = to_stored<T>(sum);
+    }
+}
+
+/* ---- beside them ---- */
+
+template <typename T>
+__global__ void __launch_bounds__(element_threads)
+    conv2d_finish(T *y, const T *b, geometry g, enum activation activation, int64_t count)
+{
+    typedef typename computed<T>::type C;
+    for (int64_t i = first_element(); i < count; i += next_element()) {
+        C z = to_computed(y[i]);
+        if (b)
+            z += (C)to_computed(b[place_of(y_extents(g), i).c]);
+        y[i] = to_stored<T>(activated(activation, z));
+    }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(element_threads)
+    conv2d_slope(T *dz, const T *dy, const T *y, enum activation activation, int64_t count)
+{
+    typedef typename computed<T>::type C;
+    for (int64_t i = first_element(); i < count; i += next_element())
+        dz[i] = to_stored<T>((C)to_computed(dy[i]) * slope_of(activation, (C)to_computed(y[i])));
+}
+
+/* A block for each filter. */
+template <typename T>
+__global__ void __launch_bounds__(element_threads)
+    conv2d_bias_gradient(T *db, const T *dz, geometry g)
+{
+    typedef typename computed<T>::type C;
+    __shared__ C sums[element_threads];
+    int64_t pixels = (int64_t)g.batch * g.out_height * g.out_width;
+    C sum = 0;
+    for (int64_t i = threadIdx.x; i < pixels; i += element_threads) {
+        int pixel = (int)(i % ((int64_t)g.out_height * g.out_width));
+        int64_t n = i / ((int64_t)g.out_height * g.out_width);
+        sum += (C)to_computed(
+            dz[at(y_extents(g), n, pixel / g.out_width, pixel % g.out_width, (int)blockIdx.x)]);
+    }
+    sums[threadIdx.x] = sum;
+    for (int half = element_threads / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half)
+            sums[threadIdx.x] += sums[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0)
+        db[blockIdx.x] = to_stored<T>(sums[0]);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(element_threads)
+    sgd_update(T *updated, const T *w, const T *dw, typename computed<T>::type rate, int64_t count)
+{
+    typedef typename computed<T>::type C;
+    for (int64_t i = first_element(); i < count; i += next_element())
+        updated[i] = to_stored<T>(fma(-rate, (C)to_computed(dw[i]), (C)to_computed(w[i])));
+}
+
+/* ---- launchers ---- */
+
+template <typename T>
+static cudaError_t convolve(const struct conv2d *s, const struct conv2d_arrays *m,
+                            cudaStream_t stream)
+{
+    geometry g = geometry_of(s);
+    T *x = (T *)m->x, *w = (T *)m->w, *y = (T *)m->y;
+    int64_t count = s->pass == CONV2D_FORWARD
+                        ? (s->batch * s->out_height * s->out_width * s->filters)
+                    : s->pass == CONV2D_BACKWARD_DATA
+                        ? s->batch * s->height * s->width * s->channels
+                        : s->filters * s->kernel_height * s->kernel_width * g.group_channels;
+    int blocks = element_blocks(count);
+    if (s->pass == CONV2D_FORWARD)
+        conv2d_forward<T><<<blocks, element_threads, 0, stream>>>(y, x, w, (const T *)m->b, g,
+                                                                  m->finish, s->activation, count);
+    else if (s->pass == CONV2D_BACKWARD_DATA)
+        conv2d_backward_data<T><<<blocks, element_threads, 0, stream>>>(x, w, y, g, count);
+    else
+        conv2d_backward_filter<T><<<blocks, element_threads, 0, stream>>>(w, x, y, g, count);
+    return cudaGetLastError();
+}
+
+/* Calls launch<T>(...) with the precision's type; tf32 is stored as fp32. */
+#define BY_PRECISION(precision, launch, ...)                                                       \
+    switch (precision) {                                                                           \
+    case PRECISION_FP64:                                                                           \
+        return launch<double>(__VA_ARGS__);                                                        \
+    case PRECISION_FP32:                                                                           \
+    case PRECISION_TF32:                                                                           \
+        return launch<float>(__VA_ARGS__);                                                         \
+    case PRECISION_FP16:                                                                           \
+        return launch<__half>(__VA_ARGS__);                                                        \
+    case PRECISION_BF16:                                                                           \
+        return launch<__nv_bfloat16>(__VA_ARGS__);                                                 \
+    default:                                                                                       \
+        return cudaErrorInvalidValue;                                                              \
+    }
+
+cudaError_t kernel_conv2d(const struct conv2d *s, const struct conv2d_arrays *arrays,
+                          cudaStream_t stream)
+{
+    if (s->precision == PRECISION_TF32)
+        return cudaErrorInvalidValue;
+    BY_PRECISION(s->precision, convolve, s, arrays, stream)
+}
+
+template <typename T>
+static cudaError_t finish(const struct conv2d *s, void *y, const void *b, cudaStream_t stream)
+{
+    int64_t count = (s->batch * s->out_height * s->out_width * s->filters);
+    conv2d_finish<T><<<element_blocks(count), element_threads, 0, stream>>>(
+        (T *)y, (const T *)b, geometry_of(s), s->activation, count);
+    return cudaGetLastError();
+}
+
+cudaError_t kernel_conv2d_finish(const struct conv2d *s, void *y, const void *b,
+                                 cudaStream_t stream)
+{
+    BY_PRECISION(s->precision, finish, s, y, b, stream)
+}
+
+template <typename T>
+static cudaError_t differentiate(const struct conv2d *s, void *dz, const void *dy, const void *y,
+                                 cudaStream_t stream)
+{
+    int64_t count = (s->batch * s->out_height * s->out_width * s->filters);
+    conv2d_slope<T><<<element_blocks(count), element_threads, 0, stream>>>(
+        (T *)dz, (const T *)dy, (const T *)y, s->activation, count);
+    return cudaGetLastError();
+}
+
+cudaError_t kernel_conv2d_slope(const struct conv2d *s, void *dz, const void *dy, const void *y,
+                                cudaStream_t stream)
+{
+    BY_PRECISION(s->precision, differentiate, s, dz, dy, y, stream)
+}
+
+template <typename T>
+static cudaError_t bias_gradient(const struct conv2d *s, void *db, const void *dz,
+                                 cudaStream_t stream)
+{
+    conv2d_bias_gradient<T><<<(unsigned)s->filters, element_threads, 0, stream>>>(
+        (T *)db, (const T *)dz, geometry_of(s));
+    return cudaGetLastError();
+}
+
+cudaError_t kernel_conv2d_bias_gradient(const struct conv2d *s, void *db, const void *dz,
+                                        cudaStream_t stream)
+{
+    BY_PRECISION(s->precision, bias_gradient, s, db, dz, stream)
+}
+
+template <typename T>
+static cudaError_t update(void *updated, const void *w, const void *dw, double rate, int64_t count,
+                          cudaStream_t stream)
+{
+    sgd_update<T><<<element_blocks(count), element_threads, 0, stream>>>(
+        (T *)updated, (const T *)w, (const T *)dw, (typename computed<T>::type)rate, count);
+    return cudaGetLastError();
+}
+
+cudaError_t kernel_update(enum precision precision, void *updated, const void *w, const void *dw,
+                          double rate, int64_t count, cudaStream_t stream)
+{
+    BY_PRECISION(precision, update, updated, w, dw, rate, count, stream)
+}

@@ -1,0 +1,305 @@
+#include "worker/cuda/workloads/conv2d_step.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/memory.h"
+#include "worker/cuda/workloads/conv2d_part.h"
+#include "worker/cuda/workloads/tensor_work.h"
+
+struct step_work {
+    struct tensor_work tensors;
+    struct conv2d shape;
+    struct conv2d_parts parts;
+    bool fused; /* the forward kernel adds the bias and applies the activation */
+    void *dz;   /* owned where conv2d_has_dz */
+    /* cuDNN's convolutions in these tensors, owned. NULL: the pass has none such, or they are ours. */
+    struct work *convolutions[CONV2D_BACKWARD_FILTER + 1];
+};
+
+static bool has_layer(const struct conv2d *s)
+{
+    return s->bias || s->activation != ACTIVATION_NONE;
+}
+
+bool conv2d_is_step(const struct conv2d *s)
+{
+    return s->pass > CONV2D_BACKWARD_FILTER || has_layer(s);
+}
+
+/* dz, which is dy without an activation. */
+static void *gradient(const struct step_work *step)
+{
+    return step->dz ? step->dz : step->tensors.input[TENSOR_OUTPUT];
+}
+
+/* ---- the parts ---- */
+
+static struct conv2d_arrays arrays_of(const struct step_work *step, enum conv2d_pass pass)
+{
+    const struct tensor_work *t = &step->tensors;
+    bool forward = pass == CONV2D_FORWARD, data = pass == CONV2D_BACKWARD_DATA;
+    return (struct conv2d_arrays){
+        .x = data ? t->result[TENSOR_INPUT] : t->input[TENSOR_INPUT],
+        .w = forward || data ? t->input[TENSOR_WEIGHT] : t->result[TENSOR_WEIGHT],
+        .y = forward ? t->result[TENSOR_OUTPUT] : gradient(step),
+        .b = forward ? t->input[TENSOR_BIAS] : NULL,
+        .finish = forward && step->fused,
+    };
+}
+
+static enum status convolve(struct gpu *gpu, const struct step_work *step, enum conv2d_pass pass,
+                            struct error *error)
+{
+    struct work *library = step->convolutions[pass];
+    if (library)
+        return library->ops->iterate(gpu, library, error);
+    const struct conv2d_arrays arrays = arrays_of(step, pass);
+    struct conv2d shape = step->shape;
+    shape.pass = pass;
+    return CUDA(kernel_conv2d(&shape, &arrays, gpu->stream));
+}
+
+static enum status forward(struct gpu *gpu, const struct step_work *step, struct error *error)
+{
+    const struct tensor_work *t = &step->tensors;
+    TRY(convolve(gpu, step, CONV2D_FORWARD, error));
+    if (step->fused || !has_layer(&step->shape))
+        return STATUS_OK;
+    return CUDA(kernel_conv2d_finish(&step->shape, t->result[TENSOR_OUTPUT], t->input[TENSOR_BIAS],
+                                     gpu->stream));
+}
+
+static enum status backward(struct gpu *gpu, const struct step_work *step, struct error *error)
+{
+    const struct tensor_work *t = &step->tensors;
+    if (step->dz)
+        TRY(CUDA(kernel_conv2d_slope(&step->shape, step->dz, t->input[TENSOR_OUTPUT],
+                                     t->result[TENSOR_OUTPUT], gpu->stream)));
+    if (t->result[TENSOR_BIAS])
+        TRY(CUDA(kernel_conv2d_bias_gradient(&step->shape, t->result[TENSOR_BIAS], gradient(step),
+                                             gpu->stream)));
+    if (step->parts.data)
+        TRY(convolve(gpu, step, CONV2D_BACKWARD_DATA, error));
+    return step->parts.filter ? convolve(gpu, step, CONV2D_BACKWARD_FILTER, error) : STATUS_OK;
+}
+
+static enum status update(struct gpu *gpu, const struct step_work *step, struct error *error)
+{
+    const struct tensor_work *t = &step->tensors;
+    const struct conv2d *s = &step->shape;
+    TRY(CUDA(kernel_update(s->precision, t->result[TENSOR_WEIGHT_UPDATED], t->input[TENSOR_WEIGHT],
+                           t->result[TENSOR_WEIGHT], CONV2D_LEARNING_RATE, conv2d_w_size(s),
+                           gpu->stream)));
+    if (!s->bias)
+        return STATUS_OK;
+    return CUDA(kernel_update(s->precision, t->result[TENSOR_BIAS_UPDATED], t->input[TENSOR_BIAS],
+                              t->result[TENSOR_BIAS], CONV2D_LEARNING_RATE, s->filters,
+                              gpu->stream));
+}
+
+/* ---- work_ops ---- */
+
+static enum status step_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    const struct step_work *step = (const struct step_work *)work;
+    if (step->parts.forward)
+        TRY(forward(gpu, step, error));
+    if (step->parts.data || step->parts.filter)
+        TRY(backward(gpu, step, error));
+    return step->parts.update ? update(gpu, step, error) : STATUS_OK;
+}
+
+/* The y that the activation's gradient needs, where it is no part of the pass. */
+static enum status output_make(struct gpu *gpu, const struct step_work *step, struct error *error)
+{
+    bool needed = conv2d_needs_y(&step->shape) && !step->parts.forward;
+    return needed ? forward(gpu, step, error) : STATUS_OK;
+}
+
+/* All bits set is a NaN in every format. */
+static enum status step_run(struct gpu *gpu, struct work *work, int64_t samples,
+                            struct error *error)
+{
+    const struct step_work *step = (const struct step_work *)work;
+    const struct tensor_work *t = &step->tensors;
+    (void)samples;
+    for (int i = 0; i < TENSOR_COUNT; ++i)
+        if (t->result[i])
+            TRY(CUDA(cudaMemsetAsync(t->result[i], 0xff, t->result_bytes[i], gpu->stream)));
+    TRY(output_make(gpu, step, error));
+    return step_iterate(gpu, work, error);
+}
+
+static void step_release(struct work *work)
+{
+    struct step_work *step = (struct step_work *)work;
+    for (int i = 0; i <= CONV2D_BACKWARD_FILTER; ++i)
+        if (step->convolutions[i])
+            step->convolutions[i]->ops->release(step->convolutions[i]);
+    cudaFree(step->dz);
+    tensor_work_clear(&step->tensors);
+    free(step);
+}
+
+static const struct work_ops step_ops = {
+    .iterate = step_iterate,
+    .run = step_run,
+    .result = tensor_work_result,
+    .release = step_release,
+};
+
+/* ---- preparation ---- */
+
+static enum status tensors_create(struct gpu *gpu, struct step_work *step,
+                                  const struct config *config, uint64_t seed, struct error *error)
+{
+    const struct conv2d *s = &step->shape;
+    struct conv2d_parts parts = step->parts;
+    bool output = parts.forward || conv2d_needs_y(s), gradients = parts.data && parts.filter;
+    int64_t x = conv2d_x_size(s), w = conv2d_w_size(s), y = conv2d_y_size(s);
+    int64_t b = s->bias ? s->filters : 0;
+    const struct tensor_sizes sizes = {
+        .read = {[TENSOR_INPUT] = output || parts.filter ? x : 0,
+                 [TENSOR_WEIGHT] = output || parts.data ? w : 0,
+                 [TENSOR_OUTPUT] = parts.data || parts.filter ? y : 0,
+                 [TENSOR_BIAS] = output ? b : 0},
+        .written = {[TENSOR_INPUT] = parts.data ? x : 0,
+                    [TENSOR_WEIGHT] = parts.filter ? w : 0,
+                    [TENSOR_OUTPUT] = output ? y : 0,
+                    [TENSOR_BIAS] = gradients ? b : 0,
+                    [TENSOR_WEIGHT_UPDATED] = parts.update ? w : 0,
+                    [TENSOR_BIAS_UPDATED] = parts.update ? b : 0},
+    };
+    TRY(tensor_work_create(gpu, config, seed, &sizes, &step->tensors, error));
+    if (!conv2d_has_dz(s))
+        return STATUS_OK;
+    double bytes = (double)y * (double)precision_info[s->precision].bytes;
+    return memory_allocate(bytes, "the activation's gradient", &step->dz, error);
+}
+
+/* The same configuration, but of one convolution alone. */
+static struct config convolution_config(const struct config *config, enum conv2d_pass pass)
+{
+    static const char *const names[] = {"pass", "bias", "activation", "fusion"};
+    struct config one = *config, initial = config_default(config->workload);
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        size_t at = (size_t)workload_parameter(config->workload, names[i]);
+        struct value value = config_get(&initial, at);
+        if (i == 0)
+            value.first = pass;
+        config_set(&one, at, &value);
+    }
+    return one;
+}
+
+/* Of the convolutions together. */
+static void record_join(const struct record *one, struct record *all)
+{
+    size_t used = strlen(all->algorithm);
+    snprintf(all->algorithm + used, sizeof all->algorithm - used, "%s%s", used ? "; " : "",
+             one->algorithm);
+    if (one->unit == UNIT_TENSOR || !used) {
+        memcpy(all->math, one->math, sizeof all->math);
+        all->unit = one->unit;
+    }
+    all->workspace = (used ? all->workspace : 0.0) + one->workspace;
+}
+
+static enum status convolution_prepare(struct gpu *gpu, struct step_work *step,
+                                       const struct config *config, uint64_t seed,
+                                       enum conv2d_pass pass, struct record *record,
+                                       struct error *error)
+{
+    const struct conv2d_arrays arrays = arrays_of(step, pass);
+    const struct conv2d_memory memory = {arrays.x, arrays.w, arrays.y};
+    struct config one = convolution_config(config, pass);
+    struct record found = *record;
+    found.offer = NULL; /* that is of the whole step */
+    TRY(conv2d_part_prepare(gpu, &one, seed, &memory, &step->convolutions[pass], &found, error));
+    record_join(&found, record);
+    return STATUS_OK;
+}
+
+static enum status convolutions_prepare(struct gpu *gpu, struct step_work *step,
+                                        const struct config *config, uint64_t seed,
+                                        struct record *record, struct error *error)
+{
+    const bool there[] = {
+        [CONV2D_FORWARD] = step->parts.forward || conv2d_needs_y(&step->shape),
+        [CONV2D_BACKWARD_DATA] = step->parts.data,
+        [CONV2D_BACKWARD_FILTER] = step->parts.filter,
+    };
+    record->algorithm[0] = '\0';
+    for (int pass = 0; pass <= CONV2D_BACKWARD_FILTER; ++pass)
+        if (there[pass])
+            TRY(convolution_prepare(gpu, step, config, seed, (enum conv2d_pass)pass, record,
+                                    error));
+    return STATUS_OK;
+}
+
+static enum status step_check(const struct conv2d *s, bool library, struct error *error)
+{
+    if (s->layout == LAYOUT_AUTO)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "layout auto is for one convolution by the library; name a layout");
+    if (library && s->fusion == FUSION_FUSED)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "cuDNN's convolution is not asked to fuse bias and activation here; "
+                         "implementation plain fuses them");
+    if (!library && s->precision == PRECISION_TF32)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "tf32 is a precision of tensor units, which the plain kernels do not use");
+    if (!library && strcmp(s->algorithm, "auto") != 0)
+        return error_set(error, STATUS_UNSUPPORTED, "algorithm %s is cuDNN's", s->algorithm);
+    return STATUS_OK;
+}
+
+static enum status step_fill(struct gpu *gpu, struct step_work *step, const struct config *config,
+                             uint64_t seed, bool library, struct record *record,
+                             struct error *error)
+{
+    TRY(tensors_create(gpu, step, config, seed, error));
+    if (library)
+        TRY(convolutions_prepare(gpu, step, config, seed, record, error));
+    else
+        tensor_work_describe("thread-per-element", record);
+    return output_make(gpu, step, error);
+}
+
+static enum status step_create(struct gpu *gpu, const struct config *config, uint64_t seed,
+                               bool library, struct work **work, struct record *record,
+                               struct error *error)
+{
+    struct conv2d shape = conv2d_from(config);
+    TRY(step_check(&shape, library, error));
+    struct step_work *step = calloc(1, sizeof *step);
+    if (!step)
+        return error_set(error, STATUS_FAILED, "no memory");
+    step->tensors.base.ops = &step_ops;
+    step->shape = shape;
+    step->parts = conv2d_parts[shape.pass];
+    step->fused = !library && has_layer(&shape) && shape.fusion != FUSION_SEPARATE;
+    enum status status = step_fill(gpu, step, config, seed, library, record, error);
+    if (status) {
+        step_release(&step->tensors.base);
+        return status;
+    }
+    *work = &step->tensors.base;
+    return STATUS_OK;
+}
+
+enum status conv2d_plain_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                 struct work **work, struct record *record, struct error *error)
+{
+    return step_create(gpu, config, seed, false, work, record, error);
+}
+
+enum status conv2d_step_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                struct work **work, struct record *record, struct error *error)
+{
+    return step_create(gpu, config, seed, true, work, record, error);
+}
