@@ -8,12 +8,11 @@
 #include "model/protocol.h"
 #include "ranks/crew.h"
 #include "ranks/forecast.h"
+#include "ranks/ledger.h"
 #include "ranks/offer.h"
-#include "ranks/progress.h"
 #include "ranks/resumption.h"
 #include "ranks/schedule.h"
 #include "ranks/shortage.h"
-#include "results/sampling.h"
 
 struct coordinator {
     const struct manifest *manifest;
@@ -24,7 +23,7 @@ struct coordinator {
     double now, stopped;  /* s, as told by coordinator_watch */
     bool watched;         /* it has been told */
     bool unsettled;       /* since coordinator_settle something has come */
-    struct journal *journal;
+    struct ledger *ledger;
     struct post post;
     const struct log *log;
     struct schedule *schedule;
@@ -32,11 +31,9 @@ struct coordinator {
     struct time_limit limit;
     double room; /* s that were left for rows when the first one could begin; NaN before that */
     struct choices *choices; /* NULL: none are kept, or not any more */
-    struct progress *progress;
     struct crew crew;
     unsigned char *losses; /* by plan item: devices that were lost while measuring it */
-    bool *alone; /* by plan item: it was lost with others, and goes by itself from now on */
-    size_t failures;
+    bool *alone;    /* by plan item: it was lost with others, and goes by itself from now on */
     size_t dropped; /* with replicate, configurations whose device was lost; of roofs, devices */
     bool stopping;
     enum status status;
@@ -82,7 +79,6 @@ struct coordinator *coordinator_create(const struct coordinator_settings *settin
     created->patience = (struct crew_patience){settings->roofs_patience, settings->work_patience,
                                                settings->count_patience};
     created->stop_patience = settings->stop_patience;
-    created->journal = journal;
     created->post = *post;
     created->log = log;
     created->schedule =
@@ -98,8 +94,9 @@ struct coordinator *coordinator_create(const struct coordinator_settings *settin
         created->schedule && created->forecast && resume(created, settings)) {
         size_t total = schedule_total(created->schedule);
         size_t left = schedule_remaining(created->schedule);
-        created->progress = progress_create(log, "", total - left, total);
-        if (created->progress)
+        created->ledger =
+            ledger_create(journal, log, settings->manifest, settings->plan, total - left, total);
+        if (created->ledger)
             return created;
     }
     coordinator_destroy(created);
@@ -110,7 +107,7 @@ void coordinator_destroy(struct coordinator *coordinator)
 {
     if (!coordinator)
         return;
-    progress_destroy(coordinator->progress);
+    ledger_destroy(coordinator->ledger);
     schedule_destroy(coordinator->schedule);
     forecast_destroy(coordinator->forecast);
     free(coordinator->losses);
@@ -207,14 +204,8 @@ static void stop_for_time(struct coordinator *coordinator)
 {
     struct shortage shortage = shortage_of(time_left(coordinator), coordinator->room);
     char text[SHORTAGE_TEXT];
-    int queues = coordinator->manifest->sweep.replicate ? coordinator->crew.count : 1;
-    for (int rank = 0; rank < queues; ++rank)
-        for (size_t item = 0; item < coordinator->plan->count; ++item) {
-            const struct plan_item *left = &coordinator->plan->items[item];
-            if (!schedule_is_done(coordinator->schedule, rank, item))
-                shortage_add(&shortage, forecast_estimate(coordinator->forecast,
-                                                          left->config.workload, left->cost));
-        }
+    shortage_add_left(&shortage, coordinator->plan, coordinator->schedule, coordinator->forecast,
+                      coordinator->manifest->sweep.replicate ? coordinator->crew.count : 1);
     shortage_format(&shortage, &coordinator->limit, schedule_total(coordinator->schedule), text);
     stop(coordinator, shortage_is_hopeless(&shortage) ? STATUS_FAILED : STATUS_INTERRUPTED, text);
 }
@@ -232,13 +223,6 @@ static void stop_when_done(struct coordinator *coordinator)
         stop_for_time(coordinator); /* what could still end has been handed out */
 }
 
-static void append(struct coordinator *coordinator, const char *kind, json_t *entry)
-{
-    struct error error;
-    if (journal_append(coordinator->journal, kind, entry, &error))
-        stop(coordinator, STATUS_SYSTEM, error.text);
-}
-
 /* Nothing is handed out while a rank measures its roofs: on shared cores or memory that would spoil
  * both. */
 static void hand_out_when_prepared(struct coordinator *coordinator)
@@ -254,54 +238,29 @@ static void hand_out_when_prepared(struct coordinator *coordinator)
 
 static void take_device(struct coordinator *coordinator, const struct letter *letter)
 {
+    struct error error;
     json_t *object = json_loads(letter->text, 0, NULL);
     if (!object) {
         stop(coordinator, STATUS_SYSTEM, "a rank sent a device description that is no JSON");
         return;
     }
-    append(coordinator, "device", object);
+    if (ledger_device(coordinator->ledger, object, &error))
+        stop(coordinator, STATUS_SYSTEM, error.text);
     log_print(coordinator->log, LOG_DEBUG, "rank %d has measured its roofs", letter->from);
     coordinator->crew.ranks[letter->from].state = RANK_IDLE;
-    progress_start(coordinator->progress); /* the last one's roofs count */
 }
 
-/* What a reader of its time should know at once. */
-static void log_sampling(const struct coordinator *coordinator, const struct record *record)
-{
-    const int64_t told[] = {record->host_paced, record->bimodal};
-    static const char marks[] = {'h', 'b'};
-    for (size_t i = 0; i < sizeof marks; ++i)
-        if (told[i] == 1)
-            log_print(coordinator->log, LOG_INFO, "%s: %s", record->configuration,
-                      sampling_mark_text(marks[i]));
-}
-
-static void count_outcome(struct coordinator *coordinator, const struct record *record)
-{
-    int64_t most = coordinator->manifest->sweep.max_failures;
-    log_print(coordinator->log, LOG_DEBUG, "%s: %s%s%s", record->configuration,
-              record_status_name[record->status], record->error[0] ? ": " : "", record->error);
-    log_sampling(coordinator, record);
-    if (record->status == RECORD_FAILED)
-        ++coordinator->failures;
-    if (most >= 0 && coordinator->failures >= (size_t)most)
-        stop(coordinator, STATUS_FAILED, "as many configurations failed as max_failures allows");
-}
-
-/* Journals the record of a plan item, whose JSON this is, and counts the item as done for this
- * rank. Label and hash are the plan's, whatever a worker says: a resumed sweep finds the row by
- * its hash. Steals the reference. */
+/* Counts the item as done for this rank. Steals the reference. */
 static void finish_item(struct coordinator *coordinator, int rank, size_t item,
                         const struct record *record, json_t *json)
 {
-    const struct plan_item *asked = &coordinator->plan->items[item];
-    record_patch(json, "label", text_encode(asked->label));
-    record_patch(json, "config_hash", json_string(asked->hash));
-    append(coordinator, "record", json);
+    struct error error;
     schedule_done(coordinator->schedule, rank, item);
-    count_outcome(coordinator, record);
-    progress_update(coordinator->progress, schedule_remaining(coordinator->schedule),
-                    coordinator->failures);
+    if (ledger_record(coordinator->ledger, item, record, json,
+                      schedule_remaining(coordinator->schedule), &error))
+        stop(coordinator, STATUS_SYSTEM, error.text);
+    if (ledger_is_spent(coordinator->ledger))
+        stop(coordinator, STATUS_FAILED, "as many configurations failed as max_failures allows");
 }
 
 /* A sweep does without what it cannot keep. */
@@ -333,20 +292,6 @@ static void take_item(struct coordinator *coordinator, int from, size_t item,
     log_print(coordinator->log, LOG_DEBUG, "rank %d is late, there is a row already: %s", from,
               record->configuration);
     json_decref(object);
-}
-
-/* What of this configuration the rank has in hand; NULL: nothing. */
-static struct hand_item *find_in_hand(const struct coordinator *coordinator, int from,
-                                      const char *configuration)
-{
-    const struct hand *hand = &coordinator->crew.ranks[from].hand;
-    char text[WORKLOAD_TEXT];
-    for (size_t i = 0; i < hand->count; ++i) {
-        config_format(&coordinator->plan->items[hand->items[i].item].config, text);
-        if (strcmp(text, configuration) == 0)
-            return &hand->items[i];
-    }
-    return NULL;
 }
 
 /* After something of what the rank has in hand was done. One that was silent gets no more before it has
@@ -393,7 +338,9 @@ static void take_record(struct coordinator *coordinator, const struct letter *le
     record_init(&record);
     enum status status = record_decode(object, &record, &error);
     const struct hand_item *in_hand =
-        status ? NULL : find_in_hand(coordinator, letter->from, record.configuration);
+        status ? NULL
+               : hand_find_config(&coordinator->crew.ranks[letter->from].hand, coordinator->plan,
+                                  record.configuration);
     if (in_hand) {
         take_row(coordinator, letter->from, in_hand, &record, object);
     } else {
@@ -405,7 +352,8 @@ static void take_record(struct coordinator *coordinator, const struct letter *le
 
 static void take_timed(struct coordinator *coordinator, const struct letter *letter)
 {
-    struct hand_item *item = find_in_hand(coordinator, letter->from, letter->text);
+    struct hand_item *item = hand_find_config(&coordinator->crew.ranks[letter->from].hand,
+                                              coordinator->plan, letter->text);
     if (!item) {
         stop(coordinator, STATUS_SYSTEM, "a rank has timed what nobody gave it");
         return;
@@ -419,7 +367,8 @@ static void take_timed(struct coordinator *coordinator, const struct letter *let
  * counted: so this happens to an item once. */
 static void take_back(struct coordinator *coordinator, const struct letter *letter)
 {
-    const struct hand_item *in_hand = find_in_hand(coordinator, letter->from, letter->text);
+    const struct hand_item *in_hand = hand_find_config(&coordinator->crew.ranks[letter->from].hand,
+                                                       coordinator->plan, letter->text);
     if (!in_hand) {
         stop(coordinator, STATUS_SYSTEM, "a rank gave back what nobody gave it");
         return;
@@ -481,25 +430,10 @@ static void lose_rank(struct coordinator *coordinator, int from, enum rank_state
     coordinator->unsettled = true;
 }
 
-/* " over CONFIGURATION", of a rank that has one. */
-static void work_format(const struct coordinator *coordinator, int from,
-                        char text[WORKLOAD_TEXT + 8])
-{
-    const struct rank *rank = &coordinator->crew.ranks[from];
-    const struct hand_item *measured = hand_measured(&rank->hand);
-    text[0] = '\0';
-    if (rank->state == RANK_BUSY && measured) {
-        strcpy(text, " over ");
-        config_format(&coordinator->plan->items[measured->item].config, text + strlen(text));
-    } else if (rank->state == RANK_COUNTING) {
-        sprintf(text, " over the counters of %zu configurations", rank->hand.count);
-    }
-}
-
 static void take_loss(struct coordinator *coordinator, const struct letter *letter)
 {
-    char work[WORKLOAD_TEXT + 8];
-    work_format(coordinator, letter->from, work);
+    char work[CREW_WORK];
+    crew_work_format(&coordinator->crew.ranks[letter->from], coordinator->plan, work);
     log_print(coordinator->log, LOG_WARNING, "rank %d has lost its device%s, the others go on: %s",
               letter->from, work, letter->text);
     lose_rank(coordinator, letter->from, RANK_LOST, letter->text);
@@ -508,12 +442,12 @@ static void take_loss(struct coordinator *coordinator, const struct letter *lett
 static void lose_if_silent(struct coordinator *coordinator, int from)
 {
     const struct rank *rank = &coordinator->crew.ranks[from];
-    char why[400], work[WORKLOAD_TEXT + 8];
+    char why[400], work[CREW_WORK];
     if (!crew_is_silent(rank, &coordinator->patience, coordinator->now))
         return;
     snprintf(why, sizeof why, "rank %d on %.200s has said nothing for %.0f s", from,
              coordinator->devices[from].hostname, coordinator->now - rank->since);
-    work_format(coordinator, from, work);
+    crew_work_format(rank, coordinator->plan, work);
     log_print(coordinator->log, LOG_WARNING, "%s%s; the others go on", why, work);
     lose_rank(coordinator, from, rank->state == RANK_PREPARING ? RANK_SILENT : RANK_OVERDUE, why);
 }
@@ -524,7 +458,7 @@ void coordinator_settle(struct coordinator *coordinator)
     if (!coordinator->unsettled)
         return;
     coordinator->unsettled = false;
-    if (journal_sync(coordinator->journal, &error))
+    if (ledger_sync(coordinator->ledger, &error))
         stop(coordinator, STATUS_SYSTEM, error.text);
     if (coordinator->choices && choices_save(coordinator->choices, &error))
         drop_choices(coordinator, &error);

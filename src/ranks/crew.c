@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool crew_create(struct crew *crew, int count)
 {
@@ -47,6 +48,18 @@ bool crew_absent(const struct crew *crew, const struct device *devices, char *te
             used += (size_t)snprintf(text + used, size - used, "%srank %d on %s", used ? ", " : "",
                                      rank, devices[rank].hostname);
     return used > 0;
+}
+
+void crew_work_format(const struct rank *rank, const struct plan *plan, char text[CREW_WORK])
+{
+    const struct hand_item *measured = hand_measured(&rank->hand);
+    text[0] = '\0';
+    if (rank->state == RANK_BUSY && measured) {
+        strcpy(text, " over ");
+        config_format(&plan->items[measured->item].config, text + strlen(text));
+    } else if (rank->state == RANK_COUNTING) {
+        sprintf(text, " over the counters of %zu configurations", rank->hand.count);
+    }
 }
 
 /* A rank may have to count what waits before it measures. */

@@ -51,6 +51,10 @@ bool crew_gone(const struct crew *crew);
 /* Those that have not, with their hosts: "rank 3 on node7, rank 5 on node8". False: there are none. */
 bool crew_absent(const struct crew *crew, const struct device *devices, char *text, size_t size);
 
+/* For people: " over CONFIGURATION" of a rank that measures one, else what it counts, or "". */
+enum { CREW_WORK = WORKLOAD_TEXT + 8 };
+void crew_work_format(const struct rank *rank, const struct plan *plan, char text[CREW_WORK]);
+
 /* s; 0: for ever. */
 struct crew_patience {
     double roofs; /* before a rank has a device with roofs */

@@ -31,6 +31,18 @@ struct hand_item *hand_find(const struct hand *hand, size_t item)
     return NULL;
 }
 
+struct hand_item *hand_find_config(const struct hand *hand, const struct plan *plan,
+                                   const char *configuration)
+{
+    char text[WORKLOAD_TEXT];
+    for (size_t i = 0; i < hand->count; ++i) {
+        config_format(&plan->items[hand->items[i].item].config, text);
+        if (strcmp(text, configuration) == 0)
+            return &hand->items[i];
+    }
+    return NULL;
+}
+
 void hand_take(struct hand *hand, size_t item)
 {
     struct hand_item *found = hand_find(hand, item);

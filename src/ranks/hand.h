@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "manifest/plan.h"
+
 struct hand_item {
     size_t item; /* of the plan */
     bool timed;
@@ -27,6 +29,9 @@ void hand_take(struct hand *hand, size_t item);
 
 /* NULL: it is not in hand. */
 struct hand_item *hand_find(const struct hand *hand, size_t item);
+/* By the configuration's canonical text. */
+struct hand_item *hand_find_config(const struct hand *hand, const struct plan *plan,
+                                   const char *configuration);
 /* What is being measured; NULL: all is timed, or there is nothing. */
 const struct hand_item *hand_measured(const struct hand *hand);
 /* s, of what is timed and has no record: so much is lost with the worker. */

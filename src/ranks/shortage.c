@@ -19,6 +19,18 @@ void shortage_add(struct shortage *shortage, struct estimate estimate)
     }
 }
 
+void shortage_add_left(struct shortage *shortage, const struct plan *plan,
+                       const struct schedule *schedule, const struct forecast *forecast, int queues)
+{
+    for (int rank = 0; rank < queues; ++rank)
+        for (size_t item = 0; item < plan->count; ++item) {
+            const struct plan_item *left = &plan->items[item];
+            if (!schedule_is_done(schedule, rank, item))
+                shortage_add(shortage,
+                             forecast_estimate(forecast, left->config.workload, left->cost));
+        }
+}
+
 bool shortage_is_hopeless(const struct shortage *shortage)
 {
     return shortage->never > 0 && shortage->late == 0;

@@ -4,7 +4,9 @@
 
 #include <stddef.h>
 
+#include "manifest/plan.h"
 #include "ranks/forecast.h"
+#include "ranks/schedule.h"
 #include "ranks/time_limit.h"
 
 struct shortage {
@@ -18,6 +20,10 @@ struct shortage {
 
 struct shortage shortage_of(double left, double room);
 void shortage_add(struct shortage *shortage, struct estimate estimate);
+/* All that is not done; `queues`: ranks with an item of their own, 1 where they share them. */
+void shortage_add_left(struct shortage *shortage, const struct plan *plan,
+                       const struct schedule *schedule, const struct forecast *forecast,
+                       int queues);
 
 /* Another run with the same limit would leave the same. */
 bool shortage_is_hopeless(const struct shortage *shortage);

@@ -188,7 +188,8 @@ static enum status scripted_count(struct device_state *state, const struct count
         pause_for(row_time);
         outcome_set(&rows[i].record->counters, COUNTED_YES, NULL);
         rows[i].record->flops_counted = cost.flops;
-        rows[i].record->bytes_counted[LEVEL_DRAM] = cost.bytes;
+        rows[i].record->bytes_counted[LEVEL_DRAM] = rows[i].record->bytes_counted[LEVEL_L2] =
+            cost.bytes;
     }
     return STATUS_OK;
 }
