@@ -16,8 +16,11 @@ POINTS = "conv2d batch=4 height=28 width=28 channels=256 filters=128 kernel=1 st
 LSTM = "lstm batch=16 sequence=16 features=32 hidden=16"
 WIDE = "lstm batch=64 sequence=32 features=256 hidden=256"
 CASES = [
-    *((f"{CONV2D} layout={layout} pass={which}", "im2col")
-      for which in ("forward", "backward-data", "backward-filter") for layout in ("nhwc", "nchw")),
+    *(
+        (f"{CONV2D} layout={layout} pass={which}", "im2col")
+        for which in ("forward", "backward-data", "backward-filter")
+        for layout in ("nhwc", "nchw")
+    ),
     (STEM, "im2col"),
     (POINTS, "im2col"),
     ("matmul m=1024 n=1024 k=1024", "cblas"),
@@ -44,8 +47,9 @@ class Worker:
         return reply
 
     def measure(self, configuration):
-        return self.ask(op="measure", configuration=configuration, warmup=3, iterations=30, counters="off",
-                        verify=False)["record"]
+        return self.ask(
+            op="measure", configuration=configuration, warmup=3, iterations=30, counters="off", verify=False
+        )["record"]
 
 
 def best_rates(worker, rounds):
