@@ -77,6 +77,12 @@ static void it_agrees_with_the_reference(void **state)
         "lstm batch=1 sequence=1 features=1 hidden=1",
         "lstm batch=4 sequence=3 features=6 hidden=5 layers=3 directions=2",
         "lstm batch=8 sequence=5 features=32 hidden=64 layers=2",
+        "elementwise elements=1 operation=relu",
+        "elementwise elements=10007 operation=relu",
+        "elementwise elements=10007 operation=sigmoid",
+        "elementwise elements=10007 operation=tanh",
+        "elementwise elements=10007 operation=add",
+        "elementwise elements=10007 operation=scale",
     };
     static const char *const precisions[] = {"fp32", "bf16", "fp16"};
     static const char *const variants[] = {"layout=nhwc pass=forward",
@@ -91,8 +97,9 @@ static void it_agrees_with_the_reference(void **state)
     int done[3] = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases * 9 * 3; ++i) {
         const char *shape = cases[i / 27], *variant = variants[i / 3 % 9];
-        bool convolution = strncmp(shape, "conv2d", 6) == 0, product = *shape == 'm';
-        if ((i / 3 % 9 < 6) != convolution || (*variant == '\0') != product)
+        bool convolution = strncmp(shape, "conv2d", 6) == 0,
+             recurrent = strncmp(shape, "lstm", 4) == 0;
+        if ((i / 3 % 9 < 6) != convolution || (*variant == '\0') != (!convolution && !recurrent))
             continue;
         char text[WORKLOAD_TEXT];
         struct record record;

@@ -6,7 +6,8 @@
 #include "model/reference.h"
 
 /* clang-format off */
-static const char *const elementwise_implementation_words[] = {"auto", "cudnn", "plain", NULL};
+static const char *const elementwise_implementation_words[] = {"auto", "cudnn", "onednn", "plain",
+                                                               NULL};
 static const char *const elementwise_operation_words[] = {"relu", "sigmoid", "tanh", "add", "scale",
                                                           NULL};
 
@@ -21,6 +22,7 @@ static const struct parameter elementwise_parameters[] = {
 
 static const char *const elementwise_implementations[] = {
     "cudnn: NVIDIA cuDNN, on CUDA devices",
+    "onednn: Intel oneDNN, on CPUs",
     "plain: written by hand, on CUDA devices and CPUs",
     NULL,
 };

@@ -38,10 +38,10 @@ static struct onednn_tensor filter_tensor(const struct conv2d *s)
     };
 }
 
-/* By pass: the arguments that stand for x, w and y. */
+/* By pass: what stands for x, w and y. */
 static const struct {
     enum onednn_pass pass;
-    enum onednn_argument arguments[TENSOR_COUNT];
+    enum onednn_argument arguments[TENSOR_BASIC_COUNT];
 } passes[] = {
     [CONV2D_FORWARD] = {ONEDNN_INFERENCE, {ONEDNN_SOURCE, ONEDNN_WEIGHTS, ONEDNN_DESTINATION}},
     [CONV2D_BACKWARD_DATA] = {ONEDNN_BACKWARD_DATA,
@@ -72,7 +72,10 @@ static enum status convolution_plan(struct work *work, const struct topology *to
     operation.tensors[arguments[TENSOR_OUTPUT]] =
         image_tensor(&s, s.filters, s.out_height, s.out_width);
     conv2d_tensors(work, &s);
-    return onednn_routine_plan(work, &operation, arguments, error);
+    struct onednn_roles roles = {{ONEDNN_SOURCE}, {ONEDNN_SOURCE}};
+    for (int tensor = 0; tensor < TENSOR_BASIC_COUNT; ++tensor)
+        roles.inputs[tensor] = roles.results[tensor] = arguments[tensor];
+    return onednn_routine_plan(work, &operation, &roles, error);
 }
 
 const struct routine conv2d_onednn = {

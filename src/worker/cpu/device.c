@@ -15,6 +15,7 @@
 #include "worker/cpu/conv2d_onednn.h"
 #include "worker/cpu/element.h"
 #include "worker/cpu/elementwise.h"
+#include "worker/cpu/elementwise_onednn.h"
 #include "worker/cpu/loops.h"
 #include "worker/cpu/lstm.h"
 #include "worker/cpu/lstm_onednn.h"
@@ -44,6 +45,7 @@ static const struct routine *const routines[] = {
     &matmul_plain,
     &compute_loop_plain,
     &shared_loop_plain,
+    &elementwise_onednn,
     &elementwise_plain,
     NULL,
 };

@@ -26,19 +26,24 @@ static const struct {
     [ELEMENTWISE_SCALE] = {"elementwise_scale", {scale_fp32, scale_fp64}},
 };
 
+void elementwise_tensors(struct work *work, const struct elementwise *s)
+{
+    work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s->elements;
+    work->reads[TENSOR_INPUT] = work->writes[TENSOR_OUTPUT] = true;
+    if (elementwise_inputs(s->operation) == 2) {
+        work->size[TENSOR_WEIGHT] = s->elements;
+        work->reads[TENSOR_WEIGHT] = true;
+    }
+}
+
 static enum status elementwise_plan(struct work *work, const struct topology *topology,
                                     struct error *error)
 {
     (void)topology;
     (void)error;
-    struct elementwise s = elementwise_from(&work->config);
-    *(struct elementwise *)work->plan = s;
-    work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s.elements;
-    work->reads[TENSOR_INPUT] = work->writes[TENSOR_OUTPUT] = true;
-    if (elementwise_inputs(s.operation) == 2) {
-        work->size[TENSOR_WEIGHT] = s.elements;
-        work->reads[TENSOR_WEIGHT] = true;
-    }
+    struct elementwise *s = work->plan;
+    *s = elementwise_from(&work->config);
+    elementwise_tensors(work, s);
     return STATUS_OK;
 }
 

@@ -19,8 +19,10 @@ static enum status product_plan(struct work *work, const struct topology *topolo
                                 struct error *error)
 {
     (void)topology;
-    static const enum onednn_argument arguments[TENSOR_COUNT] = {ONEDNN_SOURCE, ONEDNN_WEIGHTS,
-                                                                 ONEDNN_DESTINATION};
+    static const struct onednn_roles roles = {
+        .inputs = {[TENSOR_INPUT] = ONEDNN_SOURCE, [TENSOR_WEIGHT] = ONEDNN_WEIGHTS},
+        .results = {[TENSOR_OUTPUT] = ONEDNN_DESTINATION},
+    };
     struct matmul s = matmul_from(&work->config);
     const struct onednn_operation operation = {
         .kind = ONEDNN_MATMUL,
@@ -29,7 +31,7 @@ static enum status product_plan(struct work *work, const struct topology *topolo
                     [ONEDNN_DESTINATION] = matrix(s.precision, s.m, s.n)},
     };
     matmul_tensors(work, &s);
-    return onednn_routine_plan(work, &operation, arguments, error);
+    return onednn_routine_plan(work, &operation, &roles, error);
 }
 
 const struct routine matmul_onednn = {

@@ -17,6 +17,7 @@ static const struct {
     bool gradient;
 } arguments[ONEDNN_ARGUMENTS] = {
     [ONEDNN_SOURCE] = {DNNL_ARG_SRC, false},
+    [ONEDNN_SECOND] = {DNNL_ARG_SRC_1, false},
     [ONEDNN_WEIGHTS] = {DNNL_ARG_WEIGHTS, false},
     [ONEDNN_RECURRENT] = {DNNL_ARG_WEIGHTS_ITER, false},
     [ONEDNN_BIAS] = {DNNL_ARG_BIAS, false},
@@ -40,6 +41,21 @@ struct slot {
     size_t offset, bytes; /* of `own` */
     dnnl_memory_t caller, own;
     dnnl_primitive_t reorder;
+};
+
+/* What an operation is called, in names of kernels and in messages. */
+static const struct {
+    const char *name, *text;
+    bool activated; /* its function comes behind a product */
+} kinds[ONEDNN_KINDS] = {
+    [ONEDNN_CONVOLUTION] = {"convolution", "convolution", true},
+    [ONEDNN_MATMUL] = {"matmul", "matrix product", true},
+    [ONEDNN_LINEAR] = {"linear", "linear layer", true},
+    [ONEDNN_LSTM] = {"lstm", "LSTM", false},
+    [ONEDNN_ELEMENTWISE] = {"elementwise", "elementwise function", false},
+    [ONEDNN_SUM] = {"sum", "sum", false},
+    [ONEDNN_POOL] = {"pool", "pool", false},
+    [ONEDNN_SOFTMAX] = {"softmax", "softmax", false},
 };
 
 struct onednn {
@@ -108,21 +124,25 @@ static enum status status_set(struct error *error, dnnl_status_t status, const c
                      status == dnnl_out_of_memory ? "no memory" : "an error of the library");
 }
 
-static dnnl_status_t attributes_create(dnnl_primitive_attr_t *made)
+static dnnl_status_t attributes_create(const struct onednn_operation *operation,
+                                       dnnl_primitive_attr_t *made)
 {
     dnnl_status_t status = dnnl_primitive_attr_create(made);
     if (!status) /* its work memory is the caller's, and so in the row */
         status = dnnl_primitive_attr_set_scratchpad_mode(*made, dnnl_scratchpad_mode_user);
     if (!status) /* whatever the environment says: fp32 is not computed in less */
         status = dnnl_primitive_attr_set_fpmath_mode(*made, dnnl_fpmath_mode_strict);
+    if (!status && kinds[operation->kind].activated && operation->function != ONEDNN_IDENTITY)
+        status = attributes_append(*made, operation);
     return status;
 }
 
-/* The forward pass that a convolution's backward pass belongs to: the library asks for it as a hint. */
+/* The forward pass that a backward pass belongs to: the library asks for it as a hint. */
 static struct onednn_operation operation_forward(const struct onednn_operation *operation)
 {
     static const enum onednn_argument pairs[][2] = {{ONEDNN_SOURCE, ONEDNN_DIFF_SOURCE},
                                                     {ONEDNN_WEIGHTS, ONEDNN_DIFF_WEIGHTS},
+                                                    {ONEDNN_BIAS, ONEDNN_DIFF_BIAS},
                                                     {ONEDNN_DESTINATION, ONEDNN_DIFF_DESTINATION}};
     struct onednn_operation forward = *operation;
     forward.pass = ONEDNN_TRAINING;
@@ -138,7 +158,7 @@ static dnnl_status_t description_create(const struct onednn_operation *operation
                                         dnnl_primitive_desc_t *made)
 {
     dnnl_primitive_attr_t attributes = NULL;
-    dnnl_status_t status = attributes_create(&attributes);
+    dnnl_status_t status = attributes_create(operation, &attributes);
     for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i) {
         const struct onednn_tensor *tensor = &operation->tensors[i];
         status = descriptor_create(tensor, tensor->place != ONEDNN_PLAIN, &tensors[i]);
@@ -163,14 +183,13 @@ static dnnl_status_t hint_create(const struct onednn_operation *operation, dnnl_
 
 static dnnl_status_t primitive_create(const struct onednn_operation *operation, struct onednn *made)
 {
-    bool convolution_back =
-        operation->kind == ONEDNN_CONVOLUTION && operation->pass >= ONEDNN_BACKWARD;
+    bool hinted = operation->pass >= ONEDNN_BACKWARD && !made->forward;
     descriptor tensors[ONEDNN_ARGUMENTS] = {NULL};
     dnnl_primitive_desc_t hint = NULL;
     dnnl_status_t status = dnnl_engine_create(&made->engine, dnnl_cpu, 0);
     if (!status)
         status = dnnl_stream_create(&made->stream, made->engine, dnnl_stream_default_flags);
-    if (!status && convolution_back)
+    if (!status && hinted)
         status = hint_create(operation, made->engine, &hint);
     if (!status)
         status = description_create(operation, made->engine,
@@ -225,13 +244,12 @@ static dnnl_status_t slot_create(const struct onednn_operation *operation, struc
 
 static void names_set(const struct onednn_operation *operation, struct onednn *made)
 {
-    static const char *const kinds[] = {"convolution", "matmul", "lstm"};
     static const char *const passes[] = {"", "", "_backward", "_backward_data",
                                          "_backward_weights"};
     const char *name = NULL;
     dnnl_primitive_desc_query(made->description, dnnl_query_impl_info_str, 0, &name);
     snprintf(made->name, sizeof made->name, "%s", name ? name : "oneDNN");
-    snprintf(made->label, sizeof made->label, "onednn_%s%s %s", kinds[operation->kind],
+    snprintf(made->label, sizeof made->label, "onednn_%s%s %s", kinds[operation->kind].name,
              passes[operation->pass], made->name);
 }
 
@@ -257,7 +275,6 @@ static dnnl_status_t everything_create(const struct onednn_operation *operation,
 enum status onednn_create(const struct onednn_operation *operation, const struct onednn *forward,
                           struct onednn **made, struct error *error)
 {
-    static const char *const kinds[] = {"convolution", "matrix product", "LSTM"};
     struct onednn *created = calloc(1, sizeof *created);
     if (!created)
         return error_set(error, STATUS_FAILED, "no memory for an operation of oneDNN");
@@ -265,7 +282,7 @@ enum status onednn_create(const struct onednn_operation *operation, const struct
     dnnl_status_t status = everything_create(operation, created);
     if (status) {
         onednn_destroy(created);
-        return status_set(error, status, kinds[operation->kind]);
+        return status_set(error, status, kinds[operation->kind].text);
     }
     *made = created;
     return STATUS_OK;

@@ -17,6 +17,7 @@
 /* An LSTM's source, weights and destination are those of the layer. */
 enum onednn_argument {
     ONEDNN_SOURCE,
+    ONEDNN_SECOND, /* source of a sum */
     ONEDNN_WEIGHTS,
     ONEDNN_RECURRENT, /* weights of an LSTM's state */
     ONEDNN_BIAS,
@@ -48,7 +49,29 @@ struct onednn_tensor {
     int64_t extents[ONEDNN_AXES], strides[ONEDNN_AXES]; /* elements, of the caller's memory */
 };
 
-enum onednn_kind { ONEDNN_CONVOLUTION, ONEDNN_MATMUL, ONEDNN_LSTM };
+enum onednn_kind {
+    ONEDNN_CONVOLUTION,
+    ONEDNN_MATMUL,
+    ONEDNN_LINEAR,
+    ONEDNN_LSTM,
+    ONEDNN_ELEMENTWISE,
+    ONEDNN_SUM,
+    ONEDNN_POOL,
+    ONEDNN_SOFTMAX,
+    ONEDNN_KINDS
+};
+/* Of elementwise work the function, of a pool its kind; of a convolution, a product and a linear layer
+ * what is applied to the result before it is written. */
+enum onednn_function {
+    ONEDNN_IDENTITY,
+    ONEDNN_RELU,
+    ONEDNN_SIGMOID,
+    ONEDNN_TANH,
+    ONEDNN_GELU,  /* with a hyperbolic tangent */
+    ONEDNN_SCALE, /* times `factor` */
+    ONEDNN_MAXIMUM,
+    ONEDNN_AVERAGE, /* padding counts as zeros */
+};
 enum onednn_pass {
     ONEDNN_INFERENCE,
     ONEDNN_TRAINING, /* forward, and keeps what ONEDNN_BACKWARD needs */
@@ -58,17 +81,24 @@ enum onednn_pass {
 };
 
 /* Axes, in this order:
- *   convolution: source [n][c][h][w], weights [group][filter][c][h][w], destination [n][filter][h][w]
+ *   convolution: source [n][c][h][w], weights [group][filter][c][h][w], bias [filter],
+ *         destination [n][filter][h][w]
  *   matmul: source [m][k], weights [k][n], destination [m][n]
+ *   linear: source [n][c], weights [output][c], bias [output], destination [n][output]
+ *   elementwise, sum: any, the same for all
+ *   pool: source and destination [n][c][h][w]
+ *   softmax: source and destination [row][column]; over the columns
  *   lstm, one layer: source and destination [t][n][c], weights and recurrent
  *         [1][direction][input][gate][output], bias [1][direction][gate][output];
  *         state and cell [1][direction][n][c]; gates input, forget, cell, output */
 struct onednn_operation {
     enum onednn_kind kind;
     enum onednn_pass pass;
-    int64_t stride[2], dilation[2],
-        padding[2];     /* of a convolution; a dense kernel's dilation is 1 */
-    bool bidirectional; /* an LSTM */
+    enum onednn_function function;
+    double factor;
+    int64_t window[2], stride[2], padding[2]; /* of a pool and, without the window, a convolution */
+    int64_t dilation[2];                      /* of a convolution; a dense kernel's is 1 */
+    bool bidirectional;                       /* an LSTM */
     struct onednn_tensor tensors[ONEDNN_ARGUMENTS];
 };
 

@@ -8,6 +8,28 @@ static const dnnl_data_type_t data_types[PRECISION_COUNT] = {
     [PRECISION_BF16] = dnnl_bf16,
 };
 
+/* dnnl_alg_kind_undef: there is no such function. */
+static dnnl_alg_kind_t algorithm_of(enum onednn_function function)
+{
+    static const dnnl_alg_kind_t algorithms[] = {
+        [ONEDNN_IDENTITY] = dnnl_alg_kind_undef,
+        [ONEDNN_RELU] = dnnl_eltwise_relu,
+        [ONEDNN_SIGMOID] = dnnl_eltwise_logistic,
+        [ONEDNN_TANH] = dnnl_eltwise_tanh,
+        [ONEDNN_GELU] = dnnl_eltwise_gelu_tanh,
+        [ONEDNN_SCALE] = dnnl_eltwise_linear,
+        [ONEDNN_MAXIMUM] = dnnl_pooling_max,
+        [ONEDNN_AVERAGE] = dnnl_pooling_avg_include_padding,
+    };
+    return algorithms[function];
+}
+
+/* The first number of a function: of a relu the slope below zero, of a scale its factor. */
+static float number_of(const struct onednn_operation *operation)
+{
+    return operation->function == ONEDNN_SCALE ? (float)operation->factor : 0.0F;
+}
+
 static dnnl_prop_kind_t forward_kind(const struct primitive_request *r)
 {
     return r->operation->pass == ONEDNN_INFERENCE ? dnnl_forward_inference : dnnl_forward_training;
@@ -20,7 +42,7 @@ static dnnl_rnn_direction_t lstm_direction(const struct primitive_request *r)
 
 /* The library counts the zeros between a kernel's elements. */
 struct window {
-    dnnl_dims_t strides, gaps, padding;
+    dnnl_dims_t strides, gaps, padding, extents;
 };
 
 static struct window window_of(const struct onednn_operation *o)
@@ -29,6 +51,7 @@ static struct window window_of(const struct onednn_operation *o)
         .strides = {o->stride[0], o->stride[1]},
         .gaps = {o->dilation[0] - 1, o->dilation[1] - 1},
         .padding = {o->padding[0], o->padding[1]},
+        .extents = {o->window[0], o->window[1]},
     };
 }
 
@@ -111,6 +134,88 @@ static dnnl_status_t lstm_backward(const struct primitive_request *r, dnnl_primi
         t[ONEDNN_DESTINATION], NULL, NULL, t[ONEDNN_DIFF_SOURCE], t[ONEDNN_DIFF_STATE],
         t[ONEDNN_DIFF_CELL], t[ONEDNN_DIFF_WEIGHTS], t[ONEDNN_DIFF_RECURRENT], NULL, NULL,
         t[ONEDNN_DIFF_BIAS], t[ONEDNN_DIFF_DESTINATION], NULL, NULL, 0, r->forward, r->attributes);
+}
+
+static dnnl_status_t linear_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    return dnnl_inner_product_forward_primitive_desc_create(
+        made, r->engine, forward_kind(r), t[ONEDNN_SOURCE], t[ONEDNN_WEIGHTS], t[ONEDNN_BIAS],
+        t[ONEDNN_DESTINATION], r->attributes);
+}
+
+static dnnl_status_t linear_data(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    return dnnl_inner_product_backward_data_primitive_desc_create(
+        made, r->engine, t[ONEDNN_DIFF_SOURCE], t[ONEDNN_WEIGHTS], t[ONEDNN_DIFF_DESTINATION],
+        r->forward, r->attributes);
+}
+
+static dnnl_status_t linear_weights(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    return dnnl_inner_product_backward_weights_primitive_desc_create(
+        made, r->engine, t[ONEDNN_SOURCE], t[ONEDNN_DIFF_WEIGHTS], t[ONEDNN_DIFF_BIAS],
+        t[ONEDNN_DIFF_DESTINATION], r->forward, r->attributes);
+}
+
+static dnnl_status_t elementwise_forward(const struct primitive_request *r,
+                                         dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    return dnnl_eltwise_forward_primitive_desc_create(
+        made, r->engine, forward_kind(r), algorithm_of(r->operation->function), t[ONEDNN_SOURCE],
+        t[ONEDNN_DESTINATION], number_of(r->operation), 0.0F, r->attributes);
+}
+
+static dnnl_status_t sum_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    return dnnl_binary_primitive_desc_create(made, r->engine, dnnl_binary_add, t[ONEDNN_SOURCE],
+                                             t[ONEDNN_SECOND], t[ONEDNN_DESTINATION],
+                                             r->attributes);
+}
+
+static dnnl_status_t pool_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    struct window w = window_of(r->operation);
+    const dnnl_dims_t none = {0};
+    return dnnl_pooling_forward_primitive_desc_create(
+        made, r->engine, forward_kind(r), algorithm_of(r->operation->function), t[ONEDNN_SOURCE],
+        t[ONEDNN_DESTINATION], w.strides, w.extents, none, w.padding, w.padding, r->attributes);
+}
+
+static dnnl_status_t softmax_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    return dnnl_softmax_forward_primitive_desc_create(made, r->engine, forward_kind(r),
+                                                      dnnl_softmax_accurate, t[ONEDNN_SOURCE],
+                                                      t[ONEDNN_DESTINATION], 1, r->attributes);
+}
+
+static dnnl_status_t softmax_backward(const struct primitive_request *r,
+                                      dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    return dnnl_softmax_backward_primitive_desc_create(
+        made, r->engine, dnnl_softmax_accurate, t[ONEDNN_DIFF_SOURCE], t[ONEDNN_DIFF_DESTINATION],
+        t[ONEDNN_DESTINATION], 1, r->forward, r->attributes);
+}
+
+dnnl_status_t attributes_append(dnnl_primitive_attr_t attributes,
+                                const struct onednn_operation *operation)
+{
+    dnnl_post_ops_t after = NULL;
+    dnnl_status_t status = dnnl_post_ops_create(&after);
+    if (!status)
+        status = dnnl_post_ops_append_eltwise(after, algorithm_of(operation->function),
+                                              number_of(operation), 0.0F);
+    if (!status)
+        status = dnnl_primitive_attr_set_post_ops(attributes, after);
+    dnnl_post_ops_destroy(after);
+    return status;
 }
 
 #else
@@ -222,16 +327,128 @@ static dnnl_status_t lstm_backward(const struct primitive_request *r, dnnl_primi
                   &d, made);
 }
 
+static dnnl_status_t linear_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    dnnl_inner_product_desc_t d;
+    return finish(r,
+                  dnnl_inner_product_forward_desc_init(&d, forward_kind(r), t[ONEDNN_SOURCE],
+                                                       t[ONEDNN_WEIGHTS], t[ONEDNN_BIAS],
+                                                       t[ONEDNN_DESTINATION]),
+                  &d, made);
+}
+
+static dnnl_status_t linear_data(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    dnnl_inner_product_desc_t d;
+    return finish(r,
+                  dnnl_inner_product_backward_data_desc_init(
+                      &d, t[ONEDNN_DIFF_SOURCE], t[ONEDNN_WEIGHTS], t[ONEDNN_DIFF_DESTINATION]),
+                  &d, made);
+}
+
+static dnnl_status_t linear_weights(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    dnnl_inner_product_desc_t d;
+    return finish(r,
+                  dnnl_inner_product_backward_weights_desc_init(
+                      &d, t[ONEDNN_SOURCE], t[ONEDNN_DIFF_WEIGHTS], t[ONEDNN_DIFF_BIAS],
+                      t[ONEDNN_DIFF_DESTINATION]),
+                  &d, made);
+}
+
+/* The library takes one description for both tensors. */
+static dnnl_status_t elementwise_forward(const struct primitive_request *r,
+                                         dnnl_primitive_desc_t *made)
+{
+    dnnl_eltwise_desc_t d;
+    return finish(
+        r,
+        dnnl_eltwise_forward_desc_init(&d, forward_kind(r), algorithm_of(r->operation->function),
+                                       r->tensors[ONEDNN_SOURCE], number_of(r->operation), 0.0F),
+        &d, made);
+}
+
+static dnnl_status_t sum_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    dnnl_binary_desc_t d;
+    return finish(r,
+                  dnnl_binary_desc_init(&d, dnnl_binary_add, t[ONEDNN_SOURCE], t[ONEDNN_SECOND],
+                                        t[ONEDNN_DESTINATION]),
+                  &d, made);
+}
+
+static dnnl_status_t pool_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    struct window w = window_of(r->operation);
+    dnnl_pooling_desc_t d;
+    return finish(r,
+                  dnnl_pooling_forward_desc_init(
+                      &d, forward_kind(r), algorithm_of(r->operation->function), t[ONEDNN_SOURCE],
+                      t[ONEDNN_DESTINATION], w.strides, w.extents, w.padding, w.padding),
+                  &d, made);
+}
+
+static dnnl_status_t softmax_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    dnnl_softmax_v2_desc_t d;
+    return finish(r,
+                  dnnl_softmax_v2_forward_desc_init(&d, forward_kind(r), dnnl_softmax_accurate,
+                                                    t[ONEDNN_SOURCE], t[ONEDNN_DESTINATION], 1),
+                  &d, made);
+}
+
+static dnnl_status_t softmax_backward(const struct primitive_request *r,
+                                      dnnl_primitive_desc_t *made)
+{
+    const descriptor *t = r->tensors;
+    dnnl_softmax_v2_desc_t d;
+    return finish(
+        r,
+        dnnl_softmax_v2_backward_desc_init(&d, dnnl_softmax_accurate, t[ONEDNN_DIFF_SOURCE],
+                                           t[ONEDNN_DIFF_DESTINATION], t[ONEDNN_DESTINATION], 1),
+        &d, made);
+}
+
+dnnl_status_t attributes_append(dnnl_primitive_attr_t attributes,
+                                const struct onednn_operation *operation)
+{
+    dnnl_post_ops_t after = NULL;
+    dnnl_status_t status = dnnl_post_ops_create(&after);
+    if (!status)
+        status = dnnl_post_ops_append_eltwise(after, 1.0F, algorithm_of(operation->function),
+                                              number_of(operation), 0.0F);
+    if (!status)
+        status = dnnl_primitive_attr_set_post_ops(attributes, after);
+    dnnl_post_ops_destroy(after);
+    return status;
+}
+
 #endif
 
 /* A new operation is a function in each version, and a row. */
 typedef dnnl_status_t describe_function(const struct primitive_request *, dnnl_primitive_desc_t *);
-static describe_function *const functions[][ONEDNN_BACKWARD_WEIGHTS + 1] = {
+static describe_function *const functions[ONEDNN_KINDS][ONEDNN_BACKWARD_WEIGHTS + 1] = {
     [ONEDNN_CONVOLUTION] = {[ONEDNN_INFERENCE] = convolution_forward,
                             [ONEDNN_TRAINING] = convolution_forward,
                             [ONEDNN_BACKWARD_DATA] = convolution_data,
                             [ONEDNN_BACKWARD_WEIGHTS] = convolution_weights},
     [ONEDNN_MATMUL] = {[ONEDNN_INFERENCE] = matmul_forward},
+    [ONEDNN_LINEAR] = {[ONEDNN_INFERENCE] = linear_forward,
+                       [ONEDNN_TRAINING] = linear_forward,
+                       [ONEDNN_BACKWARD_DATA] = linear_data,
+                       [ONEDNN_BACKWARD_WEIGHTS] = linear_weights},
+    [ONEDNN_ELEMENTWISE] = {[ONEDNN_INFERENCE] = elementwise_forward},
+    [ONEDNN_SUM] = {[ONEDNN_INFERENCE] = sum_forward},
+    [ONEDNN_POOL] = {[ONEDNN_INFERENCE] = pool_forward},
+    [ONEDNN_SOFTMAX] = {[ONEDNN_INFERENCE] = softmax_forward,
+                        [ONEDNN_TRAINING] = softmax_forward,
+                        [ONEDNN_BACKWARD] = softmax_backward},
     [ONEDNN_LSTM] = {[ONEDNN_INFERENCE] = lstm_forward,
                      [ONEDNN_TRAINING] = lstm_forward,
                      [ONEDNN_BACKWARD] = lstm_backward},

@@ -20,6 +20,10 @@ typedef const dnnl_memory_desc_t *descriptor_view;
 dnnl_status_t descriptor_create(const struct onednn_tensor *tensor, bool free, descriptor *made);
 void descriptor_destroy(descriptor made);
 
+/* The operation's function behind a product, as an attribute of it. */
+dnnl_status_t attributes_append(dnnl_primitive_attr_t attributes,
+                                const struct onednn_operation *operation);
+
 /* What an operation is described with; nothing is owned. */
 struct primitive_request {
     const struct onednn_operation *operation;

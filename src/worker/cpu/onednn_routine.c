@@ -1,7 +1,5 @@
 #include "worker/cpu/onednn_routine.h"
 
-#include <string.h>
-
 enum status onednn_routine_accept(const struct work *work, const struct onednn *made,
                                   struct error *error)
 {
@@ -13,8 +11,7 @@ enum status onednn_routine_accept(const struct work *work, const struct onednn *
 }
 
 enum status onednn_routine_plan(struct work *work, const struct onednn_operation *operation,
-                                const enum onednn_argument arguments[TENSOR_COUNT],
-                                struct error *error)
+                                const struct onednn_roles *roles, struct error *error)
 {
     struct onednn_plan *plan = work->plan;
     enum status status = onednn_create(operation, NULL, &plan->made, error);
@@ -22,7 +19,7 @@ enum status onednn_routine_plan(struct work *work, const struct onednn_operation
         status = onednn_routine_accept(work, plan->made, error);
     if (status)
         return status;
-    memcpy(plan->arguments, arguments, sizeof plan->arguments);
+    plan->roles = *roles;
     work->scratch_size = onednn_memory(plan->made);
     return STATUS_OK;
 }
@@ -31,10 +28,12 @@ enum status onednn_routine_ready(struct work *work, struct error *error)
 {
     const struct onednn_plan *plan = work->plan;
     void *data[ONEDNN_ARGUMENTS] = {NULL};
-    for (int tensor = 0; tensor < TENSOR_COUNT; ++tensor)
-        if (work->reads[tensor] || work->writes[tensor])
-            data[plan->arguments[tensor]] =
-                work->reads[tensor] ? work->input[tensor] : work->result[tensor];
+    for (int tensor = 0; tensor < TENSOR_COUNT; ++tensor) {
+        if (work->reads[tensor])
+            data[plan->roles.inputs[tensor]] = work->input[tensor];
+        if (work->writes[tensor])
+            data[plan->roles.results[tensor]] = work->result[tensor];
+    }
     return onednn_bind(plan->made, data, work->scratch, error);
 }
 

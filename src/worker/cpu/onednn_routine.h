@@ -6,9 +6,14 @@
 #include "worker/cpu/onednn.h"
 #include "worker/cpu/routine.h"
 
+/* What each of the work's tensors is to the operation, where it reads it and where it writes it. */
+struct onednn_roles {
+    enum onednn_argument inputs[TENSOR_COUNT], results[TENSOR_COUNT];
+};
+
 struct onednn_plan {
     struct onednn *made;
-    enum onednn_argument arguments[TENSOR_COUNT]; /* what each of the work's tensors is to it */
+    struct onednn_roles roles;
 };
 
 /* STATUS_UNSUPPORTED: it is one of the library's definitions, and `auto` takes none of them. */
@@ -16,8 +21,7 @@ enum status onednn_routine_accept(const struct work *work, const struct onednn *
                                   struct error *error);
 /* The end of a plan, which has set the work's tensors: creates the operation. */
 enum status onednn_routine_plan(struct work *work, const struct onednn_operation *operation,
-                                const enum onednn_argument arguments[TENSOR_COUNT],
-                                struct error *error);
+                                const struct onednn_roles *roles, struct error *error);
 enum status onednn_routine_ready(struct work *work, struct error *error);
 void onednn_routine_run(struct work *work, struct trace *trace);
 void onednn_routine_release(struct work *work);
