@@ -50,19 +50,40 @@ static const struct {
                                 {ONEDNN_SOURCE, ONEDNN_DIFF_WEIGHTS, ONEDNN_DIFF_DESTINATION}},
 };
 
+static const enum onednn_function functions[] = {
+    [ACTIVATION_NONE] = ONEDNN_IDENTITY,
+    [ACTIVATION_RELU] = ONEDNN_RELU,
+    [ACTIVATION_SIGMOID] = ONEDNN_SIGMOID,
+    [ACTIVATION_TANH] = ONEDNN_TANH,
+};
+
+/* The library adds a bias and applies a function within its convolution, on the way forward. */
+static enum status layer_check(const struct conv2d *s, struct error *error)
+{
+    bool layer = s->bias || s->activation != ACTIVATION_NONE;
+    if (s->pass > CONV2D_BACKWARD_FILTER)
+        return error_set(error, STATUS_UNSUPPORTED, "no pass of several parts");
+    if (layer && s->pass != CONV2D_FORWARD)
+        return error_set(error, STATUS_UNSUPPORTED, "no way back through an activation");
+    if (layer && s->fusion == FUSION_SEPARATE)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "bias and activation are within the convolution, not behind it");
+    return STATUS_OK;
+}
+
 static enum status convolution_plan(struct work *work, const struct topology *topology,
                                     struct error *error)
 {
     (void)topology;
     struct conv2d s = conv2d_from(&work->config);
-    if (s.pass > CONV2D_BACKWARD_FILTER || s.bias || s.activation != ACTIVATION_NONE)
-        return error_set(
-            error, STATUS_UNSUPPORTED,
-            "one convolution by itself: no bias, no activation, no pass of several parts");
+    enum status status = layer_check(&s, error);
+    if (status)
+        return status;
     const enum onednn_argument *arguments = passes[s.pass].arguments;
     struct onednn_operation operation = {
         .kind = ONEDNN_CONVOLUTION,
         .pass = passes[s.pass].pass,
+        .function = functions[s.activation],
         .stride = {s.stride, s.stride},
         .dilation = {s.dilation, s.dilation},
         .padding = {s.pad_height, s.pad_width},
@@ -71,10 +92,14 @@ static enum status convolution_plan(struct work *work, const struct topology *to
     operation.tensors[arguments[TENSOR_WEIGHT]] = filter_tensor(&s);
     operation.tensors[arguments[TENSOR_OUTPUT]] =
         image_tensor(&s, s.filters, s.out_height, s.out_width);
+    if (s.bias)
+        operation.tensors[ONEDNN_BIAS] = (struct onednn_tensor){
+            .precision = s.precision, .axes = 1, .extents = {s.filters}, .strides = {1}};
     conv2d_tensors(work, &s);
     struct onednn_roles roles = {{ONEDNN_SOURCE}, {ONEDNN_SOURCE}};
     for (int tensor = 0; tensor < TENSOR_BASIC_COUNT; ++tensor)
         roles.inputs[tensor] = roles.results[tensor] = arguments[tensor];
+    roles.inputs[TENSOR_BIAS] = ONEDNN_BIAS;
     return onednn_routine_plan(work, &operation, &roles, error);
 }
 
