@@ -33,6 +33,8 @@ static const struct need {
     {"layout_chosen", LAYOUT},
     {"layout_other_time", LAYOUT_AUTO},
     {"algorithm_id", ACCELERATOR},
+    {"algorithm_launches", ACCELERATOR},
+    {"algorithm_origin", ACCELERATOR},
     {"refused_algorithms", ACCELERATOR},
     {"search_candidates", ACCELERATOR},
     {"search_time", ACCELERATOR | LAYOUT_AUTO},

@@ -1,5 +1,6 @@
 #include "results/results_nc.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -480,6 +481,16 @@ void results_nc_prepare(void)
     setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
 }
 
+/* For each write of texts HDF5 takes two cleared buffers of 1 MiB and gives them back. A C library that hands
+ * them on to the system has it clear each of their pages again, a third of the whole time. */
+static void keep_buffers(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
+}
+
 enum status results_nc_write(const struct results *results, const char *path, struct error *error)
 {
     struct content content = {.results = results, .presence = presence_of(results)};
@@ -487,6 +498,7 @@ enum status results_nc_write(const struct results *results, const char *path, st
                                         .size = size_estimate(results),
                                         .fill = draft_fill,
                                         .again = draft_again};
+    keep_buffers();
     enum status status = draft_publish(&draft, path, error);
     presence_clear(&content.presence);
     return status;
