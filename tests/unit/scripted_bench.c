@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/timer.h"
 #include "worker/cuda/row_profile.h"
 
@@ -24,6 +25,7 @@ void bench_open(void)
         .theory = chip_theory(chip_find(CAPABILITY, "NVIDIA H200"), MULTIPROCESSORS, 1.98e9, 3.2e9,
                               bus_bits),
         .timer = timer_open(&bench.gpu),
+        .arena = arena_open(script_stream()),
     };
     bench.profiler = row_profiler_open(&bench.gpu);
     bench.counters[0] = '\0';
@@ -43,6 +45,7 @@ void bench_close(void)
     bench_release_roofs();
     profiler_close(bench.profiler);
     timer_close(bench.gpu.timer);
+    arena_close(bench.gpu.arena);
     bench = (struct bench){0};
     script_assert_clean();
 }

@@ -323,6 +323,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     cudaError_t code = script_call();
     bool own = machine.current == script.own;
+    ++script.allocations;
     assert_true(bytes > 0);
     if (code != cudaSuccess)
         return code;
@@ -349,6 +350,7 @@ static cudaError_t release(const void *memory, int device)
 cudaError_t cudaFree(void *memory)
 {
     machine.host = fmax(machine.host, machine.device);
+    script.frees += memory != NULL;
     return release(memory, script.own);
 }
 

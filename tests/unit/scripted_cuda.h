@@ -72,6 +72,7 @@ struct script {
     bool stale; /* where the profiler had stayed, it tells the counts of the work before */
 
     /* What happened. */
+    int allocations, frees;         /* of device memory, NULL not counted */
     int calls, collections, afresh; /* afresh: attached for the collection */
     unsigned reductions;            /* that the last product's algorithms may use */
     bool ran[ROOF_KINDS];

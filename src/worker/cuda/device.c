@@ -12,12 +12,12 @@
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/energy.h"
 #include "worker/cuda/gpu/graph_time.h"
 #include "worker/cuda/gpu/known_kernels.h"
 #include "worker/cuda/gpu/libraries.h"
-#include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/gpu/timing.h"
 #include "worker/cuda/profiling/profiler.h"
 #include "worker/cuda/roofs/roofs.h"
@@ -98,6 +98,7 @@ static enum status device_tune_roofs(struct device_state *state, const struct ro
     struct outcome counters;
     roofs_close(state->roofs);
     state->roofs = NULL;
+    arena_trim(state->gpu.arena);
     enum status status =
         prove ? row_profiler_try(state->profiler, &state->gpu, &counters, error) : STATUS_OK;
     bool counted = status == STATUS_OK && prove && counters.code == COUNTED_YES;
@@ -175,7 +176,7 @@ static enum status device_prepare(struct device_state *state, const struct confi
 {
     const struct preparation *preparation = NULL;
     TRY(preparation_find(config, &preparation, error));
-    TRY(memory_check(config_cost(config).memory, "the tensors", error));
+    TRY(arena_check(state->gpu.arena, config_cost(config).memory, "the tensors", error));
     profiler_leave(state->profiler);
     TRY(preparation->prepare(&state->gpu, config, seed, work, record, error));
     snprintf(record->implementation, sizeof record->implementation, "%s",
@@ -217,10 +218,10 @@ static enum status device_count_hardware(struct device_state *state, const struc
 static bool device_has_room(struct device_state *state, const struct config *config)
 {
     const double enough = 4.0 * 4.0 * (1 << 30), tensors = 2.0;
-    size_t available, total;
-    (void)state;
-    return cudaMemGetInfo(&available, &total) == cudaSuccess &&
-           (double)available >= enough + tensors * config_cost(config).memory;
+    double available;
+    struct error unknown;
+    return arena_available(state->gpu.arena, &available, &unknown) == STATUS_OK &&
+           available >= enough + tensors * config_cost(config).memory;
 }
 
 static enum status device_reject(struct device_state *state, struct work *work,
@@ -257,8 +258,8 @@ static enum status gather_run(struct gpu *gpu, struct work *work, enum tensor te
             gather->translated[i] = work->ops->element(work, tensor, offsets[i]);
         offsets = gather->translated;
     }
-    TRY(memory_allocate((double)bytes, "the comparison", &gather->offsets, error));
-    TRY(memory_allocate((double)bytes, "the comparison", &gather->values, error));
+    TRY(arena_take(gpu->arena, (double)bytes, "the comparison", &gather->offsets, error));
+    TRY(arena_take(gpu->arena, (double)bytes, "the comparison", &gather->values, error));
     TRY(CUDA(
         cudaMemcpyAsync(gather->offsets, offsets, bytes, cudaMemcpyHostToDevice, gpu->stream)));
     TRY(CUDA(kernel_gather(work->precision, work->ops->result(work, tensor), gather->offsets, count,
@@ -274,8 +275,8 @@ static enum status device_read(struct device_state *state, struct work *work, en
     struct gather gather = {NULL, NULL, NULL};
     enum status status =
         gather_run(&state->gpu, work, tensor, &gather, offsets, count, values, error);
-    cudaFree(gather.values);
-    cudaFree(gather.offsets);
+    arena_give(state->gpu.arena, gather.values);
+    arena_give(state->gpu.arena, gather.offsets);
     free(gather.translated);
     return status;
 }
@@ -316,6 +317,7 @@ static enum status device_lend(struct device_state *state, struct program_loan *
     const struct outcome *counters = profiler_counters(state->profiler);
     (void)error;
     profiler_lend(state->profiler);
+    arena_trim(state->gpu.arena);
     snprintf(loan->visible, sizeof loan->visible, "CUDA_VISIBLE_DEVICES=%s", state->uuid);
     library_find(loan);
     if (!loan->library[0])

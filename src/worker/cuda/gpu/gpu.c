@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "kernels/kernels.h"
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/timer.h"
@@ -142,12 +143,14 @@ enum status gpu_open(int index, struct gpu *gpu, struct device *device, struct e
     TRY(CUDA(cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking)));
     TRY(code_check(gpu, error));
     gpu->timer = timer_open(gpu);
-    return gpu->timer ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory");
+    gpu->arena = arena_open(gpu->stream);
+    return gpu->timer && gpu->arena ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory");
 }
 
 void gpu_close(struct gpu *gpu)
 {
     timer_close(gpu->timer);
+    arena_close(gpu->arena);
     if (gpu->stream)
         cudaStreamDestroy(gpu->stream);
     nvml_close(gpu->nvml);

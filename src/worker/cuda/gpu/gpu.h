@@ -11,6 +11,7 @@
 #include "worker/cuda/gpu/occupancy.h"
 
 struct cudnnContext; /* cudnnHandle_t points to it */
+struct arena;
 struct nvml;
 struct timer;
 
@@ -27,6 +28,7 @@ struct gpu {
     struct nvml *nvml;          /* NULL wherever NVML cannot be used */
     double idle_power;          /* W, energy.c; 0: not yet measured */
     struct timer *timer;        /* timer.h */
+    struct arena *arena;        /* arena.h: the memory of rows */
     struct cudnnContext *cudnn; /* libraries.h; NULL: not opened */
 };
 

@@ -7,9 +7,9 @@
 
 #include "kernels/kernels.h"
 #include "model/choice.h"
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/libraries.h"
-#include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/workloads/conv2d_calls.h"
 #include "worker/cuda/workloads/conv2d_graph.h"
 #include "worker/cuda/workloads/conv2d_part.h"
@@ -48,6 +48,7 @@ struct conv2d_work {
     struct work base;
     struct conv2d shape;
     const struct format *format;
+    struct arena *arena; /* whose memory it has */
     struct conv2d_memory memory;
     bool lent; /* the memory belongs to the caller, who has filled it */
     void *workspace;
@@ -97,10 +98,10 @@ static enum status workspace_reserve(struct conv2d_work *c, size_t bytes, struct
 {
     if (bytes <= c->workspace_bytes)
         return STATUS_OK;
-    TRY(CUDA(cudaFree(c->workspace)));
+    arena_give(c->arena, c->workspace);
     c->workspace = NULL;
     c->workspace_bytes = 0;
-    TRY(memory_allocate((double)bytes, "the workspace", &c->workspace, error));
+    TRY(arena_take(c->arena, (double)bytes, "the workspace", &c->workspace, error));
     c->workspace_bytes = bytes;
     return STATUS_OK;
 }
@@ -209,11 +210,11 @@ static void conv2d_release(struct work *work)
     struct conv2d_work *c = (struct conv2d_work *)work;
     conv2d_graph_destroy(c->graph);
     conv2d_calls_destroy(c->calls);
-    cudaFree(c->workspace);
+    arena_give(c->arena, c->workspace);
     if (!c->lent) {
-        cudaFree(c->memory.y);
-        cudaFree(c->memory.w);
-        cudaFree(c->memory.x);
+        arena_give(c->arena, c->memory.y);
+        arena_give(c->arena, c->memory.w);
+        arena_give(c->arena, c->memory.x);
     }
     free(c);
 }
@@ -237,9 +238,10 @@ static enum status tensors_create(struct conv2d_work *c, struct error *error)
 {
     double bytes = (double)precision_info[c->base.precision].bytes;
     const struct conv2d *s = &c->shape;
-    TRY(memory_allocate(bytes * (double)conv2d_x_size(s), "the input", &c->memory.x, error));
-    TRY(memory_allocate(bytes * (double)conv2d_w_size(s), "the weights", &c->memory.w, error));
-    return memory_allocate(bytes * (double)conv2d_y_size(s), "the output", &c->memory.y, error);
+    TRY(arena_take(c->arena, bytes * (double)conv2d_x_size(s), "the input", &c->memory.x, error));
+    TRY(arena_take(c->arena, bytes * (double)conv2d_w_size(s), "the weights", &c->memory.w, error));
+    return arena_take(c->arena, bytes * (double)conv2d_y_size(s), "the output", &c->memory.y,
+                      error);
 }
 
 static enum status tensors_fill(struct gpu *gpu, struct conv2d_work *c, const struct config *config,
@@ -256,12 +258,12 @@ static enum status tensors_fill(struct gpu *gpu, struct conv2d_work *c, const st
 }
 
 /* It has room for algorithms that need much, but no more than a framework would give. */
-static enum status workspace_limit(size_t *bytes, struct error *error)
+static enum status workspace_limit(const struct arena *arena, size_t *bytes, struct error *error)
 {
     const size_t limit = (size_t)4 << 30;
-    size_t available, total;
-    TRY(CUDA(cudaMemGetInfo(&available, &total)));
-    *bytes = available / 4 < limit ? available / 4 : limit;
+    double available;
+    TRY(arena_available(arena, &available, error));
+    *bytes = available / 4 < (double)limit ? (size_t)(available / 4) : limit;
     return STATUS_OK;
 }
 
@@ -272,7 +274,7 @@ static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struc
     const char *algorithm = c->shape.algorithm;
     bool automatic = strcmp(algorithm, "auto") == 0, graph = strcmp(algorithm, "graph") == 0;
     size_t bytes;
-    TRY(workspace_limit(&bytes, error));
+    TRY(workspace_limit(c->arena, &bytes, error));
     enum status status = STATUS_OK;
     if (!graph)
         status = calls_find(gpu, c, automatic ? NULL : algorithm, bytes, error);
@@ -337,7 +339,7 @@ static enum status offer_find(struct gpu *gpu, struct conv2d_work *c, const char
 {
     const char *named = strcmp(c->shape.algorithm, "auto") == 0 ? NULL : c->shape.algorithm;
     size_t bytes;
-    TRY(workspace_limit(&bytes, error));
+    TRY(workspace_limit(c->arena, &bytes, error));
     return conv2d_calls_has(c->calls, algorithm) ? calls_find(gpu, c, named, bytes, error)
                                                  : plans_find(gpu, c, bytes, error);
 }
@@ -430,6 +432,7 @@ static enum status layout_prepare(struct gpu *gpu, const struct config *config, 
     if (!c)
         return error_set(error, STATUS_FAILED, "no memory");
     c->base.ops = &conv2d_ops;
+    c->arena = gpu->arena;
     c->shape = conv2d_from(config);
     c->base.precision = c->shape.precision;
     c->format = &formats[c->shape.precision];

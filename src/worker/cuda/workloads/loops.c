@@ -4,12 +4,13 @@
 #include <stdlib.h>
 
 #include "kernels/kernels.h"
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/memory.h"
 #include "model/workloads/loop.h"
 
 struct loop_work {
     struct work base;
+    struct arena *arena; /* whose memory it has */
     struct loop shape;
     void *x, *y;
     size_t bytes; /* of each */
@@ -45,8 +46,8 @@ static const void *loop_result(const struct work *work, enum tensor tensor)
 static void loop_release(struct work *work)
 {
     struct loop_work *l = (struct loop_work *)work;
-    cudaFree(l->y);
-    cudaFree(l->x);
+    arena_give(l->arena, l->y);
+    arena_give(l->arena, l->x);
     free(l);
 }
 
@@ -64,8 +65,8 @@ static enum status tensors_create(struct gpu *gpu, struct loop_work *l, const st
     int64_t elements = (l->shape.tiles * l->shape.tile + 1) / 2 * 2;
     struct fill fill = config_fill(config, seed, TENSOR_INPUT);
     l->bytes = (size_t)elements * precision_info[l->shape.precision].bytes;
-    TRY(memory_allocate((double)l->bytes, "the input", &l->x, error));
-    TRY(memory_allocate((double)l->bytes, "the output", &l->y, error));
+    TRY(arena_take(l->arena, (double)l->bytes, "the input", &l->x, error));
+    TRY(arena_take(l->arena, (double)l->bytes, "the output", &l->y, error));
     return CUDA(kernel_fill(l->shape.precision, l->x, elements, fill, 0, gpu->stream));
 }
 
@@ -81,6 +82,7 @@ enum status loop_prepare(struct gpu *gpu, const struct config *config, uint64_t 
     if (!l)
         return error_set(error, STATUS_FAILED, "no memory");
     l->base.ops = &loop_ops;
+    l->arena = gpu->arena;
     l->base.precision = shape.precision;
     l->shape = shape;
     enum status status = tensors_create(gpu, l, config, seed, error);

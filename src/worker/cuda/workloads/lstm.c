@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/libraries.h"
-#include "worker/cuda/gpu/memory.h"
 #include "model/workloads/lstm.h"
 #include "worker/cuda/workloads/search.h"
 
@@ -71,6 +71,7 @@ struct lstm_work {
     uint64_t seed;
     cudnnDropoutDescriptor_t dropout;
     cudnnTensorDescriptor_t state_descriptor;
+    struct arena *arena; /* whose memory it has */
     void *x, *y;
     void *dx, *dy; /* backward only */
     struct binding bindings[ALGORITHMS], *bound;
@@ -190,12 +191,12 @@ static int64_t lstm_element(const struct work *work, enum tensor tensor, int64_t
     return segment->at + (offset - segment->begin);
 }
 
-static void binding_release(struct binding *binding)
+static void binding_release(struct arena *arena, struct binding *binding)
 {
-    cudaFree(binding->reserve);
-    cudaFree(binding->workspace);
-    cudaFree(binding->dw);
-    cudaFree(binding->w);
+    arena_give(arena, binding->reserve);
+    arena_give(arena, binding->workspace);
+    arena_give(arena, binding->dw);
+    arena_give(arena, binding->w);
     free(binding->segments);
     if (binding->rnn)
         cudnnDestroyRNNDescriptor(binding->rnn);
@@ -210,11 +211,11 @@ static void lstm_release(struct work *work)
 {
     struct lstm_work *l = (struct lstm_work *)work;
     for (int i = 0; i < ALGORITHMS; ++i)
-        binding_release(&l->bindings[i]);
-    cudaFree(l->dy);
-    cudaFree(l->dx);
-    cudaFree(l->y);
-    cudaFree(l->x);
+        binding_release(l->arena, &l->bindings[i]);
+    arena_give(l->arena, l->dy);
+    arena_give(l->arena, l->dx);
+    arena_give(l->arena, l->y);
+    arena_give(l->arena, l->x);
     if (l->state_descriptor)
         cudnnDestroyTensorDescriptor(l->state_descriptor);
     if (l->dropout)
@@ -384,11 +385,11 @@ static enum status binding_build(struct gpu *gpu, struct lstm_work *l, int candi
     TRY(CUDNN(cudnnGetRNNTempSpaceSizes(gpu->cudnn, b->rnn, mode, b->x_descriptor,
                                         &b->workspace_bytes, &b->reserve_bytes)));
     TRY(CUDNN(cudnnGetRNNWeightSpaceSize(gpu->cudnn, b->rnn, &b->w_bytes)));
-    TRY(memory_allocate((double)b->w_bytes, "the weights", &b->w, error));
+    TRY(arena_take(l->arena, (double)b->w_bytes, "the weights", &b->w, error));
     if (is_backward(l))
-        TRY(memory_allocate((double)b->w_bytes, "the weights' gradient", &b->dw, error));
-    TRY(memory_allocate((double)b->workspace_bytes, "the workspace", &b->workspace, error));
-    TRY(memory_allocate((double)b->reserve_bytes, "the reserve space", &b->reserve, error));
+        TRY(arena_take(l->arena, (double)b->w_bytes, "the weights' gradient", &b->dw, error));
+    TRY(arena_take(l->arena, (double)b->workspace_bytes, "the workspace", &b->workspace, error));
+    TRY(arena_take(l->arena, (double)b->reserve_bytes, "the reserve space", &b->reserve, error));
     TRY(weights_map(gpu, l, error));
     return weights_fill(gpu, l, error);
 }
@@ -403,7 +404,7 @@ static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candid
         return STATUS_OK;
     enum status status = binding_build(gpu, l, candidate, error);
     if (status)
-        binding_release(l->bound);
+        binding_release(l->arena, l->bound);
     else
         l->bound->built = true;
     return status;
@@ -413,7 +414,7 @@ static void others_release(struct lstm_work *l)
 {
     for (int i = 0; i < ALGORITHMS; ++i)
         if (&l->bindings[i] != l->bound)
-            binding_release(&l->bindings[i]);
+            binding_release(l->arena, &l->bindings[i]);
 }
 
 static enum status descriptors_create(struct gpu *gpu, struct lstm_work *l, struct error *error)
@@ -433,13 +434,13 @@ static enum status tensors_create(struct gpu *gpu, struct lstm_work *l, struct e
     double x_bytes = (double)lstm_x_size(&l->shape) * (double)element_bytes(l);
     double y_bytes = (double)lstm_y_size(&l->shape) * (double)element_bytes(l);
     struct fill fill = config_fill(&l->config, l->seed, TENSOR_INPUT);
-    TRY(memory_allocate(x_bytes, "the input", &l->x, error));
-    TRY(memory_allocate(y_bytes, "the output", &l->y, error));
+    TRY(arena_take(l->arena, x_bytes, "the input", &l->x, error));
+    TRY(arena_take(l->arena, y_bytes, "the output", &l->y, error));
     TRY(CUDA(kernel_fill(l->shape.precision, l->x, lstm_x_size(&l->shape), fill, 0, gpu->stream)));
     if (!is_backward(l))
         return STATUS_OK;
-    TRY(memory_allocate(x_bytes, "the input's gradient", &l->dx, error));
-    TRY(memory_allocate(y_bytes, "the output's gradient", &l->dy, error));
+    TRY(arena_take(l->arena, x_bytes, "the input's gradient", &l->dx, error));
+    TRY(arena_take(l->arena, y_bytes, "the output's gradient", &l->dy, error));
     return gradient_fill(gpu, l, error);
 }
 
@@ -509,6 +510,7 @@ enum status lstm_prepare(struct gpu *gpu, const struct config *config, uint64_t 
     if (!l)
         return error_set(error, STATUS_FAILED, "no memory");
     l->base.ops = &pass_ops[shape.pass];
+    l->arena = gpu->arena;
     l->base.precision = shape.precision;
     l->shape = shape;
     l->format = format;

@@ -1,0 +1,186 @@
+#include "worker/cuda/gpu/arena.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/memory.h"
+
+static const double waste_most = 2.0;    /* a block over what is asked for */
+static const double idle_most = 1.0 / 8; /* of the device's memory */
+static const double left_for_others =
+    1.0 / 8; /* the same: the libraries and the timer take some, too */
+
+struct block {
+    void *memory;
+    double bytes;
+    double asked; /* byte; of a block in use */
+    bool used;
+};
+
+struct arena {
+    cudaStream_t stream;
+    struct block *blocks;
+    int count, room;
+    double total; /* byte, of the device; 0 before anything was asked for */
+};
+
+struct arena *arena_open(cudaStream_t stream)
+{
+    struct arena *arena = calloc(1, sizeof *arena);
+    if (arena)
+        arena->stream = stream;
+    return arena;
+}
+
+void arena_close(struct arena *arena)
+{
+    if (!arena)
+        return;
+    arena_trim(arena);
+    free(arena->blocks);
+    free(arena);
+}
+
+static double idle_bytes(const struct arena *arena)
+{
+    double sum = 0;
+    for (int i = 0; i < arena->count; ++i)
+        sum += arena->blocks[i].used ? 0 : arena->blocks[i].bytes;
+    return sum;
+}
+
+void arena_trim(struct arena *arena)
+{
+    int kept = 0;
+    for (int i = 0; i < arena->count; ++i)
+        if (arena->blocks[i].used)
+            arena->blocks[kept++] = arena->blocks[i];
+        else
+            cudaFree(arena->blocks[i].memory);
+    arena->count = kept;
+}
+
+/* The smallest idle one that holds it; NULL: none. */
+static struct block *idle_find(const struct arena *arena, double bytes)
+{
+    struct block *best = NULL;
+    for (int i = 0; i < arena->count; ++i) {
+        struct block *block = &arena->blocks[i];
+        if (!block->used && block->bytes >= bytes && block->bytes <= waste_most * bytes &&
+            (!best || block->bytes < best->bytes))
+            best = block;
+    }
+    return best;
+}
+
+/* One of four sizes for each doubling, so that rows of similar sizes share blocks. */
+static double rounded(double bytes)
+{
+    const double steps = 4, least = 512;
+    double base = exp2(floor(log2(fmax(bytes, least))));
+    return base + ceil((fmax(bytes, least) - base) / (base / steps)) * (base / steps);
+}
+
+/* Before memory is asked for that would leave little to others. */
+static enum status trim_if_short(struct arena *arena, double bytes, struct error *error)
+{
+    size_t available, total;
+    TRY(CUDA(cudaMemGetInfo(&available, &total)));
+    arena->total = (double)total;
+    if ((double)available - bytes < left_for_others * (double)total)
+        arena_trim(arena);
+    return STATUS_OK;
+}
+
+/* What does not fit with its rounding may fit without, and without what is idle. */
+static enum status memory_get(struct arena *arena, double bytes, const char *what,
+                              struct block *block, struct error *error)
+{
+    struct error refusal;
+    TRY(trim_if_short(arena, rounded(bytes), error));
+    block->bytes = rounded(bytes);
+    enum status status = memory_allocate(block->bytes, what, &block->memory, &refusal);
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    if (status == STATUS_UNSUPPORTED) {
+        arena_trim(arena);
+        block->bytes = bytes;
+        return memory_allocate(bytes, what, &block->memory, error);
+    }
+    *error = refusal;
+    return status;
+}
+
+static enum status blocks_reserve(struct arena *arena, struct error *error)
+{
+    if (arena->count < arena->room)
+        return STATUS_OK;
+    int room = 2 * arena->room + 16;
+    struct block *blocks = realloc(arena->blocks, (size_t)room * sizeof *blocks);
+    if (!blocks)
+        return error_set(error, STATUS_FAILED, "no memory for %d blocks", room);
+    arena->blocks = blocks;
+    arena->room = room;
+    return STATUS_OK;
+}
+
+enum status arena_take(struct arena *arena, double bytes, const char *what, void **memory,
+                       struct error *error)
+{
+    struct block *block = bytes > 0 ? idle_find(arena, bytes) : NULL;
+    struct block made = {NULL, 0, bytes, true};
+    if (bytes <= 0) {
+        *memory = NULL;
+        return STATUS_OK;
+    }
+    if (!block) {
+        TRY(blocks_reserve(arena, error));
+        TRY(memory_get(arena, bytes, what, &made, error));
+        block = &arena->blocks[arena->count++];
+        *block = made;
+    }
+    block->used = true;
+    block->asked = bytes;
+    *memory = block->memory;
+    return STATUS_OK;
+}
+
+static struct block *block_of(const struct arena *arena, const void *memory)
+{
+    for (int i = 0; i < arena->count; ++i)
+        if (arena->blocks[i].memory == memory)
+            return &arena->blocks[i];
+    return NULL;
+}
+
+void arena_give(struct arena *arena, void *memory)
+{
+    struct block *block = memory ? block_of(arena, memory) : NULL;
+    if (!block)
+        return;
+    cudaStreamSynchronize(arena->stream);
+    block->used = false;
+    if (idle_bytes(arena) > idle_most * arena->total)
+        arena_trim(arena);
+}
+
+enum status arena_check(struct arena *arena, double bytes, const char *what, struct error *error)
+{
+    enum status status = memory_check(bytes, what, error);
+    if (status != STATUS_UNSUPPORTED || idle_bytes(arena) == 0)
+        return status;
+    arena_trim(arena);
+    return memory_check(bytes, what, error);
+}
+
+enum status arena_available(const struct arena *arena, double *bytes, struct error *error)
+{
+    size_t available, total;
+    TRY(CUDA(cudaMemGetInfo(&available, &total)));
+    *bytes = (double)available;
+    for (int i = 0; i < arena->count; ++i)
+        *bytes += arena->blocks[i].bytes - (arena->blocks[i].used ? arena->blocks[i].asked : 0);
+    return STATUS_OK;
+}

@@ -1,0 +1,205 @@
+/* Device memory that is kept from row to row, on a scripted H200 (scripted_cuda.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "scripted_bench.h"
+#include "worker/cuda/gpu/arena.h"
+#include "worker/cuda/gpu/memory.h"
+
+enum { PARTS = 8 };
+
+/* What a row takes: a conv2d's tensors and the workspaces of its candidates, and the comparison's two. */
+struct row {
+    double parts[PARTS]; /* byte */
+};
+static const struct row rows[] = {
+    {{25.7e6, 147e3, 51e6, 8e6, 64e6, 512e6, 2e6, 2e6}},
+    {{25.7e6, 147e3, 51e6, 16e6, 64e6, 256e6, 2e6, 2e6}},
+    {{22.1e6, 131e3, 45e6, 8e6, 96e6, 400e6, 2e6, 2e6}},
+    {{25.7e6, 140e3, 30e6, 33e6, 60e6, 300e6, 1.9e6, 2e6}},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static void take(double bytes, void **memory)
+{
+    struct error error;
+    *memory = NULL;
+    if (arena_take(bench.gpu.arena, bytes, "the input", memory, &error))
+        fail_msg("%s", error.text);
+}
+
+static void run(const struct row *row)
+{
+    void *memory[PARTS];
+    for (int i = 0; i < PARTS; ++i)
+        take(row->parts[i], &memory[i]);
+    for (int i = 0; i < PARTS; ++i)
+        for (int j = 0; j < i; ++j)
+            assert_ptr_not_equal(memory[i], memory[j]);
+    for (int i = 0; i < PARTS; ++i)
+        arena_give(bench.gpu.arena, memory[i]);
+}
+
+/* The same without an arena. */
+static void run_by_the_driver(const struct row *row)
+{
+    void *memory[PARTS];
+    struct error error;
+    for (int i = 0; i < PARTS; ++i)
+        assert_int_equal(memory_allocate(row->parts[i], "the input", &memory[i], &error),
+                         STATUS_OK);
+    for (int i = 0; i < PARTS; ++i)
+        cudaFree(memory[i]);
+}
+
+static void calls_print(const char *what, const struct script *before)
+{
+    print_message("%s: %d cudaMalloc, %d cudaFree, %d other calls\n", what,
+                  script.allocations - before->allocations, script.frees - before->frees,
+                  script.calls - before->calls - (script.allocations - before->allocations));
+}
+
+static void like_rows_ask_the_driver_once(void **state)
+{
+    (void)state;
+    struct script before = script;
+    run_by_the_driver(&rows[0]);
+    calls_print("any row without an arena", &before);
+    before = script;
+    for (int i = 0; i < ROWS; ++i) {
+        const struct script one = script;
+        char what[40];
+        run(&rows[i]);
+        snprintf(what, sizeof what, "row %d with it", i + 1);
+        calls_print(what, &one);
+        assert_int_equal(script.frees, before.frees);
+        if (i == 0)
+            assert_int_equal(script.allocations - before.allocations, PARTS);
+    }
+    int allocations = script.allocations;
+    for (int i = 0; i < ROWS; ++i)
+        run(&rows[i]);
+    assert_int_equal(script.allocations, allocations); /* all sizes have been there */
+    assert_true(allocations - before.allocations <= PARTS + 4);
+}
+
+static void blocks_of_a_row_that_waits_are_not_taken(void **state)
+{
+    (void)state;
+    void *first, *second, *third;
+    take(1e6, &first);
+    take(1e6, &second);
+    assert_ptr_not_equal(first, second);
+    arena_give(bench.gpu.arena, first);
+    take(1e6, &third);
+    assert_ptr_equal(third, first);
+    arena_give(bench.gpu.arena, third);
+    arena_give(bench.gpu.arena, second);
+}
+
+static void a_small_part_gets_no_large_block(void **state)
+{
+    (void)state;
+    void *large, *small;
+    take(1e9, &large);
+    arena_give(bench.gpu.arena, large);
+    take(1e6, &small);
+    assert_ptr_not_equal(large, small);
+    arena_give(bench.gpu.arena, small);
+    take(0, &small);
+    assert_null(small);
+    arena_give(bench.gpu.arena, small);
+}
+
+/* What lies idle is no reason to refuse a row. */
+static void idle_memory_is_given_up_for_a_row(void **state)
+{
+    (void)state;
+    const double all = script.free_bytes;
+    void *memory;
+    struct error error;
+    take(10e9, &memory);
+    arena_give(bench.gpu.arena, memory);
+    assert_true(script.free_bytes < all);
+    assert_int_equal(arena_check(bench.gpu.arena, 0.99 * all, "the tensors", &error), STATUS_OK);
+    assert_true(script.free_bytes == all);
+
+    take(10e9, &memory);
+    arena_give(bench.gpu.arena, memory);
+    take(0.99 * all, &memory); /* rounded up it would not fit */
+    arena_give(bench.gpu.arena, memory);
+    assert_true(script.free_bytes == all); /* more than may lie idle */
+}
+
+/* In the words of memory.h, with the bytes that were asked for and that are free at most. */
+static void what_never_fits_is_refused_as_before(void **state)
+{
+    (void)state;
+    struct error error, plain;
+    void *memory = NULL, *kept;
+    take(1e9, &kept);
+    arena_give(bench.gpu.arena, kept);
+    assert_int_equal(arena_take(bench.gpu.arena, 200e9, "the input", &memory, &error),
+                     STATUS_UNSUPPORTED);
+    assert_int_equal(memory_allocate(200e9, "the input", &memory, &plain), STATUS_UNSUPPORTED);
+    assert_string_equal(error.text, plain.text);
+    assert_int_equal(arena_check(bench.gpu.arena, 200e9, "the input", &error), STATUS_UNSUPPORTED);
+    assert_string_equal(error.text, plain.text);
+    assert_null(memory);
+}
+
+/* A search gives its workspaces a share of what is free: that must not depend on the rows before. */
+static void what_is_available_does_not_depend_on_the_past(void **state)
+{
+    (void)state;
+    const double all = script.free_bytes;
+    double available;
+    struct error error;
+    void *memory, *other;
+    assert_int_equal(arena_available(bench.gpu.arena, &available, &error), STATUS_OK);
+    assert_true(available == all);
+    take(3e9, &memory);
+    take(1e9, &other);
+    arena_give(bench.gpu.arena, memory);
+    take(2e9, &memory);
+    assert_int_equal(arena_available(bench.gpu.arena, &available, &error), STATUS_OK);
+    assert_true(available == all - 3e9);
+    arena_give(bench.gpu.arena, memory);
+    arena_give(bench.gpu.arena, other);
+}
+
+/* The next row must not write where the last one still computes. */
+static void what_is_given_back_is_idle(void **state)
+{
+    (void)state;
+    void *memory;
+    take(1e6, &memory);
+    assert_int_equal(cudaMemsetAsync(memory, 0, 1000, bench.gpu.stream), cudaSuccess);
+    double before = clock_monotonic();
+    arena_give(bench.gpu.arena, memory);
+    assert_true(clock_monotonic() >= before);
+    assert_true(clock_monotonic() >= script_device_time());
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, bench_set_up, bench_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(like_rows_ask_the_driver_once),
+        TEST(blocks_of_a_row_that_waits_are_not_taken),
+        TEST(a_small_part_gets_no_large_block),
+        TEST(idle_memory_is_given_up_for_a_row),
+        TEST(what_never_fits_is_refused_as_before),
+        TEST(what_is_available_does_not_depend_on_the_past),
+        TEST(what_is_given_back_is_idle),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
