@@ -3,13 +3,14 @@
 # reach the journal with workers that answer at once, and how long a rank waits for its next configuration; then, for each
 # number of records, how long --gather takes and how much memory it needs.
 # Usage: tests/bench/rank0.sh [BUILD [FOLDER]]; FOLDER is where the journal lies: a disk, or memory.
-# RANKS and RECORDS: lists, in the environment.
+# RANKS and RECORDS: lists, in the environment. PACE: how long simulated work takes, over what it does by itself (0.2 s a
+# row at most); rows are then no more than ranks can share, and waits are those for letters alone.
 set -eu
 build=$(cd "${1:-build}" && pwd)
 work=$(mktemp -d "${2:-/tmp}/rank0-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ROOFSWEEP_SIMULATED_PACE=0
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ROOFSWEEP_SIMULATED_PACE=${PACE-0}
 mkdir bin
 cp "$build/bin/roofsweep" bin/
 cp "$build/tests/scripted_worker" bin/roofsweep-worker-cuda
