@@ -25,7 +25,8 @@ failure where another device of the model has it.
 Times compare where a configuration was measured on several devices: `distribute = replicate`, or several files.
 A device whose roofs were measured by several runs of one file is one line, their median.
 
-Below the tables: a line for each device, PASS or FAIL with its reasons.
+Below the tables: a line for each device, PASS or FAIL with its reasons. 1#5 node7 is device 5 of the first file, on
+host node7; the first lines say which GPU that is.
 Exit status: 0 all pass, 1 a device fails, 2 the comparison was not possible."""
 
 DEVICE = ["file", "place", "device_name", "model", "uuid", "hostname"]
@@ -230,7 +231,9 @@ def run(options):
             print(f"file {number}: {data.attrs['path']}, {data.attrs.get('date_created', 'no date')}")
         for _, line in devices.iterrows():
             without = (line["file"], line["place"]) not in set(zip(usable["file"], usable["place"]))
-            print(f"device {named(line)}: {line['model']}, {plain(line['uuid'])}" + ", no roofs" * without)
+            bus = plain(files[line["file"]]["device_pci_id"].values[line["place"]])
+            where = f"{line['model']}, {plain(line['uuid'])}" + f", PCI {bus}" * bool(bus)
+            print(f"device {named(line)}: {where}" + ", no roofs" * without)
         print()
         print_roofs(roofs_found, {key for own in reasons.values() for key in own})
         print_doubts(reasons, names)

@@ -235,10 +235,23 @@ def check_strip(paper, other):
     assert len(ends) == len(both) and all(low <= 96 and high == 100 for low, high in ends), ends
 
 
+def check_replicate(data):
+    """Two devices: each configuration's faster one is the reference, and the slowest configurations come first."""
+    (axes,) = figures.draw(data, "strip")
+    nothing_overlaps(axes)
+    speed = 1 / post.rows(data).pivot_table(values="time_median", index="config_hash", columns="place")
+    drawn = np.column_stack([line.get_ydata()[np.argsort(line.get_xdata())] for line in axes.get_lines()])
+    wanted = (100 * speed.div(speed.max(axis=1), axis=0)).to_numpy()
+    assert drawn.shape == wanted.shape == (12, 2), drawn.shape
+    assert np.allclose(drawn, wanted[np.argsort(wanted.min(axis=1), kind="stable")]), drawn
+    assert len({line.get_marker() for line in axes.get_lines()}) == 2
+
+
 def main():
     paper, eight, counted, *later = (post.load(path) for path in sys.argv[1:])
     check_planes(paper)
     check_series(paper)
+    style.plt.close("all")
     check_bars(paper)
     check_counted(paper)
     check_waves(paper)
@@ -247,6 +260,7 @@ def main():
     check_map_numbers(eight)
     check_history([paper, *later], eight)
     check_strip(paper, later[0])
+    check_replicate(post.load(sys.argv[1].replace("paper_h200", "replicate_2xcpu")))
 
 
 main()
