@@ -15,6 +15,7 @@
 #include "model/workload.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/elementwise.h"
+#include "model/workloads/linear.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -121,6 +122,26 @@ cudaError_t kernel_conv2d_bias_gradient(const struct conv2d *shape, void *db, co
 /* updated[i] = w[i] - rate dw[i] */
 cudaError_t kernel_update(enum precision precision, void *updated, const void *w, const void *dw,
                           double rate, int64_t count, cudaStream_t stream);
+/* linear.cu: the parts of a fully connected layer, src/model/workloads/linear.h. Sums are in fp32, of
+ * fp64 in fp64. */
+
+/* Of a factor, where a line of it (a row of the first, a column of the second) begins, and its next
+ * element: in elements. */
+struct kernel_factor {
+    const void *data;
+    int64_t line, step;
+};
+/* c [m][n], row-major, each element the sum of k products, one thread each. */
+cudaError_t kernel_linear_product(enum precision precision, void *c, struct kernel_factor a,
+                                  struct kernel_factor b, int64_t m, int64_t n, int64_t k,
+                                  cudaStream_t stream);
+/* y [rows][columns] = f(y + bias), in place; bias NULL: none. y and bias aligned to 16 bytes. */
+cudaError_t kernel_linear_finish(enum precision precision, void *y, const void *bias,
+                                 enum linear_activation activation, int64_t rows, int64_t columns,
+                                 cudaStream_t stream);
+/* sums[j] = the sum over i of data[i][j]. */
+cudaError_t kernel_column_sums(enum precision precision, void *sums, const void *data, int64_t rows,
+                               int64_t columns, cudaStream_t stream);
 
 /* loops.cu: the loops as src/model/workloads/loop.h defines them. */
 

@@ -9,6 +9,7 @@
 #include "model/products.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/elementwise.h"
+#include "model/workloads/linear.h"
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
@@ -36,6 +37,7 @@ const struct workload *const workloads[] = {
     &conv2d_workload,
     &lstm_workload,
     &matmul_workload,
+    &linear_workload,
     &compute_loop_workload,
     &shared_loop_workload,
     &elementwise_workload,

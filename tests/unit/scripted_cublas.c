@@ -50,13 +50,18 @@ size_t cudnnGetVersion(void)
 struct operation {
     cublasComputeType_t compute;
     cudaDataType_t scale;
-    bool transposed;
+    bool a_transposed, b_transposed;
+    uint32_t epilogue; /* 0: none was asked for */
+    void *bias;
+    cudaDataType_t bias_type;
 };
 
 struct matrix {
     cudaDataType_t type;
     uint64_t rows, columns;
     int64_t leading;
+    int32_t batches; /* 0: one */
+    int64_t stride;
 };
 
 struct preference {
@@ -104,7 +109,10 @@ static size_t element_bytes(cudaDataType_t type)
 
 static size_t layout_bytes(const struct matrix *layout)
 {
-    return (size_t)layout->leading * layout->columns * element_bytes(layout->type);
+    size_t one = (size_t)layout->leading * layout->columns;
+    size_t others =
+        layout->batches > 1 ? (size_t)(layout->batches - 1) * (size_t)layout->stride : 0;
+    return (others + one) * element_bytes(layout->type);
 }
 
 static cublasStatus_t cublas_call(void)
@@ -174,7 +182,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *operation,
                                         cublasComputeType_t compute, cudaDataType_t scale)
 {
-    return cublas_create(operation, &(struct operation){compute, scale, false},
+    return cublas_create(operation, &(struct operation){.compute = compute, .scale = scale},
                          sizeof(struct operation), &machine.operations);
 }
 
@@ -188,10 +196,26 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
                                               const void *value, size_t bytes)
 {
     struct operation *own = (struct operation *)operation;
-    if (attribute == CUBLASLT_MATMUL_DESC_TRANSA) {
+    switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+    case CUBLASLT_MATMUL_DESC_TRANSB:
         assert_int_equal(bytes, sizeof(int32_t));
-        own->transposed = *(const int32_t *)value == CUBLAS_OP_T;
-    } else {
+        *(attribute == CUBLASLT_MATMUL_DESC_TRANSA ? &own->a_transposed : &own->b_transposed) =
+            *(const int32_t *)value == CUBLAS_OP_T;
+        break;
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+        assert_int_equal(bytes, sizeof own->epilogue);
+        memcpy(&own->epilogue, value, bytes);
+        break;
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+        assert_int_equal(bytes, sizeof own->bias);
+        memcpy(&own->bias, value, bytes);
+        break;
+    case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+        assert_int_equal(bytes, sizeof(int32_t));
+        own->bias_type = (cudaDataType_t) * (const int32_t *)value;
+        break;
+    default:
         assert_int_equal(attribute, CUBLASLT_MATMUL_DESC_FAST_ACCUM);
         assert_int_equal(bytes, sizeof(int8_t));
     }
@@ -201,8 +225,24 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType type,
                                           uint64_t rows, uint64_t columns, int64_t leading)
 {
-    return cublas_create(layout, &(struct matrix){type, rows, columns, leading},
+    return cublas_create(layout, &(struct matrix){type, rows, columns, leading, 0, 0},
                          sizeof(struct matrix), &machine.layouts);
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void *value, size_t bytes)
+{
+    struct matrix *own = (struct matrix *)layout;
+    if (attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT) {
+        assert_int_equal(bytes, sizeof own->batches);
+        memcpy(&own->batches, value, bytes);
+    } else {
+        assert_int_equal(attribute, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+        assert_int_equal(bytes, sizeof own->stride);
+        memcpy(&own->stride, value, bytes);
+    }
+    return cublas_call();
 }
 
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
@@ -212,7 +252,18 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
 
 static uint64_t depth(const struct operation *operation, const struct matrix *a)
 {
-    return operation->transposed ? a->rows : a->columns;
+    return operation->a_transposed ? a->rows : a->columns;
+}
+
+/* A bias is a number for each row of D; its gradient, of a product with B, one for each column. */
+static void epilogue_check(const struct operation *operation, const struct matrix *d)
+{
+    bool gradient = operation->epilogue == CUBLASLT_EPILOGUE_BGRADB;
+    if (!gradient && !(operation->epilogue & CUBLASLT_EPILOGUE_BIAS))
+        return;
+    assert_int_equal(operation->bias_type, d->type);
+    size_t bytes = (size_t)(gradient ? d->columns : d->rows) * element_bytes(d->type);
+    script_within(operation->bias, bytes, script.own);
 }
 
 /* A^T B or A B, of the shapes and alignments that the tensor units take. */
@@ -221,8 +272,11 @@ static const struct product_type *product_find(const struct operation *operation
                                                const struct matrix *d)
 {
     const struct matrix *const all[] = {a, b, d};
-    assert_true(depth(operation, a) == b->rows && b->columns == d->columns);
-    assert_true(a->rows * a->columns == b->rows * d->rows);
+    uint64_t k = depth(operation, a);
+    assert_true(k == (operation->b_transposed ? b->columns : b->rows));
+    assert_true(a->rows * a->columns == k * d->rows && b->rows * b->columns == k * d->columns);
+    assert_true(a->batches == b->batches && b->batches == d->batches);
+    epilogue_check(operation, d);
     assert_int_equal(a->type, b->type);
     for (int i = 0; i < 3; ++i) {
         assert_true(all[i]->leading >= (int64_t)all[i]->rows);
@@ -260,7 +314,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
     assert_non_null(preference);
     assert_ptr_equal(c, d);
     cublasStatus_t status = cublas_call();
-    if (status == CUBLAS_STATUS_SUCCESS && script.not_offered && product_refused(type))
+    script.epilogue = ((struct operation *)operation)->epilogue;
+    if (status == CUBLAS_STATUS_SUCCESS &&
+        ((script.not_offered && product_refused(type)) ||
+         (script.no_epilogues && script.epilogue > CUBLASLT_EPILOGUE_DEFAULT)))
         status = CUBLAS_STATUS_NOT_SUPPORTED;
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
@@ -307,6 +364,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     script_assert_filled(b, layout_bytes(of_b), type->precision, script.own);
     assert_ptr_not_equal(a, b);
     script_within(d, layout_bytes(of_d), script.own);
+    ++script.products;
     script_within(workspace, workspace_bytes, script.own);
     if (product_refused(type) && script.refusal == cudaSuccess)
         return CUBLAS_STATUS_NOT_SUPPORTED;

@@ -60,6 +60,7 @@ struct script {
     /* What fails. */
     const char *refused; /* kernels and products with this in their labels; NULL: none */
     cudaError_t refusal; /* of kernels, at their launch */
+    bool no_epilogues;   /* of products */
     bool not_offered;    /* the products, already when their algorithms are asked for */
     int fail_at;         /* only the call of this number, from 1; 0: none */
     int lost_at;         /* that one and all after it: the context is gone */
@@ -74,6 +75,8 @@ struct script {
     /* What happened. */
     int allocations, frees;         /* of device memory, NULL not counted */
     int calls, collections, afresh; /* afresh: attached for the collection */
+    int products, finishes, sums;   /* runs of products and of what stands beside them */
+    unsigned epilogue;              /* of the last product that was described */
     unsigned reductions;            /* that the last product's algorithms may use */
     bool ran[ROOF_KINDS];
     enum script_cache counted_cache; /* as the work that was counted last found it */

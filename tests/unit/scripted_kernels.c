@@ -68,6 +68,46 @@ cudaError_t kernel_matmul(enum precision precision, void *y, const void *x, cons
     return cudaErrorUnknown;
 }
 
+cudaError_t kernel_linear_product(enum precision precision, void *c, struct kernel_factor a,
+                                  struct kernel_factor b, int64_t m, int64_t n, int64_t k,
+                                  cudaStream_t stream)
+{
+    size_t bytes = precision_info[precision].bytes;
+    const struct kernel_factor factors[] = {a, b};
+    const int64_t lines[] = {m, n};
+    for (int i = 0; i < 2; ++i) {
+        int64_t last = (lines[i] - 1) * factors[i].line + (k - 1) * factors[i].step;
+        script_assert_filled(factors[i].data, (size_t)(last + 1) * bytes, precision, script.own);
+        assert_true(last + 1 == lines[i] * k);
+    }
+    script_within(c, (size_t)(m * n) * bytes, script.own);
+    ++script.products;
+    return script_enqueue(2.0 * (double)(m * n) * (double)k / 1e12, stream);
+}
+
+cudaError_t kernel_linear_finish(enum precision precision, void *y, const void *bias,
+                                 enum linear_activation activation, int64_t rows, int64_t columns,
+                                 cudaStream_t stream)
+{
+    size_t bytes = precision_info[precision].bytes;
+    assert_true(bias || activation != LINEAR_NONE);
+    script_within(y, (size_t)(rows * columns) * bytes, script.own);
+    if (bias)
+        script_assert_filled(bias, (size_t)columns * bytes, precision, script.own);
+    ++script.finishes;
+    return script_enqueue((double)(rows * columns) * (double)bytes / 1e12, stream);
+}
+
+cudaError_t kernel_column_sums(enum precision precision, void *sums, const void *data, int64_t rows,
+                               int64_t columns, cudaStream_t stream)
+{
+    size_t bytes = precision_info[precision].bytes;
+    script_assert_filled(data, (size_t)(rows * columns) * bytes, precision, script.own);
+    script_within(sums, (size_t)columns * bytes, script.own);
+    ++script.sums;
+    return script_enqueue((double)(rows * columns) * (double)bytes / 1e12, stream);
+}
+
 /* The clock's integral over the device's time. */
 static double cycles_until(double now)
 {

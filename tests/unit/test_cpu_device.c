@@ -296,6 +296,33 @@ static void matmul_agrees(void **state)
         }
 }
 
+/* Both ways of dividing the result among the threads, and fewer rows than threads. */
+static void linear_agrees(void **state)
+{
+    static const int64_t shapes[][3] = {{2, 1, 3},   {5, 3, 7},   {3, 50, 4},
+                                        {129, 7, 1}, {1, 9, 200}, {33, 130, 65}};
+    static const char *const variants[] = {
+        "bias=no activation=none fusion=auto pass=forward",
+        "bias=yes activation=none fusion=auto pass=forward",
+        "bias=yes activation=relu fusion=separate pass=forward",
+        "bias=no activation=gelu fusion=auto pass=forward",
+        "bias=yes activation=none fusion=auto pass=backward-data",
+        "bias=yes activation=none fusion=auto pass=backward-weights",
+        "bias=no activation=none fusion=auto pass=backward-weights",
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (size_t j = 0; j < sizeof variants / sizeof *variants; ++j)
+            for (int variant = 0; variant < 4; ++variant) {
+                char text[WORKLOAD_TEXT];
+                snprintf(text, sizeof text,
+                         "linear batch=%d inputs=%d outputs=%d precision=%s %s %s",
+                         (int)shapes[i][0], (int)shapes[i][1], (int)shapes[i][2],
+                         variant % 2 ? "fp64" : "fp32",
+                         variant / 2 ? "implementation=plain" : "implementation=auto", variants[j]);
+                check_all(*state, text);
+            }
+}
+
 /* Few and many steps, odd and even; counts around those of vectors and blocks. */
 static void loops_agree(void **state)
 {
@@ -389,6 +416,7 @@ static void unsupported_is_said(void **state)
         {"lstm implementation=cudnn", "cudnn"},
         {"matmul implementation=cublaslt", "cblas, plain"},
         {"matmul precision=tf32", "tf32"},
+        {"linear fusion=fused", "fusion=fused needs"},
         {"compute-loop precision=fp16", "fp16"},
         {"elementwise precision=fp16", "fp16"},
         {"elementwise implementation=cudnn", "cudnn"},
@@ -626,6 +654,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lstm_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(elementwise_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(matmul_agrees, open_device, close_device),
+        cmocka_unit_test_setup_teardown(linear_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(loops_agree, open_device, close_device),
         cmocka_unit_test_setup_teardown(wrong_results_are_caught, open_device, close_device),
         cmocka_unit_test_setup_teardown(missing_reference_is_said, open_device, close_device),

@@ -59,10 +59,11 @@ static struct expectation expect(const struct config *config, double products)
 static double *expect_all(const struct config *config, enum tensor tensor, int64_t size)
 {
     struct expectation expectation = expect(config, INFINITY);
-    struct slice *slice = &expectation.slices[0];
+    struct slice *slice = expectation.slices;
+    while (slice < expectation.slices + expectation.count && slice->tensor != tensor)
+        ++slice;
+    assert_true(slice < expectation.slices + expectation.count);
     double *expected = slice->expected;
-    assert_int_equal(expectation.count, 1);
-    assert_int_equal(slice->tensor, tensor);
     assert_int_equal(slice->count, size);
     for (int64_t i = 0; i < size; ++i)
         assert_int_equal(slice->offsets[i], i);
@@ -471,6 +472,46 @@ static void matmul_by_hand(void **state)
     free(w);
 }
 
+static void check_linear(const char *text, enum tensor tensor, int64_t count,
+                         const double *expected)
+{
+    struct config config = parse(text);
+    double *values = expect_all(&config, tensor, count);
+    for (int64_t i = 0; i < count; ++i)
+        assert_true(fabs(values[i] - expected[i]) < 1e-14);
+    free(values);
+}
+
+/* Two samples of two numbers, one output. */
+static void linear_by_hand(void **state)
+{
+    (void)state;
+#define LAYER "linear batch=2 inputs=2 outputs=1 precision=fp64"
+    struct config config = parse(LAYER);
+    double *x = filled(&config, TENSOR_INPUT, 4), *w = filled(&config, TENSOR_WEIGHT, 2);
+    double *b = filled(&config, TENSOR_BIAS, 1), *dy = filled(&config, TENSOR_OUTPUT, 2);
+    double y[2], relu[2], gelu[2], dx[4], dw[2], db = dy[0] + dy[1];
+    for (int i = 0; i < 2; ++i) {
+        y[i] = x[2 * i] * w[0] + x[2 * i + 1] * w[1] + b[0];
+        relu[i] = fmax(y[i], 0);
+        gelu[i] = y[i] / 2 * (1 + tanh(sqrt(2 / acos(-1)) * (y[i] + 0.044715 * pow(y[i], 3))));
+        dx[2 * i] = dy[i] * w[0];
+        dx[2 * i + 1] = dy[i] * w[1];
+        dw[i] = dy[0] * x[i] + dy[1] * x[2 + i];
+    }
+    check_linear(LAYER, TENSOR_OUTPUT, 2, y);
+    check_linear(LAYER " activation=relu", TENSOR_OUTPUT, 2, relu);
+    check_linear(LAYER " activation=gelu", TENSOR_OUTPUT, 2, gelu);
+    check_linear(LAYER " pass=backward-data", TENSOR_INPUT, 4, dx);
+    check_linear(LAYER " pass=backward-weights", TENSOR_WEIGHT, 2, dw);
+    check_linear(LAYER " pass=backward-weights", TENSOR_BIAS, 1, &db);
+#undef LAYER
+    free(x);
+    free(w);
+    free(b);
+    free(dy);
+}
+
 /* Forwards, all values of a tile at once, as the definition says it. */
 static void check_loop(const char *text)
 {
@@ -581,9 +622,9 @@ int main(void)
         cmocka_unit_test(conv2d_backward_by_hand), cmocka_unit_test(conv2d_gradients),
         cmocka_unit_test(conv2d_layers),           cmocka_unit_test(lstm_forward_by_hand),
         cmocka_unit_test(lstm_gradients),          cmocka_unit_test(matmul_by_hand),
-        cmocka_unit_test(loops_as_defined),        cmocka_unit_test(compute_loop_by_hand),
-        cmocka_unit_test(cost_counts_products),    cmocka_unit_test(places_are_spread),
-        cmocka_unit_test(lstm_takes_samples),
+        cmocka_unit_test(linear_by_hand),          cmocka_unit_test(loops_as_defined),
+        cmocka_unit_test(compute_loop_by_hand),    cmocka_unit_test(cost_counts_products),
+        cmocka_unit_test(places_are_spread),       cmocka_unit_test(lstm_takes_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,6 +42,8 @@ static const char *const default_others[] = {
     "matmul cache=hot implementation=auto k=1024 m=1024 n=1024 precision=fp32",
     "compute-loop cache=hot elements=4194304 implementation=auto precision=fp32 steps=4096",
     "shared-loop cache=hot implementation=auto precision=fp32 steps=4096 tile=1024 tiles=4096",
+    "linear activation=none batch=512 bias=yes cache=hot fusion=auto implementation=auto inputs=1024 "
+    "outputs=4096 pass=forward precision=fp32",
 };
 
 /* The identity of every configuration ever measured hangs on this text. */
@@ -169,6 +171,9 @@ static void impossible_configurations(void **state)
         "conv2d groups=3",
         "conv2d filters=6 groups=4",
         "conv2d batch=1048576 height=65536 width=65536 channels=1048576",
+        "linear activation=relu pass=backward-data",
+        "linear bias=no fusion=fused",
+        "linear fusion=separate pass=backward-data",
         "compute-loop precision=tf32",
         "shared-loop precision=tf32",
         "shared-loop precision=fp16",
@@ -312,6 +317,12 @@ static void costs_of_products_and_loops(void **state)
     } rows[] = {
         {"matmul m=2 n=3 k=5", 2 * 2 * 3 * 5, 4 * (2 * 5 + 5 * 3 + 2 * 3)},
         {"matmul m=4 n=1 k=1 precision=fp64 implementation=plain", 8, 8 * (4 + 1 + 4)},
+        {"linear batch=2 inputs=3 outputs=5 bias=no", 2 * 30, 4 * (6 + 15 + 10)},
+        {"linear batch=2 inputs=3 outputs=5 activation=relu", 2 * 30 + 2 * 10,
+         4 * (6 + 15 + 10 + 5)},
+        {"linear batch=2 inputs=3 outputs=5 pass=backward-data", 2 * 30, 4 * (6 + 15 + 10)},
+        {"linear batch=2 inputs=3 outputs=5 pass=backward-weights precision=fp16", 2 * 30 + 10,
+         2 * (6 + 15 + 10 + 5)},
         {"compute-loop elements=10 steps=7", 2 * 10 * 7, 4 * 2 * 10},
         {"compute-loop elements=10 steps=7 precision=bf16", 2 * 10 * 7, 2 * 2 * 10},
         {"shared-loop tiles=3 tile=5 steps=7 precision=fp64", 2 * 15 * 7, 8 * 2 * 15},
@@ -321,6 +332,26 @@ static void costs_of_products_and_loops(void **state)
         struct cost cost = config_cost(&config);
         assert_true(cost.flops == rows[i].flops);
         assert_true(cost.bytes == rows[i].bytes && cost.memory == rows[i].bytes);
+    }
+}
+
+/* Table 1 of NVIDIA's "GPU Performance Background User's Guide", as it rounds. */
+static void intensities_of_the_guide(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double rounded;
+    } rows[] = {
+        {"linear inputs=1024 outputs=4096 batch=512 precision=fp16", 315},
+        {"linear inputs=1024 outputs=4096 batch=1 precision=fp16", 1},
+        {"linear inputs=1024 outputs=4096 batch=512 precision=fp16 bias=no", 315},
+        {"linear inputs=1024 outputs=4096 batch=1 precision=fp16 bias=no", 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct config config = parse(rows[i].text);
+        struct cost cost = config_cost(&config);
+        assert_true(round(cost.flops / cost.bytes) == rows[i].rounded);
     }
 }
 
@@ -733,6 +764,7 @@ int main(void)
         cmocka_unit_test(costs_of_steps),
         cmocka_unit_test(passes_without_layer_are_refused),
         cmocka_unit_test(costs_of_products_and_loops),
+        cmocka_unit_test(intensities_of_the_guide),
         cmocka_unit_test(loop_factors_are_rounded),
         cmocka_unit_test(lstm_parts_tile_the_weights),
         cmocka_unit_test(hostile_texts_round_trip),

@@ -16,6 +16,7 @@
 #include "worker/cpu/element.h"
 #include "worker/cpu/elementwise.h"
 #include "worker/cpu/elementwise_onednn.h"
+#include "worker/cpu/linear.h"
 #include "worker/cpu/loops.h"
 #include "worker/cpu/lstm.h"
 #include "worker/cpu/lstm_onednn.h"
@@ -43,6 +44,8 @@ static const struct routine *const routines[] = {
     &matmul_onednn,
     &matmul_cblas,
     &matmul_plain,
+    &linear_cblas,
+    &linear_plain,
     &compute_loop_plain,
     &shared_loop_plain,
     &elementwise_onednn,

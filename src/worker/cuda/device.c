@@ -9,6 +9,7 @@
 #include "kernels/kernels.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/elementwise.h"
+#include "model/workloads/linear.h"
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
@@ -26,6 +27,7 @@
 #include "worker/cuda/workloads/conv2d.h"
 #include "worker/cuda/workloads/conv2d_step.h"
 #include "worker/cuda/workloads/elementwise.h"
+#include "worker/cuda/workloads/linear.h"
 #include "worker/cuda/workloads/loops.h"
 #include "worker/cuda/workloads/lstm.h"
 #include "worker/cuda/workloads/matmul.h"
@@ -143,6 +145,8 @@ static const struct preparation {
     {&lstm_workload, "cudnn", lstm_prepare},
     {&matmul_workload, "cublaslt", matmul_cublaslt_prepare},
     {&matmul_workload, "plain", matmul_plain_prepare},
+    {&linear_workload, "cublaslt", linear_cublaslt_prepare},
+    {&linear_workload, "plain", linear_plain_prepare},
     {&compute_loop_workload, "plain", loop_prepare},
     {&shared_loop_workload, "plain", loop_prepare},
     {&elementwise_workload, "cudnn", elementwise_cudnn_prepare},

@@ -1,0 +1,234 @@
+#include "model/workloads/linear.h"
+
+#include <math.h>
+
+#include "model/products.h"
+#include "model/reference.h"
+
+/* clang-format off */
+static const char *const linear_activation_words[] = {"none", "relu", "gelu", NULL};
+static const char *const linear_bias_words[] = {"no", "yes", NULL};
+static const char *const linear_fusion_words[] = {"auto", "fused", "separate", NULL};
+static const char *const linear_pass_words[] = {"forward", "backward-data", "backward-weights", NULL};
+static const char *const linear_implementation_words[] = {"auto", "cublaslt", "cblas", "plain", NULL};
+
+static const struct parameter linear_parameters[] = {
+    WORKLOAD_SERIES("activation", linear_activation_words, "none", "function of each output; forward only"),
+    WORKLOAD_INTEGER("batch", 1048576, "512", "samples"),
+    WORKLOAD_SERIES("bias", linear_bias_words, "yes", "a number for each output, added to it"),
+    WORKLOAD_CACHE,
+    WORKLOAD_SERIES("fusion", linear_fusion_words, "auto",
+                    "bias and activation in the product's kernel, or behind it; auto: fused where it can be"),
+    WORKLOAD_IMPLEMENTATION(linear_implementation_words, "auto: the device's best library"),
+    WORKLOAD_INTEGER("inputs", 1048576, "1024", "numbers of a sample that come in"),
+    WORKLOAD_INTEGER("outputs", 1048576, "4096", "numbers of a sample that go out"),
+    WORKLOAD_PASS(linear_pass_words, "what is computed"),
+    WORKLOAD_PRECISION("of the tensors and the multiplications"),
+};
+/* clang-format on */
+
+static const char *const linear_implementations[] = {
+    "cublaslt: NVIDIA cuBLASLt, on CUDA devices",
+    "cblas: CBLAS, on CPUs",
+    "plain: one thread for each element of the result, or on CPUs nested loops",
+    NULL,
+};
+
+struct linear linear_from(const struct config *config)
+{
+    return (struct linear){
+        .batch = config_value(config, "batch").first,
+        .inputs = config_value(config, "inputs").first,
+        .outputs = config_value(config, "outputs").first,
+        .bias = config_value(config, "bias").first,
+        .activation = (enum linear_activation)config_value(config, "activation").first,
+        .fusion = (enum linear_fusion)config_value(config, "fusion").first,
+        .pass = (enum linear_pass)config_value(config, "pass").first,
+        .precision = config_precision(config),
+        .implementation = config_word(config, ROLE_IMPLEMENTATION),
+        .cold = config_cold(config),
+    };
+}
+
+int64_t linear_size(const struct linear *layer, enum tensor tensor)
+{
+    const int64_t sizes[TENSOR_COUNT] = {
+        [TENSOR_INPUT] = layer->batch * layer->inputs,
+        [TENSOR_WEIGHT] = layer->outputs * layer->inputs,
+        [TENSOR_OUTPUT] = layer->batch * layer->outputs,
+        [TENSOR_BIAS] = layer->bias ? layer->outputs : 0,
+    };
+    return sizes[tensor];
+}
+
+bool linear_has_epilogue(const struct linear *layer)
+{
+    return layer->pass == LINEAR_FORWARD ? layer->bias || layer->activation != LINEAR_NONE
+                                         : layer->bias && layer->pass == LINEAR_BACKWARD_WEIGHTS;
+}
+
+double linear_activate(enum linear_activation activation, double x)
+{
+    if (activation == LINEAR_RELU)
+        return x > 0.0 ? x : 0.0;
+    if (activation == LINEAR_GELU)
+        return 0.5 * x * (1.0 + tanh(LINEAR_GELU_SCALE * (x + LINEAR_GELU_CUBIC * x * x * x)));
+    return x;
+}
+
+static enum status linear_check(const struct config *config, struct error *error)
+{
+    struct linear s = linear_from(config);
+    if (s.pass != LINEAR_FORWARD && s.activation != LINEAR_NONE)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "backward passes are of activation=none: the gradient of an activation is "
+                         "elementwise work");
+    if (s.fusion != LINEAR_AUTO && !linear_has_epilogue(&s))
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "the product is all that there is: nothing is fused with it or separate");
+    return STATUS_OK;
+}
+
+/* FLOPs of one element beside the products: of y, or of dy where the bias' gradient is made. */
+static double flops_of_cell(const struct linear *s)
+{
+    bool bias = s->bias && s->pass != LINEAR_BACKWARD_DATA;
+    return (bias ? 1.0 : 0.0) + (s->activation != LINEAR_NONE ? 1.0 : 0.0);
+}
+
+static struct cost linear_cost(const struct config *config)
+{
+    struct linear s = linear_from(config);
+    double element = (double)precision_info[s.precision].bytes;
+    double batch = (double)s.batch, inputs = (double)s.inputs, outputs = (double)s.outputs;
+    double elements = batch * inputs + outputs * inputs + batch * outputs;
+    double bias = s.bias && s.pass != LINEAR_BACKWARD_DATA ? outputs : 0.0;
+    return (struct cost){
+        .flops = batch * outputs * (2.0 * inputs + flops_of_cell(&s)),
+        .bytes = (elements + bias) * element,
+        .memory = (elements + bias) * element,
+    };
+}
+
+/* Inputs of a sum are drawn from a range near 1 / sqrt(their number), as networks are initialised: a
+ * gelu of far larger numbers would be a relu. */
+static int linear_exponent(const struct config *config, enum tensor tensor)
+{
+    struct linear s = linear_from(config);
+    return tensor == TENSOR_WEIGHT ? -(int)lround(log2(sqrt((double)s.inputs))) : 0;
+}
+
+/* ---- the reference ---- */
+
+struct inputs {
+    struct linear shape;
+    struct fill x, w, y, bias; /* y: its gradient */
+};
+
+static double output_element(const void *inputs, int64_t offset)
+{
+    const struct inputs *in = inputs;
+    int64_t row = offset / in->shape.outputs, column = offset % in->shape.outputs;
+    int64_t width = in->shape.inputs;
+    double sum = in->shape.bias ? fill_value(in->bias, (uint64_t)column) : 0.0;
+    for (int64_t i = 0; i < width; ++i)
+        sum += fill_value(in->x, (uint64_t)(row * width + i)) *
+               fill_value(in->w, (uint64_t)(column * width + i));
+    return linear_activate(in->shape.activation, sum);
+}
+
+static double data_element(const void *inputs, int64_t offset)
+{
+    const struct inputs *in = inputs;
+    int64_t row = offset / in->shape.inputs, column = offset % in->shape.inputs;
+    double sum = 0.0;
+    for (int64_t o = 0; o < in->shape.outputs; ++o)
+        sum += fill_value(in->y, (uint64_t)(row * in->shape.outputs + o)) *
+               fill_value(in->w, (uint64_t)(o * in->shape.inputs + column));
+    return sum;
+}
+
+static double weight_element(const void *inputs, int64_t offset)
+{
+    const struct inputs *in = inputs;
+    int64_t output = offset / in->shape.inputs, input = offset % in->shape.inputs;
+    double sum = 0.0;
+    for (int64_t sample = 0; sample < in->shape.batch; ++sample)
+        sum += fill_value(in->y, (uint64_t)(sample * in->shape.outputs + output)) *
+               fill_value(in->x, (uint64_t)(sample * in->shape.inputs + input));
+    return sum;
+}
+
+static double bias_element(const void *inputs, int64_t offset)
+{
+    const struct inputs *in = inputs;
+    double sum = 0.0;
+    for (int64_t sample = 0; sample < in->shape.batch; ++sample)
+        sum += fill_value(in->y, (uint64_t)(sample * in->shape.outputs + offset));
+    return sum;
+}
+
+static enum status linear_reference(const struct reference_request *request,
+                                    struct expectation *expectation, struct error *error)
+{
+    const struct inputs in = {
+        .shape = linear_from(request->config),
+        .x = config_fill(request->config, request->seed, TENSOR_INPUT),
+        .w = config_fill(request->config, request->seed, TENSOR_WEIGHT),
+        .y = config_fill(request->config, request->seed, TENSOR_OUTPUT),
+        .bias = config_fill(request->config, request->seed, TENSOR_BIAS),
+    };
+    const struct linear *s = &in.shape;
+    const struct {
+        enum tensor tensor;
+        int64_t products;
+        double (*element)(const void *inputs, int64_t offset);
+    } results[] = {
+        [LINEAR_FORWARD] = {TENSOR_OUTPUT, s->inputs, output_element},
+        [LINEAR_BACKWARD_DATA] = {TENSOR_INPUT, s->outputs, data_element},
+        [LINEAR_BACKWARD_WEIGHTS] = {TENSOR_WEIGHT, s->batch, weight_element},
+    };
+    const struct elements matrix = {
+        .tensor = results[s->pass].tensor,
+        .size = linear_size(s, results[s->pass].tensor),
+        .products = (double)results[s->pass].products,
+        .element = results[s->pass].element,
+        .inputs = &in,
+    };
+    const struct elements bias = {
+        .tensor = TENSOR_BIAS,
+        .size = s->outputs,
+        .products = (double)s->batch,
+        .element = bias_element,
+        .inputs = &in,
+    };
+    enum status status = reference_elements(request, &matrix, expectation, error);
+    if (status == STATUS_OK && s->bias && s->pass == LINEAR_BACKWARD_WEIGHTS)
+        status = reference_elements(request, &bias, expectation, error);
+    return status;
+}
+
+static void linear_products(const struct config *config, struct products *products)
+{
+    struct linear s = linear_from(config);
+    double flops = flops_of_cell(&s);
+    products->ways[0][0] = (struct extent){s.batch, 0, 1.0, NULL};
+    products->ways[0][1] = (struct extent){s.outputs, 0, 1.0, NULL};
+    products->ways[0][2] = (struct extent){s.inputs, 0, 1.0, NULL};
+    products->count = 1;
+    products->cells = flops > 0.0 ? (double)linear_size(&s, TENSOR_OUTPUT) : 0.0;
+    products->flops_of_cell = flops;
+    products->cell = "output";
+    products->part = "the layer";
+}
+
+const struct workload linear_workload = {
+    .name = "linear",
+    WORKLOAD_TABLE(linear_parameters),
+    .implementations = linear_implementations,
+    .check = linear_check,
+    .cost = linear_cost,
+    .exponent = linear_exponent,
+    .reference = linear_reference,
+    .products = linear_products,
+};

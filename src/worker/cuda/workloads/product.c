@@ -1,0 +1,234 @@
+#include "worker/cuda/workloads/product.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/gpu/memory.h"
+#include "worker/cuda/workloads/search.h"
+
+static const struct format {
+    cudaDataType_t data, result, scale;
+    cublasComputeType_t compute;
+    int least; /* compute capability */
+} formats[PRECISION_COUNT] = {
+    [PRECISION_FP64] = {CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, 0},
+    [PRECISION_FP32] = {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
+    [PRECISION_TF32] = {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 0},
+    [PRECISION_FP16] = {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
+    [PRECISION_BF16] = {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
+};
+
+static const size_t workspace_most = (size_t)64 << 20; /* bytes */
+
+static bool is_wide(const struct product *p)
+{
+    return formats[p->precision].scale == CUDA_R_64F;
+}
+
+enum status product_run(const struct gpu *gpu, const struct product *p, const void *a,
+                        const void *b, void *d, struct error *error)
+{
+    static const float zero_float = 0.0f;
+    static const double zero_double = 0.0;
+    const void *scale = is_wide(p) ? (const void *)&p->scale_double : &p->scale_float;
+    const void *zero = is_wide(p) ? (const void *)&zero_double : &zero_float;
+    return CUBLAS(cublasLtMatmul(p->handle, p->operation, scale, a, p->a, b, p->b, zero, d, p->d, d,
+                                 p->d, &p->bound.algo, p->workspace, p->bound.workspaceSize,
+                                 gpu->stream));
+}
+
+void product_close(struct product *p)
+{
+    cudaFree(p->workspace);
+    if (p->preference)
+        cublasLtMatmulPreferenceDestroy(p->preference);
+    if (p->d)
+        cublasLtMatrixLayoutDestroy(p->d);
+    if (p->b)
+        cublasLtMatrixLayoutDestroy(p->b);
+    if (p->a)
+        cublasLtMatrixLayoutDestroy(p->a);
+    if (p->operation)
+        cublasLtMatmulDescDestroy(p->operation);
+    if (p->handle)
+        cublasLtDestroy(p->handle);
+    *p = (struct product){0};
+}
+
+/* ---- description ---- */
+
+static enum status matrix_describe(const struct product_matrix *matrix, int64_t batches,
+                                   cudaDataType_t type, cublasLtMatrixLayout_t *layout,
+                                   struct error *error)
+{
+    const int32_t count = (int32_t)batches;
+    TRY(CUBLAS(cublasLtMatrixLayoutCreate(layout, type, (uint64_t)matrix->rows,
+                                          (uint64_t)matrix->columns, matrix->leading)));
+    if (batches == 1)
+        return STATUS_OK;
+    TRY(CUBLAS(cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                                sizeof count)));
+    return CUBLAS(cublasLtMatrixLayoutSetAttribute(*layout,
+                                                   CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                                   &matrix->stride, sizeof matrix->stride));
+}
+
+static enum status transposition_describe(struct product *p, bool transposed,
+                                          cublasLtMatmulDescAttributes_t attribute,
+                                          struct error *error)
+{
+    const int32_t transpose = CUBLAS_OP_T;
+    if (!transposed)
+        return STATUS_OK;
+    return CUBLAS(
+        cublasLtMatmulDescSetAttribute(p->operation, attribute, &transpose, sizeof transpose));
+}
+
+static enum status epilogue_describe(struct product *p, const struct product_form *form,
+                                     struct error *error)
+{
+    const uint32_t epilogue = (uint32_t)form->epilogue;
+    const int32_t type = (int32_t)formats[form->precision].result;
+    if (form->epilogue == 0)
+        return STATUS_OK;
+    TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_EPILOGUE,
+                                              &epilogue, sizeof epilogue)));
+    if (!form->bias)
+        return STATUS_OK;
+    TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
+                                              &type, sizeof type)));
+    return CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                                 &form->bias, sizeof form->bias));
+}
+
+/* Where a product is split along its sums, the pieces are added in the type of the sums, not in the
+ * narrower type of the result. */
+static enum status preference_describe(struct product *p, struct error *error)
+{
+    const struct format *format = &formats[p->precision];
+    const uint32_t reductions = format->result == format->scale
+                                    ? CUBLASLT_REDUCTION_SCHEME_MASK
+                                    : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    TRY(CUBLAS(cublasLtMatmulPreferenceCreate(&p->preference)));
+    TRY(CUBLAS(cublasLtMatmulPreferenceSetAttribute(p->preference,
+                                                    CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                                    &reductions, sizeof reductions)));
+    return CUBLAS(cublasLtMatmulPreferenceSetAttribute(p->preference,
+                                                       CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                       &workspace_most, sizeof workspace_most));
+}
+
+static enum status operation_describe(struct product *p, const struct product_form *form,
+                                      struct error *error)
+{
+    const struct format *format = &formats[form->precision];
+    TRY(CUBLAS(cublasLtCreate(&p->handle)));
+    TRY(CUBLAS(cublasLtMatmulDescCreate(&p->operation, format->compute, format->scale)));
+    TRY(transposition_describe(p, form->a.transposed, CUBLASLT_MATMUL_DESC_TRANSA, error));
+    TRY(transposition_describe(p, form->b.transposed, CUBLASLT_MATMUL_DESC_TRANSB, error));
+    TRY(epilogue_describe(p, form, error));
+    TRY(matrix_describe(&form->a, form->batches, format->data, &p->a, error));
+    TRY(matrix_describe(&form->b, form->batches, format->data, &p->b, error));
+    TRY(matrix_describe(&form->d, form->batches, format->result, &p->d, error));
+    return preference_describe(p, error);
+}
+
+/* ---- algorithms ---- */
+
+static enum status candidate_name_set(struct product *p, int candidate, const char *suffix,
+                                      struct error *error)
+{
+    int32_t number;
+    size_t written;
+    TRY(CUBLAS(cublasLtMatmulAlgoConfigGetAttribute(&p->candidates[candidate].algo,
+                                                    CUBLASLT_ALGO_CONFIG_ID, &number, sizeof number,
+                                                    &written)));
+    snprintf(p->names[candidate], PRODUCT_NAME, "algo-%d%s", (int)number, suffix ? suffix : "");
+    return STATUS_OK;
+}
+
+/* The likely fastest comes first. */
+static enum status candidates_find(struct product *p, const char *suffix, struct error *error)
+{
+    TRY(CUBLAS(cublasLtMatmulAlgoGetHeuristic(p->handle, p->operation, p->a, p->b, p->d, p->d,
+                                              p->preference, PRODUCT_CANDIDATES, p->candidates,
+                                              &p->count)));
+    if (p->count == 0)
+        return error_set(error, STATUS_UNSUPPORTED, "cuBLASLt has no algorithm for it");
+    for (int i = 0; i < p->count; ++i)
+        TRY(candidate_name_set(p, i, suffix, error));
+    p->bound = p->candidates[0];
+    return memory_allocate((double)workspace_most, "the workspace", &p->workspace, error);
+}
+
+enum status product_open(const struct gpu *gpu, const struct product_form *form,
+                         struct product *product, struct error *error)
+{
+    const struct format *format = &formats[form->precision];
+    if (gpu->capability < format->least)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "%s needs compute capability %d.%d; this GPU has %d.%d",
+                         precision_info[form->precision].name, format->least / 10,
+                         format->least % 10, gpu->capability / 10, gpu->capability % 10);
+    product->precision = form->precision;
+    product->scale_double = form->scale;
+    product->scale_float = (float)form->scale;
+    TRY(operation_describe(product, form, error));
+    return candidates_find(product, form->suffix, error);
+}
+
+static enum status candidate_bind(struct gpu *gpu, struct work *work, int candidate,
+                                  struct error *error)
+{
+    struct product *product = &((struct product_work *)work)->product;
+    (void)gpu;
+    product->bound = product->candidates[candidate];
+    return CUBLAS(product->bound.state);
+}
+
+static const char *candidate_name(const struct work *work, int candidate)
+{
+    return ((const struct product_work *)work)->product.names[candidate];
+}
+
+static int bound_index(const struct product *p)
+{
+    int i = 0;
+    while (i < p->count - 1 && memcmp(&p->candidates[i].algo, &p->bound.algo, sizeof p->bound.algo))
+        ++i;
+    return i;
+}
+
+/* The algorithm itself says which unit it runs on. For fp64 that depends on the chip. */
+enum status product_describe(const struct product *p, struct record *record, struct error *error)
+{
+    uint64_t numerics;
+    size_t written;
+    TRY(CUBLAS(cublasLtMatmulAlgoCapGetAttribute(&p->bound.algo,
+                                                 CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &numerics,
+                                                 sizeof numerics, &written)));
+    bool tensor = (numerics & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK) != 0;
+    snprintf(record->algorithm, sizeof record->algorithm, "%s", p->names[bound_index(p)]);
+    snprintf(record->math, sizeof record->math, "%s", tensor ? "tensor-op" : "fma");
+    record->unit = tensor ? UNIT_TENSOR : UNIT_VECTOR;
+    record->workspace = (double)p->bound.workspaceSize;
+    return STATUS_OK;
+}
+
+enum status product_choose(struct gpu *gpu, struct product_work *work, bool cold,
+                           struct record *record, struct error *error)
+{
+    int chosen = 0;
+    const struct search search = {
+        .gpu = gpu,
+        .work = &work->base,
+        .cold = cold,
+        .count = work->product.count,
+        .bind = candidate_bind,
+        .name = candidate_name,
+    };
+    TRY(search_run(&search, &chosen, record, error));
+    return product_describe(&work->product, record, error);
+}

@@ -1,0 +1,70 @@
+/* A matrix product of cuBLASLt: described, its algorithms found, the fastest of them bound, run. For
+ * the library all matrices lie column by column: what a workload keeps row by row is transposed for
+ * it. */
+#ifndef ROOFSWEEP_PRODUCT_H
+#define ROOFSWEEP_PRODUCT_H
+
+#include <cublasLt.h>
+
+#include "worker/cuda/gpu/work.h"
+
+/* As it lies in memory. */
+struct product_matrix {
+    int64_t rows, columns;
+    int64_t leading; /* elements from one column to the next */
+    int64_t stride;  /* from one of the batch to the next */
+    bool transposed; /* of a and b: as a factor */
+};
+
+/* d = scale a b, of each of the batch. */
+struct product_form {
+    enum precision precision;
+    double scale;
+    int64_t batches; /* 1: one product */
+    struct product_matrix a, b, d;
+    cublasLtEpilogue_t epilogue; /* 0: none */
+    void *bias;                  /* of an epilogue that reads or writes one */
+    const char *suffix;          /* of the algorithms' names; NULL: none */
+};
+
+enum { PRODUCT_CANDIDATES = 16, PRODUCT_NAME = 64 };
+
+/* All that it points to is owned, but the memory of tensors. */
+struct product {
+    enum precision precision;
+    double scale_double;
+    float scale_float;
+    cublasLtHandle_t handle;
+    cublasLtMatmulDesc_t operation;
+    cublasLtMatrixLayout_t a, b, d;
+    cublasLtMatmulPreference_t preference;
+    void *workspace;
+    cublasLtMatmulHeuristicResult_t candidates[PRODUCT_CANDIDATES], bound;
+    char names[PRODUCT_CANDIDATES][PRODUCT_NAME]; /* "algo-66", with the form's suffix */
+    int count;                                    /* of candidates */
+};
+
+/* Describes it and finds its algorithms; the first, the library's own choice, is bound. *product is
+ * zero before, and product_close takes it whatever became of it. STATUS_UNSUPPORTED if the library or
+ * the chip does not offer it. */
+enum status product_open(const struct gpu *gpu, const struct product_form *form,
+                         struct product *product, struct error *error);
+void product_close(struct product *product); /* leaves it zero */
+
+/* Enqueues it. */
+enum status product_run(const struct gpu *gpu, const struct product *product, const void *a,
+                        const void *b, void *d, struct error *error);
+
+/* The work that a search times: its struct begins with this one. */
+struct product_work {
+    struct work base;
+    struct product product;
+};
+/* Binds the fastest algorithm, and sets what the record has on it. */
+enum status product_choose(struct gpu *gpu, struct product_work *work, bool cold,
+                           struct record *record, struct error *error);
+/* The same of the algorithm that is bound, without a search. */
+enum status product_describe(const struct product *product, struct record *record,
+                             struct error *error);
+
+#endif
