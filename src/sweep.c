@@ -356,8 +356,10 @@ static void leave_silent_rank_0(const struct sweep *sweep)
 
 /* s. MPI has no descriptor to wait for, so letters are looked for again and again: soon after something has
  * moved, then less and less often. That costs well under one per cent of a core. Rank 0 looks more often,
- * because others wait for it. */
-static const double wait_least = 50e-6, wait_most = 2e-3, wait_most_of_rank_0 = 0.5e-3;
+ * because others wait for it. A rank whose worker works looks less often: its worker ends the wait, no letter
+ * but the end is due, and hundreds of ranks on few cores would take them from each other and from the work. */
+static const double wait_least = 50e-6, wait_most = 2e-3, wait_most_of_rank_0 = 0.5e-3,
+                    wait_most_at_work = 50e-3;
 
 /* What comes from the worker ends the wait. True: something has. */
 static bool wait_for_worker(const struct sweep *sweep, double seconds)
@@ -384,9 +386,15 @@ static bool deliver_letters(const struct sweep *sweep, struct coordinator *coord
     return any;
 }
 
+static double longest_wait(const struct sweep *sweep, const struct coordinator *coordinator)
+{
+    if (coordinator && sweep->ranks > 1)
+        return wait_most_of_rank_0;
+    return executor_works(sweep->executor) ? wait_most_at_work : wait_most;
+}
+
 static void run_loop(struct sweep *sweep, struct coordinator *coordinator)
 {
-    const double most = coordinator && sweep->ranks > 1 ? wait_most_of_rank_0 : wait_most;
     double wait = 0;
     while (!executor_stopped(sweep->executor) ||
            (coordinator && !coordinator_finished(coordinator))) {
@@ -398,7 +406,7 @@ static void run_loop(struct sweep *sweep, struct coordinator *coordinator)
             coordinator_watch(coordinator, clock_monotonic());
         executor_step(sweep->executor);
         moved |= deliver_letters(sweep, coordinator);
-        wait = moved ? 0 : fmin(fmax(2 * wait, wait_least), most);
+        wait = moved ? 0 : fmin(fmax(2 * wait, wait_least), longest_wait(sweep, coordinator));
     }
 }
 

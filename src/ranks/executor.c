@@ -372,6 +372,11 @@ bool executor_stopped(const struct executor *executor)
     return executor->stage == STAGE_STOPPED;
 }
 
+bool executor_works(const struct executor *executor)
+{
+    return executor->stage == STAGE_MEASURING || executor->stage == STAGE_COUNTING;
+}
+
 static void stop(struct executor *executor)
 {
     station_drop(executor->station);

@@ -71,5 +71,7 @@ void executor_poll(const struct executor *executor, struct pollfd descriptors[2]
 void executor_handle(struct executor *executor, const struct letter *letter);
 void executor_step(struct executor *executor);
 bool executor_stopped(const struct executor *executor);
+/* The worker measures or counts: what comes next for this rank comes from it. */
+bool executor_works(const struct executor *executor);
 
 #endif

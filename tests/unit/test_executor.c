@@ -190,8 +190,11 @@ static void a_record_is_passed_on_as_it_came(void **state)
     (void)state;
     struct stage stage;
     stage_begin(&stage, "device u1", "record \"$(asked)\"");
+    assert_false(executor_works(stage.executor));
     give_work(&stage, "conv2d batch=3");
+    assert_true(executor_works(stage.executor));
     char *text = wait_for(&stage, LETTER_RECORD);
+    assert_false(executor_works(stage.executor));
     assert_says(text, "\"mood\":7");
     assert_says(text, "\"attempts\":1");
     assert_says(text, "\"device_key\":\"session/0\"");
