@@ -10,7 +10,7 @@ build=$(cd "${1:-build}" && pwd)
 work=$(mktemp -d "${2:-/tmp}/rank0-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ROOFSWEEP_SIMULATED_PACE=${PACE-0}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ROOFSWEEP_SIMULATED_PACE="${PACE-0}"
 mkdir bin
 cp "$build/bin/roofsweep" bin/
 cp "$build/tests/scripted_worker" bin/roofsweep-worker-cuda
