@@ -73,6 +73,8 @@ def at_level(table, levels, stem):
 def rows_of(data):
     table = flat(data, "config").assign(time_notch=notch(data))
     table["config"] = range(len(table))
+    if "config_precision" not in table:  # a file of roofs alone
+        table["config_precision"] = ""
     device = data["config_device"].fillna(-1).values.astype(int)
     ceilings = flat(data, "device").reindex(device).reset_index(drop=True)
     levels = data.indexes["memory_level"]

@@ -41,7 +41,7 @@ def share(value):
 
 def table(head, rows, left=()):
     """The text of a table. Columns are as wide as they must be, to the right but the first and those in `left`.
-    A head may have several lines."""
+    A head may have several lines. (tabulate would do it, too; a cluster's Python seldom has it.)"""
     depth = max(cell.count("\n") for cell in head) + 1
     heads = list(zip(*[([""] * depth + cell.split("\n"))[-depth:] for cell in head]))
     widths = [max(len(row[i]) for row in heads + rows) for i in range(len(head))]

@@ -1,6 +1,7 @@
 """Labels beside their points: none is dropped, none covers another, a point or a line.
 
-A label is moved around its point, then away from it with a thin line, then replaced by a number that a key explains."""
+A label is moved around its point, then away from it with a thin line, then replaced by a number that a key explains.
+adjustText does the first two as well for a few labels; of many it leaves some that cover others, and it has no key."""
 
 from itertools import pairwise
 

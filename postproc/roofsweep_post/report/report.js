@@ -118,6 +118,9 @@ class Report {
     for (const name of ["failures", "roofs", "devices"]) {
       table(element(name), this.content[name].head, this.content[name].rows);
     }
+    if (!this.content.failures.rows.length) {
+      element("failures").textContent = "Every configuration was measured.";
+    }
     element("hover").textContent = "Point at a symbol to see its row; a click shows its kernels.";
     this.makeFilters();
     this.makeSelect("figure", Object.keys(this.kinds()), () => this.draw());
