@@ -349,7 +349,7 @@ static enum status algorithm_recall(struct gpu *gpu, struct conv2d_work *c, stru
                                     struct error *error)
 {
     enum status status = STATUS_OK;
-    int chosen;
+    int chosen = 0;
     if (record->offer)
         status = offer_find(gpu, c, record->offer->algorithm, error);
     if (status == STATUS_OK && record->offer) {
