@@ -416,7 +416,7 @@ static void unsupported_is_said(void **state)
         {"lstm implementation=cudnn", "cudnn"},
         {"matmul implementation=cublaslt", "cblas, plain"},
         {"matmul precision=tf32", "tf32"},
-        {"linear fusion=fused", "fusion=fused needs"},
+        {"linear fusion=fused implementation=cblas", "fusion=fused needs"},
         {"compute-loop precision=fp16", "fp16"},
         {"elementwise precision=fp16", "fp16"},
         {"elementwise implementation=cudnn", "cudnn"},

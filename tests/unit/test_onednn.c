@@ -87,6 +87,13 @@ static void it_agrees_with_the_reference(void **state)
         "elementwise elements=10007 operation=tanh",
         "elementwise elements=10007 operation=add",
         "elementwise elements=10007 operation=scale",
+        "linear batch=7 inputs=33 outputs=65",
+        "linear batch=64 inputs=96 outputs=128 bias=yes activation=relu",
+        "linear batch=64 inputs=96 outputs=128 bias=yes activation=gelu fusion=fused",
+        "linear batch=1 inputs=96 outputs=128 bias=no activation=relu",
+        "linear batch=20 inputs=96 outputs=128 bias=no activation=none pass=backward-data",
+        "linear batch=20 inputs=96 outputs=128 bias=no activation=none pass=backward-weights",
+        "linear batch=20 inputs=96 outputs=128 bias=yes activation=none pass=backward-weights",
     };
     static const char *const precisions[] = {"fp32", "bf16", "fp16"};
     static const char *const variants[] = {"layout=nhwc pass=forward",

@@ -10,7 +10,7 @@ static const char *const linear_activation_words[] = {"none", "relu", "gelu", NU
 static const char *const linear_bias_words[] = {"no", "yes", NULL};
 static const char *const linear_fusion_words[] = {"auto", "fused", "separate", NULL};
 static const char *const linear_pass_words[] = {"forward", "backward-data", "backward-weights", NULL};
-static const char *const linear_implementation_words[] = {"auto", "cublaslt", "cblas", "plain", NULL};
+static const char *const linear_implementation_words[] = {"auto", "cublaslt", "onednn", "cblas", "plain", NULL};
 
 static const struct parameter linear_parameters[] = {
     WORKLOAD_SERIES("activation", linear_activation_words, "none", "function of each output; forward only"),
@@ -29,6 +29,7 @@ static const struct parameter linear_parameters[] = {
 
 static const char *const linear_implementations[] = {
     "cublaslt: NVIDIA cuBLASLt, on CUDA devices",
+    "onednn: Intel oneDNN, on CPUs",
     "cblas: CBLAS, on CPUs",
     "plain: one thread for each element of the result, or on CPUs nested loops",
     NULL,

@@ -17,6 +17,7 @@
 #include "worker/cpu/elementwise.h"
 #include "worker/cpu/elementwise_onednn.h"
 #include "worker/cpu/linear.h"
+#include "worker/cpu/linear_onednn.h"
 #include "worker/cpu/loops.h"
 #include "worker/cpu/lstm.h"
 #include "worker/cpu/lstm_onednn.h"
@@ -44,6 +45,7 @@ static const struct routine *const routines[] = {
     &matmul_onednn,
     &matmul_cblas,
     &matmul_plain,
+    &linear_onednn,
     &linear_cblas,
     &linear_plain,
     &compute_loop_plain,

@@ -42,22 +42,29 @@ static struct linear_product product_of(const struct linear *s)
 #include "worker/cpu/linear_real.h"
 #undef REAL_BITS
 
+void linear_tensors(struct work *work, const struct linear *s)
+{
+    struct linear_product product = product_of(s);
+    for (int i = 0; i < TENSOR_COUNT; ++i)
+        work->size[i] = linear_size(s, (enum tensor)i);
+    work->reads[product.a] = work->reads[product.b] = true;
+    work->writes[product.c] = true;
+    work->reads[TENSOR_BIAS] = s->bias && s->pass == LINEAR_FORWARD;
+    work->writes[TENSOR_BIAS] = s->bias && s->pass == LINEAR_BACKWARD_WEIGHTS;
+}
+
 static enum status plan_tensors(struct work *work, struct error *error)
 {
     struct linear_plan *plan = work->plan;
     plan->shape = linear_from(&work->config);
     const struct linear *s = &plan->shape;
     plan->product = product_of(s);
-    for (int i = 0; i < TENSOR_COUNT; ++i)
-        work->size[i] = linear_size(s, (enum tensor)i);
-    work->reads[plan->product.a] = work->reads[plan->product.b] = true;
-    work->writes[plan->product.c] = true;
-    work->reads[TENSOR_BIAS] = s->bias && s->pass == LINEAR_FORWARD;
-    work->writes[TENSOR_BIAS] = s->bias && s->pass == LINEAR_BACKWARD_WEIGHTS;
+    linear_tensors(work, s);
     if (s->fusion == LINEAR_FUSED)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "on a CPU bias and activation come behind the product; fusion=fused needs "
-                         "a library that does them within it");
+        return error_set(
+            error, STATUS_UNSUPPORTED,
+            "with CBLAS bias and activation come behind the product; fusion=fused needs "
+            "a library that does them within it");
     return STATUS_OK;
 }
 
@@ -105,6 +112,7 @@ const struct routine linear_plain = {
     .workload = &linear_workload,
     .implementation = "plain",
     .algorithm = "triple-loop",
+    .by_name = true,
     .plan_size = sizeof(struct linear_plan),
     .plan = plain_plan,
     .run = plain_run,
