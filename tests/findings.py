@@ -14,6 +14,9 @@ import pandas
 import xarray
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "postproc"))
+from roofsweep_post.absent import completed  # noqa: E402
+
 PAGE = os.path.join(ROOT, "docs", "findings.md")
 FILES = ["tests/data/paper_h200.nc", "tests/data/algorithms_h200.nc"]
 HOLDS, PART, NOT, UNKNOWN = "holds", "holds in part", "does not hold", "cannot be told from this file"
@@ -26,11 +29,13 @@ class File:
 
     def __init__(self, path):
         self.path = path
-        data = self.data = xarray.open_dataset(path).load()
+        data = xarray.open_dataset(path).load()
+        data = self.data = completed(data) if "format_version" in data.attrs else data
         self.levels = [str(level) for level in data.memory_level_name.values]
         self.precisions = [str(precision) for precision in data.precision_name.values]
         names = [name for name in data.data_vars if data[name].dims == ("config",)]
         table = pandas.DataFrame({name: data[name].values for name in names})
+        table = table.assign(**{name: np.nan for name in SHAPE if name not in table})  # of no row
         table["row"] = np.arange(len(table))
         self.cold = bool((table.cache == "cold").any())
         self.level = "dram" if self.cold else "l2"

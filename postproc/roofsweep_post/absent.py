@@ -9,7 +9,8 @@ FORMAT_VERSION = 2  # the newest that is understood; a file without the attribut
 
 # fmt: off
 TEXTS = [
-    "job_id", "layout_chosen", "algorithm_id", "refused_algorithms", "heuristic_algorithm", "heuristic_id",
+    "job_id", "layout_chosen", "algorithm_id", "algorithm_launches", "algorithm_origin", "refused_algorithms",
+    "heuristic_algorithm", "heuristic_id",
     "runner_up_algorithm", "runner_up_id", "program_hash", "pci_id", "unit_note", "count_note", "device_pci_id",
     "device_roofs_reused",
 ]
@@ -35,7 +36,8 @@ NUMBERS = [
     "kernel_block_x", "kernel_block_y", "kernel_block_z", "kernel_registers", "kernel_static_shared",
     "kernel_dynamic_shared", "kernel_cluster", "kernel_resident", "kernel_flops_counted", "kernel_blocks",
     "kernel_threads", "kernel_occupancy", "kernel_waves", "kernel_tail_loss", "device_multiprocessor_threads",
-    "device_clock_max", "device_memory_clock_max", "device_power_limit", "device_launch_dependent",
+    "device_clock_max", "device_memory_clock_max", "device_power_limit", "device_count_together",
+    "device_launch_dependent",
     "device_roof_nominal_fraction", "device_roof_clock_fraction", "device_roof_sm_clock", "device_roof_memory_clock",
     "device_roof_power", "device_roof_temperature", "device_roof_throttle_reasons", "device_roof_sustained",
     "device_roof_sustained_clock", "device_roof_sustained_power", "device_roof_settling_time",

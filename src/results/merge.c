@@ -102,6 +102,8 @@ static enum status claims_read(struct merge *m, struct error *error)
         for (size_t row = 0; row < m->files[i].rows && status == STATUS_OK; row += SLAB) {
             size_t left = m->files[i].rows - row;
             status = claims_add(m, i, row, left < SLAB ? left : SLAB, keys, error);
+            if (left <= SLAB)
+                result_file_rest(&m->files[i]);
         }
     free(keys);
     return status;
@@ -316,6 +318,8 @@ static enum status rows_write(struct merge *m, struct error *error)
             size_t left = m->files[i].rows - row, count = left < SLAB ? left : SLAB;
             status = slab_write(m, i, row, count, claims, error);
             claims += count;
+            if (left <= SLAB)
+                result_file_rest(&m->files[i]);
         }
     return status;
 }
@@ -352,6 +356,8 @@ static enum status files_open(struct merge *m, const char *const *paths, size_t 
         if (status == STATUS_OK)
             status = result_file_open(paths[i], &m->files[i], error);
         m->count += status == STATUS_OK;
+        if (status == STATUS_OK)
+            result_file_rest(&m->files[i]);
         if (status == STATUS_OK)
             status = check_settings(m, i, error);
     }

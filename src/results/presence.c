@@ -112,6 +112,7 @@ static const struct need {
     {"device_power_limit", ACCELERATOR},
     {"device_ecc", ACCELERATOR},
     {"device_mig", ACCELERATOR},
+    {"device_count_together", COUNTERS},
     {"device_peak_tensor", ACCELERATOR},
     {"device_cycle_vector", ACCELERATOR | CLOCK},
     {"device_cycle_tensor", ACCELERATOR},

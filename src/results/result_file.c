@@ -301,15 +301,36 @@ enum status result_file_open(const char *path, struct result_file *file, struct 
     return status;
 }
 
+void result_file_rest(struct result_file *file)
+{
+    if (!file->resting)
+        nc_close(file->reader.id);
+    file->resting = true;
+}
+
+static enum status wake(struct result_file *file, struct error *error)
+{
+    size_t rows = file->rows;
+    if (!file->resting)
+        return STATUS_OK;
+    int code = nc_open(file->path, NC_NOWRITE, &file->reader.id);
+    file->resting = code != NC_NOERR;
+    if (code == NC_NOERR)
+        rows = nc_reader_length(&file->reader, "config");
+    if (file->resting || rows != file->rows)
+        return error_set(error, STATUS_USAGE, "%s: it has changed meanwhile", file->path);
+    return STATUS_OK;
+}
+
 void result_file_close(struct result_file *file)
 {
+    result_file_rest(file);
     for (size_t i = 0; i < file->session_count; ++i)
         session_clear(&file->sessions[i]);
     free(file->sessions);
     free(file->devices);
     free(file->config_device);
     free(file->kernel_config);
-    nc_close(file->reader.id);
     *file = (struct result_file){.path = NULL};
 }
 
@@ -320,6 +341,9 @@ enum status result_file_keys(struct result_file *file, size_t first, size_t coun
     static const struct field fields[] = {
         K(configuration, FIELD_TEXT), K(config_hash, FIELD_TEXT), K(start_time, FIELD_DOUBLE), {0}};
     const struct nc_rows rows = {.first = keys, .size = sizeof *keys, .count = count, .at = first};
+    enum status status = wake(file, error);
+    if (status)
+        return status;
     for (size_t i = 0; i < count; ++i)
         fields_clear(fields, &keys[i]);
     nc_reader_columns(&file->reader, fields, "", &rows);
@@ -409,8 +433,11 @@ static void fields_read(struct result_file *file, size_t first, size_t count,
 enum status result_file_records(struct result_file *file, size_t first, size_t count,
                                 struct record *records, struct error *error)
 {
+    enum status status = wake(file, error);
+    if (status)
+        return status;
     fields_read(file, first, count, records);
-    enum status status = samples_read(file, first, count, records, error);
+    status = samples_read(file, first, count, records, error);
     if (status == STATUS_OK)
         status = kernels_read(file, first, count, records, error);
     if (status == STATUS_OK && file->reader.code != NC_NOERR)

@@ -12,6 +12,7 @@
 struct result_file {
     const char *path; /* the caller's */
     struct nc_reader reader;
+    bool resting; /* netCDF does not have it open */
     struct session
         *sessions; /* owned; settings, title, manifest and MPI of all are those of the last */
     size_t session_count;
@@ -27,6 +28,8 @@ struct result_file {
  * cut its rows. */
 enum status result_file_open(const char *path, struct result_file *file, struct error *error);
 void result_file_close(struct result_file *file);
+/* Gives back what netCDF needs for an open file, some 10 MB. It is opened again when rows are read. */
+void result_file_rest(struct result_file *file);
 
 /* What tells a row from all others. */
 struct row_key {
