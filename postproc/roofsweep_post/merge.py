@@ -6,7 +6,7 @@ import shutil
 from .texts import Refused
 
 HELP = "several result files as one, by roofsweep --merge"
-DESCRIPTION = """Starts `roofsweep --merge FILE... --output FILE`. It must be in the path, or ROOFSWEEP names the program.
+DESCRIPTION = """Starts `roofsweep --merge FILE... --output FILE`, which must be in the path, or named by ROOFSWEEP.
 
 A device that is the same in several files, roofs included, is one device. A configuration that was measured on the
 same device in several files is an error that names it, unless --newest is given."""
