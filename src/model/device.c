@@ -188,3 +188,8 @@ enum status device_decode(const json_t *object, struct device *device, struct er
     }
     return status;
 }
+
+double device_launch_gap(const struct device *device, bool graph)
+{
+    return graph ? time_of(device, ROOF_LAUNCH_GAP_GRAPH) : device->launch_overhead;
+}

@@ -71,6 +71,9 @@ void device_add_roof(struct device *device, const struct roof *roof);
  * gap, alone if there is such a roof. */
 void device_set_peaks(struct device *device);
 
+/* s, NaN if there is no such roof: from one empty kernel to the next, in a graph or in the stream. */
+double device_launch_gap(const struct device *device, bool graph);
+
 /* JSON: the fields, and "roofs": [{...}, ...]. The caller owns the result. */
 json_t *device_encode(const struct device *device);
 enum status device_decode(const json_t *object, struct device *device, struct error *error);

@@ -9,6 +9,7 @@
 
 const char *const workload_precisions[] = {"fp64", "fp32", "tf32", "fp16", "bf16", NULL};
 const char *const workload_caches[] = {"hot", "cold", NULL};
+const char *const workload_launches[] = {"stream", "graph", NULL};
 
 static void words_join(const char *const *words, char *text, size_t size)
 {

@@ -25,6 +25,7 @@ enum parameter_role {
     ROLE_PRECISION,      /* words: workload_precisions */
     ROLE_PASS,           /* what is computed, forward or backward */
     ROLE_IMPLEMENTATION, /* the first word is "auto": the device's best library */
+    ROLE_LAUNCH,         /* words: workload_launches */
     ROLE_ALGORITHM       /* the first word is "auto": the library's choice */
 };
 
@@ -93,6 +94,10 @@ void parameter_format(const struct parameter *parameter, struct value value,
     }
 #define WORKLOAD_LATER_SERIES(name, words, initial, help)                                          \
     WORKLOAD_LATER_WORDS(name, words, initial, help, ROLE_NONE)
+#define WORKLOAD_LAUNCH                                                                            \
+    WORKLOAD_LATER_WORDS("launch", workload_launches, "stream",                                    \
+                         "of the kernels: one by one, or all replayed from a CUDA graph",          \
+                         ROLE_LAUNCH)
 #define WORKLOAD_CACHE                                                                             \
     WORKLOAD_WORDS("cache", workload_caches, "hot", "cold: caches flushed before each iteration",  \
                    ROLE_CACHE)
@@ -105,6 +110,8 @@ void parameter_format(const struct parameter *parameter, struct value value,
     WORKLOAD_WORDS("algorithm", words, "auto", "the library's; auto: fastest as measured",         \
                    ROLE_ALGORITHM)
 #define WORKLOAD_TABLE(array) array, sizeof(array) / sizeof *(array)
-extern const char *const workload_precisions[], *const workload_caches[]; /* NULL-terminated */
+/* NULL-terminated */
+extern const char *const workload_precisions[], *const workload_caches[],
+                                                    *const workload_launches[];
 
 #endif

@@ -123,6 +123,12 @@ bool config_cold(const struct config *config)
     return i >= 0 && config->values[i].first != 0;
 }
 
+bool config_replayed(const struct config *config)
+{
+    int i = workload_role(config->workload, ROLE_LAUNCH);
+    return i >= 0 && config->values[i].first != 0;
+}
+
 enum precision config_precision(const struct config *config)
 {
     const char *word = config_word(config, ROLE_PRECISION);

@@ -102,7 +102,8 @@ struct config config_default(const struct workload *workload);
 /* The index of the parameter in this role, or -1; the word that it has, NULL if there is none. */
 int workload_role(const struct workload *workload, enum parameter_role role);
 const char *config_word(const struct config *config, enum parameter_role role);
-bool config_cold(const struct config *config); /* caches are flushed before each iteration */
+bool config_replayed(const struct config *config); /* launch = graph */
+bool config_cold(const struct config *config);     /* caches are flushed before each iteration */
 /* PRECISION_COUNT if the workload has no such parameter: it may use several. */
 enum precision config_precision(const struct config *config);
 

@@ -99,6 +99,7 @@ static void roofline_derive(const struct record *record, const struct device *de
     const struct level_traffic traffic = known ? bytes_of(record, derived, derived->level) : none;
     derived->compute_roof = derived->units.peak;
     derived->bandwidth_roof = known ? level_bandwidth(device, derived->level, &traffic) : NAN;
+    bool graph = record->config.workload && config_replayed(&record->config);
     const struct roofline_work work = {
         .flops = flops,
         .bytes = traffic.all,
@@ -108,7 +109,7 @@ static void roofline_derive(const struct record *record, const struct device *de
     const struct roofline_roofs roofs = {
         .peak = derived->compute_roof,
         .bandwidth = derived->bandwidth_roof,
-        .launch_overhead = device->launch_overhead,
+        .launch_overhead = device_launch_gap(device, graph),
     };
     derived->roofline = roofline_evaluate(&work, &roofs);
     derived->sustained_fraction = derived->roofline.performance / derived->units.sustained;

@@ -185,6 +185,7 @@ def devices(file):
     for device in range(file.data.sizes["device"]):
         own = {
             "launch_overhead": device_time(file, device, "launch gap"),
+            "launch_overhead_graph": device_time(file, device, "launch gap graph"),
             "launch_dependent": device_time(file, device, "launch gap dependent"),
         }
         for name, patterns in (("peak", None), ("read", ("read",)), ("write", ("write",))):
@@ -248,7 +249,11 @@ class Row:
     def __init__(self, file, row, ceilings, kernel_rows):
         self.file, self.row = file, row
         device = int(file.values["config_device"][row])
-        nothing = {name: [NAN] * 8 for name in ceilings[0]} | {"launch_overhead": NAN, "launch_dependent": NAN}
+        nothing = {name: [NAN] * 8 for name in ceilings[0]} | {
+            "launch_overhead": NAN,
+            "launch_overhead_graph": NAN,
+            "launch_dependent": NAN,
+        }
         self.ceilings = ceilings[device] if device >= 0 else nothing
         self.cache = file.values["device_cache"][device] if device >= 0 else [NAN] * 8
         self.kernels = [
@@ -370,7 +375,9 @@ class Row:
     # -- the paper's model --
 
     def roofline(self, flops, traffic, peak, bandwidth):
-        time, overhead = self.get("time_median"), self.get("launches") * self.ceilings["launch_overhead"]
+        replayed = "launch" in self.file.values and self.file.values["launch"][self.row] == "graph"
+        each = self.ceilings["launch_overhead_graph" if replayed else "launch_overhead"]
+        time, overhead = self.get("time_median"), self.get("launches") * each
         intensity, performance, balance = divide(flops, traffic), divide(flops, time), divide(peak, bandwidth)
         ceiling = math.inf if math.isinf(intensity) else intensity * bandwidth
         roof = NAN if math.isnan(peak) or math.isnan(ceiling) else min(peak, ceiling)

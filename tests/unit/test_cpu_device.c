@@ -417,6 +417,7 @@ static void unsupported_is_said(void **state)
         {"matmul implementation=cublaslt", "cblas, plain"},
         {"matmul precision=tf32", "tf32"},
         {"linear fusion=fused implementation=cblas", "fusion=fused needs"},
+        {"matmul launch=graph", "CUDA graphs"},
         {"compute-loop precision=fp16", "fp16"},
         {"elementwise precision=fp16", "fp16"},
         {"elementwise implementation=cudnn", "cudnn"},

@@ -14,6 +14,7 @@
 #include "worker/cuda/gpu/host_pace.h"
 #include "worker/cuda/gpu/graph_time.h"
 #include "worker/cuda/gpu/memory.h"
+#include "worker/cuda/gpu/replay.h"
 #include "worker/cuda/gpu/timing.h"
 #include "worker/cuda/row_profile.h"
 #include "worker/cuda/workloads/matmul.h"
@@ -376,6 +377,113 @@ static void row_is_counted(enum precision precision, enum unit unit, const char 
     record_clear(&record);
 }
 
+/* ---- work that is replayed from a graph ---- */
+
+static void static_release(struct work *work)
+{
+    work->launch_count = 0; /* it is the test's own */
+}
+
+static enum status refused_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    (void)gpu, (void)work;
+    return error_set(error, STATUS_FAILED, "it waits for the device");
+}
+
+static struct work *replayed(struct work *stream)
+{
+    struct work *work = NULL;
+    struct error error;
+    if (replay_create(&bench.gpu, stream, &work, &error))
+        fail_msg("%s", error.text);
+    assert_ptr_equal(work->stream, stream);
+    return work;
+}
+
+/* Whatever stands between iterations is launched in the stream, and is in no sample. */
+static void a_replay_has_the_pace_of_its_graph(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 20 };
+    static const struct work_ops kinds[] = {
+        {.iterate = empty_iterate, .release = static_release},
+        {.iterate = empty_iterate, .reset = nothing_reset, .release = static_release},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+        struct work stream = {.ops = &kinds[i], .precision = PRECISION_FP16};
+        struct work *work = replayed(&stream);
+        double seconds[SAMPLES];
+        script.node_time = 7e-6;
+        script.empty_time = 15e-6;
+        assert_int_equal(work->precision, PRECISION_FP16);
+        assert_int_equal(work->ops->reset != NULL, kinds[i].reset != NULL);
+        assert_true(!work->ops->element && !work->ops->reject);
+        struct record record = timed(work, SAMPLES, seconds);
+        double timer = kinds[i].reset ? record.timer_overhead : 0.0;
+        assert_all_near(seconds, SAMPLES, script.node_time + timer);
+        record_clear(&record);
+        work->ops->release(work);
+    }
+}
+
+static void what_cannot_be_captured_is_said(void **state)
+{
+    (void)state;
+    static const struct work_ops ops = {.iterate = refused_iterate, .release = static_release};
+    struct work stream = {.ops = &ops}, *work = NULL;
+    struct error error;
+    assert_int_equal(replay_create(&bench.gpu, &stream, &work, &error), STATUS_UNSUPPORTED);
+    assert_null(work);
+    assert_string_equal(error.text, "it cannot be captured in a graph: it waits for the device");
+}
+
+/* Whichever call fails, nothing is left, and the work in the stream stays the caller's. */
+static void a_replay_that_fails_leaves_nothing(void **state)
+{
+    (void)state;
+    static const struct work_ops ops = {.iterate = empty_iterate, .release = static_release};
+    enum status status = STATUS_FAILED;
+    for (int call = 1; status; ++call) {
+        struct work stream = {.ops = &ops}, *work = NULL;
+        struct error error;
+        script.fail_at = script.calls + call;
+        status = replay_create(&bench.gpu, &stream, &work, &error);
+        script.fail_at = 0;
+        if (status)
+            assert_null(work);
+        else
+            work->ops->release(work);
+        assert_true(call < 20);
+    }
+}
+
+/* A graph's vector FLOPs would be 0: the same kernels in the stream are counted, or nothing is. */
+static void a_replay_is_counted_in_the_stream(void **state)
+{
+    (void)state;
+    for (int differs = 0; differs < 2; ++differs) {
+        struct work stream = {.ops = &fp32_ops, .precision = PRECISION_FP32};
+        struct work work = {.ops = &empty_ops,
+                            .precision = PRECISION_FP32,
+                            .stream = &stream,
+                            .stream_differs = differs};
+        struct record record;
+        struct error error;
+        record_init(&record);
+        record.unit = UNIT_VECTOR;
+        const struct countable row = {&work, false, false, &record};
+        assert_int_equal(rows_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
+        if (differs) {
+            assert_int_equal(record.counters.code, COUNTED_REFUSED);
+            assert_true(isnan(record.flops_counted) && isnan(record.bytes_counted[LEVEL_DRAM]));
+        } else {
+            assert_int_equal(record.counters.code, COUNTED_YES);
+            assert_true(record.flops_counted == flops_of_one());
+        }
+        record_clear(&record);
+    }
+}
+
 static void so_many_are_counted(int rows)
 {
     for (int row = 0; row < rows; ++row)
@@ -644,6 +752,10 @@ int main(void)
         TEST(energy_is_of_the_work_alone),
         TEST(without_a_counter_there_is_no_energy),
         TEST(a_caller_s_pace),
+        TEST(a_replay_has_the_pace_of_its_graph),
+        TEST(what_cannot_be_captured_is_said),
+        TEST(a_replay_that_fails_leaves_nothing),
+        TEST(a_replay_is_counted_in_the_stream),
         TEST(rows_are_counted_with_the_cache_as_timed),
         TEST(rows_are_counted_in_one_collection),
         TEST(a_batch_decides_that_the_profiler_stays),

@@ -33,6 +33,7 @@ static const struct parameter conv2d_parameters[] = {
     WORKLOAD_INTEGER("height", 65536, "112", "input pixels"),
     WORKLOAD_IMPLEMENTATION(conv2d_implementation_words, "auto: the device's best library"),
     {"kernel", PARAMETER_EXTENT, false, 1, 1024, NULL, "3", "pixels, height or heightxwidth", ROLE_NONE, false},
+    WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("layout", layout_words, "nhwc",
                     "order of the tensors' dimensions; auto: the faster one"),
     {"padding", PARAMETER_PADDING, false, 0, 1024, NULL, "same",

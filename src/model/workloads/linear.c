@@ -21,6 +21,7 @@ static const struct parameter linear_parameters[] = {
                     "bias and activation in the product's kernel, or behind it; auto: fused where it can be"),
     WORKLOAD_IMPLEMENTATION(linear_implementation_words, "auto: the device's best library"),
     WORKLOAD_INTEGER("inputs", 1048576, "1024", "numbers of a sample that come in"),
+    WORKLOAD_LAUNCH,
     WORKLOAD_INTEGER("outputs", 1048576, "4096", "numbers of a sample that go out"),
     WORKLOAD_PASS(linear_pass_words, "what is computed"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),

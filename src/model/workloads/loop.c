@@ -11,6 +11,7 @@ static const struct parameter compute_loop_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("elements", 68719476736, "4194304", "values, each independent of the others"),
     WORKLOAD_IMPLEMENTATION(loop_implementation_words, "there is one"),
+    WORKLOAD_LAUNCH,
     WORKLOAD_PRECISION("of the values and the multiply-adds"),
     WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds of each value"),
 };
@@ -18,6 +19,7 @@ static const struct parameter compute_loop_parameters[] = {
 static const struct parameter shared_loop_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_IMPLEMENTATION(loop_implementation_words, "there is one"),
+    WORKLOAD_LAUNCH,
     WORKLOAD_PRECISION("of the values and the multiply-adds"),
     WORKLOAD_INTEGER("steps", 1048576, "4096", "multiply-adds of each value"),
     WORKLOAD_INTEGER("tile", LOOP_TILE_MAX, "1024", "values that depend on each other, in one block's shared memory"),

@@ -20,6 +20,7 @@ static const struct parameter lstm_parameters[] = {
     WORKLOAD_INTEGER("features", 1048576, "32", "input width"),
     WORKLOAD_INTEGER("hidden", 1048576, "16", "hidden width"),
     WORKLOAD_IMPLEMENTATION(lstm_implementation_words, "auto: the device's best library"),
+    WORKLOAD_LAUNCH,
     WORKLOAD_INTEGER("layers", 1024, "1", "stacked layers"),
     WORKLOAD_PASS(lstm_pass_words, "what is computed; backward is without forward"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),

@@ -11,6 +11,7 @@ static const struct parameter matmul_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_IMPLEMENTATION(matmul_implementation_words, "auto: the device's best library"),
     WORKLOAD_INTEGER("k", 1048576, "1024", "columns of the first matrix, rows of the second"),
+    WORKLOAD_LAUNCH,
     WORKLOAD_INTEGER("m", 1048576, "1024", "rows of the first matrix and of the product"),
     WORKLOAD_INTEGER("n", 1048576, "1024", "columns of the second matrix and of the product"),
     WORKLOAD_PRECISION("of the matrices and the multiplications"),

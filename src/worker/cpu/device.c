@@ -128,6 +128,9 @@ static enum status config_supported(const struct config *config, struct error *e
         return error_set(error, STATUS_UNSUPPORTED,
                          "algorithm %s is a GPU library's; on a CPU the implementation says it all",
                          algorithm);
+    if (config_replayed(config))
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "launch graph: a CPU has no CUDA graphs, and its regions cost little");
     return STATUS_OK;
 }
 

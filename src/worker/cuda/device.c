@@ -19,6 +19,7 @@
 #include "worker/cuda/gpu/graph_time.h"
 #include "worker/cuda/gpu/known_kernels.h"
 #include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/gpu/replay.h"
 #include "worker/cuda/gpu/timing.h"
 #include "worker/cuda/profiling/profiler.h"
 #include "worker/cuda/roofs/roofs.h"
@@ -174,6 +175,22 @@ static enum status preparation_find(const struct config *config, const struct pr
                      config->workload->name, offered[0] ? offered : "none");
 }
 
+static enum status work_create(struct device_state *state, const struct preparation *preparation,
+                               const struct config *config, uint64_t seed, struct work **work,
+                               struct record *record, struct error *error)
+{
+    struct work *prepared = NULL;
+    TRY(preparation->prepare(&state->gpu, config, seed, &prepared, record, error));
+    if (!config_replayed(config)) {
+        *work = prepared;
+        return STATUS_OK;
+    }
+    enum status status = replay_create(&state->gpu, prepared, work, error);
+    if (status)
+        prepared->ops->release(prepared);
+    return status;
+}
+
 static enum status device_prepare(struct device_state *state, const struct config *config,
                                   uint64_t seed, struct work **work, struct record *record,
                                   struct error *error)
@@ -182,7 +199,7 @@ static enum status device_prepare(struct device_state *state, const struct confi
     TRY(preparation_find(config, &preparation, error));
     TRY(arena_check(state->gpu.arena, config_cost(config).memory, "the tensors", error));
     profiler_leave(state->profiler);
-    TRY(preparation->prepare(&state->gpu, config, seed, work, record, error));
+    TRY(work_create(state, preparation, config, seed, work, record, error));
     snprintf(record->implementation, sizeof record->implementation, "%s",
              preparation->implementation);
     return STATUS_OK;
@@ -201,13 +218,15 @@ static enum status device_time(struct device_state *state, struct work *work, bo
 static enum status device_energy(struct device_state *state, struct work *work, bool cold,
                                  struct record *record, struct error *error)
 {
-    return energy_run(&state->gpu, work, cold, record, error);
+    struct work *repeated = work->stream ? work->stream : work; /* in a graph either way */
+    return energy_run(&state->gpu, repeated, cold, record, error);
 }
 
 static enum status device_trace(struct device_state *state, struct work *work, bool cold,
                                 struct record *record, struct error *error)
 {
-    TRY(graph_time_measure(&state->gpu, work, cold, &record->graph_time, error));
+    struct work *repeated = work->stream ? work->stream : work;
+    TRY(graph_time_measure(&state->gpu, repeated, cold, &record->graph_time, error));
     return row_trace(state->profiler, &state->gpu, work, cold, record, error);
 }
 

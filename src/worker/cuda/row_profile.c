@@ -216,8 +216,8 @@ void row_release(struct work *work)
     work->launch_count = 0;
 }
 
-enum status row_trace(struct profiler *profiler, struct gpu *gpu, struct work *work, bool cold,
-                      struct record *record, struct error *error)
+static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct work *work,
+                              bool cold, struct record *record, struct error *error)
 {
     struct iteration iteration = {.gpu = gpu, .work = work, .cold = cold};
     struct outcome outcome;
@@ -235,6 +235,46 @@ enum status row_trace(struct profiler *profiler, struct gpu *gpu, struct work *w
         fprintf(stderr, "no kernel trace: CUPTI: %s%s\n", outcome.reason,
                 outcome.code == TRACED_REFUSED ? "; there will be none from this worker" : "");
     return STATUS_OK;
+}
+
+/* ---- what is replayed from a graph ---- */
+
+static bool same_kernel(const struct kernel *a, const struct kernel *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->count == b->count && a->grid_x == b->grid_x &&
+           a->grid_y == b->grid_y && a->grid_z == b->grid_z && a->block_x == b->block_x &&
+           a->block_y == b->block_y && a->block_z == b->block_z &&
+           a->dynamic_shared == b->dynamic_shared;
+}
+
+/* In the same order: counts of launches find their kernel by its place. */
+static bool same_kernels(const struct record *a, const struct record *b)
+{
+    if (a->kernel_count == 0 || a->kernel_count != b->kernel_count || a->launches != b->launches)
+        return false;
+    for (size_t i = 0; i < a->kernel_count; ++i)
+        if (!same_kernel(&a->kernels[i], &b->kernels[i]))
+            return false;
+    return true;
+}
+
+/* The same work in the stream is what will be counted, if it is the same kernels. */
+static enum status stream_trace(struct profiler *profiler, struct gpu *gpu, struct work *work,
+                                bool cold, const struct record *record, struct error *error)
+{
+    struct record streamed;
+    record_init(&streamed);
+    enum status status = work_trace(profiler, gpu, work->stream, cold, &streamed, error);
+    work->stream_differs = status != STATUS_OK || !same_kernels(record, &streamed);
+    record_clear(&streamed);
+    return status;
+}
+
+enum status row_trace(struct profiler *profiler, struct gpu *gpu, struct work *work, bool cold,
+                      struct record *record, struct error *error)
+{
+    TRY(work_trace(profiler, gpu, work, cold, record, error));
+    return work->stream ? stream_trace(profiler, gpu, work, cold, record, error) : STATUS_OK;
 }
 
 /* ---- counts ---- */
@@ -449,8 +489,8 @@ static enum status collection_count(struct profiler *profiler, struct collection
     return STATUS_OK;
 }
 
-enum status rows_count(struct profiler *profiler, struct gpu *gpu, const struct countable *rows,
-                       size_t count, struct error *error)
+static enum status works_count(struct profiler *profiler, struct gpu *gpu,
+                               const struct countable *rows, size_t count, struct error *error)
 {
     struct outcome outcome;
     struct collection collection;
@@ -465,4 +505,36 @@ enum status rows_count(struct profiler *profiler, struct gpu *gpu, const struct 
         status = collection_count(profiler, &collection, rows, error);
     collection_free(&collection);
     return status ? status : profiler_review(profiler, error);
+}
+
+/* What cannot be counted in its graph, nor by the same kernels in the stream, is told, and never 0. */
+static bool row_is_countable(const struct countable *row)
+{
+    if (!row->work->stream || !row->work->stream_differs)
+        return true;
+    outcome_set(
+        &row->record->counters, COUNTED_REFUSED,
+        "FLOPs of vector units are not counted in a graph, and the kernels launched one by one "
+        "are not known to be the same");
+    return false;
+}
+
+enum status rows_count(struct profiler *profiler, struct gpu *gpu, const struct countable *rows,
+                       size_t count, struct error *error)
+{
+    struct countable *counted = malloc(count * sizeof *counted);
+    size_t kept = 0;
+    if (!counted)
+        return error_set(error, STATUS_FAILED, "no memory for the counts of %zu rows", count);
+    for (size_t i = 0; i < count; ++i) {
+        if (!row_is_countable(&rows[i]))
+            continue;
+        counted[kept] = rows[i];
+        if (rows[i].work->stream)
+            counted[kept].work = rows[i].work->stream;
+        ++kept;
+    }
+    enum status status = kept > 0 ? works_count(profiler, gpu, counted, kept, error) : STATUS_OK;
+    free(counted);
+    return status;
 }

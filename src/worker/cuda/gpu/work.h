@@ -36,6 +36,10 @@ struct work {
     /* row_profile.c: of each launch of the last trace its kernel, as a place in the record; owned, freed
      * by row_release. Without any: it was not traced well */
     size_t *launches, launch_count;
+    /* replay.h: the same work, launched one by one; NULL: this is it. What is counted, since CUPTI sees no
+     * vector FLOPs in a graph. */
+    struct work *stream;
+    bool stream_differs; /* its kernels are not known to be the same */
 };
 
 /* How a workload is prepared, one function for each of its implementations. On failure *work stays

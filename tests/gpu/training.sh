@@ -1,0 +1,68 @@
+#!/bin/sh
+# Training steps on a GPU, by cuDNN's convolutions and by kernels of our own: right results in every
+# precision, the parts of a step in the kernel table, and FLOPs of our own kernels that are the model's.
+. "$(dirname "$0")/../mpi/lib.sh"
+worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
+[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
+gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
+[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+
+cat >training.ini <<INI
+[sweep]
+device = cuda
+[conv2d steps]
+height = 28
+width = 28
+channels = 32
+filters = 64
+pass = forward, backward, training
+bias = no, yes
+activation = none, relu, tanh
+layout = nhwc, nchw
+implementation = plain, cudnn
+precision = fp32, fp16
+[conv2d others]
+height = 28
+width = 28
+channels = 32
+filters = 64
+pass = training
+bias = yes
+activation = relu
+implementation = plain, cudnn
+precision = fp64, bf16
+[conv2d alone]
+height = 28
+width = 28
+channels = 32
+filters = 64
+padding = valid
+pass = forward, backward-data, backward-filter
+implementation = plain
+precision = fp32
+[conv2d not-offered]
+pass = training
+bias = yes
+fusion = fused
+implementation = cudnn
+INI
+expect 0 run 1 training.ini
+"$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" training.nc || fail "derived values"
+python '
+import numpy, xarray
+data = xarray.open_dataset("training.nc").load()
+label, status = data.label.values.astype(str), data.status.values
+offered = label != "not-offered"
+assert (status[offered] == 0).all(), data.error.values[status == 2]
+assert (status[~offered] == 1).all()
+good = data.isel(config=status == 0)
+assert (good.verify_error <= good.verify_tolerance).all()
+# A step with everything: forward, slope, bias gradient, two gradients, two updates.
+whole = ((good["pass"] == "training") & (good.bias == "yes") & (good.activation == "relu")).values
+plain = (good.implementation == "plain").values
+assert (good.launches.values[whole & plain] == 7).all()
+assert (good.launches.values[whole & ~plain] >= 8).all()
+# No product with padding zeros is left out, and a multiply-add is one instruction.
+alone = (good.label == "alone").values & (good.counters == "counted").values
+assert numpy.allclose(good.flops_counted.values[alone], good.flops_model.values[alone], rtol=0.02)
+' || fail "a figure is missing or wrong"
