@@ -9,6 +9,7 @@ FORMAT_VERSION = 2  # the newest that is understood; a file without the attribut
 
 # fmt: off
 TEXTS = [
+    "config_precision", "config_algorithm", "cache",  # parameters of most workloads, though not of programs
     "job_id", "layout_chosen", "algorithm_id", "algorithm_launches", "algorithm_origin", "refused_algorithms",
     "heuristic_algorithm", "heuristic_id",
     "runner_up_algorithm", "runner_up_id", "program_hash", "pci_id", "unit_note", "count_note", "device_pci_id",
