@@ -122,6 +122,12 @@ cudaError_t kernel_conv2d_bias_gradient(const struct conv2d *shape, void *db, co
 /* updated[i] = w[i] - rate dw[i] */
 cudaError_t kernel_update(enum precision precision, void *updated, const void *w, const void *dw,
                           double rate, int64_t count, cudaStream_t stream);
+/* attention.cu: softmax of `rows` rows of `keys` scores, in place, sums in fp32, of fp64 in fp64. Row i is
+ * of query i % sequence, which with `causal` sees the keys up to its own number; the others become 0. */
+cudaError_t kernel_attention_softmax(enum precision precision, void *scores, int64_t rows,
+                                     int64_t sequence, int64_t keys, bool causal,
+                                     cudaStream_t stream);
+
 /* linear.cu: the parts of a fully connected layer, src/model/workloads/linear.h. Sums are in fp32, of
  * fp64 in fp64. */
 

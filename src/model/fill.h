@@ -24,6 +24,7 @@ enum tensor {
     TENSOR_BIAS,
     TENSOR_WEIGHT_UPDATED,
     TENSOR_BIAS_UPDATED,
+    TENSOR_VALUE,
     TENSOR_COUNT,
     TENSOR_BASIC_COUNT = TENSOR_BIAS /* input, weight, output: all that many workloads have */
 };

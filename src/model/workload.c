@@ -7,6 +7,7 @@
 
 #include "base/words.h"
 #include "model/products.h"
+#include "model/workloads/attention.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/elementwise.h"
 #include "model/workloads/linear.h"
@@ -38,6 +39,7 @@ const struct workload *const workloads[] = {
     &lstm_workload,
     &matmul_workload,
     &linear_workload,
+    &attention_workload,
     &compute_loop_workload,
     &shared_loop_workload,
     &elementwise_workload,

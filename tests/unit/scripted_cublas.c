@@ -358,7 +358,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     assert_ptr_equal(c, d);
     assert_ptr_equal(c_layout, d_layout);
     assert_int_equal(algorithm->data[1], ALGORITHM_MARK);
-    assert_number(alpha, own->scale, 1.0);
+    assert_number(alpha, own->scale, script.alpha);
+    script.alpha = 1.0;
     assert_number(beta, own->scale, 0.0);
     script_assert_filled(a, layout_bytes(of_a), type->precision, script.own);
     script_assert_filled(b, layout_bytes(of_b), type->precision, script.own);

@@ -59,6 +59,7 @@ void script_reset(void)
 {
     script = (struct script){
         .devices = 1,
+        .alpha = 1.0,
         .free_bytes = 140e9,
         .direct = true,
         .call_time = 2e-6,

@@ -75,9 +75,11 @@ struct script {
     /* What happened. */
     int allocations, frees;         /* of device memory, NULL not counted */
     int calls, collections, afresh; /* afresh: attached for the collection */
-    int products, finishes, sums;   /* runs of products and of what stands beside them */
-    unsigned epilogue;              /* of the last product that was described */
-    unsigned reductions;            /* that the last product's algorithms may use */
+    double alpha;                   /* of the next product; then 1 again */
+    int softmaxes;
+    int products, finishes, sums; /* runs of products and of what stands beside them */
+    unsigned epilogue;            /* of the last product that was described */
+    unsigned reductions;          /* that the last product's algorithms may use */
     bool ran[ROOF_KINDS];
     enum script_cache counted_cache; /* as the work that was counted last found it */
     double busy;                     /* s, that the device has worked */

@@ -68,6 +68,20 @@ cudaError_t kernel_matmul(enum precision precision, void *y, const void *x, cons
     return cudaErrorUnknown;
 }
 
+cudaError_t kernel_attention_softmax(enum precision precision, void *scores, int64_t rows,
+                                     int64_t sequence, int64_t keys, bool causal,
+                                     cudaStream_t stream)
+{
+    size_t bytes = (size_t)(rows * keys) * precision_info[precision].bytes;
+    struct allocation *allocation = script_within(scores, bytes, script.own);
+    (void)causal;
+    assert_true(rows % sequence == 0);
+    allocation->filled = bytes;
+    allocation->precision = precision;
+    ++script.softmaxes;
+    return script_enqueue((double)bytes / 1e12, stream);
+}
+
 cudaError_t kernel_linear_product(enum precision precision, void *c, struct kernel_factor a,
                                   struct kernel_factor b, int64_t m, int64_t n, int64_t k,
                                   cudaStream_t stream)

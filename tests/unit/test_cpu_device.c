@@ -323,6 +323,26 @@ static void linear_agrees(void **state)
             }
 }
 
+/* One block of queries and several, the last one not full; fewer and more keys than queries. */
+static void attention_agrees(void **state)
+{
+    static const int64_t shapes[][5] = {{1, 1, 1, 1, 1},
+                                        {2, 3, 5, 7, 8},
+                                        {1, 2, 130, 65, 16},
+                                        {1, 1, 64, 200, 3},
+                                        {3, 1, 65, 65, 4}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (int variant = 0; variant < 4; ++variant) {
+            char text[WORKLOAD_TEXT];
+            snprintf(text, sizeof text,
+                     "attention batch=%d heads=%d sequence=%d keys=%d head_size=%d precision=%s "
+                     "causal=%s",
+                     (int)shapes[i][0], (int)shapes[i][1], (int)shapes[i][2], (int)shapes[i][3],
+                     (int)shapes[i][4], variant % 2 ? "fp64" : "fp32", variant / 2 ? "yes" : "no");
+            check_all(*state, text);
+        }
+}
+
 /* Few and many steps, odd and even; counts around those of vectors and blocks. */
 static void loops_agree(void **state)
 {
@@ -418,6 +438,7 @@ static void unsupported_is_said(void **state)
         {"matmul precision=tf32", "tf32"},
         {"linear fusion=fused implementation=cblas", "fusion=fused needs"},
         {"matmul launch=graph", "CUDA graphs"},
+        {"attention implementation=plain", "cblas"},
         {"compute-loop precision=fp16", "fp16"},
         {"elementwise precision=fp16", "fp16"},
         {"elementwise implementation=cudnn", "cudnn"},
@@ -656,6 +677,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(elementwise_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(matmul_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(linear_agrees, open_device, close_device),
+        cmocka_unit_test_setup_teardown(attention_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(loops_agree, open_device, close_device),
         cmocka_unit_test_setup_teardown(wrong_results_are_caught, open_device, close_device),
         cmocka_unit_test_setup_teardown(missing_reference_is_said, open_device, close_device),

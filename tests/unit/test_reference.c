@@ -512,6 +512,29 @@ static void linear_by_hand(void **state)
     free(dy);
 }
 
+/* The softmax as it is defined, of small scores; a query sees two keys, with a mask the first sees one. */
+static void attention_by_hand(void **state)
+{
+    (void)state;
+#define ATTENTION "attention batch=1 heads=1 sequence=2 keys=2 head_size=1 precision=fp64"
+    struct config config = parse(ATTENTION), causal = parse(ATTENTION " causal=yes");
+#undef ATTENTION
+    double *q = filled(&config, TENSOR_INPUT, 2), *k = filled(&config, TENSOR_WEIGHT, 2);
+    double *v = filled(&config, TENSOR_VALUE, 2);
+    double *o = expect_all(&config, TENSOR_OUTPUT, 2);
+    double *masked = expect_all(&causal, TENSOR_OUTPUT, 2);
+    for (int i = 0; i < 2; ++i) {
+        double first = exp(q[i] * k[0]), second = exp(q[i] * k[1]);
+        assert_true(fabs(o[i] - (first * v[0] + second * v[1]) / (first + second)) < 1e-14);
+    }
+    assert_true(fabs(masked[0] - v[0]) < 1e-14 && fabs(masked[1] - o[1]) < 1e-14);
+    free(q);
+    free(k);
+    free(v);
+    free(o);
+    free(masked);
+}
+
 /* Forwards, all values of a tile at once, as the definition says it. */
 static void check_loop(const char *text)
 {
@@ -622,9 +645,10 @@ int main(void)
         cmocka_unit_test(conv2d_backward_by_hand), cmocka_unit_test(conv2d_gradients),
         cmocka_unit_test(conv2d_layers),           cmocka_unit_test(lstm_forward_by_hand),
         cmocka_unit_test(lstm_gradients),          cmocka_unit_test(matmul_by_hand),
-        cmocka_unit_test(linear_by_hand),          cmocka_unit_test(loops_as_defined),
-        cmocka_unit_test(compute_loop_by_hand),    cmocka_unit_test(cost_counts_products),
-        cmocka_unit_test(places_are_spread),       cmocka_unit_test(lstm_takes_samples),
+        cmocka_unit_test(linear_by_hand),          cmocka_unit_test(attention_by_hand),
+        cmocka_unit_test(loops_as_defined),        cmocka_unit_test(compute_loop_by_hand),
+        cmocka_unit_test(cost_counts_products),    cmocka_unit_test(places_are_spread),
+        cmocka_unit_test(lstm_takes_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

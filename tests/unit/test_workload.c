@@ -42,6 +42,8 @@ static const char *const default_others[] = {
     "matmul cache=hot implementation=auto k=1024 m=1024 n=1024 precision=fp32",
     "compute-loop cache=hot elements=4194304 implementation=auto precision=fp32 steps=4096",
     "shared-loop cache=hot implementation=auto precision=fp32 steps=4096 tile=1024 tiles=4096",
+    "attention batch=8 cache=hot causal=no head_size=64 heads=16 implementation=auto keys=1024 "
+    "precision=fp32 sequence=1024",
     "linear activation=none batch=512 bias=yes cache=hot fusion=auto implementation=auto inputs=1024 "
     "outputs=4096 pass=forward precision=fp32",
 };
@@ -323,6 +325,12 @@ static void costs_of_products_and_loops(void **state)
         {"linear batch=2 inputs=3 outputs=5 pass=backward-data", 2 * 30, 4 * (6 + 15 + 10)},
         {"linear batch=2 inputs=3 outputs=5 pass=backward-weights precision=fp16", 2 * 30 + 10,
          2 * (6 + 15 + 10 + 5)},
+        {"attention batch=2 heads=3 sequence=5 keys=7 head_size=11", 4.0 * 2 * 3 * 5 * 7 * 11,
+         4 * 2.0 * 2 * 3 * (5 + 7) * 11},
+        {"attention batch=1 heads=1 sequence=4 keys=4 head_size=8 causal=yes precision=fp16",
+         4.0 * (1 + 2 + 3 + 4) * 8, 2 * 2.0 * (4 + 4) * 8},
+        {"attention batch=1 heads=1 sequence=5 keys=2 head_size=8 causal=yes",
+         4.0 * (1 + 2 + 2 + 2 + 2) * 8, 4 * 2.0 * (5 + 2) * 8},
         {"compute-loop elements=10 steps=7", 2 * 10 * 7, 4 * 2 * 10},
         {"compute-loop elements=10 steps=7 precision=bf16", 2 * 10 * 7, 2 * 2 * 10},
         {"shared-loop tiles=3 tile=5 steps=7 precision=fp64", 2 * 15 * 7, 8 * 2 * 15},

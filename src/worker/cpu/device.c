@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "model/workloads/conv2d.h"
+#include "worker/cpu/attention.h"
 #include "worker/cpu/blas.h"
 #include "worker/cpu/conv2d.h"
 #include "worker/cpu/conv2d_onednn.h"
@@ -48,6 +49,7 @@ static const struct routine *const routines[] = {
     &linear_onednn,
     &linear_cblas,
     &linear_plain,
+    &attention_cblas,
     &compute_loop_plain,
     &shared_loop_plain,
     &elementwise_onednn,

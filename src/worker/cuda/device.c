@@ -7,6 +7,7 @@
 
 #include "base/folder.h"
 #include "kernels/kernels.h"
+#include "model/workloads/attention.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/elementwise.h"
 #include "model/workloads/linear.h"
@@ -25,6 +26,7 @@
 #include "worker/cuda/roofs/roofs.h"
 #include "worker/cuda/row_profile.h"
 #include "worker/cuda/selftest.h"
+#include "worker/cuda/workloads/attention.h"
 #include "worker/cuda/workloads/conv2d.h"
 #include "worker/cuda/workloads/conv2d_step.h"
 #include "worker/cuda/workloads/elementwise.h"
@@ -135,23 +137,26 @@ static void device_release_roofs(struct device_state *state)
 
 /* ---- work ---- */
 
-/* What this kind of device can run. The first of a workload is its "auto". */
+/* What this kind of device can run. The first of a workload that takes the configuration is its "auto". */
 static const struct preparation {
     const struct workload *workload;
     const char *implementation;
     work_preparation *prepare;
+    bool (*takes)(const struct config *config); /* "auto" passes it over if not; NULL: takes all */
 } preparations[] = {
-    {&conv2d_workload, "cudnn", conv2d_prepare},
-    {&conv2d_workload, "plain", conv2d_plain_prepare},
-    {&lstm_workload, "cudnn", lstm_prepare},
-    {&matmul_workload, "cublaslt", matmul_cublaslt_prepare},
-    {&matmul_workload, "plain", matmul_plain_prepare},
-    {&linear_workload, "cublaslt", linear_cublaslt_prepare},
-    {&linear_workload, "plain", linear_plain_prepare},
-    {&compute_loop_workload, "plain", loop_prepare},
-    {&shared_loop_workload, "plain", loop_prepare},
-    {&elementwise_workload, "cudnn", elementwise_cudnn_prepare},
-    {&elementwise_workload, "plain", elementwise_plain_prepare},
+    {&conv2d_workload, "cudnn", conv2d_prepare, NULL},
+    {&conv2d_workload, "plain", conv2d_plain_prepare, NULL},
+    {&lstm_workload, "cudnn", lstm_prepare, NULL},
+    {&matmul_workload, "cublaslt", matmul_cublaslt_prepare, NULL},
+    {&matmul_workload, "plain", matmul_plain_prepare, NULL},
+    {&linear_workload, "cublaslt", linear_cublaslt_prepare, NULL},
+    {&linear_workload, "plain", linear_plain_prepare, NULL},
+    {&attention_workload, "cudnn", attention_cudnn_prepare, attention_cudnn_takes},
+    {&attention_workload, "plain", attention_plain_prepare, NULL},
+    {&compute_loop_workload, "plain", loop_prepare, NULL},
+    {&shared_loop_workload, "plain", loop_prepare, NULL},
+    {&elementwise_workload, "cudnn", elementwise_cudnn_prepare, NULL},
+    {&elementwise_workload, "plain", elementwise_plain_prepare, NULL},
 };
 
 static enum status preparation_find(const struct config *config, const struct preparation **found,
@@ -162,7 +167,9 @@ static enum status preparation_find(const struct config *config, const struct pr
     for (size_t i = 0; i < sizeof preparations / sizeof *preparations; ++i) {
         if (preparations[i].workload != config->workload)
             continue;
-        if (strcmp(wanted, "auto") == 0 || strcmp(wanted, preparations[i].implementation) == 0) {
+        bool taken = !preparations[i].takes || preparations[i].takes(config);
+        if (strcmp(wanted, preparations[i].implementation) == 0 ||
+            (strcmp(wanted, "auto") == 0 && taken)) {
             *found = &preparations[i];
             return STATUS_OK;
         }

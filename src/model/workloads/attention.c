@@ -1,0 +1,166 @@
+#include "model/workloads/attention.h"
+
+#include <math.h>
+
+#include "model/products.h"
+#include "model/reference.h"
+
+/* clang-format off */
+static const char *const attention_implementation_words[] = {"auto", "cudnn", "cblas", "plain", NULL};
+static const char *const causal_words[] = {"no", "yes", NULL};
+
+static const struct parameter attention_parameters[] = {
+    WORKLOAD_INTEGER("batch", 65536, "8", "sets of sequences"),
+    WORKLOAD_CACHE,
+    WORKLOAD_SERIES("causal", causal_words, "no", "yes: a query sees no key behind its own place"),
+    WORKLOAD_INTEGER("head_size", 65536, "64", "numbers of a query, a key and a value"),
+    WORKLOAD_INTEGER("heads", 65536, "16", "attentions side by side"),
+    WORKLOAD_IMPLEMENTATION(attention_implementation_words, "auto: the device's best library"),
+    WORKLOAD_INTEGER("keys", 16777216, "1024", "keys and values of a head"),
+    WORKLOAD_PRECISION("of the tensors and the multiplications"),
+    WORKLOAD_INTEGER("sequence", 16777216, "1024", "queries of a head"),
+};
+/* clang-format on */
+
+static const char *const attention_implementations[] = {
+    "cudnn: NVIDIA cuDNN's fused kernels, on CUDA devices",
+    "cblas: product, softmax and product for a block of queries at a time, by CBLAS, on CPUs",
+    "plain: three steps, product, softmax and product, by NVIDIA cuBLASLt and a kernel of our own",
+    NULL,
+};
+
+struct attention attention_from(const struct config *config)
+{
+    return (struct attention){
+        .batch = config_value(config, "batch").first,
+        .heads = config_value(config, "heads").first,
+        .sequence = config_value(config, "sequence").first,
+        .keys = config_value(config, "keys").first,
+        .head_size = config_value(config, "head_size").first,
+        .causal = config_value(config, "causal").first,
+        .precision = config_precision(config),
+        .cold = config_cold(config),
+    };
+}
+
+int64_t attention_size(const struct attention *s, enum tensor tensor)
+{
+    const int64_t lines[TENSOR_COUNT] = {
+        [TENSOR_INPUT] = s->sequence,
+        [TENSOR_WEIGHT] = s->keys,
+        [TENSOR_VALUE] = s->keys,
+        [TENSOR_OUTPUT] = s->sequence,
+    };
+    return s->batch * s->heads * lines[tensor] * s->head_size;
+}
+
+int64_t attention_keys(const struct attention *s, int64_t query)
+{
+    return s->causal && query + 1 < s->keys ? query + 1 : s->keys;
+}
+
+double attention_scale(const struct attention *s)
+{
+    return 1.0 / sqrt((double)s->head_size);
+}
+
+/* Pairs of a query and a key that it sees, of one head. */
+static double pairs(const struct attention *s)
+{
+    double queries = (double)s->sequence, keys = (double)s->keys;
+    double growing = fmin(queries, keys); /* queries that see one key more than the one before */
+    if (!s->causal)
+        return queries * keys;
+    return growing * (growing + 1.0) / 2.0 + (queries - growing) * keys;
+}
+
+static struct cost attention_cost(const struct config *config)
+{
+    struct attention s = attention_from(config);
+    double heads = (double)s.batch * (double)s.heads, width = (double)s.head_size;
+    double seen = (double)attention_keys(&s, s.sequence - 1);
+    double element = (double)precision_info[s.precision].bytes;
+    return (struct cost){
+        .flops = 4.0 * heads * pairs(&s) * width,
+        .bytes = 2.0 * heads * ((double)s.sequence + seen) * width * element,
+        .memory = 2.0 * heads * ((double)s.sequence + (double)s.keys) * width * element,
+    };
+}
+
+/* Queries are wide enough that the softmax is far from a mean of all values. */
+static int attention_exponent(const struct config *config, enum tensor tensor)
+{
+    (void)config;
+    return tensor == TENSOR_INPUT ? 2 : 0;
+}
+
+struct inputs {
+    struct attention shape;
+    struct fill q, k, v;
+};
+
+static double score(const struct inputs *in, int64_t query, int64_t key)
+{
+    int64_t width = in->shape.head_size;
+    double sum = 0.0;
+    for (int64_t i = 0; i < width; ++i)
+        sum += fill_value(in->q, (uint64_t)(query * width + i)) *
+               fill_value(in->k, (uint64_t)(key * width + i));
+    return sum * attention_scale(&in->shape);
+}
+
+/* In one pass: when a larger score comes, what was summed so far is scaled down. */
+static double element(const void *inputs, int64_t offset)
+{
+    const struct inputs *in = inputs;
+    const struct attention *s = &in->shape;
+    int64_t column = offset % s->head_size, query = offset / s->head_size;
+    int64_t head = query / s->sequence, first = head * s->keys;
+    int64_t keys = attention_keys(s, query % s->sequence);
+    double largest = -INFINITY, weights = 0.0, sum = 0.0;
+    for (int64_t j = first; j < first + keys; ++j) {
+        double value = score(in, query, j), before = largest;
+        largest = fmax(largest, value);
+        double kept = exp(before - largest), weight = exp(value - largest);
+        weights = weights * kept + weight;
+        sum = sum * kept + weight * fill_value(in->v, (uint64_t)(j * s->head_size + column));
+    }
+    return sum / weights;
+}
+
+static enum status attention_reference(const struct reference_request *request,
+                                       struct expectation *expectation, struct error *error)
+{
+    const struct inputs in = {
+        .shape = attention_from(request->config),
+        .q = config_fill(request->config, request->seed, TENSOR_INPUT),
+        .k = config_fill(request->config, request->seed, TENSOR_WEIGHT),
+        .v = config_fill(request->config, request->seed, TENSOR_VALUE),
+    };
+    const struct elements o = {
+        .tensor = TENSOR_OUTPUT,
+        .size = attention_size(&in.shape, TENSOR_OUTPUT),
+        .products = (double)in.shape.keys * (double)(in.shape.head_size + 1),
+        .element = element,
+        .inputs = &in,
+    };
+    return reference_elements(request, &o, expectation, error);
+}
+
+/* The weights of the values are rounded as well, and where there are three steps, the scores. */
+static double attention_tolerance(enum precision precision)
+{
+    return precision == PRECISION_TF32 || precision == PRECISION_FP16 ? 1e-3
+           : precision == PRECISION_BF16                              ? 8e-3
+                                         : precision_info[precision].tolerance;
+}
+
+const struct workload attention_workload = {
+    .name = "attention",
+    WORKLOAD_TABLE(attention_parameters),
+    .implementations = attention_implementations,
+    .cost = attention_cost,
+    .exponent = attention_exponent,
+    .reference = attention_reference,
+    .tolerance = attention_tolerance,
+};

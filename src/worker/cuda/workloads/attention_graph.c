@@ -1,0 +1,225 @@
+#include "worker/cuda/workloads/attention_graph.h"
+
+/* Tensors that exist within the kernel only. */
+enum {
+    SCORES = ATTENTION_HIDDEN + 1,
+    SCALED,
+    ROW,
+    COLUMN,
+    SEEN,
+    MASKED,
+    LARGEST,
+    BELOW,
+    POWER,
+    SUM,
+    WEIGHTS,
+    TENSORS
+};
+
+/* One attention as it is described. */
+struct description {
+    struct cudnn_graph *graph;
+    const struct attention *shape;
+    cudnnBackendDescriptor_t tensors[TENSORS];
+};
+
+struct extents {
+    int64_t size[4], stride[4]; /* of batch, head, line, column */
+};
+
+static struct extents lines(const struct attention *s, int64_t count, int64_t width)
+{
+    return (struct extents){{s->batch, s->heads, count, width},
+                            {s->heads * count * width, count * width, width, 1}};
+}
+
+/* k enters its product transposed. */
+static struct extents keys_across(const struct attention *s)
+{
+    struct extents keys = lines(s, s->keys, s->head_size);
+    return (struct extents){{s->batch, s->heads, s->head_size, s->keys},
+                            {keys.stride[0], keys.stride[1], 1, s->head_size}};
+}
+
+static enum status tensor_describe(struct description *d, int tensor, struct extents extents,
+                                   cudnnDataType_t type, struct error *error)
+{
+    const int64_t uid = tensor, alignment = 16;
+    const bool inner = tensor > ATTENTION_HIDDEN;
+    const bool by_value = tensor == ATTENTION_SCALE || tensor == ATTENTION_HIDDEN;
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &uid},
+        {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type},
+        {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment},
+        {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, extents.size},
+        {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, extents.stride},
+        {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &inner},
+        {CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &by_value},
+        {0},
+    };
+    return cudnn_graph_describe(d->graph, CUDNN_BACKEND_TENSOR_DESCRIPTOR, attributes,
+                                &d->tensors[tensor], error);
+}
+
+/* The weights enter the second product in the type of the values. */
+static enum status tensors_describe(struct description *d, struct error *error)
+{
+    const struct attention *s = d->shape;
+    const cudnnDataType_t data =
+        s->precision == PRECISION_FP16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16;
+    const struct extents queries = lines(s, s->sequence, s->head_size);
+    const struct extents pairs = lines(s, s->sequence, s->keys), each = lines(s, s->sequence, 1);
+    const struct extents one = {{1, 1, 1, 1}, {1, 1, 1, 1}};
+    const struct {
+        struct extents extents;
+        cudnnDataType_t type;
+    } rows[TENSORS] = {
+        [ATTENTION_Q] = {queries, data},
+        [ATTENTION_K] = {keys_across(s), data},
+        [ATTENTION_V] = {lines(s, s->keys, s->head_size), data},
+        [ATTENTION_O] = {queries, data},
+        [ATTENTION_SCALE] = {one, CUDNN_DATA_FLOAT},
+        [ATTENTION_HIDDEN] = {one, CUDNN_DATA_FLOAT},
+        [SCORES] = {pairs, CUDNN_DATA_FLOAT},
+        [SCALED] = {pairs, CUDNN_DATA_FLOAT},
+        [ROW] = {pairs, CUDNN_DATA_INT32},
+        [COLUMN] = {pairs, CUDNN_DATA_INT32},
+        [SEEN] = {pairs, CUDNN_DATA_BOOLEAN},
+        [MASKED] = {pairs, CUDNN_DATA_FLOAT},
+        [LARGEST] = {each, CUDNN_DATA_FLOAT},
+        [BELOW] = {pairs, CUDNN_DATA_FLOAT},
+        [POWER] = {pairs, CUDNN_DATA_FLOAT},
+        [SUM] = {each, CUDNN_DATA_FLOAT},
+        [WEIGHTS] = {pairs, data},
+    };
+    for (int i = ATTENTION_Q; i < TENSORS; ++i) {
+        bool mask = i == ATTENTION_HIDDEN || (i >= ROW && i <= MASKED);
+        if (s->causal || !mask)
+            TRY(tensor_describe(d, i, rows[i].extents, rows[i].type, error));
+    }
+    return STATUS_OK;
+}
+
+/* ---- operations ---- */
+
+static enum status product(struct description *d, int a, int b, int c, struct error *error)
+{
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    cudnnBackendDescriptor_t matmul;
+    const struct cudnn_attribute kind[] = {
+        {CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute},
+        {0},
+    };
+    TRY(cudnn_graph_describe(d->graph, CUDNN_BACKEND_MATMUL_DESCRIPTOR, kind, &matmul, error));
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_OPERATION_MATMUL_ADESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[a]},
+        {CUDNN_ATTR_OPERATION_MATMUL_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[b]},
+        {CUDNN_ATTR_OPERATION_MATMUL_CDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[c]},
+        {CUDNN_ATTR_OPERATION_MATMUL_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &matmul},
+        {0},
+    };
+    return cudnn_graph_operate(d->graph, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, attributes,
+                               error);
+}
+
+/* y = mode(x), mode(x, b), or with t as the choice between x and b. No tensor: 0. */
+struct pointwise {
+    cudnnPointwiseMode_t mode;
+    cudnnDataType_t compute;
+    int64_t axis; /* of an index */
+    int x, b, t, y;
+};
+
+static enum status pointwise(struct description *d, struct pointwise p, struct error *error)
+{
+    cudnnBackendDescriptor_t kind;
+    const bool index = p.mode == CUDNN_POINTWISE_GEN_INDEX;
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &p.mode},
+        {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &p.compute},
+        {CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, 1, index ? &p.axis : NULL},
+        {0},
+    };
+    TRY(cudnn_graph_describe(d->graph, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, attributes, &kind,
+                             error));
+    struct cudnn_attribute operation[6] = {
+        {CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &kind},
+        {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[p.x]},
+        {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[p.y]},
+    };
+    int count = 3;
+    if (p.b)
+        operation[count++] =
+            (struct cudnn_attribute){CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
+                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[p.b]};
+    if (p.t)
+        operation[count++] =
+            (struct cudnn_attribute){CUDNN_ATTR_OPERATION_POINTWISE_TDESC,
+                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[p.t]};
+    return cudnn_graph_operate(d->graph, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, operation,
+                               error);
+}
+
+static enum status reduction(struct description *d, cudnnReduceTensorOp_t mode, int x, int y,
+                             struct error *error)
+{
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    cudnnBackendDescriptor_t kind;
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &mode},
+        {CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute},
+        {0},
+    };
+    TRY(cudnn_graph_describe(d->graph, CUDNN_BACKEND_REDUCTION_DESCRIPTOR, attributes, &kind,
+                             error));
+    const struct cudnn_attribute operation[] = {
+        {CUDNN_ATTR_OPERATION_REDUCTION_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &kind},
+        {CUDNN_ATTR_OPERATION_REDUCTION_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[x]},
+        {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[y]},
+        {0},
+    };
+    return cudnn_graph_operate(d->graph, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, operation,
+                               error);
+}
+
+/* A key is seen where its column is not behind the query's row. */
+static enum status mask_describe(struct description *d, struct error *error)
+{
+    const struct pointwise steps[] = {
+        {CUDNN_POINTWISE_GEN_INDEX, CUDNN_DATA_FLOAT, 2, SCALED, 0, 0, ROW},
+        {CUDNN_POINTWISE_GEN_INDEX, CUDNN_DATA_FLOAT, 3, SCALED, 0, 0, COLUMN},
+        {CUDNN_POINTWISE_CMP_GE, CUDNN_DATA_BOOLEAN, 0, ROW, COLUMN, 0, SEEN},
+        {CUDNN_POINTWISE_BINARY_SELECT, CUDNN_DATA_FLOAT, 0, SCALED, ATTENTION_HIDDEN, SEEN,
+         MASKED},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; ++i)
+        TRY(pointwise(d, steps[i], error));
+    return STATUS_OK;
+}
+
+static enum status softmax_describe(struct description *d, int scores, struct error *error)
+{
+    const cudnnDataType_t wide = CUDNN_DATA_FLOAT;
+    TRY(reduction(d, CUDNN_REDUCE_TENSOR_MAX, scores, LARGEST, error));
+    TRY(pointwise(d, (struct pointwise){CUDNN_POINTWISE_SUB, wide, 0, scores, LARGEST, 0, BELOW},
+                  error));
+    TRY(pointwise(d, (struct pointwise){CUDNN_POINTWISE_EXP, wide, 0, BELOW, 0, 0, POWER}, error));
+    TRY(reduction(d, CUDNN_REDUCE_TENSOR_ADD, POWER, SUM, error));
+    return pointwise(d, (struct pointwise){CUDNN_POINTWISE_DIV, wide, 0, POWER, SUM, 0, WEIGHTS},
+                     error);
+}
+
+enum status attention_graph_describe(struct cudnn_graph *graph, const struct attention *shape,
+                                     struct error *error)
+{
+    struct description d = {.graph = graph, .shape = shape};
+    const struct pointwise scale = {
+        CUDNN_POINTWISE_MUL, CUDNN_DATA_FLOAT, 0, SCORES, ATTENTION_SCALE, 0, SCALED};
+    TRY(tensors_describe(&d, error));
+    TRY(product(&d, ATTENTION_Q, ATTENTION_K, SCORES, error));
+    TRY(pointwise(&d, scale, error));
+    if (shape->causal)
+        TRY(mask_describe(&d, error));
+    TRY(softmax_describe(&d, shape->causal ? MASKED : SCALED, error));
+    return product(&d, WEIGHTS, ATTENTION_V, ATTENTION_O, error);
+}
