@@ -196,7 +196,8 @@ static const char *candidate_name(const struct work *work, int candidate)
 static int bound_index(const struct product *p)
 {
     int i = 0;
-    while (i < p->count - 1 && memcmp(&p->candidates[i].algo, &p->bound.algo, sizeof p->bound.algo))
+    while (i < p->count - 1 &&
+           memcmp(&p->candidates[i].algo, &p->bound.algo, sizeof p->bound.algo) != 0)
         ++i;
     return i;
 }
