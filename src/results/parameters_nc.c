@@ -80,7 +80,7 @@ static void workloads_mark(struct parameters *p, const struct results *results)
 {
     p->used = dataset_allocate(p->set, p->workload_count, sizeof *p->used);
     size_t last = 0;
-    for (size_t i = 0; p->used && i < results->row_count; ++i) {
+    for (size_t i = 0; p->used && p->workloads && i < results->row_count; ++i) {
         const struct row *row = &results->rows[i];
         for (size_t j = 0; j < p->workload_count && !row_is_of(row, p->workloads[last]); ++j)
             last = j;

@@ -358,7 +358,7 @@ static enum status samples_read(struct result_file *file, size_t first, size_t c
 {
     int variable;
     const size_t start[] = {first, 0}, counts[] = {count, file->samples};
-    double *samples = calloc(count * file->samples, sizeof *samples);
+    double *samples = calloc(count * file->samples + 1, sizeof *samples);
     enum status status = samples ? STATUS_OK : no_memory(file, error);
     if (samples && nc_reader_find(&file->reader, "time_sample", 2, &variable))
         nc_reader_check(&file->reader, "time_sample",
