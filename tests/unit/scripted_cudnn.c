@@ -176,9 +176,9 @@ cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t activatio
 }
 
 cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescriptor_t activation,
-                                     const void *alpha, const cudnnTensorDescriptor_t x_descriptor,
+                                     const void *alpha, cudnnTensorDescriptor_t x_descriptor,
                                      const void *x, const void *beta,
-                                     const cudnnTensorDescriptor_t y_descriptor, void *y)
+                                     cudnnTensorDescriptor_t y_descriptor, void *y)
 {
     assert_non_null(handle);
     assert_true(activation->set);
@@ -210,11 +210,11 @@ cudnnStatus_t cudnnSetOpTensorDescriptor(cudnnOpTensorDescriptor_t sum, cudnnOpT
 }
 
 /* The type of the sums: float, or of double tensors double. */
-cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_t sum,
-                            const void *alpha, const cudnnTensorDescriptor_t x_descriptor,
-                            const void *x, const void *other_alpha,
-                            const cudnnTensorDescriptor_t w_descriptor, const void *w,
-                            const void *beta, const cudnnTensorDescriptor_t y_descriptor, void *y)
+cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, cudnnOpTensorDescriptor_t sum, const void *alpha,
+                            cudnnTensorDescriptor_t x_descriptor, const void *x,
+                            const void *other_alpha, cudnnTensorDescriptor_t w_descriptor,
+                            const void *w, const void *beta, cudnnTensorDescriptor_t y_descriptor,
+                            void *y)
 {
     assert_non_null(handle);
     assert_true(sum->set);
@@ -228,9 +228,8 @@ cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_
 }
 
 cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void *alpha,
-                                   const cudnnTensorDescriptor_t x_descriptor, const void *x,
-                                   const void *beta, const cudnnTensorDescriptor_t y_descriptor,
-                                   void *y)
+                                   cudnnTensorDescriptor_t x_descriptor, const void *x,
+                                   const void *beta, cudnnTensorDescriptor_t y_descriptor, void *y)
 {
     assert_non_null(handle);
     assert_input(x_descriptor, x);
