@@ -16,6 +16,7 @@
 #include "model/workloads/conv2d.h"
 #include "model/workloads/elementwise.h"
 #include "model/workloads/linear.h"
+#include "model/workloads/pool.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -163,6 +164,18 @@ cudaError_t kernel_shared_loop(enum precision precision, void *y, const void *x,
 cudaError_t kernel_elementwise(enum precision precision, enum elementwise_operation operation,
                                void *y, const void *x, const void *w, int64_t count,
                                cudaStream_t stream);
+
+/* pool.cu: y as src/model/workloads/pool.h defines it; an average's sums are in fp32, of fp64 in fp64. The
+ * arrays are aligned to 16 bytes. */
+cudaError_t kernel_pool(const struct pool *shape, void *y, const void *x, cudaStream_t stream);
+
+/* softmax.cu: as src/model/workloads/softmax.h defines it, computed in fp32, of fp64 in fp64. The arrays
+ * are aligned to 16 bytes. */
+cudaError_t kernel_softmax(enum precision precision, void *y, const void *x, int64_t rows,
+                           int64_t columns, cudaStream_t stream);
+cudaError_t kernel_softmax_gradient(enum precision precision, void *dx, const void *y,
+                                    const void *dy, int64_t rows, int64_t columns,
+                                    cudaStream_t stream);
 
 /* empty.cu: one block that does nothing: what is left is the launch. */
 cudaError_t kernel_empty(cudaStream_t stream);

@@ -14,7 +14,9 @@
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
+#include "model/workloads/pool.h"
 #include "model/workloads/program.h"
+#include "model/workloads/softmax.h"
 
 /* clang-format off */
 /* Significand: the leading bit counts. Tolerances: inputs are exact and products are accumulated in
@@ -43,6 +45,8 @@ const struct workload *const workloads[] = {
     &compute_loop_workload,
     &shared_loop_workload,
     &elementwise_workload,
+    &pool_workload,
+    &softmax_workload,
     &program_workload,
     NULL,
 };

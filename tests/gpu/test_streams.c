@@ -13,6 +13,8 @@
 
 #include "kernels/kernels.h"
 #include "model/reference.h"
+#include "model/workloads/pool.h"
+#include "model/workloads/softmax.h"
 
 enum { SKIPPED = 77, OFFSET = 16 };
 
@@ -146,9 +148,44 @@ static cudaError_t conv2d_launch(const struct config *config, const struct array
     return code;
 }
 
+static void pool_size(const struct config *config, struct arrays *arrays)
+{
+    struct pool s = pool_from(config);
+    arrays->reads[TENSOR_INPUT] = pool_x_size(&s);
+    arrays->writes[TENSOR_OUTPUT] = pool_y_size(&s);
+}
+
+static cudaError_t pool_launch(const struct config *config, const struct arrays *arrays)
+{
+    struct pool s = pool_from(config);
+    return kernel_pool(&s, arrays->result[TENSOR_OUTPUT], arrays->input[TENSOR_INPUT], NULL);
+}
+
+static void softmax_size(const struct config *config, struct arrays *arrays)
+{
+    struct softmax s = softmax_from(config);
+    bool forward = s.pass == SOFTMAX_FORWARD;
+    arrays->reads[TENSOR_INPUT] = s.rows * s.columns;
+    arrays->reads[TENSOR_OUTPUT] = forward ? 0 : s.rows * s.columns;
+    arrays->writes[forward ? TENSOR_OUTPUT : TENSOR_INPUT] = s.rows * s.columns;
+}
+
+static cudaError_t softmax_launch(const struct config *config, const struct arrays *arrays)
+{
+    struct softmax s = softmax_from(config);
+    if (s.pass == SOFTMAX_FORWARD)
+        return kernel_softmax(s.precision, arrays->result[TENSOR_OUTPUT],
+                              arrays->input[TENSOR_INPUT], s.rows, s.columns, NULL);
+    return kernel_softmax_gradient(s.precision, arrays->result[TENSOR_INPUT],
+                                   arrays->input[TENSOR_INPUT], arrays->input[TENSOR_OUTPUT],
+                                   s.rows, s.columns, NULL);
+}
+
 static const struct streaming streamings[] = {
     {"conv2d", conv2d_size, conv2d_launch},
     {"elementwise", elementwise_size, elementwise_launch},
+    {"pool", pool_size, pool_launch},
+    {"softmax", softmax_size, softmax_launch},
 };
 
 /* ---- arrays ---- */
@@ -366,6 +403,44 @@ static void conv2d_check(void)
             }
 }
 
+static void pool_check(void)
+{
+    static const char *const shapes[] = {
+        "batch=2 height=9 width=9 channels=3",
+        "batch=3 height=12 width=7 channels=8 stride=1",
+        "batch=1 height=8 width=10 channels=17 window=2 padding=valid",
+        "batch=2 height=7 width=9 channels=16 window=3x4 stride=1 padding=1",
+        "batch=1 height=9 width=8 channels=72 window=2 stride=3 padding=1",
+        "batch=1 height=2 width=2 channels=64 window=5 stride=4 padding=4",
+        "batch=1 height=37 width=41 channels=24 stride=1",
+        "batch=4 height=1 width=1 channels=6 window=1 stride=1",
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (int variant = 0; variant < 4 * PRECISIONS; ++variant) {
+            char text[WORKLOAD_TEXT];
+            snprintf(text, sizeof text, "pool %s operation=%s layout=%s precision=%s", shapes[i],
+                     variant % 2 ? "max" : "average", variant / 2 % 2 ? "nhwc" : "nchw",
+                     precisions[variant / 4]);
+            check(text);
+        }
+}
+
+/* A warp and a group for a row, rows in registers and longer ones, with and without whole pieces. */
+static void softmax_check(void)
+{
+    static const int shapes[][2] = {{1, 1},    {3, 1},     {9, 8},     {17, 33},   {5, 256},
+                                    {8, 257},  {3, 1024},  {2, 4096},  {2, 4095},  {3, 8192},
+                                    {2, 8200}, {2, 16384}, {1, 16385}, {1, 40000}, {1, 40001}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (int variant = 0; variant < 2 * PRECISIONS; ++variant) {
+            char text[WORKLOAD_TEXT];
+            snprintf(text, sizeof text, "softmax rows=%d columns=%d pass=%s precision=%s",
+                     shapes[i][0], shapes[i][1], variant % 2 ? "forward" : "backward",
+                     precisions[variant / 2]);
+            check(text);
+        }
+}
+
 int main(int count, char **arguments)
 {
     int devices = 0;
@@ -377,6 +452,10 @@ int main(int count, char **arguments)
         guard = 0;
     elementwise_check();
     conv2d_check();
+}
+
+    pool_check();
+    softmax_check();
     printf("%d configurations, %d failures\n", checked, failures);
     return failures > 0;
 }

@@ -24,6 +24,12 @@ struct cudnnOpTensorStruct {
     bool set;
 };
 
+struct cudnnPoolingStruct {
+    cudnnPoolingMode_t mode;
+    int window[2], padding[2], stride[2];
+    bool set;
+};
+
 static cudnnStatus_t called(const char *name)
 {
     if (streamed.refused && strcmp(streamed.refused, name) == 0)
@@ -235,4 +241,87 @@ cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void *alpha,
     assert_input(x_descriptor, x);
     assert_result(y_descriptor, y, beta);
     return run("transform-tensor", x_descriptor, 0, alpha, 2.0);
+}
+
+/* ---- pools ---- */
+
+cudnnStatus_t cudnnCreatePoolingDescriptor(cudnnPoolingDescriptor_t *descriptor)
+{
+    return create(descriptor, sizeof **descriptor);
+}
+
+cudnnStatus_t cudnnDestroyPoolingDescriptor(cudnnPoolingDescriptor_t descriptor)
+{
+    return destroy(descriptor);
+}
+
+cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t pooling, cudnnPoolingMode_t mode,
+                                          cudnnNanPropagation_t nan, int height, int width,
+                                          int pad_height, int pad_width, int stride_height,
+                                          int stride_width)
+{
+    cudnnStatus_t status = called("set-pooling");
+    (void)nan;
+    *pooling = (struct cudnnPoolingStruct){
+        .mode = mode,
+        .window = {height, width},
+        .padding = {pad_height, pad_width},
+        .stride = {stride_height, stride_width},
+        .set = status == CUDNN_STATUS_SUCCESS,
+    };
+    return status;
+}
+
+/* The output is as large as cuDNN's documentation says of such a pool. */
+cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescriptor_t pooling,
+                                  const void *alpha, const cudnnTensorDescriptor_t x_descriptor,
+                                  const void *x, const void *beta,
+                                  const cudnnTensorDescriptor_t y_descriptor, void *y)
+{
+    assert_non_null(handle);
+    assert_true(pooling->set);
+    assert_input(x_descriptor, x);
+    assert_result(y_descriptor, y, beta);
+    for (int i = 0; i < 2; ++i) {
+        assert_int_equal(x_descriptor->extent[i], y_descriptor->extent[i]);
+        assert_true(pooling->padding[i] < pooling->window[i]);
+        assert_int_equal(
+            y_descriptor->extent[i + 2],
+            1 + (x_descriptor->extent[i + 2] + 2 * pooling->padding[i] - pooling->window[i]) /
+                    pooling->stride[i]);
+    }
+    return run("pooling", x_descriptor, (int)pooling->mode, alpha, 2.0);
+}
+
+/* ---- softmax ---- */
+
+cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm,
+                                  cudnnSoftmaxMode_t mode, const void *alpha,
+                                  const cudnnTensorDescriptor_t x_descriptor, const void *x,
+                                  const void *beta, const cudnnTensorDescriptor_t y_descriptor,
+                                  void *y)
+{
+    assert_non_null(handle);
+    assert_int_equal(algorithm, CUDNN_SOFTMAX_ACCURATE);
+    assert_int_equal(mode, CUDNN_SOFTMAX_MODE_INSTANCE);
+    assert_input(x_descriptor, x);
+    assert_result(y_descriptor, y, beta);
+    return run("softmax", x_descriptor, 0, alpha, 2.0);
+}
+
+cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm,
+                                   cudnnSoftmaxMode_t mode, const void *alpha,
+                                   const cudnnTensorDescriptor_t y_descriptor, const void *y,
+                                   const cudnnTensorDescriptor_t dy_descriptor, const void *dy,
+                                   const void *beta, const cudnnTensorDescriptor_t dx_descriptor,
+                                   void *dx)
+{
+    assert_non_null(handle);
+    assert_int_equal(algorithm, CUDNN_SOFTMAX_ACCURATE);
+    assert_int_equal(mode, CUDNN_SOFTMAX_MODE_INSTANCE);
+    assert_ptr_not_equal(y, dy);
+    assert_input(y_descriptor, y);
+    assert_input(dy_descriptor, dy);
+    assert_result(dx_descriptor, dx, beta);
+    return run("softmax gradient", y_descriptor, 1, alpha, 3.0);
 }

@@ -377,6 +377,42 @@ static void elementwise_agrees(void **state)
         }
 }
 
+static void pools_agree(void **state)
+{
+    static const char *const shapes[] = {
+        "batch=2 height=9 width=9 channels=3",
+        "batch=3 height=12 width=7 channels=8 stride=1",
+        "batch=1 height=8 width=10 channels=17 window=2 padding=valid",
+        "batch=2 height=7 width=9 channels=1 window=3x4 stride=1 padding=1",
+        "batch=1 height=9 width=8 channels=2 window=2 stride=3 padding=1",
+        "batch=1 height=2 width=2 channels=5 window=5 stride=4 padding=4",
+        "batch=1 height=3 width=30 channels=1 window=1x7 stride=2",
+        "batch=4 height=1 width=1 channels=6 window=1 stride=1",
+        "batch=1 height=3 width=6 channels=2 window=3x9 stride=7 padding=2",
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (int variant = 0; variant < 8; ++variant) {
+            char text[WORKLOAD_TEXT];
+            snprintf(text, sizeof text, "pool %s operation=%s layout=%s precision=%s", shapes[i],
+                     variant % 2 ? "max" : "average", variant / 2 % 2 ? "nhwc" : "nchw",
+                     variant / 4 ? "fp64" : "fp32");
+            check_all(*state, text);
+        }
+}
+
+static void softmax_agrees(void **state)
+{
+    static const int shapes[][2] = {{1, 1}, {3, 1}, {1, 7}, {5, 64}, {130, 33}, {2, 5000}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (int variant = 0; variant < 4; ++variant) {
+            char text[WORKLOAD_TEXT];
+            snprintf(text, sizeof text, "softmax rows=%d columns=%d pass=%s precision=%s",
+                     shapes[i][0], shapes[i][1], variant % 2 ? "forward" : "backward",
+                     variant / 2 ? "fp64" : "fp32");
+            check_all(*state, text);
+        }
+}
+
 /* What was prepared is not what is asked for: one step too few, another product. */
 static void wrong_results_are_caught(void **state)
 {
@@ -440,6 +476,8 @@ static void unsupported_is_said(void **state)
         {"matmul launch=graph", "CUDA graphs"},
         {"attention implementation=plain", "cblas"},
         {"compute-loop precision=fp16", "fp16"},
+        {"pool precision=bf16", "bf16"},
+        {"softmax implementation=cudnn", "cudnn"},
         {"elementwise precision=fp16", "fp16"},
         {"elementwise implementation=cudnn", "cudnn"},
         {"shared-loop tiles=67108864 tile=2048 precision=fp64", "memory"},
@@ -675,6 +713,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(conv2d_steps_agree, open_device, close_device),
         cmocka_unit_test_setup_teardown(lstm_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(elementwise_agrees, open_device, close_device),
+        cmocka_unit_test_setup_teardown(pools_agree, open_device, close_device),
+        cmocka_unit_test_setup_teardown(softmax_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(matmul_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(linear_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(attention_agrees, open_device, close_device),

@@ -10,9 +10,12 @@
 #include <string.h>
 
 #include "model/workloads/elementwise.h"
+#include "model/workloads/pool.h"
 #include "scripted_bench.h"
 #include "scripted_streams.h"
 #include "worker/cuda/workloads/elementwise.h"
+#include "worker/cuda/workloads/pool.h"
+#include "worker/cuda/workloads/softmax.h"
 
 static int streams_set_up(void **state)
 {
@@ -131,6 +134,37 @@ static const struct row elementwise_rows[] = {
 #undef OWN
 #undef LIBRARY
 
+static const struct row pool_rows[] = {
+    {"pool precision=fp16", pool_plain_prepare, "kernel pool", "tiles", POOL_MAX, 0.0},
+    {"pool precision=fp64 operation=average layout=nchw", pool_plain_prepare, "kernel pool",
+     "tiles", POOL_AVERAGE, 0.0},
+    {"pool precision=bf16 window=3x5 stride=1", pool_cudnn_prepare, "pooling", "pooling",
+     CUDNN_POOLING_MAX, 1.0},
+    {"pool precision=fp64 operation=average layout=nchw padding=valid", pool_cudnn_prepare,
+     "pooling", "pooling", CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING, 1.0},
+};
+
+static const struct row softmax_rows[] = {
+    {"softmax precision=fp16", softmax_plain_prepare, "kernel softmax", "rows", 0, 0.0},
+    {"softmax rows=3 columns=7 pass=backward", softmax_plain_prepare, "kernel softmax gradient",
+     "rows", 1, 0.0},
+    {"softmax precision=fp64", softmax_cudnn_prepare, "softmax", "softmax-accurate", 0, 1.0},
+    {"softmax rows=3 columns=7 pass=backward precision=bf16", softmax_cudnn_prepare,
+     "softmax gradient", "softmax-accurate", 1, 1.0},
+};
+
+static void pools_run(void **state)
+{
+    (void)state;
+    ROWS_RUN(pool_rows);
+}
+
+static void softmax_runs(void **state)
+{
+    (void)state;
+    ROWS_RUN(softmax_rows);
+}
+
 static void elementwise_runs(void **state)
 {
     (void)state;
@@ -158,6 +192,19 @@ static void what_is_too_large_is_refused(void **state)
             "implementation = plain");
     refused("elementwise elements=68719476736 precision=fp64", elementwise_plain_prepare,
             "are free");
+    refused("pool batch=65536 precision=fp16", pool_cudnn_prepare, "implementation = plain");
+    refused("softmax rows=524288 columns=4096 precision=fp16", softmax_cudnn_prepare,
+            "implementation = plain");
+}
+
+/* What the library does not have is skipped with its reason, and nothing is left behind. */
+static void what_the_library_lacks_is_refused(void **state)
+{
+    (void)state;
+    streamed.refused = "set-pooling";
+    refused("pool", pool_cudnn_prepare, "cudnnSetPooling2dDescriptor");
+    streamed.refused = "set-activation";
+    refused("elementwise", elementwise_cudnn_prepare, "cudnnSetActivationDescriptor");
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, streams_set_up, streams_tear_down)
@@ -166,6 +213,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(elementwise_runs),
+        TEST(pools_run),
+        TEST(softmax_runs),
+        TEST(what_the_library_lacks_is_refused),
         TEST(what_is_too_large_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,8 @@
 
 #include "model/reference.h"
 #include "model/workloads/elementwise.h"
+#include "model/workloads/pool.h"
+#include "model/workloads/softmax.h"
 
 static const uint64_t seed = 7;
 
@@ -64,6 +66,9 @@ static void texts_are_stable(void **state)
     (void)state;
     static const char *const texts[] = {
         "elementwise cache=hot elements=16777216 implementation=auto operation=relu precision=fp32",
+        "pool batch=16 cache=hot channels=64 height=112 implementation=auto layout=nhwc "
+        "operation=max padding=same precision=fp32 stride=2 width=112 window=3",
+        "softmax cache=hot columns=4096 implementation=auto pass=forward precision=fp32 rows=4096",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
         char text[WORKLOAD_TEXT];
@@ -81,6 +86,14 @@ static void what_cannot_be_is_refused(void **state)
         const char *text, *reason;
     } rows[] = {
         {"elementwise precision=tf32", "tf32"},
+        {"pool precision=tf32", "tf32"},
+        {"pool padding=3", "without a pixel"},
+        {"pool window=3x4 padding=3", "without a pixel"},
+        {"pool window=5 height=4 padding=valid", "no pixels"},
+        {"pool window=1 padding=1", "without a pixel"},
+        {"pool batch=1048576 channels=1048576 height=65536 width=65536", "no device has that"},
+        {"softmax precision=tf32", "tf32"},
+        {"softmax rows=1073741824 columns=16777216 precision=fp64", "no device has that"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct config config;
@@ -103,6 +116,18 @@ static void costs(void **state)
         {"elementwise elements=10 operation=add precision=fp16", 10, 2 * 30},
         {"elementwise elements=10 operation=scale precision=fp64", 10, 8 * 20},
         {"elementwise elements=10 operation=tanh precision=bf16", 10, 2 * 20},
+        {"pool batch=2 channels=3 height=8 width=8 window=3 stride=1", 2 * 3 * 64 * 9, 4 * 768},
+        /* 2 x 2 windows that do not overlap, and the fifth column and row that none meets */
+        {"pool batch=1 channels=1 height=5 width=5 window=2 stride=2 padding=valid", 4 * 4,
+         4 * (16 + 4)},
+        /* one pixel of nine */
+        {"pool batch=1 channels=5 height=6 width=6 window=1 stride=3 precision=fp16", 5 * 4,
+         2 * (5 * 4 + 5 * 4)},
+        /* columns -1 to 0, 2 to 3, 5 to 6 of 6: 4 are met, in each of 4 rows */
+        {"pool batch=1 channels=1 height=6 width=6 window=2 stride=3 padding=1", 9 * 4,
+         4 * (16 + 9)},
+        {"softmax rows=3 columns=5", 5 * 15, 4 * 30},
+        {"softmax rows=3 columns=5 pass=backward precision=fp16", 4 * 15, 2 * 45},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct config config = parse(rows[i].text);
@@ -122,6 +147,7 @@ static void the_guide_s_table(void **state)
         double least, most;
     } rows[] = {
         {"elementwise operation=relu precision=fp16", 0.25, 0.25},
+        {"pool window=3 stride=1 precision=fp16", 2.25, 2.25},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct config config = parse(rows[i].text);
@@ -162,6 +188,99 @@ static void elementwise_by_hand(void **state)
     }
 }
 
+/* A second time, forwards: each pixel of x goes to all windows that it lies in. */
+static void check_pool(const char *text)
+{
+    struct config config = parse(text);
+    struct pool s = pool_from(&config);
+    int64_t x_size = pool_x_size(&s), y_size = pool_y_size(&s);
+    double *x = filled(&config, TENSOR_INPUT, x_size), *y = malloc((size_t)y_size * sizeof *y);
+    bool last = s.layout == LAYOUT_NHWC;
+    assert_non_null(y);
+    for (int64_t i = 0; i < y_size; ++i)
+        y[i] = s.operation == POOL_MAX ? -INFINITY : 0.0;
+    for (int64_t i = 0; i < x_size; ++i) {
+        int64_t c = last ? i % s.channels : i / (s.height * s.width) % s.channels;
+        int64_t pixel = last ? i / s.channels : i;
+        int64_t n = i / (s.channels * s.height * s.width);
+        int64_t row = pixel / s.width % s.height, column = pixel % s.width;
+        for (int64_t h = 0; h < s.out_height; ++h)
+            for (int64_t w = 0; w < s.out_width; ++w) {
+                int64_t r = row + s.pad_height - h * s.stride,
+                        q = column + s.pad_width - w * s.stride;
+                int64_t at = last ? ((n * s.out_height + h) * s.out_width + w) * s.channels + c
+                                  : ((n * s.channels + c) * s.out_height + h) * s.out_width + w;
+                if (r < 0 || r >= s.window_height || q < 0 || q >= s.window_width)
+                    continue;
+                y[at] = s.operation == POOL_MAX
+                            ? fmax(y[at], x[i])
+                            : y[at] + x[i] / (double)(s.window_height * s.window_width);
+            }
+    }
+    struct expectation expectation = expect(&config);
+    assert_int_equal(expectation.count, 1);
+    check_slice(&expectation.slices[0], TENSOR_OUTPUT, y, y_size);
+    expectation_clear(&expectation);
+    free(x);
+    free(y);
+}
+
+static void pools_by_hand(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {
+        "batch=2 height=5 width=7 channels=3",
+        "batch=1 height=6 width=4 channels=2 window=2 padding=valid",
+        "batch=2 height=7 width=9 channels=1 window=3x4 stride=1 padding=1",
+        "batch=1 height=9 width=8 channels=2 window=2 stride=3 padding=1",
+        "batch=1 height=2 width=2 channels=1 window=5 stride=4 padding=4",
+    };
+    for (size_t i = 0; i < 4 * sizeof shapes / sizeof *shapes; ++i) {
+        char text[WORKLOAD_TEXT];
+        snprintf(text, sizeof text, "pool %s operation=%s layout=%s", shapes[i / 4],
+                 i % 2 ? "max" : "average", i / 2 % 2 ? "nhwc" : "nchw");
+        check_pool(text);
+    }
+}
+
+static void softmax_by_hand(void **state)
+{
+    (void)state;
+    enum { COLUMNS = 4 };
+    struct config config = parse("softmax rows=3 columns=4");
+    double *x = filled(&config, TENSOR_INPUT, 3 * COLUMNS), y[3 * COLUMNS];
+    for (int i = 0; i < 3 * COLUMNS; ++i) {
+        const double *row = x + i / COLUMNS * COLUMNS;
+        y[i] = exp(x[i]) / (exp(row[0]) + exp(row[1]) + exp(row[2]) + exp(row[3]));
+    }
+    struct expectation expectation = expect(&config);
+    assert_int_equal(expectation.count, 1);
+    check_slice(&expectation.slices[0], TENSOR_OUTPUT, y, 3 * COLUMNS);
+    expectation_clear(&expectation);
+    free(x);
+}
+
+/* The Jacobian of a softmax, dy_j/dx_i = y_j ((i == j) - y_i), times dy. */
+static void softmax_gradient_by_hand(void **state)
+{
+    (void)state;
+    enum { COLUMNS = 5 };
+    struct config config = parse("softmax rows=2 columns=5 pass=backward");
+    double *y = filled(&config, TENSOR_INPUT, 2 * COLUMNS);
+    double *dy = filled(&config, TENSOR_OUTPUT, 2 * COLUMNS), dx[2 * COLUMNS] = {0};
+    for (int i = 0; i < 2 * COLUMNS; ++i)
+        for (int j = 0; j < COLUMNS; ++j) {
+            int other = i / COLUMNS * COLUMNS + j;
+            dx[i] += dy[other] * y[other] * ((other == i) - y[i]);
+        }
+    struct expectation expectation = expect(&config);
+    assert_int_equal(expectation.count, 1);
+    check_slice(&expectation.slices[0], TENSOR_INPUT, dx, 2 * COLUMNS);
+    expectation_clear(&expectation);
+    free(y);
+    free(dy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +289,9 @@ int main(void)
         cmocka_unit_test(costs),
         cmocka_unit_test(the_guide_s_table),
         cmocka_unit_test(elementwise_by_hand),
+        cmocka_unit_test(pools_by_hand),
+        cmocka_unit_test(softmax_by_hand),
+        cmocka_unit_test(softmax_gradient_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

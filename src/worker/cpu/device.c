@@ -26,8 +26,10 @@
 #include "worker/cpu/matmul_onednn.h"
 #include "worker/cpu/memory.h"
 #include "worker/cpu/onednn.h"
+#include "worker/cpu/pool.h"
 #include "worker/cpu/roofs.h"
 #include "worker/cpu/simd.h"
+#include "worker/cpu/softmax.h"
 #include "worker/cpu/state.h"
 #include "worker/cpu/team.h"
 #include "worker/cpu/timing.h"
@@ -54,6 +56,8 @@ static const struct routine *const routines[] = {
     &shared_loop_plain,
     &elementwise_onednn,
     &elementwise_plain,
+    &pool_plain,
+    &softmax_plain,
     NULL,
 };
 /* clang-format on */

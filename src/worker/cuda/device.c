@@ -15,6 +15,8 @@
 #include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
 #include "worker/cuda/gpu/arena.h"
+#include "model/workloads/pool.h"
+#include "model/workloads/softmax.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/energy.h"
 #include "worker/cuda/gpu/graph_time.h"
@@ -34,6 +36,8 @@
 #include "worker/cuda/workloads/loops.h"
 #include "worker/cuda/workloads/lstm.h"
 #include "worker/cuda/workloads/matmul.h"
+#include "worker/cuda/workloads/pool.h"
+#include "worker/cuda/workloads/softmax.h"
 
 /* Rows whose counters are read together. More than one has not been run on a GPU yet: its counts are to be
  * compared with those of rows that are counted alone first. `[measure] count_together` asks for more. */
@@ -157,6 +161,10 @@ static const struct preparation {
     {&shared_loop_workload, "plain", loop_prepare, NULL},
     {&elementwise_workload, "cudnn", elementwise_cudnn_prepare, NULL},
     {&elementwise_workload, "plain", elementwise_plain_prepare, NULL},
+    {&pool_workload, "cudnn", pool_cudnn_prepare, NULL},
+    {&pool_workload, "plain", pool_plain_prepare, NULL},
+    {&softmax_workload, "cudnn", softmax_cudnn_prepare, NULL},
+    {&softmax_workload, "plain", softmax_plain_prepare, NULL},
 };
 
 static enum status preparation_find(const struct config *config, const struct preparation **found,

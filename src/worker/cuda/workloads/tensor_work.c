@@ -10,6 +10,7 @@ static const char *const tensor_names[TENSOR_COUNT] = {
     [TENSOR_INPUT] = "the input",
     [TENSOR_WEIGHT] = "the weights",
     [TENSOR_OUTPUT] = "the output",
+    [TENSOR_BIAS] = "the biases",
 };
 
 static enum status input_create(struct gpu *gpu, const struct config *config, uint64_t seed,

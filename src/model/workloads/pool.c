@@ -1,0 +1,195 @@
+#include "model/workloads/pool.h"
+
+#include <math.h>
+
+#include "model/products.h"
+#include "model/reference.h"
+
+/* clang-format off */
+static const char *const pool_implementation_words[] = {"auto", "cudnn", "plain", NULL};
+static const char *const pool_layout_words[] = {"nhwc", "nchw", NULL};
+static const char *const pool_operation_words[] = {"max", "average", NULL};
+
+static const struct parameter pool_parameters[] = {
+    WORKLOAD_INTEGER("batch", 1048576, "16", "images"),
+    WORKLOAD_CACHE,
+    WORKLOAD_INTEGER("channels", 1048576, "64", "input channels"),
+    WORKLOAD_INTEGER("height", 65536, "112", "input pixels"),
+    WORKLOAD_IMPLEMENTATION(pool_implementation_words, "auto: the device's best library"),
+    WORKLOAD_SERIES("layout", pool_layout_words, "nhwc", "order of the tensors' dimensions"),
+    WORKLOAD_SERIES("operation", pool_operation_words, "max", "what is taken of a window; average: padding counts, as zeros"),
+    {"padding", PARAMETER_PADDING, false, 0, 1024, NULL, "same",
+     "pixels on each side; same: half the window, valid: none", ROLE_NONE, false},
+    WORKLOAD_PRECISION("of the tensors and the multiplications"),
+    WORKLOAD_INTEGER("stride", 1024, "2", "pixels"),
+    WORKLOAD_INTEGER("width", 65536, "112", "input pixels"),
+    {"window", PARAMETER_EXTENT, false, 1, 1024, NULL, "3", "pixels, height or heightxwidth", ROLE_NONE, false},
+};
+/* clang-format on */
+
+static const char *const pool_implementations[] = {
+    "cudnn: NVIDIA cuDNN, on CUDA devices",
+    "plain: written by hand, on CUDA devices and CPUs",
+    NULL,
+};
+
+static int64_t padding_resolve(int64_t padding, int64_t window)
+{
+    return padding == PADDING_SAME ? window / 2 : padding == PADDING_VALID ? 0 : padding;
+}
+
+static int64_t output_extent(int64_t input, int64_t padding, int64_t window, int64_t stride)
+{
+    int64_t room = input + 2 * padding - window;
+    return room < 0 ? 0 : room / stride + 1;
+}
+
+struct pool pool_from(const struct config *config)
+{
+    struct value window = config_value(config, "window");
+    int64_t padding = config_value(config, "padding").first;
+    struct pool s = {
+        .batch = config_value(config, "batch").first,
+        .height = config_value(config, "height").first,
+        .width = config_value(config, "width").first,
+        .channels = config_value(config, "channels").first,
+        .window_height = window.first,
+        .window_width = window.second,
+        .stride = config_value(config, "stride").first,
+        .pad_height = padding_resolve(padding, window.first),
+        .pad_width = padding_resolve(padding, window.second),
+        .layout = (enum layout)config_value(config, "layout").first,
+        .operation = (enum pool_operation)config_value(config, "operation").first,
+        .precision = config_precision(config),
+    };
+    s.out_height = output_extent(s.height, s.pad_height, s.window_height, s.stride);
+    s.out_width = output_extent(s.width, s.pad_width, s.window_width, s.stride);
+    return s;
+}
+
+int64_t pool_x_size(const struct pool *s)
+{
+    return s->batch * s->height * s->width * s->channels;
+}
+
+int64_t pool_y_size(const struct pool *s)
+{
+    return s->batch * s->out_height * s->out_width * s->channels;
+}
+
+static enum status pool_check(const struct config *config, struct error *error)
+{
+    struct pool s = pool_from(config);
+    if (s.precision == PRECISION_TF32)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "tf32 is a precision of tensor units, which a pool has no use for");
+    if (s.pad_height >= s.window_height || s.pad_width >= s.window_width)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "padding of %lld and %lld pixels leaves a window of %lld x %lld without a "
+                         "pixel of the input",
+                         (long long)s.pad_height, (long long)s.pad_width,
+                         (long long)s.window_height, (long long)s.window_width);
+    if (s.out_height < 1 || s.out_width < 1)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "the output has no pixels: %lld x %lld of input are fewer than the window",
+                         (long long)s.height, (long long)s.width);
+    return STATUS_OK;
+}
+
+/* Pixels of a line that windows lie on; where windows lie apart, counted with those that two share. */
+static double pixels_met(int64_t size, int64_t out, int64_t window, int64_t pad, int64_t stride)
+{
+    int64_t end = (out - 1) * stride - pad + window, beyond = end > size ? end - size : 0;
+    if (stride < window)
+        return (double)(end - beyond);
+    return (double)(out * window - pad - beyond);
+}
+
+static struct cost pool_cost(const struct config *config)
+{
+    struct pool s = pool_from(config);
+    double element = (double)precision_info[s.precision].bytes, y = (double)pool_y_size(&s);
+    double images = (double)s.batch * (double)s.channels;
+    double met = pixels_met(s.height, s.out_height, s.window_height, s.pad_height, s.stride) *
+                 pixels_met(s.width, s.out_width, s.window_width, s.pad_width, s.stride);
+    return (struct cost){
+        .flops = y * (double)s.window_height * (double)s.window_width,
+        .bytes = element * (images * met + y),
+        .memory = element * (images * (double)s.height * (double)s.width + y),
+    };
+}
+
+struct inputs {
+    struct pool shape;
+    struct fill x;
+};
+
+/* An image is one channel of one of the batch. */
+static int64_t x_offset(const struct pool *s, int64_t n, int64_t c, int64_t h, int64_t w)
+{
+    return s->layout == LAYOUT_NHWC ? ((n * s->height + h) * s->width + w) * s->channels + c
+                                    : ((n * s->channels + c) * s->height + h) * s->width + w;
+}
+
+static double window_value(const struct inputs *in, int64_t n, int64_t c, int64_t h, int64_t w)
+{
+    const struct pool *s = &in->shape;
+    double sum = 0.0, largest = -INFINITY;
+    for (int64_t r = 0; r < s->window_height; ++r)
+        for (int64_t q = 0; q < s->window_width; ++q) {
+            int64_t row = h * s->stride - s->pad_height + r;
+            int64_t column = w * s->stride - s->pad_width + q;
+            if (row < 0 || row >= s->height || column < 0 || column >= s->width)
+                continue;
+            double value = fill_value(in->x, (uint64_t)x_offset(s, n, c, row, column));
+            sum += value;
+            largest = fmax(largest, value);
+        }
+    double pixels = (double)s->window_height * (double)s->window_width;
+    return s->operation == POOL_MAX ? largest : sum / pixels;
+}
+
+static double element(const void *inputs, int64_t offset)
+{
+    const struct inputs *in = inputs;
+    const struct pool *s = &in->shape;
+    bool last = s->layout == LAYOUT_NHWC;
+    int64_t c = last ? offset % s->channels : offset / (s->out_width * s->out_height) % s->channels;
+    int64_t pixel = last ? offset / s->channels : offset;
+    int64_t w = pixel % s->out_width, h = pixel / s->out_width % s->out_height;
+    int64_t n = offset / (s->out_height * s->out_width * s->channels);
+    return window_value(in, n, c, h, w);
+}
+
+static enum status pool_reference(const struct reference_request *request,
+                                  struct expectation *expectation, struct error *error)
+{
+    const struct inputs in = {
+        .shape = pool_from(request->config),
+        .x = config_fill(request->config, request->seed, TENSOR_INPUT),
+    };
+    const struct elements y = {
+        .tensor = TENSOR_OUTPUT,
+        .size = pool_y_size(&in.shape),
+        .products = (double)in.shape.window_height * (double)in.shape.window_width,
+        .element = element,
+        .inputs = &in,
+    };
+    return reference_elements(request, &y, expectation, error);
+}
+
+static void pool_products(const struct config *config, struct products *products)
+{
+    if (pool_from(config).operation == POOL_MAX)
+        products->uncounted = "a maximum is one FLOP in the model and none to counters";
+}
+
+const struct workload pool_workload = {
+    .name = "pool",
+    WORKLOAD_TABLE(pool_parameters),
+    .implementations = pool_implementations,
+    .check = pool_check,
+    .cost = pool_cost,
+    .reference = pool_reference,
+    .products = pool_products,
+};

@@ -1,0 +1,126 @@
+#include "model/workloads/softmax.h"
+
+#include <math.h>
+
+#include "model/products.h"
+#include "model/reference.h"
+
+/* clang-format off */
+static const char *const softmax_implementation_words[] = {"auto", "cudnn", "plain", NULL};
+static const char *const softmax_pass_words[] = {"forward", "backward", NULL};
+
+static const struct parameter softmax_parameters[] = {
+    WORKLOAD_CACHE,
+    WORKLOAD_INTEGER("columns", 16777216, "4096", "values of a row, which add up to 1"),
+    WORKLOAD_IMPLEMENTATION(softmax_implementation_words, "auto: the device's best library"),
+    WORKLOAD_PASS(softmax_pass_words, "what is computed"),
+    WORKLOAD_PRECISION("of the tensors and the multiplications"),
+    WORKLOAD_INTEGER("rows", 1073741824, "4096", "each by itself"),
+};
+/* clang-format on */
+
+static const char *const softmax_implementations[] = {
+    "cudnn: NVIDIA cuDNN, on CUDA devices",
+    "plain: written by hand, on CUDA devices and CPUs",
+    NULL,
+};
+
+struct softmax softmax_from(const struct config *config)
+{
+    return (struct softmax){
+        .rows = config_value(config, "rows").first,
+        .columns = config_value(config, "columns").first,
+        .pass = (enum softmax_pass)config_value(config, "pass").first,
+        .precision = config_precision(config),
+    };
+}
+
+static enum status softmax_check(const struct config *config, struct error *error)
+{
+    if (config_precision(config) == PRECISION_TF32)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "tf32 is a precision of tensor units, which a softmax has no use for");
+    return STATUS_OK;
+}
+
+static struct cost softmax_cost(const struct config *config)
+{
+    struct softmax s = softmax_from(config);
+    bool forward = s.pass == SOFTMAX_FORWARD;
+    double elements = (double)s.rows * (double)s.columns;
+    double bytes = (forward ? 2.0 : 3.0) * elements * (double)precision_info[s.precision].bytes;
+    return (struct cost){
+        .flops = (forward ? 5.0 : 4.0) * elements, .bytes = bytes, .memory = bytes};
+}
+
+/* A row's probabilities differ by orders of magnitude, as those of a network do. */
+static int softmax_exponent(const struct config *config, enum tensor tensor)
+{
+    (void)tensor;
+    return softmax_from(config).pass == SOFTMAX_FORWARD ? 3 : 0;
+}
+
+struct inputs {
+    struct softmax shape;
+    struct fill x, dy; /* x: in the backward pass y */
+};
+
+static double forward_element(const void *inputs, int64_t offset)
+{
+    const struct inputs *in = inputs;
+    int64_t columns = in->shape.columns, row = offset / columns * columns;
+    double largest = -INFINITY, sum = 0.0;
+    for (int64_t i = 0; i < columns; ++i)
+        largest = fmax(largest, fill_value(in->x, (uint64_t)(row + i)));
+    for (int64_t i = 0; i < columns; ++i)
+        sum += exp(fill_value(in->x, (uint64_t)(row + i)) - largest);
+    return exp(fill_value(in->x, (uint64_t)offset) - largest) / sum;
+}
+
+static double backward_element(const void *inputs, int64_t offset)
+{
+    const struct inputs *in = inputs;
+    int64_t columns = in->shape.columns, row = offset / columns * columns;
+    double sum = 0.0;
+    for (int64_t i = 0; i < columns; ++i)
+        sum += fill_value(in->x, (uint64_t)(row + i)) * fill_value(in->dy, (uint64_t)(row + i));
+    return fill_value(in->x, (uint64_t)offset) * (fill_value(in->dy, (uint64_t)offset) - sum);
+}
+
+static enum status softmax_reference(const struct reference_request *request,
+                                     struct expectation *expectation, struct error *error)
+{
+    const double products_of_exponential = 10.0;
+    const struct inputs in = {
+        .shape = softmax_from(request->config),
+        .x = config_fill(request->config, request->seed, TENSOR_INPUT),
+        .dy = config_fill(request->config, request->seed, TENSOR_OUTPUT),
+    };
+    bool forward = in.shape.pass == SOFTMAX_FORWARD;
+    const struct elements y = {
+        .tensor = forward ? TENSOR_OUTPUT : TENSOR_INPUT,
+        .size = in.shape.rows * in.shape.columns,
+        .products = (double)in.shape.columns * (forward ? products_of_exponential : 1.0),
+        .element = forward ? forward_element : backward_element,
+        .inputs = &in,
+    };
+    return reference_elements(request, &y, expectation, error);
+}
+
+static void softmax_products(const struct config *config, struct products *products)
+{
+    if (softmax_from(config).pass == SOFTMAX_FORWARD)
+        products->uncounted = "five FLOPs for each element in the model; counters see neither its "
+                              "maximum nor its exponential as one";
+}
+
+const struct workload softmax_workload = {
+    .name = "softmax",
+    WORKLOAD_TABLE(softmax_parameters),
+    .implementations = softmax_implementations,
+    .check = softmax_check,
+    .cost = softmax_cost,
+    .exponent = softmax_exponent,
+    .reference = softmax_reference,
+    .products = softmax_products,
+};
