@@ -452,8 +452,6 @@ int main(int count, char **arguments)
         guard = 0;
     elementwise_check();
     conv2d_check();
-}
-
     pool_check();
     softmax_check();
     printf("%d configurations, %d failures\n", checked, failures);
