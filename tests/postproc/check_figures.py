@@ -155,6 +155,16 @@ def check_waves(data):
     assert np.allclose(drawn, np.sort(waves[waves > 0])), (drawn, waves)
 
 
+def check_no_waves(data):
+    """A CPU's kernels have no blocks: that is said."""
+    try:
+        figures.draw(data.assign(kernel_waves=data["kernel_waves"] * np.nan), "waves", CHOSEN)
+    except Refused as refused:
+        assert "only those of GPUs" in str(refused), refused
+    else:
+        raise AssertionError("waves of nothing are drawn")
+
+
 def check_numbers(axes):
     """Each kernel has a number of its own."""
     numbers = sorted(int(text.get_text()) for text in axes.texts if text.get_gid() == "label")
@@ -255,6 +265,7 @@ def main():
     check_bars(paper)
     check_counted(paper)
     check_waves(paper)
+    check_no_waves(paper)
     check_kernels(counted, paper)
     check_nodes(eight)
     check_map_numbers(eight)

@@ -3,6 +3,7 @@
 import numpy as np
 from matplotlib.patches import Patch
 
+from ..texts import Refused
 from . import frame, style
 from .kernel_rows import MOST, kernel_rows, left_out, row_name, short_kernel
 
@@ -25,6 +26,8 @@ def draw(figure, axes, scene, annotate, height):
     note = left_out(table)
     table, what = with_waves(scene, table.head(MOST))
     table = table[table["waves"] > 0].reset_index(drop=True)
+    if table.empty:
+        raise Refused("the kernels of these rows have no waves of blocks; only those of GPUs do")
     y, waves = np.arange(len(table)), table["waves"].to_numpy()
     last, full = waves - np.floor(waves), np.floor(waves)
     how = {"height": 0.72, "edgecolor": style.BLACK, "linewidth": 0.4}

@@ -8,6 +8,7 @@ from ..advice import advise
 from ..compare import doubts, medians, roof_table
 from ..dataset import parameters
 from ..deviations import judged
+from ..figures.style import PRECISIONS
 from ..frames import ceilings, head_line, kernels, rows, short_texts
 from ..levels import with_times
 from ..targets import middle
@@ -178,6 +179,7 @@ def content(files):
         "manifests": [str(data.attrs.get("manifest", "")) for data in files],
         "settings": [str(data.attrs.get("settings", "")) for data in files],
         "count": len(table),
+        "colours": PRECISIONS,  # as in the figures
         "texts": {name: words(table[name]) for name in TEXTS},
         "figures": {name: floats(table[name]) for name in FIGURES},
         "axes": {name: words(map(value_word, column)) for name, column in axes_of(table, files).items()},

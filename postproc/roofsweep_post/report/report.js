@@ -217,7 +217,7 @@ class Report {
     const trace = (rows, x, y, open, name, place) => ({
       type, mode: "markers", name: escaped(name) + (open ? ", measured" : ""), customdata: rows, hoverinfo: "none",
       x: rows.map((row) => x.at(row)), y: rows.map((row) => y.at(row)),
-      marker: { color: COLOURS[place % COLOURS.length], size: type === "scatter" ? 8 : 5,
+      marker: { color: this.content.colours[name] || COLOURS[place % COLOURS.length], size: type === "scatter" ? 8 : 5,
         symbol: SYMBOLS[place % SYMBOLS.length] + (open ? "-open" : "") },
     });
     for (const [name, rows] of this.series()) {
