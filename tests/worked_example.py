@@ -17,6 +17,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = "src/model/workloads/README.md"
 NEEDED = ("CMakeLists.txt", "CITATION.cff", "LICENSE", "README.md", "cmake", "docs", "kernels", "src")
+NEEDED += ("postproc/roofsweep_post/advice.ini",)  # the build writes it into the program
 REQUEST = '{"op":"measure","configuration":"scale elements=1000000","iterations":3,"verify":true}\n'
 
 
@@ -58,6 +59,7 @@ def row_measure(folder):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, copy / name)
         elif (ROOT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, copy / name)
     if listings_write(copy) < 6:
         raise ValueError(f"{PAGE}: listings are missing")
