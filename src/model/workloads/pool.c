@@ -109,8 +109,10 @@ static double pixels_met(int64_t size, int64_t out, int64_t window, int64_t pad,
 static struct cost pool_cost(const struct config *config)
 {
     struct pool s = pool_from(config);
-    double element = (double)precision_info[s.precision].bytes, y = (double)pool_y_size(&s);
+    double element = (double)precision_info[s.precision].bytes;
     double images = (double)s.batch * (double)s.channels;
+    /* May leave the range of int64_t: what no device has is refused by its cost. */
+    double y = images * (double)s.out_height * (double)s.out_width;
     double met = pixels_met(s.height, s.out_height, s.window_height, s.pad_height, s.stride) *
                  pixels_met(s.width, s.out_width, s.window_width, s.pad_width, s.stride);
     return (struct cost){
