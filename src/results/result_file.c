@@ -398,7 +398,7 @@ static enum status kernels_read(struct result_file *file, size_t first, size_t c
                                 struct record *records, struct error *error)
 {
     size_t from = kernel_of(file, first), end = kernel_of(file, first + count);
-    struct kernel *kernels = calloc(end - from + 1, sizeof *kernels);
+    struct kernel *kernels = calloc(end > from ? end - from : 1, sizeof *kernels);
     enum status status = kernels ? STATUS_OK : no_memory(file, error);
     for (size_t i = 0; kernels && i < end - from; ++i)
         fields_clear(kernel_fields, &kernels[i]);

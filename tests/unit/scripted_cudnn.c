@@ -273,10 +273,10 @@ cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t pooling, cudn
 }
 
 /* The output is as large as cuDNN's documentation says of such a pool. */
-cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescriptor_t pooling,
-                                  const void *alpha, const cudnnTensorDescriptor_t x_descriptor,
+cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, cudnnPoolingDescriptor_t pooling,
+                                  const void *alpha, cudnnTensorDescriptor_t x_descriptor,
                                   const void *x, const void *beta,
-                                  const cudnnTensorDescriptor_t y_descriptor, void *y)
+                                  cudnnTensorDescriptor_t y_descriptor, void *y)
 {
     assert_non_null(handle);
     assert_true(pooling->set);
@@ -297,9 +297,8 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
 
 cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm,
                                   cudnnSoftmaxMode_t mode, const void *alpha,
-                                  const cudnnTensorDescriptor_t x_descriptor, const void *x,
-                                  const void *beta, const cudnnTensorDescriptor_t y_descriptor,
-                                  void *y)
+                                  cudnnTensorDescriptor_t x_descriptor, const void *x,
+                                  const void *beta, cudnnTensorDescriptor_t y_descriptor, void *y)
 {
     assert_non_null(handle);
     assert_int_equal(algorithm, CUDNN_SOFTMAX_ACCURATE);
@@ -311,9 +310,9 @@ cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t 
 
 cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm,
                                    cudnnSoftmaxMode_t mode, const void *alpha,
-                                   const cudnnTensorDescriptor_t y_descriptor, const void *y,
-                                   const cudnnTensorDescriptor_t dy_descriptor, const void *dy,
-                                   const void *beta, const cudnnTensorDescriptor_t dx_descriptor,
+                                   cudnnTensorDescriptor_t y_descriptor, const void *y,
+                                   cudnnTensorDescriptor_t dy_descriptor, const void *dy,
+                                   const void *beta, cudnnTensorDescriptor_t dx_descriptor,
                                    void *dx)
 {
     assert_non_null(handle);

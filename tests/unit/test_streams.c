@@ -66,8 +66,8 @@ static void texts_are_stable(void **state)
     (void)state;
     static const char *const texts[] = {
         "elementwise cache=hot elements=16777216 implementation=auto operation=relu precision=fp32",
-        "pool batch=16 cache=hot channels=64 height=112 implementation=auto layout=nhwc "
-        "operation=max padding=same precision=fp32 stride=2 width=112 window=3",
+        ("pool batch=16 cache=hot channels=64 height=112 implementation=auto layout=nhwc "
+         "operation=max padding=same precision=fp32 stride=2 width=112 window=3"),
         "softmax cache=hot columns=4096 implementation=auto pass=forward precision=fp32 rows=4096",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
