@@ -118,7 +118,8 @@ static void csv_print(const struct rate *rates, int count, FILE *stream)
     for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip)) {
         fprintf(stream, "\"%s\",\"%d.%d\",", chip->architecture, chip->capability / 10,
                 chip->capability % 10);
-        fprintf(stream, chip->model ? "\"%s\"" : "", chip->model);
+        if (chip->model)
+            fprintf(stream, "\"%s\"", chip->model);
         for (int i = 0; i < count; ++i) {
             double rate = rate_of(chip, &rates[i]);
             fprintf(stream, isnan(rate) ? "," : ",%.0f", rate);
