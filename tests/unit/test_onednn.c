@@ -94,6 +94,13 @@ static void it_agrees_with_the_reference(void **state)
         "linear batch=20 inputs=96 outputs=128 bias=no activation=none pass=backward-data",
         "linear batch=20 inputs=96 outputs=128 bias=no activation=none pass=backward-weights",
         "linear batch=20 inputs=96 outputs=128 bias=yes activation=none pass=backward-weights",
+        "pool batch=2 height=14 width=13 channels=32 operation=max",
+        "pool batch=2 height=14 width=13 channels=32 operation=average",
+        "pool batch=2 height=14 width=13 channels=5 operation=average layout=nchw",
+        "pool batch=2 height=14 width=13 channels=16 operation=max layout=nchw",
+        "softmax rows=37 columns=101",
+        "softmax rows=3 columns=4096",
+        "softmax rows=37 columns=101 pass=backward",
     };
     static const char *const precisions[] = {"fp32", "bf16", "fp16"};
     static const char *const variants[] = {"layout=nhwc pass=forward",

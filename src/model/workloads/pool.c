@@ -6,7 +6,7 @@
 #include "model/reference.h"
 
 /* clang-format off */
-static const char *const pool_implementation_words[] = {"auto", "cudnn", "plain", NULL};
+static const char *const pool_implementation_words[] = {"auto", "cudnn", "onednn", "plain", NULL};
 static const char *const pool_layout_words[] = {"nhwc", "nchw", NULL};
 static const char *const pool_operation_words[] = {"max", "average", NULL};
 
@@ -30,6 +30,7 @@ static const struct parameter pool_parameters[] = {
 
 static const char *const pool_implementations[] = {
     "cudnn: NVIDIA cuDNN, on CUDA devices",
+    "onednn: Intel oneDNN, on CPUs",
     "plain: written by hand, on CUDA devices and CPUs",
     NULL,
 };

@@ -6,7 +6,7 @@
 #include "model/reference.h"
 
 /* clang-format off */
-static const char *const softmax_implementation_words[] = {"auto", "cudnn", "plain", NULL};
+static const char *const softmax_implementation_words[] = {"auto", "cudnn", "onednn", "plain", NULL};
 static const char *const softmax_pass_words[] = {"forward", "backward", NULL};
 
 static const struct parameter softmax_parameters[] = {
@@ -22,6 +22,7 @@ static const struct parameter softmax_parameters[] = {
 
 static const char *const softmax_implementations[] = {
     "cudnn: NVIDIA cuDNN, on CUDA devices",
+    "onednn: Intel oneDNN, on CPUs",
     "plain: written by hand, on CUDA devices and CPUs",
     NULL,
 };

@@ -27,9 +27,11 @@
 #include "worker/cpu/memory.h"
 #include "worker/cpu/onednn.h"
 #include "worker/cpu/pool.h"
+#include "worker/cpu/pool_onednn.h"
 #include "worker/cpu/roofs.h"
 #include "worker/cpu/simd.h"
 #include "worker/cpu/softmax.h"
+#include "worker/cpu/softmax_onednn.h"
 #include "worker/cpu/state.h"
 #include "worker/cpu/team.h"
 #include "worker/cpu/timing.h"
@@ -56,7 +58,9 @@ static const struct routine *const routines[] = {
     &shared_loop_plain,
     &elementwise_onednn,
     &elementwise_plain,
+    &pool_onednn,
     &pool_plain,
+    &softmax_onednn,
     &softmax_plain,
     NULL,
 };

@@ -13,16 +13,21 @@
 #include "worker/cpu/pool_real.h"
 #undef REAL_BITS
 
+void pool_tensors(struct work *work, const struct pool *s)
+{
+    work->size[TENSOR_INPUT] = pool_x_size(s);
+    work->size[TENSOR_OUTPUT] = pool_y_size(s);
+    work->reads[TENSOR_INPUT] = work->writes[TENSOR_OUTPUT] = true;
+}
+
 static enum status pool_plan(struct work *work, const struct topology *topology,
                              struct error *error)
 {
     (void)topology;
     (void)error;
-    struct pool s = pool_from(&work->config);
-    *(struct pool *)work->plan = s;
-    work->size[TENSOR_INPUT] = pool_x_size(&s);
-    work->size[TENSOR_OUTPUT] = pool_y_size(&s);
-    work->reads[TENSOR_INPUT] = work->writes[TENSOR_OUTPUT] = true;
+    struct pool *s = work->plan;
+    *s = pool_from(&work->config);
+    pool_tensors(work, s);
     return STATUS_OK;
 }
 

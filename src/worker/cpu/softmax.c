@@ -13,18 +13,23 @@
 #include "worker/cpu/softmax_real.h"
 #undef REAL_BITS
 
+void softmax_tensors(struct work *work, const struct softmax *s)
+{
+    bool forward = s->pass == SOFTMAX_FORWARD;
+    work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s->rows * s->columns;
+    work->reads[TENSOR_INPUT] = true;
+    work->reads[TENSOR_OUTPUT] = work->writes[TENSOR_INPUT] = !forward;
+    work->writes[TENSOR_OUTPUT] = forward;
+}
+
 static enum status softmax_plan(struct work *work, const struct topology *topology,
                                 struct error *error)
 {
     (void)topology;
     (void)error;
-    struct softmax s = softmax_from(&work->config);
-    bool forward = s.pass == SOFTMAX_FORWARD;
-    *(struct softmax *)work->plan = s;
-    work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s.rows * s.columns;
-    work->reads[TENSOR_INPUT] = true;
-    work->reads[TENSOR_OUTPUT] = work->writes[TENSOR_INPUT] = !forward;
-    work->writes[TENSOR_OUTPUT] = forward;
+    struct softmax *s = work->plan;
+    *s = softmax_from(&work->config);
+    softmax_tensors(work, s);
     return STATUS_OK;
 }
 
