@@ -476,7 +476,7 @@ static void unsupported_is_said(void **state)
         {"matmul launch=graph", "CUDA graphs"},
         {"attention implementation=plain", "cblas"},
         {"compute-loop precision=fp16", "fp16"},
-        {"pool precision=bf16", "bf16"},
+        {"pool precision=bf16 implementation=plain", "bf16"},
         {"softmax implementation=cudnn", "cudnn"},
         {"elementwise precision=fp16", "fp16"},
         {"elementwise implementation=cudnn", "cudnn"},
