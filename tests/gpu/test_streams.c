@@ -1,64 +1,22 @@
-/* Each kernel of the workloads that stream, against the reference in fp64: every element of every
- * result (of long rows of softmax some), for odd sizes and tails, in arrays that begin 16 bytes behind
- * a multiple of 256, with nothing written behind their ends.
- *
- * With the argument "exact" no guard lies behind the arrays, so that compute-sanitizer sees the first
- * byte too far. */
-#include <cuda_runtime.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* Each kernel of the workloads that stream, and of conv2d, as trial.h says: odd sizes and tails. */
 #include "kernels/kernels.h"
-#include "model/reference.h"
 #include "model/workloads/pool.h"
 #include "model/workloads/softmax.h"
+#include "trial.h"
 
-enum { SKIPPED = 77, OFFSET = 16 };
-
-static const uint64_t seed = 5;
-static size_t guard = 4096; /* byte */
-static int failures, checked;
-
-/* Of one configuration, on the device. */
-struct arrays {
-    int64_t reads[TENSOR_COUNT], writes[TENSOR_COUNT]; /* elements; 0: there is none */
-    void *input[TENSOR_COUNT], *result[TENSOR_COUNT];
-};
-
-struct streaming {
-    const char *workload;
-    void (*size)(const struct config *config, struct arrays *arrays);
-    cudaError_t (*launch)(const struct config *config, const struct arrays *arrays);
-};
-
-static void fail(const char *text, const char *problem)
-{
-    fprintf(stderr, "FAIL: %s: %s\n", text, problem);
-    ++failures;
-}
-
-static bool ran(const char *text, cudaError_t code)
-{
-    if (code == cudaSuccess)
-        code = cudaDeviceSynchronize();
-    if (code != cudaSuccess)
-        fail(text, cudaGetErrorString(code));
-    return code == cudaSuccess;
-}
+#include <stdio.h>
 
 /* ---- the workloads ---- */
 
-static void elementwise_size(const struct config *config, struct arrays *arrays)
+static void elementwise_size(const struct config *config, struct trial_arrays *arrays)
 {
     struct elementwise s = elementwise_from(config);
     arrays->reads[TENSOR_INPUT] = arrays->writes[TENSOR_OUTPUT] = s.elements;
     arrays->reads[TENSOR_WEIGHT] = elementwise_inputs(s.operation) == 2 ? s.elements : 0;
 }
 
-static cudaError_t elementwise_launch(const struct config *config, const struct arrays *arrays)
+static cudaError_t elementwise_launch(const struct config *config,
+                                      const struct trial_arrays *arrays)
 {
     struct elementwise s = elementwise_from(config);
     return kernel_elementwise(s.precision, s.operation, arrays->result[TENSOR_OUTPUT],
@@ -67,7 +25,7 @@ static cudaError_t elementwise_launch(const struct config *config, const struct 
 }
 
 /* Every part of a pass, in its order; of a forward pass alone fused or not, as it says. */
-static void conv2d_size(const struct config *config, struct arrays *arrays)
+static void conv2d_size(const struct config *config, struct trial_arrays *arrays)
 {
     struct conv2d s = conv2d_from(config);
     struct conv2d_parts parts = conv2d_parts[s.pass];
@@ -83,6 +41,7 @@ static void conv2d_size(const struct config *config, struct arrays *arrays)
     arrays->writes[TENSOR_BIAS] = parts.data && parts.filter ? b : 0;
     arrays->writes[TENSOR_WEIGHT_UPDATED] = parts.update ? conv2d_w_size(&s) : 0;
     arrays->writes[TENSOR_BIAS_UPDATED] = parts.update ? b : 0;
+    arrays->between = conv2d_has_dz(&s) ? conv2d_y_size(&s) : 0;
 }
 
 static cudaError_t convolve(const struct conv2d *s, enum conv2d_pass pass, void *x, void *w,
@@ -94,7 +53,7 @@ static cudaError_t convolve(const struct conv2d *s, enum conv2d_pass pass, void 
     return kernel_conv2d(&one, &arrays, NULL);
 }
 
-static cudaError_t conv2d_forward(const struct conv2d *s, const struct arrays *a)
+static cudaError_t conv2d_forward(const struct conv2d *s, const struct trial_arrays *a)
 {
     bool layer = s->bias || s->activation != ACTIVATION_NONE;
     bool fused = layer && s->fusion != FUSION_SEPARATE;
@@ -104,7 +63,7 @@ static cudaError_t conv2d_forward(const struct conv2d *s, const struct arrays *a
     return code == cudaSuccess && layer && !fused ? kernel_conv2d_finish(s, y, b, NULL) : code;
 }
 
-static cudaError_t conv2d_backward(const struct conv2d *s, const struct arrays *a, void *dz)
+static cudaError_t conv2d_backward(const struct conv2d *s, const struct trial_arrays *a, void *dz)
 {
     struct conv2d_parts parts = conv2d_parts[s->pass];
     void *gradient = conv2d_has_dz(s) ? dz : a->input[TENSOR_OUTPUT];
@@ -122,7 +81,7 @@ static cudaError_t conv2d_backward(const struct conv2d *s, const struct arrays *
     return code;
 }
 
-static cudaError_t updated(const struct conv2d *s, const struct arrays *a, enum tensor to,
+static cudaError_t updated(const struct conv2d *s, const struct trial_arrays *a, enum tensor to,
                            enum tensor from, int64_t count)
 {
     return a->result[to] ? kernel_update(s->precision, a->result[to], a->input[from],
@@ -130,38 +89,33 @@ static cudaError_t updated(const struct conv2d *s, const struct arrays *a, enum 
                          : cudaSuccess;
 }
 
-static cudaError_t conv2d_launch(const struct config *config, const struct arrays *a)
+static cudaError_t conv2d_launch(const struct config *config, const struct trial_arrays *a)
 {
     struct conv2d s = conv2d_from(config);
-    size_t bytes = (size_t)conv2d_y_size(&s) * precision_info[s.precision].bytes;
-    void *dz = NULL;
-    cudaError_t code = cudaMalloc(&dz, bytes);
-    if (code == cudaSuccess && a->result[TENSOR_OUTPUT])
-        code = conv2d_forward(&s, a);
+    cudaError_t code = a->result[TENSOR_OUTPUT] ? conv2d_forward(&s, a) : cudaSuccess;
     if (code == cudaSuccess && a->reads[TENSOR_OUTPUT] > 0)
-        code = conv2d_backward(&s, a, dz);
+        code = conv2d_backward(&s, a, a->scratch);
     if (code == cudaSuccess)
         code = updated(&s, a, TENSOR_WEIGHT_UPDATED, TENSOR_WEIGHT, conv2d_w_size(&s));
     if (code == cudaSuccess)
         code = updated(&s, a, TENSOR_BIAS_UPDATED, TENSOR_BIAS, s.filters);
-    cudaFree(dz); /* waits */
     return code;
 }
 
-static void pool_size(const struct config *config, struct arrays *arrays)
+static void pool_size(const struct config *config, struct trial_arrays *arrays)
 {
     struct pool s = pool_from(config);
     arrays->reads[TENSOR_INPUT] = pool_x_size(&s);
     arrays->writes[TENSOR_OUTPUT] = pool_y_size(&s);
 }
 
-static cudaError_t pool_launch(const struct config *config, const struct arrays *arrays)
+static cudaError_t pool_launch(const struct config *config, const struct trial_arrays *arrays)
 {
     struct pool s = pool_from(config);
     return kernel_pool(&s, arrays->result[TENSOR_OUTPUT], arrays->input[TENSOR_INPUT], NULL);
 }
 
-static void softmax_size(const struct config *config, struct arrays *arrays)
+static void softmax_size(const struct config *config, struct trial_arrays *arrays)
 {
     struct softmax s = softmax_from(config);
     bool forward = s.pass == SOFTMAX_FORWARD;
@@ -170,7 +124,7 @@ static void softmax_size(const struct config *config, struct arrays *arrays)
     arrays->writes[forward ? TENSOR_OUTPUT : TENSOR_INPUT] = s.rows * s.columns;
 }
 
-static cudaError_t softmax_launch(const struct config *config, const struct arrays *arrays)
+static cudaError_t softmax_launch(const struct config *config, const struct trial_arrays *arrays)
 {
     struct softmax s = softmax_from(config);
     if (s.pass == SOFTMAX_FORWARD)
@@ -181,201 +135,32 @@ static cudaError_t softmax_launch(const struct config *config, const struct arra
                                    s.rows, s.columns, NULL);
 }
 
-static const struct streaming streamings[] = {
+static const struct trial kinds[] = {
     {"conv2d", conv2d_size, conv2d_launch},
     {"elementwise", elementwise_size, elementwise_launch},
     {"pool", pool_size, pool_launch},
     {"softmax", softmax_size, softmax_launch},
+    {NULL, NULL, NULL},
 };
-
-/* ---- arrays ---- */
-
-static char *array_create(size_t bytes)
-{
-    char *memory = NULL;
-    if (cudaMalloc((void **)&memory, OFFSET + bytes + guard) != cudaSuccess)
-        return NULL;
-    cudaMemset(memory, 0xff, OFFSET + bytes + guard);
-    return memory + OFFSET;
-}
-
-static void array_free(void *array)
-{
-    if (array)
-        cudaFree((char *)array - OFFSET);
-}
-
-static bool arrays_create(const struct config *config, struct arrays *arrays)
-{
-    enum precision precision = config_precision(config);
-    size_t element = precision_info[precision].bytes;
-    bool complete = true;
-    for (int i = 0; i < TENSOR_COUNT; ++i) {
-        if (arrays->reads[i] > 0) {
-            arrays->input[i] = array_create((size_t)arrays->reads[i] * element);
-            complete =
-                complete && arrays->input[i] &&
-                kernel_fill(precision, arrays->input[i], arrays->reads[i],
-                            config_fill(config, seed, (enum tensor)i), 0, NULL) == cudaSuccess;
-        }
-        if (arrays->writes[i] > 0)
-            complete =
-                complete && (arrays->result[i] = array_create((size_t)arrays->writes[i] * element));
-    }
-    return complete;
-}
-
-static void arrays_free(const struct arrays *arrays)
-{
-    for (int i = 0; i < TENSOR_COUNT; ++i) {
-        array_free(arrays->input[i]);
-        array_free(arrays->result[i]);
-    }
-}
-
-/* ---- comparison ---- */
-
-static void guards_check(const char *text, const struct config *config, const struct arrays *arrays)
-{
-    size_t element = precision_info[config_precision(config)].bytes;
-    for (int i = 0; i < TENSOR_COUNT; ++i) {
-        unsigned char around[OFFSET + 4096];
-        if (!arrays->result[i])
-            continue;
-        const char *result = arrays->result[i];
-        cudaMemcpy(around, result - OFFSET, OFFSET, cudaMemcpyDeviceToHost);
-        cudaMemcpy(around + OFFSET, result + (size_t)arrays->writes[i] * element, guard,
-                   cudaMemcpyDeviceToHost);
-        for (size_t j = 0; j < OFFSET + guard; ++j)
-            if (around[j] != 0xff) {
-                fail(text, "it writes where it must not");
-                return;
-            }
-    }
-}
-
-/* On the host; NULL without memory or device. */
-static double *values_read(const struct config *config, const void *data, const struct slice *slice)
-{
-    size_t bytes = (size_t)slice->count * sizeof(double);
-    double *values = malloc(bytes), *gathered = NULL;
-    int64_t *offsets = NULL;
-    cudaMalloc((void **)&offsets, bytes);
-    cudaMalloc((void **)&gathered, bytes);
-    cudaMemcpy(offsets, slice->offsets, bytes, cudaMemcpyHostToDevice);
-    kernel_gather(config_precision(config), data, offsets, slice->count, gathered, NULL);
-    if (values && cudaMemcpy(values, gathered, bytes, cudaMemcpyDeviceToHost) != cudaSuccess) {
-        free(values);
-        values = NULL;
-    }
-    cudaFree(offsets);
-    cudaFree(gathered);
-    return values;
-}
-
-static void slice_check(const char *text, const struct config *config, const struct slice *slice,
-                        const void *data)
-{
-    double difference = 0.0, norm = 0.0, *values = values_read(config, data, slice);
-    for (int64_t i = 0; values && i < slice->count; ++i) {
-        double d = values[i] - slice->expected[i];
-        difference += d * d;
-        norm += slice->expected[i] * slice->expected[i];
-    }
-    double error = sqrt(difference / (norm > 0.0 ? norm : 1.0));
-    if (!values || !(error <= config_tolerance(config))) {
-        char problem[128];
-        snprintf(problem, sizeof problem, "tensor %d: relative error %g over %lld elements",
-                 (int)slice->tensor, error, (long long)slice->count);
-        fail(text, problem);
-    }
-    free(values);
-}
-
-/* What references start from, see struct reference_request. */
-struct computed {
-    const struct config *config;
-    const struct arrays *arrays;
-};
-
-static enum status computed_read(void *context, enum tensor tensor, const int64_t *offsets,
-                                 int64_t count, double *values, struct error *error)
-{
-    const struct computed *computed = context;
-    const struct slice slice = {tensor, count, (int64_t *)offsets, NULL};
-    double *read = values_read(computed->config, computed->arrays->result[tensor], &slice);
-    if (!read)
-        return error_set(error, STATUS_FAILED, "tensor %d cannot be read", (int)tensor);
-    memcpy(values, read, (size_t)count * sizeof *values);
-    free(read);
-    return STATUS_OK;
-}
-
-static void expectation_check(const char *text, const struct config *config,
-                              const struct arrays *arrays)
-{
-    struct computed computed = {config, arrays};
-    const struct reference_request request = {
-        config, seed, 2e7, 64, INT64_MAX, reference_in_turn, computed_read, &computed};
-    struct expectation expectation = {.count = 0};
-    struct error error;
-    if (config->workload->reference(&request, &expectation, &error))
-        fail(text, error.text);
-    for (size_t i = 0; i < expectation.count; ++i)
-        slice_check(text, config, &expectation.slices[i],
-                    arrays->result[expectation.slices[i].tensor]);
-    expectation_clear(&expectation);
-}
-
-static const struct streaming *streaming_find(const struct config *config)
-{
-    for (size_t i = 0; i < sizeof streamings / sizeof *streamings; ++i)
-        if (strcmp(streamings[i].workload, config->workload->name) == 0)
-            return &streamings[i];
-    return NULL;
-}
-
-static void check(const char *text)
-{
-    struct config config;
-    struct error error;
-    struct arrays arrays = {.input = {NULL}};
-    if (config_parse(text, &config, &error) || config_check(&config, &error)) {
-        fail(text, error.text);
-        return;
-    }
-    const struct streaming *streaming = streaming_find(&config);
-    streaming->size(&config, &arrays);
-    ++checked;
-    if (!arrays_create(&config, &arrays))
-        fail(text, "no memory");
-    else if (ran(text, streaming->launch(&config, &arrays))) {
-        guards_check(text, &config, &arrays);
-        expectation_check(text, &config, &arrays);
-    }
-    arrays_free(&arrays);
-}
 
 /* ---- shapes ---- */
 
-static const char *const precisions[] = {"fp64", "fp32", "fp16", "bf16"};
-enum { PRECISIONS = sizeof precisions / sizeof *precisions };
-
 /* Around a piece, a block and several blocks. */
-static void elementwise_check(void)
+static void elementwise_check(struct trials *trials)
 {
     static const char *const operations[] = {"relu", "sigmoid", "tanh", "add", "scale"};
     static const int counts[] = {1, 2, 7, 8, 9, 255, 4096, 8191, 8192, 8193, 100003};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
-        for (int variant = 0; variant < 5 * PRECISIONS; ++variant) {
+        for (int variant = 0; variant < 5 * TRIAL_PRECISIONS; ++variant) {
             char text[WORKLOAD_TEXT];
             snprintf(text, sizeof text, "elementwise elements=%d operation=%s precision=%s",
-                     counts[i], operations[variant / PRECISIONS], precisions[variant % PRECISIONS]);
-            check(text);
+                     counts[i], operations[variant / TRIAL_PRECISIONS],
+                     trial_precisions[variant % TRIAL_PRECISIONS]);
+            trial_check(trials, text);
         }
 }
 
-static void conv2d_check(void)
+static void conv2d_check(struct trials *trials)
 {
     static const char *const shapes[] = {
         "batch=2 height=9 width=8 channels=3 filters=5",
@@ -395,15 +180,15 @@ static void conv2d_check(void)
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
         for (size_t j = 0; j < sizeof steps / sizeof *steps; ++j)
-            for (int precision = 0; precision < PRECISIONS; ++precision) {
+            for (int precision = 0; precision < TRIAL_PRECISIONS; ++precision) {
                 char text[WORKLOAD_TEXT];
-                snprintf(text, sizeof text, "conv2d precision=%s %s %s", precisions[precision],
-                         shapes[i], steps[j]);
-                check(text);
+                snprintf(text, sizeof text, "conv2d precision=%s %s %s",
+                         trial_precisions[precision], shapes[i], steps[j]);
+                trial_check(trials, text);
             }
 }
 
-static void pool_check(void)
+static void pool_check(struct trials *trials)
 {
     static const char *const shapes[] = {
         "batch=2 height=9 width=9 channels=3",
@@ -416,44 +201,40 @@ static void pool_check(void)
         "batch=4 height=1 width=1 channels=6 window=1 stride=1",
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
-        for (int variant = 0; variant < 4 * PRECISIONS; ++variant) {
+        for (int variant = 0; variant < 4 * TRIAL_PRECISIONS; ++variant) {
             char text[WORKLOAD_TEXT];
             snprintf(text, sizeof text, "pool %s operation=%s layout=%s precision=%s", shapes[i],
                      variant % 2 ? "max" : "average", variant / 2 % 2 ? "nhwc" : "nchw",
-                     precisions[variant / 4]);
-            check(text);
+                     trial_precisions[variant / 4]);
+            trial_check(trials, text);
         }
 }
 
 /* A warp and a group for a row, rows in registers and longer ones, with and without whole pieces. */
-static void softmax_check(void)
+static void softmax_check(struct trials *trials)
 {
     static const int shapes[][2] = {{1, 1},    {3, 1},     {9, 8},     {17, 33},   {5, 256},
                                     {8, 257},  {3, 1024},  {2, 4096},  {2, 4095},  {3, 8192},
                                     {2, 8200}, {2, 16384}, {1, 16385}, {1, 40000}, {1, 40001}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
-        for (int variant = 0; variant < 2 * PRECISIONS; ++variant) {
+        for (int variant = 0; variant < 2 * TRIAL_PRECISIONS; ++variant) {
             char text[WORKLOAD_TEXT];
             snprintf(text, sizeof text, "softmax rows=%d columns=%d pass=%s precision=%s",
                      shapes[i][0], shapes[i][1], variant % 2 ? "forward" : "backward",
-                     precisions[variant / 2]);
-            check(text);
+                     trial_precisions[variant / 2]);
+            trial_check(trials, text);
         }
+}
+
+static void all_check(struct trials *trials)
+{
+    elementwise_check(trials);
+    conv2d_check(trials);
+    pool_check(trials);
+    softmax_check(trials);
 }
 
 int main(int count, char **arguments)
 {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        puts("no GPU");
-        return SKIPPED;
-    }
-    if (count > 1 && strcmp(arguments[1], "exact") == 0)
-        guard = 0;
-    elementwise_check();
-    conv2d_check();
-    pool_check();
-    softmax_check();
-    printf("%d configurations, %d failures\n", checked, failures);
-    return failures > 0;
+    return trial_main(count, arguments, kinds, all_check);
 }

@@ -17,6 +17,7 @@ static const struct parameter attention_parameters[] = {
     WORKLOAD_INTEGER("heads", 65536, "16", "attentions side by side"),
     WORKLOAD_IMPLEMENTATION(attention_implementation_words, "auto: the device's best library"),
     WORKLOAD_INTEGER("keys", 16777216, "1024", "keys and values of a head"),
+    WORKLOAD_LAUNCH,
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
     WORKLOAD_INTEGER("sequence", 16777216, "1024", "queries of a head"),
 };

@@ -1,0 +1,44 @@
+/* Trials of kernels on the device: a configuration's arrays are filled, its kernels launched, and every
+ * element of every result (where one takes many products, some) compared with the workload's reference
+ * in fp64. The arrays begin 16 bytes behind a multiple of 256, and nothing may be written behind their
+ * ends.
+ *
+ * With the argument "exact" no guard lies behind the arrays, so that compute-sanitizer sees the first
+ * byte too far. */
+#ifndef ROOFSWEEP_TRIAL_H
+#define ROOFSWEEP_TRIAL_H
+
+#include <cuda_runtime.h>
+
+#include "model/workload.h"
+
+/* Of one configuration, on the device. */
+struct trial_arrays {
+    int64_t reads[TENSOR_COUNT], writes[TENSOR_COUNT]; /* elements; 0: there is none */
+    int64_t between; /* elements of what kernels leave each other */
+    void *input[TENSOR_COUNT], *result[TENSOR_COUNT], *scratch;
+};
+
+struct trial {
+    const char *workload;
+    void (*size)(const struct config *config, struct trial_arrays *arrays);
+    cudaError_t (*launch)(const struct config *config, const struct trial_arrays *arrays);
+};
+
+struct trials {
+    const struct trial *kinds; /* ends with workload NULL */
+    size_t guard;              /* byte */
+    int checked, failures;
+};
+
+/* "fp64", "fp32", "fp16", "bf16". */
+enum { TRIAL_PRECISIONS = 4, TRIAL_SEED = 5 };
+extern const char *const trial_precisions[TRIAL_PRECISIONS];
+
+/* One configuration, as text. Its workload is one of the kinds. */
+void trial_check(struct trials *trials, const char *text);
+/* A program's main: all that `check` tries. Returns its exit status. */
+int trial_main(int count, char **arguments, const struct trial *kinds,
+               void (*check)(struct trials *trials));
+
+#endif
