@@ -8,6 +8,7 @@
 #include "base/words.h"
 
 const char *const workload_precisions[] = {"fp64", "fp32", "tf32", "fp16", "bf16", NULL};
+const char *const workload_precisions_low[] = {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", NULL};
 const char *const workload_caches[] = {"hot", "cold", NULL};
 const char *const workload_launches[] = {"stream", "graph", NULL};
 

@@ -22,7 +22,7 @@ enum { PADDING_SAME = -1, PADDING_VALID = -2 };
 enum parameter_role {
     ROLE_NONE,
     ROLE_CACHE,          /* words: workload_caches */
-    ROLE_PRECISION,      /* words: workload_precisions */
+    ROLE_PRECISION,      /* words: workload_precisions, or _low */
     ROLE_PASS,           /* what is computed, forward or backward */
     ROLE_IMPLEMENTATION, /* the first word is "auto": the device's best library */
     ROLE_LAUNCH,         /* words: workload_launches */
@@ -103,6 +103,9 @@ void parameter_format(const struct parameter *parameter, struct value value,
                    ROLE_CACHE)
 #define WORKLOAD_PRECISION(help)                                                                   \
     WORKLOAD_WORDS("precision", workload_precisions, "fp32", help, ROLE_PRECISION)
+/* Of workloads whose products libraries have in 8 bits as well. */
+#define WORKLOAD_PRECISION_LOW(help)                                                               \
+    WORKLOAD_WORDS("precision", workload_precisions_low, "fp32", help, ROLE_PRECISION)
 #define WORKLOAD_PASS(words, help) WORKLOAD_WORDS("pass", words, "forward", help, ROLE_PASS)
 #define WORKLOAD_IMPLEMENTATION(words, help)                                                       \
     WORKLOAD_WORDS("implementation", words, "auto", help, ROLE_IMPLEMENTATION)
@@ -111,7 +114,7 @@ void parameter_format(const struct parameter *parameter, struct value value,
                    ROLE_ALGORITHM)
 #define WORKLOAD_TABLE(array) array, sizeof(array) / sizeof *(array)
 /* NULL-terminated */
-extern const char *const workload_precisions[], *const workload_caches[],
-                                                    *const workload_launches[];
+extern const char *const workload_precisions[],
+    *const workload_precisions_low[], *const workload_caches[], *const workload_launches[];
 
 #endif

@@ -22,16 +22,23 @@
 /* Significand: the leading bit counts. Tolerances: inputs are exact and products are accumulated in
  * fp32 or wider, so a right result is off by the rounding of what is stored, by the summation
  * order, and by what Winograd, FFT and recurrent algorithms lose; a wrong element is off by far
- * more. */
+ * more. Products of fp8 inputs are whole multiples of 2^-6 of the largest one: sums of 14 bits, as
+ * tensor units of compute capability 9.0 keep them, are exact below 256 times that, and libraries add
+ * them up in fp32 before. What is left is the rounding of a result to fp16. */
 const struct precision_info precision_info[PRECISION_COUNT] = {
-    [PRECISION_FP64] = {"fp64", 8, 53, 1e-12},
-    [PRECISION_FP32] = {"fp32", 4, 24, 1e-4},
-    [PRECISION_TF32] = {"tf32", 4, 11, 1e-4},
-    [PRECISION_FP16] = {"fp16", 2, 11, 4e-4},
-    [PRECISION_BF16] = {"bf16", 2, 8, 4e-3},
-    [PRECISION_FP8] = {"fp8", 1, 4, 1e-1},
-    [PRECISION_INT8] = {"int8", 1, 8, 0.0},
+    [PRECISION_FP64] = {"fp64", PRECISION_FP64, 8, 53, 1e-12},
+    [PRECISION_FP32] = {"fp32", PRECISION_FP32, 4, 24, 1e-4},
+    [PRECISION_TF32] = {"tf32", PRECISION_TF32, 4, 11, 1e-4},
+    [PRECISION_FP16] = {"fp16", PRECISION_FP16, 2, 11, 4e-4},
+    [PRECISION_BF16] = {"bf16", PRECISION_BF16, 2, 8, 4e-3},
+    [PRECISION_FP8] = {"fp8", PRECISION_FP16, 1, 4, 4e-4},
+    [PRECISION_INT8] = {"int8", PRECISION_INT8, 1, 8, 0.0},
 };
+
+const struct precision_info *precision_result(enum precision precision)
+{
+    return &precision_info[precision_info[precision].result];
+}
 
 const char *const memory_level_name[LEVEL_COUNT] = {"dram", "l3", "l2", "l1"};
 
@@ -138,7 +145,7 @@ bool config_replayed(const struct config *config)
 enum precision config_precision(const struct config *config)
 {
     const char *word = config_word(config, ROLE_PRECISION);
-    int i = word ? words_find(workload_precisions, word) : -1; /* "mixed" is none of them */
+    int i = word ? words_find(workload_precisions_low, word) : -1; /* "mixed" is none of them */
     return i < 0 ? PRECISION_COUNT : (enum precision)i;
 }
 

@@ -21,20 +21,22 @@ enum precision {
     PRECISION_TF32, /* stored as fp32, multiplied with 10 bits of mantissa */
     PRECISION_FP16,
     PRECISION_BF16,
-    PRECISION_FP8,  /* e4m3; of roofs only, as int8: no workload has it yet */
-    PRECISION_INT8, /* its operations are no FLOPs, and are never added to them */
+    PRECISION_FP8,  /* e4m3; results are fp16 */
+    PRECISION_INT8, /* of roofs only; its operations are no FLOPs, and are never added to them */
     PRECISION_COUNT
 };
 
 struct precision_info {
     const char *name;
-    size_t bytes;    /* of one stored element */
+    enum precision result; /* of what is stored at the end: that of an fp8 product is fp16 */
+    size_t bytes;          /* of one stored element */
     int significand; /* bits, the leading one included; inputs are drawn so that they fit exactly */
     /* Largest relative error of a right result, ||out - ref|| / ||ref||: sums are of fp32 or wider, and
      * the result is rounded once. */
     double tolerance;
 };
 extern const struct precision_info precision_info[PRECISION_COUNT];
+const struct precision_info *precision_result(enum precision precision); /* of what is stored */
 
 /* From far to near. A GPU has no l3. */
 enum memory_level { LEVEL_DRAM, LEVEL_L3, LEVEL_L2, LEVEL_L1, LEVEL_COUNT };

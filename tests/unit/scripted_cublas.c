@@ -87,6 +87,8 @@ static const struct product_type {
      CUBLAS_COMPUTE_32F, 1.0},
     {"fp8 tensor library", "", PRECISION_FP8, CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F,
      CUBLAS_COMPUTE_32F, 1.0},
+    {"fp8 tensor library", "", PRECISION_FP8, CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_32F,
+     CUBLAS_COMPUTE_32F, 1.0},
     {"int8 tensor library", "int32", PRECISION_INT8, CUDA_R_8I, CUDA_R_32I, CUDA_R_32I,
      CUBLAS_COMPUTE_32I, 0.8},
     {"int8 tensor library", "int8", PRECISION_INT8, CUDA_R_8I, CUDA_R_8I, CUDA_R_32F,
@@ -218,6 +220,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
     default:
         assert_int_equal(attribute, CUBLASLT_MATMUL_DESC_FAST_ACCUM);
         assert_int_equal(bytes, sizeof(int8_t));
+        script.fast_sums = *(const int8_t *)value != 0;
     }
     return cublas_call();
 }
@@ -278,6 +281,8 @@ static const struct product_type *product_find(const struct operation *operation
     assert_true(a->batches == b->batches && b->batches == d->batches);
     epilogue_check(operation, d);
     assert_int_equal(a->type, b->type);
+    if (element_bytes(a->type) == 1) /* along the sums, the one form that 9.0 has */
+        assert_true(operation->a_transposed && !operation->b_transposed);
     for (int i = 0; i < 3; ++i) {
         assert_true(all[i]->leading >= (int64_t)all[i]->rows);
         assert_true((size_t)all[i]->leading * element_bytes(all[i]->type) % 16 == 0);

@@ -472,6 +472,8 @@ static void unsupported_is_said(void **state)
         {"lstm implementation=cudnn", "cudnn"},
         {"matmul implementation=cublaslt", "cblas, plain"},
         {"matmul precision=tf32", "tf32"},
+        {"matmul precision=fp8", "not fp8"},
+        {"linear precision=fp8", "not fp8"},
         {"linear fusion=fused implementation=cblas", "fusion=fused needs"},
         {"matmul launch=graph", "CUDA graphs"},
         {"attention implementation=plain", "cblas"},

@@ -127,6 +127,53 @@ static void plain_layers(void **state)
     }
 }
 
+/* Bias and result are of fp16, and the sums are not the fast ones. */
+static void products_of_fp8(void **state)
+{
+    (void)state;
+    struct record record;
+    script.fast_sums = false;
+    run_once(matmul_cublaslt_prepare, "matmul m=64 n=128 k=256 precision=fp8", &record);
+    assert_int_equal(record.unit, UNIT_TENSOR);
+    record_clear(&record);
+    run_once(linear_cublaslt_prepare, "linear batch=64 inputs=128 outputs=256 precision=fp8",
+             &record);
+    assert_int_equal(script.epilogue, CUBLASLT_EPILOGUE_BIAS);
+    record_clear(&record);
+    run_once(linear_cublaslt_prepare,
+             "linear batch=64 inputs=128 outputs=256 precision=fp8 fusion=separate", &record);
+    assert_int_equal(script.finishes, 1);
+    assert_false(script.fast_sums);
+    record_clear(&record);
+}
+
+/* Nothing is allocated before. */
+static void chips_without_fp8_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        work_preparation *prepare;
+        const char *text, *says;
+        int capability;
+    } cases[] = {
+        {matmul_cublaslt_prepare, "matmul precision=fp8",
+         "fp8 needs compute capability 8.9; this GPU has 8.0", 80},
+        {linear_cublaslt_prepare, "linear precision=fp8",
+         "fp8 needs compute capability 8.9; this GPU has 7.5", 75},
+        {matmul_plain_prepare, "matmul precision=fp8", "tensor units", 90},
+        {linear_plain_prepare, "linear precision=fp8", "tensor units", 90},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        int capability = bench.gpu.capability, allocations = script.allocations;
+        struct error error;
+        bench.gpu.capability = cases[i].capability;
+        assert_int_equal(refused(cases[i].prepare, cases[i].text, &error), STATUS_UNSUPPORTED);
+        assert_non_null(strstr(error.text, cases[i].says));
+        assert_int_equal(script.allocations, allocations);
+        bench.gpu.capability = capability;
+    }
+}
+
 /* Nothing is left behind, wherever it fails. */
 static void failures_leave_nothing(void **state)
 {
@@ -162,6 +209,8 @@ int main(void)
         TEST(epilogues_are_fused_where_they_can_be),
         TEST(what_cannot_be_fused_is_said),
         TEST(plain_layers),
+        TEST(products_of_fp8),
+        TEST(chips_without_fp8_are_told),
         TEST(failures_leave_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

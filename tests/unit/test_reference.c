@@ -472,6 +472,38 @@ static void matmul_by_hand(void **state)
     free(w);
 }
 
+/* In fp8 the second matrix lies column by column. All inputs are exact in e4m3: multiples of 2^-9, of
+ * four bits. */
+static void matmul_of_fp8_by_hand(void **state)
+{
+    (void)state;
+    struct config config = parse("matmul m=2 n=16 k=16 precision=fp8");
+    double *x = filled(&config, TENSOR_INPUT, 2 * 16), *w = filled(&config, TENSOR_WEIGHT, 16 * 16);
+    double *y = expect_all(&config, TENSOR_OUTPUT, 2 * 16);
+    for (int64_t i = 0; i < 2 * 16; ++i) {
+        double sum = 0.0;
+        for (int64_t k = 0; k < 16; ++k)
+            sum += x[i / 16 * 16 + k] * w[i % 16 * 16 + k];
+        assert_true(fabs(y[i] - sum) < 1e-15);
+        assert_true(x[i] * 8.0 == round(x[i] * 8.0) && fabs(x[i]) <= 1.0);
+    }
+    free(y);
+    free(x);
+    free(w);
+}
+
+static void weights_of_fp8_are_exact(void **state)
+{
+    (void)state;
+    for (int64_t inputs = 16; inputs <= 1048576; inputs *= 4) {
+        char text[80];
+        snprintf(text, sizeof text, "linear precision=fp8 inputs=%lld", (long long)inputs);
+        struct config config = parse(text);
+        struct fill fill = config_fill(&config, 1, TENSOR_WEIGHT);
+        assert_true(fill.unit >= ldexp(1.0, -9));
+    }
+}
+
 static void check_linear(const char *text, enum tensor tensor, int64_t count,
                          const double *expected)
 {
@@ -645,6 +677,7 @@ int main(void)
         cmocka_unit_test(conv2d_backward_by_hand), cmocka_unit_test(conv2d_gradients),
         cmocka_unit_test(conv2d_layers),           cmocka_unit_test(lstm_forward_by_hand),
         cmocka_unit_test(lstm_gradients),          cmocka_unit_test(matmul_by_hand),
+        cmocka_unit_test(matmul_of_fp8_by_hand),   cmocka_unit_test(weights_of_fp8_are_exact),
         cmocka_unit_test(linear_by_hand),          cmocka_unit_test(attention_by_hand),
         cmocka_unit_test(loops_as_defined),        cmocka_unit_test(compute_loop_by_hand),
         cmocka_unit_test(cost_counts_products),    cmocka_unit_test(places_are_spread),

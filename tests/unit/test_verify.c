@@ -12,6 +12,7 @@
 #include "model/reference.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/lstm.h"
+#include "model/workloads/matmul.h"
 #include "worker/measure.h"
 #include "worker/verify.h"
 
@@ -196,6 +197,63 @@ static void nothing_passes_for_a_number(void **state)
 {
     (void)state;
     each_shape_is(STATUS_FAILED, "fp32", (struct way){24, 24, 24, false, 50, NAN});
+}
+
+/* ---- a product of fp8, in a way ---- */
+
+static enum status product_read(struct device_state *state, struct work *work, enum tensor tensor,
+                                const int64_t *offsets, int64_t count, double *values,
+                                struct error *error)
+{
+    const struct computed *computed = (const struct computed *)state;
+    const struct way *way = &computed->way;
+    struct matmul s = matmul_from(&computed->config);
+    struct fill x = config_fill(&computed->config, seed, TENSOR_INPUT);
+    struct fill w = config_fill(&computed->config, seed, TENSOR_WEIGHT);
+    (void)work, (void)error;
+    assert_int_equal(tensor, TENSOR_OUTPUT);
+    for (int64_t i = 0; i < count; ++i) {
+        double sum = 0.0;
+        for (int64_t k = 0; k < s.k - (way->taps_dropped ? 32 : 0); ++k) {
+            double a = fill_value(x, (uint64_t)(offsets[i] / s.n * s.k + k));
+            double b = fill_value(w, (uint64_t)(offsets[i] % s.n * s.k + k));
+            sum = rounded(sum + rounded(a, way->inputs) * rounded(b, way->inputs), way->sums);
+        }
+        values[i] = rounded(sum, way->result);
+    }
+    return STATUS_OK;
+}
+
+static void product_is(enum status expected, int k, struct way way)
+{
+    static const struct device_ops ops = {.run = computed_run, .read = product_read};
+    char text[WORKLOAD_TEXT];
+    struct record record;
+    struct error error;
+    snprintf(text, sizeof text, "matmul m=16 n=16 k=%d precision=fp8", k);
+    struct computed computed = {config_of(text), way};
+    record_init(&record);
+    if (verify_work(&ops, (struct device_state *)&computed, NULL, &computed.config, seed, &record,
+                    &error) != expected)
+        fail_msg("%s, inputs of %d bits, sums of %d: error %.3g of %.3g", text, way.inputs,
+                 way.sums, record.verify_error, record.verify_tolerance);
+    record_clear(&record);
+}
+
+/* Sums of 14 bits are those of the tensor units; only of short sums are they right. */
+static void products_of_fp8_are_told_apart(void **state)
+{
+    (void)state;
+    static const int depths[] = {16, 128, 1024, 4096};
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; ++i) {
+        product_is(STATUS_OK, depths[i], (struct way){4, 24, 11, false, 0, 0.0});
+        product_is(STATUS_FAILED, depths[i], (struct way){2, 24, 11, false, 0, 0.0});
+    }
+    product_is(STATUS_FAILED, 1024, (struct way){4, 24, 8, false, 0, 0.0});
+    product_is(STATUS_FAILED, 1024, (struct way){4, 24, 11, true, 0, 0.0});
+    product_is(STATUS_FAILED, 4096, (struct way){4, 11, 11, false, 0, 0.0});
+    product_is(STATUS_OK, 1024, (struct way){4, 14, 11, false, 0, 0.0});
+    product_is(STATUS_FAILED, 65536, (struct way){4, 14, 11, false, 0, 0.0});
 }
 
 /* ---- an LSTM, forward, in a way ---- */
@@ -463,6 +521,7 @@ int main(void)
         cmocka_unit_test(one_wrong_element_fails),
         cmocka_unit_test(nothing_passes_for_a_number),
         cmocka_unit_test(lstms_are_told_apart),
+        cmocka_unit_test(products_of_fp8_are_told_apart),
         cmocka_unit_test(the_chosen_layout_is_compared),
         cmocka_unit_test(a_named_layout_is_the_row_s_own),
     };

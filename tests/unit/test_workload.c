@@ -123,12 +123,13 @@ static void wrong_text_is_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "pool2d batch=1",      "conv2d batch",        "conv2d batch=0",
-        "conv2d fliters=3",    "conv2d kernel=3x",    "conv2d kernel=x3",
-        "conv2d kernel=0",     "conv2d padding=full", "conv2d precision=fp31",
-        "conv2d batch=1e3",    "lstm directions=3",   "",
-        "conv2d kernel=3x5x7", "conv2d batch=16abc",  "lstm pass=backward-data",
-        "matmul k=0",          "matmul batch=1",      "shared-loop tile=2049",
+        "pool2d batch=1",      "conv2d batch",          "conv2d batch=0",
+        "conv2d fliters=3",    "conv2d kernel=3x",      "conv2d kernel=x3",
+        "conv2d kernel=0",     "conv2d padding=full",   "conv2d precision=fp31",
+        "conv2d batch=1e3",    "lstm directions=3",     "",
+        "conv2d kernel=3x5x7", "conv2d batch=16abc",    "lstm pass=backward-data",
+        "matmul k=0",          "matmul batch=1",        "shared-loop tile=2049",
+        "lstm precision=fp8",  "matmul precision=int8",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
         struct config config;
@@ -176,6 +177,12 @@ static void impossible_configurations(void **state)
         "linear activation=relu pass=backward-data",
         "linear bias=no fusion=fused",
         "linear fusion=separate pass=backward-data",
+        "linear precision=fp8 bias=no pass=backward-data",
+        "linear precision=fp8 bias=no pass=backward-weights",
+        "linear precision=fp8 inputs=24",
+        "linear precision=fp8 outputs=8",
+        "matmul precision=fp8 n=8",
+        "matmul precision=fp8 k=40",
         "compute-loop precision=tf32",
         "shared-loop precision=tf32",
         "shared-loop precision=fp16",
@@ -319,6 +326,9 @@ static void costs_of_products_and_loops(void **state)
     } rows[] = {
         {"matmul m=2 n=3 k=5", 2 * 2 * 3 * 5, 4 * (2 * 5 + 5 * 3 + 2 * 3)},
         {"matmul m=4 n=1 k=1 precision=fp64 implementation=plain", 8, 8 * (4 + 1 + 4)},
+        {"matmul m=2 n=16 k=32 precision=fp8", 2 * 2 * 16 * 32, 2 * 32 + 32 * 16 + 2 * (2 * 16)},
+        {"linear batch=2 inputs=32 outputs=16 precision=fp8", 2 * 2 * 16 * 32 + 2 * 16,
+         2 * 32 + 32 * 16 + 2 * (2 * 16 + 16)},
         {"linear batch=2 inputs=3 outputs=5 bias=no", 2 * 30, 4 * (6 + 15 + 10)},
         {"linear batch=2 inputs=3 outputs=5 activation=relu", 2 * 30 + 2 * 10,
          4 * (6 + 15 + 10 + 5)},

@@ -1,5 +1,6 @@
 #include "model/workloads/linear.h"
 
+#include <limits.h>
 #include <math.h>
 
 #include "model/products.h"
@@ -24,7 +25,7 @@ static const struct parameter linear_parameters[] = {
     WORKLOAD_LAUNCH,
     WORKLOAD_INTEGER("outputs", 1048576, "4096", "numbers of a sample that go out"),
     WORKLOAD_PASS(linear_pass_words, "what is computed"),
-    WORKLOAD_PRECISION("of the tensors and the multiplications"),
+    WORKLOAD_PRECISION_LOW("of the tensors and the multiplications"),
 };
 /* clang-format on */
 
@@ -78,6 +79,22 @@ double linear_activate(enum linear_activation activation, double x)
     return x;
 }
 
+/* Of 8 bits the library takes rows of 16 elements. */
+static enum status low_check(const struct linear *s, struct error *error)
+{
+    const int64_t multiple = 16;
+    if (s->pass != LINEAR_FORWARD)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "fp8 has pass=forward alone: backward passes would need transposed copies "
+                         "of the tensors");
+    if (s->inputs % multiple || s->outputs % multiple)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "fp8 needs inputs and outputs in multiples of %lld, not inputs=%lld "
+                         "outputs=%lld",
+                         (long long)multiple, (long long)s->inputs, (long long)s->outputs);
+    return STATUS_OK;
+}
+
 static enum status linear_check(const struct config *config, struct error *error)
 {
     struct linear s = linear_from(config);
@@ -88,7 +105,7 @@ static enum status linear_check(const struct config *config, struct error *error
     if (s.fusion != LINEAR_AUTO && !linear_has_epilogue(&s))
         return error_set(error, STATUS_UNSUPPORTED,
                          "the product is all that there is: nothing is fused with it or separate");
-    return STATUS_OK;
+    return s.precision == PRECISION_FP8 ? low_check(&s, error) : STATUS_OK;
 }
 
 /* FLOPs of one element beside the products: of y, or of dy where the bias' gradient is made. */
@@ -101,23 +118,28 @@ static double flops_of_cell(const struct linear *s)
 static struct cost linear_cost(const struct config *config)
 {
     struct linear s = linear_from(config);
-    double element = (double)precision_info[s.precision].bytes;
     double batch = (double)s.batch, inputs = (double)s.inputs, outputs = (double)s.outputs;
-    double elements = batch * inputs + outputs * inputs + batch * outputs;
     double bias = s.bias && s.pass != LINEAR_BACKWARD_DATA ? outputs : 0.0;
+    /* Where a result is wider than the factors there is forward alone: y and b are. */
+    double bytes = (batch * inputs + outputs * inputs) * (double)precision_info[s.precision].bytes +
+                   (batch * outputs + bias) * (double)precision_result(s.precision)->bytes;
     return (struct cost){
         .flops = batch * outputs * (2.0 * inputs + flops_of_cell(&s)),
-        .bytes = (elements + bias) * element,
-        .memory = (elements + bias) * element,
+        .bytes = bytes,
+        .memory = bytes,
     };
 }
 
 /* Inputs of a sum are drawn from a range near 1 / sqrt(their number), as networks are initialised: a
- * gelu of far larger numbers would be a relu. */
+ * gelu of far larger numbers would be a relu. Below 2^-6 an e4m3 number loses bits. */
 static int linear_exponent(const struct config *config, enum tensor tensor)
 {
     struct linear s = linear_from(config);
-    return tensor == TENSOR_WEIGHT ? -(int)lround(log2(sqrt((double)s.inputs))) : 0;
+    const int least = s.precision == PRECISION_FP8 ? -6 : INT_MIN;
+    int exponent = -(int)lround(log2(sqrt((double)s.inputs)));
+    if (tensor != TENSOR_WEIGHT)
+        return 0;
+    return exponent > least ? exponent : least;
 }
 
 /* ---- the reference ---- */

@@ -14,7 +14,7 @@ static const struct parameter matmul_parameters[] = {
     WORKLOAD_LAUNCH,
     WORKLOAD_INTEGER("m", 1048576, "1024", "rows of the first matrix and of the product"),
     WORKLOAD_INTEGER("n", 1048576, "1024", "columns of the second matrix and of the product"),
-    WORKLOAD_PRECISION("of the matrices and the multiplications"),
+    WORKLOAD_PRECISION_LOW("of the matrices and the multiplications"),
 };
 /* clang-format on */
 
@@ -37,11 +37,27 @@ struct matmul matmul_from(const struct config *config)
     };
 }
 
+bool matmul_by_columns(const struct matmul *shape)
+{
+    return shape->precision == PRECISION_FP8;
+}
+
+static enum status matmul_check(const struct config *config, struct error *error)
+{
+    struct matmul s = matmul_from(config);
+    if (s.precision == PRECISION_FP8 && (s.n % MATMUL_LOW_MULTIPLE || s.k % MATMUL_LOW_MULTIPLE))
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "fp8 needs n and k in multiples of %d, not n=%lld k=%lld",
+                         MATMUL_LOW_MULTIPLE, (long long)s.n, (long long)s.k);
+    return STATUS_OK;
+}
+
 static struct cost matmul_cost(const struct config *config)
 {
     struct matmul s = matmul_from(config);
     double m = (double)s.m, n = (double)s.n, k = (double)s.k;
-    double bytes = (m * k + k * n + m * n) * (double)precision_info[s.precision].bytes;
+    double bytes = (m * k + k * n) * (double)precision_info[s.precision].bytes +
+                   m * n * (double)precision_result(s.precision)->bytes;
     return (struct cost){.flops = 2.0 * m * n * k, .bytes = bytes, .memory = bytes};
 }
 
@@ -54,10 +70,12 @@ static double element(const void *inputs, int64_t offset)
 {
     const struct inputs *in = inputs;
     int64_t n = in->shape.n, k = in->shape.k, row = offset / n, column = offset % n;
+    const int64_t first = matmul_by_columns(&in->shape) ? column * k : column;
+    const int64_t step = matmul_by_columns(&in->shape) ? 1 : n;
     double sum = 0.0;
     for (int64_t i = 0; i < k; ++i)
         sum += fill_value(in->x, (uint64_t)(row * k + i)) *
-               fill_value(in->w, (uint64_t)(i * n + column));
+               fill_value(in->w, (uint64_t)(first + i * step));
     return sum;
 }
 
@@ -92,6 +110,7 @@ const struct workload matmul_workload = {
     .name = "matmul",
     WORKLOAD_TABLE(matmul_parameters),
     .implementations = matmul_implementations,
+    .check = matmul_check,
     .cost = matmul_cost,
     .reference = matmul_reference,
     .products = matmul_products,

@@ -300,8 +300,8 @@ static enum status gather_run(struct gpu *gpu, struct work *work, enum tensor te
     TRY(arena_take(gpu->arena, (double)bytes, "the comparison", &gather->values, error));
     TRY(CUDA(
         cudaMemcpyAsync(gather->offsets, offsets, bytes, cudaMemcpyHostToDevice, gpu->stream)));
-    TRY(CUDA(kernel_gather(work->precision, work->ops->result(work, tensor), gather->offsets, count,
-                           gather->values, gpu->stream)));
+    TRY(CUDA(kernel_gather(precision_info[work->precision].result, work->ops->result(work, tensor),
+                           gather->offsets, count, gather->values, gpu->stream)));
     TRY(CUDA(cudaMemcpyAsync(values, gather->values, bytes, cudaMemcpyDeviceToHost, gpu->stream)));
     return CUDA(cudaStreamSynchronize(gpu->stream));
 }

@@ -38,10 +38,18 @@ static const struct pass *pass_of(const struct linear_work *l)
     return &passes[l->shape.pass];
 }
 
+/* A bias is added to results. */
+static enum precision tensor_precision(const struct linear_work *l, enum tensor tensor)
+{
+    enum precision precision = l->shape.precision;
+    return tensor == pass_of(l)->result || tensor == TENSOR_BIAS ? precision_info[precision].result
+                                                                 : precision;
+}
+
 static double tensor_bytes(const struct linear_work *l, enum tensor tensor)
 {
     return (double)linear_size(&l->shape, tensor) *
-           (double)precision_info[l->shape.precision].bytes;
+           (double)precision_info[tensor_precision(l, tensor)].bytes;
 }
 
 static bool is_result(const struct linear_work *l, enum tensor tensor)
@@ -58,9 +66,9 @@ static enum status finish(struct gpu *gpu, const struct linear_work *l, struct e
     if (!l->separate)
         return STATUS_OK;
     if (s->pass == LINEAR_FORWARD)
-        return CUDA(kernel_linear_finish(s->precision, l->tensors[TENSOR_OUTPUT],
-                                         l->tensors[TENSOR_BIAS], s->activation, s->batch,
-                                         s->outputs, gpu->stream));
+        return CUDA(kernel_linear_finish(tensor_precision(l, TENSOR_OUTPUT),
+                                         l->tensors[TENSOR_OUTPUT], l->tensors[TENSOR_BIAS],
+                                         s->activation, s->batch, s->outputs, gpu->stream));
     return CUDA(kernel_column_sums(s->precision, l->tensors[TENSOR_BIAS], l->tensors[TENSOR_OUTPUT],
                                    s->batch, s->outputs, gpu->stream));
 }
@@ -148,8 +156,8 @@ static enum status tensors_create(struct gpu *gpu, struct linear_work *l,
             continue;
         TRY(memory_allocate(tensor_bytes(l, tensor), tensor_names[i], &l->tensors[i], error));
         if (!is_result(l, tensor))
-            TRY(CUDA(kernel_fill(l->shape.precision, l->tensors[i], linear_size(&l->shape, tensor),
-                                 fill, 0, gpu->stream)));
+            TRY(CUDA(kernel_fill(tensor_precision(l, tensor), l->tensors[i],
+                                 linear_size(&l->shape, tensor), fill, 0, gpu->stream)));
     }
     return STATUS_OK;
 }
@@ -179,10 +187,7 @@ enum status linear_plain_prepare(struct gpu *gpu, const struct config *config, u
 {
     struct linear_work *l;
     const struct linear s = linear_from(config);
-    if (s.precision == PRECISION_TF32)
-        return error_set(
-            error, STATUS_UNSUPPORTED,
-            "tf32 is a precision of tensor units, which the plain product does not use");
+    TRY(product_plain_offered(s.precision, error));
     if (s.fusion == LINEAR_FUSED)
         return error_set(error, STATUS_UNSUPPORTED,
                          "implementation plain has bias and activation in a kernel of their own");
@@ -262,6 +267,7 @@ enum status linear_cublaslt_prepare(struct gpu *gpu, const struct config *config
                                     struct work **work, struct record *record, struct error *error)
 {
     struct linear_work *l;
+    TRY(product_offered(gpu, config_precision(config), error));
     TRY(linear_create(gpu, config, seed, &cublaslt_ops, &l, error));
     enum status status = layer_describe(gpu, l, error);
     if (status == STATUS_OK)

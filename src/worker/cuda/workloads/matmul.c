@@ -15,9 +15,9 @@ struct matmul_work {
     void *x, *w, *y;
 };
 
-static size_t element_bytes(const struct matmul_work *m)
+static size_t result_bytes(const struct matmul_work *m)
 {
-    return precision_info[m->shape.precision].bytes;
+    return (size_t)(m->shape.m * m->shape.n) * precision_result(m->shape.precision)->bytes;
 }
 
 /* ---- work_ops ---- */
@@ -40,9 +40,8 @@ static enum status matmul_run(struct gpu *gpu, struct work *work, int64_t sample
                               struct error *error)
 {
     const struct matmul_work *m = (const struct matmul_work *)work;
-    size_t bytes = (size_t)(m->shape.m * m->shape.n) * element_bytes(m);
     (void)samples;
-    TRY(CUDA(cudaMemsetAsync(m->y, 0xff, bytes, gpu->stream)));
+    TRY(CUDA(cudaMemsetAsync(m->y, 0xff, result_bytes(m), gpu->stream)));
     return work->ops->iterate(gpu, work, error);
 }
 
@@ -81,12 +80,12 @@ static enum status matrices_create(struct gpu *gpu, struct matmul_work *m,
                                    const struct config *config, uint64_t seed, struct error *error)
 {
     const struct matmul *s = &m->shape;
-    const double bytes = (double)element_bytes(m);
+    const double bytes = (double)precision_info[s->precision].bytes;
     struct fill x = config_fill(config, seed, TENSOR_INPUT);
     struct fill w = config_fill(config, seed, TENSOR_WEIGHT);
     TRY(memory_allocate(bytes * (double)(s->m * s->k), "the first matrix", &m->x, error));
     TRY(memory_allocate(bytes * (double)(s->k * s->n), "the second matrix", &m->w, error));
-    TRY(memory_allocate(bytes * (double)(s->m * s->n), "the product", &m->y, error));
+    TRY(memory_allocate((double)result_bytes(m), "the product", &m->y, error));
     TRY(CUDA(kernel_fill(s->precision, m->x, s->m * s->k, x, 0, gpu->stream)));
     return CUDA(kernel_fill(s->precision, m->w, s->k * s->n, w, 0, gpu->stream));
 }
@@ -115,10 +114,7 @@ enum status matmul_plain_prepare(struct gpu *gpu, const struct config *config, u
                                  struct work **work, struct record *record, struct error *error)
 {
     struct matmul_work *m;
-    if (config_precision(config) == PRECISION_TF32)
-        return error_set(
-            error, STATUS_UNSUPPORTED,
-            "tf32 is a precision of tensor units, which the plain product does not use");
+    TRY(product_plain_offered(config_precision(config), error));
     TRY(matmul_create(gpu, config, seed, &plain_ops, &m, error));
     snprintf(record->algorithm, sizeof record->algorithm, "thread-per-element");
     snprintf(record->math, sizeof record->math, "fma");
@@ -132,11 +128,14 @@ enum status matmul_plain_prepare(struct gpu *gpu, const struct config *config, u
  * transposed is w transposed times x transposed. */
 static struct product_form matmul_form(const struct matmul *s)
 {
+    const struct product_matrix by_rows = {.rows = s->n, .columns = s->k, .leading = s->n};
+    const struct product_matrix by_columns = {
+        .rows = s->k, .columns = s->n, .leading = s->k, .transposed = true};
     return (struct product_form){
         .precision = s->precision,
         .scale = 1.0,
         .batches = 1,
-        .a = {.rows = s->n, .columns = s->k, .leading = s->n},
+        .a = matmul_by_columns(s) ? by_columns : by_rows,
         .b = {.rows = s->k, .columns = s->m, .leading = s->k},
         .d = {.rows = s->n, .columns = s->m, .leading = s->n},
     };
@@ -146,6 +145,7 @@ enum status matmul_cublaslt_prepare(struct gpu *gpu, const struct config *config
                                     struct work **work, struct record *record, struct error *error)
 {
     struct matmul_work *m;
+    TRY(product_offered(gpu, config_precision(config), error));
     TRY(matmul_create(gpu, config, seed, &cublaslt_ops, &m, error));
     const struct product_form form = matmul_form(&m->shape);
     enum status status = product_open(gpu, &form, &m->work.product, error);

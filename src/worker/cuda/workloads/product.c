@@ -18,6 +18,8 @@ static const struct format {
     [PRECISION_TF32] = {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 0},
     [PRECISION_FP16] = {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
     [PRECISION_BF16] = {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
+    /* Sums are widened in between: "fast sums" are not asked for. Scales are 1 where none are given. */
+    [PRECISION_FP8] = {CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 89},
 };
 
 static const size_t workspace_most = (size_t)64 << 20; /* bytes */
@@ -163,15 +165,30 @@ static enum status candidates_find(struct product *p, const char *suffix, struct
     return memory_allocate((double)workspace_most, "the workspace", &p->workspace, error);
 }
 
+enum status product_offered(const struct gpu *gpu, enum precision precision, struct error *error)
+{
+    const int least = formats[precision].least;
+    if (gpu->capability < least)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "%s needs compute capability %d.%d; this GPU has %d.%d",
+                         precision_info[precision].name, least / 10, least % 10,
+                         gpu->capability / 10, gpu->capability % 10);
+    return STATUS_OK;
+}
+
+enum status product_plain_offered(enum precision precision, struct error *error)
+{
+    if (precision == PRECISION_TF32 || precision == PRECISION_FP8)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "%s is a precision of tensor units, which the plain product does not use",
+                         precision_info[precision].name);
+    return STATUS_OK;
+}
+
 enum status product_open(const struct gpu *gpu, const struct product_form *form,
                          struct product *product, struct error *error)
 {
-    const struct format *format = &formats[form->precision];
-    if (gpu->capability < format->least)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "%s needs compute capability %d.%d; this GPU has %d.%d",
-                         precision_info[form->precision].name, format->least / 10,
-                         format->least % 10, gpu->capability / 10, gpu->capability % 10);
+    TRY(product_offered(gpu, form->precision, error));
     product->precision = form->precision;
     product->scale_double = form->scale;
     product->scale_float = (float)form->scale;

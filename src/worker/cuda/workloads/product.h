@@ -44,6 +44,10 @@ struct product {
     int count;                                    /* of candidates */
 };
 
+/* STATUS_UNSUPPORTED where the chip does not multiply this precision. Nothing is opened. */
+enum status product_offered(const struct gpu *gpu, enum precision precision, struct error *error);
+/* The same of products by vector units. */
+enum status product_plain_offered(enum precision precision, struct error *error);
 /* Describes it and finds its algorithms; the first, the library's own choice, is bound. *product is
  * zero before, and product_close takes it whatever became of it. STATUS_UNSUPPORTED if the library or
  * the chip does not offer it. */
