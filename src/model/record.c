@@ -85,7 +85,7 @@ const struct field record_fields[] = {
     R(temperature, FIELD_DOUBLE, "K", "temperature during the timed loop"),
     FIELD_OF_BITS(struct record, throttle_reasons, throttle_reason_name,
                   "clock event reasons during the timed loop, as NVML tells"),
-    FIELD_OF_FLAGS(struct record, throttled, no_yes, "power or heat held the clock down"),
+    FIELD_OF_FLAGS(struct record, throttled, no_yes, "the load held the clock down"),
     R(sm_clock_free, FIELD_DOUBLE, "s-1",
       "multiprocessor clock of the device awake with next to nothing to do"),
     R(energy, FIELD_DOUBLE, "J", "energy of one iteration, in the energy run"),

@@ -39,7 +39,7 @@ const struct field roof_fields[] = {
     R(temperature, FIELD_DOUBLE, "K", "temperature meanwhile"),
     FIELD_OF_BITS(struct roof, throttle_reasons, throttle_reason_name,
                   "clock event reasons meanwhile, as NVML tells"),
-    FIELD_OF_FLAGS(struct roof, throttled, no_yes, "power or heat held the clock down"),
+    FIELD_OF_FLAGS(struct roof, throttled, no_yes, "the load held the clock down"),
     R(sustained, FIELD_DOUBLE, "s-1", "FLOP/s (int8: operations) once the clock has settled"),
     R(sustained_clock, FIELD_DOUBLE, "s-1", "multiprocessor clock then"),
     R(sustained_power, FIELD_DOUBLE, "W", "power draw then"),
