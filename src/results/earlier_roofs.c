@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "results/globals_nc.h"
 #include "results/nc_reader.h"
 
 /* What is needed to know a device again. What else there is of it, the job finds out anew. */
@@ -89,7 +90,10 @@ enum status earlier_roofs_read(const char *path, struct device **devices, size_t
     int code = nc_open(path, NC_NOWRITE, &r.id);
     if (code != NC_NOERR)
         return error_set(error, STATUS_USAGE, "%s: %s", path, nc_strerror(code));
-    enum status status = devices_read(&r, path, devices, count, error);
+    enum status status = globals_check_version(
+        r.id, path, "its roofs were measured in another way: measure them anew", error);
+    if (status == STATUS_OK)
+        status = devices_read(&r, path, devices, count, error);
     nc_close(r.id);
     return status;
 }

@@ -9,7 +9,8 @@
 #include "base/status.h"
 
 /* All devices of the file that have roofs, with these and their origin in roofs_reused; the caller
- * frees *devices. STATUS_USAGE, with the reason, if the file cannot be read or has none. */
+ * frees *devices. STATUS_USAGE, with the reason, if the file cannot be read, is of another format
+ * version, or has none. */
 enum status earlier_roofs_read(const char *path, struct device **devices, size_t *count,
                                struct error *error);
 

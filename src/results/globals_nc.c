@@ -1,6 +1,7 @@
 #include "results/globals_nc.h"
 
 #include <math.h>
+#include <netcdf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,4 +132,20 @@ void globals_write(struct dataset *set, const struct results *results)
     device_names_write(set, results, "platform", offsetof(struct device, hostname));
     history_write(set, results);
     coverage_write(set, results);
+}
+
+enum status globals_check_version(int file, const char *path, const char *way_out,
+                                  struct error *error)
+{
+    int version = 1;
+    if (nc_get_att_int(file, NC_GLOBAL, "format_version", &version) != NC_NOERR)
+        version = 1;
+    if (version < FORMAT_VERSION)
+        return error_set(error, STATUS_USAGE, "%s: an older version of roofsweep wrote it; %s",
+                         path, way_out);
+    if (version > FORMAT_VERSION)
+        return error_set(error, STATUS_USAGE,
+                         "%s: format version %d; this roofsweep knows up to %d: use a newer one",
+                         path, version, FORMAT_VERSION);
+    return STATUS_OK;
 }

@@ -11,4 +11,9 @@ enum { FORMAT_VERSION = 2 };
 
 void globals_write(struct dataset *set, const struct results *results);
 
+/* Whether an open file is of this version; STATUS_USAGE if not. `way_out` says what to do with one of an
+ * earlier version. */
+enum status globals_check_version(int file, const char *path, const char *way_out,
+                                  struct error *error);
+
 #endif

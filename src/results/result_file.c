@@ -24,23 +24,6 @@ static enum status no_memory(const struct result_file *file, struct error *error
 
 /* ---- what kind of file it is ---- */
 
-static enum status check_version(const struct result_file *file, struct error *error)
-{
-    int version = 1;
-    if (nc_get_att_int(file->reader.id, NC_GLOBAL, "format_version", &version) != NC_NOERR)
-        version = 1;
-    if (version < FORMAT_VERSION)
-        return error_set(error, STATUS_USAGE,
-                         "%s: an older version of roofsweep wrote it; write it anew from its "
-                         "journal, with --gather",
-                         file->path);
-    if (version > FORMAT_VERSION)
-        return error_set(error, STATUS_USAGE,
-                         "%s: format version %d; this roofsweep knows up to %d: use a newer one",
-                         file->path, version, FORMAT_VERSION);
-    return STATUS_OK;
-}
-
 static enum status check_kind(const struct result_file *file, struct error *error)
 {
     static const char *const needed[] = {"config_hash", "configuration", "config_device",
@@ -49,7 +32,8 @@ static enum status check_kind(const struct result_file *file, struct error *erro
         if (!nc_reader_has(&file->reader, needed[i]))
             return error_set(error, STATUS_USAGE, "%s: no result file of roofsweep, it has no %s",
                              file->path, needed[i]);
-    return check_version(file, error);
+    return globals_check_version(file->reader.id, file->path,
+                                 "write it anew from its journal, with --gather", error);
 }
 
 /* ---- sessions ---- */

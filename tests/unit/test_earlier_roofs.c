@@ -11,6 +11,7 @@
 #include <netcdf.h>
 
 #include "results/earlier_roofs.h"
+#include "results/globals_nc.h"
 #include "results/results_nc.h"
 #include "sample.h"
 
@@ -132,6 +133,33 @@ static void what_is_no_result_is_refused(void **state)
     }
 }
 
+/* Roofs of another version may have been measured in another way. */
+static void another_version_is_refused(void **state)
+{
+    (void)state;
+    static const char odd[] = "earlier_roofs_version.nc";
+    static const int versions[] = {1, 99};
+    static const char *const says[] = {"measure them anew", "use a newer one"};
+    for (size_t i = 0; i < 2; ++i) {
+        struct device *devices, gpu = gpu_device();
+        size_t count;
+        int file;
+        struct error error = {""};
+        struct results *results = results_create();
+        assert_non_null(results);
+        assert_int_equal(results_add_device(results, &gpu, &error), STATUS_OK);
+        assert_int_equal(results_nc_write(results, odd, &error), STATUS_OK);
+        results_destroy(results);
+        assert_int_equal(nc_open(odd, NC_WRITE, &file), NC_NOERR);
+        assert_int_equal(nc_put_att_int(file, NC_GLOBAL, "format_version", NC_INT, 1, &versions[i]),
+                         NC_NOERR);
+        assert_int_equal(nc_close(file), NC_NOERR);
+        assert_int_equal(earlier_roofs_read(odd, &devices, &count, &error), STATUS_USAGE);
+        assert_non_null(strstr(error.text, says[i]));
+        assert_int_equal(unlink(odd), 0);
+    }
+}
+
 /* netCDF reads as many indices as the variable has dimensions, given or not. */
 static void other_dimensions_are_refused(void **state)
 {
@@ -139,6 +167,9 @@ static void other_dimensions_are_refused(void **state)
     static const char odd[] = "earlier_roofs_odd.nc";
     int file, dimensions[2], variable;
     assert_int_equal(nc_create(odd, NC_NETCDF4 | NC_CLOBBER, &file), NC_NOERR);
+    int version = FORMAT_VERSION;
+    assert_int_equal(nc_put_att_int(file, NC_GLOBAL, "format_version", NC_INT, 1, &version),
+                     NC_NOERR);
     assert_int_equal(nc_def_dim(file, "device", 1, &dimensions[0]), NC_NOERR);
     assert_int_equal(nc_def_dim(file, "config", 1, &dimensions[1]), NC_NOERR);
     assert_int_equal(nc_def_var(file, "device_uuid", NC_STRING, 2, dimensions, &variable),
@@ -163,6 +194,7 @@ int main(void)
         cmocka_unit_test(most_roofs_then_the_latest_are_found),
         cmocka_unit_test(what_is_no_result_is_refused),
         cmocka_unit_test(other_dimensions_are_refused),
+        cmocka_unit_test(another_version_is_refused),
     };
     return cmocka_run_group_tests(tests, write_sample, remove_sample);
 }
