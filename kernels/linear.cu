@@ -1,25 +1,18 @@
 #include "kernels.h"
 
 #include "element.cuh"
+#include "piece.cuh"
 
 /* ---- a product, one thread for each element, as one would first write it ---- */
 
 static const int block_columns = 32, block_rows = 8;
-
-/* Sums in what the products of two elements need. */
-template <typename T> struct sum_of {
-    typedef float type;
-};
-template <> struct sum_of<double> {
-    typedef double type;
-};
 
 template <typename T>
 __global__ void __launch_bounds__(block_columns *block_rows)
     strided_product(T *c, struct kernel_factor a, struct kernel_factor b, int64_t m, int64_t n,
                     int64_t k, unsigned row_blocks)
 {
-    typedef typename sum_of<T>::type sum_type;
+    typedef typename computed<T>::type sum_type;
     int64_t column = (int64_t)(blockIdx.x % row_blocks) * block_columns + threadIdx.x;
     int64_t row = (int64_t)(blockIdx.x / row_blocks) * block_rows + threadIdx.y;
     if (row >= m || column >= n)
@@ -27,9 +20,8 @@ __global__ void __launch_bounds__(block_columns *block_rows)
     const T *x = (const T *)a.data + row * a.line, *w = (const T *)b.data + column * b.line;
     sum_type sum = 0;
     for (int64_t i = 0; i < k; ++i)
-        sum = fma((sum_type)element_to_double(x[i * a.step]),
-                  (sum_type)element_to_double(w[i * b.step]), sum);
-    c[row * n + column] = element_from<T>(sum);
+        sum = fma(to_computed(x[i * a.step]), to_computed(w[i * b.step]), sum);
+    c[row * n + column] = to_stored<T>(sum);
 }
 
 template <typename T>
@@ -87,27 +79,29 @@ template <typename S> __device__ static inline S activate(enum linear_activation
     return x;
 }
 
-template <typename T, int width> struct alignas(sizeof(T) * width) piece {
-    T element[width];
-};
+/* Division of 64 bits takes many instructions, and is seldom needed. */
+__device__ static inline int64_t column_of(int64_t index, int64_t columns)
+{
+    return index <= UINT32_MAX ? (uint32_t)index % (uint32_t)columns : index % columns;
+}
 
 template <typename T, int width>
 __global__ void __launch_bounds__(element_threads)
     finish(piece<T, width> *y, const piece<T, width> *bias, enum linear_activation activation,
            int64_t pieces, int64_t row_pieces)
 {
-    typedef typename sum_of<T>::type sum_type;
+    typedef typename computed<T>::type sum_type;
     int64_t step = (int64_t)gridDim.x * element_threads;
     for (int64_t i = (int64_t)blockIdx.x * element_threads + threadIdx.x; i < pieces; i += step) {
         piece<T, width> value = y[i], added;
         if (bias)
-            added = bias[i % row_pieces];
+            added = bias[column_of(i, row_pieces)];
 #pragma unroll
         for (int j = 0; j < width; ++j) {
-            sum_type x = (sum_type)element_to_double(value.element[j]);
+            sum_type x = to_computed(value.at[j]);
             if (bias)
-                x += (sum_type)element_to_double(added.element[j]);
-            value.element[j] = element_from<T>(activate(activation, x));
+                x += to_computed(added.at[j]);
+            value.at[j] = to_stored<T>(activate(activation, x));
         }
         y[i] = value;
     }
@@ -157,20 +151,20 @@ template <typename T>
 __global__ void __launch_bounds__(sum_columns *sum_rows)
     column_sums(T *sums, const T *data, int64_t rows, int64_t columns)
 {
-    typedef typename sum_of<T>::type sum_type;
+    typedef typename computed<T>::type sum_type;
     __shared__ sum_type parts[sum_rows][sum_columns + 1];
     int64_t column = (int64_t)blockIdx.x * sum_columns + threadIdx.x;
     sum_type sum = 0;
     if (column < columns)
         for (int64_t row = threadIdx.y; row < rows; row += sum_rows)
-            sum += (sum_type)element_to_double(data[row * columns + column]);
+            sum += to_computed(data[row * columns + column]);
     parts[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y != 0 || column >= columns)
         return;
     for (int i = 1; i < sum_rows; ++i)
         sum += parts[i][threadIdx.x];
-    sums[column] = element_from<T>(sum);
+    sums[column] = to_stored<T>(sum);
 }
 
 template <typename T>

@@ -1,35 +1,10 @@
 #include "kernels.h"
 
-#include "element.cuh"
+#include "piece.cuh"
 
 /* The straightforward product. A warp lies along a row of y: its lanes read neighbours of w, and all
  * of them the same value of x. The caches do the rest. */
 static const int block_columns = 32, block_rows = 8;
-
-/* Sums in what the products of two elements need. */
-template <typename T> struct wide {
-    typedef float type;
-};
-template <> struct wide<double> {
-    typedef double type;
-};
-
-__device__ static inline double widen(double x)
-{
-    return x;
-}
-__device__ static inline float widen(float x)
-{
-    return x;
-}
-__device__ static inline float widen(__half x)
-{
-    return __half2float(x);
-}
-__device__ static inline float widen(__nv_bfloat16 x)
-{
-    return __bfloat162float(x);
-}
 
 /* The blocks are counted along a row of y first. */
 template <typename T>
@@ -40,12 +15,12 @@ __global__ void __launch_bounds__(block_columns *block_rows)
     int64_t row = (int64_t)(blockIdx.x / row_blocks) * block_rows + threadIdx.y;
     if (row >= m || column >= n)
         return;
-    typename wide<T>::type sum = 0;
+    typename computed<T>::type sum = 0;
     x += row * k;
     w += column;
     for (const T *end = x + k; x != end; ++x, w += n)
-        sum = fma(widen(*x), widen(*w), sum);
-    y[row * n + column] = element_from<T>(sum);
+        sum = fma(to_computed(*x), to_computed(*w), sum);
+    y[row * n + column] = to_stored<T>(sum);
 }
 
 template <typename T>

@@ -10,17 +10,30 @@ gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([
 cat >training.ini <<INI
 [sweep]
 device = cuda
+[peaks]
+memory = dram
+compute = fp32
+launch = no
+transfer = no
 [conv2d steps]
 height = 28
 width = 28
 channels = 32
 filters = 64
 pass = forward, backward, training
-bias = no, yes
+bias = yes
 activation = none, relu, tanh
-layout = nhwc, nchw
 implementation = plain, cudnn
 precision = fp32, fp16
+[conv2d bare]
+height = 28
+width = 28
+channels = 32
+filters = 64
+pass = backward, training
+layout = nhwc, nchw
+implementation = plain, cudnn
+precision = fp16
 [conv2d others]
 height = 28
 width = 28

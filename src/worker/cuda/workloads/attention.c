@@ -54,12 +54,21 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
                        a->tensors[TENSOR_OUTPUT], error);
 }
 
+static double scores_bytes(const struct attention_work *a)
+{
+    const struct attention *s = &a->shape;
+    return (double)s->batch * (double)s->heads * (double)s->sequence * (double)s->keys *
+           (double)precision_info[s->precision].bytes;
+}
+
 /* All bits set is a NaN in every format. */
 static enum status attention_run(struct gpu *gpu, struct work *work, int64_t samples,
                                  struct error *error)
 {
     const struct attention_work *a = (const struct attention_work *)work;
     (void)samples;
+    if (a->scores)
+        TRY(CUDA(cudaMemsetAsync(a->scores, 0xff, (size_t)scores_bytes(a), gpu->stream)));
     TRY(CUDA(cudaMemsetAsync(a->tensors[TENSOR_OUTPUT], 0xff,
                              (size_t)tensor_bytes(a, TENSOR_OUTPUT), gpu->stream)));
     return work->ops->iterate(gpu, work, error);
@@ -278,15 +287,12 @@ static enum status products_open(struct gpu *gpu, struct attention_work *a, stru
 static enum status plain_prepare(struct gpu *gpu, struct attention_work *a, struct record *record,
                                  struct error *error)
 {
-    const struct attention *s = &a->shape;
-    double scores = (double)s->batch * (double)s->heads * (double)s->sequence * (double)s->keys *
-                    (double)precision_info[s->precision].bytes;
-    TRY(memory_allocate(scores, "the scores", &a->scores, error));
+    TRY(memory_allocate(scores_bytes(a), "the scores", &a->scores, error));
     TRY(products_open(gpu, a, error));
     TRY(product_describe(&a->first, record, error));
     snprintf(record->algorithm, sizeof record->algorithm, "three-steps %.50s %.50s",
              a->first.names[0], a->second.names[0]);
-    record->workspace += scores + (double)a->second.bound.workspaceSize;
+    record->workspace += scores_bytes(a) + (double)a->second.bound.workspaceSize;
     return STATUS_OK;
 }
 

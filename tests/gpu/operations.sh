@@ -1,0 +1,134 @@
+#!/bin/sh
+# The guide's operations on a GPU, by libraries and by kernels of our own: right in every precision, counted,
+# FLOPs that are the model's where the algorithm is the definition, and the same in a graph.
+# With a folder as argument its file operations.nc is looked at, and none is measured.
+. "$(dirname "$0")/../mpi/lib.sh"
+worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
+
+cat >operations.ini <<INI
+[sweep]
+device = cuda
+[peaks]
+memory = dram
+compute = fp32
+launch = no
+transfer = no
+[linear layer]
+batch = 64
+inputs = 512
+outputs = 768
+activation = none, relu, gelu
+fusion = fused, separate
+implementation = cublaslt
+precision = fp16, bf16, fp32, fp64
+[linear gradient]
+batch = 64
+inputs = 512
+outputs = 768
+pass = backward-data, backward-weights
+implementation = cublaslt, plain
+precision = fp16, fp32
+[linear definition]
+batch = 60
+inputs = 500
+outputs = 700
+bias = no, yes
+implementation = plain
+precision = fp32, fp64
+[linear layer-replayed]
+batch = 64
+inputs = 512
+outputs = 768
+launch = stream, graph
+implementation = cublaslt, plain
+precision = fp16
+[attention whole]
+batch = 2
+heads = 8
+sequence = 512
+keys = 512
+causal = no, yes
+head_size = 64, 128
+implementation = auto, plain
+precision = fp16, bf16
+[attention wide]
+batch = 2
+heads = 8
+sequence = 384
+keys = 512
+causal = no, yes
+precision = fp32
+[attention attention-replayed]
+batch = 2
+heads = 4
+sequence = 256
+keys = 256
+launch = stream, graph
+implementation = cudnn, plain
+precision = fp16
+[softmax rows]
+rows = 1024
+pass = forward, backward
+implementation = cudnn, plain
+precision = fp16, fp32
+[softmax rows-replayed]
+rows = 1024
+launch = stream, graph
+implementation = plain
+precision = fp32
+[pool window]
+batch = 8
+operation = max, average
+layout = nhwc, nchw
+implementation = cudnn, plain
+precision = fp16, fp32
+[elementwise function]
+elements = 4000000
+operation = relu, sigmoid, tanh, add, scale
+implementation = cudnn, plain
+precision = fp16, fp32
+INI
+if [ $# -gt 0 ]; then
+    cp "$1/operations.nc" .
+else
+    [ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
+    gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
+    [ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+    expect 0 run 1 operations.ini
+fi
+"$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" operations.nc || fail "derived values"
+python '
+import sys, numpy, xarray
+data = xarray.open_dataset("operations.nc").load()
+status, text, label = data.status.values, data.configuration.values, data.label.values
+wrong = []
+def expect(good, i, what):
+    if not good:
+        wrong.append(f"{text[i]}: {what}")
+for i in numpy.flatnonzero(status != 0):
+    # cuBLASLt has no epilogue of fp64.
+    fused64 = label[i] == "layer" and "fusion=fused" in text[i] and "precision=fp64" in text[i]
+    expect(status[i] == 1 and fused64, i, data.error.values[i])
+good = numpy.flatnonzero(status == 0)
+for i in good:
+    expect(data.verify_error[i] <= data.verify_tolerance[i], i, "wrong")
+counted = [i for i in good if data.counters[i] == "counted"]
+ratio = (data.flops_counted / data.flops_model).values
+for i in counted:
+    definition = label[i] == "definition" or (label[i] == "function" and
+        "implementation=plain" in text[i] and ("=add" in text[i] or "=scale" in text[i]))
+    expect(not definition or abs(ratio[i] - 1) < 1e-3, i, f"{ratio[i]} of the FLOPs")
+    note = str(data.count_note.values[i])
+    expect(0.9 <= ratio[i] <= 1.1 or "FLOPs:" in note, i, "no note")
+    expect("not explained" not in note, i, note)
+stream = {text[i]: i for i in good}
+for i in good:
+    j = stream.get(text[i].replace(" launch=graph", ""))
+    if "launch=graph" not in text[i] or j is None:
+        continue
+    expect(data.time_median[i] < 1.1 * data.time_median[j], i, "slower in a graph")
+    if i in counted and j in counted:
+        expect(numpy.isclose(data.flops_counted[i], data.flops_counted[j], rtol=1e-3), i, "other FLOPs in a graph")
+print(len(text), "rows,", len(good), "measured,", len(counted), "counted")
+sys.exit("\n".join(wrong))
+' || fail "a figure is missing or wrong"
