@@ -226,7 +226,7 @@ static void check_lstm(struct device_state *state, const char *text, int64_t sam
     struct config config = parse(text);
     struct lstm s = lstm_from(&config);
     struct error error;
-    int64_t row = s.hidden * s.directions;
+    int64_t row = s.output * s.directions;
     bool backward = s.pass == LSTM_BACKWARD;
     int64_t y_size = s.sequence * samples * row, x_size = s.sequence * samples * s.features;
     double *y = new_doubles(y_size), *dx = new_doubles(x_size), *dw = new_doubles(lstm_w_size(&s));
@@ -237,7 +237,7 @@ static void check_lstm(struct device_state *state, const char *text, int64_t sam
     for (int64_t i = 0; i < lstm_w_size(&s); ++i)
         w_offsets[i] = i;
     assert_int_equal(
-        lstm_reference_compute(&config, seed, samples, reference_in_turn, y, dx, dw, &error),
+        lstm_reference_compute(&config, seed, samples, reference_in_turn, NULL, y, dx, dw, &error),
         STATUS_OK);
     /* Repetitions are of the whole batch. */
     struct work *work = run_work(state, text, &config, samples, samples == s.batch ? 2 : 0);
@@ -270,15 +270,21 @@ static void lstm_agrees(void **state)
         {"batch=9 sequence=4 features=3 hidden=70 directions=2", 9},
         {"batch=6 sequence=5 features=4 hidden=8 layers=2 directions=2", 2},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
-        for (int variant = 0; variant < 6; ++variant) {
-            static const char *const kinds[] = {"precision=fp32 implementation=cblas",
-                                                "precision=fp64", "precision=fp32"};
-            char text[WORKLOAD_TEXT];
-            snprintf(text, sizeof text, "lstm %s %s pass=%s", cases[i].shape, kinds[variant % 3],
-                     variant / 3 ? "backward" : "forward");
-            check_lstm(*state, text, cases[i].samples);
-        }
+    static const char *const cells[] = {"cell=lstm", "cell=gru", "cell=tanh", "cell=relu",
+                                        "projection=4"};
+    static const char *const kinds[] = {"precision=fp32 implementation=cblas", "precision=fp64",
+                                        "precision=fp32"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases * 5 * 6; ++i) {
+        const char *shape = cases[i / 30].shape;
+        char text[WORKLOAD_TEXT];
+        struct error error;
+        snprintf(text, sizeof text, "lstm %s %s %s pass=%s", shape, cells[i % 5], kinds[i / 5 % 3],
+                 i / 15 % 2 ? "backward" : "forward");
+        struct config config;
+        assert_int_equal(config_parse(text, &config, &error), STATUS_OK);
+        if (config_check(&config, &error) == STATUS_OK)
+            check_lstm(*state, text, cases[i / 30].samples);
+    }
 }
 
 static void matmul_agrees(void **state)

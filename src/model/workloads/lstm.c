@@ -5,8 +5,25 @@
 #include "model/products.h"
 #include "model/workloads/lstm_reference.h"
 
+/* FLOPs beside the products: forward
+ *   lstm  4 in c = f c + i g, h = o tanh(c)
+ *   gru   6 in n + r q, (1 - z) n + z h
+ * backward, of the sums' gradients and the biases', with d the output's gradient
+ *   lstm  22: c's with 5 and 1 to the step before, 4 for each of four gates; 4
+ *   gru   17: d z and a sum to the step before, d (1 - z) (1 - n n), d (h - n) z (1 - z), n's times
+ *         q r (1 - r), n's times r; 4
+ *   tanh  3: d (1 - h h); 1
+ *   relu  1 */
+const struct lstm_cell lstm_cells[LSTM_KINDS] = {
+    [LSTM_LSTM] = {"lstm", 4, 4, {0, 1, 2, 3}, {0, 1, 2, 3}, 5, 4.0, 26.0},
+    [LSTM_GRU] = {"gru", 3, 4, {0, 1, 2, -1}, {0, 1, -1, 2}, 4, 6.0, 21.0},
+    [LSTM_RELU] = {"relu", 1, 1, {0, -1, -1, -1}, {0, -1, -1, -1}, 0, 0.0, 1.0},
+    [LSTM_TANH] = {"tanh", 1, 1, {0, -1, -1, -1}, {0, -1, -1, -1}, 0, 0.0, 4.0},
+};
+
 /* clang-format off */
 static const char *const lstm_pass_words[] = {"forward", "backward", NULL};
+static const char *const lstm_cell_words[] = {"lstm", "gru", "relu", "tanh", NULL};
 static const char *const lstm_implementation_words[] = {"auto", "cudnn", "onednn", "cblas", NULL};
 static const char *const lstm_algorithm_words[] = {"auto", "standard", "persist-static",
                                                    "persist-dynamic",
@@ -16,6 +33,8 @@ static const struct parameter lstm_parameters[] = {
     WORKLOAD_ALGORITHM(lstm_algorithm_words),
     WORKLOAD_INTEGER("batch", 1048576, "16", "sequences"),
     WORKLOAD_CACHE,
+    WORKLOAD_LATER_SERIES("cell", lstm_cell_words, "lstm",
+                          "of the layers; relu, tanh: a plain one with this activation"),
     WORKLOAD_INTEGER("directions", 2, "1", "1, or 2: bidirectional"),
     WORKLOAD_INTEGER("features", 1048576, "32", "input width"),
     WORKLOAD_INTEGER("hidden", 1048576, "16", "hidden width"),
@@ -24,6 +43,8 @@ static const struct parameter lstm_parameters[] = {
     WORKLOAD_INTEGER("layers", 1024, "1", "stacked layers"),
     WORKLOAD_PASS(lstm_pass_words, "what is computed; backward is without forward"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
+    WORKLOAD_LATER_INTEGER("projection", 0, 1048576, "0",
+                           "width that an LSTM's output is projected to; 0: as it is"),
     WORKLOAD_INTEGER("sequence", 65536, "16", "time steps"),
 };
 /* clang-format on */
@@ -37,24 +58,47 @@ static const char *const lstm_implementations[] = {
 
 struct lstm lstm_from(const struct config *config)
 {
-    return (struct lstm){
+    struct lstm s = {
         .batch = config_value(config, "batch").first,
         .sequence = config_value(config, "sequence").first,
         .features = config_value(config, "features").first,
         .hidden = config_value(config, "hidden").first,
         .layers = config_value(config, "layers").first,
         .directions = config_value(config, "directions").first,
+        .projection = config_value(config, "projection").first,
+        .kind = (enum lstm_kind)config_value(config, "cell").first,
         .precision = config_precision(config),
         .pass = (enum lstm_pass)config_value(config, "pass").first,
         .implementation = config_word(config, ROLE_IMPLEMENTATION),
         .algorithm = config_word(config, ROLE_ALGORITHM),
         .cold = config_cold(config),
     };
+    s.cell = &lstm_cells[s.kind];
+    s.output = s.projection ? s.projection : s.hidden;
+    return s;
+}
+
+static enum status lstm_check(const struct config *config, struct error *error)
+{
+    struct lstm s = lstm_from(config);
+    if (s.projection && s.kind != LSTM_LSTM)
+        return error_set(error, STATUS_UNSUPPORTED, "cell %s has no projection: an lstm has",
+                         s.cell->name);
+    if (s.projection >= s.hidden && s.projection > 0)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "projection %lld: it must be less than hidden, %lld",
+                         (long long)s.projection, (long long)s.hidden);
+    if (s.kind == LSTM_RELU && s.pass == LSTM_BACKWARD && s.layers > 1)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "backward of %lld layers of cell relu: which units were 0 below the last "
+                         "layer cannot be seen, so its result cannot be verified",
+                         (long long)s.layers);
+    return STATUS_OK;
 }
 
 int64_t lstm_input_width(const struct lstm *s, int64_t layer)
 {
-    return layer == 0 ? s->features : s->hidden * s->directions;
+    return layer == 0 ? s->features : s->output * s->directions;
 }
 
 int64_t lstm_x_size(const struct lstm *s)
@@ -64,12 +108,26 @@ int64_t lstm_x_size(const struct lstm *s)
 
 int64_t lstm_y_size(const struct lstm *s)
 {
-    return s->sequence * s->batch * s->hidden * s->directions;
+    return s->sequence * s->batch * s->output * s->directions;
+}
+
+int64_t lstm_part_size(const struct lstm *s, int64_t layer, enum lstm_part part)
+{
+    const int64_t rows[LSTM_PARTS] = {
+        [LSTM_INPUT_MATRIX] = s->cell->gates * lstm_input_width(s, layer),
+        [LSTM_RECURRENT_MATRIX] = s->cell->gates * s->output,
+        [LSTM_BIAS] = s->cell->sums,
+        [LSTM_PROJECTION] = s->projection,
+    };
+    return rows[part] * s->hidden;
 }
 
 static int64_t lstm_cell_size(const struct lstm *s, int64_t layer)
 {
-    return 4 * s->hidden * (lstm_input_width(s, layer) + s->hidden + 1);
+    int64_t size = 0;
+    for (int part = 0; part < LSTM_PARTS; ++part)
+        size += lstm_part_size(s, layer, (enum lstm_part)part);
+    return size;
 }
 
 int64_t lstm_w_at(const struct lstm *s, int64_t layer, int64_t direction, enum lstm_part part)
@@ -78,10 +136,8 @@ int64_t lstm_w_at(const struct lstm *s, int64_t layer, int64_t direction, enum l
     int64_t offset = direction * lstm_cell_size(s, layer);
     if (layer > 0)
         offset += s->directions * (lstm_cell_size(s, 0) + (layer - 1) * lstm_cell_size(s, 1));
-    if (part != LSTM_INPUT_MATRIX)
-        offset += 4 * s->hidden * lstm_input_width(s, layer);
-    if (part == LSTM_BIAS)
-        offset += 4 * s->hidden * s->hidden;
+    for (int before = 0; before < (int)part; ++before)
+        offset += lstm_part_size(s, layer, (enum lstm_part)before);
     return offset;
 }
 
@@ -90,30 +146,41 @@ int64_t lstm_w_size(const struct lstm *s)
     return lstm_w_at(s, s->layers, 0, LSTM_INPUT_MATRIX);
 }
 
-/* Modelled FLOPs of one unit and step beside the matrix products. */
-static const double forward_of_cell = 4.0, backward_of_cell = 27.0;
+static double cells_of(const struct lstm *s)
+{
+    return (double)s->sequence * (double)s->batch * (double)s->directions * (double)s->hidden;
+}
 
-/* Per unit and step, with the input width I and H hidden units:
- *   forward   8 (I + H) in the gates' matrix products, bias included; 4 in c = f c + i g, h = o tanh(c)
- *   backward  twice the products, for the data and the weights; 23 in the gates' derivatives and 4 in the
- *             bias gradient
- * The sigmoids and hyperbolic tangents themselves are no FLOPs. Backward also reads what the
- * training forward pass keeps: four gates, the cell and the hidden state. */
+/* FLOPs of a unit and step beside the products. Backward, the output's gradient is added to that from
+ * the later step: once for each output. */
+static double flops_of_cell(const struct lstm *s)
+{
+    double outputs = (double)s->output / (double)s->hidden;
+    return s->pass == LSTM_FORWARD ? s->cell->forward_flops : s->cell->backward_flops + outputs;
+}
+
+/* Per unit and step, with the input width I, R outputs, G gates and a projection to P:
+ *   forward   2 G (I + R) + 2 P in the matrix products, bias included; struct lstm_cell has the rest
+ *   backward  twice the products, for the data and the weights
+ * The sigmoids, hyperbolic tangents and maxima themselves are no FLOPs. Backward also reads what the
+ * training forward pass keeps: struct lstm_cell's values of each unit, the output, and before a
+ * projection what is projected. */
 static struct cost lstm_cost(const struct config *config)
 {
     struct lstm s = lstm_from(config);
     double element = (double)precision_info[s.precision].bytes;
-    double hidden = (double)s.hidden, directions = (double)s.directions;
-    double cells = (double)s.sequence * (double)s.batch * directions * hidden;
+    double hidden = (double)s.hidden, output = (double)s.output, projection = (double)s.projection;
+    double directions = (double)s.directions, gates = s.cell->gates, cells = cells_of(&s);
     double x = (double)s.sequence * (double)s.batch * (double)s.features;
-    double y = cells;
-    double kept = 6.0 * cells * (double)s.layers;
+    double y = (double)s.sequence * (double)s.batch * directions * output;
+    double kept = (cells * (s.cell->kept + (s.projection > 0)) + y) * (double)s.layers;
     double w = 0.0, flops = 0.0;
     for (int64_t layer = 0; layer < s.layers; ++layer) {
-        double width = (double)lstm_input_width(&s, layer);
-        w += directions * 4.0 * hidden * (width + hidden + 1.0);
-        flops += s.pass == LSTM_FORWARD ? cells * (8.0 * (width + hidden) + forward_of_cell)
-                                        : cells * (16.0 * (width + hidden) + backward_of_cell);
+        double width = layer == 0 ? (double)s.features : output * directions;
+        double products = 2.0 * gates * (width + output) + 2.0 * projection;
+        w += directions * hidden * (gates * (width + output) + s.cell->sums + projection);
+        flops += cells * (s.pass == LSTM_FORWARD ? products : 2.0 * products);
+        flops += cells * flops_of_cell(&s);
     }
     bool forward = s.pass == LSTM_FORWARD;
     return (struct cost){
@@ -133,7 +200,7 @@ static int lstm_exponent(const struct config *config, enum tensor tensor)
 
 /* Batch, gates and widths: those of the input and of the recurrent product side by side. A library
  * may leave out the recurrent product of the first step, whose state is zero. Layers above the first
- * have another width: extents are given of one layer only. */
+ * have another width, and a projection is a third product: extents are given of one layer without. */
 static void lstm_products(const struct config *config, struct products *products)
 {
     struct lstm s = lstm_from(config);
@@ -142,14 +209,14 @@ static void lstm_products(const struct config *config, struct products *products
         struct extent *extents = products->ways[way];
         double part = way ? (steps - 1.0) / steps : 1.0;
         extents[0] = (struct extent){s.batch, 0, 1.0, NULL};
-        extents[1] = (struct extent){4 * s.hidden, 0, 1.0, NULL};
+        extents[1] = (struct extent){s.cell->gates * s.hidden, 0, 1.0, NULL};
         extents[2] = (struct extent){s.features, s.hidden, part, NULL};
     }
-    products->count = s.layers == 1 ? 2 : 0;
-    products->cells = (double)(s.sequence * s.batch) * (double)(s.layers * s.directions * s.hidden);
-    products->flops_of_cell = s.pass == LSTM_FORWARD ? forward_of_cell : backward_of_cell;
+    products->count = s.layers == 1 && !s.projection ? 2 : 0;
+    products->cells = cells_of(&s) * (double)s.layers;
+    products->flops_of_cell = flops_of_cell(&s);
     products->cell = "unit and step";
-    products->part = "the gates";
+    products->part = s.cell->gates > 1 ? "the gates" : "the activation";
 }
 
 /* The states are rounded in each step. In fp32 nothing else is, so multiplications in a narrower format
@@ -165,6 +232,7 @@ const struct workload lstm_workload = {
     .name = "lstm",
     WORKLOAD_TABLE(lstm_parameters),
     .implementations = lstm_implementations,
+    .check = lstm_check,
     .cost = lstm_cost,
     .exponent = lstm_exponent,
     .reference = lstm_reference,

@@ -4,20 +4,23 @@
 #include <stdlib.h>
 
 #include "model/workloads/lstm.h"
+#include "model/workloads/lstm_unit.h"
 
-/* All arrays are owned and hold the first `samples` of the batch, N of them; D directions, H
- * hidden. */
+/* All arrays are owned and hold the first `samples` of the batch, N of them; D directions, H hidden, R
+ * outputs of a direction. */
 struct network {
     struct lstm s;
     int64_t samples;
     reference_loop *loop;
-    double *w;         /* all of it */
-    double *x;         /* [T][N][features] */
-    double *y;         /* [layer][T][N][D * H] */
-    double *gates, *c; /* [layer][D][T][N][4][H], [layer][D][T][N][H] */
-    double *dy, *dx;   /* of one layer: [T][N][D * H], [T][N][widest input] */
-    double *dgates;    /* of one layer: [D][T][N][4][H] */
-    double *dc;        /* from the later step: [D][N][H] */
+    double *w;               /* all of it */
+    double *x;               /* [T][N][features] */
+    double *y;               /* [layer][T][N][D * R] */
+    struct lstm_unit *units; /* [layer][D][T][N][H] */
+    double *h;               /* of each unit, before the projection */
+    double *dy, *dx;         /* of one layer: [T][N][D * R], [T][N][widest input] */
+    double *dout;            /* of one layer: of its outputs, [D][T][N][R] */
+    double *dsums;           /* of one layer: [D][T][N][sums][H] */
+    double *carried;         /* from the later step: [D][N][H] */
 };
 
 static double *fill_create(struct fill fill, int64_t rows, int64_t columns, int64_t stride)
@@ -36,8 +39,8 @@ static double *zeros_create(int64_t count)
 
 static void network_clear(struct network *net)
 {
-    double *arrays[] = {net->w,  net->x,  net->y,      net->gates, net->c,
-                        net->dy, net->dx, net->dgates, net->dc};
+    void *arrays[] = {net->w,  net->x,  net->y,    net->units, net->h,
+                      net->dy, net->dx, net->dout, net->dsums, net->carried};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i)
         free(arrays[i]);
 }
@@ -46,36 +49,37 @@ static enum status network_init(struct network *net, const struct config *config
                                 int64_t samples, reference_loop *loop, struct error *error)
 {
     struct lstm s = lstm_from(config);
-    int64_t cells = s.directions * s.sequence * samples * s.hidden, width = s.hidden * s.directions;
-    int64_t rows = s.sequence, widest = s.features > width ? s.features : width;
+    int64_t steps = s.sequence * samples, cells = s.directions * steps * s.hidden;
+    int64_t width = s.output * s.directions, widest = s.features > width ? s.features : width;
     *net = (struct network){
         .s = s,
         .samples = samples,
         .loop = loop,
         .w = fill_create(config_fill(config, seed, TENSOR_WEIGHT), 1, lstm_w_size(&s), 0),
-        .x = fill_create(config_fill(config, seed, TENSOR_INPUT), rows, samples * s.features,
+        .x = fill_create(config_fill(config, seed, TENSOR_INPUT), s.sequence, samples * s.features,
                          s.batch * s.features),
-        .y = zeros_create(s.layers * cells),
-        .gates = zeros_create(s.layers * cells * 4),
-        .c = zeros_create(s.layers * cells),
-        .dy = fill_create(config_fill(config, seed, TENSOR_OUTPUT), rows, samples * width,
+        .y = zeros_create(s.layers * steps * width),
+        .units = calloc((size_t)(s.layers * cells), sizeof(struct lstm_unit)),
+        .h = zeros_create(s.layers * cells),
+        .dy = fill_create(config_fill(config, seed, TENSOR_OUTPUT), s.sequence, samples * width,
                           s.batch * width),
-        .dx = zeros_create(rows * samples * widest),
-        .dgates = zeros_create(cells * 4),
-        .dc = zeros_create(s.directions * samples * s.hidden),
+        .dx = zeros_create(steps * widest),
+        .dout = zeros_create(steps * width),
+        .dsums = zeros_create(cells * s.cell->sums),
+        .carried = zeros_create(s.directions * samples * s.hidden),
     };
-    if (net->w && net->x && net->y && net->gates && net->c && net->dy && net->dx && net->dgates &&
-        net->dc)
+    if (net->w && net->x && net->y && net->units && net->h && net->dy && net->dx && net->dout &&
+        net->dsums && net->carried)
         return STATUS_OK;
     network_clear(net);
     return error_set(error, STATUS_SYSTEM, "no memory for the reference of %lld samples",
                      (long long)samples);
 }
 
-/* Index of a cell among those of its layer; of its unit 0. */
-static int64_t cell_at(const struct network *net, int64_t direction, int64_t t, int64_t n)
+/* Of a direction's sample at step t among all of a layer. */
+static int64_t row_at(const struct network *net, int64_t direction, int64_t t, int64_t n)
 {
-    return ((direction * net->s.sequence + t) * net->samples + n) * net->s.hidden;
+    return (direction * net->s.sequence + t) * net->samples + n;
 }
 
 static int64_t layer_cells(const struct network *net)
@@ -85,12 +89,17 @@ static int64_t layer_cells(const struct network *net)
 
 static int64_t y_width(const struct network *net)
 {
-    return net->s.hidden * net->s.directions;
+    return net->s.output * net->s.directions;
+}
+
+static int64_t y_size(const struct network *net)
+{
+    return net->s.sequence * net->samples * y_width(net);
 }
 
 static const double *layer_input(const struct network *net, int64_t layer)
 {
-    return layer == 0 ? net->x : net->y + (layer - 1) * layer_cells(net);
+    return layer == 0 ? net->x : net->y + (layer - 1) * y_size(net);
 }
 
 static const double *part(const struct network *net, int64_t layer, int64_t direction,
@@ -108,109 +117,166 @@ static double dot(const double *a, const double *b, int64_t count)
     return sum;
 }
 
-static double sigmoid(double v)
+static double column_dot(const double *a, const double *column, int64_t stride, int64_t count)
 {
-    return 1.0 / (1.0 + exp(-v));
+    double sum = 0.0;
+    for (int64_t i = 0; i < count; ++i)
+        sum += a[i] * column[i * stride];
+    return sum;
 }
 
-/* One unit of one sample at step t; `before` is the step that the direction comes from. */
-static void forward_unit(struct network *net, int64_t layer, int64_t direction, int64_t t,
-                         int64_t before, int64_t n, int64_t u)
-{
-    const struct lstm *s = &net->s;
-    int64_t hidden = s->hidden, width = lstm_input_width(s, layer);
-    const double *input = layer_input(net, layer) + (t * net->samples + n) * width;
-    double *y = net->y + layer * layer_cells(net) + direction * hidden;
-    double *c = net->c + layer * layer_cells(net);
-    double *gates = net->gates + (layer * layer_cells(net) + cell_at(net, direction, t, n)) * 4;
-    bool first = before < 0 || before >= s->sequence;
-    double sums[4];
-    for (int64_t gate = 0; gate < 4; ++gate) {
-        int64_t row = gate * hidden + u;
-        sums[gate] =
-            part(net, layer, direction, LSTM_BIAS)[row] +
-            dot(part(net, layer, direction, LSTM_INPUT_MATRIX) + row * width, input, width);
-        if (!first)
-            sums[gate] += dot(part(net, layer, direction, LSTM_RECURRENT_MATRIX) + row * hidden,
-                              y + (before * net->samples + n) * y_width(net), hidden);
-    }
-    double i = sigmoid(sums[0]), f = sigmoid(sums[1]), g = tanh(sums[2]), o = sigmoid(sums[3]);
-    double c_before = first ? 0.0 : c[cell_at(net, direction, before, n) + u];
-    double c_now = f * c_before + i * g;
-    c[cell_at(net, direction, t, n) + u] = c_now;
-    y[(t * net->samples + n) * y_width(net) + u] = o * tanh(c_now);
-    gates[u] = i;
-    gates[hidden + u] = f;
-    gates[2 * hidden + u] = g;
-    gates[3 * hidden + u] = o;
-}
-
-/* One time step of a layer, or a layer's gradients: what the tasks of a loop share. */
+/* What the tasks of a loop share: one time step of a layer, in each direction's own order, or a
+ * layer's gradients. */
 struct layer {
     struct network *net;
     int64_t layer, step;
     double *dw;
 };
 
+/* One sample of one direction; `width` tasks of each. */
+struct place {
+    int64_t direction, t, n, u;
+    int64_t before, after; /* steps in the direction's own order */
+};
+
+static struct place place_find(const struct layer *at, int64_t width, int64_t i)
+{
+    int64_t direction = i / width / at->net->samples, ahead = direction ? -1 : 1;
+    int64_t t = direction ? at->net->s.sequence - 1 - at->step : at->step;
+    return (struct place){
+        .direction = direction,
+        .t = t,
+        .n = i / width % at->net->samples,
+        .u = i % width,
+        .before = t - ahead,
+        .after = t + ahead,
+    };
+}
+
+static bool step_exists(const struct network *net, int64_t t)
+{
+    return t >= 0 && t < net->s.sequence;
+}
+
+static double sum_of(const struct layer *at, struct place p, int sum)
+{
+    const struct network *net = at->net;
+    const struct lstm *s = &net->s;
+    int input = s->cell->input[sum], recurrent = s->cell->recurrent[sum];
+    int64_t width = lstm_input_width(s, at->layer);
+    double value = part(net, at->layer, p.direction, LSTM_BIAS)[sum * s->hidden + p.u];
+    if (input >= 0)
+        value += dot(part(net, at->layer, p.direction, LSTM_INPUT_MATRIX) +
+                         (input * s->hidden + p.u) * width,
+                     layer_input(net, at->layer) + (p.t * net->samples + p.n) * width, width);
+    if (recurrent >= 0 && step_exists(net, p.before))
+        value += dot(part(net, at->layer, p.direction, LSTM_RECURRENT_MATRIX) +
+                         (recurrent * s->hidden + p.u) * s->output,
+                     net->y + at->layer * y_size(net) +
+                         (p.before * net->samples + p.n) * y_width(net) + p.direction * s->output,
+                     s->output);
+    return value;
+}
+
+static double *y_at(const struct layer *at, struct place p)
+{
+    struct network *net = at->net;
+    return net->y + at->layer * y_size(net) + (p.t * net->samples + p.n) * y_width(net) +
+           p.direction * net->s.output + p.u;
+}
+
+/* The unit's state at the step before. */
+static double state_before(const struct layer *at, struct place p)
+{
+    const struct network *net = at->net;
+    int64_t row = row_at(net, p.direction, p.before, p.n);
+    return step_exists(net, p.before)
+               ? net->units[at->layer * layer_cells(net) + row * net->s.hidden + p.u].state
+               : 0.0;
+}
+
 /* A task is one unit of one sample in one direction. */
 static void forward_task(void *context, int64_t i)
 {
     const struct layer *at = context;
+    struct network *net = at->net;
+    struct place p = place_find(at, net->s.hidden, i);
+    int64_t cell =
+        at->layer * layer_cells(net) + row_at(net, p.direction, p.t, p.n) * net->s.hidden + p.u;
+    struct lstm_unit *unit = &net->units[cell];
+    for (int sum = 0; sum < net->s.cell->sums; ++sum)
+        unit->sums[sum] = sum_of(at, p, sum);
+    net->h[cell] = lstm_unit_forward(net->s.kind, unit, state_before(at, p));
+    if (!net->s.projection)
+        *y_at(at, p) = net->h[cell];
+}
+
+static const double *h_at(const struct layer *at, struct place p)
+{
+    const struct network *net = at->net;
+    return net->h + at->layer * layer_cells(net) +
+           row_at(net, p.direction, p.t, p.n) * net->s.hidden;
+}
+
+/* A task is one output of a projection. */
+static void projection_task(void *context, int64_t i)
+{
+    const struct layer *at = context;
     const struct lstm *s = &at->net->s;
-    int64_t u = i % s->hidden, n = i / s->hidden % at->net->samples;
-    int64_t direction = i / s->hidden / at->net->samples;
-    int64_t t = direction ? s->sequence - 1 - at->step : at->step;
-    forward_unit(at->net, at->layer, direction, t, direction ? t + 1 : t - 1, n, u);
+    struct place p = place_find(at, s->output, i);
+    *y_at(at, p) = dot(part(at->net, at->layer, p.direction, LSTM_PROJECTION) + p.u * s->hidden,
+                       h_at(at, p), s->hidden);
 }
 
 static void forward_layer(struct network *net, int64_t layer)
 {
     struct layer at = {.net = net, .layer = layer};
-    int64_t units = net->s.directions * net->samples * net->s.hidden;
-    for (at.step = 0; at.step < net->s.sequence; ++at.step)
-        net->loop(units, forward_task, &at);
-}
-
-/* `after` is the step that the direction goes to; its gate gradients are complete. */
-static void backward_unit(struct network *net, int64_t layer, int64_t direction, int64_t t,
-                          int64_t before, int64_t after, int64_t n, int64_t u)
-{
-    const struct lstm *s = &net->s;
-    int64_t hidden = s->hidden, at = cell_at(net, direction, t, n);
-    const double *c = net->c + layer * layer_cells(net);
-    const double *gates = net->gates + (layer * layer_cells(net) + at) * 4;
-    double dh = net->dy[(t * net->samples + n) * y_width(net) + direction * hidden + u];
-    double *dc_carried = net->dc + (direction * net->samples + n) * hidden + u;
-    double dc = 0.0;
-    if (after >= 0 && after < s->sequence) {
-        const double *later = net->dgates + cell_at(net, direction, after, n) * 4;
-        const double *matrix = part(net, layer, direction, LSTM_RECURRENT_MATRIX);
-        for (int64_t row = 0; row < 4 * hidden; ++row)
-            dh += later[row] * matrix[row * hidden + u];
-        dc = *dc_carried;
+    int64_t rows = net->s.directions * net->samples;
+    for (at.step = 0; at.step < net->s.sequence; ++at.step) {
+        net->loop(rows * net->s.hidden, forward_task, &at);
+        if (net->s.projection)
+            net->loop(rows * net->s.output, projection_task, &at);
     }
-    double i = gates[u], f = gates[hidden + u], g = gates[2 * hidden + u],
-           o = gates[3 * hidden + u];
-    double tanh_c = tanh(c[at + u]);
-    bool first = before < 0 || before >= s->sequence;
-    double c_before = first ? 0.0 : c[cell_at(net, direction, before, n) + u];
-    dc += dh * o * (1.0 - tanh_c * tanh_c);
-    *dc_carried = dc * f;
-    double *dgates = net->dgates + at * 4;
-    dgates[u] = dc * g * i * (1.0 - i);
-    dgates[hidden + u] = dc * c_before * f * (1.0 - f);
-    dgates[2 * hidden + u] = dc * i * (1.0 - g * g);
-    dgates[3 * hidden + u] = dh * tanh_c * o * (1.0 - o);
 }
 
+/* The gradient of one output: from above, and from the later step's sums, which are complete. */
+static void output_task(void *context, int64_t i)
+{
+    const struct layer *at = context;
+    const struct network *net = at->net;
+    const struct lstm *s = &net->s;
+    struct place p = place_find(at, s->output, i);
+    const double *matrix = part(net, at->layer, p.direction, LSTM_RECURRENT_MATRIX) + p.u;
+    double d = net->dy[(p.t * net->samples + p.n) * y_width(net) + p.direction * s->output + p.u];
+    const double *later =
+        net->dsums + row_at(net, p.direction, p.after, p.n) * s->cell->sums * s->hidden;
+    for (int sum = 0; step_exists(net, p.after) && sum < s->cell->sums; ++sum)
+        if (s->cell->recurrent[sum] >= 0)
+            d += column_dot(later + sum * s->hidden,
+                            matrix + s->cell->recurrent[sum] * s->hidden * s->output, s->output,
+                            s->hidden);
+    net->dout[row_at(net, p.direction, p.t, p.n) * s->output + p.u] = d;
+}
+
+/* A task is one unit of one sample in one direction. */
 static void backward_task(void *context, int64_t i)
 {
     const struct layer *at = context;
-    const struct lstm *s = &at->net->s;
-    int64_t u = i % s->hidden, n = i / s->hidden % at->net->samples;
-    int64_t direction = i / s->hidden / at->net->samples, ahead = direction ? -1 : 1;
-    int64_t t = direction ? s->sequence - 1 - at->step : at->step;
-    backward_unit(at->net, at->layer, direction, t, t - ahead, t + ahead, n, u);
+    const struct network *net = at->net;
+    const struct lstm *s = &net->s;
+    struct place p = place_find(at, s->hidden, i);
+    int64_t row = row_at(net, p.direction, p.t, p.n);
+    const double *dout = net->dout + row * s->output;
+    const double *matrix = part(net, at->layer, p.direction, LSTM_PROJECTION) + p.u;
+    double d = s->projection ? column_dot(dout, matrix, s->hidden, s->output) : dout[p.u];
+    double *carried = net->carried + (p.direction * net->samples + p.n) * s->hidden + p.u;
+    double dsums[LSTM_SUMS];
+    if (!step_exists(net, p.after))
+        *carried = 0.0;
+    lstm_unit_backward(s->kind, &net->units[at->layer * layer_cells(net) + row * s->hidden + p.u],
+                       state_before(at, p), d, carried, dsums);
+    for (int sum = 0; sum < s->cell->sums; ++sum)
+        net->dsums[(row * s->cell->sums + sum) * s->hidden + p.u] = dsums[sum];
 }
 
 static void row_add(double *row, double factor, const double *values, int64_t count)
@@ -225,31 +291,58 @@ static void row_clear(double *row, int64_t count)
         row[i] = 0.0;
 }
 
-/* The gradients of a layer's three parts of w. A task is one row of each, which belongs to one gate
- * of one unit. */
+/* The row of a matrix that goes into a sum; NULL: it has none. */
+static double *dw_row(const struct layer *at, struct place p, const int gates[LSTM_SUMS], int sum,
+                      enum lstm_part which, int64_t width)
+{
+    const struct lstm *s = &at->net->s;
+    double *row = at->dw + lstm_w_at(s, at->layer, p.direction, which);
+    if (gates[sum] < 0)
+        return NULL;
+    row += (gates[sum] * s->hidden + p.u) * width;
+    row_clear(row, width);
+    return row;
+}
+
+/* The gradients of the rows of w behind one sum of a unit. A task is one of them. */
 static void weights_task(void *context, int64_t i)
 {
     const struct layer *at = context;
     const struct network *net = at->net;
     const struct lstm *s = &net->s;
-    int64_t direction = i / (4 * s->hidden), row = i % (4 * s->hidden);
-    int64_t hidden = s->hidden, width = lstm_input_width(s, at->layer);
-    const double *y = net->y + at->layer * layer_cells(net) + direction * hidden;
-    double *input = at->dw + lstm_w_at(s, at->layer, direction, LSTM_INPUT_MATRIX) + row * width;
-    double *recurrent =
-        at->dw + lstm_w_at(s, at->layer, direction, LSTM_RECURRENT_MATRIX) + row * hidden;
-    double *bias = at->dw + lstm_w_at(s, at->layer, direction, LSTM_BIAS) + row;
-    row_clear(input, width);
-    row_clear(recurrent, hidden);
+    int64_t sums = s->cell->sums * s->hidden, width = lstm_input_width(s, at->layer);
+    int sum = (int)(i % sums / s->hidden);
+    struct place p = {.direction = i / sums, .u = i % s->hidden};
+    const double *y = net->y + at->layer * y_size(net) + p.direction * s->output;
+    double *input = dw_row(at, p, s->cell->input, sum, LSTM_INPUT_MATRIX, width);
+    double *recurrent = dw_row(at, p, s->cell->recurrent, sum, LSTM_RECURRENT_MATRIX, s->output);
+    double *bias = at->dw + lstm_w_at(s, at->layer, p.direction, LSTM_BIAS) + i % sums;
     *bias = 0.0;
     for (int64_t cell = 0; cell < s->sequence * net->samples; ++cell) {
         int64_t t = cell / net->samples, n = cell % net->samples;
-        int64_t before = direction ? t + 1 : t - 1;
-        double d = net->dgates[cell_at(net, direction, t, n) * 4 + row];
-        row_add(input, d, layer_input(net, at->layer) + cell * width, width);
-        if (before >= 0 && before < s->sequence)
-            row_add(recurrent, d, y + (before * net->samples + n) * y_width(net), hidden);
+        int64_t before = p.direction ? t + 1 : t - 1;
+        double d = net->dsums[row_at(net, p.direction, t, n) * sums + i % sums];
+        if (input)
+            row_add(input, d, layer_input(net, at->layer) + cell * width, width);
+        if (recurrent && step_exists(net, before))
+            row_add(recurrent, d, y + (before * net->samples + n) * y_width(net), s->output);
         *bias += d;
+    }
+}
+
+/* A task is one row of a projection: that of one output. */
+static void projection_weights_task(void *context, int64_t i)
+{
+    const struct layer *at = context;
+    const struct network *net = at->net;
+    const struct lstm *s = &net->s;
+    int64_t direction = i / s->output, output = i % s->output;
+    double *row = at->dw + lstm_w_at(s, at->layer, direction, LSTM_PROJECTION) + output * s->hidden;
+    const double *h = net->h + at->layer * layer_cells(net);
+    row_clear(row, s->hidden);
+    for (int64_t cell = 0; cell < s->sequence * net->samples; ++cell) {
+        int64_t at_row = direction * s->sequence * net->samples + cell;
+        row_add(row, net->dout[at_row * s->output + output], h + at_row * s->hidden, s->hidden);
     }
 }
 
@@ -264,10 +357,12 @@ static void input_task(void *context, int64_t i)
     row_clear(dx, width);
     for (int64_t direction = 0; direction < s->directions; ++direction) {
         const double *matrix = part(net, at->layer, direction, LSTM_INPUT_MATRIX);
-        const double *d =
-            net->dgates + cell_at(net, direction, i / net->samples, i % net->samples) * 4;
-        for (int64_t row = 0; row < 4 * s->hidden; ++row)
-            row_add(dx, d[row], matrix + row * width, width);
+        const double *d = net->dsums + row_at(net, direction, i / net->samples, i % net->samples) *
+                                           s->cell->sums * s->hidden;
+        for (int sum = 0; sum < s->cell->sums; ++sum)
+            for (int64_t u = 0; s->cell->input[sum] >= 0 && u < s->hidden; ++u)
+                row_add(dx, d[sum * s->hidden + u],
+                        matrix + (s->cell->input[sum] * s->hidden + u) * width, width);
     }
 }
 
@@ -276,11 +371,15 @@ static void backward_layer(struct network *net, int64_t layer, double *dw)
 {
     const struct lstm *s = &net->s;
     struct layer at = {.net = net, .layer = layer, .dw = dw};
-    int64_t units = s->directions * net->samples * s->hidden;
-    for (at.step = s->sequence - 1; at.step >= 0; --at.step)
-        net->loop(units, backward_task, &at);
+    int64_t rows = s->directions * net->samples;
+    for (at.step = s->sequence - 1; at.step >= 0; --at.step) {
+        net->loop(rows * s->output, output_task, &at);
+        net->loop(rows * s->hidden, backward_task, &at);
+    }
     if (dw)
-        net->loop(s->directions * 4 * s->hidden, weights_task, &at);
+        net->loop(s->directions * s->cell->sums * s->hidden, weights_task, &at);
+    if (dw && s->projection)
+        net->loop(s->directions * s->projection, projection_weights_task, &at);
     net->loop(s->sequence * net->samples, input_task, &at);
 }
 
@@ -290,9 +389,21 @@ static void copy(double *to, const double *from, int64_t count)
         to[i] = from[i];
 }
 
+/* A unit of the last layer is on where the device has it on. */
+static void network_switch(struct network *net, const double *seen)
+{
+    const struct lstm *s = &net->s;
+    struct lstm_unit *units = net->units + (s->layers - 1) * layer_cells(net);
+    for (int64_t i = 0; i < y_size(net); ++i) {
+        int64_t row = i / y_width(net), direction = i % y_width(net) / s->hidden;
+        int64_t at = (direction * s->sequence * net->samples + row) * s->hidden + i % s->hidden;
+        units[at].sums[0] = seen[i];
+    }
+}
+
 enum status lstm_reference_compute(const struct config *config, uint64_t seed, int64_t samples,
-                                   reference_loop *loop, double *y, double *dx, double *dw,
-                                   struct error *error)
+                                   reference_loop *loop, const double *seen, double *y, double *dx,
+                                   double *dw, struct error *error)
 {
     struct network net;
     enum status status = network_init(&net, config, seed, samples, loop, error);
@@ -302,12 +413,14 @@ enum status lstm_reference_compute(const struct config *config, uint64_t seed, i
     for (int64_t layer = 0; layer < s->layers; ++layer)
         forward_layer(&net, layer);
     if (y)
-        copy(y, net.y + (s->layers - 1) * layer_cells(&net), layer_cells(&net));
+        copy(y, net.y + (s->layers - 1) * y_size(&net), y_size(&net));
+    if (seen)
+        network_switch(&net, seen);
     if (s->pass == LSTM_BACKWARD && (dx || dw)) {
         for (int64_t layer = s->layers - 1; layer >= 0; --layer) {
             backward_layer(&net, layer, dw);
             if (layer > 0) /* what comes out of a layer goes into the one below: same width */
-                copy(net.dy, net.dx, layer_cells(&net));
+                copy(net.dy, net.dx, y_size(&net));
         }
         if (dx)
             copy(dx, net.dx, s->sequence * samples * s->features);
@@ -325,6 +438,30 @@ static void sample_offsets(const struct lstm *s, int64_t samples, int64_t width,
             *offsets++ = t * s->batch * width + i;
 }
 
+/* The device's output, whose zeros say which units of a relu were off: that a sum is just below zero
+ * in fp64 and just above it in the device's precision is no error. The caller owns *seen. */
+static enum status output_read(const struct reference_request *request, const struct lstm *s,
+                               int64_t samples, double **seen, struct error *error)
+{
+    int64_t width = s->output * s->directions, count = s->sequence * samples * width;
+    int64_t *offsets = malloc((size_t)count * sizeof *offsets);
+    double *values = malloc((size_t)count * sizeof *values);
+    enum status status = STATUS_OK;
+    if (!offsets || !values)
+        status =
+            error_set(error, STATUS_FAILED, "no memory to verify %lld elements", (long long)count);
+    else
+        sample_offsets(s, samples, width, offsets);
+    if (status == STATUS_OK)
+        status = request->read(request->context, TENSOR_OUTPUT, offsets, count, values, error);
+    free(offsets);
+    if (status)
+        free(values);
+    else
+        *seen = values;
+    return status;
+}
+
 enum status lstm_reference(const struct reference_request *request, struct expectation *expectation,
                            struct error *error)
 {
@@ -332,19 +469,25 @@ enum status lstm_reference(const struct reference_request *request, struct expec
     bool forward = s.pass == LSTM_FORWARD;
     double sample = config_cost(request->config).flops / 2.0 / (double)s.batch;
     int64_t samples = (int64_t)fmin(fmax(request->products / sample, 1.0), (double)s.batch);
-    int64_t width = forward ? s.hidden * s.directions : s.features;
+    int64_t width = forward ? s.output * s.directions : s.features;
     struct slice *first = NULL, *weights = NULL;
+    double *seen = NULL;
     enum status status = expectation_add(expectation, forward ? TENSOR_OUTPUT : TENSOR_INPUT,
                                          s.sequence * samples * width, &first, error);
     if (status == STATUS_OK && !forward)
         status = expectation_add(expectation, TENSOR_WEIGHT, lstm_w_size(&s), &weights, error);
+    if (status == STATUS_OK && !forward && s.kind == LSTM_RELU)
+        status = output_read(request, &s, samples, &seen, error);
     if (status)
         return status;
     sample_offsets(&s, samples, width, first->offsets);
     for (int64_t i = 0; weights && i < weights->count; ++i)
         weights->offsets[i] = i;
     expectation->samples = samples;
-    return lstm_reference_compute(
-        request->config, request->seed, samples, request->loop, forward ? first->expected : NULL,
-        forward ? NULL : first->expected, weights ? weights->expected : NULL, error);
+    status =
+        lstm_reference_compute(request->config, request->seed, samples, request->loop, seen,
+                               forward ? first->expected : NULL, forward ? NULL : first->expected,
+                               weights ? weights->expected : NULL, error);
+    free(seen);
+    return status;
 }

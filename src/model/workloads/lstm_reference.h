@@ -10,10 +10,11 @@ enum status lstm_reference(const struct reference_request *request, struct expec
                            struct error *error);
 
 /* Results for the first `samples` of the batch. y, dx: [sequence][samples][width]; dw: the whole of
- * w, from these samples' output gradient alone. forward sets y; backward sets y, dx and dw. The
+ * w, from these samples' output gradient alone. forward sets y; backward sets y, dx and dw. `seen`: an
+ * output as y that decides which units of a relu were off, on the way back; NULL: the own one. The
  * caller owns the arrays (NULL: not wanted). STATUS_SYSTEM without memory. */
 enum status lstm_reference_compute(const struct config *config, uint64_t seed, int64_t samples,
-                                   reference_loop *loop, double *y, double *dx, double *dw,
-                                   struct error *error);
+                                   reference_loop *loop, const double *seen, double *y, double *dx,
+                                   double *dw, struct error *error);
 
 #endif

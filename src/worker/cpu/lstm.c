@@ -1,10 +1,11 @@
-/* An LSTM on the CPU, in products of single-threaded CBLAS made by the threads of OpenMP regions.
+/* Recurrent layers on the CPU, in products of single-threaded CBLAS made by the threads of OpenMP regions.
  *
  * forward, for each layer: one region multiplies the input of all time steps by the input matrices.
  * Then one region for each step adds the recurrent product and applies the gates.
  *
  * backward: one region for each step, from the last to the first. Then one region makes the products
- * over all steps, for the weights and for the input.
+ * over all steps, for the weights and for the input. A projection takes another region for each step,
+ * either way.
  *
  * In every step a thread has the same units, so its part of the recurrent matrix stays in its cache.
  * Where there are too few units for the threads, the samples are divided as well. The two directions
@@ -24,16 +25,32 @@ struct lstm_plan {
     struct lstm shape;
     int threads;
     bool keep; /* a training pass: gates and cells of all layers and steps stay */
-    int64_t row_parts, unit_parts; /* of one direction's time step */
-    size_t hidden, cell, gates;    /* offsets in elements */
-    size_t dgates, dhidden, dcell, dinput[2];
+    int64_t row_parts, unit_parts;    /* of one direction's time step */
+    size_t hidden, cell, gates, wide; /* offsets in elements */
+    size_t dgates, doutput, dwide, carried, dinput[2];
 };
 
-/* What one task of a time step does: some samples and units of one direction. */
+/* Sums that one recurrent product makes: the input's product is there already, or is not in them. */
+struct block {
+    int sum, gate, count;
+    bool adds;
+};
+static const struct blocks {
+    int count;
+    struct block blocks[2];
+} recurrent_blocks[LSTM_KINDS] = {
+    [LSTM_LSTM] = {1, {{0, 0, 4, true}}},
+    [LSTM_GRU] = {2, {{0, 0, 2, true}, {3, 2, 1, false}}},
+    [LSTM_RELU] = {1, {{0, 0, 1, true}}},
+    [LSTM_TANH] = {1, {{0, 0, 1, true}}},
+};
+
+/* What one task of a time step does: some samples, units and outputs of one direction. Without a
+ * projection these are the same. */
 struct step {
     int64_t direction;
     int64_t t, before, after; /* the step, and its neighbours in the direction's own order */
-    int64_t row_begin, row_end, unit_begin, unit_end;
+    int64_t row_begin, row_end, unit_begin, unit_end, output_begin, output_end;
 };
 
 static int64_t step_count(const struct lstm_plan *plan)
@@ -57,6 +74,8 @@ static struct step step_find(const struct lstm_plan *plan, int64_t order, int64_
         .row_end = share_begin(s->batch, row + 1, plan->row_parts),
         .unit_begin = share_begin(s->hidden, unit, plan->unit_parts),
         .unit_end = share_begin(s->hidden, unit + 1, plan->unit_parts),
+        .output_begin = share_begin(s->output, unit, plan->unit_parts),
+        .output_end = share_begin(s->output, unit + 1, plan->unit_parts),
     };
 }
 
@@ -78,9 +97,11 @@ static int64_t product_rows(int64_t m, int64_t n, int threads)
 
 #define REAL_BITS 32
 #include "worker/cpu/lstm_cblas.h"
+#include "worker/cpu/lstm_backward_cblas.h"
 #undef REAL_BITS
 #define REAL_BITS 64
 #include "worker/cpu/lstm_cblas.h"
+#include "worker/cpu/lstm_backward_cblas.h"
 #undef REAL_BITS
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
@@ -101,19 +122,22 @@ static void plan_scratch(struct work *work)
 {
     struct lstm_plan *plan = work->plan;
     const struct lstm *s = &plan->shape;
-    int64_t row = s->batch * s->hidden * s->directions, rows = s->sequence + 2;
-    int64_t kept = plan->keep ? s->layers : 1;
+    int64_t units = s->directions * s->batch * s->hidden, rows = s->sequence + 2;
+    int64_t outputs = s->directions * s->batch * s->output, kept = plan->keep ? s->layers : 1;
+    int64_t cells = s->kind == LSTM_LSTM ? units : 0, wide = s->projection ? units : 0;
     work->scratch_size = 0;
-    plan->hidden = scratch_take(work, s->layers * rows * row);
-    plan->cell = scratch_take(work, plan->keep ? s->layers * rows * row : row);
-    plan->gates = scratch_take(work, kept * s->sequence * row * 4);
+    plan->hidden = scratch_take(work, s->layers * rows * outputs);
+    plan->cell = scratch_take(work, plan->keep ? s->layers * rows * cells : cells);
+    plan->gates = scratch_take(work, kept * s->sequence * units * s->cell->sums);
+    plan->wide = scratch_take(work, plan->keep ? s->layers * s->sequence * wide : wide);
     if (!plan->keep)
         return;
-    plan->dgates = scratch_take(work, rows * row * 4);
-    plan->dhidden = scratch_take(work, row);
-    plan->dcell = scratch_take(work, row);
+    plan->dgates = scratch_take(work, rows * units * s->cell->sums);
+    plan->doutput = scratch_take(work, s->projection ? s->sequence * outputs : outputs);
+    plan->dwide = scratch_take(work, wide);
+    plan->carried = scratch_take(work, units);
     for (int i = 0; i < 2; ++i)
-        plan->dinput[i] = scratch_take(work, s->layers > 1 ? s->sequence * row : 0);
+        plan->dinput[i] = scratch_take(work, s->layers > 1 ? s->sequence * outputs : 0);
 }
 
 void lstm_tensors(struct work *work, const struct lstm *s)
@@ -134,7 +158,7 @@ static enum status cblas_plan(struct work *work, const struct topology *topology
     const int64_t units_worthwhile = 32, rows_worthwhile = 4;
     struct lstm_plan *plan = work->plan;
     struct lstm s = lstm_from(&work->config);
-    const int64_t extents[] = {4 * s.hidden, s.features, s.sequence * s.batch};
+    const int64_t extents[] = {s.cell->sums * s.hidden, s.features, s.sequence * s.batch};
     enum status status = blas_check(extents, sizeof extents / sizeof *extents, error);
     if (status)
         return status;
@@ -156,7 +180,7 @@ static void cblas_bind(struct work *work)
 {
     const struct lstm_plan *plan = work->plan;
     const struct lstm *s = &plan->shape;
-    int64_t row = s->batch * s->hidden * s->directions;
+    int64_t row = s->batch * s->output * s->directions;
     int64_t offset = (int64_t)plan->hidden + ((s->layers - 1) * (s->sequence + 2) + 1) * row;
     work->result[TENSOR_OUTPUT] = (char *)work->scratch + (size_t)offset * work->element;
 }
@@ -186,7 +210,7 @@ static void cblas_run(struct work *work, struct trace *trace)
 void lstm_gradient_shape(const struct work *work, int64_t *sample, int64_t *batch)
 {
     struct lstm s = lstm_from(&work->config);
-    *sample = s.hidden * s.directions;
+    *sample = s.output * s.directions;
     *batch = s.batch;
 }
 

@@ -1,5 +1,5 @@
-/* An LSTM in one precision: a template, see real.h. Written for lstm.c, which explains it. */
-#include "worker/cpu/functions_real.h"
+/* Recurrent layers in one precision: a template, see real.h. Written for lstm.c, which explains it. */
+#include "worker/cpu/lstm_cells_real.h"
 
 /* c[m][n] = a * b + beta * c; a transposed is stored [k][m], b transposed [n][k]. */
 struct NAME(product) {
@@ -38,64 +38,19 @@ static void NAME(multiply)(const struct NAME(product) * p, int threads)
         }
 }
 
-/* `count` units of one sample: gates holds the matrix products and takes the gates, unit after
- * unit, the next gate `hidden` further on. */
-static void NAME(activate)(int64_t count, int64_t hidden, const REAL *restrict bias,
-                           REAL *restrict gates, const REAL *c_before, REAL *c, REAL *restrict h)
-{
-#pragma omp simd
-    for (int64_t u = 0; u < count; ++u) {
-        REAL i = NAME(sigmoid)(gates[u] + bias[u]);
-        REAL f = NAME(sigmoid)(gates[hidden + u] + bias[hidden + u]);
-        REAL g = NAME(hyperbolic_tangent)(gates[2 * hidden + u] + bias[2 * hidden + u]);
-        REAL o = NAME(sigmoid)(gates[3 * hidden + u] + bias[3 * hidden + u]);
-        REAL now = f * c_before[u] + i * g;
-        c[u] = now;
-        h[u] = o * NAME(hyperbolic_tangent)(now);
-        gates[u] = i;
-        gates[hidden + u] = f;
-        gates[2 * hidden + u] = g;
-        gates[3 * hidden + u] = o;
-    }
-}
-
-/* The way back, of some units of one sample. */
-struct NAME(cells) {
-    const REAL *gates, *c_before, *c; /* as they were kept */
-    const REAL *dy, *dh;              /* from above, and from the later step */
-    REAL *dc; /* from the later step, replaced by what the one before gets */
-    REAL *dgates;
-};
-
-static void NAME(differentiate)(const struct NAME(cells) * cells, int64_t count, int64_t hidden)
-{
-    const REAL *gates = cells->gates, *c_before = cells->c_before, *c = cells->c;
-    const REAL *dy = cells->dy, *dh = cells->dh;
-    REAL *dc = cells->dc, *dgates = cells->dgates;
-#pragma omp simd
-    for (int64_t u = 0; u < count; ++u) {
-        REAL i = gates[u], f = gates[hidden + u], g = gates[2 * hidden + u];
-        REAL o = gates[3 * hidden + u];
-        REAL t = NAME(hyperbolic_tangent)(c[u]), d = dh[u] + dy[u];
-        REAL dc_now = dc[u] + d * o * (1 - t * t);
-        dc[u] = dc_now * f;
-        dgates[u] = dc_now * g * i * (1 - i);
-        dgates[hidden + u] = dc_now * c_before[u] * f * (1 - f);
-        dgates[2 * hidden + u] = dc_now * i * (1 - g * g);
-        dgates[3 * hidden + u] = d * t * o * (1 - o);
-    }
-}
-
 /* The arrays of one layer. A step t of those with a margin is row t + 1: a zero row stands for the
- * state before the first step, on either end. */
+ * state before the first step, on either end. With S sums, H units and R outputs of a direction: */
 struct NAME(layer) {
     const REAL *input;  /* [T][N][width] */
-    REAL *hidden;       /* [T + 2][N][D * H], with margin */
-    REAL *cell, *gates; /* per direction: [T + 2][N][H], with margin; [T][N][4][H] */
+    REAL *hidden;       /* [T + 2][N][D * R], with margin */
+    REAL *cell, *gates; /* per direction: [T + 2][N][H], with margin; [T][N][S][H] */
+    REAL *wide;         /* before a projection; per direction: [T][N][H] */
     int64_t cell_step;  /* elements from one step's cells to the next; 0: they are overwritten */
-    int64_t cell_direction;   /* from one direction's to the other's */
-    int64_t width;            /* of the input */
-    const REAL *matrix[2][3]; /* by direction and enum lstm_part */
+    int64_t wide_step;  /* the same of `wide` */
+    int64_t cell_direction;            /* from one direction's to the other's */
+    int64_t wide_direction;            /* the same of `wide` */
+    int64_t width;                     /* of the input */
+    const REAL *matrix[2][LSTM_PARTS]; /* by direction */
 };
 
 static struct NAME(layer) NAME(layer_find)(const struct work *work, int64_t index)
@@ -103,76 +58,135 @@ static struct NAME(layer) NAME(layer_find)(const struct work *work, int64_t inde
     const struct lstm_plan *plan = work->plan;
     const struct lstm *s = &plan->shape;
     REAL *scratch = work->scratch;
-    int64_t row = s->batch * s->hidden * s->directions, rows = s->sequence + 2;
-    int64_t kept = plan->keep ? index : 0;
+    int64_t units = s->batch * s->hidden, row = s->batch * s->output * s->directions;
+    int64_t rows = s->sequence + 2, kept = plan->keep ? index : 0;
     struct NAME(layer) layer = {
         .hidden = scratch + plan->hidden + index * rows * row,
-        .cell_step = plan->keep ? s->batch * s->hidden : 0,
-        .cell_direction = plan->keep ? rows * s->batch * s->hidden : s->batch * s->hidden,
-        .gates = scratch + plan->gates + kept * s->sequence * row * 4,
+        .cell_step = plan->keep ? units : 0,
+        .wide_step = plan->keep ? units : 0,
+        .cell_direction = plan->keep ? rows * units : units,
+        .wide_direction = plan->keep ? s->sequence * units : units,
+        .gates = scratch + plan->gates + kept * s->directions * s->sequence * units * s->cell->sums,
         .width = lstm_input_width(s, index),
     };
     layer.cell = scratch + plan->cell + kept * s->directions * layer.cell_direction;
+    layer.wide = scratch + plan->wide + kept * s->directions * layer.wide_direction;
     layer.input =
         index == 0 ? (const REAL *)work->input[TENSOR_INPUT] : layer.hidden - rows * row + row;
     for (int64_t direction = 0; direction < s->directions; ++direction)
-        for (int part = 0; part < 3; ++part)
+        for (int part = 0; part < LSTM_PARTS; ++part)
             layer.matrix[direction][part] = (const REAL *)work->input[TENSOR_WEIGHT] +
                                             lstm_w_at(s, index, direction, (enum lstm_part)part);
     return layer;
 }
 
-/* The cells of direction and step t; t may be -1 or T. */
-static REAL *NAME(cell_at)(const struct NAME(layer) * layer, int64_t direction, int64_t t)
+/* The outputs of direction and step t; t may be -1 or T. */
+static REAL *NAME(hidden_at)(const struct lstm *s, const struct NAME(layer) * layer,
+                             int64_t direction, int64_t t)
 {
-    return layer->cell + direction * layer->cell_direction + (t + 1) * layer->cell_step;
+    return layer->hidden + (t + 1) * s->batch * s->output * s->directions + direction * s->output;
+}
+
+/* A unit's states, from one sample to the next `stride` further on. Of an LSTM they are its cells, else
+ * its outputs. */
+static REAL *NAME(state_at)(const struct lstm *s, const struct NAME(layer) * layer,
+                            int64_t direction, int64_t t, int64_t *stride)
+{
+    bool own = s->kind == LSTM_LSTM;
+    *stride = own ? s->hidden : s->output * s->directions;
+    return own ? layer->cell + direction * layer->cell_direction + (t + 1) * layer->cell_step
+               : NAME(hidden_at)(s, layer, direction, t);
+}
+
+static REAL *NAME(wide_at)(const struct NAME(layer) * layer, int64_t direction, int64_t t)
+{
+    return layer->wide + direction * layer->wide_direction + t * layer->wide_step;
+}
+
+static REAL *NAME(gates_at)(const struct lstm *s, const struct NAME(layer) * layer,
+                            int64_t direction, int64_t t)
+{
+    return layer->gates + (direction * s->sequence + t) * s->batch * s->cell->sums * s->hidden;
+}
+
+/* Adds the product of the outputs before, of some units, or sets it. */
+static void NAME(recur)(const struct lstm *s, const struct NAME(layer) * layer, struct step step,
+                        const struct block *block)
+{
+    int64_t hidden = s->hidden, units = step.unit_end - step.unit_begin;
+    struct NAME(product) product = {
+        .a_order = CblasNoTrans,
+        .b_order = CblasTrans,
+        .m = s->batch,
+        .n = block->count * hidden,
+        .k = s->output,
+        .a = NAME(hidden_at)(s, layer, step.direction, step.before),
+        .a_leading = s->output * s->directions,
+        .b =
+            layer->matrix[step.direction][LSTM_RECURRENT_MATRIX] + block->gate * hidden * s->output,
+        .b_leading = s->output,
+        .c = NAME(gates_at)(s, layer, step.direction, step.t) + block->sum * hidden,
+        .c_leading = s->cell->sums * hidden,
+        .beta = block->adds ? 1 : 0,
+    };
+    if (units == hidden) /* all gates at once */
+        NAME(multiply_part)(&product, step.row_begin, step.row_end, 0, product.n);
+    for (int64_t gate = 0; units < hidden && gate < block->count; ++gate) {
+        int64_t first = gate * hidden + step.unit_begin;
+        NAME(multiply_part)(&product, step.row_begin, step.row_end, first, first + units);
+    }
 }
 
 static void NAME(step_forward)(const struct lstm *s, const struct NAME(layer) * layer,
                                struct step step)
 {
-    int64_t hidden = s->hidden, row = hidden * s->directions;
-    int64_t units = step.unit_end - step.unit_begin;
-    REAL *gates = layer->gates + ((step.direction * s->sequence + step.t) * s->batch) * 4 * hidden;
-    const REAL *recurrent = layer->matrix[step.direction][LSTM_RECURRENT_MATRIX];
-    const REAL *bias = layer->matrix[step.direction][LSTM_BIAS];
+    int64_t hidden = s->hidden, sums = s->cell->sums * hidden, stride;
+    const struct blocks *blocks = &recurrent_blocks[s->kind];
+    for (int i = 0; i < blocks->count; ++i)
+        NAME(recur)(s, layer, step, &blocks->blocks[i]);
+    int64_t out_stride = s->projection ? hidden : s->output * s->directions;
+    REAL *out = s->projection ? NAME(wide_at)(layer, step.direction, step.t)
+                              : NAME(hidden_at)(s, layer, step.direction, step.t);
+    for (int64_t n = step.row_begin; n < step.row_end; ++n) {
+        int64_t u = step.unit_begin;
+        NAME(activate)
+        [s->kind](&(struct NAME(units)){
+            .count = step.unit_end - u,
+            .hidden = hidden,
+            .bias = layer->matrix[step.direction][LSTM_BIAS] + u,
+            .gates = NAME(gates_at)(s, layer, step.direction, step.t) + n * sums + u,
+            .before =
+                NAME(state_at)(s, layer, step.direction, step.before, &stride) + n * stride + u,
+            .state = NAME(state_at)(s, layer, step.direction, step.t, &stride) + n * stride + u,
+            .h = out + n * out_stride + u,
+        });
+    }
+}
+
+static void NAME(step_project)(const struct lstm *s, const struct NAME(layer) * layer,
+                               struct step step)
+{
     struct NAME(product) product = {
         .a_order = CblasNoTrans,
         .b_order = CblasTrans,
         .m = s->batch,
-        .n = 4 * hidden,
-        .k = hidden,
-        .a = layer->hidden + (step.before + 1) * s->batch * row + step.direction * hidden,
-        .a_leading = row,
-        .b = recurrent,
-        .b_leading = hidden,
-        .c = gates,
-        .c_leading = 4 * hidden,
-        .beta = 1,
+        .n = s->projection,
+        .k = s->hidden,
+        .a = NAME(wide_at)(layer, step.direction, step.t),
+        .a_leading = s->hidden,
+        .b = layer->matrix[step.direction][LSTM_PROJECTION],
+        .b_leading = s->hidden,
+        .c = NAME(hidden_at)(s, layer, step.direction, step.t),
+        .c_leading = s->output * s->directions,
     };
-    if (units == hidden) /* all gates at once */
-        NAME(multiply_part)(&product, step.row_begin, step.row_end, 0, 4 * hidden);
-    for (int64_t gate = 0; units < hidden && gate < 4; ++gate) {
-        int64_t first = gate * hidden + step.unit_begin;
-        NAME(multiply_part)(&product, step.row_begin, step.row_end, first, first + units);
-    }
-    const REAL *before = NAME(cell_at)(layer, step.direction, step.before) + step.unit_begin;
-    REAL *cell = NAME(cell_at)(layer, step.direction, step.t) + step.unit_begin;
-    REAL *h = layer->hidden + (step.t + 1) * s->batch * row + step.direction * hidden;
-    bias += step.unit_begin;
-    gates += step.unit_begin;
-    h += step.unit_begin;
-    for (int64_t n = step.row_begin; n < step.row_end; ++n) {
-        int64_t at = n * hidden;
-        NAME(activate)(units, hidden, bias, gates + 4 * at, before + at, cell + at, h + n * row);
-    }
+    NAME(multiply_part)(&product, step.row_begin, step.row_end, step.output_begin, step.output_end);
 }
 
-static void NAME(layer_forward)(const struct work *work, int64_t index, struct trace *trace)
+static void NAME(input_product)(const struct work *work, const struct NAME(layer) * layer,
+                                struct trace *trace)
 {
     const struct lstm_plan *plan = work->plan;
     const struct lstm *s = &plan->shape;
-    struct NAME(layer) layer = NAME(layer_find)(work, index);
     double begin = trace_begin(trace);
 #pragma omp parallel
     for (int64_t direction = 0; direction < s->directions; ++direction) {
@@ -180,26 +194,46 @@ static void NAME(layer_forward)(const struct work *work, int64_t index, struct t
             .a_order = CblasNoTrans,
             .b_order = CblasTrans,
             .m = s->sequence * s->batch,
-            .n = 4 * s->hidden,
-            .k = layer.width,
-            .a = layer.input,
-            .a_leading = layer.width,
-            .b = layer.matrix[direction][LSTM_INPUT_MATRIX],
-            .b_leading = layer.width,
-            .c = layer.gates + direction * s->sequence * s->batch * 4 * s->hidden,
-            .c_leading = 4 * s->hidden,
+            .n = s->cell->gates * s->hidden,
+            .k = layer->width,
+            .a = layer->input,
+            .a_leading = layer->width,
+            .b = layer->matrix[direction][LSTM_INPUT_MATRIX],
+            .b_leading = layer->width,
+            .c = NAME(gates_at)(s, layer, direction, 0),
+            .c_leading = s->cell->sums * s->hidden,
         };
         NAME(multiply)(&product, plan->threads);
     }
     trace_end(trace, "lstm_input_product", begin);
-    if (!plan->keep)
+}
+
+typedef void NAME(step_function)(const struct lstm *, const struct NAME(layer) *, struct step);
+
+/* A region: all tasks of one time step. */
+static void NAME(step_run)(const struct lstm_plan *plan, const struct NAME(layer) * layer,
+                           int64_t t, NAME(step_function) * function, const char *name,
+                           struct trace *trace)
+{
+    double begin = trace_begin(trace);
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < step_count(plan); ++i)
+        function(&plan->shape, layer, step_find(plan, t, i));
+    trace_end(trace, name, begin);
+}
+
+static void NAME(layer_forward)(const struct work *work, int64_t index, struct trace *trace)
+{
+    const struct lstm_plan *plan = work->plan;
+    const struct lstm *s = &plan->shape;
+    struct NAME(layer) layer = NAME(layer_find)(work, index);
+    NAME(input_product)(work, &layer, trace);
+    if (!plan->keep && s->kind == LSTM_LSTM)
         memset(layer.cell, 0, (size_t)(s->directions * layer.cell_direction) * sizeof *layer.cell);
     for (int64_t t = 0; t < s->sequence; ++t) {
-        begin = trace_begin(trace);
-#pragma omp parallel for schedule(static)
-        for (int64_t i = 0; i < step_count(plan); ++i)
-            NAME(step_forward)(s, &layer, step_find(plan, t, i));
-        trace_end(trace, "lstm_step_forward", begin);
+        NAME(step_run)(plan, &layer, t, NAME(step_forward), "lstm_step_forward", trace);
+        if (s->projection)
+            NAME(step_run)(plan, &layer, t, NAME(step_project), "lstm_step_projection", trace);
     }
 }
 
@@ -207,154 +241,4 @@ static void NAME(lstm_forward)(const struct work *work, struct trace *trace)
 {
     for (int64_t layer = 0; layer < ((const struct lstm_plan *)work->plan)->shape.layers; ++layer)
         NAME(layer_forward)(work, layer, trace);
-}
-
-/* The gradients on their way down, of one layer. */
-struct NAME(gradient) {
-    const REAL *dy; /* [T][N][D * H] */
-    REAL *dgates, *dhidden,
-        *dcell;        /* per direction: [T + 2][N][4][H] with margin, [N][H], [N][H] */
-    REAL *dinput, *dw; /* [T][N][width]; the whole of w's gradient */
-};
-
-static REAL *NAME(dgates_at)(const struct lstm *s, const struct NAME(gradient) * gradient,
-                             int64_t direction, int64_t t)
-{
-    return gradient->dgates + (direction * (s->sequence + 2) + t + 1) * s->batch * 4 * s->hidden;
-}
-
-static void NAME(step_backward)(const struct lstm *s, const struct NAME(layer) * layer,
-                                const struct NAME(gradient) * gradient, struct step step)
-{
-    int64_t hidden = s->hidden, row = hidden * s->directions,
-            at = step.direction * s->batch * hidden;
-    struct NAME(product) product = {
-        .a_order = CblasNoTrans,
-        .b_order = CblasNoTrans,
-        .m = s->batch,
-        .n = hidden,
-        .k = 4 * hidden,
-        .a = NAME(dgates_at)(s, gradient, step.direction, step.after),
-        .a_leading = 4 * hidden,
-        .b = layer->matrix[step.direction][LSTM_RECURRENT_MATRIX],
-        .b_leading = hidden,
-        .c = gradient->dhidden + at,
-        .c_leading = hidden,
-    };
-    NAME(multiply_part)(&product, step.row_begin, step.row_end, step.unit_begin, step.unit_end);
-    const REAL *gates =
-        layer->gates + ((step.direction * s->sequence + step.t) * s->batch) * 4 * hidden;
-    REAL *dgates = NAME(dgates_at)(s, gradient, step.direction, step.t);
-    const REAL *before = NAME(cell_at)(layer, step.direction, step.before);
-    const REAL *cell = NAME(cell_at)(layer, step.direction, step.t);
-    const REAL *dy = gradient->dy + step.t * s->batch * row + step.direction * hidden;
-    for (int64_t n = step.row_begin; n < step.row_end; ++n) {
-        int64_t u = step.unit_begin, unit = n * hidden + u, gate = 4 * n * hidden + u;
-        struct NAME(cells) cells = {
-            .gates = gates + gate,
-            .c_before = before + unit,
-            .c = cell + unit,
-            .dy = dy + n * row + u,
-            .dh = gradient->dhidden + at + unit,
-            .dc = gradient->dcell + at + unit,
-            .dgates = dgates + gate,
-        };
-        NAME(differentiate)(&cells, step.unit_end - u, hidden);
-    }
-}
-
-/* Within a region: the column sums of the gates' gradients. */
-static void NAME(sum_bias)(const struct lstm *s, const REAL *dgates, REAL *dbias)
-{
-    int64_t columns = 4 * s->hidden, block = 16, blocks = (columns + block - 1) / block;
-#pragma omp for schedule(static) nowait
-    for (int64_t i = 0; i < blocks; ++i) {
-        int64_t first = i * block, count = columns - first < block ? columns - first : block;
-        REAL sums[16] = {0};
-        for (int64_t at = 0; at < s->sequence * s->batch; ++at)
-            for (int64_t j = 0; j < count; ++j)
-                sums[j] += dgates[at * columns + first + j];
-        for (int64_t j = 0; j < count; ++j)
-            dbias[first + j] = sums[j];
-    }
-}
-
-/* Within a region: what one direction contributes to dw and to the input's gradient. */
-static void NAME(direction_backward)(const struct lstm_plan *plan, const struct NAME(layer) * layer,
-                                     const struct NAME(gradient) * gradient, int64_t index,
-                                     int64_t direction)
-{
-    const struct lstm *s = &plan->shape;
-    int64_t hidden = s->hidden, row = hidden * s->directions;
-    const REAL *dgates = NAME(dgates_at)(s, gradient, direction, 0);
-    struct NAME(product) weights = {
-        .a_order = CblasTrans,
-        .b_order = CblasNoTrans,
-        .m = 4 * hidden,
-        .n = layer->width,
-        .k = s->sequence * s->batch,
-        .a = dgates,
-        .a_leading = 4 * hidden,
-        .b = layer->input,
-        .b_leading = layer->width,
-        .c = gradient->dw + lstm_w_at(s, index, direction, LSTM_INPUT_MATRIX),
-        .c_leading = layer->width,
-    };
-    NAME(multiply)(&weights, plan->threads);
-    weights.n = hidden;
-    weights.b = layer->hidden + direction * (2 * s->batch * row + hidden); /* of the step before */
-    weights.b_leading = row;
-    weights.c = gradient->dw + lstm_w_at(s, index, direction, LSTM_RECURRENT_MATRIX);
-    weights.c_leading = hidden;
-    NAME(multiply)(&weights, plan->threads);
-    NAME(sum_bias)(s, dgates, gradient->dw + lstm_w_at(s, index, direction, LSTM_BIAS));
-    struct NAME(product) data = {
-        .a_order = CblasNoTrans,
-        .b_order = CblasNoTrans,
-        .m = s->sequence * s->batch,
-        .n = layer->width,
-        .k = 4 * hidden,
-        .a = dgates,
-        .a_leading = 4 * hidden,
-        .b = layer->matrix[direction][LSTM_INPUT_MATRIX],
-        .b_leading = layer->width,
-        .c = gradient->dinput,
-        .c_leading = layer->width,
-        .beta = direction > 0,
-    };
-    NAME(multiply)(&data, plan->threads);
-}
-
-static void NAME(lstm_backward)(const struct work *work, struct trace *trace)
-{
-    const struct lstm_plan *plan = work->plan;
-    const struct lstm *s = &plan->shape;
-    REAL *scratch = work->scratch;
-    struct NAME(gradient) gradient = {
-        .dy = work->input[TENSOR_OUTPUT],
-        .dgates = scratch + plan->dgates,
-        .dhidden = scratch + plan->dhidden,
-        .dcell = scratch + plan->dcell,
-        .dw = work->result[TENSOR_WEIGHT],
-    };
-    for (int64_t index = s->layers - 1; index >= 0; --index) {
-        struct NAME(layer) layer = NAME(layer_find)(work, index);
-        gradient.dinput =
-            index == 0 ? work->result[TENSOR_INPUT] : scratch + plan->dinput[index % 2];
-        memset(gradient.dcell, 0,
-               (size_t)(s->directions * s->batch * s->hidden) * sizeof *gradient.dcell);
-        for (int64_t t = s->sequence - 1; t >= 0; --t) {
-            double begin = trace_begin(trace);
-#pragma omp parallel for schedule(static)
-            for (int64_t i = 0; i < step_count(plan); ++i)
-                NAME(step_backward)(s, &layer, &gradient, step_find(plan, t, i));
-            trace_end(trace, "lstm_step_backward", begin);
-        }
-        double begin = trace_begin(trace);
-#pragma omp parallel
-        for (int64_t direction = 0; direction < s->directions; ++direction)
-            NAME(direction_backward)(plan, &layer, &gradient, index, direction);
-        trace_end(trace, "lstm_gradient_products", begin);
-        gradient.dy = gradient.dinput;
-    }
 }

@@ -164,6 +164,8 @@ static enum status lstm_plan(struct work *work, const struct topology *topology,
     struct lstm_onednn_plan *plan = work->plan;
     plan->shape = lstm_from(&work->config);
     const struct lstm *s = &plan->shape;
+    if (s->kind != LSTM_LSTM || s->projection)
+        return error_set(error, STATUS_UNSUPPORTED, "its LSTM is used, without a projection");
     lstm_tensors(work, s);
     plan->layers = calloc((size_t)s->layers, sizeof *plan->layers);
     if (!plan->layers)

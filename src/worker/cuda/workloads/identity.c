@@ -60,7 +60,8 @@ static void kernel_add(const char *name, const CUDA_KERNEL_NODE_PARAMS *kernel,
     identity->launches += XXH3_64bits_withSeed(launch, sizeof launch, hash);
 }
 
-static bool node_add(const struct driver *driver, CUgraphNode node, struct identity *identity)
+static bool node_add(const struct driver *driver, CUgraphNode node, struct identity *identity,
+                     struct kernel_list *list)
 {
     CUgraphNodeType type;
     CUDA_KERNEL_NODE_PARAMS kernel;
@@ -76,10 +77,13 @@ static bool node_add(const struct driver *driver, CUgraphNode node, struct ident
     if (code != CUDA_SUCCESS || !name)
         return false;
     kernel_add(name, &kernel, identity);
+    if (list)
+        kernel_list_add(list, name);
     return true;
 }
 
-static struct identity graph_identity(const struct driver *driver, cudaGraph_t graph)
+static struct identity graph_identity(const struct driver *driver, cudaGraph_t graph,
+                                      struct kernel_list *list)
 {
     const struct identity unknown = {0, 0};
     struct identity identity = unknown;
@@ -89,14 +93,14 @@ static struct identity graph_identity(const struct driver *driver, cudaGraph_t g
     cudaGraphNode_t *nodes = calloc(count ? count : 1, sizeof(cudaGraphNode_t));
     bool known = nodes && cudaGraphGetNodes(graph, nodes, &count) == cudaSuccess;
     for (size_t i = 0; known && i < count; ++i)
-        known = node_add(driver, nodes[i], &identity);
+        known = node_add(driver, nodes[i], &identity, list);
     free(nodes);
     return known ? identity : unknown;
 }
 
 /* What the library refuses while it is captured, it may well do otherwise, so that refusal is none. */
-enum status identity_find(struct gpu *gpu, struct work *work, struct identity *identity,
-                          struct error *error)
+enum status identity_list(struct gpu *gpu, struct work *work, struct identity *identity,
+                          struct kernel_list *list, struct error *error)
 {
     struct driver driver;
     struct error refusal;
@@ -108,11 +112,17 @@ enum status identity_find(struct gpu *gpu, struct work *work, struct identity *i
     enum status status = work->ops->iterate(gpu, work, &refusal);
     cudaError_t ended = cudaStreamEndCapture(gpu->stream, &graph);
     if (status == STATUS_OK && ended == cudaSuccess && graph)
-        *identity = graph_identity(&driver, graph);
+        *identity = graph_identity(&driver, graph, list);
     if (graph)
         cudaGraphDestroy(graph);
     cudaGetLastError();
     return STATUS_OK;
+}
+
+enum status identity_find(struct gpu *gpu, struct work *work, struct identity *identity,
+                          struct error *error)
+{
+    return identity_list(gpu, work, identity, NULL, error);
 }
 
 static void hash_format(uint64_t hash, char text[IDENTITY_TEXT])

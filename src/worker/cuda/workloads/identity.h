@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "worker/cuda/gpu/work.h"
+#include "worker/cuda/workloads/kernel_list.h"
 
 struct identity {
     uint64_t kernels;  /* of the kernels' names, whatever their order and grids; 0: not known */
@@ -16,6 +17,10 @@ struct identity {
  * captured or the driver does not tell: that is STATUS_OK. */
 enum status identity_find(struct gpu *gpu, struct work *work, struct identity *identity,
                           struct error *error);
+
+/* The same, and adds the kernels to *list, which is empty; NULL: not wanted. */
+enum status identity_list(struct gpu *gpu, struct work *work, struct identity *identity,
+                          struct kernel_list *list, struct error *error);
 
 enum { IDENTITY_TEXT = 17 };
 /* 16 hexadecimal digits of `kernels`, or of `launches`; "" if it is not known. */

@@ -305,6 +305,14 @@ static enum status offered_try(struct field_of_entries *field, const struct choi
     return STATUS_UNSUPPORTED;
 }
 
+/* A name may say behind a colon what it runs, which is known once it is bound. */
+static bool is_named(const char *name, const char *offered)
+{
+    size_t length = strlen(name);
+    return strncmp(name, offered, length) == 0 &&
+           (!offered[length] || strncmp(offered + length, ": ", 2) == 0);
+}
+
 static enum status offered_find(struct field_of_entries *field, const struct choice *offer,
                                 struct error *error)
 {
@@ -312,7 +320,7 @@ static enum status offered_find(struct field_of_entries *field, const struct cho
     enum status status = STATUS_UNSUPPORTED;
     for (int i = 0; i < search->count && status != STATUS_OK && status != STATUS_DEVICE; ++i) {
         field->first = NULL;
-        if (strcmp(search->name(search->work, i), offer->algorithm) == 0)
+        if (is_named(search->name(search->work, i), offer->algorithm))
             status = offered_try(field, offer, i, error);
     }
     if (status == STATUS_OK)
