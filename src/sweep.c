@@ -15,6 +15,7 @@
 #include "ranks/job.h"
 #include "ranks/mailbox.h"
 #include "ranks/node_roofs.h"
+#include "ranks/pause.h"
 #include "ranks/roll.h"
 #include "ranks/signals.h"
 #include "ranks/watchdog.h"
@@ -354,12 +355,10 @@ static void leave_silent_rank_0(const struct sweep *sweep)
     MPI_Abort(sweep->comm, exit_code_of(STATUS_INTERRUPTED));
 }
 
-/* s. MPI has no descriptor to wait for, so letters are looked for again and again: soon after something has
- * moved, then less and less often. That costs well under one per cent of a core. Rank 0 looks more often,
- * because others wait for it. A rank whose worker works looks less often: its worker ends the wait, no letter
- * but the end is due, and hundreds of ranks on few cores would take them from each other and from the work. */
-static const double wait_least = 50e-6, wait_most = 2e-3, wait_most_of_rank_0 = 0.5e-3,
-                    wait_most_at_work = 50e-3;
+/* s, between two looks for letters. Rank 0 looks more often, because others wait for it. A rank whose worker works
+ * looks less often: its worker ends the wait, no letter but the end is due, and hundreds of ranks on few cores would
+ * take them from each other and from the work. */
+static const double wait_most = 2e-3, wait_most_of_rank_0 = 0.5e-3, wait_most_at_work = 50e-3;
 
 /* What comes from the worker ends the wait. True: something has. */
 static bool wait_for_worker(const struct sweep *sweep, double seconds)
@@ -395,10 +394,10 @@ static double longest_wait(const struct sweep *sweep, const struct coordinator *
 
 static void run_loop(struct sweep *sweep, struct coordinator *coordinator)
 {
-    double wait = 0;
+    struct pause pause = pause_none();
     while (!executor_stopped(sweep->executor) ||
            (coordinator && !coordinator_finished(coordinator))) {
-        bool moved = wait_for_worker(sweep, wait);
+        bool moved = wait_for_worker(sweep, pause.seconds);
         if (signals_seen)
             pass_signal_on(sweep, coordinator);
         leave_silent_rank_0(sweep);
@@ -406,7 +405,9 @@ static void run_loop(struct sweep *sweep, struct coordinator *coordinator)
             coordinator_watch(coordinator, clock_monotonic());
         executor_step(sweep->executor);
         moved |= deliver_letters(sweep, coordinator);
-        wait = moved ? 0 : fmin(fmax(2 * wait, wait_least), longest_wait(sweep, coordinator));
+        pause_look(&pause, clock_monotonic(), moved,
+                   !coordinator && !executor_works(sweep->executor),
+                   longest_wait(sweep, coordinator));
     }
 }
 
