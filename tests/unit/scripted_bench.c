@@ -2,6 +2,7 @@
 
 #include "scripted_bench.h"
 
+#include <cublasLt.h>
 #include <math.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ void bench_open(void)
     };
     bench.profiler = row_profiler_open(&bench.gpu);
     bench.counters[0] = '\0';
+    assert_int_equal(cublasLtCreate(&bench.gpu.cublas), CUBLAS_STATUS_SUCCESS);
     assert_non_null(bench.gpu.timer);
     assert_non_null(bench.profiler);
     cudaSetDevice(script.own);
@@ -46,6 +48,7 @@ void bench_close(void)
     profiler_close(bench.profiler);
     timer_close(bench.gpu.timer);
     arena_close(bench.gpu.arena);
+    cublasLtDestroy(bench.gpu.cublas);
     bench = (struct bench){0};
     script_assert_clean();
 }

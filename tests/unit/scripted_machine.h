@@ -14,7 +14,7 @@
 enum {
     DEVICES = 2,
     HOST = DEVICES, /* where pinned memory lies */
-    ALLOCATIONS = 32,
+    ALLOCATIONS = 256,
     LOADED = 512,
     CAPABILITY = 90,
     MULTIPROCESSORS = 132,

@@ -118,6 +118,18 @@ static void a_small_part_gets_no_large_block(void **state)
     arena_give(bench.gpu.arena, small);
 }
 
+/* Of a few bytes: the least block is more than twice as large. */
+static void a_tiny_part_gets_a_tiny_block_again(void **state)
+{
+    (void)state;
+    void *first, *second;
+    take(64, &first);
+    arena_give(bench.gpu.arena, first);
+    take(64, &second);
+    assert_ptr_equal(first, second);
+    arena_give(bench.gpu.arena, second);
+}
+
 /* What lies idle is no reason to refuse a row. */
 static void idle_memory_is_given_up_for_a_row(void **state)
 {
@@ -196,6 +208,7 @@ int main(void)
         TEST(like_rows_ask_the_driver_once),
         TEST(blocks_of_a_row_that_waits_are_not_taken),
         TEST(a_small_part_gets_no_large_block),
+        TEST(a_tiny_part_gets_a_tiny_block_again),
         TEST(idle_memory_is_given_up_for_a_row),
         TEST(what_never_fits_is_refused_as_before),
         TEST(what_is_available_does_not_depend_on_the_past),

@@ -13,6 +13,7 @@
 #include "kernels/kernels.h"
 #include "scripted_bench.h"
 #include "scripted_machine.h"
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/workloads/conv2d_part.h"
 #include "worker/cuda/workloads/conv2d_step.h"
@@ -250,6 +251,7 @@ static void failures_leave_nothing(void **state)
             struct error error;
             record_init(&record);
             ran[0] = '\0';
+            arena_trim(bench.gpu.arena);
             script.fail_at = script.calls + call;
             status = rows[i].prepare(&bench.gpu, &config, 1, &work, &record, &error);
             script.fail_at = 0;

@@ -13,6 +13,7 @@
 #include "model/workloads/pool.h"
 #include "scripted_bench.h"
 #include "scripted_streams.h"
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/workloads/elementwise.h"
 #include "worker/cuda/workloads/pool.h"
 #include "worker/cuda/workloads/softmax.h"
@@ -84,6 +85,7 @@ static void row_fails_at_each_call(const struct row *row)
         struct work *work = NULL;
         struct record record;
         record_init(&record);
+        arena_trim(bench.gpu.arena);
         script.fail_at = script.calls + call;
         enum status status = row->prepare(&bench.gpu, &config, 1, &work, &record, &error);
         script.fail_at = 0;

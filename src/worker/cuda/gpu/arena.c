@@ -7,7 +7,7 @@
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/memory.h"
 
-static const double waste_most = 2.0;    /* a block over what is asked for */
+static const double waste_most = 2.0;    /* a block over one that is made for what is asked for */
 static const double idle_most = 1.0 / 8; /* of the device's memory */
 static const double left_for_others =
     1.0 / 8; /* the same: the libraries and the timer take some, too */
@@ -62,25 +62,25 @@ void arena_trim(struct arena *arena)
     arena->count = kept;
 }
 
-/* The smallest idle one that holds it; NULL: none. */
-static struct block *idle_find(const struct arena *arena, double bytes)
-{
-    struct block *best = NULL;
-    for (int i = 0; i < arena->count; ++i) {
-        struct block *block = &arena->blocks[i];
-        if (!block->used && block->bytes >= bytes && block->bytes <= waste_most * bytes &&
-            (!best || block->bytes < best->bytes))
-            best = block;
-    }
-    return best;
-}
-
 /* One of four sizes for each doubling, so that rows of similar sizes share blocks. */
 static double rounded(double bytes)
 {
     const double steps = 4, least = 512;
     double base = exp2(floor(log2(fmax(bytes, least))));
     return base + ceil((fmax(bytes, least) - base) / (base / steps)) * (base / steps);
+}
+
+/* The smallest idle one that holds it; NULL: none. */
+static struct block *idle_find(const struct arena *arena, double bytes)
+{
+    struct block *best = NULL;
+    for (int i = 0; i < arena->count; ++i) {
+        struct block *block = &arena->blocks[i];
+        if (!block->used && block->bytes >= bytes && block->bytes <= waste_most * rounded(bytes) &&
+            (!best || block->bytes < best->bytes))
+            best = block;
+    }
+    return best;
 }
 
 /* Before memory is asked for that would leave little to others. */

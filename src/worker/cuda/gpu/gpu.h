@@ -25,11 +25,12 @@ struct gpu {
     double power_limit; /* W; NaN: not known */
     struct occupancy_limits limits;
     struct theory theory;
-    struct nvml *nvml;          /* NULL wherever NVML cannot be used */
-    double idle_power;          /* W, energy.c; 0: not yet measured */
-    struct timer *timer;        /* timer.h */
-    struct arena *arena;        /* arena.h: the memory of rows */
-    struct cudnnContext *cudnn; /* libraries.h; NULL: not opened */
+    struct nvml *nvml;              /* NULL wherever NVML cannot be used */
+    double idle_power;              /* W, energy.c; 0: not yet measured */
+    struct timer *timer;            /* timer.h */
+    struct arena *arena;            /* arena.h: the memory of rows */
+    struct cudnnContext *cudnn;     /* libraries.h; NULL: not opened */
+    struct cublasLtContext *cublas; /* the same */
 };
 
 /* GPUs that this process can see. STATUS_DEVICE with the reason if there is none. */

@@ -44,14 +44,18 @@ void libraries_describe(struct device *device)
 enum status libraries_open(struct gpu *gpu, struct error *error)
 {
     TRY(CUDNN(cudnnCreate(&gpu->cudnn)));
-    return CUDNN(cudnnSetStream(gpu->cudnn, gpu->stream));
+    TRY(CUDNN(cudnnSetStream(gpu->cudnn, gpu->stream)));
+    return CUBLAS(cublasLtCreate(&gpu->cublas));
 }
 
 void libraries_close(struct gpu *gpu)
 {
     if (gpu->cudnn)
         cudnnDestroy(gpu->cudnn);
+    if (gpu->cublas)
+        cublasLtDestroy(gpu->cublas);
     gpu->cudnn = NULL;
+    gpu->cublas = NULL;
 }
 
 const char *const cudnn_math_name[] = {

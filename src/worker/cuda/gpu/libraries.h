@@ -1,4 +1,4 @@
-/* cuDNN and cuBLASLt on the open GPU: cuDNN's handle, and the failures of both as the error
+/* cuDNN and cuBLASLt on the open GPU: their handles, and the failures of both as the error
  * convention. */
 #ifndef ROOFSWEEP_LIBRARIES_H
 #define ROOFSWEEP_LIBRARIES_H
@@ -19,7 +19,7 @@ enum status cublas_check(cublasStatus_t code, const char *call, struct error *er
 /* Sets library_version of *device. */
 void libraries_describe(struct device *device);
 
-/* Sets gpu->cudnn, on the GPU's stream. */
+/* Sets gpu->cudnn, on the GPU's stream, and gpu->cublas. */
 enum status libraries_open(struct gpu *gpu, struct error *error);
 void libraries_close(struct gpu *gpu); /* once more than opened does no harm */
 

@@ -6,9 +6,9 @@
 
 #include "kernels/kernels.h"
 #include "model/workloads/attention.h"
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/libraries.h"
-#include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/workloads/attention_graph.h"
 #include "worker/cuda/workloads/product.h"
 #include "worker/cuda/workloads/search.h"
@@ -18,6 +18,7 @@ static const size_t workspace_most = (size_t)256 << 20; /* bytes */
 struct attention_work {
     struct work base;
     struct attention shape;
+    struct arena *arena;         /* whose memory it has */
     void *tensors[TENSOR_COUNT]; /* owned */
     /* cudnn */
     struct cudnn_graph *graph;
@@ -85,10 +86,10 @@ static void attention_release(struct work *work)
     cudnn_graph_destroy(a->graph);
     product_close(&a->second);
     product_close(&a->first);
-    cudaFree(a->scores);
-    cudaFree(a->workspace);
+    arena_give(a->arena, a->scores);
+    arena_give(a->arena, a->workspace);
     for (int i = 0; i < TENSOR_COUNT; ++i)
-        cudaFree(a->tensors[i]);
+        arena_give(a->arena, a->tensors[i]);
     free(a);
 }
 
@@ -121,7 +122,7 @@ static enum status tensors_create(struct gpu *gpu, struct attention_work *a,
         const struct fill fill = config_fill(config, seed, (enum tensor)i);
         if (size == 0)
             continue;
-        TRY(memory_allocate(tensor_bytes(a, (enum tensor)i), names[i], &a->tensors[i], error));
+        TRY(arena_take(a->arena, tensor_bytes(a, (enum tensor)i), names[i], &a->tensors[i], error));
         if (i != TENSOR_OUTPUT)
             TRY(CUDA(kernel_fill(a->shape.precision, a->tensors[i], size, fill, 0, gpu->stream)));
     }
@@ -137,6 +138,7 @@ static enum status attention_create(struct gpu *gpu, const struct config *config
     if (!a)
         return error_set(error, STATUS_FAILED, "no memory");
     a->base.ops = ops;
+    a->arena = gpu->arena;
     a->shape = attention_from(config);
     a->base.precision = a->shape.precision;
     a->scale = (float)attention_scale(&a->shape);
@@ -207,7 +209,7 @@ static enum status workspace_create(struct attention_work *a, struct error *erro
         size_t needed = cudnn_graph_plan_at(a->graph, i)->workspace;
         bytes = needed > bytes ? needed : bytes;
     }
-    return memory_allocate((double)bytes, "the workspace", &a->workspace, error);
+    return arena_take(a->arena, (double)bytes, "the workspace", &a->workspace, error);
 }
 
 static void plan_describe(const struct cudnn_plan *plan, struct record *record)
@@ -287,7 +289,7 @@ static enum status products_open(struct gpu *gpu, struct attention_work *a, stru
 static enum status plain_prepare(struct gpu *gpu, struct attention_work *a, struct record *record,
                                  struct error *error)
 {
-    TRY(memory_allocate(scores_bytes(a), "the scores", &a->scores, error));
+    TRY(arena_take(a->arena, scores_bytes(a), "the scores", &a->scores, error));
     TRY(products_open(gpu, a, error));
     TRY(product_describe(&a->first, record, error));
     snprintf(record->algorithm, sizeof record->algorithm, "three-steps %.50s %.50s",

@@ -225,6 +225,7 @@ static enum status calls_create(struct conv2d_work *c, struct error *error)
 {
     const struct conv2d_calls_request request = {
         .shape = &c->shape,
+        .arena = c->arena,
         .data = c->format->data,
         .compute = c->format->compute,
         .math = c->format->math,

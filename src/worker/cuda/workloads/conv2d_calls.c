@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/cuda/gpu/memory.h"
+#include "worker/cuda/gpu/arena.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
@@ -232,10 +232,10 @@ enum status conv2d_calls_find(struct conv2d_calls *calls, cudnnHandle_t cudnn, c
     *refusal = CUDNN_STATUS_SUCCESS;
     TRY(CUDNN(cudnnSetConvolutionMathType(calls->convolution, calls->request.math)));
     if (name)
-        TRY(memory_allocate((double)workspace_limit, "the search's workspace", &inquiry.workspace,
-                            error));
+        TRY(arena_take(calls->request.arena, (double)workspace_limit, "the search's workspace",
+                       &inquiry.workspace, error));
     enum status status = calls_ask(calls, &inquiry, answers, &answered, error);
-    cudaFree(inquiry.workspace);
+    arena_give(calls->request.arena, inquiry.workspace);
     for (int i = 0; status == STATUS_OK && i < answered; ++i) {
         if (name && answers[i].number != wanted)
             continue;

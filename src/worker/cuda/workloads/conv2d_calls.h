@@ -14,6 +14,7 @@ struct conv2d_calls;
 
 struct conv2d_calls_request {
     const struct conv2d *shape;
+    struct arena *arena; /* for the search's workspace */
     cudnnDataType_t data, compute;
     cudnnMathType_t math;
     bool tensor,

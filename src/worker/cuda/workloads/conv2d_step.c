@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/workloads/conv2d_part.h"
 #include "worker/cuda/workloads/tensor_work.h"
 
@@ -140,7 +140,7 @@ static void step_release(struct work *work)
     for (int i = 0; i <= CONV2D_BACKWARD_FILTER; ++i)
         if (step->convolutions[i])
             step->convolutions[i]->ops->release(step->convolutions[i]);
-    cudaFree(step->dz);
+    arena_give(step->tensors.arena, step->dz);
     tensor_work_clear(&step->tensors);
     free(step);
 }
@@ -178,7 +178,7 @@ static enum status tensors_create(struct gpu *gpu, struct step_work *step,
     if (!conv2d_has_dz(s))
         return STATUS_OK;
     double bytes = (double)y * (double)precision_info[s->precision].bytes;
-    return memory_allocate(bytes, "the activation's gradient", &step->dz, error);
+    return arena_take(gpu->arena, bytes, "the activation's gradient", &step->dz, error);
 }
 
 /* The same configuration, but of one convolution alone. */

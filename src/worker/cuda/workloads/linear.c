@@ -5,13 +5,14 @@
 
 #include "kernels/kernels.h"
 #include "model/workloads/linear.h"
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/workloads/product.h"
 
 struct linear_work {
     struct product_work work; /* its product: cublaslt only */
     struct linear shape;
+    struct arena *arena;         /* whose memory it has */
     void *tensors[TENSOR_COUNT]; /* owned */
     bool separate;               /* what stands beside the product has a kernel of its own */
 };
@@ -127,7 +128,7 @@ static void linear_release(struct work *work)
     struct linear_work *l = (struct linear_work *)work;
     product_close(&l->work.product);
     for (int i = 0; i < TENSOR_COUNT; ++i)
-        cudaFree(l->tensors[i]);
+        arena_give(l->arena, l->tensors[i]);
     free(l);
 }
 
@@ -154,7 +155,7 @@ static enum status tensors_create(struct gpu *gpu, struct linear_work *l,
         const struct fill fill = config_fill(config, seed, tensor);
         if (linear_size(&l->shape, tensor) == 0)
             continue;
-        TRY(memory_allocate(tensor_bytes(l, tensor), tensor_names[i], &l->tensors[i], error));
+        TRY(arena_take(l->arena, tensor_bytes(l, tensor), tensor_names[i], &l->tensors[i], error));
         if (!is_result(l, tensor))
             TRY(CUDA(kernel_fill(tensor_precision(l, tensor), l->tensors[i],
                                  linear_size(&l->shape, tensor), fill, 0, gpu->stream)));
@@ -171,6 +172,7 @@ static enum status linear_create(struct gpu *gpu, const struct config *config, u
     if (!l)
         return error_set(error, STATUS_FAILED, "no memory");
     l->work.base.ops = ops;
+    l->arena = gpu->arena;
     l->shape = linear_from(config);
     l->work.base.precision = l->shape.precision;
     enum status status = tensors_create(gpu, l, config, seed, error);

@@ -5,13 +5,14 @@
 
 #include "kernels/kernels.h"
 #include "model/workloads/matmul.h"
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/workloads/product.h"
 
 struct matmul_work {
     struct product_work work; /* its product: cublaslt only */
     struct matmul shape;
+    struct arena *arena; /* whose memory it has */
     void *x, *w, *y;
 };
 
@@ -55,9 +56,9 @@ static void matmul_release(struct work *work)
 {
     struct matmul_work *m = (struct matmul_work *)work;
     product_close(&m->work.product);
-    cudaFree(m->y);
-    cudaFree(m->w);
-    cudaFree(m->x);
+    arena_give(m->arena, m->y);
+    arena_give(m->arena, m->w);
+    arena_give(m->arena, m->x);
     free(m);
 }
 
@@ -83,9 +84,9 @@ static enum status matrices_create(struct gpu *gpu, struct matmul_work *m,
     const double bytes = (double)precision_info[s->precision].bytes;
     struct fill x = config_fill(config, seed, TENSOR_INPUT);
     struct fill w = config_fill(config, seed, TENSOR_WEIGHT);
-    TRY(memory_allocate(bytes * (double)(s->m * s->k), "the first matrix", &m->x, error));
-    TRY(memory_allocate(bytes * (double)(s->k * s->n), "the second matrix", &m->w, error));
-    TRY(memory_allocate((double)result_bytes(m), "the product", &m->y, error));
+    TRY(arena_take(m->arena, bytes * (double)(s->m * s->k), "the first matrix", &m->x, error));
+    TRY(arena_take(m->arena, bytes * (double)(s->k * s->n), "the second matrix", &m->w, error));
+    TRY(arena_take(m->arena, (double)result_bytes(m), "the product", &m->y, error));
     TRY(CUDA(kernel_fill(s->precision, m->x, s->m * s->k, x, 0, gpu->stream)));
     return CUDA(kernel_fill(s->precision, m->w, s->k * s->n, w, 0, gpu->stream));
 }
@@ -99,6 +100,7 @@ static enum status matmul_create(struct gpu *gpu, const struct config *config, u
     if (!m)
         return error_set(error, STATUS_FAILED, "no memory");
     m->work.base.ops = ops;
+    m->arena = gpu->arena;
     m->shape = matmul_from(config);
     m->work.base.precision = m->shape.precision;
     enum status status = matrices_create(gpu, m, config, seed, error);

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/libraries.h"
-#include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/workloads/search.h"
 
 static const struct format {
@@ -43,7 +43,7 @@ enum status product_run(const struct gpu *gpu, const struct product *p, const vo
 
 void product_close(struct product *p)
 {
-    cudaFree(p->workspace);
+    arena_give(p->arena, p->workspace);
     if (p->preference)
         cublasLtMatmulPreferenceDestroy(p->preference);
     if (p->d)
@@ -54,8 +54,6 @@ void product_close(struct product *p)
         cublasLtMatrixLayoutDestroy(p->a);
     if (p->operation)
         cublasLtMatmulDescDestroy(p->operation);
-    if (p->handle)
-        cublasLtDestroy(p->handle);
     *p = (struct product){0};
 }
 
@@ -126,7 +124,6 @@ static enum status operation_describe(struct product *p, const struct product_fo
                                       struct error *error)
 {
     const struct format *format = &formats[form->precision];
-    TRY(CUBLAS(cublasLtCreate(&p->handle)));
     TRY(CUBLAS(cublasLtMatmulDescCreate(&p->operation, format->compute, format->scale)));
     TRY(transposition_describe(p, form->a.transposed, CUBLASLT_MATMUL_DESC_TRANSA, error));
     TRY(transposition_describe(p, form->b.transposed, CUBLASLT_MATMUL_DESC_TRANSB, error));
@@ -162,7 +159,7 @@ static enum status candidates_find(struct product *p, const char *suffix, struct
     for (int i = 0; i < p->count; ++i)
         TRY(candidate_name_set(p, i, suffix, error));
     p->bound = p->candidates[0];
-    return memory_allocate((double)workspace_most, "the workspace", &p->workspace, error);
+    return arena_take(p->arena, (double)workspace_most, "the workspace", &p->workspace, error);
 }
 
 enum status product_offered(const struct gpu *gpu, enum precision precision, struct error *error)
@@ -189,6 +186,8 @@ enum status product_open(const struct gpu *gpu, const struct product_form *form,
                          struct product *product, struct error *error)
 {
     TRY(product_offered(gpu, form->precision, error));
+    product->handle = gpu->cublas;
+    product->arena = gpu->arena;
     product->precision = form->precision;
     product->scale_double = form->scale;
     product->scale_float = (float)form->scale;

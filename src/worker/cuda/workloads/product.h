@@ -29,12 +29,13 @@ struct product_form {
 
 enum { PRODUCT_CANDIDATES = 16, PRODUCT_NAME = 64 };
 
-/* All that it points to is owned, but the memory of tensors. */
+/* All that it points to is owned, but the memory of tensors, and what is the GPU's. */
 struct product {
     enum precision precision;
     double scale_double;
     float scale_float;
-    cublasLtHandle_t handle;
+    cublasLtHandle_t handle; /* the GPU's */
+    struct arena *arena;     /* the GPU's */
     cublasLtMatmulDesc_t operation;
     cublasLtMatrixLayout_t a, b, d;
     cublasLtMatmulPreference_t preference;

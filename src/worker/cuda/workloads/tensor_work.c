@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "kernels/kernels.h"
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/memory.h"
 
 static const char *const tensor_names[TENSOR_COUNT] = {
     [TENSOR_INPUT] = "the input",
@@ -18,7 +18,7 @@ static enum status input_create(struct gpu *gpu, const struct config *config, ui
 {
     enum precision precision = config_precision(config);
     double bytes = (double)size * (double)precision_info[precision].bytes;
-    TRY(memory_allocate(bytes, tensor_names[tensor], input, error));
+    TRY(arena_take(gpu->arena, bytes, tensor_names[tensor], input, error));
     return CUDA(
         kernel_fill(precision, *input, size, config_fill(config, seed, tensor), 0, gpu->stream));
 }
@@ -28,6 +28,7 @@ enum status tensor_work_create(struct gpu *gpu, const struct config *config, uin
                                struct error *error)
 {
     work->base.precision = config_precision(config);
+    work->arena = gpu->arena;
     for (int i = 0; i < TENSOR_COUNT; ++i) {
         work->result_bytes[i] =
             (size_t)sizes->written[i] * precision_info[work->base.precision].bytes;
@@ -35,8 +36,8 @@ enum status tensor_work_create(struct gpu *gpu, const struct config *config, uin
             TRY(input_create(gpu, config, seed, (enum tensor)i, sizes->read[i], &work->input[i],
                              error));
         if (sizes->written[i] > 0)
-            TRY(memory_allocate((double)work->result_bytes[i], tensor_names[i], &work->result[i],
-                                error));
+            TRY(arena_take(gpu->arena, (double)work->result_bytes[i], tensor_names[i],
+                           &work->result[i], error));
     }
     return STATUS_OK;
 }
@@ -44,8 +45,8 @@ enum status tensor_work_create(struct gpu *gpu, const struct config *config, uin
 void tensor_work_clear(struct tensor_work *work)
 {
     for (int i = 0; i < TENSOR_COUNT; ++i) {
-        cudaFree(work->result[i]);
-        cudaFree(work->input[i]);
+        arena_give(work->arena, work->result[i]);
+        arena_give(work->arena, work->input[i]);
     }
 }
 

@@ -8,6 +8,7 @@
 
 struct tensor_work {
     struct work base;
+    struct arena *arena;                              /* whose memory it has */
     void *input[TENSOR_COUNT], *result[TENSOR_COUNT]; /* NULL: there is none */
     size_t result_bytes[TENSOR_COUNT];
 };
