@@ -101,6 +101,11 @@ static void it_agrees_with_the_reference(void **state)
         "softmax rows=37 columns=101",
         "softmax rows=3 columns=4096",
         "softmax rows=37 columns=101 pass=backward",
+        "attention batch=2 heads=3 sequence=17 keys=33 head_size=16",
+        "attention batch=2 heads=3 sequence=17 keys=33 head_size=16 causal=yes",
+        "attention batch=1 heads=5 sequence=40 keys=9 head_size=7 causal=yes",
+        "attention batch=1 heads=2 sequence=1 keys=1 head_size=1",
+        "attention batch=3 heads=4 sequence=300 keys=700 head_size=64",
     };
     static const char *const precisions[] = {"fp32", "bf16", "fp16"};
     static const char *const variants[] = {"layout=nhwc pass=forward",

@@ -6,7 +6,7 @@
 #include "model/reference.h"
 
 /* clang-format off */
-static const char *const attention_implementation_words[] = {"auto", "cudnn", "cblas", "plain", NULL};
+static const char *const attention_implementation_words[] = {"auto", "cudnn", "onednn", "cblas", "plain", NULL};
 static const char *const causal_words[] = {"no", "yes", NULL};
 
 static const struct parameter attention_parameters[] = {
@@ -25,6 +25,7 @@ static const struct parameter attention_parameters[] = {
 
 static const char *const attention_implementations[] = {
     "cudnn: NVIDIA cuDNN's fused kernels, on CUDA devices",
+    "onednn: product, softmax and product for some heads at a time, by Intel oneDNN, on CPUs",
     "cblas: product, softmax and product for a block of queries at a time, by CBLAS, on CPUs",
     "plain: three steps, product, softmax and product, by NVIDIA cuBLASLt and a kernel of our own",
     NULL,

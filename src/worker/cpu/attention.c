@@ -23,6 +23,14 @@ struct attention_plan {
 #include "worker/cpu/attention_real.h"
 #undef REAL_BITS
 
+void attention_tensors(struct work *work, const struct attention *s)
+{
+    for (int i = 0; i < TENSOR_COUNT; ++i)
+        work->size[i] = attention_size(s, (enum tensor)i);
+    work->reads[TENSOR_INPUT] = work->reads[TENSOR_WEIGHT] = work->reads[TENSOR_VALUE] = true;
+    work->writes[TENSOR_OUTPUT] = true;
+}
+
 static enum status cblas_plan(struct work *work, const struct topology *topology,
                               struct error *error)
 {
@@ -33,10 +41,7 @@ static enum status cblas_plan(struct work *work, const struct topology *topology
     plan->shape = s;
     plan->block = s.sequence < block ? s.sequence : block;
     plan->blocks = (s.sequence + plan->block - 1) / plan->block;
-    for (int i = 0; i < TENSOR_COUNT; ++i)
-        work->size[i] = attention_size(&s, (enum tensor)i);
-    work->reads[TENSOR_INPUT] = work->reads[TENSOR_WEIGHT] = work->reads[TENSOR_VALUE] = true;
-    work->writes[TENSOR_OUTPUT] = true;
+    attention_tensors(work, &s);
     work->scratch_size = (size_t)(topology->cores * plan->block * s.keys) * work->element;
     return blas_check(extents, sizeof extents / sizeof *extents, error);
 }

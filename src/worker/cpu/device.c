@@ -11,6 +11,7 @@
 
 #include "model/workloads/conv2d.h"
 #include "worker/cpu/attention.h"
+#include "worker/cpu/attention_onednn.h"
 #include "worker/cpu/blas.h"
 #include "worker/cpu/conv2d.h"
 #include "worker/cpu/conv2d_onednn.h"
@@ -53,6 +54,7 @@ static const struct routine *const routines[] = {
     &linear_onednn,
     &linear_cblas,
     &linear_plain,
+    &attention_onednn,
     &attention_cblas,
     &compute_loop_plain,
     &shared_loop_plain,

@@ -393,6 +393,11 @@ enum status onednn_bind(struct onednn *made, void *const data[ONEDNN_ARGUMENTS],
     return status ? status_set(error, status, "memory") : onednn_pack(made, error);
 }
 
+void onednn_move(struct onednn *made, enum onednn_argument argument, void *data)
+{
+    dnnl_memory_set_data_handle(made->slots[argument].caller, data);
+}
+
 static void slots_reorder(const struct onednn *made, bool written, struct trace *trace)
 {
     for (int i = 0; i < ONEDNN_ARGUMENTS; ++i) {

@@ -83,7 +83,7 @@ enum onednn_pass {
 /* Axes, in this order:
  *   convolution: source [n][c][h][w], weights [group][filter][c][h][w], bias [filter],
  *         destination [n][filter][h][w]
- *   matmul: source [m][k], weights [k][n], destination [m][n]
+ *   matmul: source [m][k], weights [k][n], destination [m][n]; all with a batch in front, or none
  *   linear: source [n][c], weights [output][c], bias [output], destination [n][output]
  *   elementwise, sum: any, the same for all
  *   pool: source and destination [n][c][h][w]
@@ -127,6 +127,8 @@ size_t onednn_memory(const struct onednn *made);
 enum status onednn_bind(struct onednn *made, void *const data[ONEDNN_ARGUMENTS], void *memory,
                         struct error *error);
 enum status onednn_pack(struct onednn *made, struct error *error);
+/* The caller's memory of a tensor that is not packed, from the next run on. */
+void onednn_move(struct onednn *made, enum onednn_argument argument, void *data);
 /* One run. A library that fails here leaves its result as it was. */
 void onednn_run(const struct onednn *made, struct trace *trace);
 
