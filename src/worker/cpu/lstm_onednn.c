@@ -1,4 +1,4 @@
-/* An LSTM on the CPU by oneDNN: one operation for each layer, which does all time steps and both
+/* Recurrent layers on the CPU by oneDNN: one operation for each layer, which does all time steps and both
  * directions. The weights are packed before, as frameworks do that keep a model; gradients come back in
  * the user's layout, within the time. */
 #include "worker/cpu/lstm_onednn.h"
@@ -51,7 +51,7 @@ static struct onednn_tensor matrix_tensor(const struct lstm *s, int64_t layer, i
         .place = place,
         .precision = s->precision,
         .axes = 5,
-        .extents = {1, s->directions, width, 4, s->hidden},
+        .extents = {1, s->directions, width, s->cell->gates, s->hidden},
         .strides = {s->directions * stride, stride, 1, s->hidden * width, width},
     };
 }
@@ -64,47 +64,74 @@ static struct onednn_tensor bias_tensor(const struct lstm *s, int64_t layer,
         .place = place,
         .precision = s->precision,
         .axes = 4,
-        .extents = {1, s->directions, 4, s->hidden},
+        .extents = {1, s->directions, s->cell->sums, s->hidden},
         .strides = {s->directions * stride, stride, s->hidden, 1},
+    };
+}
+
+/* [1][direction][input][output] of [direction][output][input] in memory. */
+static struct onednn_tensor projection_tensor(const struct lstm *s, int64_t layer)
+{
+    int64_t stride = direction_stride(s, layer);
+    return (struct onednn_tensor){
+        .place = ONEDNN_PACKED,
+        .precision = s->precision,
+        .axes = s->projection ? 4 : 0,
+        .extents = {1, s->directions, s->hidden, s->projection},
+        .strides = {s->directions * stride, stride, 1, s->hidden},
     };
 }
 
 /* Initial states are zero, but the library has to see them: without, 2.6.3 takes the last ones for them in
  * the gradient of the recurrent weights. */
-static struct onednn_tensor state_tensor(const struct lstm *s, enum precision precision)
+static struct onednn_tensor state_tensor(const struct lstm *s, int64_t width,
+                                         enum precision precision)
 {
-    int64_t size = s->batch * s->hidden;
+    int64_t size = s->batch * width;
     return (struct onednn_tensor){
         .place = ONEDNN_PLAIN,
         .precision = precision,
         .axes = 4,
-        .extents = {1, s->directions, s->batch, s->hidden},
-        .strides = {s->directions * size, size, s->hidden, 1},
+        .extents = {1, s->directions, s->batch, width},
+        .strides = {s->directions * size, size, width, 1},
     };
 }
+
+static const struct {
+    enum onednn_kind kind;
+    enum onednn_function function;
+} kinds[LSTM_KINDS] = {
+    [LSTM_LSTM] = {ONEDNN_LSTM, ONEDNN_IDENTITY},
+    [LSTM_GRU] = {ONEDNN_GRU, ONEDNN_IDENTITY},
+    [LSTM_RELU] = {ONEDNN_RNN, ONEDNN_RELU},
+    [LSTM_TANH] = {ONEDNN_RNN, ONEDNN_TANH},
+};
 
 static struct onednn_operation operation_of(const struct lstm *s, int64_t layer,
                                             enum onednn_pass pass)
 {
     int64_t width = lstm_input_width(s, layer);
     struct onednn_operation operation = {
-        .kind = ONEDNN_LSTM,
+        .kind = kinds[s->kind].kind,
+        .function = kinds[s->kind].function,
         .pass = pass,
         .bidirectional = s->directions > 1,
         .tensors = {[ONEDNN_SOURCE] = sequence_tensor(s, width),
                     [ONEDNN_WEIGHTS] = matrix_tensor(s, layer, width, ONEDNN_PACKED),
-                    [ONEDNN_RECURRENT] = matrix_tensor(s, layer, s->hidden, ONEDNN_PACKED),
+                    [ONEDNN_RECURRENT] = matrix_tensor(s, layer, s->output, ONEDNN_PACKED),
+                    [ONEDNN_PROJECTION] = projection_tensor(s, layer),
                     [ONEDNN_BIAS] = bias_tensor(s, layer, ONEDNN_PACKED),
-                    [ONEDNN_DESTINATION] = sequence_tensor(s, s->hidden * s->directions),
-                    [ONEDNN_STATE] = state_tensor(s, s->precision),
-                    [ONEDNN_CELL] = state_tensor(s, PRECISION_FP32)},
+                    [ONEDNN_DESTINATION] = sequence_tensor(s, s->output * s->directions),
+                    [ONEDNN_STATE] = state_tensor(s, s->output, s->precision)},
     };
+    struct onednn_tensor *tensors = operation.tensors;
+    if (s->kind == LSTM_LSTM)
+        tensors[ONEDNN_CELL] = state_tensor(s, s->hidden, PRECISION_FP32);
     if (pass != ONEDNN_BACKWARD)
         return operation;
-    struct onednn_tensor *tensors = operation.tensors;
     tensors[ONEDNN_DIFF_SOURCE] = tensors[ONEDNN_SOURCE];
     tensors[ONEDNN_DIFF_WEIGHTS] = matrix_tensor(s, layer, width, ONEDNN_REORDERED);
-    tensors[ONEDNN_DIFF_RECURRENT] = matrix_tensor(s, layer, s->hidden, ONEDNN_REORDERED);
+    tensors[ONEDNN_DIFF_RECURRENT] = matrix_tensor(s, layer, s->output, ONEDNN_REORDERED);
     tensors[ONEDNN_DIFF_BIAS] = bias_tensor(s, layer, ONEDNN_REORDERED);
     tensors[ONEDNN_DIFF_DESTINATION] = tensors[ONEDNN_DESTINATION];
     tensors[ONEDNN_DIFF_STATE] = tensors[ONEDNN_STATE];
@@ -143,7 +170,7 @@ static enum status layer_plan(struct work *work, int64_t index, struct error *er
     int64_t steps = s->sequence * s->batch;
     if (index < s->layers - 1)
         layer->output =
-            scratch_take(work, (size_t)(steps * s->hidden * s->directions) * work->element);
+            scratch_take(work, (size_t)(steps * s->output * s->directions) * work->element);
     if (!backward)
         return STATUS_OK;
     operation = operation_of(s, index, ONEDNN_BACKWARD);
@@ -164,8 +191,13 @@ static enum status lstm_plan(struct work *work, const struct topology *topology,
     struct lstm_onednn_plan *plan = work->plan;
     plan->shape = lstm_from(&work->config);
     const struct lstm *s = &plan->shape;
-    if (s->kind != LSTM_LSTM || s->projection)
-        return error_set(error, STATUS_UNSUPPORTED, "its LSTM is used, without a projection");
+    if (s->projection && s->pass == LSTM_BACKWARD)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "oneDNN has no gradients of an LSTM with a projection");
+    if (s->projection && s->precision != PRECISION_FP32) /* 2.6.3: off by its own size */
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "oneDNN's LSTM with a projection is wrong in %s: it is used in fp32",
+                         precision_info[s->precision].name);
     lstm_tensors(work, s);
     plan->layers = calloc((size_t)s->layers, sizeof *plan->layers);
     if (!plan->layers)
@@ -207,6 +239,7 @@ static enum status layer_ready(struct work *work, int64_t index, struct error *e
         [ONEDNN_SOURCE] = index > 0 ? scratch + below->output : work->input[TENSOR_INPUT],
         [ONEDNN_WEIGHTS] = weights_at(work, weights, index, LSTM_INPUT_MATRIX),
         [ONEDNN_RECURRENT] = weights_at(work, weights, index, LSTM_RECURRENT_MATRIX),
+        [ONEDNN_PROJECTION] = weights_at(work, weights, index, LSTM_PROJECTION),
         [ONEDNN_BIAS] = weights_at(work, weights, index, LSTM_BIAS),
         [ONEDNN_DESTINATION] = last ? work->result[TENSOR_OUTPUT] : scratch + layer->output,
         [ONEDNN_STATE] = scratch + plan->zeros,

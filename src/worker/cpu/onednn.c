@@ -20,6 +20,7 @@ static const struct {
     [ONEDNN_SECOND] = {DNNL_ARG_SRC_1, false},
     [ONEDNN_WEIGHTS] = {DNNL_ARG_WEIGHTS, false},
     [ONEDNN_RECURRENT] = {DNNL_ARG_WEIGHTS_ITER, false},
+    [ONEDNN_PROJECTION] = {DNNL_ARG_WEIGHTS_PROJECTION, false},
     [ONEDNN_BIAS] = {DNNL_ARG_BIAS, false},
     [ONEDNN_DESTINATION] = {DNNL_ARG_DST, false},
     [ONEDNN_STATE] = {DNNL_ARG_SRC_ITER, false},
@@ -47,15 +48,18 @@ struct slot {
 static const struct {
     const char *name, *text;
     bool activated; /* its function comes behind a product */
+    bool recurrent; /* gradients of its weights are added to what is there */
 } kinds[ONEDNN_KINDS] = {
-    [ONEDNN_CONVOLUTION] = {"convolution", "convolution", true},
-    [ONEDNN_MATMUL] = {"matmul", "matrix product", true},
-    [ONEDNN_LINEAR] = {"linear", "linear layer", true},
-    [ONEDNN_LSTM] = {"lstm", "LSTM", false},
-    [ONEDNN_ELEMENTWISE] = {"elementwise", "elementwise function", false},
-    [ONEDNN_SUM] = {"sum", "sum", false},
-    [ONEDNN_POOL] = {"pool", "pool", false},
-    [ONEDNN_SOFTMAX] = {"softmax", "softmax", false},
+    [ONEDNN_CONVOLUTION] = {"convolution", "convolution", true, false},
+    [ONEDNN_MATMUL] = {"matmul", "matrix product", true, false},
+    [ONEDNN_LINEAR] = {"linear", "linear layer", true, false},
+    [ONEDNN_LSTM] = {"lstm", "LSTM", false, true},
+    [ONEDNN_GRU] = {"gru", "GRU", false, true},
+    [ONEDNN_RNN] = {"rnn", "plain recurrent layer", false, true},
+    [ONEDNN_ELEMENTWISE] = {"elementwise", "elementwise function", false, false},
+    [ONEDNN_SUM] = {"sum", "sum", false, false},
+    [ONEDNN_POOL] = {"pool", "pool", false, false},
+    [ONEDNN_SOFTMAX] = {"softmax", "softmax", false, false},
 };
 
 struct onednn {
@@ -267,7 +271,7 @@ static dnnl_status_t everything_create(const struct onednn_operation *operation,
             made, dnnl_memory_desc_get_size(argument_descriptor(made, DNNL_ARG_WORKSPACE)));
     made->scratch_offset = memory_take(
         made, dnnl_memory_desc_get_size(argument_descriptor(made, DNNL_ARG_SCRATCHPAD)));
-    made->accumulates = operation->kind == ONEDNN_LSTM && operation->pass == ONEDNN_BACKWARD;
+    made->accumulates = kinds[operation->kind].recurrent && operation->pass == ONEDNN_BACKWARD;
     names_set(operation, made);
     return dnnl_success;
 }
@@ -410,7 +414,7 @@ static void slots_reorder(const struct onednn *made, bool written, struct trace 
     }
 }
 
-/* An LSTM's. */
+/* A recurrent layer's. */
 static void gradients_clear(const struct onednn *made)
 {
     static const enum onednn_argument added[] = {ONEDNN_DIFF_WEIGHTS, ONEDNN_DIFF_RECURRENT,

@@ -14,16 +14,17 @@
 #include "model/workload.h"
 #include "worker/cpu/trace.h"
 
-/* An LSTM's source, weights and destination are those of the layer. */
+/* Of recurrent layers source, weights and destination are those of the layer. */
 enum onednn_argument {
     ONEDNN_SOURCE,
     ONEDNN_SECOND, /* source of a sum */
     ONEDNN_WEIGHTS,
-    ONEDNN_RECURRENT, /* weights of an LSTM's state */
+    ONEDNN_RECURRENT,  /* weights of a recurrent layer's state */
+    ONEDNN_PROJECTION, /* weights of an LSTM's projection */
     ONEDNN_BIAS,
     ONEDNN_DESTINATION,
-    ONEDNN_STATE, /* before an LSTM's first step */
-    ONEDNN_CELL,
+    ONEDNN_STATE, /* before the first step of a recurrent layer */
+    ONEDNN_CELL,  /* an LSTM's */
     ONEDNN_DIFF_SOURCE,
     ONEDNN_DIFF_WEIGHTS,
     ONEDNN_DIFF_RECURRENT,
@@ -54,6 +55,8 @@ enum onednn_kind {
     ONEDNN_MATMUL,
     ONEDNN_LINEAR,
     ONEDNN_LSTM,
+    ONEDNN_GRU, /* linear before reset */
+    ONEDNN_RNN, /* plain: its function is the activation */
     ONEDNN_ELEMENTWISE,
     ONEDNN_SUM,
     ONEDNN_POOL,
@@ -88,9 +91,11 @@ enum onednn_pass {
  *   elementwise, sum: any, the same for all
  *   pool: source and destination [n][c][h][w]
  *   softmax: source and destination [row][column]; over the columns
- *   lstm, one layer: source and destination [t][n][c], weights and recurrent
- *         [1][direction][input][gate][output], bias [1][direction][gate][output];
- *         state and cell [1][direction][n][c]; gates input, forget, cell, output */
+ *   lstm, gru, rnn, one layer: source and destination [t][n][c], weights and recurrent
+ *         [1][direction][input][gate][output], bias [1][direction][gate][output],
+ *         projection [1][direction][input][output]; state and cell [1][direction][n][c];
+ *         gates input, forget, cell, output; update, reset, new, and a fourth bias, of new's
+ *         recurrent product; one */
 struct onednn_operation {
     enum onednn_kind kind;
     enum onednn_pass pass;
@@ -98,7 +103,7 @@ struct onednn_operation {
     double factor;
     int64_t window[2], stride[2], padding[2]; /* of a pool and, without the window, a convolution */
     int64_t dilation[2];                      /* of a convolution; a dense kernel's is 1 */
-    bool bidirectional;                       /* an LSTM */
+    bool bidirectional;                       /* a recurrent layer */
     struct onednn_tensor tensors[ONEDNN_ARGUMENTS];
 };
 

@@ -2,14 +2,15 @@
 
 #include <stdlib.h>
 
+#include "worker/cpu/onednn_recurrent.h"
+
 static const dnnl_data_type_t data_types[PRECISION_COUNT] = {
     [PRECISION_FP32] = dnnl_f32,
     [PRECISION_FP16] = dnnl_f16,
     [PRECISION_BF16] = dnnl_bf16,
 };
 
-/* dnnl_alg_kind_undef: there is no such function. */
-static dnnl_alg_kind_t algorithm_of(enum onednn_function function)
+dnnl_alg_kind_t primitive_algorithm(enum onednn_function function)
 {
     static const dnnl_alg_kind_t algorithms[] = {
         [ONEDNN_IDENTITY] = dnnl_alg_kind_undef,
@@ -24,20 +25,15 @@ static dnnl_alg_kind_t algorithm_of(enum onednn_function function)
     return algorithms[function];
 }
 
-/* The first number of a function: of a relu the slope below zero, of a scale its factor. */
-static float number_of(const struct onednn_operation *operation)
-{
-    return operation->function == ONEDNN_SCALE ? (float)operation->factor : 0.0F;
-}
-
-static dnnl_prop_kind_t forward_kind(const struct primitive_request *r)
+dnnl_prop_kind_t primitive_forward_kind(const struct primitive_request *r)
 {
     return r->operation->pass == ONEDNN_INFERENCE ? dnnl_forward_inference : dnnl_forward_training;
 }
 
-static dnnl_rnn_direction_t lstm_direction(const struct primitive_request *r)
+/* The first number of a function: of a relu the slope below zero, of a scale its factor. */
+static float number_of(const struct onednn_operation *operation)
 {
-    return r->operation->bidirectional ? dnnl_bidirectional_concat : dnnl_unidirectional_left2right;
+    return operation->function == ONEDNN_SCALE ? (float)operation->factor : 0.0F;
 }
 
 /* The library counts the zeros between a kernel's elements. */
@@ -82,7 +78,7 @@ static dnnl_status_t convolution_forward(const struct primitive_request *r,
     const descriptor *t = r->tensors;
     struct window w = window_of(r->operation);
     return dnnl_convolution_forward_primitive_desc_create(
-        made, r->engine, forward_kind(r), dnnl_convolution_direct, t[ONEDNN_SOURCE],
+        made, r->engine, primitive_forward_kind(r), dnnl_convolution_direct, t[ONEDNN_SOURCE],
         t[ONEDNN_WEIGHTS], t[ONEDNN_BIAS], t[ONEDNN_DESTINATION], w.strides, w.gaps, w.padding,
         w.padding, r->attributes);
 }
@@ -116,32 +112,12 @@ static dnnl_status_t matmul_forward(const struct primitive_request *r, dnnl_prim
                                              t[ONEDNN_BIAS], t[ONEDNN_DESTINATION], r->attributes);
 }
 
-static dnnl_status_t lstm_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
-{
-    const descriptor *t = r->tensors;
-    return dnnl_lstm_forward_primitive_desc_create(
-        made, r->engine, forward_kind(r), lstm_direction(r), t[ONEDNN_SOURCE], t[ONEDNN_STATE],
-        t[ONEDNN_CELL], t[ONEDNN_WEIGHTS], t[ONEDNN_RECURRENT], NULL, NULL, t[ONEDNN_BIAS],
-        t[ONEDNN_DESTINATION], NULL, NULL, 0, r->attributes);
-}
-
-static dnnl_status_t lstm_backward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
-{
-    const descriptor *t = r->tensors;
-    return dnnl_lstm_backward_primitive_desc_create(
-        made, r->engine, dnnl_backward, lstm_direction(r), t[ONEDNN_SOURCE], t[ONEDNN_STATE],
-        t[ONEDNN_CELL], t[ONEDNN_WEIGHTS], t[ONEDNN_RECURRENT], NULL, NULL, t[ONEDNN_BIAS],
-        t[ONEDNN_DESTINATION], NULL, NULL, t[ONEDNN_DIFF_SOURCE], t[ONEDNN_DIFF_STATE],
-        t[ONEDNN_DIFF_CELL], t[ONEDNN_DIFF_WEIGHTS], t[ONEDNN_DIFF_RECURRENT], NULL, NULL,
-        t[ONEDNN_DIFF_BIAS], t[ONEDNN_DIFF_DESTINATION], NULL, NULL, 0, r->forward, r->attributes);
-}
-
 static dnnl_status_t linear_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
 {
     const descriptor *t = r->tensors;
     return dnnl_inner_product_forward_primitive_desc_create(
-        made, r->engine, forward_kind(r), t[ONEDNN_SOURCE], t[ONEDNN_WEIGHTS], t[ONEDNN_BIAS],
-        t[ONEDNN_DESTINATION], r->attributes);
+        made, r->engine, primitive_forward_kind(r), t[ONEDNN_SOURCE], t[ONEDNN_WEIGHTS],
+        t[ONEDNN_BIAS], t[ONEDNN_DESTINATION], r->attributes);
 }
 
 static dnnl_status_t linear_data(const struct primitive_request *r, dnnl_primitive_desc_t *made)
@@ -165,8 +141,8 @@ static dnnl_status_t elementwise_forward(const struct primitive_request *r,
 {
     const descriptor *t = r->tensors;
     return dnnl_eltwise_forward_primitive_desc_create(
-        made, r->engine, forward_kind(r), algorithm_of(r->operation->function), t[ONEDNN_SOURCE],
-        t[ONEDNN_DESTINATION], number_of(r->operation), 0.0F, r->attributes);
+        made, r->engine, primitive_forward_kind(r), primitive_algorithm(r->operation->function),
+        t[ONEDNN_SOURCE], t[ONEDNN_DESTINATION], number_of(r->operation), 0.0F, r->attributes);
 }
 
 static dnnl_status_t sum_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
@@ -183,14 +159,15 @@ static dnnl_status_t pool_forward(const struct primitive_request *r, dnnl_primit
     struct window w = window_of(r->operation);
     const dnnl_dims_t none = {0};
     return dnnl_pooling_forward_primitive_desc_create(
-        made, r->engine, forward_kind(r), algorithm_of(r->operation->function), t[ONEDNN_SOURCE],
-        t[ONEDNN_DESTINATION], w.strides, w.extents, none, w.padding, w.padding, r->attributes);
+        made, r->engine, primitive_forward_kind(r), primitive_algorithm(r->operation->function),
+        t[ONEDNN_SOURCE], t[ONEDNN_DESTINATION], w.strides, w.extents, none, w.padding, w.padding,
+        r->attributes);
 }
 
 static dnnl_status_t softmax_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
 {
     const descriptor *t = r->tensors;
-    return dnnl_softmax_forward_primitive_desc_create(made, r->engine, forward_kind(r),
+    return dnnl_softmax_forward_primitive_desc_create(made, r->engine, primitive_forward_kind(r),
                                                       dnnl_softmax_accurate, t[ONEDNN_SOURCE],
                                                       t[ONEDNN_DESTINATION], 1, r->attributes);
 }
@@ -210,7 +187,7 @@ dnnl_status_t attributes_append(dnnl_primitive_attr_t attributes,
     dnnl_post_ops_t after = NULL;
     dnnl_status_t status = dnnl_post_ops_create(&after);
     if (!status)
-        status = dnnl_post_ops_append_eltwise(after, algorithm_of(operation->function),
+        status = dnnl_post_ops_append_eltwise(after, primitive_algorithm(operation->function),
                                               number_of(operation), 0.0F);
     if (!status)
         status = dnnl_primitive_attr_set_post_ops(attributes, after);
@@ -241,8 +218,8 @@ void descriptor_destroy(descriptor made)
     free(made);
 }
 
-static dnnl_status_t finish(const struct primitive_request *r, dnnl_status_t described,
-                            const_dnnl_op_desc_t operation, dnnl_primitive_desc_t *made)
+dnnl_status_t primitive_finish(const struct primitive_request *r, dnnl_status_t described,
+                               const_dnnl_op_desc_t operation, dnnl_primitive_desc_t *made)
 {
     return described
                ? described
@@ -255,12 +232,12 @@ static dnnl_status_t convolution_forward(const struct primitive_request *r,
     const descriptor *t = r->tensors;
     struct window w = window_of(r->operation);
     dnnl_convolution_desc_t d;
-    return finish(r,
-                  dnnl_dilated_convolution_forward_desc_init(
-                      &d, forward_kind(r), dnnl_convolution_direct, t[ONEDNN_SOURCE],
-                      t[ONEDNN_WEIGHTS], t[ONEDNN_BIAS], t[ONEDNN_DESTINATION], w.strides, w.gaps,
-                      w.padding, w.padding),
-                  &d, made);
+    return primitive_finish(r,
+                            dnnl_dilated_convolution_forward_desc_init(
+                                &d, primitive_forward_kind(r), dnnl_convolution_direct,
+                                t[ONEDNN_SOURCE], t[ONEDNN_WEIGHTS], t[ONEDNN_BIAS],
+                                t[ONEDNN_DESTINATION], w.strides, w.gaps, w.padding, w.padding),
+                            &d, made);
 }
 
 static dnnl_status_t convolution_data(const struct primitive_request *r,
@@ -269,11 +246,12 @@ static dnnl_status_t convolution_data(const struct primitive_request *r,
     const descriptor *t = r->tensors;
     struct window w = window_of(r->operation);
     dnnl_convolution_desc_t d;
-    return finish(r,
-                  dnnl_dilated_convolution_backward_data_desc_init(
-                      &d, dnnl_convolution_direct, t[ONEDNN_DIFF_SOURCE], t[ONEDNN_WEIGHTS],
-                      t[ONEDNN_DIFF_DESTINATION], w.strides, w.gaps, w.padding, w.padding),
-                  &d, made);
+    return primitive_finish(r,
+                            dnnl_dilated_convolution_backward_data_desc_init(
+                                &d, dnnl_convolution_direct, t[ONEDNN_DIFF_SOURCE],
+                                t[ONEDNN_WEIGHTS], t[ONEDNN_DIFF_DESTINATION], w.strides, w.gaps,
+                                w.padding, w.padding),
+                            &d, made);
 }
 
 static dnnl_status_t convolution_weights(const struct primitive_request *r,
@@ -282,81 +260,56 @@ static dnnl_status_t convolution_weights(const struct primitive_request *r,
     const descriptor *t = r->tensors;
     struct window w = window_of(r->operation);
     dnnl_convolution_desc_t d;
-    return finish(r,
-                  dnnl_dilated_convolution_backward_weights_desc_init(
-                      &d, dnnl_convolution_direct, t[ONEDNN_SOURCE], t[ONEDNN_DIFF_WEIGHTS],
-                      t[ONEDNN_DIFF_BIAS], t[ONEDNN_DIFF_DESTINATION], w.strides, w.gaps, w.padding,
-                      w.padding),
-                  &d, made);
+    return primitive_finish(r,
+                            dnnl_dilated_convolution_backward_weights_desc_init(
+                                &d, dnnl_convolution_direct, t[ONEDNN_SOURCE],
+                                t[ONEDNN_DIFF_WEIGHTS], t[ONEDNN_DIFF_BIAS],
+                                t[ONEDNN_DIFF_DESTINATION], w.strides, w.gaps, w.padding,
+                                w.padding),
+                            &d, made);
 }
 
 static dnnl_status_t matmul_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
 {
     const descriptor *t = r->tensors;
     dnnl_matmul_desc_t d;
-    return finish(r,
-                  dnnl_matmul_desc_init(&d, t[ONEDNN_SOURCE], t[ONEDNN_WEIGHTS], t[ONEDNN_BIAS],
-                                        t[ONEDNN_DESTINATION]),
-                  &d, made);
-}
-
-static dnnl_status_t lstm_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
-{
-    const descriptor *t = r->tensors;
-    dnnl_rnn_desc_t d;
-    return finish(r,
-                  dnnl_lstm_forward_desc_init(&d, forward_kind(r), lstm_direction(r),
-                                              t[ONEDNN_SOURCE], t[ONEDNN_STATE], t[ONEDNN_CELL],
-                                              t[ONEDNN_WEIGHTS], t[ONEDNN_RECURRENT],
-                                              t[ONEDNN_BIAS], t[ONEDNN_DESTINATION], NULL, NULL, 0),
-                  &d, made);
-}
-
-static dnnl_status_t lstm_backward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
-{
-    const descriptor *t = r->tensors;
-    dnnl_rnn_desc_t d;
-    return finish(r,
-                  dnnl_lstm_backward_desc_init(
-                      &d, dnnl_backward, lstm_direction(r), t[ONEDNN_SOURCE], t[ONEDNN_STATE],
-                      t[ONEDNN_CELL], t[ONEDNN_WEIGHTS], t[ONEDNN_RECURRENT], t[ONEDNN_BIAS],
-                      t[ONEDNN_DESTINATION], NULL, NULL, t[ONEDNN_DIFF_SOURCE],
-                      t[ONEDNN_DIFF_STATE], t[ONEDNN_DIFF_CELL], t[ONEDNN_DIFF_WEIGHTS],
-                      t[ONEDNN_DIFF_RECURRENT], t[ONEDNN_DIFF_BIAS], t[ONEDNN_DIFF_DESTINATION],
-                      NULL, NULL, 0),
-                  &d, made);
+    return primitive_finish(r,
+                            dnnl_matmul_desc_init(&d, t[ONEDNN_SOURCE], t[ONEDNN_WEIGHTS],
+                                                  t[ONEDNN_BIAS], t[ONEDNN_DESTINATION]),
+                            &d, made);
 }
 
 static dnnl_status_t linear_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
 {
     const descriptor *t = r->tensors;
     dnnl_inner_product_desc_t d;
-    return finish(r,
-                  dnnl_inner_product_forward_desc_init(&d, forward_kind(r), t[ONEDNN_SOURCE],
-                                                       t[ONEDNN_WEIGHTS], t[ONEDNN_BIAS],
-                                                       t[ONEDNN_DESTINATION]),
-                  &d, made);
+    return primitive_finish(r,
+                            dnnl_inner_product_forward_desc_init(
+                                &d, primitive_forward_kind(r), t[ONEDNN_SOURCE], t[ONEDNN_WEIGHTS],
+                                t[ONEDNN_BIAS], t[ONEDNN_DESTINATION]),
+                            &d, made);
 }
 
 static dnnl_status_t linear_data(const struct primitive_request *r, dnnl_primitive_desc_t *made)
 {
     const descriptor *t = r->tensors;
     dnnl_inner_product_desc_t d;
-    return finish(r,
-                  dnnl_inner_product_backward_data_desc_init(
-                      &d, t[ONEDNN_DIFF_SOURCE], t[ONEDNN_WEIGHTS], t[ONEDNN_DIFF_DESTINATION]),
-                  &d, made);
+    return primitive_finish(r,
+                            dnnl_inner_product_backward_data_desc_init(&d, t[ONEDNN_DIFF_SOURCE],
+                                                                       t[ONEDNN_WEIGHTS],
+                                                                       t[ONEDNN_DIFF_DESTINATION]),
+                            &d, made);
 }
 
 static dnnl_status_t linear_weights(const struct primitive_request *r, dnnl_primitive_desc_t *made)
 {
     const descriptor *t = r->tensors;
     dnnl_inner_product_desc_t d;
-    return finish(r,
-                  dnnl_inner_product_backward_weights_desc_init(
-                      &d, t[ONEDNN_SOURCE], t[ONEDNN_DIFF_WEIGHTS], t[ONEDNN_DIFF_BIAS],
-                      t[ONEDNN_DIFF_DESTINATION]),
-                  &d, made);
+    return primitive_finish(r,
+                            dnnl_inner_product_backward_weights_desc_init(
+                                &d, t[ONEDNN_SOURCE], t[ONEDNN_DIFF_WEIGHTS], t[ONEDNN_DIFF_BIAS],
+                                t[ONEDNN_DIFF_DESTINATION]),
+                            &d, made);
 }
 
 /* The library takes one description for both tensors. */
@@ -364,9 +317,10 @@ static dnnl_status_t elementwise_forward(const struct primitive_request *r,
                                          dnnl_primitive_desc_t *made)
 {
     dnnl_eltwise_desc_t d;
-    return finish(
+    return primitive_finish(
         r,
-        dnnl_eltwise_forward_desc_init(&d, forward_kind(r), algorithm_of(r->operation->function),
+        dnnl_eltwise_forward_desc_init(&d, primitive_forward_kind(r),
+                                       primitive_algorithm(r->operation->function),
                                        r->tensors[ONEDNN_SOURCE], number_of(r->operation), 0.0F),
         &d, made);
 }
@@ -375,10 +329,10 @@ static dnnl_status_t sum_forward(const struct primitive_request *r, dnnl_primiti
 {
     const descriptor *t = r->tensors;
     dnnl_binary_desc_t d;
-    return finish(r,
-                  dnnl_binary_desc_init(&d, dnnl_binary_add, t[ONEDNN_SOURCE], t[ONEDNN_SECOND],
-                                        t[ONEDNN_DESTINATION]),
-                  &d, made);
+    return primitive_finish(r,
+                            dnnl_binary_desc_init(&d, dnnl_binary_add, t[ONEDNN_SOURCE],
+                                                  t[ONEDNN_SECOND], t[ONEDNN_DESTINATION]),
+                            &d, made);
 }
 
 static dnnl_status_t pool_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
@@ -386,21 +340,23 @@ static dnnl_status_t pool_forward(const struct primitive_request *r, dnnl_primit
     const descriptor *t = r->tensors;
     struct window w = window_of(r->operation);
     dnnl_pooling_desc_t d;
-    return finish(r,
-                  dnnl_pooling_forward_desc_init(
-                      &d, forward_kind(r), algorithm_of(r->operation->function), t[ONEDNN_SOURCE],
-                      t[ONEDNN_DESTINATION], w.strides, w.extents, w.padding, w.padding),
-                  &d, made);
+    return primitive_finish(r,
+                            dnnl_pooling_forward_desc_init(
+                                &d, primitive_forward_kind(r),
+                                primitive_algorithm(r->operation->function), t[ONEDNN_SOURCE],
+                                t[ONEDNN_DESTINATION], w.strides, w.extents, w.padding, w.padding),
+                            &d, made);
 }
 
 static dnnl_status_t softmax_forward(const struct primitive_request *r, dnnl_primitive_desc_t *made)
 {
     const descriptor *t = r->tensors;
     dnnl_softmax_v2_desc_t d;
-    return finish(r,
-                  dnnl_softmax_v2_forward_desc_init(&d, forward_kind(r), dnnl_softmax_accurate,
-                                                    t[ONEDNN_SOURCE], t[ONEDNN_DESTINATION], 1),
-                  &d, made);
+    return primitive_finish(
+        r,
+        dnnl_softmax_v2_forward_desc_init(&d, primitive_forward_kind(r), dnnl_softmax_accurate,
+                                          t[ONEDNN_SOURCE], t[ONEDNN_DESTINATION], 1),
+        &d, made);
 }
 
 static dnnl_status_t softmax_backward(const struct primitive_request *r,
@@ -408,7 +364,7 @@ static dnnl_status_t softmax_backward(const struct primitive_request *r,
 {
     const descriptor *t = r->tensors;
     dnnl_softmax_v2_desc_t d;
-    return finish(
+    return primitive_finish(
         r,
         dnnl_softmax_v2_backward_desc_init(&d, dnnl_softmax_accurate, t[ONEDNN_DIFF_SOURCE],
                                            t[ONEDNN_DIFF_DESTINATION], t[ONEDNN_DESTINATION], 1),
@@ -421,7 +377,7 @@ dnnl_status_t attributes_append(dnnl_primitive_attr_t attributes,
     dnnl_post_ops_t after = NULL;
     dnnl_status_t status = dnnl_post_ops_create(&after);
     if (!status)
-        status = dnnl_post_ops_append_eltwise(after, 1.0F, algorithm_of(operation->function),
+        status = dnnl_post_ops_append_eltwise(after, 1.0F, primitive_algorithm(operation->function),
                                               number_of(operation), 0.0F);
     if (!status)
         status = dnnl_primitive_attr_set_post_ops(attributes, after);
@@ -432,8 +388,7 @@ dnnl_status_t attributes_append(dnnl_primitive_attr_t attributes,
 #endif
 
 /* A new operation is a function in each version, and a row. */
-typedef dnnl_status_t describe_function(const struct primitive_request *, dnnl_primitive_desc_t *);
-static describe_function *const functions[ONEDNN_KINDS][ONEDNN_BACKWARD_WEIGHTS + 1] = {
+static primitive_description *const functions[ONEDNN_KINDS][ONEDNN_BACKWARD_WEIGHTS + 1] = {
     [ONEDNN_CONVOLUTION] = {[ONEDNN_INFERENCE] = convolution_forward,
                             [ONEDNN_TRAINING] = convolution_forward,
                             [ONEDNN_BACKWARD_DATA] = convolution_data,
@@ -449,15 +404,21 @@ static describe_function *const functions[ONEDNN_KINDS][ONEDNN_BACKWARD_WEIGHTS 
     [ONEDNN_SOFTMAX] = {[ONEDNN_INFERENCE] = softmax_forward,
                         [ONEDNN_TRAINING] = softmax_forward,
                         [ONEDNN_BACKWARD] = softmax_backward},
-    [ONEDNN_LSTM] = {[ONEDNN_INFERENCE] = lstm_forward,
-                     [ONEDNN_TRAINING] = lstm_forward,
-                     [ONEDNN_BACKWARD] = lstm_backward},
+    [ONEDNN_LSTM] = {[ONEDNN_INFERENCE] = recurrent_lstm_forward,
+                     [ONEDNN_TRAINING] = recurrent_lstm_forward,
+                     [ONEDNN_BACKWARD] = recurrent_lstm_backward},
+    [ONEDNN_GRU] = {[ONEDNN_INFERENCE] = recurrent_gru_forward,
+                    [ONEDNN_TRAINING] = recurrent_gru_forward,
+                    [ONEDNN_BACKWARD] = recurrent_gru_backward},
+    [ONEDNN_RNN] = {[ONEDNN_INFERENCE] = recurrent_rnn_forward,
+                    [ONEDNN_TRAINING] = recurrent_rnn_forward,
+                    [ONEDNN_BACKWARD] = recurrent_rnn_backward},
 };
 
 dnnl_status_t primitive_describe(const struct primitive_request *request,
                                  dnnl_primitive_desc_t *made)
 {
-    describe_function *describe = functions[request->operation->kind][request->operation->pass];
+    primitive_description *describe = functions[request->operation->kind][request->operation->pass];
     return describe ? describe(request, made) : dnnl_unimplemented;
 }
 

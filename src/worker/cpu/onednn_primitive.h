@@ -32,8 +32,19 @@ struct primitive_request {
     const descriptor *tensors;           /* [ONEDNN_ARGUMENTS] */
     const_dnnl_primitive_desc_t forward; /* NULL where there is none */
 };
-dnnl_status_t primitive_describe(const struct primitive_request *request,
-                                 dnnl_primitive_desc_t *made);
+typedef dnnl_status_t primitive_description(const struct primitive_request *request,
+                                            dnnl_primitive_desc_t *made);
+primitive_description primitive_describe;
+
+/* What descriptions are made of. */
+dnnl_prop_kind_t primitive_forward_kind(const struct primitive_request *request);
+/* dnnl_alg_kind_undef: there is no such function. */
+dnnl_alg_kind_t primitive_algorithm(enum onednn_function function);
+#if DNNL_VERSION_MAJOR < 3
+/* From the library's struct, if that was described well. */
+dnnl_status_t primitive_finish(const struct primitive_request *request, dnnl_status_t described,
+                               const_dnnl_op_desc_t description, dnnl_primitive_desc_t *made);
+#endif
 
 /* Whether this CPU has instructions for the precision. */
 bool primitive_is_native(enum precision precision);
