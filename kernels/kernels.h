@@ -16,6 +16,7 @@
 #include "model/workloads/conv2d.h"
 #include "model/workloads/elementwise.h"
 #include "model/workloads/linear.h"
+#include "model/workloads/norm.h"
 #include "model/workloads/pool.h"
 
 #ifdef __cplusplus
@@ -176,6 +177,40 @@ cudaError_t kernel_softmax(enum precision precision, void *y, const void *x, int
 cudaError_t kernel_softmax_gradient(enum precision precision, void *dx, const void *y,
                                     const void *dy, int64_t rows, int64_t columns,
                                     cudaStream_t stream);
+
+/* norm_rows.cu, norm_columns.cu: norms as src/model/workloads/norm.h defines them. x, dy, y and dx are in
+ * the precision and aligned to 16 bytes; all others are fp32, of fp64 fp64. What a kernel does not need
+ * may be NULL. */
+struct norm_arrays {
+    int64_t rows, columns;
+    const void *x, *dy, *gamma, *beta;
+    const void *mean_given, *inverse_given; /* m and r, of columns or of rows */
+    void *y, *dx, *mean, *variance, *inverse, *dgamma, *dbeta;
+    void *
+        partial; /* [chunks][2][columns]: sums over a chunk of the rows, which a later kernel adds up */
+    int chunks; /* at most NORM_CHUNKS */
+};
+enum { NORM_CHUNKS = 65535 };
+/* y of x, gamma and beta, and mean and inverse, if they are not NULL; with dy, dx of x, dy, gamma,
+ * mean_given and inverse_given, and partial as NORM_STEP_SUM_LAYER leaves it, if kernel_layer_norm_sums. */
+cudaError_t kernel_layer_norm(enum precision precision, const struct norm_arrays *arrays,
+                              cudaStream_t stream);
+/* Whether rows of so many columns fit into registers, so that x and dy are read once for all gradients. */
+bool kernel_layer_norm_sums(enum precision precision, int64_t columns);
+/* One kernel of the others. */
+enum norm_step {
+    NORM_STEP_SUM_MOMENTS, /* partial of x */
+    NORM_STEP_SUM_BATCH,   /* partial of x, dy, mean_given, which is of columns */
+    NORM_STEP_SUM_LAYER,   /* partial of x, dy, mean_given and inverse_given, which are of rows */
+    NORM_STEP_MOMENTS, /* mean, inverse and, if it is not NULL, variance of partial and x: of columns */
+    NORM_STEP_BATCH_GRADIENTS, /* dgamma and dbeta of partial and inverse_given */
+    NORM_STEP_LAYER_GRADIENTS, /* dgamma and dbeta of partial */
+    /* Of a batch norm: y of x, gamma, beta, mean_given and inverse_given; with dy, dx of x, dy, gamma,
+     * mean_given, inverse_given, dgamma and dbeta. */
+    NORM_STEP_APPLY
+};
+cudaError_t kernel_norm_step(enum precision precision, enum norm_step step,
+                             const struct norm_arrays *arrays, cudaStream_t stream);
 
 /* empty.cu: one block that does nothing: what is left is the launch. */
 cudaError_t kernel_empty(cudaStream_t stream);

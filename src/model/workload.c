@@ -14,6 +14,7 @@
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
+#include "model/workloads/norm.h"
 #include "model/workloads/pool.h"
 #include "model/workloads/program.h"
 #include "model/workloads/softmax.h"
@@ -54,6 +55,7 @@ const struct workload *const workloads[] = {
     &elementwise_workload,
     &pool_workload,
     &softmax_workload,
+    &norm_workload,
     &program_workload,
     NULL,
 };

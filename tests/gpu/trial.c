@@ -45,13 +45,20 @@ static void array_free(void *array)
         cudaFree((char *)array - OFFSET);
 }
 
+static enum precision stored(const struct config *config, const struct trial_arrays *arrays,
+                             int tensor)
+{
+    enum precision precision = config_precision(config);
+    return arrays->wide[tensor] && precision != PRECISION_FP64 ? PRECISION_FP32 : precision;
+}
+
 static bool arrays_create(const struct trials *trials, const struct config *config,
                           struct trial_arrays *arrays)
 {
-    enum precision precision = config_precision(config);
-    size_t element = precision_info[precision].bytes;
     bool complete = true;
     for (int i = 0; i < TENSOR_COUNT; ++i) {
+        enum precision precision = stored(config, arrays, i);
+        size_t element = precision_info[precision].bytes;
         if (arrays->reads[i] > 0) {
             arrays->input[i] = array_create(trials, (size_t)arrays->reads[i] * element);
             complete = complete && arrays->input[i] &&
@@ -65,7 +72,9 @@ static bool arrays_create(const struct trials *trials, const struct config *conf
     }
     if (arrays->between > 0)
         complete =
-            complete && (arrays->scratch = array_create(trials, (size_t)arrays->between * element));
+            complete &&
+            (arrays->scratch = array_create(
+                 trials, (size_t)arrays->between * precision_info[config_precision(config)].bytes));
     return complete;
 }
 
@@ -112,10 +121,11 @@ static double *values_read(enum precision precision, const void *data, const int
 }
 
 static void slice_check(struct trials *trials, const char *text, const struct config *config,
-                        const struct slice *slice, const void *data)
+                        const struct slice *slice, const struct trial_arrays *arrays)
 {
     double difference = 0.0, norm = 0.0;
-    double *values = values_read(config_precision(config), data, slice->offsets, slice->count);
+    double *values = values_read(stored(config, arrays, slice->tensor),
+                                 arrays->result[slice->tensor], slice->offsets, slice->count);
     for (int64_t i = 0; values && i < slice->count; ++i) {
         double d = values[i] - slice->expected[i];
         difference += d * d;
@@ -141,8 +151,8 @@ static enum status computed_read(void *context, enum tensor tensor, const int64_
                                  int64_t count, double *values, struct error *error)
 {
     const struct computed *computed = context;
-    double *read = values_read(config_precision(computed->config), computed->arrays->result[tensor],
-                               offsets, count);
+    double *read = values_read(stored(computed->config, computed->arrays, tensor),
+                               computed->arrays->result[tensor], offsets, count);
     if (!read)
         return error_set(error, STATUS_FAILED, "tensor %d cannot be read", (int)tensor);
     memcpy(values, read, (size_t)count * sizeof *values);
@@ -161,8 +171,7 @@ static void expectation_check(struct trials *trials, const char *text, const str
     if (config->workload->reference(&request, &expectation, &error))
         fail(trials, text, error.text);
     for (size_t i = 0; i < expectation.count; ++i)
-        slice_check(trials, text, config, &expectation.slices[i],
-                    arrays->result[expectation.slices[i].tensor]);
+        slice_check(trials, text, config, &expectation.slices[i], arrays);
     expectation_clear(&expectation);
 }
 
@@ -172,7 +181,9 @@ static void results_check(struct trials *trials, const char *text, const struct 
     size_t element = precision_info[config_precision(config)].bytes;
     for (int i = 0; i < TENSOR_COUNT; ++i)
         if (arrays->result[i])
-            guard_check(trials, text, arrays->result[i], (size_t)arrays->writes[i] * element);
+            guard_check(trials, text, arrays->result[i],
+                        (size_t)arrays->writes[i] *
+                            precision_info[stored(config, arrays, i)].bytes);
     if (arrays->scratch)
         guard_check(trials, text, arrays->scratch, (size_t)arrays->between * element);
     expectation_check(trials, text, config, arrays);

@@ -8,6 +8,7 @@
 #ifndef ROOFSWEEP_TRIAL_H
 #define ROOFSWEEP_TRIAL_H
 
+#include <stdbool.h>
 #include <cuda_runtime.h>
 
 #include "model/workload.h"
@@ -15,7 +16,8 @@
 /* Of one configuration, on the device. */
 struct trial_arrays {
     int64_t reads[TENSOR_COUNT], writes[TENSOR_COUNT]; /* elements; 0: there is none */
-    int64_t between; /* elements of what kernels leave each other */
+    bool wide[TENSOR_COUNT]; /* in fp32, of fp64 in fp64: not in the configuration's precision */
+    int64_t between;         /* elements of what kernels leave each other */
     void *input[TENSOR_COUNT], *result[TENSOR_COUNT], *scratch;
 };
 

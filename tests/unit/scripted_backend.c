@@ -43,6 +43,8 @@ static size_t size_of(cudnnBackendAttributeType_t type)
     case CUDNN_TYPE_POINTWISE_MODE:
     case CUDNN_TYPE_REDUCTION_OPERATOR_TYPE:
     case CUDNN_TYPE_HEUR_MODE:
+    case CUDNN_TYPE_NORM_MODE:
+    case CUDNN_TYPE_NORM_FWD_PHASE:
         return sizeof(int);
     case CUDNN_TYPE_INT64:
     case CUDNN_TYPE_HANDLE:
@@ -357,6 +359,96 @@ static void run_reduction(struct run *run, const struct descriptor *operation)
     }
 }
 
+/* ---- layer norms: tensors are [rows][columns][1][1] ---- */
+
+static double norm_result(const struct run *run, const struct descriptor *tensor, int64_t i,
+                          double value)
+{
+    assert_false(flag(tensor, CUDNN_ATTR_TENSOR_IS_VIRTUAL));
+    (void)memory_of(run, uid_of(tensor));
+    if (scripted_backend.result)
+        scripted_backend.result(uid_of(tensor), memory_at(tensor, i), value);
+    return value;
+}
+
+static void run_norm_forward(struct run *run, const struct descriptor *o)
+{
+    const struct descriptor *x = need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC);
+    const struct descriptor *y = need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC);
+    const double *values = values_of(run, x);
+    const double *gamma =
+        values_of(run, need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC));
+    const double *beta =
+        values_of(run, need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC));
+    double epsilon =
+        values_of(run, need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC))[0];
+    bool training =
+        *(const int *)need(o, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE) == CUDNN_NORM_FWD_TRAINING;
+    int64_t columns = size_at(x)[1];
+    double *result = node_add(run, y);
+    assert_int_equal(*(const int *)need(o, CUDNN_ATTR_OPERATION_NORM_FWD_MODE), CUDNN_LAYER_NORM);
+    assert_int_equal(get(o, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC) != NULL, training);
+    for (int64_t row = 0; row < size_at(x)[0]; ++row) {
+        double mean = 0.0, variance = 0.0;
+        for (int64_t i = 0; i < columns; ++i)
+            mean += values[row * columns + i] / (double)columns;
+        for (int64_t i = 0; i < columns; ++i)
+            variance += pow(values[row * columns + i] - mean, 2.0) / (double)columns;
+        double inverse = 1.0 / sqrt(variance + epsilon);
+        for (int64_t i = 0; i < columns; ++i)
+            result[row * columns + i] =
+                norm_result(run, y, row * columns + i,
+                            (values[row * columns + i] - mean) * inverse * gamma[i] + beta[i]);
+        if (training) {
+            norm_result(run, need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC), row,
+                        mean);
+            norm_result(run, need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC),
+                        row, inverse);
+        }
+    }
+}
+
+static void run_norm_backward(struct run *run, const struct descriptor *o)
+{
+    const struct descriptor *x = need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_BWD_XDESC);
+    const double *values = values_of(run, x);
+    const double *dy = values_of(run, need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC));
+    const double *gamma =
+        values_of(run, need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC));
+    const double *mean =
+        values_of(run, need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC));
+    const double *inverse =
+        values_of(run, need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC));
+    const struct descriptor *dgamma = need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC);
+    const struct descriptor *dbeta = need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC);
+    const struct descriptor *dx = need_descriptor(o, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC);
+    int64_t rows = size_at(x)[0], columns = size_at(x)[1];
+    double *gamma_sums = node_add(run, dgamma), *beta_sums = node_add(run, dbeta);
+    double *result = node_add(run, dx);
+    assert_int_equal(*(const int *)need(o, CUDNN_ATTR_OPERATION_NORM_BWD_MODE), CUDNN_LAYER_NORM);
+    for (int64_t row = 0; row < rows; ++row) {
+        double sum = 0.0, products = 0.0;
+        for (int64_t i = 0; i < columns; ++i) {
+            int64_t at = row * columns + i;
+            double h = (values[at] - mean[row]) * inverse[row];
+            sum += dy[at] * gamma[i] / (double)columns;
+            products += dy[at] * gamma[i] * h / (double)columns;
+            gamma_sums[i] += dy[at] * h;
+            beta_sums[i] += dy[at];
+        }
+        for (int64_t i = 0; i < columns; ++i) {
+            int64_t at = row * columns + i;
+            double h = (values[at] - mean[row]) * inverse[row];
+            result[at] =
+                norm_result(run, dx, at, inverse[row] * (dy[at] * gamma[i] - sum - h * products));
+        }
+    }
+    for (int64_t i = 0; i < columns; ++i) {
+        norm_result(run, dgamma, i, gamma_sums[i]);
+        norm_result(run, dbeta, i, beta_sums[i]);
+    }
+}
+
 static void operation_run(struct run *run, const struct descriptor *operation)
 {
     assert_true(operation->finalized);
@@ -366,6 +458,10 @@ static void operation_run(struct run *run, const struct descriptor *operation)
         run_pointwise(run, operation);
     else if (operation->type == CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR)
         run_reduction(run, operation);
+    else if (operation->type == CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR)
+        run_norm_forward(run, operation);
+    else if (operation->type == CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR)
+        run_norm_backward(run, operation);
     else
         fail_msg("operation of type %d", (int)operation->type);
 }

@@ -17,6 +17,8 @@ extern struct scripted_backend {
     /* An element of an input, by the tensor's unique id and its place in memory. */
     double (*value)(int64_t uid, int64_t at);
     double output[SCRIPTED_OUTPUTS]; /* of the last result, by its place in memory */
+    /* Takes an element of each of a norm's results; NULL: they are not wanted. */
+    void (*result)(int64_t uid, int64_t at, double value);
 } scripted_backend;
 
 #endif

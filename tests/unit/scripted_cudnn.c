@@ -9,6 +9,8 @@
 
 #include "scripted_machine.h"
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 struct cudnnTensorStruct {
     cudnnDataType_t type; /* of what is set */
     int extent[4], stride[4];
@@ -323,4 +325,137 @@ cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t
     assert_input(dy_descriptor, dy);
     assert_result(dx_descriptor, dx, beta);
     return run("softmax gradient", y_descriptor, 1, alpha, 3.0);
+}
+
+/* ---- batch norms ---- */
+
+static const double epsilon_expected = 1e-5;
+
+/* All that a pass has of channels: of as many as the data has, in fp32, of fp64 in fp64. */
+static void norm_check(cudnnBatchNormMode_t mode, cudnnTensorDescriptor_t data,
+                       cudnnTensorDescriptor_t parameters, const void *gamma, double epsilon)
+{
+    bool wide = data->type == CUDNN_DATA_DOUBLE;
+    assert_true(mode == (wide ? CUDNN_BATCHNORM_SPATIAL : CUDNN_BATCHNORM_SPATIAL_PERSISTENT));
+    assert_int_equal(parameters->type, wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT);
+    assert_int_equal(elements_of(parameters), data->extent[1]);
+    assert_int_equal(parameters->extent[1], data->extent[1]);
+    assert_true(epsilon == epsilon_expected);
+    assert_input(parameters, gamma);
+}
+
+static void norm_within(cudnnTensorDescriptor_t tensor, const void *memory)
+{
+    script_within(memory, bytes_of(tensor), script.own);
+}
+
+cudnnStatus_t cudnnBatchNormalizationForwardInference(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
+    const cudnnTensorDescriptor_t x_descriptor, const void *x,
+    const cudnnTensorDescriptor_t y_descriptor, void *y, const cudnnTensorDescriptor_t parameters,
+    const void *gamma, const void *bias, const void *mean, const void *variance, double epsilon)
+{
+    assert_non_null(handle);
+    norm_check(mode, x_descriptor, parameters, gamma, epsilon);
+    assert_input(x_descriptor, x);
+    assert_input(parameters, bias);
+    norm_within(parameters, mean);
+    norm_within(parameters, variance);
+    assert_result(y_descriptor, y, beta);
+    return run("batch norm", x_descriptor, 0, alpha, 2.0);
+}
+
+enum { NORM_WORKSPACE = 4096, NORM_RESERVE = 512 };
+
+cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
+    const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t z,
+    const cudnnTensorDescriptor_t y, const cudnnTensorDescriptor_t parameters,
+    const cudnnActivationDescriptor_t activation, size_t *bytes)
+{
+    (void)handle, (void)mode, (void)operations, (void)x, (void)z, (void)y, (void)parameters;
+    (void)activation;
+    *bytes = NORM_WORKSPACE / 2;
+    return called("batch-norm-size");
+}
+
+cudnnStatus_t cudnnGetBatchNormalizationBackwardExWorkspaceSize(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
+    const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t y,
+    const cudnnTensorDescriptor_t dy, const cudnnTensorDescriptor_t dz,
+    const cudnnTensorDescriptor_t dx, const cudnnTensorDescriptor_t parameters,
+    const cudnnActivationDescriptor_t activation, size_t *bytes)
+{
+    (void)handle, (void)mode, (void)operations, (void)x, (void)y, (void)dy, (void)dz, (void)dx;
+    (void)parameters, (void)activation;
+    *bytes = NORM_WORKSPACE;
+    return called("batch-norm-size");
+}
+
+cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
+    const cudnnActivationDescriptor_t activation, const cudnnTensorDescriptor_t x, size_t *bytes)
+{
+    (void)handle, (void)mode, (void)operations, (void)activation, (void)x;
+    *bytes = NORM_RESERVE;
+    return called("batch-norm-size");
+}
+
+static void rooms_check(const void *workspace, size_t workspace_bytes, const void *reserve,
+                        size_t reserve_bytes)
+{
+    assert_true(workspace_bytes >= NORM_WORKSPACE && reserve_bytes == NORM_RESERVE);
+    script_within(workspace, workspace_bytes, script.own);
+    script_within(reserve, reserve_bytes, script.own);
+}
+
+cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
+    const void *alpha, const void *beta, const cudnnTensorDescriptor_t x_descriptor, const void *x,
+    const cudnnTensorDescriptor_t z_descriptor, const void *z,
+    const cudnnTensorDescriptor_t y_descriptor, void *y, const cudnnTensorDescriptor_t parameters,
+    const void *gamma, const void *bias, double factor, void *running_mean, void *running_variance,
+    double epsilon, void *mean, void *inverse, cudnnActivationDescriptor_t activation,
+    void *workspace, size_t workspace_bytes, void *reserve, size_t reserve_bytes)
+{
+    assert_non_null(handle);
+    assert_int_equal(operations, CUDNN_BATCHNORM_OPS_BN);
+    assert_true(!z_descriptor && !z && !activation && !running_mean && !running_variance);
+    assert_true(factor == 1.0);
+    norm_check(mode, x_descriptor, parameters, gamma, epsilon);
+    assert_input(x_descriptor, x);
+    assert_input(parameters, bias);
+    assert_result(y_descriptor, y, beta);
+    norm_within(parameters, mean);
+    norm_within(parameters, inverse);
+    rooms_check(workspace, workspace_bytes, reserve, reserve_bytes);
+    return run("batch norm training", x_descriptor, 1, alpha, 3.0);
+}
+
+cudnnStatus_t cudnnBatchNormalizationBackwardEx(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
+    const void *alpha, const void *beta, const void *alpha_parameters, const void *beta_parameters,
+    const cudnnTensorDescriptor_t x_descriptor, const void *x,
+    const cudnnTensorDescriptor_t y_descriptor, const void *y,
+    const cudnnTensorDescriptor_t dy_descriptor, const void *dy,
+    const cudnnTensorDescriptor_t dz_descriptor, void *dz,
+    const cudnnTensorDescriptor_t dx_descriptor, void *dx, const cudnnTensorDescriptor_t parameters,
+    const void *gamma, const void *bias, void *dgamma, void *dbeta, double epsilon,
+    const void *mean, const void *inverse, cudnnActivationDescriptor_t activation, void *workspace,
+    size_t workspace_bytes, void *reserve, size_t reserve_bytes)
+{
+    assert_non_null(handle);
+    assert_int_equal(operations, CUDNN_BATCHNORM_OPS_BN);
+    assert_true(!y_descriptor && !y && !dz_descriptor && !dz && !activation && !bias);
+    assert_true(scalar(x_descriptor, alpha_parameters) == 1.0);
+    norm_check(mode, x_descriptor, parameters, gamma, epsilon);
+    assert_input(x_descriptor, x);
+    assert_input(dy_descriptor, dy);
+    assert_result(dx_descriptor, dx, beta);
+    assert_result(parameters, dgamma, beta_parameters);
+    assert_result(parameters, dbeta, beta_parameters);
+    norm_within(parameters, mean);
+    norm_within(parameters, inverse);
+    rooms_check(workspace, workspace_bytes, reserve, reserve_bytes);
+    return run("batch norm gradient", x_descriptor, 2, alpha, 5.0);
 }

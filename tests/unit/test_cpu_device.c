@@ -406,6 +406,20 @@ static void pools_agree(void **state)
         }
 }
 
+static void norms_agree(void **state)
+{
+    static const int shapes[][2] = {{4, 5}, {6, 7}, {64, 8}, {9, 64}, {130, 33}, {1000, 6}};
+    static const char *const passes[] = {"forward", "training", "backward"};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (int variant = 0; variant < 12; ++variant) {
+            char text[WORKLOAD_TEXT];
+            snprintf(text, sizeof text, "norm rows=%d columns=%d operation=%s pass=%s precision=%s",
+                     shapes[i][0], shapes[i][1], variant % 2 ? "batch" : "layer",
+                     passes[variant / 4], variant / 2 % 2 ? "fp64" : "fp32");
+            check_all(*state, text);
+        }
+}
+
 static void softmax_agrees(void **state)
 {
     static const int shapes[][2] = {{1, 1}, {3, 1}, {1, 7}, {5, 64}, {130, 33}, {2, 5000}};
@@ -722,6 +736,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lstm_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(elementwise_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(pools_agree, open_device, close_device),
+        cmocka_unit_test_setup_teardown(norms_agree, open_device, close_device),
         cmocka_unit_test_setup_teardown(softmax_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(matmul_agrees, open_device, close_device),
         cmocka_unit_test_setup_teardown(linear_agrees, open_device, close_device),

@@ -9,12 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/kernels.h"
 #include "model/workloads/elementwise.h"
+#include "model/workloads/norm.h"
 #include "model/workloads/pool.h"
 #include "scripted_bench.h"
 #include "scripted_streams.h"
 #include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/workloads/elementwise.h"
+#include "worker/cuda/workloads/norm.h"
 #include "worker/cuda/workloads/pool.h"
 #include "worker/cuda/workloads/softmax.h"
 
@@ -49,6 +52,7 @@ struct row {
     const char *what, *algorithm; /* see script_stream, record */
     int choice;
     double factor; /* of cuDNN's calls */
+    int launches;  /* of an iteration */
 };
 
 static void row_runs(const struct row *row)
@@ -66,7 +70,7 @@ static void row_runs(const struct row *row)
     int launches = streamed.launches;
     if (work->ops->run(&bench.gpu, work, 0, &error) || work->ops->iterate(&bench.gpu, work, &error))
         fail_msg("%s: %s", row->text, error.text);
-    assert_int_equal(streamed.launches, launches + 2);
+    assert_int_equal(streamed.launches, launches + 2 * row->launches);
     assert_string_equal(streamed.what, row->what);
     assert_int_equal(streamed.choice, row->choice);
     assert_int_equal(streamed.precision, config_precision(&config));
@@ -113,47 +117,77 @@ static void rows_run(const struct row *rows, size_t count)
 #define OWN     elementwise_plain_prepare, "kernel elementwise", "grid-stride"
 #define LIBRARY elementwise_cudnn_prepare
 static const struct row elementwise_rows[] = {
-    {"elementwise elements=1000 operation=relu precision=fp16", OWN, ELEMENTWISE_RELU, 0.0},
-    {"elementwise elements=1001 operation=sigmoid precision=bf16", OWN, ELEMENTWISE_SIGMOID, 0.0},
-    {"elementwise elements=1 operation=tanh precision=fp32", OWN, ELEMENTWISE_TANH, 0.0},
-    {"elementwise elements=7 operation=add precision=fp64", OWN, ELEMENTWISE_ADD, 0.0},
-    {"elementwise elements=4194304 operation=scale", OWN, ELEMENTWISE_SCALE, 0.0},
+    {"elementwise elements=1000 operation=relu precision=fp16", OWN, ELEMENTWISE_RELU, 0.0, 1},
+    {"elementwise elements=1001 operation=sigmoid precision=bf16", OWN, ELEMENTWISE_SIGMOID, 0.0,
+     1},
+    {"elementwise elements=1 operation=tanh precision=fp32", OWN, ELEMENTWISE_TANH, 0.0, 1},
+    {"elementwise elements=7 operation=add precision=fp64", OWN, ELEMENTWISE_ADD, 0.0, 1},
+    {"elementwise elements=4194304 operation=scale", OWN, ELEMENTWISE_SCALE, 0.0, 1},
     {"elementwise operation=relu precision=fp16", LIBRARY, "activation", "activation",
-     CUDNN_ACTIVATION_RELU, 1.0},
+     CUDNN_ACTIVATION_RELU, 1.0, 1},
     {"elementwise operation=sigmoid precision=bf16", LIBRARY, "activation", "activation",
-     CUDNN_ACTIVATION_SIGMOID, 1.0},
+     CUDNN_ACTIVATION_SIGMOID, 1.0, 1},
     {"elementwise operation=tanh precision=fp64", LIBRARY, "activation", "activation",
-     CUDNN_ACTIVATION_TANH, 1.0},
+     CUDNN_ACTIVATION_TANH, 1.0, 1},
     {"elementwise operation=add precision=fp16", LIBRARY, "op-tensor", "op-tensor",
-     CUDNN_OP_TENSOR_ADD, 1.0},
+     CUDNN_OP_TENSOR_ADD, 1.0, 1},
     {"elementwise operation=add precision=fp64", LIBRARY, "op-tensor", "op-tensor",
-     CUDNN_OP_TENSOR_ADD, 1.0},
+     CUDNN_OP_TENSOR_ADD, 1.0, 1},
     {"elementwise operation=scale precision=fp64", LIBRARY, "transform-tensor", "transform-tensor",
-     0, ELEMENTWISE_FACTOR},
+     0, ELEMENTWISE_FACTOR, 1},
     {"elementwise operation=scale precision=fp16", LIBRARY, "transform-tensor", "transform-tensor",
-     0, ELEMENTWISE_FACTOR},
+     0, ELEMENTWISE_FACTOR, 1},
 };
 #undef OWN
 #undef LIBRARY
 
 static const struct row pool_rows[] = {
-    {"pool precision=fp16", pool_plain_prepare, "kernel pool", "tiles", POOL_MAX, 0.0},
+    {"pool precision=fp16", pool_plain_prepare, "kernel pool", "tiles", POOL_MAX, 0.0, 1},
     {"pool precision=fp64 operation=average layout=nchw", pool_plain_prepare, "kernel pool",
-     "tiles", POOL_AVERAGE, 0.0},
+     "tiles", POOL_AVERAGE, 0.0, 1},
     {"pool precision=bf16 window=3x5 stride=1", pool_cudnn_prepare, "pooling", "pooling",
-     CUDNN_POOLING_MAX, 1.0},
+     CUDNN_POOLING_MAX, 1.0, 1},
     {"pool precision=fp64 operation=average layout=nchw padding=valid", pool_cudnn_prepare,
-     "pooling", "pooling", CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING, 1.0},
+     "pooling", "pooling", CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING, 1.0, 1},
 };
 
 static const struct row softmax_rows[] = {
-    {"softmax precision=fp16", softmax_plain_prepare, "kernel softmax", "rows", 0, 0.0},
+    {"softmax precision=fp16", softmax_plain_prepare, "kernel softmax", "rows", 0, 0.0, 1},
     {"softmax rows=3 columns=7 pass=backward", softmax_plain_prepare, "kernel softmax gradient",
-     "rows", 1, 0.0},
-    {"softmax precision=fp64", softmax_cudnn_prepare, "softmax", "softmax-accurate", 0, 1.0},
+     "rows", 1, 0.0, 1},
+    {"softmax precision=fp64", softmax_cudnn_prepare, "softmax", "softmax-accurate", 0, 1.0, 1},
     {"softmax rows=3 columns=7 pass=backward precision=bf16", softmax_cudnn_prepare,
-     "softmax gradient", "softmax-accurate", 1, 1.0},
+     "softmax gradient", "softmax-accurate", 1, 1.0, 1},
 };
+
+#define ROWS    norm_plain_prepare, "kernel layer norm", "rows"
+#define COLUMNS norm_plain_prepare, "kernel norm step", "columns"
+static const struct row norm_rows[] = {
+    {"norm precision=fp16", ROWS, 0, 0.0, 1},
+    {"norm precision=fp64 pass=training rows=7 columns=5", ROWS, 1, 0.0, 1},
+    {"norm precision=bf16 pass=backward", norm_plain_prepare, "kernel norm step", "rows",
+     NORM_STEP_LAYER_GRADIENTS, 0.0, 2},
+    {"norm precision=fp32 pass=backward rows=3 columns=20000", norm_plain_prepare,
+     "kernel norm step", "rows", NORM_STEP_LAYER_GRADIENTS, 0.0, 3},
+    {"norm precision=fp16 operation=batch", COLUMNS, NORM_STEP_APPLY, 0.0, 1},
+    {"norm precision=fp64 operation=batch pass=training", COLUMNS, NORM_STEP_APPLY, 0.0, 3},
+    {"norm precision=fp32 operation=batch pass=backward rows=100 columns=3", COLUMNS,
+     NORM_STEP_APPLY, 0.0, 3},
+    {"norm precision=fp16 operation=batch", norm_cudnn_prepare, "batch norm", "spatial-persistent",
+     0, 1.0, 1},
+    {"norm precision=fp64 operation=batch pass=training", norm_cudnn_prepare, "batch norm training",
+     "spatial", 1, 1.0, 1},
+    {"norm precision=bf16 operation=batch pass=backward", norm_cudnn_prepare, "batch norm gradient",
+     "spatial-persistent", 2, 1.0, 1},
+};
+#undef ROWS
+#undef COLUMNS
+
+static void norms_run(void **state)
+{
+    (void)state;
+    ROWS_RUN(norm_rows);
+}
 
 static void pools_run(void **state)
 {
@@ -195,6 +229,8 @@ static void what_is_too_large_is_refused(void **state)
     refused("elementwise elements=68719476736 precision=fp64", elementwise_plain_prepare,
             "are free");
     refused("pool batch=65536 precision=fp16", pool_cudnn_prepare, "implementation = plain");
+    refused("norm rows=4194304 operation=batch precision=fp16", norm_cudnn_prepare,
+            "implementation = plain");
     refused("softmax rows=524288 columns=4096 precision=fp16", softmax_cudnn_prepare,
             "implementation = plain");
 }
@@ -217,6 +253,7 @@ int main(void)
         TEST(elementwise_runs),
         TEST(pools_run),
         TEST(softmax_runs),
+        TEST(norms_run),
         TEST(what_the_library_lacks_is_refused),
         TEST(what_is_too_large_is_refused),
     };

@@ -11,6 +11,7 @@
 
 #include "model/reference.h"
 #include "model/workloads/elementwise.h"
+#include "model/workloads/norm.h"
 #include "model/workloads/pool.h"
 #include "model/workloads/softmax.h"
 
@@ -68,6 +69,8 @@ static void texts_are_stable(void **state)
         "elementwise cache=hot elements=16777216 implementation=auto operation=relu precision=fp32",
         ("pool batch=16 cache=hot channels=64 height=112 implementation=auto layout=nhwc "
          "operation=max padding=same precision=fp32 stride=2 width=112 window=3"),
+        ("norm cache=hot columns=1024 implementation=auto operation=layer pass=forward "
+         "precision=fp32 rows=16384"),
         "softmax cache=hot columns=4096 implementation=auto pass=forward precision=fp32 rows=4096",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
@@ -93,6 +96,9 @@ static void what_cannot_be_is_refused(void **state)
         {"pool window=1 padding=1", "without a pixel"},
         {"pool batch=1048576 channels=1048576 height=65536 width=65536", "no device has that"},
         {"softmax precision=tf32", "tf32"},
+        {"norm precision=tf32", "tf32"},
+        {"norm columns=1", "its own mean"},
+        {"norm rows=1 operation=batch", "its own mean"},
         {"softmax rows=1073741824 columns=16777216 precision=fp64", "no device has that"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -127,6 +133,13 @@ static void costs(void **state)
         {"pool batch=1 channels=1 height=6 width=6 window=2 stride=3 padding=1", 9 * 4,
          4 * (16 + 9)},
         {"softmax rows=3 columns=5", 5 * 15, 4 * 30},
+        {"norm rows=3 columns=5", 7 * 15, 4 * 30 + 4 * 10},
+        {"norm rows=3 columns=5 pass=training precision=fp16", 7 * 15, 2 * 30 + 4 * (10 + 6)},
+        {"norm rows=3 columns=5 pass=backward precision=fp64", 13 * 15, 8 * (45 + 15 + 6)},
+        {"norm rows=3 columns=5 operation=batch", 2 * 15, 4 * (30 + 10 + 10)},
+        {"norm rows=3 columns=5 operation=batch pass=training", 6 * 15, 4 * (30 + 10 + 10)},
+        {"norm rows=3 columns=5 operation=batch pass=backward precision=bf16", 8 * 15,
+         2 * 45 + 4 * (15 + 10)},
         {"softmax rows=3 columns=5 pass=backward precision=fp16", 4 * 15, 2 * 45},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -148,6 +161,7 @@ static void the_guide_s_table(void **state)
     } rows[] = {
         {"elementwise operation=relu precision=fp16", 0.25, 0.25},
         {"pool window=3 stride=1 precision=fp16", 2.25, 2.25},
+        {"norm precision=fp16", 0.0, 10.0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct config config = parse(rows[i].text);
@@ -281,6 +295,114 @@ static void softmax_gradient_by_hand(void **state)
     free(dy);
 }
 
+/* The loss whose gradients a backward pass is of: sum of dy y, after the definition. */
+static double norm_loss(const struct norm *s, const double *x, const double *gamma,
+                        const double *beta, const double *dy)
+{
+    bool batch = s->operation == NORM_BATCH;
+    int64_t statistics = norm_statistics(s), count = batch ? s->rows : s->columns;
+    double loss = 0.0;
+    for (int64_t i = 0; i < statistics; ++i) {
+        double mean = 0.0, variance = 0.0;
+        for (int64_t j = 0; j < count; ++j)
+            mean += x[batch ? j * s->columns + i : i * s->columns + j] / (double)count;
+        for (int64_t j = 0; j < count; ++j)
+            variance +=
+                pow(x[batch ? j * s->columns + i : i * s->columns + j] - mean, 2.0) / (double)count;
+        for (int64_t j = 0; j < count; ++j) {
+            int64_t at = batch ? j * s->columns + i : i * s->columns + j, column = at % s->columns;
+            double h = (x[at] - mean) / sqrt(variance + NORM_EPSILON);
+            loss += dy[at] * (h * gamma[column] + beta[column]);
+        }
+    }
+    return loss;
+}
+
+/* The change of the loss with one value of an array. */
+static double slope(const struct norm *s, double *x, double *gamma, double *beta, const double *dy,
+                    double *value)
+{
+    const double step = 1e-5, kept = *value;
+    *value = kept + step;
+    double above = norm_loss(s, x, gamma, beta, dy);
+    *value = kept - step;
+    double below = norm_loss(s, x, gamma, beta, dy);
+    *value = kept;
+    return (above - below) / (2.0 * step);
+}
+
+static void slopes_check(const struct slice *slice, enum tensor tensor, const struct norm *s,
+                         double *const arrays[TENSOR_COUNT], int64_t count)
+{
+    const double tolerance = 1e-6;
+    assert_int_equal(slice->tensor, tensor);
+    assert_int_equal(slice->count, count);
+    for (int64_t i = 0; i < count; ++i) {
+        double expected = slope(s, arrays[TENSOR_INPUT], arrays[TENSOR_WEIGHT], arrays[TENSOR_BIAS],
+                                arrays[TENSOR_OUTPUT], &arrays[tensor][i]);
+        if (!(fabs(slice->expected[i] - expected) <= tolerance * fmax(1.0, fabs(expected))))
+            fail_msg("element %lld of tensor %d: %g, not %g", (long long)i, (int)tensor,
+                     slice->expected[i], expected);
+    }
+}
+
+static void norm_gradients(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"batch", "layer"};
+    for (int i = 0; i < 2; ++i) {
+        char text[WORKLOAD_TEXT];
+        snprintf(text, sizeof text, "norm rows=5 columns=4 pass=backward operation=%s", words[i]);
+        struct config config = parse(text);
+        struct norm s = norm_from(&config);
+        double *arrays[TENSOR_COUNT] = {
+            [TENSOR_INPUT] = filled(&config, TENSOR_INPUT, 20),
+            [TENSOR_WEIGHT] = filled(&config, TENSOR_WEIGHT, 4),
+            [TENSOR_OUTPUT] = filled(&config, TENSOR_OUTPUT, 20),
+            [TENSOR_BIAS] = filled(&config, TENSOR_BIAS, 4),
+        };
+        struct expectation expectation = expect(&config);
+        assert_int_equal(expectation.count, 3);
+        slopes_check(&expectation.slices[0], TENSOR_INPUT, &s, arrays, 20);
+        slopes_check(&expectation.slices[1], TENSOR_WEIGHT, &s, arrays, 4);
+        slopes_check(&expectation.slices[2], TENSOR_BIAS, &s, arrays, 4);
+        expectation_clear(&expectation);
+        for (int j = 0; j < TENSOR_COUNT; ++j)
+            free(arrays[j]);
+    }
+}
+
+/* Two rows and columns: half of a difference is the standard deviation. */
+static void norms_by_hand(void **state)
+{
+    (void)state;
+    for (int layer = 0; layer < 2; ++layer) {
+        char text[WORKLOAD_TEXT];
+        snprintf(text, sizeof text, "norm rows=2 columns=2 pass=training operation=%s",
+                 layer ? "layer" : "batch");
+        struct config config = parse(text);
+        double *x = filled(&config, TENSOR_INPUT, 4), *gamma = filled(&config, TENSOR_WEIGHT, 2);
+        double *beta = filled(&config, TENSOR_BIAS, 2), y[4], mean[2], inverse[2];
+        for (int i = 0; i < 2; ++i) {
+            int first = layer ? 2 * i : i, second = layer ? 2 * i + 1 : i + 2;
+            double half = (x[second] - x[first]) / 2.0;
+            mean[i] = (x[first] + x[second]) / 2.0;
+            inverse[i] = 1.0 / sqrt(half * half + 1e-5);
+            y[first] = -half * inverse[i] * gamma[first % 2] + beta[first % 2];
+            y[second] = half * inverse[i] * gamma[second % 2] + beta[second % 2];
+        }
+        struct expectation expectation = expect(&config);
+        assert_int_equal(expectation.count, 3);
+        check_slice(&expectation.slices[0], TENSOR_OUTPUT, y, 4);
+        check_slice(&expectation.slices[1], TENSOR_WEIGHT, mean, 2);
+        check_slice(&expectation.slices[2], TENSOR_BIAS, inverse, 2);
+        expectation_clear(&expectation);
+        free(x);
+        free(gamma);
+        free(beta);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +412,8 @@ int main(void)
         cmocka_unit_test(the_guide_s_table),
         cmocka_unit_test(elementwise_by_hand),
         cmocka_unit_test(pools_by_hand),
+        cmocka_unit_test(norm_gradients),
+        cmocka_unit_test(norms_by_hand),
         cmocka_unit_test(softmax_by_hand),
         cmocka_unit_test(softmax_gradient_by_hand),
     };

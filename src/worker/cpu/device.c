@@ -26,6 +26,7 @@
 #include "worker/cpu/matmul.h"
 #include "worker/cpu/matmul_onednn.h"
 #include "worker/cpu/memory.h"
+#include "worker/cpu/norm.h"
 #include "worker/cpu/onednn.h"
 #include "worker/cpu/pool.h"
 #include "worker/cpu/pool_onednn.h"
@@ -64,6 +65,7 @@ static const struct routine *const routines[] = {
     &pool_plain,
     &softmax_onednn,
     &softmax_plain,
+    &norm_plain,
     NULL,
 };
 /* clang-format on */

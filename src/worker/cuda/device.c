@@ -15,6 +15,7 @@
 #include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
 #include "worker/cuda/gpu/arena.h"
+#include "model/workloads/norm.h"
 #include "model/workloads/pool.h"
 #include "model/workloads/softmax.h"
 #include "worker/cuda/gpu/check.h"
@@ -36,6 +37,7 @@
 #include "worker/cuda/workloads/loops.h"
 #include "worker/cuda/workloads/lstm.h"
 #include "worker/cuda/workloads/matmul.h"
+#include "worker/cuda/workloads/norm.h"
 #include "worker/cuda/workloads/pool.h"
 #include "worker/cuda/workloads/softmax.h"
 
@@ -165,6 +167,8 @@ static const struct preparation {
     {&pool_workload, "plain", pool_plain_prepare, NULL},
     {&softmax_workload, "cudnn", softmax_cudnn_prepare, NULL},
     {&softmax_workload, "plain", softmax_plain_prepare, NULL},
+    {&norm_workload, "cudnn", norm_cudnn_prepare, norm_cudnn_takes},
+    {&norm_workload, "plain", norm_plain_prepare, NULL},
 };
 
 static enum status preparation_find(const struct config *config, const struct preparation **found,
@@ -288,6 +292,8 @@ static enum status gather_run(struct gpu *gpu, struct work *work, enum tensor te
                               double *values, struct error *error)
 {
     size_t bytes = (size_t)count * sizeof *values;
+    enum precision stored = work->ops->stored ? work->ops->stored(work, tensor)
+                                              : precision_info[work->precision].result;
     if (work->ops->element) {
         gather->translated = malloc(bytes);
         if (!gather->translated)
@@ -300,8 +306,8 @@ static enum status gather_run(struct gpu *gpu, struct work *work, enum tensor te
     TRY(arena_take(gpu->arena, (double)bytes, "the comparison", &gather->values, error));
     TRY(CUDA(
         cudaMemcpyAsync(gather->offsets, offsets, bytes, cudaMemcpyHostToDevice, gpu->stream)));
-    TRY(CUDA(kernel_gather(precision_info[work->precision].result, work->ops->result(work, tensor),
-                           gather->offsets, count, gather->values, gpu->stream)));
+    TRY(CUDA(kernel_gather(stored, work->ops->result(work, tensor), gather->offsets, count,
+                           gather->values, gpu->stream)));
     TRY(CUDA(cudaMemcpyAsync(values, gather->values, bytes, cudaMemcpyDeviceToHost, gpu->stream)));
     return CUDA(cudaStreamSynchronize(gpu->stream));
 }

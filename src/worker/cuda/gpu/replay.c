@@ -101,6 +101,11 @@ static int64_t replay_element(const struct work *work, enum tensor tensor, int64
     return stream_of(work)->ops->element(stream_of(work), tensor, offset);
 }
 
+static enum precision replay_stored(const struct work *work, enum tensor tensor)
+{
+    return stream_of(work)->ops->stored(stream_of(work), tensor);
+}
+
 static enum status recapture(struct gpu *gpu, struct replay *replay, struct error *error)
 {
     if (replay->executable)
@@ -142,6 +147,7 @@ enum status replay_create(struct gpu *gpu, struct work *stream, struct work **wo
         .run = replay_run,
         .result = replay_result,
         .element = stream->ops->element ? replay_element : NULL,
+        .stored = stream->ops->stored ? replay_stored : NULL,
         .reject = stream->ops->reject ? replay_reject : NULL,
         .release = replay_release,
     };

@@ -21,6 +21,8 @@ struct work_ops {
      * layout lies in it; NULL if the layouts are the same. */
     const void *(*result)(const struct work *work, enum tensor tensor);
     int64_t (*element)(const struct work *work, enum tensor tensor, int64_t offset);
+    /* The type of that result's elements; NULL: all are in the work's precision. */
+    enum precision (*stored)(const struct work *work, enum tensor tensor);
     /* As device_ops.reject; NULL: there is never another algorithm. */
     enum status (*reject)(struct gpu *gpu, struct work *work, struct record *record,
                           struct error *error);

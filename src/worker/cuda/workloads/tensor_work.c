@@ -13,10 +13,11 @@ static const char *const tensor_names[TENSOR_COUNT] = {
     [TENSOR_BIAS] = "the biases",
 };
 
+/* The values are those of the configuration's precision, which a wider type has as well. */
 static enum status input_create(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                enum tensor tensor, int64_t size, void **input, struct error *error)
+                                enum precision precision, enum tensor tensor, int64_t size,
+                                void **input, struct error *error)
 {
-    enum precision precision = config_precision(config);
     double bytes = (double)size * (double)precision_info[precision].bytes;
     TRY(arena_take(gpu->arena, bytes, tensor_names[tensor], input, error));
     return CUDA(
@@ -27,14 +28,16 @@ enum status tensor_work_create(struct gpu *gpu, const struct config *config, uin
                                const struct tensor_sizes *sizes, struct tensor_work *work,
                                struct error *error)
 {
-    work->base.precision = config_precision(config);
+    enum precision precision = config_precision(config);
+    enum precision wide = precision == PRECISION_FP64 ? PRECISION_FP64 : PRECISION_FP32;
+    work->base.precision = precision;
     work->arena = gpu->arena;
     for (int i = 0; i < TENSOR_COUNT; ++i) {
-        work->result_bytes[i] =
-            (size_t)sizes->written[i] * precision_info[work->base.precision].bytes;
+        work->stored[i] = sizes->wide[i] ? wide : precision;
+        work->result_bytes[i] = (size_t)sizes->written[i] * precision_info[work->stored[i]].bytes;
         if (sizes->read[i] > 0)
-            TRY(input_create(gpu, config, seed, (enum tensor)i, sizes->read[i], &work->input[i],
-                             error));
+            TRY(input_create(gpu, config, seed, work->stored[i], (enum tensor)i, sizes->read[i],
+                             &work->input[i], error));
         if (sizes->written[i] > 0)
             TRY(arena_take(gpu->arena, (double)work->result_bytes[i], tensor_names[i],
                            &work->result[i], error));
@@ -65,6 +68,11 @@ enum status tensor_work_run(struct gpu *gpu, struct work *work, int64_t samples,
 const void *tensor_work_result(const struct work *work, enum tensor tensor)
 {
     return ((const struct tensor_work *)work)->result[tensor];
+}
+
+enum precision tensor_work_stored(const struct work *work, enum tensor tensor)
+{
+    return ((const struct tensor_work *)work)->stored[tensor];
 }
 
 void tensor_work_describe(const char *algorithm, struct record *record)

@@ -1,0 +1,354 @@
+#include "kernels.h"
+
+#include <limits.h>
+
+#include "row.cuh"
+
+/* Layer norms: a group of threads has a row, in registers if it fits, so that it is read once. */
+
+template <typename C> __device__ static inline C inverse_of(C variance)
+{
+    return rsqrt(variance + (C)NORM_EPSILON);
+}
+
+/* Gamma, beta and what is kept are in the type that is computed in. mean NULL: nothing is kept. */
+template <typename T> struct layer {
+    typedef typename computed<T>::type C;
+    T *y;
+    const T *x, *dy;
+    const C *gamma, *beta, *mean_given, *inverse_given;
+    C *mean, *inverse, *partial;
+    int64_t rows, columns;
+};
+
+/* What belongs to a thread's p-th piece of a row, of an array with a value for each column. */
+template <int lanes, typename C>
+__device__ static inline piece<C, lanes> beside(const C *parameters, int p)
+{
+    return ((const piece<C, lanes> *)parameters)[p * blockDim.x + threadIdx.x];
+}
+
+template <typename T, int lanes, int pieces>
+__global__ void __launch_bounds__(row_threads, 1) layer_forward(layer<T> s)
+{
+    typedef typename computed<T>::type C;
+    __shared__ C room[32];
+    int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
+    row_part<T, lanes, pieces> v;
+    if (row >= s.rows)
+        return;
+    v.load(s.x + row * s.columns, s.columns, 0);
+    C sum = 0, squares = 0;
+#pragma unroll
+    for (int i = 0; i < v.count; ++i)
+        sum += v.at[i];
+    C mean = row_reduce(sum, row_sum(), room) / (C)s.columns;
+#pragma unroll
+    for (int i = 0; i < v.count; ++i)
+        if (v.has(i, s.columns)) {
+            v.at[i] -= mean;
+            squares += v.at[i] * v.at[i];
+        }
+    C inverse = inverse_of(row_reduce(squares, row_sum(), room) / (C)s.columns);
+#pragma unroll
+    for (int p = 0; p < pieces; ++p)
+        if (v.has(p * lanes, s.columns)) {
+            piece<C, lanes> gamma = beside<lanes>(s.gamma, p), beta = beside<lanes>(s.beta, p);
+#pragma unroll
+            for (int i = 0; i < lanes; ++i) {
+                C &value = v.at[p * lanes + i];
+                value = value * inverse * gamma.at[i] + beta.at[i];
+            }
+        }
+    v.store(s.y + row * s.columns, s.columns);
+    if (s.mean && threadIdx.x == 0) {
+        s.mean[row] = mean;
+        s.inverse[row] = inverse;
+    }
+}
+
+/* ---- backward: blocks go through the rows, so that the sums over rows stay in registers ---- */
+
+static const int backward_threads = 512, backward_warps = backward_threads / 32;
+
+/* What a thread reads of a row: pieces of x and dy; where the row has none, dy is 0. */
+template <typename T, int lanes, int pieces> struct layer_read {
+    typedef typename computed<T>::type C;
+    piece<T, lanes> x[pieces], dy[pieces];
+    C mean, inverse;
+
+    __device__ void load(const layer<T> &s, int64_t row)
+    {
+        bool mine = row < s.rows;
+        mean = mine ? s.mean_given[row] : 0;
+        inverse = mine ? s.inverse_given[row] : 0;
+#pragma unroll
+        for (int p = 0; p < pieces; ++p) {
+            int64_t at = (int64_t)p * blockDim.x + threadIdx.x;
+            x[p] = dy[p] = piece<T, lanes>{};
+            if (mine && at * lanes < s.columns) {
+                x[p] = ((const piece<T, lanes> *)(s.x + row * s.columns))[at];
+                dy[p] = ((const piece<T, lanes> *)(s.dy + row * s.columns))[at];
+            }
+        }
+    }
+};
+
+/* The sums of two values over a group of blockDim.x threads, of which a block has blockDim.y. All of the
+ * block call it together; room: what the call before last has used. */
+template <typename C>
+__device__ static inline void reduce_both(C *a, C *b, C (*room)[backward_warps])
+{
+    const int warps = blockDim.x / 32, warp = threadIdx.y * warps + threadIdx.x / 32;
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2) {
+        *a += __shfl_xor_sync(0xffffffff, *a, other);
+        *b += __shfl_xor_sync(0xffffffff, *b, other);
+    }
+    if (warps == 1)
+        return;
+    if (threadIdx.x % 32 == 0) {
+        room[0][warp] = *a;
+        room[1][warp] = *b;
+    }
+    __syncthreads();
+    *a = *b = 0;
+    for (int i = 0; i < warps; ++i) {
+        *a += room[0][threadIdx.y * warps + i];
+        *b += room[1][threadIdx.y * warps + i];
+    }
+}
+
+/* dx = inverse (g - sum(g) / n - h sum(g h) / n), with g = dy gamma and h = (x - mean) inverse. What the
+ * next row needs is on its way meanwhile. */
+template <typename T, int lanes, int pieces>
+__global__ void __launch_bounds__(backward_threads, pieces == 1 ? 2 : 1) layer_backward(layer<T> s)
+{
+    typedef typename computed<T>::type C;
+    const int count = lanes * pieces;
+    __shared__ C room[2][2][backward_warps];
+    __shared__ C added[backward_threads * lanes];
+    const int64_t stride = (int64_t)gridDim.x * blockDim.y, all = (int64_t)blockDim.x * lanes;
+    const C share = 1 / (C)s.columns;
+    C dgamma[count], dbeta[count], gamma[count];
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+        int64_t column = (int64_t)(i / lanes) * all + threadIdx.x * lanes + i % lanes;
+        gamma[i] = column < s.columns ? s.gamma[column] : 0;
+        dgamma[i] = dbeta[i] = 0;
+    }
+    layer_read<T, lanes, pieces> next;
+    next.load(s, (int64_t)blockIdx.x * blockDim.y + threadIdx.y);
+    int turn = 0;
+#pragma unroll 1
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < s.rows; first += stride) {
+        const int64_t row = first + threadIdx.y;
+        const layer_read<T, lanes, pieces> read = next;
+        C h[count], g[count], sum = 0, products = 0;
+        next.load(s, row + stride);
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            C d = to_computed(read.dy[i / lanes].at[i % lanes]);
+            h[i] = ((C)to_computed(read.x[i / lanes].at[i % lanes]) - read.mean) * read.inverse;
+            g[i] = d * gamma[i];
+            sum += g[i];
+            products += g[i] * h[i];
+            dbeta[i] += d;
+            dgamma[i] += d * h[i];
+        }
+        reduce_both(&sum, &products, room[turn]);
+        turn ^= 1;
+        sum *= share;
+        products *= share;
+#pragma unroll
+        for (int p = 0; p < pieces; ++p) {
+            int64_t at = (int64_t)p * blockDim.x + threadIdx.x;
+            piece<T, lanes> dx;
+#pragma unroll
+            for (int i = 0; i < lanes; ++i)
+                dx.at[i] = to_stored<T>(read.inverse *
+                                        (g[p * lanes + i] - sum - h[p * lanes + i] * products));
+            if (row < s.rows && at * lanes < s.columns)
+                ((piece<T, lanes> *)(s.y + row * s.columns))[at] = dx;
+        }
+    }
+    /* The groups of a block have the same columns. */
+#pragma unroll
+    for (int v = 0; v < 2 * pieces; ++v) {
+        const C *sums = (v % 2 ? dgamma : dbeta) + v / 2 * lanes;
+        const int mine = threadIdx.y * blockDim.x + threadIdx.x;
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < lanes; ++i)
+            added[mine * lanes + i] = sums[i];
+        __syncthreads();
+        for (int64_t i = mine; i < all; i += backward_threads) {
+            int64_t column = v / 2 * all + i;
+            C total = 0;
+            for (unsigned y = 0; y < blockDim.y; ++y)
+                total += added[y * all + i];
+            if (column < s.columns)
+                s.partial[((int64_t)blockIdx.x * 2 + v % 2) * s.columns + column] = total;
+        }
+    }
+}
+
+/* ---- longer rows: a block reads its row several times, from L2 if it is lucky ---- */
+
+template <typename T>
+__global__ void __launch_bounds__(row_threads, 1) layer_forward_long(layer<T> s)
+{
+    typedef typename computed<T>::type C;
+    __shared__ C room[32];
+    const T *x = s.x + blockIdx.x * s.columns;
+    C sum = 0, squares = 0;
+#pragma unroll 8
+    for (int64_t i = threadIdx.x; i < s.columns; i += row_threads)
+        sum += to_computed(x[i]);
+    C mean = row_reduce(sum, row_sum(), room) / (C)s.columns;
+#pragma unroll 8
+    for (int64_t i = threadIdx.x; i < s.columns; i += row_threads) {
+        C difference = to_computed(x[i]) - mean;
+        squares += difference * difference;
+    }
+    C inverse = inverse_of(row_reduce(squares, row_sum(), room) / (C)s.columns);
+#pragma unroll 4
+    for (int64_t i = threadIdx.x; i < s.columns; i += row_threads)
+        s.y[blockIdx.x * s.columns + i] =
+            to_stored<T>((to_computed(x[i]) - mean) * inverse * s.gamma[i] + s.beta[i]);
+    if (s.mean && threadIdx.x == 0) {
+        s.mean[blockIdx.x] = mean;
+        s.inverse[blockIdx.x] = inverse;
+    }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(row_threads, 1) layer_backward_long(layer<T> s)
+{
+    typedef typename computed<T>::type C;
+    __shared__ C room[32];
+    const T *x = s.x + blockIdx.x * s.columns, *dy = s.dy + blockIdx.x * s.columns;
+    C mean = s.mean_given[blockIdx.x], inverse = s.inverse_given[blockIdx.x];
+    C sum = 0, products = 0;
+#pragma unroll 4
+    for (int64_t i = threadIdx.x; i < s.columns; i += row_threads) {
+        C g = (C)to_computed(dy[i]) * s.gamma[i];
+        sum += g;
+        products += g * ((C)to_computed(x[i]) - mean) * inverse;
+    }
+    sum = row_reduce(sum, row_sum(), room) / (C)s.columns;
+    products = row_reduce(products, row_sum(), room) / (C)s.columns;
+#pragma unroll 4
+    for (int64_t i = threadIdx.x; i < s.columns; i += row_threads) {
+        C h = ((C)to_computed(x[i]) - mean) * inverse;
+        s.y[blockIdx.x * s.columns + i] =
+            to_stored<T>(inverse * ((C)to_computed(dy[i]) * s.gamma[i] - sum - h * products));
+    }
+}
+
+/* ---- launches ---- */
+
+static cudaError_t checked(int64_t blocks)
+{
+    return blocks > INT_MAX ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+template <typename T, int lanes> static cudaError_t forward(const layer<T> &s, cudaStream_t stream)
+{
+    typedef void kernel(layer<T>);
+    static kernel *const kernels[3] = {layer_forward<T, lanes, 1>, layer_forward<T, lanes, 2>,
+                                       layer_forward<T, lanes, 4>};
+    row_shape shape = row_shape_of(s.rows, s.columns, lanes);
+    if (checked(shape.blocks) != cudaSuccess)
+        return checked(shape.blocks);
+    if (shape.pieces > 0)
+        kernels[shape.pieces / 2]<<<(unsigned)shape.blocks, shape.block, 0, stream>>>(s);
+    else
+        layer_forward_long<T><<<(unsigned)s.rows, row_threads, 0, stream>>>(s);
+    return cudaGetLastError();
+}
+
+/* Pieces of a row in each thread, of which there are as few as the row allows; 0: more than there are
+ * kernels for. */
+struct backward_shape {
+    int warps, pieces;
+};
+static backward_shape backward_shape_of(int64_t columns, int lanes)
+{
+    int64_t needed = (columns + 32 * lanes - 1) / (32 * lanes); /* pieces of a warp's width */
+    int warps = 1;
+    while (warps < backward_warps && needed > warps)
+        warps *= 2;
+    return {warps, needed <= warps ? 1 : needed <= 2 * warps ? 2 : 0};
+}
+
+template <typename T, int lanes>
+static cudaError_t backward(const layer<T> &s, int chunks, cudaStream_t stream)
+{
+    backward_shape shape = backward_shape_of(s.columns, lanes);
+    dim3 block(32 * shape.warps, backward_warps / shape.warps);
+    if (checked(s.rows) != cudaSuccess)
+        return checked(s.rows);
+    if (shape.pieces == 0)
+        layer_backward_long<T><<<(unsigned)s.rows, row_threads, 0, stream>>>(s);
+    else if (shape.pieces == 1)
+        layer_backward<T, lanes, 1><<<(unsigned)chunks, block, 0, stream>>>(s);
+    else
+        layer_backward<T, lanes, 2><<<(unsigned)chunks, block, 0, stream>>>(s);
+    return cudaGetLastError();
+}
+
+template <typename T, int lanes>
+static cudaError_t launch_lanes(const struct norm_arrays *a, cudaStream_t stream)
+{
+    typedef typename computed<T>::type C;
+    const layer<T> s = {(T *)(a->dy ? a->dx : a->y),
+                        (const T *)a->x,
+                        (const T *)a->dy,
+                        (const C *)a->gamma,
+                        (const C *)a->beta,
+                        (const C *)a->mean_given,
+                        (const C *)a->inverse_given,
+                        (C *)a->mean,
+                        (C *)a->inverse,
+                        (C *)a->partial,
+                        a->rows,
+                        a->columns};
+    return a->dy ? backward<T, lanes>(s, a->chunks, stream) : forward<T, lanes>(s, stream);
+}
+
+/* Values in 16 bytes; 1 where a row is not made of such pieces. */
+static int lanes_of(int64_t columns, size_t bytes)
+{
+    return columns % (16 / (int64_t)bytes) == 0 ? 16 / (int)bytes : 1;
+}
+
+template <typename T> static cudaError_t launch(const struct norm_arrays *a, cudaStream_t stream)
+{
+    const int whole = 16 / (int)sizeof(T);
+    return lanes_of(a->columns, sizeof(T)) == whole ? launch_lanes<T, whole>(a, stream)
+                                                    : launch_lanes<T, 1>(a, stream);
+}
+
+bool kernel_layer_norm_sums(enum precision precision, int64_t columns)
+{
+    return backward_shape_of(columns, lanes_of(columns, precision_info[precision].bytes)).pieces >
+           0;
+}
+
+cudaError_t kernel_layer_norm(enum precision precision, const struct norm_arrays *arrays,
+                              cudaStream_t stream)
+{
+    switch (precision) {
+    case PRECISION_FP64:
+        return launch<double>(arrays, stream);
+    case PRECISION_FP32:
+        return launch<float>(arrays, stream);
+    case PRECISION_FP16:
+        return launch<__half>(arrays, stream);
+    case PRECISION_BF16:
+        return launch<__nv_bfloat16>(arrays, stream);
+    default:
+        return cudaErrorInvalidValue;
+    }
+}

@@ -1,0 +1,52 @@
+#include "worker/cuda/workloads/norm.h"
+
+#include <stdlib.h>
+
+#include "worker/cuda/workloads/norm_batch.h"
+#include "worker/cuda/workloads/norm_layer.h"
+#include "worker/cuda/workloads/norm_work.h"
+
+static void plain_release(struct work *work)
+{
+    norm_work_clear((struct norm_work *)work);
+    free(work);
+}
+
+static const struct work_ops plain_ops = {
+    .iterate = norm_work_iterate,
+    .run = tensor_work_run,
+    .result = tensor_work_result,
+    .stored = tensor_work_stored,
+    .release = plain_release,
+};
+
+enum status norm_plain_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                               struct work **work, struct record *record, struct error *error)
+{
+    struct norm_work *w = calloc(1, sizeof *w);
+    if (!w)
+        return error_set(error, STATUS_FAILED, "no memory");
+    w->tensors.base.ops = &plain_ops;
+    enum status status = norm_work_create(gpu, config, seed, w, error);
+    if (status) {
+        plain_release(&w->tensors.base);
+        return status;
+    }
+    tensor_work_describe(w->shape.operation == NORM_BATCH ? "columns" : "rows", record);
+    *work = &w->tensors.base;
+    return STATUS_OK;
+}
+
+bool norm_cudnn_takes(const struct config *config)
+{
+    const struct norm s = norm_from(config);
+    return s.operation == NORM_BATCH || s.precision != PRECISION_FP64;
+}
+
+enum status norm_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                               struct work **work, struct record *record, struct error *error)
+{
+    work_preparation *prepare =
+        norm_from(config).operation == NORM_BATCH ? norm_batch_prepare : norm_layer_prepare;
+    return prepare(gpu, config, seed, work, record, error);
+}

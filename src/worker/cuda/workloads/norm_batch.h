@@ -1,0 +1,9 @@
+/* Batch norms by cuDNN's calls, which its newer versions mark as deprecated. */
+#ifndef ROOFSWEEP_NORM_BATCH_H
+#define ROOFSWEEP_NORM_BATCH_H
+
+#include "worker/cuda/gpu/work.h"
+
+work_preparation norm_batch_prepare;
+
+#endif
