@@ -38,12 +38,12 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t elements, 
                         int64_t first, cudaStream_t stream)
 {
     size_t bytes = (size_t)elements * precision_info[precision].bytes;
-    (void)fill;
-    assert_int_equal(first, 0);
+    (void)fill, (void)first;
     if (elements == 0)
         return script_enqueue(0.0, stream);
     struct allocation *allocation = script_within(data, bytes, script.own);
-    assert_true(allocation->address == (uintptr_t)data);
+    if (allocation->address != (uintptr_t)data) /* a piece of a tensor */
+        return script_enqueue((double)bytes / 3e12, stream);
     cudaError_t code = script_enqueue((double)bytes / 3e12, stream);
     if (code == cudaSuccess) {
         allocation->filled = bytes;

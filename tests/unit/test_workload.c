@@ -174,6 +174,10 @@ static void impossible_configurations(void **state)
         "conv2d groups=3",
         "conv2d filters=6 groups=4",
         "conv2d batch=1048576 height=65536 width=65536 channels=1048576",
+        "lstm cell=gru projection=8",
+        "lstm projection=16",
+        "lstm projection=17",
+        "lstm cell=relu layers=2 pass=backward",
         "linear activation=relu pass=backward-data",
         "linear bias=no fusion=fused",
         "linear fusion=separate pass=backward-data",
@@ -218,6 +222,40 @@ static void costs(void **state)
     struct config deep = parse("lstm layers=2 directions=2 pass=backward");
     cost = config_cost(&deep);
     assert_true(cost.flops == 16.0 * 16 * 2 * 16 * (16 * (32 + 16) + 27 + 16 * (32 + 16) + 27));
+}
+
+/* Of cells other than the first, 16 x 16 steps of 16 units, by hand. */
+static void costs_of_cells(void **state)
+{
+    (void)state;
+    const double cells = 16.0 * 16 * 16, x = 16 * 16 * 32, y = cells;
+    const struct {
+        const char *text;
+        double flops, elements; /* elements: of the compulsory traffic */
+    } rows[] = {
+        {"cell=gru", cells * (6 * (32 + 16) + 6), x + 16 * (3 * (32 + 16) + 4) + y},
+        {"cell=tanh", cells * 2 * (32 + 16), x + 16 * (32 + 16 + 1) + y},
+        {"cell=relu", cells * 2 * (32 + 16), x + 16 * (32 + 16 + 1) + y},
+        {"projection=4", cells * (8 * (32 + 4) + 2 * 4 + 4),
+         x + 16 * (4 * (32 + 4 + 1) + 4) + y / 4},
+        /* read: x, w, dy and what is kept; written: dx, dw */
+        {"cell=gru pass=backward", cells * (12 * (32 + 16) + 22),
+         2 * x + 2 * 16 * (3 * (32 + 16) + 4) + y + 5 * cells},
+        {"cell=tanh pass=backward", cells * (4 * (32 + 16) + 5),
+         2 * x + 2 * 16 * (32 + 16 + 1) + y + cells},
+        {"cell=relu pass=backward", cells * (4 * (32 + 16) + 2),
+         2 * x + 2 * 16 * (32 + 16 + 1) + y + cells},
+        {"projection=4 pass=backward", cells * (16 * (32 + 4) + 4 * 4 + 26 + 0.25),
+         2 * x + 2 * 16 * (4 * (32 + 4 + 1) + 4) + y / 4 + 6 * cells + y / 4},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        char text[WORKLOAD_TEXT];
+        snprintf(text, sizeof text, "lstm %s", rows[i].text);
+        struct config config = parse(text);
+        struct cost cost = config_cost(&config);
+        assert_true(cost.flops == rows[i].flops);
+        assert_true(cost.bytes == 4.0 * rows[i].elements);
+    }
 }
 
 /* Pixels of a line that some tap of some output meets, one by one. */
@@ -778,6 +816,7 @@ int main(void)
         cmocka_unit_test(shapes),
         cmocka_unit_test(impossible_configurations),
         cmocka_unit_test(costs),
+        cmocka_unit_test(costs_of_cells),
         cmocka_unit_test(what_is_not_touched_does_not_count),
         cmocka_unit_test(costs_of_steps),
         cmocka_unit_test(passes_without_layer_are_refused),
