@@ -114,6 +114,78 @@ static enum status texts_put(const struct program_section *program, const struct
     return STATUS_OK;
 }
 
+/* ---- the same without CUDA graphs ---- */
+
+/* The entry is a word of its own, see `ungraphed` in model/workloads/program.h. */
+static enum status entry_put(char *out, size_t size, const char *entry, struct error *error)
+{
+    return command_line_append(out, size, entry)
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "ungraphed: what differs takes more than %zu bytes",
+                           size - 1);
+}
+
+/* Words that differ; with `index`, as "INDEX:WORD". */
+static enum status differences_put(const char *text, const char *other, bool index, char *out,
+                                   size_t size, struct error *error)
+{
+    struct command_line a, b;
+    enum status status = command_line_split(text, &a, error);
+    if (status)
+        return status;
+    status = command_line_split(other, &b, error);
+    for (size_t i = 0; status == STATUS_OK && i < a.count && i < b.count; ++i) {
+        char entry[WORKLOAD_STRING + 24];
+        if (strcmp(a.words[i], b.words[i]) == 0)
+            continue;
+        snprintf(entry, sizeof entry, "%zu:%s", i, b.words[i]);
+        status = entry_put(out, size, index ? entry : b.words[i], error);
+    }
+    command_line_clear(&a);
+    if (status == STATUS_OK)
+        command_line_clear(&b);
+    return status;
+}
+
+/* The point with the axes that ungraphed.AXIS names. */
+static enum status ungraphed_point(const struct program_section *program, struct config *point,
+                                   struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < program->line_count && status == STATUS_OK; ++i)
+        if (program_line_is_ungraphed(&program->lines[i]))
+            status = program_axis_set(point, program->lines[i].key + strlen(PROGRAM_UNGRAPHED_AXIS),
+                                      program->lines[i].value, error);
+    return status;
+}
+
+/* Nothing, where the point is without graphs itself. */
+static enum status ungraphed_put(const struct program_section *program, const struct template *t,
+                                 struct config *config, struct error *error)
+{
+    struct config point = *t->point;
+    const struct template plain = {&point, NULL};
+    char command[PROGRAM_COMMAND + 1] = "", environment[PROGRAM_ENVIRONMENT + 1] = "";
+    char out[PROGRAM_UNGRAPHED + 1] = "";
+    enum status status = ungraphed_point(program, &point, error);
+    if (status == STATUS_OK)
+        status = template_words(&plain, program_section_line(program, "command")->value, command,
+                                sizeof command, error);
+    if (status == STATUS_OK)
+        status = environment_put(program, &plain, environment, sizeof environment, error);
+    if (status == STATUS_OK)
+        status = differences_put(config_value(config, "command").text, command, true, out,
+                                 sizeof out, error);
+    if (status == STATUS_OK)
+        status = differences_put(config_value(config, "environment").text, environment, false, out,
+                                 sizeof out, error);
+    if (status == STATUS_OK)
+        text_set(config, "ungraphed", out);
+    return status;
+}
+
+/* ---- settings ---- */
+
 /* An axis `precision` that is a word of the parameter says whose peak is the roof. */
 static void precision_put(struct config *config)
 {
@@ -133,6 +205,7 @@ static enum status settings_put(const struct program_section *program, struct co
     const struct program_line *iterations = program_section_line(program, "iterations");
     const struct program_line *region = program_section_line(program, "region");
     const struct program_line *model = program_section_line(program, "model");
+    const struct program_line *replay = program_section_line(program, "replay");
     struct value value = {.first = 1};
     struct config modelled;
     if (iterations)
@@ -140,6 +213,10 @@ static enum status settings_put(const struct program_section *program, struct co
     config_set(config, (size_t)workload_parameter(config->workload, "iterations"), &value);
     if (region)
         text_set(config, "region", region->value);
+    if (replay) {
+        value.first = words_find(program_replays, replay->value);
+        config_set(config, (size_t)workload_parameter(config->workload, "replay"), &value);
+    }
     precision_put(config);
     if (!model)
         return STATUS_OK;
@@ -161,6 +238,8 @@ enum status program_point_expand(const struct section *section, const char *path
     enum status status = texts_put(program, &template, &made, error);
     if (status == STATUS_OK)
         status = settings_put(program, &made, error);
+    if (status == STATUS_OK)
+        status = ungraphed_put(program, &template, &made, error);
     if (status == STATUS_OK)
         status = formula_put(program, &template, "flops", "model_flops", &made, error);
     if (status == STATUS_OK)

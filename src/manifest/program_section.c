@@ -14,8 +14,9 @@
 #include "model/workloads/program.h"
 
 /* Keys that are no axes. */
-static const char *const settings[] = {"command", "inherit", "iterations", "region",  "model",
-                                       "flops",   "bytes",   "vary",       "exclude", NULL};
+static const char *const settings[] = {"command", "inherit", "iterations", "region",
+                                       "replay",  "model",   "flops",      "bytes",
+                                       "vary",    "exclude", NULL};
 /* clang-format off */
 const struct program_setting program_settings[] = {
     {"bytes", "-", "formula", "byte, of one iteration, where nothing is counted"},
@@ -26,6 +27,8 @@ const struct program_setting program_settings[] = {
     {"iterations", "1", "1 to 1000000000", "iterations that one region holds"},
     {"model", "-", "workload", "workload whose model holds, of the axes with its parameters' names"},
     {"region", "profiler", "profiler, all or nvtx NAME", "what of the program counts"},
+    {"replay", "runs", "runs or kernel", "what is repeated to count: regions and runs, or each kernel"},
+    {"ungraphed.AXIS", "-", "value", "of the axis where no CUDA graph launches the same kernels"},
     {0},
 };
 /* clang-format on */
@@ -49,14 +52,25 @@ void program_section_destroy(struct program_section *program)
     free(program);
 }
 
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
 bool program_line_is_variable(const struct program_line *line)
 {
-    return strncmp(line->key, PROGRAM_VARIABLE, strlen(PROGRAM_VARIABLE)) == 0;
+    return begins(line->key, PROGRAM_VARIABLE);
+}
+
+bool program_line_is_ungraphed(const struct program_line *line)
+{
+    return begins(line->key, PROGRAM_UNGRAPHED_AXIS);
 }
 
 static bool is_axis(const struct program_line *line)
 {
-    return words_find(settings, line->key) < 0 && !program_line_is_variable(line);
+    return words_find(settings, line->key) < 0 && !program_line_is_variable(line) &&
+           !program_line_is_ungraphed(line);
 }
 
 const struct program_line *program_section_line(const struct program_section *program,
@@ -81,8 +95,11 @@ static enum status key_check(const struct program_section *program, const struct
 {
     const struct program_line *earlier = program_section_line(program, line->key);
     int noted = earlier ? earlier->number : 0;
-    bool variable = strncmp(line->key, PROGRAM_VARIABLE, strlen(PROGRAM_VARIABLE)) == 0;
-    if (!is_name(variable ? line->key + strlen(PROGRAM_VARIABLE) : line->key))
+    const char *const prefixes[] = {PROGRAM_VARIABLE, PROGRAM_UNGRAPHED_AXIS};
+    size_t prefix = 0;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; ++i)
+        prefix = begins(line->key, prefixes[i]) ? strlen(prefixes[i]) : prefix;
+    if (!is_name(line->key + prefix))
         return error_set(error, STATUS_USAGE,
                          "'%s' is no name of an axis or of a variable, env.NAME; allowed: letters, "
                          "digits and _, no digit first",
@@ -189,6 +206,20 @@ static enum status axes_make(struct section *section, size_t *room, int *line, s
     return status;
 }
 
+enum status program_axis_set(struct config *point, const char *name, const char *text,
+                             struct error *error)
+{
+    int axis = workload_parameter(point->workload, name);
+    struct value value;
+    if (axis < 0)
+        return error_set(error, STATUS_USAGE, "'%s' is no axis of this section", name);
+    const struct parameter *parameter = &point->workload->parameters[axis];
+    enum status status = parameter_parse(parameter, text, &value, error);
+    if (status == STATUS_OK)
+        config_set(point, (size_t)axis, &value);
+    return status;
+}
+
 /* ---- the section as a whole ---- */
 
 /* The first value of each axis. */
@@ -247,6 +278,27 @@ static enum status number_check(const char *text, struct error *error)
     return status;
 }
 
+static enum status replay_check(const char *text, struct error *error)
+{
+    int unused;
+    enum status status = words_parse(program_replays, text, &unused, error);
+    if (status)
+        error_prefix(error, "replay");
+    return status;
+}
+
+/* A value that the axis could have. */
+static enum status ungraphed_check(const struct section *section, const struct program_line *line,
+                                   struct error *error)
+{
+    struct config point = point_first(section);
+    enum status status =
+        program_axis_set(&point, line->key + strlen(PROGRAM_UNGRAPHED_AXIS), line->value, error);
+    if (status)
+        error_prefix(error, "%s", line->key);
+    return status;
+}
+
 static enum status vary_set(struct section *section, const char *text, struct error *error)
 {
     int index;
@@ -270,6 +322,10 @@ static enum status line_check(struct section *section, const struct program_line
         return template_words(&template, value, unused, sizeof unused, error);
     if (program_line_is_variable(line))
         return template_fill(&template, value, unused, sizeof unused, error);
+    if (program_line_is_ungraphed(line))
+        return ungraphed_check(section, line, error);
+    if (strcmp(key, "replay") == 0)
+        return replay_check(value, error);
     if (strcmp(key, "flops") == 0 || strcmp(key, "bytes") == 0)
         return template_formula(&template, value, &number, error);
     if (strcmp(key, "region") == 0)

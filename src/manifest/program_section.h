@@ -44,5 +44,11 @@ const struct program_line *program_section_line(const struct program_section *pr
 /* env.NAME: a variable of the program's environment. */
 #define PROGRAM_VARIABLE "env."
 bool program_line_is_variable(const struct program_line *line);
+/* ungraphed.AXIS: the axis' value in a run without CUDA graphs. */
+#define PROGRAM_UNGRAPHED_AXIS "ungraphed."
+bool program_line_is_ungraphed(const struct program_line *line);
+/* Gives one axis of a point this value. STATUS_USAGE: it cannot have it. */
+enum status program_axis_set(struct config *point, const char *name, const char *text,
+                             struct error *error);
 
 #endif

@@ -92,6 +92,10 @@ void parameter_format(const struct parameter *parameter, struct value value,
     {                                                                                              \
         name, PARAMETER_WORD, true, 0, 0, words, initial, help, role, true                         \
     }
+#define WORKLOAD_LATER_TEXT(name, maximum, initial, help)                                          \
+    {                                                                                              \
+        name, PARAMETER_TEXT, true, 0, maximum, NULL, initial, help, ROLE_NONE, true               \
+    }
 #define WORKLOAD_LATER_SERIES(name, words, initial, help)                                          \
     WORKLOAD_LATER_WORDS(name, words, initial, help, ROLE_NONE)
 #define WORKLOAD_LAUNCH                                                                            \

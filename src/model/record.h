@@ -94,6 +94,10 @@ struct record {
     /* s, from the start of its first kernel to the end of its last, all of them queued; missing if the
      * device had to wait for the host */
     double trace_time;
+    /* of a program: copies and fills of memory that were traced beside its kernels, each as one iteration's */
+    int64_t memcpy_count, memset_count;
+    double memcpy_bytes, memset_bytes; /* byte */
+    double memcpy_time, memset_time;   /* s, each's own together */
     /* cost */
     double flops_model, bytes_model; /* struct cost of one iteration; missing without a model */
     double footprint;                /* byte, struct cost.memory */

@@ -26,7 +26,7 @@ def arguments():
     parser.add_argument("--precision", choices=list(TOLERANCE), default="fp32")
     parser.add_argument("--version", type=int, choices=[1, 2], default=2)
     parser.add_argument("--iterations", type=int, default=20, help="in a region")
-    parser.add_argument("--regions", type=int, default=10, help="each is a sample")
+    parser.add_argument("--regions", type=int, default=20, help="each is a sample")
     return parser.parse_args()
 
 

@@ -13,7 +13,7 @@ def main():
     parser.add_argument("--n", type=int, default=4096)
     parser.add_argument("--precision", choices=["fp64", "fp32", "fp16"], default="fp32")
     parser.add_argument("--iterations", type=int, default=20, help="in a region")
-    parser.add_argument("--regions", type=int, default=10, help="each is a sample")
+    parser.add_argument("--regions", type=int, default=20, help="each is a sample")
     args = parser.parse_args()
     dtype = {"fp64": "float64", "fp32": "float32", "fp16": "float16"}[args.precision]
     a, b = (cupy.random.uniform(-1, 1, (args.n, args.n)).astype(dtype) for _ in range(2))

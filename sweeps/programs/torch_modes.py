@@ -11,10 +11,10 @@ def add_arguments(parser):
     parser.add_argument("--precision", choices=list(TOLERANCE), default="fp32")
     parser.add_argument("--mode", choices=["eager", "compile", "graph"], default="eager")
     parser.add_argument("--iterations", type=int, default=20, help="in a region")
-    parser.add_argument("--regions", type=int, default=10, help="each is a sample")
+    parser.add_argument("--regions", type=int, default=20, help="each is a sample")
     parser.add_argument("--warmup", type=int, default=5, help="iterations before the first region")
     parser.add_argument(
-        "--benchmark", action="store_true", help="cuDNN's algorithms by timing: may differ from run to run"
+        "--benchmark", choices=["off", "on"], default="off", help="cuDNN's algorithms by timing: may differ from run to run"
     )
 
 
@@ -23,7 +23,7 @@ def dtype(precision):
 
 
 def prepare(args):
-    torch.backends.cudnn.benchmark = args.benchmark
+    torch.backends.cudnn.benchmark = args.benchmark == "on"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.precision == "tf32"
 
 

@@ -41,6 +41,8 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
 
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
+    if (kind == CUPTI_ACTIVITY_KIND_MEMCPY || kind == CUPTI_ACTIVITY_KIND_MEMSET)
+        return CUPTI_SUCCESS; /* of programs; they have no say in anything else */
     assert_int_equal(kind, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     ++cupti.activity_enabled;
     bool refused = cupti.in_the_way && cupti.present;
@@ -51,6 +53,8 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 {
+    if (kind == CUPTI_ACTIVITY_KIND_MEMCPY || kind == CUPTI_ACTIVITY_KIND_MEMSET)
+        return CUPTI_SUCCESS;
     assert_int_equal(kind, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     ++cupti.activity_disabled;
     cupti.tracing = false;
@@ -161,6 +165,7 @@ cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Para
 CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params *parameters)
 {
     cupti.passing = false;
+    cupti.runs += cupti.in_process;
     parameters->isAllPassSubmitted = cupti.runs >= cupti.passes;
     return CUPTI_SUCCESS;
 }
@@ -202,7 +207,8 @@ CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params *parame
 
 CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *parameters)
 {
-    assert_int_equal(parameters->replayMode, CUPTI_UserReplay);
+    assert_int_equal(parameters->replayMode,
+                     cupti.replayed ? CUPTI_KernelReplay : CUPTI_UserReplay);
     cupti.range = parameters->range;
     cupti.room = parameters->maxRangesPerPass;
     if (cupti.config_once && cupti.configured == cupti.enabled)

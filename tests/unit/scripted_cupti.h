@@ -37,6 +37,8 @@ extern struct cupti_script {
     bool nameless;               /* the image knows no names */
     bool config_once;            /* after each enabling only: later it is refused */
     int configured;       /* the enabling that was configured last; later it is without effect */
+    bool replayed;        /* kernel replay is what it is to be configured for */
+    bool in_process;      /* each Stop is one of `runs` */
     bool passing, within; /* a pass has begun, and a range of it */
 
     /* Activity records. */

@@ -126,6 +126,7 @@ static void usual(void)
 struct run {
     char folder[4096];
     struct injected found;
+    const char *regions, *ranges; /* NULL: one, the region */
 };
 
 static void run_program(void (*behaviour)(void), const char *task, const char *region,
@@ -144,6 +145,9 @@ static void run_program(void (*behaviour)(void), const char *task, const char *r
         setenv("ROOFSWEEP_REPORT", run->folder, 1);
         setenv("ROOFSWEEP_IMAGE", image, 1);
         setenv("ROOFSWEEP_TENSORS", "4", 1);
+        setenv("ROOFSWEEP_REGIONS", run->regions ? run->regions : "1", 1);
+        setenv("ROOFSWEEP_RANGES", run->ranges ? run->ranges : "region", 1);
+        setenv("ROOFSWEEP_LAUNCHES", "2", 1);
         InitializeInjection();
         behaviour();
         exit(0);
@@ -165,7 +169,7 @@ static int set_up(void **state)
 static void without_a_task_nothing_happens(void **state)
 {
     (void)state;
-    struct run run;
+    struct run run = {0};
     run_program(usual, "nothing", "profiler", &run);
     assert_int_equal(run.found.processes, 0);
     injected_clear(&run.found);
@@ -184,7 +188,7 @@ static void only_two_calls(void)
 static void a_timed_program_has_a_time_for_each_region(void **state)
 {
     (void)state;
-    struct run run;
+    struct run run = {0};
     run_program(only_two_calls, "time", "profiler", &run);
     assert_int_equal(run.found.processes, 1);
     assert_int_equal(run.found.region_count, 2);
@@ -202,7 +206,7 @@ static void traced(void)
 static void a_traced_program_tells_the_kernels_of_its_first_region(void **state)
 {
     (void)state;
-    struct run run;
+    struct run run = {0};
     struct record record;
     struct error error;
     run_program(traced, "trace", "profiler", &run);
@@ -238,7 +242,7 @@ static void counted_last(void)
 static void counts_go_from_run_to_run(void **state)
 {
     (void)state;
-    struct run run;
+    struct run run = {0};
     char image[64], next[80];
     snprintf(image, sizeof image, "/tmp/roofsweep-image-%d", (int)getpid());
     snprintf(next, sizeof next, "%s.next", image);
@@ -253,6 +257,161 @@ static void counts_go_from_run_to_run(void **state)
     assert_true(run.found.last);
     assert_int_equal(run.found.refusal.code, OUTCOME_MISSING);
     assert_true(run.found.values[QUANTITY_DRAM_READ] > 0);
+    injected_clear(&run.found);
+}
+
+/* ---- traced and counted in one run ---- */
+
+/* It has been left. */
+static void unlink_image(void)
+{
+    char next[80];
+    snprintf(next, sizeof next, "/tmp/roofsweep-image-%d.next", (int)getpid());
+    assert_int_equal(unlink(next), 0);
+}
+
+/* So many regions of two launches; the last one of `odd` has three. */
+static void regions(int count, bool odd)
+{
+    CALL(cuMemAlloc_v2);
+    launch("warm");
+    for (int i = 0; i < count; ++i) {
+        CALL(cuProfilerStart);
+        launch("a");
+        launch("b");
+        if (odd && i + 1 == count)
+            launch("c");
+        CALL(cuProfilerStop);
+    }
+}
+
+static void seven_regions(void)
+{
+    cupti.in_process = true;
+    cupti.ranges = 0;
+    kernel_ran(1500, 0);
+    regions(7, false);
+    if (cupti.enabled != 1 || cupti.pushed != CUPTI_PASSES)
+        _exit(1);
+}
+
+static void five_regions(void)
+{
+    cupti.in_process = true;
+    kernel_ran(1500, 0);
+    regions(5, false);
+    if (cupti.pushed != 2)
+        _exit(1);
+}
+
+static void an_odd_region(void)
+{
+    cupti.in_process = true;
+    kernel_ran(1500, 0);
+    regions(3, true);
+}
+
+static void one_run_traces_and_counts(void **state)
+{
+    (void)state;
+    struct run run = {.regions = "7"};
+    run_program(seven_regions, "profile", "profiler", &run);
+    assert_int_equal(run.found.region_count, 1);
+    assert_int_equal(run.found.launch_count, 1); /* of the first region's records */
+    assert_non_null(strstr(run.found.sequence, " 2"));
+    assert_int_equal(run.found.refusal.code, OUTCOME_MISSING);
+    assert_true(run.found.last && run.found.values[QUANTITY_DRAM_READ] == CUPTI_EACH);
+    assert_int_equal(run.found.each_count, 0);
+    injected_clear(&run.found);
+}
+
+static void what_is_left_is_for_the_next_run(void **state)
+{
+    (void)state;
+    struct run run = {.regions = "5"};
+    run_program(five_regions, "profile", "profiler", &run);
+    assert_int_equal(run.found.refusal.code, OUTCOME_MISSING);
+    assert_false(run.found.last);
+    assert_int_equal(run.found.passes, CUPTI_PASSES);
+    unlink_image();
+    injected_clear(&run.found);
+}
+
+static void regions_that_differ_are_not_added_up(void **state)
+{
+    (void)state;
+    struct run run = {.regions = "3"};
+    run_program(an_odd_region, "profile", "profiler", &run);
+    assert_int_equal(run.found.refusal.code, COUNTED_INCOMPLETE);
+    assert_non_null(strstr(run.found.refusal.reason, "something else than the first"));
+    assert_false(run.found.last);
+    injected_clear(&run.found);
+}
+
+/* Four launches since the pass began, of which the last two are the region's. */
+static void launch_by_launch(void)
+{
+    cupti.in_process = true;
+    cupti.ranges = 4;
+    kernel_ran(1500, 0);
+    kernel_ran(1700, 0);
+    regions(7, false);
+    if (cupti.pushed != 0 || cupti.range != CUPTI_AutoRange)
+        _exit(1);
+}
+
+static void a_range_too_many(void)
+{
+    cupti.in_process = true;
+    cupti.ranges = 5;
+    kernel_ran(1500, 0);
+    regions(7, false);
+}
+
+static void each_launch_by_itself(void **state)
+{
+    (void)state;
+    struct run run = {.regions = "7", .ranges = "launches"};
+    struct record record;
+    struct error error;
+    run_program(launch_by_launch, "profile", "profiler", &run);
+    assert_int_equal(run.found.each_count, 2);
+    assert_true(run.found.each[0][QUANTITY_DRAM_READ] == 3 * CUPTI_EACH);
+    assert_true(run.found.each[1][QUANTITY_DRAM_READ] == 4 * CUPTI_EACH);
+    assert_true(run.found.values[QUANTITY_DRAM_READ] == 7 * CUPTI_EACH);
+    record_init(&record);
+    assert_int_equal(counts_trace(&run.found, 1, &record, &error), STATUS_OK);
+    counts_record(&run.found, &run.found, 1, &record);
+    assert_int_equal(record.kernel_count, 1);
+    assert_true(record.kernels[0].flops_counted == record.flops_counted);
+    assert_true(record.kernels[0].bytes_counted[LEVEL_DRAM] == record.bytes_counted[LEVEL_DRAM]);
+    record_clear(&record);
+    injected_clear(&run.found);
+    run_program(a_range_too_many, "profile", "profiler", &run);
+    assert_int_equal(run.found.refusal.code, COUNTED_INCOMPLETE);
+    assert_int_equal(run.found.each_count, 0);
+    injected_clear(&run.found);
+    run.regions = "5"; /* too few for all passes: the region is the range */
+    run_program(five_regions, "profile", "profiler", &run);
+    assert_int_equal(run.found.refusal.code, OUTCOME_MISSING);
+    unlink_image();
+    injected_clear(&run.found);
+}
+
+static void replayed_by_kernel(void)
+{
+    cupti.replayed = true;
+    cupti.ranges = 2;
+    regions(1, false);
+}
+
+static void kernels_are_replayed_in_one_run(void **state)
+{
+    (void)state;
+    struct run run = {.ranges = "replay"};
+    run_program(replayed_by_kernel, "count", "profiler", &run);
+    assert_int_equal(run.found.refusal.code, OUTCOME_MISSING);
+    assert_true(run.found.last && run.found.each_count == 2);
     injected_clear(&run.found);
 }
 
@@ -272,7 +431,7 @@ static void in_another_context(void)
 static void counters_that_are_refused_say_why(void **state)
 {
     (void)state;
-    struct run run;
+    struct run run = {0};
     run_program(refused, "count", "profiler", &run);
     assert_int_equal(run.found.region_count, 1);
     assert_int_equal(run.found.refusal.code, COUNTED_REFUSED);
@@ -329,7 +488,7 @@ static void regions_of_odd_programs(void **state)
         {opens_in_its_children_too, "profiler", 1, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        struct run run;
+        struct run run = {0};
         run_program(rows[i].behaviour, "trace", rows[i].region, &run);
         assert_int_equal(run.found.processes, rows[i].processes);
         assert_int_equal(run.found.region_count, rows[i].regions);
@@ -338,6 +497,89 @@ static void regions_of_odd_programs(void **state)
 }
 
 /* ---- what becomes of it in a record ---- */
+
+static struct kernel kernel_of(const char *name, int64_t count)
+{
+    struct kernel kernel;
+    fields_clear(kernel_fields, &kernel);
+    snprintf(kernel.name, sizeof kernel.name, "%s", name);
+    kernel.count = count;
+    return kernel;
+}
+
+/* Of two launches of one kernel. */
+static struct injected region_of(const char *name, bool graph)
+{
+    struct injected injected;
+    injected_init(&injected);
+    injected.kernels = malloc(sizeof *injected.kernels);
+    injected.kernels[0] = kernel_of(name, 2);
+    injected.kernel_count = 1;
+    injected.launches = calloc(2, sizeof *injected.launches);
+    injected.launches[1] = (struct injected_launch){.start = 5, .end = 9, .correlation = 1};
+    injected.launch_count = 2;
+    injected.in_graphs = graph ? 2 : 0;
+    return injected;
+}
+
+static void graphs_take_flops_from_the_same_kernels_without(void **state)
+{
+    (void)state;
+    struct injected graph = region_of("a", true), plain = region_of("a", false);
+    struct injected other = region_of("b", false), counted, one_by_one;
+    struct record record;
+    struct error error;
+    injected_init(&counted);
+    injected_init(&one_by_one);
+    assert_true(counts_same_kernels(&graph, &plain) && !counts_same_kernels(&graph, &other));
+    other.kernels[0] = kernel_of("a", 3);
+    assert_false(counts_same_kernels(&graph, &other));
+    counted.values[QUANTITY_VECTOR_FP32] = 0;
+    counted.values[QUANTITY_TENSOR_FP16] = 100;
+    one_by_one.values[QUANTITY_VECTOR_FP32] = 30;
+    one_by_one.each = malloc(2 * sizeof *one_by_one.each);
+    for (int i = 0; i < 2; ++i)
+        for (int j = 0; j < QUANTITY_COUNT; ++j)
+            one_by_one.each[i][j] = j == QUANTITY_VECTOR_FP32 ? 15 : NAN;
+    one_by_one.each_count = 2;
+    record_init(&record);
+    assert_int_equal(counts_trace(&graph, 2, &record, &error), STATUS_OK);
+    counts_ungraph(&graph, &counted, &plain, &one_by_one);
+    counts_record(&counted, &graph, 2, &record);
+    assert_int_equal(record.counters.code, COUNTED_YES);
+    assert_true(record.flops_vector[PRECISION_FP32] == 15 && record.flops_counted == 65);
+    assert_true(record.kernels[0].flops_counted == 15);
+    assert_true(isnan(record.kernels[0].bytes_counted[LEVEL_DRAM]));
+    record_clear(&record);
+    injected_clear(&graph);
+    injected_clear(&plain);
+    injected_clear(&other);
+    injected_clear(&counted);
+    injected_clear(&one_by_one);
+}
+
+static void copies_and_fills_are_told(void **state)
+{
+    (void)state;
+    char folder[4096], path[4200];
+    struct injected injected;
+    struct record record;
+    struct error error;
+    assert_int_equal(handback_folder(folder, &error), STATUS_OK);
+    snprintf(path, sizeof path, "%s/1.injected", folder);
+    FILE *stream = fopen(path, "w");
+    fputs("opened\ncopy 10 30 4000\ncopy 40 60 4000\nfill 5 10 256\nclosed 1\n", stream);
+    fclose(stream);
+    assert_int_equal(injected_read(folder, &injected, &error), STATUS_OK);
+    handback_remove(folder);
+    record_init(&record);
+    assert_int_equal(counts_trace(&injected, 2, &record, &error), STATUS_OK);
+    assert_true(record.memcpy_count == 1 && record.memcpy_bytes == 4000);
+    assert_true(fabs(record.memcpy_time - 20e-9) < 1e-15);
+    assert_true(record.memset_count == 1 && record.memset_bytes == 128);
+    record_clear(&record);
+    injected_clear(&injected);
+}
 
 static struct injected injected_of(double vector, double tensor, size_t in_graphs)
 {
@@ -427,6 +669,13 @@ int main(void)
         TEST(a_timed_program_has_a_time_for_each_region),
         TEST(a_traced_program_tells_the_kernels_of_its_first_region),
         TEST(counts_go_from_run_to_run),
+        TEST(one_run_traces_and_counts),
+        TEST(what_is_left_is_for_the_next_run),
+        TEST(regions_that_differ_are_not_added_up),
+        TEST(each_launch_by_itself),
+        TEST(kernels_are_replayed_in_one_run),
+        TEST(graphs_take_flops_from_the_same_kernels_without),
+        TEST(copies_and_fills_are_told),
         TEST(counters_that_are_refused_say_why),
         TEST(regions_of_odd_programs),
         TEST(flops_in_graphs_are_missing_and_never_0),

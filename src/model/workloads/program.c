@@ -13,6 +13,8 @@ const char *const program_regions[] = {"profiler", "all", NULL};
 static const char *const program_precisions[] = {"fp64", "fp32",  "tf32", "fp16",
                                                  "bf16", "mixed", NULL};
 
+const char *const program_replays[] = {"runs", "kernel", NULL};
+
 /* clang-format off */
 static const struct parameter program_parameters[] = {
     WORKLOAD_FREE_TEXT("axes", PROGRAM_AXES, "", "point of the section's axes, as NAME=VALUE"),
@@ -25,6 +27,9 @@ static const struct parameter program_parameters[] = {
     WORKLOAD_WORDS("precision", program_precisions, "mixed", "whose peak is the roof",
                    ROLE_PRECISION),
     WORKLOAD_FREE_TEXT("region", PROGRAM_REGION, "profiler", "profiler, all, or nvtx NAME"),
+    WORKLOAD_LATER_WORDS("replay", program_replays, "runs", "what is repeated to count", ROLE_NONE),
+    WORKLOAD_LATER_TEXT("ungraphed", PROGRAM_UNGRAPHED, "",
+                        "words of the command, and variables, of a run without CUDA graphs"),
 };
 /* clang-format on */
 

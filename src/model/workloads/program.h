@@ -15,7 +15,10 @@
  *   modelled_as   the workload whose model it has, of the axes that have the names of its parameters
  *   precision     whose peak it is set against; mixed: by what was counted
  *   region        what counts: a word of program_regions, or "nvtx NAME"
- * axes, command and environment are words as command_line_split takes them. */
+ *   replay        what is repeated for the passes of the counters: a word of program_replays
+ *   ungraphed     how the command becomes one whose kernels no CUDA graph launches: "INDEX:WORD" is a word
+ *                 of it, from 0, "NAME=VALUE" a variable; "": nobody says
+ * axes, command, environment and ungraphed are words as command_line_split takes them. */
 extern const struct workload program_workload;
 
 enum {
@@ -23,7 +26,8 @@ enum {
     PROGRAM_ENVIRONMENT = 511,
     PROGRAM_AXES = 511,
     PROGRAM_NUMBER = 31, /* of model_bytes, model_flops, modelled_as */
-    PROGRAM_REGION = 63
+    PROGRAM_REGION = 63,
+    PROGRAM_UNGRAPHED = 79
 };
 
 bool config_is_program(const struct config *config); /* also of one without a workload */
@@ -31,6 +35,9 @@ bool config_is_program(const struct config *config); /* also of one without a wo
 /* What is between cuProfilerStart and cuProfilerStop; the whole program. */
 extern const char *const program_regions[]; /* "profiler", "all", NULL */
 #define PROGRAM_NVTX "nvtx "
+
+/* The program's regions and runs; each kernel, by the profiler, in one run. */
+extern const char *const program_replays[]; /* "runs", "kernel", NULL */
 
 /* The value of the program's axis of this name; false if it has none. `text` has room for
  * WORKLOAD_STRING bytes. */

@@ -84,9 +84,31 @@ static enum status kernel_take(const char *text, struct injected *in, struct err
         return no_memory(error);
     ++row->count;
     row->time += 1e-9 * (double)(end - start);
-    in->launches[in->launch_count++] = (struct injected_launch){start, end};
+    in->launches[in->launch_count++] =
+        (struct injected_launch){start, end, correlation, (size_t)(row - in->kernels)};
     in->in_graphs += node != 0;
     return STATUS_OK;
+}
+
+static enum status moved_take(const char *text, struct injected_moves *moves, struct error *error)
+{
+    unsigned long long start, end, bytes;
+    if (sscanf(text, "%llu %llu %llu", &start, &end, &bytes) != 3 || end < start)
+        return error_set(error, STATUS_FAILED, "a copy that means nothing: %.100s", text);
+    ++moves->count;
+    moves->bytes += (double)bytes;
+    moves->time += 1e-9 * (double)(end - start);
+    return STATUS_OK;
+}
+
+static enum status copy_take(const char *text, struct injected *in, struct error *error)
+{
+    return moved_take(text, &in->copies, error);
+}
+
+static enum status fill_take(const char *text, struct injected *in, struct error *error)
+{
+    return moved_take(text, &in->fills, error);
 }
 
 static enum status untraced_take(const char *text, struct injected *in, struct error *error)
@@ -123,6 +145,35 @@ static enum status value_take(const char *text, struct injected *in, struct erro
     return STATUS_OK;
 }
 
+/* Launch by launch, in their order. */
+static enum status each_room(struct injected *in, size_t launch, struct error *error)
+{
+    if (launch < in->each_count)
+        return STATUS_OK;
+    void *each = launch == in->each_count ? array_grow(in->each, launch, sizeof *in->each) : NULL;
+    if (!each)
+        return no_memory(error);
+    in->each = each;
+    for (int i = 0; i < QUANTITY_COUNT; ++i)
+        in->each[launch][i] = NAN;
+    ++in->each_count;
+    return STATUS_OK;
+}
+
+static enum status each_take(const char *text, struct injected *in, struct error *error)
+{
+    size_t launch;
+    int quantity = -1;
+    double value = NAN;
+    if (sscanf(text, "%zu %d %lf", &launch, &quantity, &value) != 3 || quantity < 0 ||
+        quantity >= QUANTITY_COUNT)
+        return error_set(error, STATUS_FAILED, "a value that means nothing: %.100s", text);
+    enum status status = each_room(in, launch, error);
+    if (status == STATUS_OK)
+        in->each[launch][quantity] = value;
+    return status;
+}
+
 static enum status refused_take(const char *text, struct injected *in, struct error *error)
 {
     char *reason;
@@ -139,7 +190,8 @@ static const struct {
 } lines[] = {
     {"opened", opened_take},     {"closed", closed_take},     {"kernel", kernel_take},
     {"untraced", untraced_take}, {"launched", launched_take}, {"passes", passes_take},
-    {"value", value_take},       {"refused", refused_take},
+    {"value", value_take},       {"refused", refused_take},   {"each", each_take},
+    {"copy", copy_take},         {"fill", fill_take},
 };
 
 static enum status line_take(char *line, struct injected *in, struct error *error)
@@ -152,7 +204,7 @@ static enum status line_take(char *line, struct injected *in, struct error *erro
     return error_set(error, STATUS_FAILED, "a line that means nothing: %.100s", line);
 }
 
-static void injected_init(struct injected *in)
+void injected_init(struct injected *in)
 {
     memset(in, 0, sizeof *in);
     in->refusal.code = OUTCOME_MISSING;
@@ -224,6 +276,7 @@ void injected_clear(struct injected *injected)
     free(injected->regions);
     free(injected->kernels);
     free(injected->launches);
+    free(injected->each);
     injected_init(injected);
 }
 

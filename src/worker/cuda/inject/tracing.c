@@ -8,9 +8,12 @@
 
 #if CUPTI_API_VERSION >= 130000
 typedef CUpti_ActivityKernel10 activity_kernel;
+typedef CUpti_ActivityMemcpy6 activity_copy;
 #else
 typedef CUpti_ActivityKernel9 activity_kernel; /* CUDA 12.8, 12.9 */
+typedef CUpti_ActivityMemcpy5 activity_copy;
 #endif
+typedef CUpti_ActivityMemset4 activity_fill;
 
 enum { BUFFER_BYTES = 1 << 20, BUFFER_ALIGNMENT = 8, NAME_BYTES = 1000 };
 
@@ -42,6 +45,25 @@ static void kernel_note(const activity_kernel *a)
     free(name);
 }
 
+static void moved_note(const char *word, uint64_t start, uint64_t end, uint64_t bytes)
+{
+    if (start >= tracing.begin)
+        note(tracing.notes, "%s %llu %llu %llu", word, (unsigned long long)start,
+             (unsigned long long)end, (unsigned long long)bytes);
+}
+
+static void activity_note(const CUpti_Activity *activity)
+{
+    const activity_copy *copy = (const activity_copy *)activity;
+    const activity_fill *fill = (const activity_fill *)activity;
+    if (activity->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+        kernel_note((const activity_kernel *)activity);
+    else if (activity->kind == CUPTI_ACTIVITY_KIND_MEMCPY)
+        moved_note("copy", copy->start, copy->end, copy->bytes);
+    else if (activity->kind == CUPTI_ACTIVITY_KIND_MEMSET)
+        moved_note("fill", fill->start, fill->end, fill->bytes);
+}
+
 static void CUPTIAPI buffer_requested(uint8_t **buffer, size_t *size, size_t *records)
 {
     *buffer = aligned_alloc(BUFFER_ALIGNMENT, BUFFER_BYTES);
@@ -57,8 +79,7 @@ static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream, uint8_
     size_t dropped = 0;
     pthread_mutex_lock(&tracing.lock);
     while (tracing.notes && cuptiActivityGetNextRecord(buffer, valid, &activity) == CUPTI_SUCCESS)
-        if (activity->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
-            kernel_note((const activity_kernel *)activity);
+        activity_note(activity);
     if (tracing.notes &&
         cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS && dropped)
         tracing.problem = "CUPTI dropped records";
@@ -66,11 +87,16 @@ static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream, uint8_
     free(buffer);
 }
 
+static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                           CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
 CUptiResult tracing_enable(void)
 {
     CUptiResult code = cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed);
-    return code == CUPTI_SUCCESS ? cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
-                                 : code;
+    for (int i = 0; i < KINDS && code == CUPTI_SUCCESS; ++i)
+        code = cuptiActivityEnable(kinds[i]);
+    return code;
 }
 
 CUptiResult tracing_begin(struct notes *notes)
@@ -90,7 +116,8 @@ CUptiResult tracing_begin(struct notes *notes)
 CUptiResult tracing_end(const char **problem)
 {
     CUptiResult code = cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-    cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    for (int i = 0; i < KINDS; ++i)
+        cuptiActivityDisable(kinds[i]);
     pthread_mutex_lock(&tracing.lock);
     tracing.notes = NULL;
     *problem = tracing.problem;

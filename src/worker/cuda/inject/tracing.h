@@ -1,6 +1,8 @@
-/* The kernels of a region, as lines of the notes, by CUPTI's activity records:
+/* The kernels, copies and fills of a region, as lines of the notes, by CUPTI's activity records:
  *
  *   kernel START END CORRELATION GRAPH_NODE GRID*3 BLOCK*3 REGISTERS STATIC DYNAMIC NAME
+ *   copy START END BYTES
+ *   fill START END BYTES
  *
  * Times are in ns. GRAPH_NODE is 0 of a kernel that was launched by itself. One to a process. */
 #ifndef ROOFSWEEP_INJECT_TRACING_H
