@@ -29,6 +29,7 @@ BY_PRECISION = [
 ]
 NUMBERS = [
     "layout_other_time", "search_candidates", "search_time", "search_noise", "heuristic_time", "runner_up_time",
+    "memcpy_count", "memcpy_bytes", "memcpy_time", "memset_count", "memset_bytes", "memset_time",
     "graph_time", "host_time", "profiler_ratio", "flops_counted", "sm_clock", "sm_clock_counted", "memory_clock",
     "temperature", "throttle_reasons", "sm_clock_free", "energy", "energy_time", "energy_clock", "power",
     "idle_power", "verify_error", "verify_tolerance", "verify_element_error", "verify_element_tolerance",

@@ -101,7 +101,7 @@ static enum status key_check(const struct program_section *program, const struct
         prefix = begins(line->key, prefixes[i]) ? strlen(prefixes[i]) : prefix;
     if (!is_name(line->key + prefix))
         return error_set(error, STATUS_USAGE,
-                         "'%s' is no name of an axis or of a variable, env.NAME; allowed: letters, "
+                         "'%s' is no name of an axis or of a variable, env.NAME, ungraphed.AXIS; allowed: letters, "
                          "digits and _, no digit first",
                          line->key);
     return ini_line_first(line, &noted, error);
@@ -363,7 +363,7 @@ static enum status axes_check(const struct section *section, const bool *used, i
         return error_set(
             error, STATUS_USAGE,
             "axis '%s' is used by neither command, env., flops, bytes nor model; write "
-            "{%s} into the command. Keys that are no axes%s, env.NAME",
+            "{%s} into the command. Keys that are no axes%s, env.NAME, ungraphed.AXIS",
             name, name, hint);
     }
     return STATUS_OK;
