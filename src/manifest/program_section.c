@@ -100,10 +100,11 @@ static enum status key_check(const struct program_section *program, const struct
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; ++i)
         prefix = begins(line->key, prefixes[i]) ? strlen(prefixes[i]) : prefix;
     if (!is_name(line->key + prefix))
-        return error_set(error, STATUS_USAGE,
-                         "'%s' is no name of an axis or of a variable, env.NAME, ungraphed.AXIS; allowed: letters, "
-                         "digits and _, no digit first",
-                         line->key);
+        return error_set(
+            error, STATUS_USAGE,
+            "'%s' is no name of an axis or of a variable, env.NAME, ungraphed.AXIS; allowed: letters, "
+            "digits and _, no digit first",
+            line->key);
     return ini_line_first(line, &noted, error);
 }
 
