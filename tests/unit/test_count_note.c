@@ -80,8 +80,10 @@ static void conventions_explain(void **state)
 {
     (void)state;
     struct record r = counted("elementwise operation=relu", UNIT_VECTOR, 0.0);
-    expect(&r, "FLOPs: counted is 0 times the model: "
-               "a maximum is one FLOP in the model and none to counters");
+    expect(&r,
+           "FLOPs: counted is 0 times the model: "
+           "a maximum is one FLOP in the model and none to counters, which see the factors that "
+           "a library scales with");
     r = counted("elementwise operation=sigmoid", UNIT_VECTOR, 2.0);
     expect(&r, "FLOPs: counted is 2 times the model: a sigmoid is one FLOP in the model; counters "
                "see the additions and multiplications that it is made of");

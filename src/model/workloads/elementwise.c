@@ -63,7 +63,9 @@ static const struct {
     int inputs, exponent; /* see struct workload */
     const char *uncounted;
 } operations[ELEMENTWISE_OPERATIONS] = {
-    [ELEMENTWISE_RELU] = {relu, 1, 0, "a maximum is one FLOP in the model and none to counters"},
+    [ELEMENTWISE_RELU] = {relu, 1, 0,
+                          "a maximum is one FLOP in the model and none to counters, which see the "
+                          "factors that a library scales with"},
     [ELEMENTWISE_SIGMOID] = {sigmoid, 1, 2,
                              "a sigmoid is one FLOP in the model; counters see the additions and "
                              "multiplications that it is made of"},
