@@ -7,7 +7,9 @@
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/timer.h"
 
-enum { DEPTH = 3 }; /* steps under way, each with an event of the timer's */
+/* Steps under way, each with an event of the timer's: 64 ms of work, since asking for the energy may take much
+ * longer than usual while other processes ask, too. */
+enum { DEPTH = 8 };
 
 /* Work that is launched over and over; nothing: a device that is left alone. */
 struct load {
