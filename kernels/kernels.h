@@ -101,6 +101,19 @@ extern const struct tensor_kernel tensor_tcgen05_kernels[]; /* likewise; only in
 cudaError_t kernel_matmul(enum precision precision, void *y, const void *x, const void *w,
                           int64_t m, int64_t n, int64_t k, cudaStream_t stream);
 
+/* matmul_tiled.cu: the same of fp16 and bf16, by tensor instructions of warps, from compute capability
+ * 8.0: m and n in multiples of MATMUL_TILED_LINES, k of MATMUL_TILED_DEPTH; sums in fp32. All is aligned
+ * to 16 bytes. places NULL: dense. Otherwise x [m][k/2] is what is kept of each four neighbours along k,
+ * and places [m/16][k/64][32] says where it was, as mma.sp takes it (PTX ISA, "Sparse matrix storage"):
+ * word 4 r + t of a piece has two bits for each element that is kept of the 16 columns from 16 t on, of
+ * row r in its lower and of row r + 8 in its upper half. */
+cudaError_t kernel_matmul_tiled(enum precision precision, void *y, const void *x,
+                                const uint32_t *places, const void *w, int64_t m, int64_t n,
+                                int64_t k, cudaStream_t stream);
+/* kept and places, as above, of x [m][k]: by matmul_prune of src/model/workloads/matmul.h. */
+cudaError_t kernel_matmul_prune(enum precision precision, void *kept, uint32_t *places,
+                                const void *x, int64_t m, int64_t k, cudaStream_t stream);
+
 /* conv2d.cu: a conv2d as one would first write it, as src/model/workloads/conv2d.h defines it, in a layout
  * that is named. One thread for each element of a result; sums in fp32, of fp64 in fp64. */
 

@@ -6,6 +6,7 @@
 #include "trial.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- the workloads ---- */
 
@@ -61,11 +62,31 @@ static void matmul_arrays(const struct config *config, struct trial_arrays *arra
     arrays->reads[TENSOR_INPUT] = s.m * s.k;
     arrays->reads[TENSOR_WEIGHT] = s.k * s.n;
     arrays->writes[TENSOR_OUTPUT] = s.m * s.n;
+    /* What is kept of x, and a 16-bit word of places for each 16 elements of it. */
+    arrays->between = s.sparse ? s.m * s.k / 2 + s.m * s.k / 16 : 0;
+}
+
+static cudaError_t tiled_launch(const struct matmul *s, const struct trial_arrays *a)
+{
+    const void *x = a->input[TENSOR_INPUT];
+    uint32_t *places = NULL;
+    if (s->sparse) {
+        places = (uint32_t *)((uint16_t *)a->scratch + s->m * s->k / 2);
+        cudaError_t code =
+            kernel_matmul_prune(s->precision, a->scratch, places, x, s->m, s->k, NULL);
+        if (code != cudaSuccess)
+            return code;
+        x = a->scratch;
+    }
+    return kernel_matmul_tiled(s->precision, a->result[TENSOR_OUTPUT], x, places,
+                               a->input[TENSOR_WEIGHT], s->m, s->n, s->k, NULL);
 }
 
 static cudaError_t matmul_launch(const struct config *config, const struct trial_arrays *a)
 {
     struct matmul s = matmul_from(config);
+    if (strcmp(s.implementation, "tiled") == 0)
+        return tiled_launch(&s, a);
     return kernel_matmul(s.precision, a->result[TENSOR_OUTPUT], a->input[TENSOR_INPUT],
                          a->input[TENSOR_WEIGHT], s.m, s.n, s.k, NULL);
 }
@@ -178,6 +199,24 @@ static void matmul_check(struct trials *trials)
     shapes_check(trials, "matmul", shapes, variants);
 }
 
+/* Less than a tile, tiles and a rest, few pieces and more than are in flight. */
+static void tiled_check(struct trials *trials)
+{
+    static const char *const shapes[] = {"m=16 n=16 k=64",    "m=128 n=128 k=128",
+                                         "m=144 n=272 k=192", "m=48 n=16 k=704",
+                                         "m=272 n=400 k=64",  NULL};
+    static const char *const variants[] = {"none", "2:4", NULL};
+    for (int i = 0; shapes[i]; ++i)
+        for (int j = 0; variants[j]; ++j)
+            for (int p = 0; p < 2; ++p) {
+                char text[WORKLOAD_TEXT];
+                snprintf(text, sizeof text,
+                         "matmul precision=%s implementation=tiled sparsity=%s %s",
+                         p ? "bf16" : "fp16", variants[j], shapes[i]);
+                trial_check(trials, text);
+            }
+}
+
 /* Fewer keys than threads of a block, and more; fewer than queries, and more. */
 static void attention_check(struct trials *trials)
 {
@@ -197,6 +236,7 @@ static void all_check(struct trials *trials)
 {
     linear_check(trials);
     matmul_check(trials);
+    tiled_check(trials);
     attention_check(trials);
 }
 

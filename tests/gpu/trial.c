@@ -202,6 +202,8 @@ void trial_check(struct trials *trials, const char *text)
     struct config config;
     struct error error;
     struct trial_arrays arrays = {.input = {NULL}};
+    if (trials->only && !strstr(text, trials->only))
+        return;
     if (config_parse(text, &config, &error) || config_check(&config, &error)) {
         fail(trials, text, error.text);
         return;
@@ -221,7 +223,8 @@ int trial_main(int count, char **arguments, const struct trial *kinds,
 {
     int devices = 0;
     bool exact = count > 1 && strcmp(arguments[1], "exact") == 0;
-    struct trials trials = {.kinds = kinds, .guard = exact ? 0 : GUARD};
+    struct trials trials = {
+        .kinds = kinds, .guard = exact ? 0 : GUARD, .only = count > 2 ? arguments[2] : NULL};
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
         puts("no GPU");
         return SKIPPED;

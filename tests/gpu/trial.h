@@ -4,7 +4,7 @@
  * ends.
  *
  * With the argument "exact" no guard lies behind the arrays, so that compute-sanitizer sees the first
- * byte too far. */
+ * byte too far. A second argument: only configurations with it in their text. */
 #ifndef ROOFSWEEP_TRIAL_H
 #define ROOFSWEEP_TRIAL_H
 
@@ -30,6 +30,7 @@ struct trial {
 struct trials {
     const struct trial *kinds; /* ends with workload NULL */
     size_t guard;              /* byte */
+    const char *only;          /* NULL: all */
     int checked, failures;
 };
 

@@ -68,6 +68,32 @@ cudaError_t kernel_matmul(enum precision precision, void *y, const void *x, cons
     return cudaErrorUnknown;
 }
 
+cudaError_t kernel_matmul_tiled(enum precision precision, void *y, const void *x,
+                                const uint32_t *places, const void *w, int64_t m, int64_t n,
+                                int64_t k, cudaStream_t stream)
+{
+    size_t bytes = precision_info[precision].bytes;
+    script_assert_filled(x, (size_t)(m * k) * bytes / (places ? 2 : 1), precision, script.own);
+    script_assert_filled(w, (size_t)(k * n) * bytes, precision, script.own);
+    if (places)
+        script_within(places, (size_t)(m * k) / 8, script.own);
+    script_within(y, (size_t)(m * n) * bytes, script.own);
+    ++script.products;
+    return script_enqueue((double)(m * n) * (double)k / 1e12, stream);
+}
+
+cudaError_t kernel_matmul_prune(enum precision precision, void *kept, uint32_t *places,
+                                const void *x, int64_t m, int64_t k, cudaStream_t stream)
+{
+    size_t bytes = (size_t)(m * k) * precision_info[precision].bytes;
+    struct allocation *allocation = script_within(kept, bytes / 2, script.own);
+    script_assert_filled(x, bytes, precision, script.own);
+    script_within(places, (size_t)(m * k) / 8, script.own);
+    allocation->filled = bytes / 2;
+    allocation->precision = precision;
+    return script_enqueue((double)bytes / 1e12, stream);
+}
+
 cudaError_t kernel_attention_softmax(enum precision precision, void *scores, int64_t rows,
                                      int64_t sequence, int64_t keys, bool causal,
                                      cudaStream_t stream)

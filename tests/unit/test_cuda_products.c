@@ -174,6 +174,41 @@ static void chips_without_fp8_are_told(void **state)
     }
 }
 
+static void products_by_tiles(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {
+        {"matmul m=64 n=128 k=256 precision=fp16 implementation=tiled", "mma"},
+        {"matmul m=64 n=128 k=256 precision=bf16 sparsity=2:4", "mma-sp"},
+    };
+    static const char *const refusals[][2] = {
+        {"matmul precision=fp32", "of fp16 and bf16"},
+        {"matmul precision=fp16 m=8", "multiples of 16"},
+        {"matmul precision=fp16 k=32", "of 64"},
+    };
+    struct error error;
+    for (int i = 0; i < 2; ++i) {
+        struct record record;
+        run_once(matmul_tiled_prepare, texts[i][0], &record);
+        assert_string_equal(record.algorithm, texts[i][1]);
+        assert_int_equal(record.unit, UNIT_TENSOR);
+        record_clear(&record);
+    }
+    for (int i = 0; i < 3; ++i) {
+        assert_int_equal(refused(matmul_tiled_prepare, refusals[i][0], &error), STATUS_UNSUPPORTED);
+        assert_non_null(strstr(error.text, refusals[i][1]));
+    }
+    bench.gpu.capability = 75;
+    assert_int_equal(refused(matmul_tiled_prepare, texts[0][0], &error), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "needs compute capability 8.0; this GPU has 7.5"));
+    bench.gpu.capability = 90;
+    assert_int_equal(refused(matmul_cublaslt_prepare, texts[1][0], &error), STATUS_UNSUPPORTED);
+    assert_int_equal(refused(matmul_plain_prepare, texts[1][0], &error), STATUS_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "implementation=tiled"));
+    struct config sparse = parse(texts[1][0]), dense = parse(texts[0][0]);
+    assert_true(matmul_cublaslt_takes(&dense) && !matmul_cublaslt_takes(&sparse));
+}
+
 /* Nothing is left behind, wherever it fails. */
 static void failures_leave_nothing(void **state)
 {
@@ -185,6 +220,7 @@ static void failures_leave_nothing(void **state)
         {linear_cublaslt_prepare, LAYER " activation=relu"},
         {linear_plain_prepare, LAYER},
         {matmul_cublaslt_prepare, "matmul m=64 n=128 k=256 precision=fp16"},
+        {matmul_tiled_prepare, "matmul m=64 n=128 k=256 precision=fp16 sparsity=2:4"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
         for (int call = 1; call <= 40; ++call) {
@@ -211,6 +247,7 @@ int main(void)
         TEST(plain_layers),
         TEST(products_of_fp8),
         TEST(chips_without_fp8_are_told),
+        TEST(products_by_tiles),
         TEST(failures_leave_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

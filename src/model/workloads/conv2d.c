@@ -39,7 +39,7 @@ static const struct parameter conv2d_parameters[] = {
     {"padding", PARAMETER_PADDING, false, 0, 1024, NULL, "same",
      "pixels on each side; same: half the kernel, valid: none", ROLE_NONE, false},
     WORKLOAD_PASS(conv2d_pass_words, "what is computed"),
-    WORKLOAD_PRECISION("of the tensors and the multiplications"),
+    WORKLOAD_PRECISION_LOW("of the tensors and the multiplications"),
     WORKLOAD_INTEGER("stride", 1024, "2", "pixels"),
     WORKLOAD_INTEGER("width", 65536, "112", "input pixels"),
 };
@@ -250,6 +250,23 @@ static enum status layer_check(const struct conv2d *s, struct error *error)
     return STATUS_OK;
 }
 
+/* The convolutions of 8 bits that libraries have. */
+static enum status low_check(const struct conv2d *s, struct error *error)
+{
+    const int64_t multiple = 16;
+    if (s->pass != CONV2D_FORWARD || s->bias || s->activation != ACTIVATION_NONE)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "fp8 has pass=forward alone, without bias and activation");
+    if (s->layout == LAYOUT_NCHW || s->groups != 1)
+        return error_set(error, STATUS_UNSUPPORTED, "fp8 has layout=nhwc and groups=1 alone");
+    if (s->channels % multiple || s->filters % multiple)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "fp8 needs channels and filters in multiples of %lld, not channels=%lld "
+                         "filters=%lld",
+                         (long long)multiple, (long long)s->channels, (long long)s->filters);
+    return STATUS_OK;
+}
+
 static enum status conv2d_check(const struct config *config, struct error *error)
 {
     struct conv2d s = conv2d_from(config);
@@ -260,7 +277,8 @@ static enum status conv2d_check(const struct config *config, struct error *error
     if (s.out_height < 1 || s.out_width < 1)
         return error_set(error, STATUS_UNSUPPORTED,
                          "the output has no pixels: the kernel is larger than the padded input");
-    return layer_check(&s, error);
+    enum status status = s.precision == PRECISION_FP8 ? low_check(&s, error) : STATUS_OK;
+    return status ? status : layer_check(&s, error);
 }
 
 /* FLOPs beside the products. */
@@ -289,7 +307,9 @@ static struct cost conv2d_cost(const struct config *config)
     double ws = (parts.forward || parts.data) + parts.filter + parts.update;
     double ys = (parts.forward || conv2d_needs_y(&s)) + (parts.data || parts.filter);
     double bs = s.bias ? parts.forward + (parts.data && parts.filter) + parts.update : 0;
-    double beside = ws * w + ys * y + bs * (double)s.filters;
+    /* Where a result is wider than the factors there is forward alone. */
+    double wider = (double)precision_result(s.precision)->bytes / element;
+    double beside = ws * w + ys * y * wider + bs * (double)s.filters;
     return (struct cost){
         .flops = products * 2.0 * (double)s.batch * (double)s.out_height * (double)s.out_width * w +
                  layer_flops(&s, w, y),

@@ -5,7 +5,8 @@
 
 /* clang-format off */
 static const char *const matmul_implementation_words[] = {"auto", "cublaslt", "onednn",
-                                                          "cblas", "plain", NULL};
+                                                          "cblas", "tiled", "plain", NULL};
+static const char *const matmul_sparsity_words[] = {"none", "2:4", NULL};
 
 static const struct parameter matmul_parameters[] = {
     WORKLOAD_CACHE,
@@ -15,6 +16,7 @@ static const struct parameter matmul_parameters[] = {
     WORKLOAD_INTEGER("m", 1048576, "1024", "rows of the first matrix and of the product"),
     WORKLOAD_INTEGER("n", 1048576, "1024", "columns of the second matrix and of the product"),
     WORKLOAD_PRECISION_LOW("of the matrices and the multiplications"),
+    WORKLOAD_LATER_SERIES("sparsity", matmul_sparsity_words, "none", "2:4: two of four neighbours along k of the first matrix are left, and half of the FLOPs"),
 };
 /* clang-format on */
 
@@ -22,6 +24,7 @@ static const char *const matmul_implementations[] = {
     "cublaslt: NVIDIA cuBLASLt, on CUDA devices",
     "onednn: Intel oneDNN, on CPUs",
     "cblas: CBLAS, on CPUs",
+    "tiled: tensor instructions of warps, on CUDA devices; fp16 and bf16, dense and 2:4",
     "plain: one thread for each element of the product, or on CPUs three nested loops",
     NULL,
 };
@@ -34,6 +37,7 @@ struct matmul matmul_from(const struct config *config)
         .k = config_value(config, "k").first,
         .precision = config_precision(config),
         .implementation = config_word(config, ROLE_IMPLEMENTATION),
+        .sparse = config_value(config, "sparsity").first != 0,
     };
 }
 
@@ -49,6 +53,17 @@ static enum status matmul_check(const struct config *config, struct error *error
         return error_set(error, STATUS_UNSUPPORTED,
                          "fp8 needs n and k in multiples of %d, not n=%lld k=%lld",
                          MATMUL_LOW_MULTIPLE, (long long)s.n, (long long)s.k);
+    bool tiles = s.m % MATMUL_TILED_LINES == 0 && s.n % MATMUL_TILED_LINES == 0 &&
+                 s.k % MATMUL_TILED_DEPTH == 0;
+    if (s.sparse && s.precision != PRECISION_FP16 && s.precision != PRECISION_BF16)
+        return error_set(error, STATUS_UNSUPPORTED, "sparsity=2:4 is of fp16 and bf16, not of %s",
+                         precision_info[s.precision].name);
+    if (s.sparse && !tiles)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "sparsity=2:4 needs m and n in multiples of %d and k of %d, not m=%lld "
+                         "n=%lld k=%lld",
+                         MATMUL_TILED_LINES, MATMUL_TILED_DEPTH, (long long)s.m, (long long)s.n,
+                         (long long)s.k);
     return STATUS_OK;
 }
 
@@ -56,15 +71,45 @@ static struct cost matmul_cost(const struct config *config)
 {
     struct matmul s = matmul_from(config);
     double m = (double)s.m, n = (double)s.n, k = (double)s.k;
-    double bytes = (m * k + k * n) * (double)precision_info[s.precision].bytes +
-                   m * n * (double)precision_result(s.precision)->bytes;
-    return (struct cost){.flops = 2.0 * m * n * k, .bytes = bytes, .memory = bytes};
+    double kept = s.sparse ? m * k / 2.0 : m * k;
+    double places = s.sparse ? kept / 4.0 : 0.0;
+    double bytes = (kept + k * n) * (double)precision_info[s.precision].bytes +
+                   m * n * (double)precision_result(s.precision)->bytes + places;
+    return (struct cost){.flops = 2.0 * kept * n, .bytes = bytes, .memory = bytes};
 }
 
 struct inputs {
     struct matmul shape;
     struct fill x, w;
 };
+
+/* Four neighbours of x, those that are not kept as zeros. */
+static void kept_of_four(const struct inputs *in, int64_t first, double values[4])
+{
+    int places[2];
+    double all[4];
+    for (int i = 0; i < 4; ++i) {
+        all[i] = fill_value(in->x, (uint64_t)(first + i));
+        values[i] = 0.0;
+    }
+    matmul_prune(all, places);
+    for (int i = 0; i < 2; ++i)
+        values[places[i]] = all[places[i]];
+}
+
+static double sparse_element(const void *inputs, int64_t offset)
+{
+    const struct inputs *in = inputs;
+    int64_t n = in->shape.n, k = in->shape.k, row = offset / n, column = offset % n;
+    double sum = 0.0;
+    for (int64_t i = 0; i < k; i += 4) {
+        double x[4];
+        kept_of_four(in, row * k + i, x);
+        for (int j = 0; j < 4; ++j)
+            sum += x[j] * fill_value(in->w, (uint64_t)((i + j) * n + column));
+    }
+    return sum;
+}
 
 static double element(const void *inputs, int64_t offset)
 {
@@ -91,7 +136,7 @@ static enum status matmul_reference(const struct reference_request *request,
         .tensor = TENSOR_OUTPUT,
         .size = in.shape.m * in.shape.n,
         .products = (double)in.shape.k,
-        .element = element,
+        .element = in.shape.sparse ? sparse_element : element,
         .inputs = &in,
     };
     return reference_elements(request, &y, expectation, error);

@@ -7,6 +7,13 @@
 #include "model/workloads/matmul.h"
 #include "worker/cpu/blas.h"
 
+enum status matmul_offered(const struct matmul *s, struct error *error)
+{
+    if (s->sparse)
+        return error_set(error, STATUS_UNSUPPORTED, "sparsity=2:4 needs the tensor units of a GPU");
+    return STATUS_OK;
+}
+
 void matmul_tensors(struct work *work, const struct matmul *s)
 {
     work->size[TENSOR_INPUT] = s->m * s->k;
@@ -31,7 +38,8 @@ static enum status cblas_plan(struct work *work, const struct topology *topology
     (void)topology;
     *(struct matmul *)work->plan = s;
     matmul_tensors(work, &s);
-    return blas_check(extents, sizeof extents / sizeof *extents, error);
+    enum status status = matmul_offered(&s, error);
+    return status ? status : blas_check(extents, sizeof extents / sizeof *extents, error);
 }
 
 static void cblas_run(struct work *work, struct trace *trace)
@@ -54,11 +62,10 @@ static enum status plain_plan(struct work *work, const struct topology *topology
                               struct error *error)
 {
     (void)topology;
-    (void)error;
     struct matmul *s = work->plan;
     *s = matmul_from(&work->config);
     matmul_tensors(work, s);
-    return STATUS_OK;
+    return matmul_offered(s, error);
 }
 
 static void plain_run(struct work *work, struct trace *trace)

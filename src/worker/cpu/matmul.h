@@ -7,6 +7,8 @@
 
 extern const struct routine matmul_cblas, matmul_plain;
 
+/* STATUS_UNSUPPORTED for sparse matrices: without instructions for them the work would be dense. */
+enum status matmul_offered(const struct matmul *s, struct error *error);
 /* Sets sizes, and what is read and written. */
 void matmul_tensors(struct work *work, const struct matmul *s);
 

@@ -31,7 +31,8 @@ static enum status product_plan(struct work *work, const struct topology *topolo
                     [ONEDNN_DESTINATION] = matrix(s.precision, s.m, s.n)},
     };
     matmul_tensors(work, &s);
-    return onednn_routine_plan(work, &operation, &roles, error);
+    enum status status = matmul_offered(&s, error);
+    return status ? status : onednn_routine_plan(work, &operation, &roles, error);
 }
 
 const struct routine matmul_onednn = {

@@ -24,18 +24,20 @@ enum { CANDIDATES_MAX = CONV2D_CALLS_MAX + CONV2D_PLANS_MAX, CALL = -1 };
 
 /* How a precision is asked for. CUDNN_FMA_MATH keeps TF32 out of fp32. */
 static const struct format {
-    cudnnDataType_t data, compute;
+    cudnnDataType_t data, result, compute;
     cudnnMathType_t math;
     bool tensor;         /* `math` runs on tensor units */
     bool vector_allowed; /* vector units compute in the same precision: sums of fp32 or wider */
     int capability;      /* least */
+    bool graphs_alone;   /* no call takes it */
 } formats[PRECISION_COUNT] = {
     /* clang-format off */
-    [PRECISION_FP64] = {CUDNN_DATA_DOUBLE, CUDNN_DATA_DOUBLE, CUDNN_FMA_MATH, false, true, 0},
-    [PRECISION_FP32] = {CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH, false, true, 0},
-    [PRECISION_TF32] = {CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, true, false, 80},
-    [PRECISION_FP16] = {CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, true, true, 70},
-    [PRECISION_BF16] = {CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, true, true, 80},
+    [PRECISION_FP64] = {CUDNN_DATA_DOUBLE, CUDNN_DATA_DOUBLE, CUDNN_DATA_DOUBLE, CUDNN_FMA_MATH, false, true, 0, false},
+    [PRECISION_FP32] = {CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH, false, true, 0, false},
+    [PRECISION_TF32] = {CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, true, false, 80, false},
+    [PRECISION_FP16] = {CUDNN_DATA_HALF, CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, true, true, 70, false},
+    [PRECISION_BF16] = {CUDNN_DATA_BFLOAT16, CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, true, true, 80, false},
+    [PRECISION_FP8] = {CUDNN_DATA_FP8_E4M3, CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, true, false, 89, true},
     /* clang-format on */
 };
 
@@ -53,7 +55,7 @@ struct conv2d_work {
     bool lent; /* the memory belongs to the caller, who has filled it */
     void *workspace;
     size_t workspace_bytes;
-    struct conv2d_calls *calls;
+    struct conv2d_calls *calls; /* NULL: none takes this precision */
     struct conv2d_graph *graph; /* NULL: not wanted, or cuDNN has no plan */
     struct candidate candidates[CANDIDATES_MAX];
     int candidate_count, call_count; /* calls come first */
@@ -131,6 +133,7 @@ static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, size_t byt
         .cudnn = gpu->cudnn,
         .shape = &c->shape,
         .data = c->format->data,
+        .result = c->format->result,
         .compute = c->format->compute,
         .tensor = c->format->tensor,
         .vector = c->format->vector_allowed,
@@ -195,7 +198,8 @@ static enum status conv2d_run(struct gpu *gpu, struct work *work, int64_t sample
     (void)samples;
     struct conv2d_work *c = (struct conv2d_work *)work;
     enum tensor result = passes[c->shape.pass].result;
-    size_t bytes = (size_t)tensor_size(&c->shape, result) * precision_info[work->precision].bytes;
+    size_t bytes =
+        (size_t)tensor_size(&c->shape, result) * precision_result(work->precision)->bytes;
     TRY(CUDA(cudaMemsetAsync(tensor_of(c, result), 0xff, bytes, gpu->stream)));
     return conv2d_iterate(gpu, work, error);
 }
@@ -223,6 +227,8 @@ static void conv2d_release(struct work *work)
 
 static enum status calls_create(struct conv2d_work *c, struct error *error)
 {
+    if (c->format->graphs_alone)
+        return STATUS_OK;
     const struct conv2d_calls_request request = {
         .shape = &c->shape,
         .arena = c->arena,
@@ -241,6 +247,8 @@ static enum status tensors_create(struct conv2d_work *c, struct error *error)
     const struct conv2d *s = &c->shape;
     TRY(arena_take(c->arena, bytes * (double)conv2d_x_size(s), "the input", &c->memory.x, error));
     TRY(arena_take(c->arena, bytes * (double)conv2d_w_size(s), "the weights", &c->memory.w, error));
+    if (s->pass == CONV2D_FORWARD)
+        bytes = (double)precision_result(c->base.precision)->bytes;
     return arena_take(c->arena, bytes * (double)conv2d_y_size(s), "the output", &c->memory.y,
                       error);
 }
@@ -277,7 +285,7 @@ static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struc
     size_t bytes;
     TRY(workspace_limit(c->arena, &bytes, error));
     enum status status = STATUS_OK;
-    if (!graph)
+    if (c->calls && !graph)
         status = calls_find(gpu, c, automatic ? NULL : algorithm, bytes, error);
     if ((status == STATUS_OK || status == STATUS_UNSUPPORTED) && (automatic || graph))
         status = plans_find(gpu, c, bytes, error);
@@ -285,21 +293,27 @@ static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struc
     return enough ? STATUS_OK : status;
 }
 
+static bool is_call(const struct conv2d_work *c, const char *algorithm)
+{
+    return c->calls && conv2d_calls_has(c->calls, algorithm);
+}
+
 static enum status algorithm_refuse(const struct conv2d_work *c, const char *reason,
                                     struct error *error)
 {
-    char names[CONV2D_CALL_NAMES];
-    conv2d_calls_list(c->calls, names);
-    return error_set(error, STATUS_UNSUPPORTED, "algorithm %s in %s: %s; %s has auto, graph, %s",
+    char names[CONV2D_CALL_NAMES] = "";
+    if (c->calls)
+        conv2d_calls_list(c->calls, names);
+    return error_set(error, STATUS_UNSUPPORTED, "algorithm %s in %s: %s; %s has auto, graph%s%s",
                      c->shape.algorithm, precision_info[c->shape.precision].name, reason,
-                     passes[c->shape.pass].name, names);
+                     passes[c->shape.pass].name, *names ? ", " : "", names);
 }
 
 static enum status algorithm_check(const struct conv2d_work *c, struct error *error)
 {
     const char *algorithm = c->shape.algorithm;
-    bool known = strcmp(algorithm, "auto") == 0 || strcmp(algorithm, "graph") == 0 ||
-                 conv2d_calls_has(c->calls, algorithm);
+    bool known =
+        strcmp(algorithm, "auto") == 0 || strcmp(algorithm, "graph") == 0 || is_call(c, algorithm);
     return known ? STATUS_OK : algorithm_refuse(c, "not in this pass", error);
 }
 
@@ -341,8 +355,8 @@ static enum status offer_find(struct gpu *gpu, struct conv2d_work *c, const char
     const char *named = strcmp(c->shape.algorithm, "auto") == 0 ? NULL : c->shape.algorithm;
     size_t bytes;
     TRY(workspace_limit(c->arena, &bytes, error));
-    return conv2d_calls_has(c->calls, algorithm) ? calls_find(gpu, c, named, bytes, error)
-                                                 : plans_find(gpu, c, bytes, error);
+    return is_call(c, algorithm) ? calls_find(gpu, c, named, bytes, error)
+                                 : plans_find(gpu, c, bytes, error);
 }
 
 /* It is no failure if what is offered cannot be had: then c->recalled stays false. */

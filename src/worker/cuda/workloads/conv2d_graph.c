@@ -191,7 +191,9 @@ static enum status operation_build(struct conv2d_graph *graph,
     cudnnBackendDescriptor_t convolution, tensor[TENSOR_BASIC_COUNT];
     TRY(convolution_build(graph, request->shape, request->compute, &convolution, error));
     for (int i = 0; i < TENSOR_BASIC_COUNT; ++i)
-        TRY(tensor_build(graph, request->shape, request->data, (enum tensor)i, &tensor[i], error));
+        TRY(tensor_build(graph, request->shape,
+                         i == TENSOR_OUTPUT ? request->result : request->data, (enum tensor)i,
+                         &tensor[i], error));
     const struct attribute attributes[] = {
         {names->convolution, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &convolution},
         {names->tensor[TENSOR_INPUT], CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &tensor[TENSOR_INPUT]},

@@ -16,7 +16,7 @@ struct conv2d_graph;
 struct conv2d_graph_request {
     cudnnHandle_t cudnn; /* must outlive the graph */
     const struct conv2d *shape;
-    cudnnDataType_t data, compute;
+    cudnnDataType_t data, result, compute; /* result: of forward's output */
     bool tensor, vector;    /* take engines that use, and that do not use, tensor units */
     size_t workspace_limit; /* byte */
 };

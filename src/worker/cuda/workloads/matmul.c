@@ -13,7 +13,8 @@ struct matmul_work {
     struct product_work work; /* its product: cublaslt only */
     struct matmul shape;
     struct arena *arena; /* whose memory it has */
-    void *x, *w, *y;
+    void *x, *w, *y;     /* x: what is kept of it, if it is sparse */
+    void *places;        /* uint32_t; NULL: it is dense */
 };
 
 static size_t result_bytes(const struct matmul_work *m)
@@ -28,6 +29,14 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
     const struct matmul_work *m = (const struct matmul_work *)work;
     const struct matmul *s = &m->shape;
     return CUDA(kernel_matmul(s->precision, m->y, m->x, m->w, s->m, s->n, s->k, gpu->stream));
+}
+
+static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    const struct matmul_work *m = (const struct matmul_work *)work;
+    const struct matmul *s = &m->shape;
+    return CUDA(kernel_matmul_tiled(s->precision, m->y, m->x, m->places, m->w, s->m, s->n, s->k,
+                                    gpu->stream));
 }
 
 static enum status cublaslt_iterate(struct gpu *gpu, struct work *work, struct error *error)
@@ -56,6 +65,7 @@ static void matmul_release(struct work *work)
 {
     struct matmul_work *m = (struct matmul_work *)work;
     product_close(&m->work.product);
+    arena_give(m->arena, m->places);
     arena_give(m->arena, m->y);
     arena_give(m->arena, m->w);
     arena_give(m->arena, m->x);
@@ -64,6 +74,12 @@ static void matmul_release(struct work *work)
 
 static const struct work_ops plain_ops = {
     .iterate = plain_iterate,
+    .run = matmul_run,
+    .result = matmul_result,
+    .release = matmul_release,
+};
+static const struct work_ops tiled_ops = {
+    .iterate = tiled_iterate,
     .run = matmul_run,
     .result = matmul_result,
     .release = matmul_release,
@@ -91,7 +107,25 @@ static enum status matrices_create(struct gpu *gpu, struct matmul_work *m,
     return CUDA(kernel_fill(s->precision, m->w, s->k * s->n, w, 0, gpu->stream));
 }
 
-/* What both implementations need. */
+/* x becomes what is kept of it. */
+static enum status matmul_thin(struct gpu *gpu, struct matmul_work *m, struct error *error)
+{
+    const struct matmul *s = &m->shape;
+    const double kept = (double)(s->m * s->k) / 2.0;
+    void *dense = m->x;
+    m->x = NULL;
+    enum status status = arena_take(m->arena, kept * (double)precision_info[s->precision].bytes,
+                                    "the first matrix", &m->x, error);
+    if (status == STATUS_OK)
+        status = arena_take(m->arena, kept / 4.0, "the places of its elements", &m->places, error);
+    if (status == STATUS_OK)
+        status = CUDA(
+            kernel_matmul_prune(s->precision, m->x, m->places, dense, s->m, s->k, gpu->stream));
+    arena_give(m->arena, dense); /* waits for the stream */
+    return status;
+}
+
+/* What all implementations need. */
 static enum status matmul_create(struct gpu *gpu, const struct config *config, uint64_t seed,
                                  const struct work_ops *ops, struct matmul_work **created,
                                  struct error *error)
@@ -112,10 +146,59 @@ static enum status matmul_create(struct gpu *gpu, const struct config *config, u
     return STATUS_OK;
 }
 
+static enum status dense_offered(const struct config *config, struct error *error)
+{
+    if (matmul_from(config).sparse)
+        return error_set(error, STATUS_UNSUPPORTED, "sparsity=2:4 has implementation=tiled alone");
+    return STATUS_OK;
+}
+
+bool matmul_cublaslt_takes(const struct config *config)
+{
+    return !matmul_from(config).sparse;
+}
+
+static enum status tiled_offered(const struct gpu *gpu, const struct config *config,
+                                 struct error *error)
+{
+    struct matmul s = matmul_from(config);
+    if (gpu->capability < 80)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "implementation tiled needs compute capability 8.0; this GPU has %d.%d",
+                         gpu->capability / 10, gpu->capability % 10);
+    if (s.precision != PRECISION_FP16 && s.precision != PRECISION_BF16)
+        return error_set(error, STATUS_UNSUPPORTED, "implementation tiled is of fp16 and bf16");
+    if (s.m % MATMUL_TILED_LINES || s.n % MATMUL_TILED_LINES || s.k % MATMUL_TILED_DEPTH)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "implementation tiled needs m and n in multiples of %d and k of %d",
+                         MATMUL_TILED_LINES, MATMUL_TILED_DEPTH);
+    return STATUS_OK;
+}
+
+enum status matmul_tiled_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                 struct work **work, struct record *record, struct error *error)
+{
+    struct matmul_work *m;
+    TRY(tiled_offered(gpu, config, error));
+    TRY(matmul_create(gpu, config, seed, &tiled_ops, &m, error));
+    enum status status = m->shape.sparse ? matmul_thin(gpu, m, error) : STATUS_OK;
+    if (status) {
+        matmul_release(&m->work.base);
+        return status;
+    }
+    snprintf(record->algorithm, sizeof record->algorithm, "%s", m->shape.sparse ? "mma-sp" : "mma");
+    snprintf(record->math, sizeof record->math, "tensor-op");
+    record->unit = UNIT_TENSOR;
+    record->workspace = 0.0;
+    *work = &m->work.base;
+    return STATUS_OK;
+}
+
 enum status matmul_plain_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                  struct work **work, struct record *record, struct error *error)
 {
     struct matmul_work *m;
+    TRY(dense_offered(config, error));
     TRY(product_plain_offered(config_precision(config), error));
     TRY(matmul_create(gpu, config, seed, &plain_ops, &m, error));
     snprintf(record->algorithm, sizeof record->algorithm, "thread-per-element");
@@ -147,6 +230,7 @@ enum status matmul_cublaslt_prepare(struct gpu *gpu, const struct config *config
                                     struct work **work, struct record *record, struct error *error)
 {
     struct matmul_work *m;
+    TRY(dense_offered(config, error));
     TRY(product_offered(gpu, config_precision(config), error));
     TRY(matmul_create(gpu, config, seed, &cublaslt_ops, &m, error));
     const struct product_form form = matmul_form(&m->shape);
