@@ -11,8 +11,9 @@ char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *sta
 /* Kernels of CUTLASS have one name, and are told apart by their argument. */
 static const char *const wrappers[] = {"cutlass::Kernel2<", "cutlass::Kernel<",
                                        "cutlass::device_kernel<"};
-static const char *const not_told[] = {"lementWise",  "elementwise", "splitKreduce", "init",
-                                       "scal_kernel", "memset",      "convert"};
+static const char *const not_told[] = {"lementWise", "elementwise",  "elemWise", "addBias",
+                                       "_combine_",  "splitKreduce", "init",     "scal_kernel",
+                                       "memset",     "convert"};
 
 static const char *inner(const char *name)
 {
