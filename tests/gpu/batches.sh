@@ -1,11 +1,7 @@
 #!/bin/sh
 # Counters of several rows read together, on a GPU: they are those of rows that are counted one by one, whatever
 # the order, and what waits disturbs no time.
-. "$(dirname "$0")/../mpi/lib.sh"
-worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
-[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
-gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
-[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+. "$(dirname "$0")/lib.sh"
 echo '{"op":"describe","counters":"auto"}' | "$worker" | grep -q '"counters":"counted"' ||
     { echo "the counters cannot be read"; exit 77; }
 

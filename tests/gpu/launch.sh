@@ -1,11 +1,7 @@
 #!/bin/sh
 # Rows that are replayed from a CUDA graph: right results, the same kernels as in the stream, their
 # counts, never 0, and no more time.
-. "$(dirname "$0")/../mpi/lib.sh"
-worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
-[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
-gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
-[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+. "$(dirname "$0")/lib.sh"
 
 cat >launch.ini <<INI
 [sweep]

@@ -1,11 +1,7 @@
 #!/bin/sh
 # The matrix product and the two loops on a GPU: right results in every precision, counts that are the
 # model's, and a compute loop that reaches the roof of the vector units.
-. "$(dirname "$0")/../mpi/lib.sh"
-worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
-[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
-gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
-[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+. "$(dirname "$0")/lib.sh"
 
 cat >loops.ini <<INI
 [sweep]

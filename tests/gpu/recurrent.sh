@@ -1,11 +1,7 @@
 #!/bin/sh
 # Recurrent layers of every cell on a GPU: right results by each algorithm that takes them, in the stream and
 # from a graph, counts, and names that say what ran.
-. "$(dirname "$0")/../mpi/lib.sh"
-worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
-[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
-gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
-[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+. "$(dirname "$0")/lib.sh"
 
 cat >recurrent.ini <<INI
 [sweep]

@@ -1,11 +1,7 @@
 #!/bin/sh
 # Every cause for which counters are refused, forced: `auto` goes on with labelled rows and one message,
 # `require` ends before anything is measured.
-. "$(dirname "$0")/../mpi/lib.sh"
-worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
-[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
-gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
-[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+. "$(dirname "$0")/lib.sh"
 
 write() { # write FILE COUNTERS
     cat >"$1" <<INI

@@ -1,10 +1,6 @@
 #!/bin/sh
 # Every roof of every GPU of this machine: measured, below its theory, and proven where counters may be read.
-. "$(dirname "$0")/../mpi/lib.sh"
-worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
-[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
-gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
-[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+. "$(dirname "$0")/lib.sh"
 
 printf '[sweep]\ndevice = cuda\n[peaks]\nlaunch = yes\n' >roofs.ini
 expect 0 run "$gpus" roofs.ini

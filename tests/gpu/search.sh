@@ -1,10 +1,6 @@
 #!/bin/sh
 # The search for an algorithm and a layout on a GPU: what a row says of it agrees with itself.
-. "$(dirname "$0")/../mpi/lib.sh"
-worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
-[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
-gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
-[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+. "$(dirname "$0")/lib.sh"
 measure() { echo "{\"op\":\"measure\",\"configuration\":\"$1\",\"counters\":\"off\"}"; }
 for precision in fp32 fp16; do
     for pass in forward backward-data backward-filter; do

@@ -1,10 +1,6 @@
 #!/bin/sh
 # Two ranks that would share one GPU, and more ranks than GPUs, are refused before anything is measured.
-. "$(dirname "$0")/../mpi/lib.sh"
-worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
-[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
-gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
-[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+. "$(dirname "$0")/lib.sh"
 write_sweep sweep.ini
 sed -i 's/^device = .*/device = auto/' sweep.ini
 CUDA_VISIBLE_DEVICES=0 expect 4 run 2 sweep.ini

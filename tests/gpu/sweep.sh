@@ -1,11 +1,7 @@
 #!/bin/sh
 # conv2d and LSTM through cuDNN on every GPU of this machine: verified rows, kernels, roofs, and two more
 # attempts at trouble: a worker killed in mid-run, two ranks that would share one GPU.
-. "$(dirname "$0")/../mpi/lib.sh"
-worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
-[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
-gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
-[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+. "$(dirname "$0")/lib.sh"
 
 cat >sweep.ini <<INI
 [sweep]

@@ -1,11 +1,7 @@
 #!/bin/sh
 # Training steps on a GPU, by cuDNN's convolutions and by kernels of our own: right results in every
 # precision, the parts of a step in the kernel table, and FLOPs of our own kernels that are the model's.
-. "$(dirname "$0")/../mpi/lib.sh"
-worker=$ROOFSWEEP_BIN/roofsweep-worker-cuda
-[ -x "$worker" ] || { echo "the CUDA worker is not built"; exit 77; }
-gpus=$(echo '{"op":"devices"}' | "$worker" 2>/dev/null | sed -n 's/.*"count":\([0-9]*\).*/\1/p')
-[ -n "$gpus" ] || { echo "no GPU"; exit 77; }
+. "$(dirname "$0")/lib.sh"
 
 cat >training.ini <<INI
 [sweep]
