@@ -736,6 +736,30 @@ static void sums_of_products_stay_wide(void **state)
     }
 }
 
+/* Of instructions with sparse factors the counters count the dense ones. */
+static void sparse_products_are_counted_as_done(void **state)
+{
+    (void)state;
+    struct config config;
+    struct work *work = NULL;
+    struct record record;
+    struct error error;
+    assert_int_equal(config_parse("matmul m=64 n=128 k=256 precision=fp16", &config, &error),
+                     STATUS_OK);
+    record_init(&record);
+    assert_int_equal(matmul_cublaslt_prepare(&bench.gpu, &config, 1, &work, &record, &error),
+                     STATUS_OK);
+    for (int sparse = 0; sparse < 2; ++sparse) {
+        const struct countable row = {work, false, false, &record};
+        work->sparse = sparse;
+        assert_int_equal(rows_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
+        assert_true(record.flops_counted == 2.0 * 64 * 128 * 256 / (sparse ? 2.0 : 1.0));
+        assert_true(record.flops_tensor[PRECISION_FP16] == record.flops_counted);
+    }
+    work->ops->release(work);
+    record_clear(&record);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, bench_set_up, bench_tear_down)
 
 int main(void)
@@ -768,6 +792,7 @@ int main(void)
         TEST(a_profiler_that_was_lost_is_judged_when_it_is_back),
         TEST(a_profiler_that_counts_more_is_judged_again),
         TEST(sums_of_products_stay_wide),
+        TEST(sparse_products_are_counted_as_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -301,6 +301,14 @@ static double flops_sum(const double values[QUANTITY_COUNT], enum precision prec
     return isnan(value_of(values, own)) ? NAN : sum;
 }
 
+/* What was done of what the counters say: see struct work. */
+static void flops_correct(double values[QUANTITY_COUNT], const struct work *work)
+{
+    for (int i = 0; work->sparse && i < QUANTITY_COUNT; ++i)
+        if (quantity_tensor((enum quantity)i))
+            values[i] /= 2.0;
+}
+
 static void record_flops(const double values[QUANTITY_COUNT], enum precision precision,
                          struct record *record)
 {
@@ -365,8 +373,10 @@ static void kernels_sum(const struct work *work, double (*values)[QUANTITY_COUNT
         for (int level = 0; level < LEVEL_COUNT; ++level)
             record->kernels[i].bytes_counted[level] = 0.0;
     }
-    for (size_t i = 0; i < work->launch_count; ++i)
+    for (size_t i = 0; i < work->launch_count; ++i) {
+        flops_correct(values[i], work);
         launch_add(values[i], work->precision, record, &record->kernels[work->launches[i]]);
+    }
 }
 
 /* The i-th value is of the i-th launch of the trace: both are of the same iteration of the same plan. `most`:
@@ -460,6 +470,7 @@ static void record_counts(double values[QUANTITY_COUNT], const struct countable 
     for (int i = 0; i < QUANTITY_COUNT; ++i)
         if (quantity_tensor((enum quantity)i) & ~tensors)
             values[i] = NAN;
+    flops_correct(values, row->work);
     record_flops(values, row->work->precision, row->record);
     record_bytes(values, row->record);
 }

@@ -32,6 +32,9 @@ struct work_ops {
 struct work {
     const struct work_ops *ops;
     enum precision precision;
+    /* Its tensor instructions are of 2:4 sparse factors: of those the counters count what the dense ones
+     * would do, twice as many FLOPs. */
+    bool sparse;
     /* timing.c: of what is bound now. All zero: not yet timed */
     struct pace pace;
     struct clock_span span; /* all timed chunks together */

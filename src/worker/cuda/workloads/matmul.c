@@ -186,6 +186,7 @@ enum status matmul_tiled_prepare(struct gpu *gpu, const struct config *config, u
         matmul_release(&m->work.base);
         return status;
     }
+    m->work.base.sparse = m->shape.sparse;
     snprintf(record->algorithm, sizeof record->algorithm, "%s", m->shape.sparse ? "mma-sp" : "mma");
     snprintf(record->math, sizeof record->math, "tensor-op");
     record->unit = UNIT_TENSOR;
