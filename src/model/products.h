@@ -30,6 +30,8 @@ struct products {
     /* Why counters see other FLOPs than the model has, where its convention is not what instructions
      * do: maxima, special functions. NULL: they see what is modelled. */
     const char *uncounted;
+    /* Of an attention with a causal mask: its queries and keys. 0: there is no mask. */
+    int64_t queries, keys;
 };
 
 #endif

@@ -202,10 +202,44 @@ static const char *const elementwise[] = {"elementwise", "elemwise", NULL};
 /* The model's convention. */
 static bool by_convention(const struct facts *f, char reason[REASON_TEXT])
 {
-    if (!f->shape.uncounted)
+    if (!f->shape.uncounted || f->record->unit == UNIT_TENSOR)
         return false;
     snprintf(reason, REASON_TEXT, "%s", f->shape.uncounted);
     return true;
+}
+
+/* Pairs of a query and a key that are computed in tiles of so many queries or keys, without tiles where
+ * no query sees a key. */
+static double tiled_pairs(const struct products *shape, int64_t tile)
+{
+    double pairs = 0.0;
+    for (int64_t first = 0; first < shape->queries; first += tile) {
+        int64_t seen = first + tile < shape->keys ? first + tile : shape->keys;
+        pairs += (double)tile * (double)padded(seen, tile);
+    }
+    return pairs;
+}
+
+/* A mask hides pairs from the model, and tiles hold some of them. */
+static bool by_mask(const struct facts *f, char reason[REASON_TEXT])
+{
+    static const int64_t tiles[] = {16, 32, 64, 80, 96, 128, 160, 176, 192, 256};
+    double all = (double)f->shape.queries * (double)f->shape.keys;
+    double done = f->own / f->products * tiled_pairs(&f->shape, 1);
+    if (f->shape.queries == 0)
+        return false;
+    if (near(done, all, 0.01)) {
+        snprintf(reason, REASON_TEXT, "all pairs of a query and a key are computed, seen or not");
+        return true;
+    }
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; ++i)
+        if (near(done, tiled_pairs(&f->shape, tiles[i]), 0.01)) {
+            snprintf(reason, REASON_TEXT,
+                     "as much as tiles of %lld queries or keys need, not all of which are seen",
+                     (long long)tiles[i]);
+            return true;
+        }
+    return false;
 }
 
 /* Functions such as sigmoids count, and have no FLOPs in the model. */
@@ -305,9 +339,9 @@ struct rule {
 
 /* The first that holds. */
 static const struct rule flops_rules[] = {
-    {true, by_algorithm},    {false, by_algorithm},   {false, by_zeros}, {true, by_tiles},
-    {true, by_instructions}, {true, by_vector_units}, {true, by_cells},  {true, by_parts},
-    {true, by_convention},   {false, by_convention},  {false, NULL},
+    {true, by_algorithm},    {false, by_algorithm}, {false, by_zeros},       {true, by_tiles},
+    {true, by_instructions}, {true, by_mask},       {true, by_vector_units}, {true, by_cells},
+    {true, by_parts},        {true, by_convention}, {false, by_convention},  {false, NULL},
 };
 static const struct rule bytes_rules[] = {{true, by_movers}, {false, by_cache}, {false, NULL}};
 

@@ -91,6 +91,25 @@ static void conventions_explain(void **state)
     expect(&r, "FLOPs: counted is 2 times the model: not explained");
 }
 
+/* Of 512 queries and keys 131328 pairs are seen; 10 of 16 tiles of 128 x 128 have some of them. */
+static void masks_explain(void **state)
+{
+    (void)state;
+    const char *text = "attention causal=yes sequence=512 keys=512 precision=fp16";
+    struct record r = counted(text, UNIT_TENSOR, 512.0 * 512.0 / 131328.0);
+    expect(&r, "FLOPs: counted is 2 times the model: "
+               "all pairs of a query and a key are computed, seen or not");
+    r = counted(text, UNIT_TENSOR, 10.0 * 128.0 * 128.0 / 131328.0);
+    expect(&r, "FLOPs: counted is 1.25 times the model: as much as tiles of 128 queries or keys "
+               "need, not all of which are seen");
+    r = counted(text, UNIT_TENSOR, 2.5);
+    expect(&r, "FLOPs: counted is 2.5 times the model: not explained");
+    r = counted("attention precision=fp32", UNIT_VECTOR, 1.2);
+    expect(&r, "FLOPs: counted is 1.2 times the model: the softmax is no FLOP in the model");
+    r = counted("attention precision=fp16", UNIT_TENSOR, 1.05);
+    expect(&r, "");
+}
+
 /* 4 x 4 pixels, 3 x 3 taps, padding 1: 10 of 12 pairs lie inside on each axis. */
 static void padding_zeros_are_left_out(void **state)
 {
@@ -265,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conventions_explain),
+        cmocka_unit_test(masks_explain),
         cmocka_unit_test(silent_without_need),
         cmocka_unit_test(algorithms_explain),
         cmocka_unit_test(padding_zeros_are_left_out),
