@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The modelled column of docs/guide.md is what `roofsweep --dry-run sweeps/guide.ini` prints, and it is the guide's.
+"""docs/guide.md is what the program and the committed file of sweeps/guide.ini say, and the models are the guide's.
 
-Usage: guide.py FOLDER, which has the programs. Exit status 0, or 1 with what differs."""
+Usage: guide.py FOLDER [--write], FOLDER with the programs. --write renews the columns "modelled", "counted" and
+"limiter" of the page, the last two from tests/data/guide_h200.nc (with xarray) where that file is. Exit status 0,
+or 1 with what differs."""
 
 import pathlib
 import re
@@ -9,8 +11,13 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs/guide.md"
+FILE = ROOT / "tests/data/guide_h200.nc"
 SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 QUANTITY = r"([\d.]+) ([kMGTP]?)"
+MISSING = "not yet run on a GPU"
+# operation | row | guide | modelled | counted | limiter in the guide | limiter as measured
+ROW = re.compile(r"^\| ([^|]+) \| `([^`|]+)` \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.M)
 
 
 def modelled(roofsweep):
@@ -24,20 +31,35 @@ def modelled(roofsweep):
     return found
 
 
-def page():
-    """Label -> (the guide's number, the modelled one), as text."""
-    text = (ROOT / "docs/guide.md").read_text()
-    rows = re.findall(r"^\| [^|]+ \| `([^`|]+)` \| ([^|]+) \| ([^|]+) \|", text, re.M)
-    return {label: (guide, number) for label, guide, number in rows}
+def measured():
+    """Label -> (counted FLOP/byte of device memory, limiter), as text, of each row of the committed file."""
+    if not FILE.exists():
+        return {}
+    import xarray
+
+    data = xarray.open_dataset(FILE).load()
+    dram = list(data.memory_level_name.values.astype(str)).index("dram")
+    intensity = (data.flops_counted / data.bytes_counted[:, dram]).values
+    words = dict(zip(data.limiter.attrs["flag_values"], data.limiter.attrs["flag_meanings"].split()))
+    return {
+        str(label): (f"{value:.3g}", words[limiter])
+        for label, value, limiter in zip(data.label.values, intensity, data.limiter.values)
+    }
 
 
-def faults(plan, table):
-    if plan.keys() != table.keys():
-        yield f"docs/guide.md has {sorted(table)}, sweeps/guide.ini {sorted(plan)}"
-    for label in plan.keys() & table.keys():
-        guide, number = table[label]
-        if f"{plan[label]:.3g}" != number:
-            yield f"{label}: docs/guide.md has {number}, the program {plan[label]:.3g}"
+def expected(label, plan, counts):
+    """The columns of a row that are not the guide's: modelled, counted, limiter."""
+    return f"{plan[label]:.3g}" if label in plan else "-", *counts.get(label, (MISSING, MISSING))
+
+
+def faults(plan, counts, rows):
+    if plan.keys() != rows.keys():
+        yield f"docs/guide.md has {sorted(rows)}, sweeps/guide.ini {sorted(plan)}"
+    for label in plan.keys() & rows.keys():
+        guide, *found = rows[label]
+        wanted = list(expected(label, plan, counts))
+        if found != wanted:
+            yield f"{label}: docs/guide.md has {found}, the program and the file {wanted}: guide.py FOLDER --write"
         if guide.startswith("<"):
             holds = plan[label] < float(guide[1:])
         else:
@@ -46,10 +68,25 @@ def faults(plan, table):
             yield f"{label}: the guide has {guide}, the program {plan[label]:.3g}"
 
 
-def main(folder):
-    wrong = list(faults(modelled(pathlib.Path(folder) / "roofsweep"), page()))
-    for text in wrong:
-        print(text)
+def renewed(text, plan, counts):
+    def row(match):
+        operation, label, guide, _, _, limited, _ = match.groups()
+        model, counted, limiter = expected(label, plan, counts)
+        return f"| {operation} | `{label}` | {guide} | {model} | {counted} | {limited} | {limiter} |"
+
+    return ROW.sub(row, text)
+
+
+def main(folder, *options):
+    plan, counts = modelled(pathlib.Path(folder) / "roofsweep"), measured()
+    text = PAGE.read_text()
+    if "--write" in options:
+        text = renewed(text, plan, counts)
+        PAGE.write_text(text)
+    rows = {match[2]: (match[3], match[4], match[5], match[7]) for match in ROW.finditer(text)}
+    wrong = list(faults(plan, counts, rows))
+    for line in wrong:
+        print(line)
     return 1 if wrong else 0
 
 
