@@ -172,7 +172,7 @@ static void shapes_check(struct trials *trials, const char *workload, const char
 static void linear_check(struct trials *trials)
 {
     static const char *const shapes[] = {
-        "batch=1 inputs=1 outputs=1",    "batch=7 inputs=33 outputs=65",
+        "batch=1 inputs=1 outputs=9",    "batch=7 inputs=33 outputs=65",
         "batch=9 inputs=70 outputs=64",  "batch=65 inputs=5 outputs=8",
         "batch=3 inputs=129 outputs=2",  "batch=33 inputs=8 outputs=31",
         "batch=2 inputs=3 outputs=4100", NULL,

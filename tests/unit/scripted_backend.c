@@ -299,6 +299,10 @@ static double point(cudnnPointwiseMode_t mode, double x, double b, double t, int
         return x / b;
     case CUDNN_POINTWISE_EXP:
         return exp(x);
+    case CUDNN_POINTWISE_LOG:
+        return log(x);
+    case CUDNN_POINTWISE_ADD:
+        return x + b;
     case CUDNN_POINTWISE_GEN_INDEX:
         return (double)index;
     case CUDNN_POINTWISE_CMP_GE:

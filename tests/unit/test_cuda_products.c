@@ -93,6 +93,10 @@ static void what_cannot_be_fused_is_said(void **state)
 {
     (void)state;
     struct error error;
+    assert_int_equal(refused(linear_cublaslt_prepare,
+                             "linear precision=fp64 activation=gelu fusion=fused", &error),
+                     STATUS_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "not as exact as fp64"));
     script.no_epilogues = true;
     assert_int_equal(refused(linear_cublaslt_prepare, LAYER " fusion=fused", &error),
                      STATUS_UNSUPPORTED);

@@ -12,6 +12,8 @@ enum {
     BELOW,
     POWER,
     SUM,
+    LOGARITHM,
+    STATISTICS,
     WEIGHTS,
     TENSORS
 };
@@ -90,6 +92,8 @@ static enum status tensors_describe(struct description *d, struct error *error)
         [BELOW] = {pairs, CUDNN_DATA_FLOAT},
         [POWER] = {pairs, CUDNN_DATA_FLOAT},
         [SUM] = {each, CUDNN_DATA_FLOAT},
+        [LOGARITHM] = {each, CUDNN_DATA_FLOAT},
+        [STATISTICS] = {each, CUDNN_DATA_FLOAT},
         [WEIGHTS] = {pairs, data},
     };
     for (int i = ATTENTION_Q; i < TENSORS; ++i) {
@@ -197,16 +201,27 @@ static enum status mask_describe(struct description *d, struct error *error)
     return STATUS_OK;
 }
 
+/* The statistics, which a backward pass would need, nobody reads. But cuDNN has no engine for a graph
+ * without them. */
 static enum status softmax_describe(struct description *d, int scores, struct error *error)
 {
     const cudnnDataType_t wide = CUDNN_DATA_FLOAT;
+    const struct pointwise before[] = {
+        {CUDNN_POINTWISE_SUB, wide, 0, scores, LARGEST, 0, BELOW},
+        {CUDNN_POINTWISE_EXP, wide, 0, BELOW, 0, 0, POWER},
+    };
+    const struct pointwise after[] = {
+        {CUDNN_POINTWISE_LOG, wide, 0, SUM, 0, 0, LOGARITHM},
+        {CUDNN_POINTWISE_ADD, wide, 0, LARGEST, LOGARITHM, 0, STATISTICS},
+        {CUDNN_POINTWISE_DIV, wide, 0, POWER, SUM, 0, WEIGHTS},
+    };
     TRY(reduction(d, CUDNN_REDUCE_TENSOR_MAX, scores, LARGEST, error));
-    TRY(pointwise(d, (struct pointwise){CUDNN_POINTWISE_SUB, wide, 0, scores, LARGEST, 0, BELOW},
-                  error));
-    TRY(pointwise(d, (struct pointwise){CUDNN_POINTWISE_EXP, wide, 0, BELOW, 0, 0, POWER}, error));
+    for (size_t i = 0; i < sizeof before / sizeof *before; ++i)
+        TRY(pointwise(d, before[i], error));
     TRY(reduction(d, CUDNN_REDUCE_TENSOR_ADD, POWER, SUM, error));
-    return pointwise(d, (struct pointwise){CUDNN_POINTWISE_DIV, wide, 0, POWER, SUM, 0, WEIGHTS},
-                     error);
+    for (size_t i = 0; i < sizeof after / sizeof *after; ++i)
+        TRY(pointwise(d, after[i], error));
+    return STATUS_OK;
 }
 
 enum status attention_graph_describe(struct cudnn_graph *graph, const struct attention *shape,

@@ -251,6 +251,15 @@ static enum status product_describe_as(struct gpu *gpu, struct linear_work *l, b
     return product_open(gpu, &form, &l->work.product, error);
 }
 
+static enum status fused_describe(struct gpu *gpu, struct linear_work *l, struct error *error)
+{
+    const struct linear *s = &l->shape;
+    if (s->activation == LINEAR_GELU && s->precision == PRECISION_FP64)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "cuBLASLt's gelu is not as exact as fp64; use fusion=separate");
+    return product_describe_as(gpu, l, false, error);
+}
+
 /* fusion=auto: where the library has no such epilogue, the product and then a kernel. */
 static enum status layer_describe(struct gpu *gpu, struct linear_work *l, struct error *error)
 {
@@ -258,7 +267,7 @@ static enum status layer_describe(struct gpu *gpu, struct linear_work *l, struct
     bool epilogue = linear_has_epilogue(s);
     if (!epilogue || s->fusion == LINEAR_SEPARATE)
         return product_describe_as(gpu, l, epilogue, error);
-    enum status status = product_describe_as(gpu, l, false, error);
+    enum status status = fused_describe(gpu, l, error);
     if (status != STATUS_UNSUPPORTED || s->fusion == LINEAR_FUSED)
         return status;
     product_close(&l->work.product);
