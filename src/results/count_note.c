@@ -228,6 +228,12 @@ static bool by_mask(const struct facts *f, char reason[REASON_TEXT])
     double done = f->own / f->products * tiled_pairs(&f->shape, 1);
     if (f->shape.queries == 0)
         return false;
+    if (f->record->unit == UNIT_VECTOR && done >= 0.99 * all) {
+        snprintf(reason, REASON_TEXT,
+                 "all pairs of a query and a key are computed, seen or not, and the softmax is no "
+                 "FLOP in the model");
+        return true;
+    }
     if (near(done, all, 0.01)) {
         snprintf(reason, REASON_TEXT, "all pairs of a query and a key are computed, seen or not");
         return true;
@@ -314,6 +320,25 @@ static bool by_movers(const struct facts *f, char reason[REASON_TEXT])
     return false;
 }
 
+/* What a single kernel of the model would keep to itself. */
+static const struct {
+    const char *algorithm, *reason;
+} between[] = {
+    {"three-steps",
+     "the scores are written and read between its steps; the model has them in a kernel"},
+    {"-separate", "the kernel behind the product reads it and writes it again"},
+};
+
+static bool by_steps(const struct facts *f, char reason[REASON_TEXT])
+{
+    for (size_t i = 0; i < sizeof between / sizeof *between; ++i)
+        if (strstr(f->record->algorithm, between[i].algorithm)) {
+            snprintf(reason, REASON_TEXT, "%s", between[i].reason);
+            return true;
+        }
+    return false;
+}
+
 static bool by_cache(const struct facts *f, char reason[REASON_TEXT])
 {
     const struct record *record = f->record;
@@ -343,7 +368,8 @@ static const struct rule flops_rules[] = {
     {true, by_instructions}, {true, by_mask},       {true, by_vector_units}, {true, by_cells},
     {true, by_parts},        {true, by_convention}, {false, by_convention},  {false, NULL},
 };
-static const struct rule bytes_rules[] = {{true, by_movers}, {false, by_cache}, {false, NULL}};
+static const struct rule bytes_rules[] = {
+    {true, by_movers}, {true, by_steps}, {false, by_cache}, {false, NULL}};
 
 static void explain(const struct rule *rules, struct facts *facts, const char *what, double counted,
                     double modelled, char text[COUNT_NOTE_TEXT])

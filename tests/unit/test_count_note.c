@@ -87,7 +87,10 @@ static void conventions_explain(void **state)
     r = counted("elementwise operation=sigmoid", UNIT_VECTOR, 2.0);
     expect(&r, "FLOPs: counted is 2 times the model: a sigmoid is one FLOP in the model; counters "
                "see the additions and multiplications that it is made of");
-    r = counted("elementwise operation=add", UNIT_VECTOR, 2.0);
+    r = counted("elementwise operation=add", UNIT_VECTOR, 4.0);
+    expect(&r, "FLOPs: counted is 4 times the model: a sum is one FLOP in the model; counters also "
+               "see the factors that a library scales with");
+    r = counted("elementwise operation=scale", UNIT_VECTOR, 2.0);
     expect(&r, "FLOPs: counted is 2 times the model: not explained");
 }
 
@@ -106,8 +109,14 @@ static void masks_explain(void **state)
     expect(&r, "FLOPs: counted is 2.5 times the model: not explained");
     r = counted("attention precision=fp32", UNIT_VECTOR, 1.2);
     expect(&r, "FLOPs: counted is 1.2 times the model: the softmax is no FLOP in the model");
+    r = counted("attention causal=yes sequence=512 keys=512 precision=fp32", UNIT_VECTOR, 2.2);
+    expect(&r, "FLOPs: counted is 2.2 times the model: all pairs of a query and a key are "
+               "computed, seen or not, and the softmax is no FLOP in the model");
     r = counted("attention precision=fp16", UNIT_TENSOR, 1.05);
-    expect(&r, "");
+    strcpy(r.algorithm, "three-steps algo-66 algo-66");
+    r.bytes_read[LEVEL_DRAM] = r.bytes_counted[LEVEL_DRAM] = 17.0 * r.bytes_model;
+    expect(&r, "dram bytes: counted is 17 times the model: the scores are written and read between "
+               "its steps; the model has them in a kernel");
 }
 
 /* 4 x 4 pixels, 3 x 3 taps, padding 1: 10 of 12 pairs lie inside on each axis. */

@@ -72,7 +72,9 @@ static const struct {
     [ELEMENTWISE_TANH] = {hyperbolic_tangent, 1, 2,
                           "a tanh is one FLOP in the model; counters see the additions and "
                           "multiplications that it is made of"},
-    [ELEMENTWISE_ADD] = {sum, 2, 0, NULL},
+    [ELEMENTWISE_ADD] = {sum, 2, 0,
+                         "a sum is one FLOP in the model; counters also see the factors that a "
+                         "library scales with"},
     [ELEMENTWISE_SCALE] = {scaled, 1, 0, NULL},
 };
 

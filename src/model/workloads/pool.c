@@ -184,8 +184,10 @@ static enum status pool_reference(const struct reference_request *request,
 
 static void pool_products(const struct config *config, struct products *products)
 {
-    if (pool_from(config).operation == POOL_MAX)
-        products->uncounted = "a maximum is one FLOP in the model and none to counters";
+    products->uncounted = pool_from(config).operation == POOL_MAX
+                              ? "a maximum is one FLOP in the model and none to counters"
+                              : "a window's sum and its mean are one FLOP for each pixel in the "
+                                "model; counters also see how the quotient is made";
 }
 
 const struct workload pool_workload = {

@@ -111,9 +111,12 @@ static enum status softmax_reference(const struct reference_request *request,
 
 static void softmax_products(const struct config *config, struct products *products)
 {
-    if (softmax_from(config).pass == SOFTMAX_FORWARD)
-        products->uncounted = "five FLOPs for each element in the model; counters see neither its "
-                              "maximum nor its exponential as one";
+    products->uncounted =
+        softmax_from(config).pass == SOFTMAX_FORWARD
+            ? "five FLOPs for each element in the model; counters see neither its "
+              "maximum nor its exponential as one"
+            : "four FLOPs for each element in the model; counters also see how "
+              "sums of threads are joined, and factors that a library scales with";
 }
 
 const struct workload softmax_workload = {
