@@ -1,5 +1,6 @@
 #include "kernels.h"
 
+#include "activation.cuh"
 #include "element.cuh"
 #include "piece.cuh"
 
@@ -80,53 +81,6 @@ __device__ static inline int64_t first_element()
 __device__ static inline int64_t next_element()
 {
     return (int64_t)gridDim.x * blockDim.x;
-}
-
-/* ---- bias and activation ---- */
-
-__device__ static inline float exponential(float x)
-{
-    return expf(x);
-}
-__device__ static inline double exponential(double x)
-{
-    return exp(x);
-}
-__device__ static inline float tangent_of(float x)
-{
-    return tanhf(x);
-}
-__device__ static inline double tangent_of(double x)
-{
-    return tanh(x);
-}
-
-template <typename C> __device__ static inline C activated(enum activation activation, C z)
-{
-    switch (activation) {
-    case ACTIVATION_RELU:
-        return z > 0 ? z : 0;
-    case ACTIVATION_SIGMOID:
-        return 1 / (1 + exponential(-z));
-    case ACTIVATION_TANH:
-        return tangent_of(z);
-    default:
-        return z;
-    }
-}
-
-template <typename C> __device__ static inline C slope_of(enum activation activation, C y)
-{
-    switch (activation) {
-    case ACTIVATION_RELU:
-        return y > 0 ? 1 : 0;
-    case ACTIVATION_SIGMOID:
-        return y * (1 - y);
-    case ACTIVATION_TANH:
-        return 1 - y * y;
-    default:
-        return 1;
-    }
 }
 
 /* ---- the three convolutions ---- */

@@ -31,21 +31,6 @@ static_assert(end_of(rows, PLAIN) == a_bytes && end_of(rows, SWIZZLED) == a_byte
 static_assert(end_of(columns, PLAIN) == b_bytes && end_of(columns, SWIZZLED) == b_bytes, "B");
 static_assert(a_bytes % 1024 == 0, "the second A and B are aligned as the first");
 
-/* "+x"(c[0]), ... "+x"(c[127]), and their names. */
-#define EACH_8(x, i)                                                                               \
-    "+" x(c[i]), "+" x(c[i + 1]), "+" x(c[i + 2]), "+" x(c[i + 3]), "+" x(c[i + 4]),               \
-        "+" x(c[i + 5]), "+" x(c[i + 6]), "+" x(c[i + 7])
-#define EACH_32(x, i) EACH_8(x, i), EACH_8(x, i + 8), EACH_8(x, i + 16), EACH_8(x, i + 24)
-#define EACH_128(x)   EACH_32(x, 0), EACH_32(x, 32), EACH_32(x, 64), EACH_32(x, 96)
-#define NAMES_8(tens)                                                                              \
-    "%" tens "0, %" tens "1, %" tens "2, %" tens "3, %" tens "4, %" tens "5, %" tens "6, %" tens   \
-    "7, "
-#define NAMES_10(tens) NAMES_8(tens) "%" tens "8, %" tens "9, "
-#define NAMES_128                                                                                  \
-    " {" NAMES_10("") NAMES_10("1") NAMES_10("2") NAMES_10("3") NAMES_10("4") NAMES_10("5")        \
-        NAMES_10("6") NAMES_10("7") NAMES_10("8") NAMES_10("9") NAMES_10("10")                     \
-            NAMES_10("11") "%120, %121, %122, %123, %124, %125, %126, %127}, "
-
 /* from_shared and from_registers name what follows the operands: whether to add to the sums, the
  * sign of A and of B, and for 16-bit types whether the operands in shared memory are transposed. */
 #define WGMMA(name, operands, type, letter, k, shape, from_shared, from_registers)                 \
@@ -55,16 +40,16 @@ static_assert(a_bytes % 1024 == 0, "the second A and B are aligned as the first"
         static const int flops = 2 * rows * columns * k;                                           \
         template <int sign> static __device__ void step(sum *c, uint64_t a, uint64_t b)            \
         {                                                                                          \
-            asm volatile("wgmma.mma_async.sync.aligned." shape NAMES_128                           \
+            asm volatile("wgmma.mma_async.sync.aligned." shape WGMMA_NAMES_128                     \
                          "%128, %129, " from_shared ";"                                            \
-                         : EACH_128(letter)                                                        \
+                         : WGMMA_EACH_128(letter)                                                  \
                          : "l"(a), "l"(b), "n"(sign));                                             \
         }                                                                                          \
         template <int sign> static __device__ void step(sum *c, const uint32_t *a, uint64_t b)     \
         {                                                                                          \
-            asm volatile("wgmma.mma_async.sync.aligned." shape NAMES_128                           \
+            asm volatile("wgmma.mma_async.sync.aligned." shape WGMMA_NAMES_128                     \
                          "{%128, %129, %130, %131}, %132, " from_registers ";"                     \
-                         : EACH_128(letter)                                                        \
+                         : WGMMA_EACH_128(letter)                                                  \
                          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(sign));         \
         }                                                                                          \
     };

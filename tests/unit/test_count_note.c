@@ -158,6 +158,12 @@ static void tiles_explain(void **state)
                NAN, NAN);
     expect(&r, "FLOPs: counted is 1.6 times the model: "
                "as much as a kernel's tiles of 128 x 64 x 32 need");
+    /* 72 in a row are 128 in tiles of 64 of a kernel of our own, and 70 filters are 128. */
+    r = counted("conv2d channels=8 filters=70 precision=fp16", UNIT_TENSOR,
+                128.0 / 72.0 * 128.0 / 70.0);
+    add_kernel(&r, "void conv2d_wgmma<group_128x64x64, __half>(__half*, __half const*)", NAN, NAN);
+    expect(&r, "FLOPs: counted is 3.25 times the model: "
+               "as much as a kernel's tiles of 128 x 64 x 64 need");
     /* Widths 32 and 16 to 64 each; beside the products there are 4 FLOPs a unit and step. */
     r = counted("lstm precision=fp16", UNIT_TENSOR, 1.0);
     r.flops_counted = r.flops_tensor[PRECISION_FP16] =

@@ -32,6 +32,7 @@
 #include "worker/cuda/workloads/attention.h"
 #include "worker/cuda/workloads/conv2d.h"
 #include "worker/cuda/workloads/conv2d_step.h"
+#include "worker/cuda/workloads/conv2d_tiled.h"
 #include "worker/cuda/workloads/elementwise.h"
 #include "worker/cuda/workloads/linear.h"
 #include "worker/cuda/workloads/loops.h"
@@ -151,6 +152,7 @@ static const struct preparation {
     bool (*takes)(const struct config *config); /* "auto" passes it over if not; NULL: takes all */
 } preparations[] = {
     {&conv2d_workload, "cudnn", conv2d_prepare, NULL},
+    {&conv2d_workload, "tiled", conv2d_tiled_prepare, NULL},
     {&conv2d_workload, "plain", conv2d_plain_prepare, NULL},
     {&lstm_workload, "cudnn", lstm_prepare, NULL},
     {&matmul_workload, "cublaslt", matmul_cublaslt_prepare, matmul_cublaslt_takes},

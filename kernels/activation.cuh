@@ -1,0 +1,53 @@
+/* What a layer does with each output: its activation, and the derivative of that where the function's
+ * value is `y`. In the type that they are computed in. */
+#ifndef ROOFSWEEP_ACTIVATION_CUH
+#define ROOFSWEEP_ACTIVATION_CUH
+
+#include "model/workloads/conv2d.h"
+
+__device__ inline float exponential(float x)
+{
+    return expf(x);
+}
+__device__ inline double exponential(double x)
+{
+    return exp(x);
+}
+__device__ inline float tangent_of(float x)
+{
+    return tanhf(x);
+}
+__device__ inline double tangent_of(double x)
+{
+    return tanh(x);
+}
+
+template <typename C> __device__ inline C activated(enum activation activation, C z)
+{
+    switch (activation) {
+    case ACTIVATION_RELU:
+        return z > 0 ? z : 0;
+    case ACTIVATION_SIGMOID:
+        return 1 / (1 + exponential(-z));
+    case ACTIVATION_TANH:
+        return tangent_of(z);
+    default:
+        return z;
+    }
+}
+
+template <typename C> __device__ inline C slope_of(enum activation activation, C y)
+{
+    switch (activation) {
+    case ACTIVATION_RELU:
+        return y > 0 ? 1 : 0;
+    case ACTIVATION_SIGMOID:
+        return y * (1 - y);
+    case ACTIVATION_TANH:
+        return 1 - y * y;
+    default:
+        return 1;
+    }
+}
+
+#endif
