@@ -166,6 +166,9 @@ static enum status profile_runs(struct program_run *run, size_t regions, struct 
                                  : trace(run, "trace", &found->traced, error);
     if (status || over)
         return status;
+    if (found->traced.refusal.code !=
+        OUTCOME_MISSING) /* regions that differ: only the first is traced */
+        program_run_number(run, "ROOFSWEEP_REGIONS", 1);
     surroundings_put(&run->environment, "ROOFSWEEP_RANGES", alone);
     program_run_number(run, "ROOFSWEEP_LAUNCHES", found->traced.launch_count);
     status = count_runs(run, found, image, error);

@@ -55,6 +55,8 @@ def main():
     torch_modes.prepare(args)
     x, w, dy = tensors(args)
     result = torch_modes.measure(args, lambda: convolve(args, x, w, dy))
+    if roofsweep_region.counted():
+        return
     right = convolve(args, x.double(), w.double(), dy.double())
     roofsweep_region.verified(torch_modes.distance(result, right), torch_modes.TOLERANCE[args.precision])
 

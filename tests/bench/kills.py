@@ -10,6 +10,8 @@ Publishing takes milliseconds, so it is killed in a storm of its own as well (--
 each time killed at a random moment. The file must be whole after each, and the next run takes away what was left.
 
 A scripted worker stands in for a device, so that hundreds of kills are cheap; `cpu` and `cuda` are the real ones.
+--programs N storms over a sweep of N programs instead, see program_storm.py.
+
 Needs Python alone; the NetCDF file is read by netCDF4, else h5netcdf, else ncdump.
 """
 
@@ -29,6 +31,8 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+
+import program_storm
 
 PHASES = ("opening", "roofs", "measuring", "publishing")
 VICTIMS = ("worker", "rank", "rank 0", "launcher")
@@ -171,6 +175,13 @@ class Journal:
                 record = entry["entry"]
                 rows.append((record["config_hash"], uuids[record["device_key"]], record["status"] == "measured"))
         return rows
+
+
+    def errors(self):
+        """Of the rows that failed, why."""
+        entries = [json.loads(line) for line in Path(self.path).read_text().splitlines()]
+        records = [entry["entry"] for entry in entries if entry["kind"] == "record"]
+        return [record.get("error", "") for record in records if record["status"] != "measured"]
 
 
 def strings_of_dump(text, name):
@@ -629,7 +640,15 @@ class Tool:
         row = [sum(self.table[victim, phase] for victim in VICTIMS) for phase in PHASES]
         print(f"{'all':10}" + "".join(f"{count:12}" for count in row) + f"{sum(row):8}")
 
+    def storm_programs(self):
+        try:
+            return program_storm.main(self, Journal, rows_of_file)
+        finally:
+            shutil.rmtree(self.work, ignore_errors=True)
+
     def main(self):
+        if self.options.programs:
+            return self.storm_programs()
         print(f"seed {self.options.seed}, {self.ranks} ranks, {self.options.worker} workers", flush=True)
         if self.reader is None:
             print("nothing here reads NetCDF: journal, --gather and its table are looked at", flush=True)
@@ -660,6 +679,7 @@ def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--publishing", type=int, default=0, help="kills of --gather, before the storms")
+    parser.add_argument("--programs", type=int, default=0, help="rows of programs, on cpu or cuda workers")
     parser.add_argument("--worker", choices=list(WORKERS), default="scripted")
     parser.add_argument("--ranks", type=int, default=3)
     parser.add_argument("--together", type=int, default=0, help="rows that are counted together; 0: the device's")
@@ -671,6 +691,8 @@ def parse_options():
     options = parser.parse_args()
     if options.ranks < 1:
         parser.error("--ranks: at least 1; a rank other than 0 is only killed where there is one")
+    if options.programs and options.worker == "scripted":
+        parser.error("--programs: on real workers, cpu or cuda")
     if options.worker == "cpu" and options.ranks > len(os.sched_getaffinity(0)):
         parser.error("CPU ranks that share cores are one device: fewer --ranks")
     return options

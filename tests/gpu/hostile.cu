@@ -90,7 +90,7 @@ static void streams(float *)
     cudaProfilerStop();
 }
 
-static void graph(float *x)
+static void graph_regions(float *x, int regions)
 {
     cudaStream_t stream;
     cudaGraph_t made;
@@ -100,9 +100,46 @@ static void graph(float *x)
     launches(x, LAUNCHES, stream);
     cudaStreamEndCapture(stream, &made);
     cudaGraphInstantiate(&ready, made, 0);
-    cudaProfilerStart();
-    cudaGraphLaunch(ready, stream);
-    cudaProfilerStop();
+    for (int i = 0; i < regions; ++i) {
+        cudaProfilerStart();
+        cudaGraphLaunch(ready, stream);
+        cudaProfilerStop();
+    }
+}
+
+static void graph(float *x)
+{
+    graph_regions(x, 1);
+}
+
+enum { REGIONS = 12 }; /* that one run can trace and count */
+
+static void graphs(float *x)
+{
+    graph_regions(x, REGIONS);
+}
+
+/* With a copy and a fill in each. */
+static void regions(float *x)
+{
+    static float host[BLOCKS * THREADS];
+    for (int i = 0; i < REGIONS; ++i) {
+        cudaProfilerStart();
+        cudaMemset(x, 0, sizeof host);
+        launches(x, LAUNCHES, nullptr);
+        cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost);
+        cudaProfilerStop();
+    }
+}
+
+/* No two regions do the same. */
+static void uneven(float *x)
+{
+    for (int i = 0; i < REGIONS; ++i) {
+        cudaProfilerStart();
+        launches(x, LAUNCHES + i, nullptr);
+        cudaProfilerStop();
+    }
 }
 
 static void cooperative(float *x)
@@ -200,11 +237,12 @@ static void unsteady(float *x)
 static const struct {
     const char *name;
     void (*run)(float *x);
-} modes[] = {{"usual", usual}, {"threads", threads},         {"streams", streams},
-             {"graph", graph}, {"cooperative", cooperative}, {"context", context},
-             {"child", child}, {"children", children},       {"fork", forked},
-             {"exit", exits},  {"exit-after", exits_after},  {"profiler", profiles},
-             {"never", never}, {"unsteady", unsteady}};
+} modes[] = {{"usual", usual},   {"threads", threads},         {"streams", streams},
+             {"graph", graph},   {"graphs", graphs},           {"regions", regions},
+             {"uneven", uneven}, {"cooperative", cooperative}, {"context", context},
+             {"child", child},   {"children", children},       {"fork", forked},
+             {"exit", exits},    {"exit-after", exits_after},  {"profiler", profiles},
+             {"never", never},   {"unsteady", unsteady}};
 
 int main(int count, char **words)
 {

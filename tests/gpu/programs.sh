@@ -7,23 +7,43 @@ cat >hostile.ini <<END
 [sweep]
 timeout = 60 s
 retries = 0
+[measure]
+kernels = yes
 [peaks]
 memory = dram
 compute = fp32
 launch = no
+transfer = no
 [program hostile]
 command = $ROOFSWEEP_HOSTILE {mode}
-mode = usual, threads, streams, graph, cooperative, context, child, children, fork, exit, exit-after, profiler, never, unsteady
+mode = usual, threads, streams, graph, cooperative, context, child, children, fork, exit, exit-after, profiler, never, unsteady, uneven
 precision = fp32
+iterations = 8
+[program several]
+command = $ROOFSWEEP_HOSTILE {mode}
+mode = regions, graphs
+ungraphed.mode = regions
+precision = fp32
+iterations = 8
+[program replayed]
+command = $ROOFSWEEP_HOSTILE {mode}
+mode = usual, unsteady
+precision = fp32
+replay = kernel
 iterations = 8
 END
 status=0
 "$ROOFSWEEP_BIN/roofsweep" -q -d cuda -o hostile.nc hostile.ini >output 2>&1 || status=$?
-[ "$status" = 3 ] || { cat output; fail "exit status $status instead of 3: two rows have no region"; }
+[ "$status" = 3 ] || { cat output; fail "exit status $status instead of 3: some rows have no region"; }
 cp hostile.nc "${ROOFSWEEP_KEEP:-.}/" 2>/dev/null || true
 python '
 import sys, xarray
-data = xarray.open_dataset("hostile.nc").load().set_index(config="axis_mode")
+every = xarray.open_dataset("hostile.nc").load()
+
+def labelled(label):
+    return every.isel(config=(every.label == label).values).set_index(config="axis_mode")
+
+data = labelled("hostile")
 flops = 2.0 * 64 * 128 * 1000
 faults = []
 
@@ -50,6 +70,70 @@ expect("unsteady", "something else each time" in data.sel(config="unsteady").cou
 for mode, word in (("exit", "region"), ("never", "region"), ("children", "several processes")):
     row = data.sel(config=mode)
     expect(mode, row.status == 2 and word in row.error.item(), row.error.item())
+# Regions that differ are counted in runs of their own.
+row = data.sel(config="uneven")
+expect("uneven", row.counters.item() == "counted" and row.flops_counted == flops, row.counters.item())
+several, replayed = labelled("several"), labelled("replayed")
+for row in [several.sel(config=mode) for mode in ("regions", "graphs")] + [replayed.sel(config="usual")]:
+    mode = str(row.config.item())
+    expect(mode, row.counters.item() == "counted" and row.flops_counted == flops, row.counters.item())
+    kernels = every.kernel_config.values == int((every.config_hash == row.config_hash).argmax())
+    found = every.kernel_flops_counted.values[kernels]
+    expect(mode, list(found) == [flops], f"FLOPs by kernel {found}")
+row = several.sel(config="regions")  # of the eight iterations that a region holds
+expect("regions", row.memcpy_bytes == 64 * 128 * 4 / 8 and row.memset_bytes == row.memcpy_bytes, "copies and fills")
+row = replayed.sel(config="unsteady")
+print("replayed unsteady", row.counters.item(), row.flops_counted.item())
 print("\n".join(faults))
 sys.exit(bool(faults))
 ' || fail "hostile programs"
+
+# PyTorch's convolution: the FLOPs of a kernel that a row of cuDNN has as well are the same to the last digit, and within
+# CUDA graphs both take the same time.
+python3 -c "import torch" 2>/dev/null || { echo "no PyTorch here: its rows are left out"; exit 0; }
+cp -r "$root/sweeps/programs" .
+cat >torch.ini <<'END'
+[sweep]
+timeout = 100 s
+[measure]
+kernels = yes
+[peaks]
+memory = dram
+compute = fp16
+launch = no
+transfer = no
+[conv2d cudnn]
+layout = nhwc
+batch = 16
+precision = fp16
+launch = stream, graph
+[program torch]
+command = python3 programs/conv2d_torch.py --batch {batch} --precision {precision} --mode {mode} --benchmark on --iterations 100
+batch = 16
+mode = eager, graph
+precision = fp16
+ungraphed.mode = eager
+iterations = 100
+model = conv2d
+END
+expect 0 "$ROOFSWEEP_BIN/roofsweep" -q -d cuda -o torch.nc torch.ini
+cp torch.nc "${ROOFSWEEP_KEEP:-.}/" 2>/dev/null || true
+python '
+import xarray
+data = xarray.open_dataset("torch.nc").load()
+library, torch = (data.label == label for label in ("cudnn", "torch"))
+flops = {}
+for kernel in range(data.sizes["kernel"]):
+    row = int(data.kernel_config[kernel])
+    key = data.kernel_name[kernel].item(), int(data.kernel_grid_x[kernel]), int(data.kernel_block_x[kernel])
+    flops.setdefault(key, {})[str(data.label[row].item()), row] = float(data.kernel_flops_counted[kernel])
+shared = {key: found for key, found in flops.items() if len({label for label, _ in found}) == 2}
+for (name, *_), found in shared.items():
+    print(name[:60], found)
+    assert len(set(found.values())) == 1, "FLOPs of one kernel differ"
+print(len(shared), "kernels are in rows of both;", "FLOPs of rows:", data.flops_counted.values)
+graph = data.time_median.values[(torch & (data.axis_mode == "graph")).values][0]
+replayed = data.time_median.values[(library & (data.launch == "graph")).values][0]
+print(f"in CUDA graphs: PyTorch {1e6 * graph:.2f} us, cuDNN {1e6 * replayed:.2f} us, {100 * (graph / replayed - 1):+.1f} %")
+assert abs(graph / replayed - 1) < 0.05, "times differ by more than 5 %"
+' || fail "PyTorch beside cuDNN"

@@ -116,10 +116,15 @@ static void kernels_record(const struct injected *counted, struct injected *trac
         struct kernel *kernel = &record->kernels[traced->launches[i].kernel];
         double bytes[LEVEL_COUNT];
         quantity_bytes(counted->each[i], bytes);
-        kernel_add(&kernel->flops_counted, flops_all(counted->each[i]) / iterations);
+        kernel_add(&kernel->flops_counted, flops_all(counted->each[i]));
         for (int level = 0; level < LEVEL_COUNT && !graphs; ++level)
             if (!isnan(bytes[level]))
-                kernel_add(&kernel->bytes_counted[level], bytes[level] / iterations);
+                kernel_add(&kernel->bytes_counted[level], bytes[level]);
+    }
+    for (size_t i = 0; i < record->kernel_count; ++i) { /* last, so that whole numbers stay whole */
+        record->kernels[i].flops_counted /= iterations;
+        for (int level = 0; level < LEVEL_COUNT; ++level)
+            record->kernels[i].bytes_counted[level] /= iterations;
     }
 }
 

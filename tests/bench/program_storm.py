@@ -1,0 +1,149 @@
+"""A sweep of programs whose workers, keepers and programs are killed at random: kills.py --programs.
+
+Every row must be there once, in the journal and in the file. A program that was killed is a row that says so; a killed
+worker costs a try. Nothing that a program started may be left running, and no folder of what it handed back."""
+
+import collections
+import contextlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+VICTIMS = ("worker", "keeper", "program")
+PAUSE = 0.25  # s, between two kills
+END_BOUND = 10  # s, until all that was started is gone
+LIMIT = 600  # s
+
+MANIFEST = """[sweep]
+device = {device}
+timeout = 60 s
+retries = 100
+[measure]
+counters = off
+[peaks]
+memory = dram
+compute = fp32
+launch = no
+transfer = no
+[program storm]
+command = sh storm.sh {{n}}
+n = 1:{rows}:+1
+iterations = 8
+"""
+# Each leaves a daemon in a session of its own. With a GPU the program is one that launches kernels there.
+HIDDEN = "setsid sleep 4711 &\n"
+SCRIPTS = {"cuda": HIDDEN + "exec {hostile} usual\n", "cpu": HIDDEN + 'echo "region 0.001" >"$ROOFSWEEP_REPORT/$$"\nsleep 0.4\n'}
+
+
+def those_in(folder):
+    """(pid, program) of all processes that run there: programs have no mark in their environment."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/{entry}/cwd") == str(folder):
+                name = Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")[0].decode(errors="replace")
+                found.append((int(entry), os.path.basename(name)))
+    return found
+
+
+def role(program):
+    """Which victim it is; None: none."""
+    if program.startswith("roofsweep-worker"):
+        return "worker"
+    if program.startswith("roofsweep-keeper"):
+        return "keeper"
+    return "program" if program in ("sh", "hostile", "sleep") else None
+
+
+class Storm:
+    def __init__(self, tool, journal_of, rows_of_file):
+        self.tool, self.rows_of_file = tool, rows_of_file
+        self.folder = Path(tempfile.mkdtemp(prefix="programs-", dir=tool.work)).resolve()
+        (self.folder / "tmp").mkdir()
+        kind = "cuda" if tool.options.worker == "cuda" else "cpu"
+        hostile = Path(tool.options.build).resolve() / "tests" / "hostile"
+        (self.folder / "sweep.ini").write_text(MANIFEST.format(device=kind, rows=tool.options.programs))
+        (self.folder / "storm.sh").write_text(SCRIPTS[kind].replace("{hostile}", str(hostile)))
+        self.journal = journal_of(str(self.folder / "sweep.nc.journal"))
+        self.hits, self.over = collections.Counter(), threading.Event()
+
+    def kill(self, chance):
+        """One victim at random, of a kind at random, once rows are measured."""
+        while not self.over.wait(PAUSE * 2 * chance.random()):
+            if not self.journal.look()["device"]:
+                continue
+            kind = chance.choice(VICTIMS)
+            victims = [pid for pid, program in those_in(self.folder) if role(program) == kind]
+            if victims:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(chance.choice(victims), signal.SIGKILL)
+                    self.hits[kind] += 1
+
+    def run(self):
+        command = [self.tool.mpirun, "-n", str(self.tool.ranks), "--oversubscribe", "--bind-to", "none"]
+        command += [str(self.tool.bin / "roofsweep"), "--verbose", "-o", "sweep.nc", "sweep.ini"]
+        environment = dict(os.environ, OMP_WAIT_POLICY="passive", TMPDIR=str(self.folder / "tmp"))
+        environment["OMPI_ALLOW_RUN_AS_ROOT"] = environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+        killer = threading.Thread(target=self.kill, args=(random.Random(self.tool.options.seed),))
+        killer.start()
+        try:
+            with open(self.folder / "output", "wb") as stream:
+                done = subprocess.run(
+                    command, cwd=self.folder, env=environment, stdout=stream, stderr=stream, timeout=LIMIT
+                )
+        finally:
+            self.over.set()
+            killer.join()
+        return done.returncode
+
+    def faults(self, status):
+        """What is wrong, as texts."""
+        if status not in (0, 3):  # 3: rows failed
+            yield f"the sweep ends with {status}"
+            yield (self.folder / "output").read_text(errors="replace")[-2000:]
+            return
+        rows = self.journal.rows()
+        hashes = collections.Counter(row[0] for row in rows)
+        if len(rows) != self.tool.options.programs or len(hashes) != len(rows):
+            yield f"{len(rows)} rows, {len(hashes)} of them different, of {self.tool.options.programs}"
+        if self.tool.reader and sorted(self.rows_of_file(self.tool.reader, str(self.folder / "sweep.nc"))) != sorted(rows):
+            yield "the file's rows are not the journal's"
+        for text in self.journal.errors():
+            if "signal 9" not in text and "killed" not in text.lower():
+                yield f"a row failed for another reason: {text}"
+        end = time.monotonic() + END_BOUND
+        while (left := those_in(self.folder)) and time.monotonic() < end:
+            time.sleep(0.05)
+        if left:
+            yield f"left running: {left}"
+
+    def clear(self):
+        for pid, _ in those_in(self.folder):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def main(tool, journal_of, rows_of_file):
+    """0, or 1 with what is wrong."""
+    storm = Storm(tool, journal_of, rows_of_file)
+    begin = time.monotonic()
+    try:
+        faults = list(storm.faults(storm.run()))
+        rows = storm.journal.rows() if not faults else []
+        left = sum(1 for _ in (storm.folder / "tmp").glob("roofsweep-program-*"))
+    finally:
+        storm.clear()
+    hits = ", ".join(f"{storm.hits[kind]} {kind}s" for kind in VICTIMS)
+    failed = sum(not row[2] for row in rows)
+    print(f"{len(rows)} rows of programs on {tool.ranks} {tool.options.worker} workers, {time.monotonic() - begin:.0f} s")
+    print(f"killed: {hits}; {failed} rows say that their program was; {left} folders of killed workers left in TMPDIR")
+    for fault in faults:
+        print(f"FAIL: {fault}")
+    return 1 if faults else 0
