@@ -14,7 +14,10 @@ def add_arguments(parser):
     parser.add_argument("--regions", type=int, default=20, help="each is a sample")
     parser.add_argument("--warmup", type=int, default=5, help="iterations before the first region")
     parser.add_argument(
-        "--benchmark", choices=["off", "on"], default="off", help="cuDNN's algorithms by timing: may differ from run to run"
+        "--benchmark",
+        choices=["off", "on"],
+        default="off",
+        help="cuDNN's algorithms by timing: may differ from run to run",
     )
 
 

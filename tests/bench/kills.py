@@ -176,7 +176,6 @@ class Journal:
                 rows.append((record["config_hash"], uuids[record["device_key"]], record["status"] == "measured"))
         return rows
 
-
     def errors(self):
         """Of the rows that failed, why."""
         entries = [json.loads(line) for line in Path(self.path).read_text().splitlines()]

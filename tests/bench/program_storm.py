@@ -38,7 +38,10 @@ iterations = 8
 """
 # Each leaves a daemon in a session of its own. With a GPU the program is one that launches kernels there.
 HIDDEN = "setsid sleep 4711 &\n"
-SCRIPTS = {"cuda": HIDDEN + "exec {hostile} usual\n", "cpu": HIDDEN + 'echo "region 0.001" >"$ROOFSWEEP_REPORT/$$"\nsleep 0.4\n'}
+SCRIPTS = {
+    "cuda": HIDDEN + "exec {hostile} usual\n",
+    "cpu": HIDDEN + 'echo "region 0.001" >"$ROOFSWEEP_REPORT/$$"\nsleep 0.4\n',
+}
 
 
 def those_in(folder):
@@ -112,7 +115,9 @@ class Storm:
         hashes = collections.Counter(row[0] for row in rows)
         if len(rows) != self.tool.options.programs or len(hashes) != len(rows):
             yield f"{len(rows)} rows, {len(hashes)} of them different, of {self.tool.options.programs}"
-        if self.tool.reader and sorted(self.rows_of_file(self.tool.reader, str(self.folder / "sweep.nc"))) != sorted(rows):
+        if self.tool.reader and sorted(self.rows_of_file(self.tool.reader, str(self.folder / "sweep.nc"))) != sorted(
+            rows
+        ):
             yield "the file's rows are not the journal's"
         for text in self.journal.errors():
             if "signal 9" not in text and "killed" not in text.lower():
@@ -142,7 +147,9 @@ def main(tool, journal_of, rows_of_file):
         storm.clear()
     hits = ", ".join(f"{storm.hits[kind]} {kind}s" for kind in VICTIMS)
     failed = sum(not row[2] for row in rows)
-    print(f"{len(rows)} rows of programs on {tool.ranks} {tool.options.worker} workers, {time.monotonic() - begin:.0f} s")
+    print(
+        f"{len(rows)} rows of programs on {tool.ranks} {tool.options.worker} workers, {time.monotonic() - begin:.0f} s"
+    )
     print(f"killed: {hits}; {failed} rows say that their program was; {left} folders of killed workers left in TMPDIR")
     for fault in faults:
         print(f"FAIL: {fault}")

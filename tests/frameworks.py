@@ -1,0 +1,354 @@
+#!/usr/bin/env python3
+"""cuDNN, PyTorch and JAX beside each other, and the findings of Wang et al., 2020, that are about frameworks.
+
+Usage: frameworks.py [FILE] [--write | --check]
+
+FILE is a result file of sweeps/frameworks.ini; without one, the newest committed one. Prints the page
+docs/frameworks.md; --write renews it; --check: status 1 if it is not that of the file."""
+
+import os
+import sys
+from itertools import product
+
+import numpy as np
+from findings import ROOT, UNKNOWN, File, markdown, share, verdict
+
+PAGE = os.path.join(ROOT, "docs", "frameworks.md")
+FILE = "tests/data/frameworks_h200.nc"
+CASE = ["batch", "config_precision", "pass"]
+NAMES = {"cudnn": "cuDNN", "torch": "PyTorch", "jax": "JAX"}
+
+
+def series(row):
+    """What stands beside what: the framework, and how it ran."""
+    words = [NAMES.get(str(row.label).split("-")[0], str(row.label))]
+    if row.get("launch") == "graph":
+        words.append("graph")
+    if row.get("axis_mode"):
+        words.append(row.axis_mode)
+    if row.get("axis_benchmark") == "on":
+        words.append("tuned")
+    if row.get("axis_autotune"):
+        words.append(f"autotune {row.axis_autotune}")
+    return ", ".join(words)
+
+
+class Frameworks(File):
+    """Rows of the two layers, with the name of their series, and what they have by level of memory."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        table, data = self.rows.copy(), self.data
+        for level, name in enumerate(self.levels):
+            table[f"bytes_{name}"] = data.bytes_counted.values[table.row, level]
+            table[f"ai_{name}"] = table.flops_counted / table[f"bytes_{name}"]
+        table["series"] = [series(row) for _, row in table.iterrows()]
+        table["framework"] = table.series.str.split(",").str[0]
+        table["box"] = table.overhead_time / table.time_median
+        table["main"] = [self.main_kernel(row) for row in table.row]
+        self.table = table
+        layer = table.label.str.split("-").str[-1]
+        self.conv2d, self.lstm = table[layer == "conv2d"], table[layer == "lstm"]
+
+    def main_kernel(self, row):
+        """The name of the kernel in which most of the time goes by."""
+        mine = np.flatnonzero(self.data.kernel_config.values == row)
+        if not len(mine):
+            return ""
+        return str(self.data.kernel_name.values[mine[np.argmax(self.data.kernel_time.values[mine])]])
+
+    def word(self, name, value):
+        """The word that a flag stands for; "" where it is missing."""
+        attributes = self.data[name].attrs
+        words = dict(zip(attributes["flag_values"], attributes["flag_meanings"].split(), strict=True))
+        return words.get(value, "")
+
+    def tuned(self, framework, axis, values):
+        """Pairs of rows that differ in one axis alone: without, and with tuning."""
+        part = self.conv2d[(self.conv2d.framework == framework) & (self.conv2d.get("axis_mode", "") != "graph")]
+        if axis not in part:
+            return
+        for names, rows in part.groupby(CASE):
+            pair = [rows[rows[axis] == value] for value in values]
+            if framework == "PyTorch":
+                pair = [rows[rows.axis_mode == "eager"] for rows in pair]
+            if all(len(rows) == 1 for rows in pair):
+                yield names, pair[0].iloc[0], pair[1].iloc[0]
+
+
+def number(value, form):
+    return form.format(value) if np.isfinite(value) else "-"
+
+
+def case(names):
+    """Batch, precision and pass, as they are shown."""
+    batch, *others = names
+    return [f"{batch:.0f}", *others]
+
+
+def brief(kernels):
+    """Names of kernels without what is in brackets, each of them once."""
+    names = [name.split("<")[0].split("(")[0].split("::")[-1] for name in kernels.split(" + ")]
+    return ", ".join(f"`{name.replace('void ', '')[:100]}`" for name in dict.fromkeys(names))
+
+
+def beside(f, rows):
+    """One case, a line for each series."""
+    lines = []
+    for _, r in rows.sort_values("series").iterrows():
+        levels = [number(r.get(f"ai_{level}", np.nan), "{:.3g}") for level in ("l1", "l2", "dram")]
+        lines.append(
+            [r.series, f"{1e6 * r.time_median:.2f}", number(1e6 * r.busy_time, "{:.2f}"), f"{r.launches:.0f}"]
+            + [number(r.zero_flop_launches, "{:.0f}"), number(r.flops_counted / 1e6, "{:.6g}"), ", ".join(levels)]
+            + [f"{100 * r.box:.0f} %", f.word("bound", r.bound), f.word("limiter", r.limiter)]
+        )
+    head = ["series", "time, us", "kernels alone", "launches", "without FLOPs", "MFLOP counted"]
+    return markdown([*head, "AI at L1, L2, DRAM", "overhead box", "bound", "limiter"], lines)
+
+
+# ---- the findings ----
+
+
+def batch_forward(f):
+    """The arithmetic intensity is preserved in each framework, whatever the batch."""
+    rows, parts = [], []
+    part = f.conv2d[(f.conv2d["pass"] == "forward") & (f.conv2d.config_precision == "fp16")]
+    for name, r in part.groupby("series"):
+        if r.batch.nunique() < 2 or not np.isfinite(r.ai_l2).all():
+            continue
+        r = r.sort_values("batch")
+        parts.append(r.ai_l2.max() / r.ai_l2.min() <= 1.15)
+        rows.append([name, ", ".join(f"{v:.0f}" for v in r.batch), ", ".join(f"{v:.3g}" for v in r.ai_l2)])
+        rows[-1].append("yes" if r.kernels.nunique() == 1 else "no")
+    return verdict(parts), markdown(["series", "batch", "AI at L2", "same kernels"], rows)
+
+
+def bytes_by_precision(f):
+    """From half to single precision twice the data is moved; in PyTorch it stays the same."""
+    rows, parts = [], []
+    for names, r in f.conv2d.groupby(["framework", "series", "batch", "pass"]):
+        half, single = (r[r.config_precision == precision].bytes_l2 for precision in ("fp16", "tf32"))
+        if len(half) != 1 or len(single) != 1:
+            continue
+        grown = single.iloc[0] / half.iloc[0]
+        parts.append(grown < 1.2 if names[0] == "PyTorch" else 1.6 <= grown <= 2.4)
+        rows.append([names[1], f"{names[2]:.0f}", names[3], f"{grown:.2f}"])
+    return verdict(parts), markdown(["series", "batch", "pass", "bytes at L2 in tf32 / in fp16"], rows)
+
+
+def invocations(f):
+    """Backward, frameworks differ in the number of launches."""
+    rows, parts = [], []
+    for names, r in f.conv2d[f.conv2d["pass"] != "forward"].groupby(CASE):
+        parts.append(r.launches.nunique() > 1)
+        rows.append([*case(names), "; ".join(f"{s}: {n:.0f}" for s, n in zip(r.series, r.launches, strict=True))])
+    return verdict(parts), markdown(["batch", "precision", "pass", "launches"], rows)
+
+
+def movers(f):
+    """Who has fewer kernels without FLOPs (padding, other layouts) has the shorter kernels' time."""
+    rows, parts = [], []
+    for names, r in f.conv2d.groupby(CASE):
+        r = r[np.isfinite(r.zero_flop_launches)]
+        with_, without = (r[(r.zero_flop_launches > 0) == some].busy_time for some in (True, False))
+        if len(with_) and len(without):
+            parts.append(with_.min() > without.min())
+        cells = [f"{1e6 * times.min():.2f} us of {len(times)}" if len(times) else "none" for times in (without, with_)]
+        rows.append([*case(names), *cells])
+    return verdict(parts), markdown(["batch", "precision", "pass", "shortest without such kernels", "with them"], rows)
+
+
+def same_kernels(f):
+    """All frameworks use the same convolution kernel; PyTorch adds one for another layout."""
+    rows, parts = [], []
+    for names, r in f.conv2d[f.conv2d["pass"] == "forward"].groupby(CASE):
+        parts.append(r.main.nunique() == 1)
+        parts.append(
+            any(s.startswith("PyTorch") and n > 0 for s, n in zip(r.series, r.zero_flop_launches, strict=True))
+        )
+        rows += [
+            [*case(names), "; ".join(sorted(r[r.kernels == kernels].series)), brief(kernels)]
+            for kernels in sorted(set(r.kernels))
+        ]
+    return verdict(parts), markdown(["batch", "precision", "pass", "series", "kernels"], rows)
+
+
+def tensor_units(f):
+    """The fast rows use tensor units, by functions of cuDNN."""
+    half = f.conv2d[f.conv2d.config_precision == "fp16"]
+    parts = list(half.tensor_flops > 0)
+    return verdict(parts), [f"{share(parts)} convolutions in fp16 do FLOPs on tensor units."]
+
+
+def lstm_overhead(f):
+    """An LSTM is overhead-bound in each framework."""
+    rows = [[r.series, r["pass"], f"{100 * r.box:.0f} %", f.word("bound", r.bound)] for _, r in f.lstm.iterrows()]
+    parts = [row[-1] == "overhead" for row in rows]
+    return verdict(parts), markdown(["series", "pass", "overhead box", "bound"], rows)
+
+
+def lstm_launches(f):
+    """PyTorch's LSTM, forward, has 36 launches, two of them without FLOPs."""
+    rows, parts = [], []
+    for _, r in f.lstm[f.lstm["pass"] == "forward"].iterrows():
+        rows.append([r.series, f"{r.launches:.0f}", number(r.zero_flop_launches, "{:.0f}"), brief(r.kernels)])
+        if r.framework == "PyTorch":
+            parts.append(r.launches == 36)
+    return verdict(parts), markdown(["series", "launches", "without FLOPs", "kernels"], rows)
+
+
+def fewest_launches(f):
+    """The framework with the fewest launches is the fastest."""
+    rows, parts = [], []
+    for names, r in [*f.conv2d.groupby(CASE), *f.lstm.groupby(CASE)]:
+        fast = r.loc[r.time_median.idxmin()]
+        parts.append(fast.launches == r.launches.min())
+        rows.append([fast.label.split("-")[-1], f"{names[0]:.0f}", *names[1:], fast.series])
+        rows[-1] += [f"{fast.launches:.0f}", f"{r.launches.min():.0f} to {r.launches.max():.0f}"]
+    return verdict(parts), markdown(
+        ["layer", "batch", "precision", "pass", "fastest", "its launches", "launches of all"], rows
+    )
+
+
+def auto_tuning(f):
+    """Auto-tuning changes the algorithm, to the better."""
+    rows, parts = [], []
+    for framework, axis, values in (("PyTorch", "axis_benchmark", ("off", "on")), ("JAX", "axis_autotune", ("0", "4"))):
+        for names, without, tuned in f.tuned(framework, axis, values):
+            changed = without.kernels != tuned.kernels
+            parts.append(changed and tuned.busy_time < 0.98 * without.busy_time)
+            rows.append([framework, *case(names), "yes" if changed else "no"])
+            rows[-1] += [f"{1e6 * r.busy_time:.2f}" for r in (without, tuned)]
+    own = f.conv2d[(f.conv2d.framework == "cuDNN") & np.isfinite(f.conv2d.get("heuristic_time", np.nan))]
+    for _, r in own.iterrows():
+        changed = r.algorithm_id != r.heuristic_id
+        parts.append(changed and r.search_time < r.heuristic_time)
+        rows.append([r.series, *case(r[CASE]), "yes" if changed else "no"])
+        rows[-1] += [f"{1e6 * r.heuristic_time:.2f}", f"{1e6 * r.search_time:.2f}"]
+    head = ["by", "batch", "precision", "pass", "other kernels", "kernels' us without", "with"]
+    return verdict(parts), markdown(head, rows)
+
+
+FINDINGS = [
+    ("IV-A.1, forward", batch_forward),
+    ("IV-A.1, forward", bytes_by_precision),
+    ("IV-A.1, backward", invocations),
+    ("IV-A.1, backward", movers),
+    ("IV-A.2, forward", same_kernels),
+    ("IV-B.1", lstm_overhead),
+    ("IV-B.1", lstm_launches),
+    ("V", tensor_units),
+    ("V", fewest_launches),
+    ("I and IV", auto_tuning),
+]
+
+
+# ---- what must agree ----
+
+
+def flops_agree(f):
+    """Kernels that rows of cuDNN and of a framework both launch, and whether their FLOPs are the same."""
+    data, found = f.data, {}
+    for i, row in enumerate(data.kernel_config.values.astype(int)):
+        of = f.table[f.table.row == row]
+        if len(of) and np.isfinite(data.kernel_flops_counted.values[i]):
+            key = [str(data.kernel_name.values[i])] + [float(data[f"kernel_grid_{x}"].values[i]) for x in "xyz"]
+            each = data.kernel_flops_counted.values[i] / data.kernel_count.values[i]
+            found.setdefault(tuple(key), []).append((of.iloc[0].framework, of.iloc[0].series, each))
+    rows = []
+    for (name, *_), launches in sorted(found.items()):
+        if len({framework for framework, *_ in launches}) > 1 and max(each for *_, each in launches) > 0:
+            each = sorted({f"{value:.0f}" for *_, value in launches})
+            rows.append([brief(name), "; ".join(sorted({name for _, name, _ in launches})), ", ".join(each)])
+    same = "the same" if all("," not in row[-1] for row in rows) else "NOT the same"
+    text = f"{len(rows)} kernels are in rows of several frameworks; FLOPs of a launch are {same} in all."
+    return [text, "", *markdown(["kernel", "series", "FLOPs of a launch"], rows)] if rows else ["No kernel is in both."]
+
+
+def graphs_agree(f):
+    """Times of PyTorch's graphs beside cuDNN's."""
+    rows = []
+    for layer, table in (("conv2d", f.conv2d), ("lstm", f.lstm)):
+        for names, r in table.groupby(CASE):
+            graphs = r[r.series.str.contains("graph")]
+            own, torch = (graphs[graphs.framework == name] for name in ("cuDNN", "PyTorch"))
+            for (_, one), (_, other) in product(torch.iterrows(), own.iterrows()):
+                difference = one.time_median / other.time_median - 1
+                rows.append([layer, *case(names), f"{1e6 * one.time_median:.2f}", f"{1e6 * other.time_median:.2f}"])
+                rows[-1] += [f"{100 * difference:+.1f} %", "yes" if one.kernels == other.kernels else "no"]
+    head = ["layer", "batch", "precision", "pass", "PyTorch, us", "cuDNN, us", "difference", "same kernels"]
+    return markdown(head, rows)
+
+
+def told(test, f):
+    """What a test says. A file without the rows that it needs tells nothing."""
+    try:
+        return test(f)
+    except (AttributeError, IndexError, KeyError, ValueError, ZeroDivisionError) as error:
+        return UNKNOWN, [f"The file lacks what this needs ({type(error).__name__})."]
+
+
+def page(f):
+    """The whole page, as lines."""
+    data, day = f.data, str(f.rows.start_time.min())[:10]
+    lines = [
+        "# cuDNN, PyTorch and JAX beside each other",
+        "",
+        "The layers of Wang et al., *Time-Based Roofline for Deep Learning Performance Analysis*, 2020, through cuDNN",
+        "itself, through PyTorch (eager, compiled, as a CUDA graph) and through JAX, in one sweep: what a framework",
+        "adds to the kernels. `tests/frameworks.py --write` writes this page from the result file.",
+        "[programs.md](programs.md) says how a program is measured, [findings.md](findings.md) has the paper's other",
+        "findings, [measurements.md](measurements.md#programs) the versions of the frameworks.",
+        "",
+        *markdown(
+            ["file", "of", "device", "libraries of roofsweep itself", "measured"],
+            [
+                [f"`{os.path.relpath(f.path, ROOT)}`", "`sweeps/frameworks.ini`", str(data.device_model.values[0])]
+                + [str(data.device_library_version.values[0]), day]
+            ],
+        ),
+        "",
+        "- *kernels alone*: time in which a kernel runs, traced. What is more in *time* is the host's, or of gaps.",
+        "- *without FLOPs*: launches of kernels that move data alone. `-`: the kernels were not counted one by one.",
+        "- *overhead box*: launches times the cost of one, as a share of the time. The paper draws it as a box.",
+        "- *tuned*: `torch.backends.cudnn.benchmark`. *autotune*: `--xla_gpu_autotune_level`. Caches are hot.",
+        "",
+        "## The paper's findings",
+        "",
+    ]
+    results = [(place, test, *told(test, f)) for place, test in FINDINGS]
+    lines += markdown(
+        ["in the paper", "finding", "here", "test"],
+        [[place, test.__doc__, f"**{word}**", f"`{test.__name__}`"] for place, test, word, _ in results],
+    )
+    for title, table in (("conv2d", f.conv2d), ("LSTM", f.lstm)):
+        for names, rows in table.groupby(CASE):
+            lines += ["", f"## {title}, batch {names[0]:.0f}, {names[1]}, {names[2]}", "", *beside(f, rows)]
+    lines += ["", "## The same kernel in several frameworks", "", *flops_agree(f)]
+    lines += ["", "## CUDA graphs of PyTorch and of cuDNN", "", *graphs_agree(f)]
+    for place, test, word, figures in results:
+        lines += ["", f"## {test.__doc__.rstrip('.')}", "", f"{place}. Here: **{word}**.", "", *figures]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    options = {word for word in sys.argv[1:] if word.startswith("--")}
+    paths = [word for word in sys.argv[1:] if word not in options] or [os.path.join(ROOT, FILE)]
+    if options - {"--write", "--check"}:
+        raise SystemExit(__doc__)
+    text = page(Frameworks(paths[0]))
+    if "--write" in options:
+        with open(PAGE, "w", encoding="utf-8") as stream:
+            stream.write(text)
+    elif "--check" in options:
+        with open(PAGE, encoding="utf-8") as stream:
+            if stream.read() != text:
+                print("docs/frameworks.md is not that of the result file: run tests/frameworks.py --write")
+                return 1
+    else:
+        print(text, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
