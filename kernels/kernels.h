@@ -205,6 +205,9 @@ cudaError_t kernel_elementwise(enum precision precision, enum elementwise_operat
 /* pool.cu: y as src/model/workloads/pool.h defines it; an average's sums are in fp32, of fp64 in fp64. The
  * arrays are aligned to 16 bytes. */
 cudaError_t kernel_pool(const struct pool *shape, void *y, const void *x, cudaStream_t stream);
+/* pool_gradient.cu: its gradient, dx; x is not read of an average. */
+cudaError_t kernel_pool_gradient(const struct pool *shape, void *dx, const void *x, const void *dy,
+                                 cudaStream_t stream);
 
 /* softmax.cu: as src/model/workloads/softmax.h defines it, computed in fp32, of fp64 in fp64. The arrays
  * are aligned to 16 bytes. */

@@ -2,7 +2,7 @@
 
 #include <limits.h>
 
-#include "piece.cuh"
+#include "images.cuh"
 
 /* What a window is reduced to, `lanes` values beside each other. */
 template <typename T, int lanes> struct largest {
@@ -114,21 +114,7 @@ template <typename T, int lanes> struct average {
     }
 };
 
-/* Images, as both layouts have them: pixels of `across` pieces each, which lie beside each other. NHWC:
- * the channels of a pixel. NCHW: each channel is an image of its own, with one value a pixel. */
-struct images {
-    int64_t across;
-    int in_height, in_width, out_height, out_width, window_height, window_width, stride, pad_height,
-        pad_width;
-    unsigned across_blocks, column_blocks, row_blocks;
-};
-
-/* A block makes a tile of an image's output, so that the windows' common pixels come from L1. */
-struct tile {
-    unsigned across, columns, rows; /* threads along each; together `threads` */
-};
-static const int threads = 256, turns = 2; /* rows that a thread makes one after the other */
-static const tile tile_nhwc = {8, 8, 4}, tile_nchw = {1, 32, 8};
+static const int turns = 2; /* rows that a thread makes one after the other */
 
 /* One window, its first pixel at row `top` and column `left`. side: of a square; 0: any. */
 template <typename R, typename T, int lanes, int side>
@@ -160,18 +146,14 @@ __device__ static inline R reduce(const piece<T, lanes> *image, const images &s,
 }
 
 template <typename R, typename T, int lanes, int side>
-__global__ void __launch_bounds__(threads, 3) pool(T *y, const T *x, images s, tile t)
+__global__ void __launch_bounds__(tile_threads, 3) pool(T *y, const T *x, images s, tile t)
 {
     typedef typename computed<T>::type C;
     const C share = (C)1 / (C)(s.window_height * s.window_width);
-    unsigned block = blockIdx.x;
-    int64_t at = (int64_t)(block % s.across_blocks) * t.across + threadIdx.x % t.across;
-    block /= s.across_blocks;
-    int column = (int)(block % s.column_blocks * t.columns + threadIdx.x / t.across % t.columns);
-    block /= s.column_blocks;
-    int64_t row =
-        (int64_t)(block % s.row_blocks) * (t.rows * turns) + threadIdx.x / (t.across * t.columns);
-    int64_t image = block / s.row_blocks;
+    const tile_place place = tile_place_of(s, t, turns);
+    int64_t at = place.at, image = place.image;
+    int column = place.column + (int)(threadIdx.x / t.across % t.columns);
+    int row = place.row + (int)(threadIdx.x / (t.across * t.columns));
     const piece<T, lanes> *from =
         (const piece<T, lanes> *)x + image * s.in_height * s.in_width * s.across + at;
     piece<T, lanes> *to = (piece<T, lanes> *)y + image * s.out_height * s.out_width * s.across + at;
@@ -191,7 +173,7 @@ static cudaError_t launch_shape(void *y, const void *x, const images &s, const t
     auto *kernel = square && s.window_height == 2   ? pool<R<T, lanes>, T, lanes, 2>
                    : square && s.window_height == 3 ? pool<R<T, lanes>, T, lanes, 3>
                                                     : pool<R<T, lanes>, T, lanes, 0>;
-    kernel<<<blocks, threads, 0, stream>>>((T *)y, (const T *)x, s, t);
+    kernel<<<blocks, tile_threads, 0, stream>>>((T *)y, (const T *)x, s, t);
     return cudaGetLastError();
 }
 
@@ -199,26 +181,10 @@ template <template <typename, int> class R, typename T>
 static cudaError_t launch(const struct pool *p, void *y, const void *x, cudaStream_t stream)
 {
     const int whole = 16 / (int)sizeof(T);
-    bool last = p->layout == LAYOUT_NHWC, pieces = last && p->channels % whole == 0;
-    const tile &t = last ? tile_nhwc : tile_nchw;
-    images s = {last ? p->channels / (pieces ? whole : 1) : 1,
-                (int)p->height,
-                (int)p->width,
-                (int)p->out_height,
-                (int)p->out_width,
-                (int)p->window_height,
-                (int)p->window_width,
-                (int)p->stride,
-                (int)p->pad_height,
-                (int)p->pad_width,
-                0,
-                0,
-                0};
-    s.across_blocks = (unsigned)((s.across + t.across - 1) / t.across);
-    s.column_blocks = (unsigned)((s.out_width + t.columns - 1) / t.columns);
-    s.row_blocks = (unsigned)((s.out_height + t.rows * turns - 1) / (t.rows * turns));
-    double blocks = (double)s.across_blocks * s.column_blocks * s.row_blocks *
-                    (double)(last ? p->batch : p->batch * p->channels);
+    const bool pieces = images_in_pieces(p, whole);
+    const tile &t = images_tile(p);
+    const images s = images_make(p, pieces ? whole : 1, t, turns, p->out_height, p->out_width);
+    double blocks = images_blocks(s);
     if (blocks > INT_MAX)
         return cudaErrorInvalidValue;
     return pieces ? launch_shape<R, T, whole>(y, x, s, t, (unsigned)blocks, stream)

@@ -105,14 +105,20 @@ static cudaError_t conv2d_launch(const struct config *config, const struct trial
 static void pool_size(const struct config *config, struct trial_arrays *arrays)
 {
     struct pool s = pool_from(config);
-    arrays->reads[TENSOR_INPUT] = pool_x_size(&s);
-    arrays->writes[TENSOR_OUTPUT] = pool_y_size(&s);
+    bool forward = s.pass == POOL_FORWARD;
+    arrays->reads[TENSOR_INPUT] = forward || s.operation == POOL_MAX ? pool_x_size(&s) : 0;
+    arrays->reads[TENSOR_OUTPUT] = forward ? 0 : pool_y_size(&s);
+    arrays->writes[TENSOR_INPUT] = forward ? 0 : pool_x_size(&s);
+    arrays->writes[TENSOR_OUTPUT] = forward ? pool_y_size(&s) : 0;
 }
 
 static cudaError_t pool_launch(const struct config *config, const struct trial_arrays *arrays)
 {
     struct pool s = pool_from(config);
-    return kernel_pool(&s, arrays->result[TENSOR_OUTPUT], arrays->input[TENSOR_INPUT], NULL);
+    if (s.pass == POOL_FORWARD)
+        return kernel_pool(&s, arrays->result[TENSOR_OUTPUT], arrays->input[TENSOR_INPUT], NULL);
+    return kernel_pool_gradient(&s, arrays->result[TENSOR_INPUT], arrays->input[TENSOR_INPUT],
+                                arrays->input[TENSOR_OUTPUT], NULL);
 }
 
 static void softmax_size(const struct config *config, struct trial_arrays *arrays)
@@ -199,13 +205,14 @@ static void pool_check(struct trials *trials)
         "batch=1 height=2 width=2 channels=64 window=5 stride=4 padding=4",
         "batch=1 height=37 width=41 channels=24 stride=1",
         "batch=4 height=1 width=1 channels=6 window=1 stride=1",
+        "batch=1 height=40 width=21 channels=8 window=30x17 stride=9",
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
-        for (int variant = 0; variant < 4 * TRIAL_PRECISIONS; ++variant) {
+        for (int variant = 0; variant < 8 * TRIAL_PRECISIONS; ++variant) {
             char text[WORKLOAD_TEXT];
-            snprintf(text, sizeof text, "pool %s operation=%s layout=%s precision=%s", shapes[i],
-                     variant % 2 ? "max" : "average", variant / 2 % 2 ? "nhwc" : "nchw",
-                     trial_precisions[variant / 4]);
+            snprintf(text, sizeof text, "pool %s operation=%s layout=%s precision=%s pass=%s",
+                     shapes[i], variant % 2 ? "max" : "average", variant / 2 % 2 ? "nhwc" : "nchw",
+                     trial_precisions[variant / 8], variant / 4 % 2 ? "backward" : "forward");
             trial_check(trials, text);
         }
 }

@@ -295,6 +295,26 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, cudnnPoolingDescriptor_t
     return run("pooling", x_descriptor, (int)pooling->mode, alpha, 2.0);
 }
 
+/* Its own output and its gradient have the same extents, and so have x and its gradient. */
+cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, cudnnPoolingDescriptor_t pooling,
+                                   const void *alpha, cudnnTensorDescriptor_t y_descriptor,
+                                   const void *y, cudnnTensorDescriptor_t dy_descriptor,
+                                   const void *dy, cudnnTensorDescriptor_t x_descriptor,
+                                   const void *x, const void *beta,
+                                   cudnnTensorDescriptor_t dx_descriptor, void *dx)
+{
+    assert_non_null(handle);
+    assert_true(pooling->set);
+    script_within(y, bytes_of(y_descriptor), script.own);
+    assert_input(dy_descriptor, dy);
+    assert_input(x_descriptor, x);
+    assert_result(dx_descriptor, dx, beta);
+    assert_true(y != dy && x != dx);
+    assert_memory_equal(x_descriptor->extent, dx_descriptor->extent, sizeof x_descriptor->extent);
+    assert_memory_equal(y_descriptor->extent, dy_descriptor->extent, sizeof y_descriptor->extent);
+    return run("pooling gradient", x_descriptor, (int)pooling->mode, alpha, 4.0);
+}
+
 /* ---- softmax ---- */
 
 cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm,

@@ -52,6 +52,23 @@ cudaError_t kernel_pool(const struct pool *shape, void *y, const void *x, cudaSt
                       (double)(x_size + y_size) * (double)element, stream);
 }
 
+cudaError_t kernel_pool_gradient(const struct pool *shape, void *dx, const void *x, const void *dy,
+                                 cudaStream_t stream)
+{
+    enum precision precision = shape->precision;
+    size_t element = precision_info[precision].bytes;
+    int64_t x_size = pool_x_size(shape), y_size = pool_y_size(shape);
+    assert_true(precision != PRECISION_TF32 && precision <= PRECISION_BF16);
+    if (shape->operation == POOL_MAX)
+        script_assert_filled(x, (size_t)x_size * element, precision, script.own);
+    script_assert_filled(dy, (size_t)y_size * element, precision, script.own);
+    within(dx, x_size, precision);
+    assert_ptr_not_equal(dx, x);
+    streamed.elements = x_size;
+    return stream_run("kernel pool gradient", precision, (int)shape->operation,
+                      (double)(2 * x_size + y_size) * (double)element, stream);
+}
+
 static cudaError_t softmax_run(const char *what, enum precision precision, void *result,
                                const void *x, const void *other, int64_t count, int pass,
                                cudaStream_t stream)

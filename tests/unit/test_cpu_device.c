@@ -397,11 +397,11 @@ static void pools_agree(void **state)
         "batch=1 height=3 width=6 channels=2 window=3x9 stride=7 padding=2",
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
-        for (int variant = 0; variant < 8; ++variant) {
+        for (int variant = 0; variant < 16; ++variant) {
             char text[WORKLOAD_TEXT];
-            snprintf(text, sizeof text, "pool %s operation=%s layout=%s precision=%s", shapes[i],
-                     variant % 2 ? "max" : "average", variant / 2 % 2 ? "nhwc" : "nchw",
-                     variant / 4 ? "fp64" : "fp32");
+            snprintf(text, sizeof text, "pool %s operation=%s layout=%s precision=%s pass=%s",
+                     shapes[i], variant % 2 ? "max" : "average", variant / 2 % 2 ? "nhwc" : "nchw",
+                     variant / 4 % 2 ? "fp64" : "fp32", variant / 8 ? "backward" : "forward");
             check_all(*state, text);
         }
 }

@@ -149,6 +149,14 @@ static const struct row pool_rows[] = {
      CUDNN_POOLING_MAX, 1.0, 1},
     {"pool precision=fp64 operation=average layout=nchw padding=valid", pool_cudnn_prepare,
      "pooling", "pooling", CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING, 1.0, 1},
+    {"pool precision=bf16 pass=backward", pool_plain_prepare, "kernel pool gradient", "tiles",
+     POOL_MAX, 0.0, 1},
+    {"pool precision=fp64 operation=average layout=nchw pass=backward", pool_plain_prepare,
+     "kernel pool gradient", "tiles", POOL_AVERAGE, 0.0, 1},
+    {"pool precision=fp16 pass=backward", pool_cudnn_prepare, "pooling gradient", "pooling",
+     CUDNN_POOLING_MAX, 1.0, 1},
+    {"pool precision=fp32 operation=average layout=nchw pass=backward", pool_cudnn_prepare,
+     "pooling gradient", "pooling", CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING, 1.0, 1},
 };
 
 static const struct row softmax_rows[] = {

@@ -132,6 +132,11 @@ static void costs(void **state)
         /* columns -1 to 0, 2 to 3, 5 to 6 of 6: 4 are met, in each of 4 rows */
         {"pool batch=1 channels=1 height=6 width=6 window=2 stride=3 padding=1", 9 * 4,
          4 * (16 + 9)},
+        {"pool batch=1 channels=1 height=6 width=6 window=2 stride=2 padding=0 pass=backward",
+         9 * 4, 4 * (36 + 36 + 9)},
+        {"pool batch=1 channels=1 height=6 width=6 window=2 stride=2 padding=0 pass=backward "
+         "operation=average precision=fp16",
+         9 * 4, 2 * (36 + 9)},
         {"softmax rows=3 columns=5", 5 * 15, 4 * 30},
         {"norm rows=3 columns=5", 7 * 15, 4 * 30 + 4 * 10},
         {"norm rows=3 columns=5 pass=training precision=fp16", 7 * 15, 2 * 30 + 4 * (10 + 6)},
@@ -237,6 +242,92 @@ static void check_pool(const char *text)
     expectation_clear(&expectation);
     free(x);
     free(y);
+}
+
+/* Of the loss whose gradient a backward pass is of: sum of dy y. */
+static double pool_loss(const struct pool *s, const double *x, const double *dy)
+{
+    bool last = s->layout == LAYOUT_NHWC;
+    int64_t in = s->height * s->width, out = s->out_height * s->out_width;
+    double loss = 0.0;
+    for (int64_t i = 0; i < s->batch * s->channels * out; ++i) {
+        int64_t n = i / (s->channels * out), c = last ? i % s->channels : i / out % s->channels;
+        int64_t pixel = last ? i / s->channels % out : i % out;
+        double largest = -INFINITY, sum = 0.0;
+        for (int64_t j = 0; j < in; ++j) {
+            int64_t r = j / s->width - pixel / s->out_width * s->stride + s->pad_height;
+            int64_t q = j % s->width - pixel % s->out_width * s->stride + s->pad_width;
+            if (r < 0 || r >= s->window_height || q < 0 || q >= s->window_width)
+                continue;
+            double value =
+                x[last ? (n * in + j) * s->channels + c : (n * s->channels + c) * in + j];
+            largest = fmax(largest, value);
+            sum += value / (double)(s->window_height * s->window_width);
+        }
+        loss += dy[i] * (s->operation == POOL_MAX ? largest : sum);
+    }
+    return loss;
+}
+
+static void check_pool_gradient(const char *text)
+{
+    const double step = 1e-7, tolerance = 1e-6;
+    struct config config = parse(text);
+    struct pool s = pool_from(&config);
+    int64_t size = pool_x_size(&s);
+    double *x = filled(&config, TENSOR_INPUT, size);
+    double *dy = filled(&config, TENSOR_OUTPUT, pool_y_size(&s));
+    struct expectation expectation = expect(&config);
+    assert_int_equal(expectation.count, 1);
+    assert_int_equal(expectation.slices[0].tensor, TENSOR_INPUT);
+    assert_int_equal(expectation.slices[0].count, size);
+    for (int64_t i = 0; i < size; ++i) {
+        double kept = x[i];
+        x[i] = kept + step;
+        double above = pool_loss(&s, x, dy);
+        x[i] = kept - step;
+        double slope = (above - pool_loss(&s, x, dy)) / (2.0 * step);
+        x[i] = kept;
+        if (!(fabs(expectation.slices[0].expected[i] - slope) <= tolerance))
+            fail_msg("%s: element %d is %g, not %g", text, (int)i,
+                     expectation.slices[0].expected[i], slope);
+    }
+    expectation_clear(&expectation);
+    free(x);
+    free(dy);
+}
+
+static void pool_gradients(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {
+        "batch=2 height=5 width=7 channels=3",
+        "batch=1 height=6 width=4 channels=2 window=2 padding=valid",
+        "batch=2 height=7 width=9 channels=1 window=3x4 stride=1 padding=1",
+        "batch=1 height=9 width=8 channels=2 window=2 stride=3 padding=1",
+        "batch=1 height=2 width=2 channels=1 window=5 stride=4 padding=4",
+    };
+    for (size_t i = 0; i < 4 * sizeof shapes / sizeof *shapes; ++i) {
+        char text[WORKLOAD_TEXT];
+        snprintf(text, sizeof text, "pool %s pass=backward operation=%s layout=%s", shapes[i / 4],
+                 i % 2 ? "max" : "average", i / 2 % 2 ? "nhwc" : "nchw");
+        check_pool_gradient(text);
+    }
+}
+
+/* Elements that depend on which of equal values is the largest are not compared; the others are. */
+static void equal_values_are_passed_over(void **state)
+{
+    (void)state;
+    struct config config =
+        parse("pool batch=4 channels=8 height=32 width=32 window=7 precision=bf16 pass=backward");
+    struct pool s = pool_from(&config);
+    struct expectation expectation = expect(&config);
+    int64_t compared = expectation.slices[0].count, size = pool_x_size(&s);
+    assert_true(compared < size && compared > size * 3 / 4);
+    for (int64_t i = 0; i < compared; ++i)
+        assert_false(isnan(expectation.slices[0].expected[i]));
+    expectation_clear(&expectation);
 }
 
 static void pools_by_hand(void **state)
@@ -412,6 +503,8 @@ int main(void)
         cmocka_unit_test(the_guide_s_table),
         cmocka_unit_test(elementwise_by_hand),
         cmocka_unit_test(pools_by_hand),
+        cmocka_unit_test(pool_gradients),
+        cmocka_unit_test(equal_values_are_passed_over),
         cmocka_unit_test(norm_gradients),
         cmocka_unit_test(norms_by_hand),
         cmocka_unit_test(softmax_by_hand),

@@ -9,6 +9,7 @@
 static const char *const pool_implementation_words[] = {"auto", "cudnn", "onednn", "plain", NULL};
 static const char *const pool_layout_words[] = {"nhwc", "nchw", NULL};
 static const char *const pool_operation_words[] = {"max", "average", NULL};
+static const char *const pool_pass_words[] = {"forward", "backward", NULL};
 
 static const struct parameter pool_parameters[] = {
     WORKLOAD_INTEGER("batch", 1048576, "16", "images"),
@@ -21,6 +22,7 @@ static const struct parameter pool_parameters[] = {
     WORKLOAD_SERIES("operation", pool_operation_words, "max", "what is taken of a window; average: padding counts, as zeros"),
     {"padding", PARAMETER_PADDING, false, 0, 1024, NULL, "same",
      "pixels on each side; same: half the window, valid: none", ROLE_NONE, false},
+    WORKLOAD_LATER_WORDS("pass", pool_pass_words, "forward", "what is computed", ROLE_PASS),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
     WORKLOAD_INTEGER("stride", 1024, "2", "pixels"),
     WORKLOAD_INTEGER("width", 65536, "112", "input pixels"),
@@ -62,6 +64,7 @@ struct pool pool_from(const struct config *config)
         .pad_width = padding_resolve(padding, window.second),
         .layout = (enum layout)config_value(config, "layout").first,
         .operation = (enum pool_operation)config_value(config, "operation").first,
+        .pass = (enum pool_pass)config_value(config, "pass").first,
         .precision = config_precision(config),
     };
     s.out_height = output_extent(s.height, s.pad_height, s.window_height, s.stride);
@@ -114,18 +117,21 @@ static struct cost pool_cost(const struct config *config)
     double images = (double)s.batch * (double)s.channels;
     /* May leave the range of int64_t: what no device has is refused by its cost. */
     double y = images * (double)s.out_height * (double)s.out_width;
+    double x = images * (double)s.height * (double)s.width;
     double met = pixels_met(s.height, s.out_height, s.window_height, s.pad_height, s.stride) *
                  pixels_met(s.width, s.out_width, s.window_width, s.pad_width, s.stride);
+    double backward = (s.operation == POOL_MAX ? 2.0 : 1.0) * x + y;
+    bool forward = s.pass == POOL_FORWARD;
     return (struct cost){
         .flops = y * (double)s.window_height * (double)s.window_width,
-        .bytes = element * (images * met + y),
-        .memory = element * (images * (double)s.height * (double)s.width + y),
+        .bytes = element * (forward ? images * met + y : backward),
+        .memory = element * (forward ? x + y : backward),
     };
 }
 
 struct inputs {
     struct pool shape;
-    struct fill x;
+    struct fill x, dy;
 };
 
 /* An image is one channel of one of the batch. */
@@ -153,16 +159,109 @@ static double window_value(const struct inputs *in, int64_t n, int64_t c, int64_
     return s->operation == POOL_MAX ? largest : sum / pixels;
 }
 
+/* Where an element lies in an image of this size. */
+struct place {
+    int64_t n, c, h, w;
+};
+
+static struct place place_of(const struct pool *s, int64_t height, int64_t width, int64_t offset)
+{
+    bool last = s->layout == LAYOUT_NHWC;
+    int64_t pixel = last ? offset / s->channels : offset;
+    return (struct place){
+        .n = offset / (height * width * s->channels),
+        .c = last ? offset % s->channels : offset / (width * height) % s->channels,
+        .h = pixel / width % height,
+        .w = pixel % width,
+    };
+}
+
 static double element(const void *inputs, int64_t offset)
 {
     const struct inputs *in = inputs;
+    struct place at = place_of(&in->shape, in->shape.out_height, in->shape.out_width, offset);
+    return window_value(in, at.n, at.c, at.h, at.w);
+}
+
+/* ---- backward ---- */
+
+static double x_value(const struct inputs *in, const struct place *at, int64_t h, int64_t w)
+{
+    return fill_value(in->x, (uint64_t)x_offset(&in->shape, at->n, at->c, h, w));
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Of the window that begins at row `top` and column `left`: 1 if the place holds its largest value, 0 if not,
+ * NaN if others hold it as well. */
+static double part_of_largest(const struct inputs *in, const struct place *at, int64_t top,
+                              int64_t left)
+{
     const struct pool *s = &in->shape;
-    bool last = s->layout == LAYOUT_NHWC;
-    int64_t c = last ? offset % s->channels : offset / (s->out_width * s->out_height) % s->channels;
-    int64_t pixel = last ? offset / s->channels : offset;
-    int64_t w = pixel % s->out_width, h = pixel / s->out_width % s->out_height;
-    int64_t n = offset / (s->out_height * s->out_width * s->channels);
-    return window_value(in, n, c, h, w);
+    double own = x_value(in, at, at->h, at->w), part = 1.0;
+    for (int64_t h = larger(top, 0); h < smaller(top + s->window_height, s->height); ++h)
+        for (int64_t w = larger(left, 0); w < smaller(left + s->window_width, s->width); ++w) {
+            double value = x_value(in, at, h, w);
+            if (value > own)
+                return 0.0;
+            if (value == own && (h != at->h || w != at->w))
+                part = NAN;
+        }
+    return part;
+}
+
+/* The first output whose window reaches a pixel. */
+static int64_t first_reaching(int64_t pixel, int64_t pad, int64_t window, int64_t stride)
+{
+    int64_t beyond = pixel + pad - window + 1;
+    return beyond <= 0 ? 0 : (beyond + stride - 1) / stride;
+}
+
+/* NaN where it depends on which of equal values is taken. */
+static double gradient(const void *inputs, int64_t offset)
+{
+    const struct inputs *in = inputs;
+    const struct pool *s = &in->shape;
+    struct place at = place_of(s, s->height, s->width, offset), from = at;
+    double sum = 0.0, share = 1.0 / ((double)s->window_height * (double)s->window_width);
+    struct pool y = *s;
+    y.height = s->out_height;
+    y.width = s->out_width;
+    int64_t last_h = smaller(s->out_height - 1, (at.h + s->pad_height) / s->stride);
+    int64_t last_w = smaller(s->out_width - 1, (at.w + s->pad_width) / s->stride);
+    for (from.h = first_reaching(at.h, s->pad_height, s->window_height, s->stride);
+         from.h <= last_h; ++from.h)
+        for (from.w = first_reaching(at.w, s->pad_width, s->window_width, s->stride);
+             from.w <= last_w; ++from.w) {
+            double part = s->operation == POOL_MAX
+                              ? part_of_largest(in, &at, from.h * s->stride - s->pad_height,
+                                                from.w * s->stride - s->pad_width)
+                              : share;
+            int64_t dy = x_offset(&y, at.n, at.c, from.h, from.w);
+            if (part != 0.0)
+                sum += part * fill_value(in->dy, (uint64_t)dy);
+        }
+    return sum;
+}
+
+/* Takes the elements out that may have several values. */
+static void ambiguous_drop(struct slice *slice)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < slice->count; ++i)
+        if (!isnan(slice->expected[i])) {
+            slice->offsets[kept] = slice->offsets[i];
+            slice->expected[kept++] = slice->expected[i];
+        }
+    slice->count = kept;
 }
 
 static enum status pool_reference(const struct reference_request *request,
@@ -171,15 +270,20 @@ static enum status pool_reference(const struct reference_request *request,
     const struct inputs in = {
         .shape = pool_from(request->config),
         .x = config_fill(request->config, request->seed, TENSOR_INPUT),
+        .dy = config_fill(request->config, request->seed, TENSOR_OUTPUT),
     };
-    const struct elements y = {
-        .tensor = TENSOR_OUTPUT,
-        .size = pool_y_size(&in.shape),
+    bool forward = in.shape.pass == POOL_FORWARD;
+    const struct elements results = {
+        .tensor = forward ? TENSOR_OUTPUT : TENSOR_INPUT,
+        .size = forward ? pool_y_size(&in.shape) : pool_x_size(&in.shape),
         .products = (double)in.shape.window_height * (double)in.shape.window_width,
-        .element = element,
+        .element = forward ? element : gradient,
         .inputs = &in,
     };
-    return reference_elements(request, &y, expectation, error);
+    enum status status = reference_elements(request, &results, expectation, error);
+    if (status == STATUS_OK)
+        ambiguous_drop(&expectation->slices[expectation->count - 1]);
+    return status;
 }
 
 static void pool_products(const struct config *config, struct products *products)

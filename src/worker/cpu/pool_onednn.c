@@ -26,6 +26,8 @@ static enum status window_plan(struct work *work, const struct topology *topolog
         .results = {[TENSOR_OUTPUT] = ONEDNN_DESTINATION},
     };
     struct pool s = pool_from(&work->config);
+    if (s.pass != POOL_FORWARD)
+        return error_set(error, STATUS_UNSUPPORTED, "only its forward pass");
     const struct onednn_operation operation = {
         .kind = ONEDNN_POOL,
         .function = s.operation == POOL_MAX ? ONEDNN_MAXIMUM : ONEDNN_AVERAGE,

@@ -98,3 +98,94 @@ static void NAME(pool_nchw)(const struct work *work)
         NAME(divide)(s, s->out_width, y + i * s->out_width);
     }
 }
+
+/* ---- backward: each thread has images, or some channels of one ---- */
+
+/* Channels beside each other, whose pixels lie `apart`. */
+struct NAME(part) {
+    int64_t channels, apart;
+    const REAL *x, *dy;
+    REAL *dx;
+};
+
+/* Pixels of the input that a window has, from the first to the one behind the last. */
+static void NAME(window_of)(int64_t out, int64_t stride, int64_t pad, int64_t window, int64_t size,
+                            int64_t *begin, int64_t *end)
+{
+    int64_t first = out * stride - pad, last = first + window;
+    *begin = first < 0 ? 0 : first;
+    *end = last > size ? size : last;
+}
+
+static void NAME(spread_average)(const struct pool *s, const struct NAME(part) * p,
+                                 const REAL *restrict dy, const int64_t *rows,
+                                 const int64_t *columns)
+{
+    const REAL share = (REAL)1 / (REAL)(s->window_height * s->window_width);
+    for (int64_t h = rows[0]; h < rows[1]; ++h)
+        for (int64_t w = columns[0]; w < columns[1]; ++w) {
+            REAL *restrict dx = p->dx + (h * s->width + w) * p->apart;
+#pragma omp simd
+            for (int64_t c = 0; c < p->channels; ++c)
+                dx[c] += share * dy[c];
+        }
+}
+
+static void NAME(spread_max)(const struct pool *s, const struct NAME(part) * p, const REAL *dy,
+                             const int64_t *rows, const int64_t *columns)
+{
+    REAL largest[POOL_CHANNELS];
+    int64_t place[POOL_CHANNELS];
+    for (int64_t c = 0; c < p->channels; ++c)
+        largest[c] = -(REAL)INFINITY;
+    for (int64_t h = rows[0]; h < rows[1]; ++h)
+        for (int64_t w = columns[0]; w < columns[1]; ++w) {
+            int64_t at = (h * s->width + w) * p->apart;
+            for (int64_t c = 0; c < p->channels; ++c)
+                if (p->x[at + c] > largest[c]) {
+                    largest[c] = p->x[at + c];
+                    place[c] = at;
+                }
+        }
+    for (int64_t c = 0; c < p->channels; ++c)
+        if (largest[c] > -(REAL)INFINITY)
+            p->dx[place[c] + c] += dy[c];
+}
+
+static void NAME(part_gradient)(const struct pool *s, const struct NAME(part) * p)
+{
+    for (int64_t i = 0; i < s->height * s->width; ++i)
+        memset(p->dx + i * p->apart, 0, (size_t)p->channels * sizeof *p->dx);
+    for (int64_t h = 0; h < s->out_height; ++h)
+        for (int64_t w = 0; w < s->out_width; ++w) {
+            int64_t rows[2], columns[2];
+            const REAL *dy = p->dy + (h * s->out_width + w) * p->apart;
+            NAME(window_of)
+            (h, s->stride, s->pad_height, s->window_height, s->height, &rows[0], &rows[1]);
+            NAME(window_of)
+            (w, s->stride, s->pad_width, s->window_width, s->width, &columns[0], &columns[1]);
+            if (s->operation == POOL_MAX)
+                NAME(spread_max)(s, p, dy, rows, columns);
+            else
+                NAME(spread_average)(s, p, dy, rows, columns);
+        }
+}
+
+static void NAME(pool_gradient)(const struct work *work)
+{
+    const struct pool *s = work->plan;
+    const REAL *x = work->input[TENSOR_INPUT], *dy = work->input[TENSOR_OUTPUT];
+    REAL *dx = work->result[TENSOR_INPUT];
+    bool last = s->layout == LAYOUT_NHWC;
+    int64_t each = last ? POOL_CHANNELS : 1, parts = (s->channels + each - 1) / each;
+    int64_t in = s->height * s->width, out = s->out_height * s->out_width;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < s->batch * parts; ++i) {
+        int64_t first = i % parts * each, left = s->channels - first, n = i / parts * s->channels;
+        int64_t x_begin = n * in + (last ? first : first * in);
+        int64_t y_begin = n * out + (last ? first : first * out);
+        const struct NAME(part) part = {left < each ? left : each, last ? s->channels : 1,
+                                        x ? x + x_begin : NULL, dy + y_begin, dx + x_begin};
+        NAME(part_gradient)(s, &part);
+    }
+}

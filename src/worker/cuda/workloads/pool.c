@@ -4,6 +4,7 @@
 
 #include "kernels/kernels.h"
 #include "model/workloads/pool.h"
+#include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/cuda/workloads/cudnn_tensor.h"
 #include "worker/cuda/workloads/tensor_work.h"
@@ -14,27 +15,44 @@ struct pool_work {
     /* cudnn only */
     cudnnTensorDescriptor_t x_descriptor, y_descriptor;
     cudnnPoolingDescriptor_t pooling;
+    void *y; /* owned: what the forward pass makes, which the backward pass is given */
 };
 
 static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct pool_work *p = (const struct pool_work *)work;
-    return CUDA(kernel_pool(&p->shape, p->tensors.result[TENSOR_OUTPUT],
-                            p->tensors.input[TENSOR_INPUT], gpu->stream));
+    const struct tensor_work *t = &p->tensors;
+    if (p->shape.pass == POOL_FORWARD)
+        return CUDA(
+            kernel_pool(&p->shape, t->result[TENSOR_OUTPUT], t->input[TENSOR_INPUT], gpu->stream));
+    return CUDA(kernel_pool_gradient(&p->shape, t->result[TENSOR_INPUT], t->input[TENSOR_INPUT],
+                                     t->input[TENSOR_OUTPUT], gpu->stream));
+}
+
+static enum status cudnn_forward(struct gpu *gpu, const struct pool_work *p, void *y,
+                                 struct error *error)
+{
+    return CUDNN(cudnnPoolingForward(gpu->cudnn, p->pooling, cudnn_one(p->shape.precision),
+                                     p->x_descriptor, p->tensors.input[TENSOR_INPUT],
+                                     cudnn_zero(p->shape.precision), p->y_descriptor, y));
 }
 
 static enum status cudnn_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct pool_work *p = (const struct pool_work *)work;
-    return CUDNN(cudnnPoolingForward(gpu->cudnn, p->pooling, cudnn_one(p->shape.precision),
-                                     p->x_descriptor, p->tensors.input[TENSOR_INPUT],
-                                     cudnn_zero(p->shape.precision), p->y_descriptor,
-                                     p->tensors.result[TENSOR_OUTPUT]));
+    const struct tensor_work *t = &p->tensors;
+    if (p->shape.pass == POOL_FORWARD)
+        return cudnn_forward(gpu, p, t->result[TENSOR_OUTPUT], error);
+    return CUDNN(cudnnPoolingBackward(
+        gpu->cudnn, p->pooling, cudnn_one(p->shape.precision), p->y_descriptor, p->y,
+        p->y_descriptor, t->input[TENSOR_OUTPUT], p->x_descriptor, t->input[TENSOR_INPUT],
+        cudnn_zero(p->shape.precision), p->x_descriptor, t->result[TENSOR_INPUT]));
 }
 
 static void pool_release(struct work *work)
 {
     struct pool_work *p = (struct pool_work *)work;
+    arena_give(p->tensors.arena, p->y);
     if (p->pooling)
         cudnnDestroyPoolingDescriptor(p->pooling);
     if (p->y_descriptor)
@@ -79,28 +97,54 @@ static enum status cudnn_create(struct pool_work *p, struct error *error)
                                              (int)s->pad_width, (int)s->stride, (int)s->stride));
 }
 
+/* A library's backward pass takes x also where it does not need it. */
+static struct tensor_sizes pool_sizes(const struct pool *s, bool library)
+{
+    bool forward = s->pass == POOL_FORWARD;
+    bool reads_x = forward || library || s->operation == POOL_MAX;
+    int64_t x = pool_x_size(s), y = pool_y_size(s);
+    return (struct tensor_sizes){
+        .read = {[TENSOR_INPUT] = reads_x ? x : 0, [TENSOR_OUTPUT] = forward ? 0 : y},
+        .written = {[TENSOR_INPUT] = forward ? 0 : x, [TENSOR_OUTPUT] = forward ? y : 0},
+    };
+}
+
+static enum status given_create(struct gpu *gpu, struct pool_work *p, struct error *error)
+{
+    double element = (double)precision_info[p->shape.precision].bytes;
+    if (p->shape.pass == POOL_FORWARD)
+        return STATUS_OK;
+    TRY(arena_take(gpu->arena, element * (double)pool_y_size(&p->shape),
+                   "the forward pass's output", &p->y, error));
+    return cudnn_forward(gpu, p, p->y, error);
+}
+
+static enum status pool_create(struct gpu *gpu, const struct config *config, uint64_t seed,
+                               struct pool_work *p, struct error *error)
+{
+    bool library = p->tensors.base.ops == &cudnn_ops;
+    p->shape = pool_from(config);
+    const struct tensor_sizes sizes = pool_sizes(&p->shape, library);
+    if (library)
+        TRY(cudnn_create(p, error));
+    TRY(tensor_work_create(gpu, config, seed, &sizes, &p->tensors, error));
+    return library ? given_create(gpu, p, error) : STATUS_OK;
+}
+
 static enum status pool_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                 const struct work_ops *ops, struct work **work,
                                 struct record *record, struct error *error)
 {
-    bool library = ops == &cudnn_ops;
     struct pool_work *p = calloc(1, sizeof *p);
     if (!p)
         return error_set(error, STATUS_FAILED, "no memory");
     p->tensors.base.ops = ops;
-    p->shape = pool_from(config);
-    const struct tensor_sizes sizes = {
-        .read = {[TENSOR_INPUT] = pool_x_size(&p->shape)},
-        .written = {[TENSOR_OUTPUT] = pool_y_size(&p->shape)},
-    };
-    enum status status = library ? cudnn_create(p, error) : STATUS_OK;
-    if (status == STATUS_OK)
-        status = tensor_work_create(gpu, config, seed, &sizes, &p->tensors, error);
+    enum status status = pool_create(gpu, config, seed, p, error);
     if (status) {
         pool_release(&p->tensors.base);
         return status;
     }
-    tensor_work_describe(library ? "pooling" : "tiles", record);
+    tensor_work_describe(ops == &cudnn_ops ? "pooling" : "tiles", record);
     *work = &p->tensors.base;
     return STATUS_OK;
 }
