@@ -1,0 +1,140 @@
+"""Counters of several rows read together: they are those of rows that are counted one by one, whatever the order.
+
+The same kernels, counted one by one three times, do not move the same bytes each time: what a cache holds depends on
+where tensors lie and on which block comes first. So a batch's bytes may lie as far from those of single rows as these
+from each other, and 0.5 % more; its median row is within 0.5 %. FLOPs are equal.
+Usage: batches.py WORKER, by batches.sh.
+"""
+
+import json
+import random
+import statistics
+import subprocess
+import sys
+
+FLOOR = 524288  # byte: of so few nobody knows whose they are
+TOLERANCE = 0.005
+LEVELS = ("dram", "l2")
+CHOICE = [
+    "algorithm",
+    "algorithm_id",
+    "algorithm_launches",
+    "layout_chosen",
+    "layout_other_time",
+    "refused_algorithms",
+    "search_candidates",
+    "search_time",
+    "search_noise",
+    "heuristic_algorithm",
+    "heuristic_id",
+    "heuristic_time",
+    "runner_up_algorithm",
+    "runner_up_id",
+    "runner_up_time",
+    "algorithm_origin",
+]
+
+
+def configurations():
+    for precision in "fp16", "fp32":
+        for direction in "forward", "backward-data", "backward-filter":
+            for rest in "", "cache=cold", "filters=512", "kernel=1 stride=1", "height=14 width=14":
+                yield f"conv2d precision={precision} pass={direction} {rest}"
+        yield f"matmul precision={precision}"
+        yield f"matmul precision={precision} cache=cold m=512"
+        yield f"lstm precision={precision}"
+        yield f"lstm precision={precision} pass=backward"
+
+
+def request(row, **members):
+    """The row again, with the algorithm that it found."""
+    return {
+        "op": "measure",
+        "configuration": row["configuration"],
+        "warmup": 2,
+        "iterations": 10,
+        "verify": False,
+        "choice": {name: row[name] for name in CHOICE if name in row},
+        **members,
+    }
+
+
+def ask(worker, requests):
+    """The records, by configuration."""
+    lines = "".join(json.dumps(request) + "\n" for request in requests)
+    replies = subprocess.run([worker], input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
+    found = [reply["record"] for reply in map(json.loads, replies) if reply["reply"] == "record"]
+    wrong = [row for row in found if row["status"] != "measured" or row["counters"] != "counted"]
+    assert not wrong, [(row["configuration"], row.get("error"), row.get("counters")) for row in wrong]
+    rows = {row["configuration"]: row for row in found}
+    assert len(rows) == len(found)
+    return rows
+
+
+def together(worker, rows, size, kernels=False):
+    requests = []
+    for begin in range(0, len(rows), size):
+        part = rows[begin : begin + size]
+        requests += [request(row, count_later=True, kernels=kernels) for row in part]
+        requests += [{"op": "count"}] * len(part)
+    found = ask(worker, requests)
+    assert len(found) == len(rows)
+    return found
+
+
+def kernels_sum(row):
+    flops = sum(kernel["flops_counted"] for kernel in row["kernels"])
+    return abs(flops - row["flops_counted"]) <= 1e-3 * row["flops_counted"]
+
+
+def compare(name, batch, singles):
+    """Prints what differs, and how far the batch is from the single rows. Returns the faults."""
+    faults, off, sums, times = [], {level: [] for level in LEVELS}, {level: [0.0, 0.0] for level in LEVELS}, []
+    for text, row in batch.items():
+        ones = [single[text] for single in singles]
+        if any(one["algorithm_launches"] != row["algorithm_launches"] for one in ones):
+            continue
+        times.append(row["time_median"] / statistics.median(one["time_median"] for one in ones))
+        flops = {one["flops_counted"] for one in ones}
+        if row["flops_counted"] not in flops:
+            faults.append((name, text, "FLOPs", sorted(flops), row["flops_counted"]))
+        for level in LEVELS:
+            values = [one["bytes_counted"][level] for one in ones]
+            value, middle = row["bytes_counted"][level], statistics.median(values)
+            room = max(values) - min(values) + TOLERANCE * middle + FLOOR
+            off[level].append(abs(value - middle) / max(middle, FLOOR))
+            sums[level][0] += middle
+            sums[level][1] += value
+            if not min(values) - room <= value <= max(values) + room:
+                faults.append((name, text, level, sorted(values), value))
+    medians = {level: statistics.median(off[level]) for level in LEVELS}
+    told = "; ".join(
+        f"{level}: median row {100 * medians[level]:.3f} % off, all together "
+        f"{100 * (sums[level][1] / sums[level][0] - 1):+.3f} %"
+        for level in LEVELS
+    )
+    print(f"{name}: {len(times)} of {len(batch)} rows with the same launches; {told}; times {min(times):.3f} to "
+          f"{max(times):.3f} of those of single rows, median {statistics.median(times):.4f}")  # fmt: skip
+    faults += [(name, "the median row", level, medians[level]) for level in LEVELS if medians[level] > TOLERANCE]
+    return faults
+
+
+def main():
+    worker, chance = sys.argv[1], random.Random(1)
+    first = list(ask(worker, [{"op": "measure", "configuration": text} for text in configurations()]).values())
+    singles = [ask(worker, [request(row) for row in first]) for _ in range(3)]
+    shuffled = chance.sample(first, len(first))
+    faults = compare("one by one", ask(worker, [request(row) for row in shuffled]), singles)
+    faults += compare("one batch", together(worker, first, len(first)), singles)
+    faults += compare("shuffled", together(worker, shuffled, len(first)), singles)
+    faults += compare("batches of seven", together(worker, shuffled[::-1], 7), singles)
+    kernels = together(worker, [row for row in first if "lstm" not in row["configuration"]], 8, kernels=True)
+    faults += compare("with kernels", kernels, singles)
+    faults += [("kernels", text) for text, row in kernels.items() if not kernels_sum(row)]
+    for fault in faults:
+        print("differs:", *fault)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
