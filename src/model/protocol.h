@@ -4,7 +4,9 @@
  *   {"op":"devices"}                                  -> {"reply":"devices","count":8}
  *   {"op":"describe","index":0,"counters":"auto"}     -> {"reply":"device","device":{...}}
  *   {"op":"tune","memory":["dram"],"compute":["fp32"],"launch":true,"transfer":true,
- *    "prove":true}                                    -> {"reply":"roofs","roofs":["dram read", ...]}
+ *    "prove":true,"ways":{"dram read":[3,4.1e12],...}}
+ *                                                     -> {"reply":"roofs","roofs":["dram read", ...],
+ *                                                         "ways":{"dram read":[3,4.1e12], ...}}
  *   {"op":"roof","name":"dram read","condition":"together","start":1763.5,"sustained":true,
  *    "hold":true}                                     -> {"reply":"roof","roof":{...}}
  *   {"op":"release"}                                  -> {"reply":"roofs","roofs":[]}
@@ -17,7 +19,8 @@
  *                                                        {"reply":"timed","configuration":"conv2d ..."}
  *   {"op":"count"}                                    -> {"reply":"record","record":{...}}
  * Describe opens the device and, unless "counters" is "off", tries its counters. Tune finds the fastest
- * way to do each roof, which roof then measures, beginning at `start` (s since the epoch; 0: at
+ * way to do each roof (of `ways`, which another device of the same model has found, it tries only those that are as
+ * fast here), which roof then measures, beginning at `start` (s since the epoch; 0: at
  * once); with "sustained" a compute roof also once the clock has settled. With "hold" the device goes on
  * with the same work after the reply, until the next request comes. Release forgets it and frees its memory. Roofs does all three, each roof alone.
  *

@@ -4,6 +4,7 @@
 
 #include "base/words.h"
 #include "model/json_line.h"
+#include "model/roof_way.h"
 
 static const char *const reply_words[] = {"devices", "device", "roofs", "roof",
                                           "record",  "timed",  "error", NULL};
@@ -17,6 +18,13 @@ static json_t *names_of_roofs(const bool *found)
         if (found[i])
             json_array_append_new(array, json_string(roof_kinds[i].name));
     return array;
+}
+
+static void roofs_encode(const struct reply *reply, json_t *object)
+{
+    json_object_set_new(object, "roofs", names_of_roofs(reply->found));
+    if (roof_ways_any(reply->ways))
+        json_object_set_new(object, "ways", roof_ways_encode(reply->ways));
 }
 
 void reply_init(struct reply *reply)
@@ -43,7 +51,7 @@ char *reply_encode(const struct reply *reply)
     if (reply->kind == REPLY_DEVICE)
         json_object_set_new(object, "device", device_encode(&reply->device));
     if (reply->kind == REPLY_ROOFS)
-        json_object_set_new(object, "roofs", names_of_roofs(reply->found));
+        roofs_encode(reply, object);
     if (reply->kind == REPLY_ROOF)
         json_object_set_new(object, "roof", fields_encode(roof_fields, &reply->roof));
     if (reply->kind == REPLY_RECORD)
@@ -81,8 +89,10 @@ static enum status decode_found(const json_t *object, struct reply *reply, struc
     const json_t *roofs = json_object_get(object, "roofs");
     for (int i = 0; i < ROOF_KINDS; ++i)
         reply->found[i] = listed(roofs, roof_kinds[i].name);
-    return json_is_array(roofs) ? STATUS_OK
-                                : error_set(error, STATUS_SYSTEM, "a reply without its roofs");
+    if (!json_is_array(roofs))
+        return error_set(error, STATUS_SYSTEM, "a reply without its roofs");
+    return roof_ways_decode(json_object_get(object, "ways"), reply->ways, error) ? STATUS_SYSTEM
+                                                                                 : STATUS_OK;
 }
 
 static enum status decode_device(const json_t *object, struct reply *reply, struct error *error)

@@ -24,7 +24,8 @@ struct reply {
     enum reply_kind kind;
     int64_t count;
     struct device device;
-    bool found[ROOF_KINDS]; /* roofs */
+    bool found[ROOF_KINDS];           /* roofs */
+    struct roof_way ways[ROOF_KINDS]; /* roofs: those that won */
     struct roof roof;
     struct record record; /* owned: reply_clear */
     json_t *record_json;  /* a decoded record as it came, to be passed on; owned: reply_clear */

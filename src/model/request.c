@@ -7,6 +7,7 @@
 #include "base/words.h"
 #include "model/field.h"
 #include "model/json_line.h"
+#include "model/roof_way.h"
 
 static const char *const op_words[] = {"devices", "describe", "tune",  "roof", "release",
                                        "roofs",   "measure",  "count", NULL};
@@ -244,6 +245,24 @@ static bool choice_absent(const void *value)
     return !choice_is_made(value);
 }
 
+static json_t *ways_encode(const struct key *key, const void *value)
+{
+    (void)key;
+    return roof_ways_encode(value);
+}
+
+static enum status ways_decode(const struct key *key, const json_t *json, void *value,
+                               struct error *error)
+{
+    (void)key;
+    return roof_ways_decode(json, value, error);
+}
+
+static bool ways_absent(const void *value)
+{
+    return !roof_ways_any(value);
+}
+
 static bool number_absent(const void *value)
 {
     return *(const double *)value == 0.0;
@@ -285,6 +304,7 @@ static const struct key_type word = {word_encode, word_decode, NULL};
 static const struct key_type words = {words_encode, words_decode, NULL};
 static const struct key_type plain_text = {text_of, text_decode, text_absent};
 static const struct key_type earlier_choice = {choice_encode, choice_decode, choice_absent};
+static const struct key_type roof_ways = {ways_encode, ways_decode, ways_absent};
 static const struct key_type configuration = {config_encode, config_decode, NULL};
 
 enum {
@@ -303,6 +323,7 @@ static const struct key keys[] = {
     {"launch", TUNE, &flag, AT(peaks.launch), 0, NULL, NULL},
     {"transfer", TUNE, &flag, AT(peaks.transfer), 0, NULL, NULL},
     {"prove", TUNE, &flag, AT(prove), 0, NULL, NULL},
+    {"ways", 1 << REQUEST_TUNE, &roof_ways, AT(peaks.ways), 0, NULL, NULL},
     {"name", ROOF, &word, AT(kind), 0, roof_word, "the \"name\" of a roof, e.g. \"dram read\""},
     {"condition", ROOF, &word, AT(condition), 0, condition_word, NULL},
     {"start", ROOF, &number, AT(start), 0, NULL, NULL},

@@ -89,12 +89,19 @@ enum unit { UNIT_VECTOR, UNIT_TENSOR };
 
 /* Which roofs to measure, and under which conditions; a device measures those of them that it has.
  * One without neighbours is measured alone, whichever condition is wanted. */
+/* A way to do a kind of roof, by its number on this model of device (roof_way.h). */
+struct roof_way {
+    int number;
+    double rate; /* work per second when it was found; 0: no way */
+};
+
 struct roof_request {
     bool memory[LEVEL_COUNT]; /* with l1, shared memory too */
     bool compute[PRECISION_COUNT];
     bool launch;
-    bool transfer;     /* between host and device, and from device to device */
-    bool condition[2]; /* by enum roof_condition */
+    bool transfer;                    /* between host and device, and from device to device */
+    bool condition[2];                /* by enum roof_condition */
+    struct roof_way ways[ROOF_KINDS]; /* to be tried first, and alone if they are as fast here */
 };
 
 struct roof_kind {

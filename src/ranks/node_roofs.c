@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <xxhash.h>
 
 #include "base/clock.h"
 #include "ranks/progress.h"
@@ -32,15 +33,18 @@ struct node {
     /* How many devices of the node have a roof, for each kind of device: only devices of one
      * kind do the same. What a GPU and a CPU call "dram read" are two things. */
     int owners[DEVICE_KINDS][ROOF_KINDS];
+    bool sustains[ROOF_KINDS]; /* of compute: also measured once the clock has settled */
     bool held;      /* the worker goes on with its last roof until it is asked for something */
     int losses;     /* of this rank's workers */
     bool leaving;   /* some rank was interrupted, or is waited for no longer */
     bool abandoned; /* the latter: a collective call is still under way */
-    /* {latest moment, interrupted}, of this rank and of all. On the heap: MPI writes to an abandoned call
-     * when the last rank comes after all. */
-    double *own, *all;
-    struct progress *progress; /* of rank 0 of the job; else NULL */
-    size_t left;               /* roofs that the node still has to measure */
+    /* On the heap: MPI writes to an abandoned call when the last rank comes after all. */
+    double *own, *all; /* {latest moment, interrupted}, of this rank and of all */
+    double *rates;     /* best bursts of each kind of device and roof: own, and all ranks' sums */
+    struct roof_way *way, *ways; /* ROOF_KINDS of this rank, and of each rank */
+    uint64_t *models;            /* of each rank's device; NO_MODEL: it is not tuned */
+    struct progress *progress;   /* of rank 0 of the job; else NULL */
+    size_t left;                 /* roofs that the node still has to measure */
 };
 
 static bool may_wait(const struct node *node, double start, double *interrupted)
@@ -60,31 +64,39 @@ static void abandon(struct node *node)
     node->leaving = node->abandoned = true;
 }
 
-/* Returns once all ranks of the node are here, with the latest of their moments. The waiting ranks
- * sleep: MPI's own waiting would take cores from the device that is being measured. */
-static double wait_for_all(struct node *node, double moment)
+/* Until a call of all ranks of the node is through. They sleep: MPI's own waiting would take cores from the
+ * device that is being measured. False: somebody does not come, and the call is abandoned. */
+static bool await(struct node *node, MPI_Request request)
 {
     const struct timespec nap = {.tv_nsec = 1000000};
     double start = clock_monotonic(), interrupted = 0.0;
-    MPI_Request request;
     int done = 0;
-    node->own[0] = moment;
-    node->own[1] = *node->interrupted != 0;
-    MPI_Iallreduce(node->own, node->all, 2, MPI_DOUBLE, MPI_MAX, node->comm, &request);
     for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done;
          MPI_Test(&request, &done, MPI_STATUS_IGNORE)) {
         if (!may_wait(node, start, &interrupted)) {
             abandon(node);
-            return moment;
+            return false;
         }
         nanosleep(&nap, NULL);
     }
+    return true;
+}
+
+/* Returns once all ranks of the node are here, with the latest of their moments. */
+static double wait_for_all(struct node *node, double moment)
+{
+    MPI_Request request;
+    node->own[0] = moment;
+    node->own[1] = *node->interrupted != 0;
+    MPI_Iallreduce(node->own, node->all, 2, MPI_DOUBLE, MPI_MAX, node->comm, &request);
+    if (!await(node, request))
+        return moment;
     node->leaving = node->all[1] > 0.0;
     return node->all[0];
 }
 
 /* No roofs are a loss for what is derived from them, not a reason to measure nothing. */
-static enum status tune(struct node *node)
+static enum status tune(struct node *node, const struct roof_way *ways)
 {
     struct request request = request_default(REQUEST_TUNE);
     struct reply reply;
@@ -92,12 +104,15 @@ static enum status tune(struct node *node)
     memset(node->tuned, 0, sizeof node->tuned);
     request.peaks = node->settings->request;
     request.prove = node->settings->prove;
+    if (ways)
+        memcpy(request.peaks.ways, ways, sizeof request.peaks.ways);
     reply_init(&reply);
     enum status status = executor_ask(node->executor, &request, REPLY_ROOFS,
                                       tune_timeouts * node->settings->timeout, &reply, &error);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
         memcpy(node->tuned, reply.found, sizeof node->tuned);
-    else
+        memcpy(node->way, reply.ways, sizeof reply.ways);
+    } else
         log_print(node->log, LOG_WARNING, "%s on %s: roofs not tuned: %s", node->device.uuid,
                   node->device.hostname, error.text);
     reply_clear(&reply);
@@ -111,10 +126,11 @@ static bool replace_worker(struct node *node)
     return executor_reopen(node->executor, &error) == STATUS_OK && ++node->losses < LOSSES_MOST;
 }
 
-/* A lost worker takes what was tuned with it: a new one tunes anew. */
-static void tune_until_done(struct node *node)
+/* A lost worker takes what was tuned with it: a new one tunes anew. `ways`: of another device of the model;
+ * NULL: all are looked for. */
+static void tune_until_done(struct node *node, const struct roof_way *ways)
 {
-    while (tune(node) == STATUS_DEVICE)
+    while (tune(node, ways) == STATUS_DEVICE)
         if (!replace_worker(node))
             return;
 }
@@ -125,8 +141,45 @@ static void recover(struct node *node, int lost_over)
     node->found[lost_over] = false;
     memset(node->tuned, 0, sizeof node->tuned);
     if (replace_worker(node))
-        tune_until_done(node);
+        tune_until_done(node, node->way);
 }
+
+/* ---- one device of each model first ---- */
+
+enum { NO_MODEL = 0 };
+
+static uint64_t model_of(const struct node *node)
+{
+    char text[sizeof node->device.model + sizeof node->device.library_version + 32];
+    snprintf(text, sizeof text, "%d %s %s", node->device_kind, node->device.model,
+             node->device.library_version);
+    return node->settings->skip ? NO_MODEL : XXH3_64bits(text, strlen(text)) | 1;
+}
+
+/* The first rank whose device is of this rank's model. */
+static int leader_of(const struct node *node)
+{
+    int rank = 0;
+    while (node->models[rank] != node->models[node->rank])
+        ++rank;
+    return rank;
+}
+
+/* The first device of a model looks for the fastest ways; the others then check that they are as fast there.
+ * All at once would wait for each other in the driver for longer than that. */
+static void tune_in_turn(struct node *node)
+{
+    const int size = ROOF_KINDS * (int)sizeof *node->way, leader = leader_of(node);
+    const bool tunes = !node->settings->skip;
+    MPI_Request request;
+    if (tunes && leader == node->rank)
+        tune_until_done(node, NULL);
+    MPI_Iallgather(node->way, size, MPI_BYTE, node->ways, size, MPI_BYTE, node->comm, &request);
+    if (await(node, request) && tunes && leader != node->rank)
+        tune_until_done(node, node->ways + (size_t)leader * ROOF_KINDS);
+}
+
+/* ---- measuring ---- */
 
 static void add_unmeasured(struct node *node, int kind, enum roof_condition condition,
                            const char *why)
@@ -154,7 +207,8 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
     request.kind = kind;
     request.condition = condition;
     request.start = start;
-    request.sustained = condition == ROOF_TOGETHER || !wants_together(node, kind);
+    bool once = roof_kinds[kind].measure != ROOF_COMPUTE || node->sustains[kind];
+    request.sustained = once && (condition == ROOF_TOGETHER || !wants_together(node, kind));
     request.hold = node->held = condition == ROOF_TOGETHER;
     reply_init(&reply);
     enum status status =
@@ -221,12 +275,13 @@ static void begin_progress(struct node *node)
         node->progress = progress_create(node->log, "roofs: ", 0, node->left);
 }
 
-static void measure_alone(struct node *node)
+/* In turns; each roof that is `due`. */
+static void measure_alone(struct node *node, bool (*due)(const struct node *node, int kind))
 {
     const size_t others = count_alone(node);
     for (int turn = 0; turn < node->count && !node->leaving; ++turn) {
         for (int kind = 0; kind < ROOF_KINDS && turn == node->rank; ++kind)
-            if (node->found[kind] && wants_alone(node, kind) && !*node->interrupted) {
+            if (node->found[kind] && due(node, kind) && !*node->interrupted) {
                 measure(node, kind, ROOF_ALONE, start_alone(node));
                 advance(node, 1);
             }
@@ -234,6 +289,67 @@ static void measure_alone(struct node *node)
         if (turn != node->rank)
             advance(node, others);
     }
+}
+
+/* ---- which of them are sustained ---- */
+
+/* Of the bursts alone; 0: there is none. */
+static double burst_of(const struct node *node, int kind)
+{
+    for (int64_t i = 0; i < node->device.roof_count; ++i) {
+        const struct roof *roof = &node->device.roofs[i];
+        if (roof->kind.index == kind && roof->condition == ROOF_ALONE && roof->performance > 0)
+            return roof->performance;
+    }
+    return 0;
+}
+
+/* No other way to the same precision and unit is faster. All devices of a kind agree on it, because they measure
+ * together; where none was measured alone nobody knows. */
+static bool is_fastest(const double rates[ROOF_KINDS], int kind)
+{
+    const struct roof_kind *own = &roof_kinds[kind];
+    for (int other = 0; other < ROOF_KINDS; ++other)
+        if (roof_kinds[other].measure == ROOF_COMPUTE &&
+            roof_kinds[other].precision == own->precision && roof_kinds[other].unit == own->unit &&
+            rates[other] > rates[kind])
+            return false;
+    return own->measure == ROOF_COMPUTE;
+}
+
+/* What a device sustains is that of its fastest ways: until the clock has settled takes far longer than a
+ * burst. */
+static void choose_sustained(struct node *node)
+{
+    enum { COUNT = DEVICE_KINDS * ROOF_KINDS };
+    const int first = node->device_kind * ROOF_KINDS;
+    double *sums = node->rates + COUNT;
+    MPI_Request request;
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        node->rates[first + kind] = burst_of(node, kind);
+    MPI_Iallreduce(node->rates, sums, COUNT, MPI_DOUBLE, MPI_SUM, node->comm, &request);
+    const bool known = await(node, request) && device_kinds[node->device_kind].clock_settles;
+    for (int kind = 0; known && kind < ROOF_KINDS; ++kind)
+        node->sustains[kind] = is_fastest(sums + first, kind);
+}
+
+static bool sustained_is_due(const struct node *node, int kind)
+{
+    return wants_alone(node, kind) && !wants_together(node, kind) && node->sustains[kind];
+}
+
+/* Whether any device of the node has something to sustain alone: all ranks say the same. */
+static bool any_sustained_alone(const struct node *node)
+{
+    const bool together = node->settings->request.condition[ROOF_TOGETHER];
+    const double *sums = node->rates + DEVICE_KINDS * ROOF_KINDS;
+    for (int device = 0; device < DEVICE_KINDS; ++device)
+        for (int kind = 0; kind < ROOF_KINDS; ++kind)
+            if (device_kinds[device].clock_settles && node->owners[device][kind] > 0 &&
+                sums[device * ROOF_KINDS + kind] > 0 &&
+                (node->owners[device][kind] == 1 || !together))
+                return true;
+    return false;
 }
 
 /* Until all ranks have their samples, the worker has gone on with the last roof. Any request ends
@@ -302,6 +418,29 @@ static void count_owners(struct node *node)
     MPI_Allreduce(found, node->owners, DEVICE_KINDS * ROOF_KINDS, MPI_INT, MPI_SUM, node->comm);
 }
 
+static bool exchange_create(struct node *node)
+{
+    const size_t ranks = (size_t)node->count;
+    node->own = calloc(4, sizeof *node->own);
+    node->rates = calloc(2 * DEVICE_KINDS * ROOF_KINDS, sizeof *node->rates);
+    node->way = calloc(ROOF_KINDS, sizeof *node->way);
+    node->ways = calloc(ranks * ROOF_KINDS, sizeof *node->ways);
+    node->models = calloc(ranks, sizeof *node->models);
+    if (!node->own || !node->rates || !node->way || !node->ways || !node->models)
+        return false;
+    node->all = node->own + 2;
+    return true;
+}
+
+static void exchange_free(struct node *node)
+{
+    free(node->own);
+    free(node->rates);
+    free(node->way);
+    free(node->ways);
+    free(node->models);
+}
+
 void node_roofs_measure(MPI_Comm comm, struct executor *executor,
                         const struct node_roofs_settings *settings,
                         const volatile sig_atomic_t *interrupted, const struct log *log)
@@ -321,29 +460,35 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
     watchdog_end(watchdog);
     MPI_Comm_rank(node.comm, &node.rank);
     MPI_Comm_size(node.comm, &node.count);
-    if (!settings->skip) {
-        log_start(&node);
-        tune_until_done(&node);
-    }
-    memcpy(node.found, node.tuned, sizeof node.found);
-    node.own = calloc(4, sizeof *node.own);
-    if (!node.own)
+    if (!exchange_create(&node))
         MPI_Abort(comm, 1);
-    node.all = node.own + 2;
-    wait_for_all(&node, 0.0);
+    watchdog = watchdog_begin(&guard);
+    MPI_Allgather(&(uint64_t){model_of(&node)}, 1, MPI_UINT64_T, node.models, 1, MPI_UINT64_T,
+                  node.comm);
+    watchdog_end(watchdog);
+    if (!settings->skip)
+        log_start(&node);
+    tune_in_turn(&node);
+    memcpy(node.found, node.tuned, sizeof node.found);
+    if (!node.abandoned)
+        wait_for_all(&node, 0.0);
     watchdog = watchdog_begin(&guard);
     if (!node.abandoned)
         count_owners(&node);
     watchdog_end(watchdog);
     begin_progress(&node);
-    measure_alone(&node);
+    measure_alone(&node, wants_alone);
+    if (!node.leaving)
+        choose_sustained(&node);
+    if (!node.leaving && any_sustained_alone(&node))
+        measure_alone(&node, sustained_is_due);
     for (int kind = 0; kind < DEVICE_KINDS; ++kind)
         measure_together(&node, kind);
     if (!node.abandoned) {
         watchdog = watchdog_begin(&guard);
         MPI_Comm_free(&node.comm);
         watchdog_end(watchdog);
-        free(node.own);
+        exchange_free(&node);
     }
     progress_destroy(node.progress);
     if (settings->skip)

@@ -6,8 +6,8 @@
 
 #include "model/reference.h"
 
-/* It takes one core a quarter of a second. Launchers often leave one core to the rank of a GPU. */
-static const double reference_products = 1e8;
+/* It takes one core a sixteenth of a second. Launchers often leave one core to the rank of a GPU. */
+static const double reference_products = 2.5e7;
 static const int64_t elements_least = 64, elements_most = 4096;
 
 /* Guided: elements at a tensor's edges cost less than others. */

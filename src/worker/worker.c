@@ -111,6 +111,9 @@ static enum status answer_tune(struct worker *worker, const struct request *requ
         status = tune_roofs(worker, request, reply->found, error);
     if (status)
         return status;
+    for (int kind = 0; kind < ROOF_KINDS && worker->ops->roof_way; ++kind)
+        if (reply->found[kind])
+            reply->ways[kind] = worker->ops->roof_way(worker->state, kind);
     reply->kind = REPLY_ROOFS;
     return STATUS_OK;
 }

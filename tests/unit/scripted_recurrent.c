@@ -192,6 +192,7 @@ cudnnStatus_t cudnnBuildRNNDynamic(cudnnHandle_t handle, cudnnRNNDescriptor_t rn
     (void)handle;
     assert_true(rnn->set && batch >= 1);
     rnn->dynamic = true;
+    ++recurrent.builds;
     return called();
 }
 

@@ -12,6 +12,7 @@
 struct script_recurrent {
     int descriptors;       /* of cuDNN that there are now */
     int forward, backward; /* runs: of the layers, and of both their gradients */
+    int builds;            /* kernels that were compiled */
     bool trained;          /* the reserve space is of a training pass, and not used up */
     cudnnRNNAlgo_t algorithm;
     cudnnRNNMode_t mode;

@@ -151,6 +151,23 @@ static void every_cell_runs(void **state)
     }
 }
 
+/* Where cuDNN has a persistent kernel that needs no compiling. */
+static void nothing_is_compiled_that_would_lose(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int builds;
+    } cases[] = {{"lstm", 0}, {"lstm algorithm=persist-dynamic", 1}, {"lstm projection=8", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct record record;
+        recurrent.builds = 0;
+        struct work *work = prepare(cases[i].text, &record);
+        assert_int_equal(recurrent.builds, cases[i].builds);
+        finish(work, &record);
+    }
+}
+
 static void every_cell_is_replayed(void **state)
 {
     (void)state;
@@ -220,11 +237,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, recurrent_set_up, recurrent_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(weights_are_where_cudnn_has_them),
-        TEST(every_cell_runs),
-        TEST(every_cell_is_replayed),
-        TEST(what_is_refused_is_not_chosen),
-        TEST(nothing_is_left_whichever_call_fails),
+        TEST(weights_are_where_cudnn_has_them),    TEST(every_cell_runs),
+        TEST(nothing_is_compiled_that_would_lose), TEST(every_cell_is_replayed),
+        TEST(what_is_refused_is_not_chosen),       TEST(nothing_is_left_whichever_call_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

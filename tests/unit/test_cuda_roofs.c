@@ -107,6 +107,40 @@ static void all_kinds_have_their_values(void **state)
     }
 }
 
+/* What another device of the model has found is tried alone, where it is as fast here; else all are tried. */
+static void a_way_that_is_told_is_checked(void **state)
+{
+    (void)state;
+    struct roof_request request = everything();
+    struct roof roof, again;
+    struct error error;
+    memset(request.ways, 0, sizeof request.ways);
+    int calls = script.calls;
+    tune(&request, false);
+    const int all = script.calls - calls;
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        request.ways[kind] = found[kind] ? roofs_way(bench.roofs, kind) : (struct roof_way){0};
+    const int kind = kind_of("fp32 vector");
+    assert_int_equal(measure_at(kind, 0.0, &roof, &error), STATUS_OK);
+    assert_true(request.ways[kind].rate > 0);
+    calls = script.calls;
+    tune(&request, false);
+    const int told = script.calls - calls;
+    if (!(4 * told < 3 * all))
+        fail_msg("%d calls, and %d when the ways are known", all, told);
+    assert_int_equal(measure_at(kind, 0.0, &again, &error), STATUS_OK);
+    assert_string_equal(again.setting, roof.setting);
+
+    request.ways[kind].rate *= 1.1; /* here it is slower */
+    request.ways[kind].number = 0;
+    tune(&request, false);
+    assert_int_equal(measure_at(kind, 0.0, &again, &error), STATUS_OK);
+    assert_string_equal(again.setting, roof.setting);
+    request.ways[kind].number = 1000000; /* no such way here */
+    tune(&request, false);
+    assert_int_equal(measure_at(kind, 0.0, &again, &error), STATUS_OK);
+}
+
 /* Of a short load the sensor would tell what was before it. */
 static void power_is_of_long_loads(void **state)
 {
@@ -891,6 +925,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(all_kinds_have_their_values),
+        TEST(a_way_that_is_told_is_checked),
         TEST(power_is_of_long_loads),
         TEST(a_settled_clock_is_sustained_soon),
         TEST(beyond_the_power_limit_nothing_settles),

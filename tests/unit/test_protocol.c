@@ -12,6 +12,14 @@
 
 #include "model/protocol.h"
 
+static void check_ways(const struct roof_way *ways, const struct roof_way *expected)
+{
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        assert_int_equal(ways[kind].number, expected[kind].number);
+        assert_true(ways[kind].rate == expected[kind].rate);
+    }
+}
+
 static void request_round_trips(void **state)
 {
     (void)state;
@@ -96,10 +104,12 @@ static void roof_round_trips(void **state)
     reply_init(&other);
     reply.kind = REPLY_ROOFS;
     reply.found[ROOF_FP8_TENSOR_LIBRARY] = true;
+    reply.ways[ROOF_FP8_TENSOR_LIBRARY] = (struct roof_way){7, 1.5e15};
     line = reply_encode(&reply);
     assert_int_equal(reply_decode(line, &other, &error), STATUS_OK);
     free(line);
     assert_memory_equal(other.found, reply.found, sizeof reply.found);
+    check_ways(other.ways, reply.ways);
 
     reply.kind = REPLY_ROOF;
     roof_init(&reply.roof, (int)request.kind, ROOF_TOGETHER);
@@ -113,6 +123,34 @@ static void roof_round_trips(void **state)
     assert_true(other.roof.bandwidth == 2e9 && isnan(other.roof.performance));
     reply_clear(&other);
     reply_clear(&reply);
+}
+
+/* What one device has found goes to another of its model as it is. */
+static void ways_of_roofs_are_passed_on(void **state)
+{
+    (void)state;
+    struct request copy, request = request_default(REQUEST_TUNE);
+    struct error error;
+    request.peaks.ways[ROOF_DRAM_READ] = (struct roof_way){0, 4.7e12};
+    request.peaks.ways[ROOF_LAUNCH_GAP] = (struct roof_way){12, 0.1};
+    char *line = request_encode(&request);
+    assert_int_equal(request_decode(line, &copy, &error), STATUS_OK);
+    free(line);
+    check_ways(copy.peaks.ways, request.peaks.ways);
+    line = request_encode(&(struct request){.op = REQUEST_TUNE});
+    assert_null(strstr(line, "ways"));
+    free(line);
+
+    static const char *const wrong[] = {
+        "{\"op\":\"tune\",\"ways\":[]}",
+        "{\"op\":\"tune\",\"ways\":{\"dram raed\":[1,2]}}",
+        "{\"op\":\"tune\",\"ways\":{\"dram read\":[1]}}",
+        "{\"op\":\"tune\",\"ways\":{\"dram read\":[-1,2]}}",
+        "{\"op\":\"tune\",\"ways\":{\"dram read\":[1,0]}}",
+        "{\"op\":\"tune\",\"ways\":{\"dram read\":[\"1\",2]}}",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i)
+        assert_int_equal(request_decode(wrong[i], &copy, &error), STATUS_USAGE);
 }
 
 static void short_requests_take_defaults(void **state)
@@ -330,11 +368,17 @@ static void replies_round_trip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(request_round_trips),          cmocka_unit_test(roofs_round_trip),
-        cmocka_unit_test(bare_requests_round_trip),     cmocka_unit_test(roof_round_trips),
-        cmocka_unit_test(short_requests_take_defaults), cmocka_unit_test(nonsense_is_refused),
-        cmocka_unit_test(replies_round_trip),           cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(every_request_is_read_again),  cmocka_unit_test(wrong_replies_are_refused),
+        cmocka_unit_test(request_round_trips),
+        cmocka_unit_test(roofs_round_trip),
+        cmocka_unit_test(bare_requests_round_trip),
+        cmocka_unit_test(roof_round_trips),
+        cmocka_unit_test(ways_of_roofs_are_passed_on),
+        cmocka_unit_test(short_requests_take_defaults),
+        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(replies_round_trip),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(every_request_is_read_again),
+        cmocka_unit_test(wrong_replies_are_refused),
         cmocka_unit_test(a_record_is_kept_as_it_came),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

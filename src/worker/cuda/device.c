@@ -42,9 +42,9 @@
 #include "worker/cuda/workloads/pool.h"
 #include "worker/cuda/workloads/softmax.h"
 
-/* Rows whose counters are read together. More than one has not been run on a GPU yet: its counts are to be
- * compared with those of rows that are counted alone first. `[measure] count_together` asks for more. */
-enum { COUNT_TOGETHER = 1 };
+/* Rows whose counters are read together: with more of them a row's share of programming the counters no longer
+ * falls (docs/measurements.md, "Counters of several rows"). */
+enum { COUNT_TOGETHER = 64 };
 
 /* The open device: each member has its own header. */
 struct device_state {
@@ -120,6 +120,11 @@ static enum status device_tune_roofs(struct device_state *state, const struct ro
     if (status != STATUS_DEVICE)
         profiler_leave(state->profiler);
     return status;
+}
+
+static struct roof_way device_roof_way(const struct device_state *state, int kind)
+{
+    return roofs_way(state->roofs, kind);
 }
 
 static enum status device_measure_roof(struct device_state *state, int kind,
@@ -385,6 +390,7 @@ const struct device_ops device_ops = {
     .close = device_close,
     .try_counters = device_try_counters,
     .tune_roofs = device_tune_roofs,
+    .roof_way = device_roof_way,
     .measure_roof = device_measure_roof,
     .hold_roof = device_hold_roof,
     .release_roofs = device_release_roofs,

@@ -58,6 +58,7 @@ struct roofs_buffer {
 struct winner {
     const struct roof_family *family; /* NULL: this device has no such roof */
     struct method method;
+    struct roof_way way;
     enum status refusal; /* not STATUS_OK: there is none */
     struct error reason;
     double flops_ratio, bytes_ratio[LEVEL_COUNT]; /* as of struct roof */

@@ -193,39 +193,66 @@ static enum status trial(struct roofs *roofs, int kind, int number, struct winne
     return trial_rate(roofs, tried, aim, best, rate, error);
 }
 
-/* A method that cannot be done is passed over. If none can be done, the reason of the first is kept.
- * Fails only with STATUS_DEVICE. */
-static enum status winner_find(struct roofs *roofs, int kind, int methods, struct winner *winner,
+static enum status device_error_prefix(int kind, const struct winner *tried, struct error *error)
+{
+    error_prefix(error, "%s, %s", roof_kinds[kind].name,
+                 *tried->method.text ? tried->method.text : "before its first run");
+    return STATUS_DEVICE;
+}
+
+/* Tries one method: *winner becomes it if it is faster than what *winner has. A method that cannot be done is
+ * passed over, with the reason of the first such one. Fails only with STATUS_DEVICE. */
+static enum status winner_try(struct roofs *roofs, int kind, int number, double aim,
+                              struct winner *winner, struct error *error)
+{
+    struct winner tried = {.family = winner->family};
+    struct error reason;
+    double rate;
+    enum status status = trial(roofs, kind, number, &tried, aim, winner->way.rate, &rate, &reason);
+    if (status == STATUS_DEVICE) {
+        *error = reason;
+        return device_error_prefix(kind, &tried, error);
+    }
+    if (status && !winner->refusal) {
+        winner->refusal = status;
+        winner->reason = reason;
+    }
+    if (status == STATUS_OK && rate > winner->way.rate) {
+        winner->method = tried.method;
+        winner->way = (struct roof_way){number, rate};
+    }
+    return STATUS_OK;
+}
+
+/* What another device of the model found is taken where it is as fast here. Which neighbour is the fastest to
+ * copy to differs from device to device. */
+static enum status winner_recall(struct roofs *roofs, int kind, int methods,
+                                 const struct roof_way *way, struct winner *winner,
+                                 struct error *error)
+{
+    const double same = 0.97;
+    struct winner recalled = *winner;
+    if (way->rate <= 0 || way->number >= methods || kind == ROOF_DEVICE_TO_DEVICE)
+        return STATUS_OK;
+    TRY(winner_try(roofs, kind, way->number, trial_time(methods), &recalled, error));
+    if (recalled.way.rate >= same * way->rate)
+        *winner = recalled;
+    return STATUS_OK;
+}
+
+/* If no method can be done, the reason of the first is kept. Fails only with STATUS_DEVICE. */
+static enum status winner_find(struct roofs *roofs, int kind, int methods,
+                               const struct roof_way *way, struct winner *winner,
                                struct error *error)
 {
-    const double aim = trial_time(methods);
-    double best = 0.0;
-    enum status refusal = STATUS_OK;
-    struct winner found = *winner;
-    for (int i = 0; i < methods; ++i) {
-        struct winner tried = {.family = winner->family};
-        struct error reason;
-        double rate;
-        enum status status = trial(roofs, kind, i, &tried, aim, best, &rate, &reason);
-        if (status == STATUS_DEVICE) {
-            *error = reason;
-            error_prefix(error, "%s, %s", roof_kinds[kind].name,
-                         *tried.method.text ? tried.method.text : "before its first run");
-            return status;
-        }
-        if (status && !refusal) {
-            refusal = status;
-            found.reason = reason;
-        }
-        if (status == STATUS_OK && rate > best) {
-            best = rate;
-            found.method = tried.method;
-        }
+    TRY(winner_recall(roofs, kind, methods, way, winner, error));
+    bool recalled = winner->way.rate > 0;
+    for (int i = 0; i < methods && !recalled; ++i)
+        TRY(winner_try(roofs, kind, i, trial_time(methods), winner, error));
+    if (winner->way.rate > 0) {
+        winner->refusal = STATUS_OK;
+        method_stretch(&winner->method, winner->way.rate);
     }
-    found.refusal = best > 0.0 ? STATUS_OK : refusal;
-    if (best > 0.0)
-        method_stretch(&found.method, best);
-    *winner = found;
     return STATUS_OK;
 }
 
@@ -236,7 +263,8 @@ static void winner_init(struct winner *winner, const struct roof_family *family)
         winner->bytes_ratio[level] = NAN;
 }
 
-static enum status kind_tune(struct roofs *roofs, int kind, struct error *error)
+static enum status kind_tune(struct roofs *roofs, int kind, const struct roof_way *way,
+                             struct error *error)
 {
     struct winner *winner = &roofs->winners[kind];
     const struct roof_family *family = gpu_roofs[kind].family;
@@ -244,7 +272,7 @@ static enum status kind_tune(struct roofs *roofs, int kind, struct error *error)
     if (methods == 0)
         return STATUS_OK;
     winner_init(winner, family);
-    return winner_find(roofs, kind, methods, winner, error);
+    return winner_find(roofs, kind, methods, way, winner, error);
 }
 
 /* ---- proof: a run of each winner, counted ---- */
@@ -340,10 +368,10 @@ static enum status tune(struct roofs *roofs, struct profiler *profiler,
      * proofs: so that comes first, and these last. */
     const int first = ROOF_DEVICE_TO_DEVICE;
     if (roof_requested(request, first))
-        TRY(kind_tune(roofs, first, error));
+        TRY(kind_tune(roofs, first, &request->ways[first], error));
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         if (kind != first && roof_requested(request, kind))
-            TRY(kind_tune(roofs, kind, error));
+            TRY(kind_tune(roofs, kind, &request->ways[kind], error));
     return profiler ? winners_prove(roofs, profiler, error) : STATUS_OK;
 }
 
@@ -365,6 +393,11 @@ enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *p
         found[kind] = result->winners[kind].family != NULL;
     *roofs = result;
     return STATUS_OK;
+}
+
+struct roof_way roofs_way(const struct roofs *roofs, int kind)
+{
+    return roofs->winners[kind].way;
 }
 
 void roofs_close(struct roofs *roofs)

@@ -17,6 +17,9 @@ enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *p
                        const struct roof_request *request, bool found[ROOF_KINDS],
                        struct error *error);
 
+/* As device_ops.roof_way, of a kind that was found. */
+struct roof_way roofs_way(const struct roofs *roofs, int kind);
+
 /* As device_ops.measure_roof and hold_roof; `roofs` NULL: none was tuned. */
 enum status roofs_measure(struct roofs *roofs, int kind, const struct roof_order *order,
                           struct roof *roof, struct error *error);

@@ -14,22 +14,31 @@ static const struct {
     cudnnRNNDataLayout_t layout;
     uint32_t flags;
 } algorithms[LSTM_ALGORITHMS] = {
-    {CUDNN_RNN_ALGO_STANDARD, PACKED},        {CUDNN_RNN_ALGO_PERSIST_STATIC, PACKED},
-    {CUDNN_RNN_ALGO_PERSIST_DYNAMIC, PACKED}, {CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, PACKED},
-    {CUDNN_RNN_ALGO_STANDARD, PADDED},        {CUDNN_RNN_ALGO_PERSIST_STATIC, PADDED},
-    {CUDNN_RNN_ALGO_PERSIST_DYNAMIC, PADDED}, {CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, PADDED},
+    {CUDNN_RNN_ALGO_STANDARD, PACKED},
+    {CUDNN_RNN_ALGO_PERSIST_STATIC, PACKED},
+    {CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, PACKED},
+    {CUDNN_RNN_ALGO_STANDARD, PADDED},
+    {CUDNN_RNN_ALGO_PERSIST_STATIC, PADDED},
+    {CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, PADDED},
+    {CUDNN_RNN_ALGO_PERSIST_DYNAMIC, PACKED},
+    {CUDNN_RNN_ALGO_PERSIST_DYNAMIC, PADDED},
 };
 
 const char *const lstm_algorithm_name[LSTM_ALGORITHMS] = {
-    "standard",
-    "persist-static",
-    "persist-dynamic",
-    "persist-static-small-h",
-    "standard padded",
-    "persist-static padded",
-    "persist-dynamic padded",
-    "persist-static-small-h padded",
+    "standard",        "persist-static",         "persist-static-small-h",
+    "standard padded", "persist-static padded",  "persist-static-small-h padded",
+    "persist-dynamic", "persist-dynamic padded",
 };
+
+bool lstm_algorithm_is_compiled(int algorithm)
+{
+    return algorithms[algorithm].number == CUDNN_RNN_ALGO_PERSIST_DYNAMIC;
+}
+
+bool lstm_algorithm_persists(int algorithm)
+{
+    return algorithms[algorithm].number != CUDNN_RNN_ALGO_STANDARD;
+}
 
 static const cudnnRNNMode_t modes[LSTM_KINDS] = {
     [LSTM_LSTM] = CUDNN_LSTM,

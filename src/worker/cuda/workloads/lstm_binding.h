@@ -10,6 +10,9 @@
 
 enum { LSTM_ALGORITHMS = 8 };
 extern const char *const lstm_algorithm_name[LSTM_ALGORITHMS];
+/* It has kernels that stay on the device for all steps: in the library, or compiled for each shape. */
+bool lstm_algorithm_persists(int algorithm);
+bool lstm_algorithm_is_compiled(int algorithm);
 
 /* Of a precision. */
 struct lstm_format {
@@ -31,6 +34,7 @@ struct lstm_setting {
 /* Owned by lstm_binding_build's caller; lstm_binding_release frees. */
 struct lstm_binding {
     bool built;
+    bool runs; /* cuDNN has taken it: it may refuse only what is to run */
     cudnnRNNDataDescriptor_t x_descriptor, y_descriptor;
     cudnnRNNDescriptor_t rnn;
     void *w, *dw, *workspace, *reserve; /* on the device; dw in a backward pass only */
