@@ -57,6 +57,12 @@ class Frameworks(File):
             return ""
         return str(self.data.kernel_name.values[mine[np.argmax(self.data.kernel_time.values[mine])]])
 
+    def launches_of(self, row):
+        """Kernels of a row with their grids, and how often each is launched."""
+        mine = np.flatnonzero(self.data.kernel_config.values == row)
+        names = ["kernel_name", "kernel_count", "kernel_grid_x", "kernel_grid_y", "kernel_grid_z"]
+        return sorted(tuple(self.data[name].values[i] for name in names) for i in mine)
+
     def word(self, name, value):
         """The word that a flag stands for; "" where it is missing."""
         attributes = self.data[name].attrs
@@ -247,37 +253,47 @@ FINDINGS = [
 
 
 def flops_agree(f):
-    """Kernels that rows of cuDNN and of a framework both launch, and whether their FLOPs are the same."""
+    """Launches of a convolution in rows of cuDNN and of a framework, and whether their FLOPs are the same."""
     data, found = f.data, {}
-    for i, row in enumerate(data.kernel_config.values.astype(int)):
-        of = f.table[f.table.row == row]
-        if len(of) and np.isfinite(data.kernel_flops_counted.values[i]):
-            key = [str(data.kernel_name.values[i])] + [float(data[f"kernel_grid_{x}"].values[i]) for x in "xyz"]
-            each = data.kernel_flops_counted.values[i] / data.kernel_count.values[i]
-            found.setdefault(tuple(key), []).append((of.iloc[0].framework, of.iloc[0].series, each))
-    rows = []
-    for (name, *_), launches in sorted(found.items()):
-        if len({framework for framework, *_ in launches}) > 1 and max(each for *_, each in launches) > 0:
-            each = sorted({f"{value:.0f}" for *_, value in launches})
-            rows.append([brief(name), "; ".join(sorted({name for _, name, _ in launches})), ", ".join(each)])
-    same = "the same" if all("," not in row[-1] for row in rows) else "NOT the same"
-    text = f"{len(rows)} kernels are in rows of several frameworks; FLOPs of a launch are {same} in all."
-    return [text, "", *markdown(["kernel", "series", "FLOPs of a launch"], rows)] if rows else ["No kernel is in both."]
+    flops, count = data.kernel_flops_counted.values, data.kernel_count.values
+    for kernel, row in enumerate(data.kernel_config.values.astype(int)):
+        for _, one in f.conv2d[f.conv2d.row == row].iterrows():
+            grid = [f"{data[f'kernel_grid_{axis}'].values[kernel]:.0f}" for axis in "xyz"]
+            key = (*case(one[CASE]), str(data.kernel_name.values[kernel]), " x ".join(grid))
+            if flops[kernel] > 0:
+                found.setdefault(key, []).append((one.framework, one.series, f"{flops[kernel] / count[kernel]:.0f}"))
+    rows = [
+        [
+            *key[:3],
+            brief(key[3]),
+            key[4],
+            "; ".join(sorted({name for _, name, _ in all_})),
+            *sorted({n for *_, n in all_}),
+        ]
+        for key, all_ in sorted(found.items())
+        if len({framework for framework, *_ in all_}) > 1
+    ]
+    if not rows:
+        return ["No kernel is in rows of several frameworks."]
+    same = "the same" if all(len(row) == 7 for row in rows) else "NOT the same"
+    text = f"{len(rows)} such kernels are in rows of several frameworks; FLOPs of a launch are {same} in all."
+    return [text, "", *markdown(["batch", "precision", "pass", "kernel", "grid", "series", "FLOPs of a launch"], rows)]
 
 
 def graphs_agree(f):
-    """Times of PyTorch's graphs beside cuDNN's."""
+    """Times of PyTorch's graphs beside those of cuDNN's calls within a graph of several iterations."""
     rows = []
     for layer, table in (("conv2d", f.conv2d), ("lstm", f.lstm)):
         for names, r in table.groupby(CASE):
-            graphs = r[r.series.str.contains("graph")]
-            own, torch = (graphs[graphs.framework == name] for name in ("cuDNN", "PyTorch"))
+            torch = r[(r.framework == "PyTorch") & r.series.str.contains("graph")]
+            own = r[(r.framework == "cuDNN") & np.isfinite(r.graph_time)]
             for (_, one), (_, other) in product(torch.iterrows(), own.iterrows()):
-                difference = one.time_median / other.time_median - 1
-                rows.append([layer, *case(names), f"{1e6 * one.time_median:.2f}", f"{1e6 * other.time_median:.2f}"])
-                rows[-1] += [f"{100 * difference:+.1f} %", "yes" if one.kernels == other.kernels else "no"]
-    head = ["layer", "batch", "precision", "pass", "PyTorch, us", "cuDNN, us", "difference", "same kernels"]
-    return markdown(head, rows)
+                difference = one.time_median / other.graph_time - 1
+                same = f.launches_of(one.row) == f.launches_of(other.row)
+                rows.append([layer, *case(names), one.series, f"{1e6 * one.time_median:.2f}", other.series])
+                rows[-1] += [f"{1e6 * other.graph_time:.2f}", f"{100 * difference:+.1f} %", "yes" if same else "no"]
+    head = ["layer", "batch", "precision", "pass", "series", "us", "beside", "us in a graph", "difference"]
+    return markdown([*head, "same kernels and grids"], rows)
 
 
 def told(test, f):
@@ -324,8 +340,8 @@ def page(f):
     for title, table in (("conv2d", f.conv2d), ("LSTM", f.lstm)):
         for names, rows in table.groupby(CASE):
             lines += ["", f"## {title}, batch {names[0]:.0f}, {names[1]}, {names[2]}", "", *beside(f, rows)]
-    lines += ["", "## The same kernel in several frameworks", "", *flops_agree(f)]
-    lines += ["", "## CUDA graphs of PyTorch and of cuDNN", "", *graphs_agree(f)]
+    lines += ["", "## The same convolution kernel in several frameworks", "", *flops_agree(f)]
+    lines += ["", "## CUDA graphs of PyTorch, and cuDNN in a graph", "", *graphs_agree(f)]
     for place, test, word, figures in results:
         lines += ["", f"## {test.__doc__.rstrip('.')}", "", f"{place}. Here: **{word}**.", "", *figures]
     return "\n".join(lines) + "\n"

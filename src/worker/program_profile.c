@@ -52,6 +52,11 @@ static enum status trace(struct program_run *run, const char *task, struct injec
 
 /* ---- counts in runs of their own ---- */
 
+static bool is_replayed(const struct program_run *run)
+{
+    return config_value(&run->request->config, "replay").first != 0;
+}
+
 /* Whether the run counted; *why if it did not. */
 static bool is_counted(const struct injected *counted, struct outcome *why)
 {
@@ -76,7 +81,7 @@ static enum status image_pass_on(const struct injected *counted, const char *ima
 }
 
 /* One run. A program may choose its kernels by chance: a run that launches something else than was traced is
- * repeated. The outcome is COUNTED_YES, or says why not. */
+ * repeated. The outcome is COUNTED_YES, and may have a reason all the same, or says why not. */
 static enum status count_run(struct program_run *run, const struct injected *traced,
                              const char *image, struct injected *counted, struct outcome *outcome,
                              struct error *error)
@@ -95,10 +100,15 @@ static enum status count_run(struct program_run *run, const struct injected *tra
                 injected_clear(counted);
             return status;
         }
-        outcome_set(outcome, COUNTED_INCOMPLETE,
+        outcome_set(outcome, is_replayed(run) ? COUNTED_YES : COUNTED_INCOMPLETE,
                     "the program launches something else each time that it runs: %s and %s (hash "
                     "and number of its launches)",
                     traced->sequence, counted->sequence);
+        if (is_replayed(
+                run)) { /* its counts are of one run all the same, though of no kernel of the trace */
+            counted->each_count = 0;
+            return STATUS_OK;
+        }
         if (i + 1 < tries)
             injected_clear(counted);
     }
@@ -128,11 +138,6 @@ static enum status count_runs(struct program_run *run, struct found *found, cons
 }
 
 /* ---- one command ---- */
-
-static bool is_replayed(const struct program_run *run)
-{
-    return config_value(&run->request->config, "replay").first != 0;
-}
 
 /* The first run. What it could not count is for runs of their own, which begin anew, or go on. */
 static enum status profile_first(struct program_run *run, struct found *found, const char *image,
@@ -214,28 +219,40 @@ static enum status plain_profile(struct program_run *plain, const struct program
     return status ? status : profile_command(plain, regions, true, found, error);
 }
 
-/* Takes vector FLOPs of what graphs launched from a run that launches the same kernels one by one. *why says
- * why they cannot be had. Fails only with STATUS_DEVICE. */
+/* Whether the run without graphs tells what the graphs' vector FLOPs are; *why if it does not. */
+static bool is_the_same(const struct found *found, const struct found *plain, struct outcome *why)
+{
+    outcome_set(why, OUTCOME_MISSING, NULL);
+    if (plain->outcome.code != COUNTED_YES)
+        outcome_set_brief(why, &plain->outcome);
+    else if (plain->traced.in_graphs > 0)
+        outcome_set(why, COUNTED_INCOMPLETE, "graphs launch kernels there, too");
+    else if (!counts_same_kernels(&found->traced, &plain->traced))
+        outcome_set(why, COUNTED_INCOMPLETE, "other kernels run there");
+    return why->code == OUTCOME_MISSING;
+}
+
+/* Takes vector FLOPs of what graphs launched from a run that launches the same kernels one by one. One that
+ * chooses its kernels by chance is repeated. *why says why they cannot be had. Fails only with STATUS_DEVICE. */
 static enum status ungraph(const struct program_run *run, size_t regions, struct found *found,
                            struct outcome *why, struct error *error)
 {
-    struct program_run plain = {0};
-    struct found ungraphed;
-    enum status status = plain_profile(&plain, run, regions, &ungraphed, error);
-    program_run_clear(&plain);
-    if (status) {
-        outcome_set(why, COUNTED_INCOMPLETE, "%s", error->text);
-        return status == STATUS_DEVICE ? status : STATUS_OK;
+    const int tries = 3;
+    bool same = false;
+    for (int i = 0; i < tries && !same; ++i) {
+        struct program_run plain = {0};
+        struct found ungraphed;
+        enum status status = plain_profile(&plain, run, regions, &ungraphed, error);
+        program_run_clear(&plain);
+        if (status) {
+            outcome_set(why, COUNTED_INCOMPLETE, "%s", error->text);
+            return status == STATUS_DEVICE ? status : STATUS_OK;
+        }
+        same = is_the_same(found, &ungraphed, why);
+        if (same)
+            counts_ungraph(&found->traced, &found->counted, &ungraphed.traced, &ungraphed.counted);
+        found_clear(&ungraphed);
     }
-    if (ungraphed.outcome.code != COUNTED_YES)
-        outcome_set_brief(why, &ungraphed.outcome);
-    else if (ungraphed.traced.in_graphs > 0)
-        outcome_set(why, COUNTED_INCOMPLETE, "graphs launch kernels there, too");
-    else if (!counts_same_kernels(&found->traced, &ungraphed.traced))
-        outcome_set(why, COUNTED_INCOMPLETE, "other kernels run there");
-    else
-        counts_ungraph(&found->traced, &found->counted, &ungraphed.traced, &ungraphed.counted);
-    found_clear(&ungraphed);
     return STATUS_OK;
 }
 
@@ -254,6 +271,8 @@ static enum status record_counts(const struct program_run *run, size_t regions, 
         status = ungraph(run, regions, found, &why, error);
     if (status == STATUS_OK)
         counts_record(&found->counted, &found->traced, run->iterations, record);
+    if (status == STATUS_OK && found->outcome.reason[0])
+        outcome_set(&record->counters, COUNTED_INCOMPLETE, "%s", found->outcome.reason);
     if (status == STATUS_OK && why.code != OUTCOME_MISSING)
         outcome_set(&record->counters, COUNTED_INCOMPLETE,
                     "vector FLOPs of kernels in CUDA graphs cannot be counted, nor in the run "

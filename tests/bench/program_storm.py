@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 VICTIMS = ("worker", "keeper", "program")
-PAUSE = 0.25  # s, between two kills
+PAUSE = {"cpu": 0.25, "cuda": 0.8}  # s, between two kills: a GPU takes seconds to be opened anew
 END_BOUND = 10  # s, until all that was started is gone
 LIMIT = 600  # s
 
@@ -36,12 +36,9 @@ command = sh storm.sh {{n}}
 n = 1:{rows}:+1
 iterations = 8
 """
-# Each leaves a daemon in a session of its own. With a GPU the program is one that launches kernels there.
-HIDDEN = "setsid sleep 4711 &\n"
-SCRIPTS = {
-    "cuda": HIDDEN + "exec {hostile} usual\n",
-    "cpu": HIDDEN + 'echo "region 0.001" >"$ROOFSWEEP_REPORT/$$"\nsleep 0.4\n',
-}
+# Each leaves a daemon in a session of its own, and times itself. On a GPU it launches kernels there, too.
+TIMED = 'setsid sleep 4711 &\necho "region 0.001" >"$ROOFSWEEP_REPORT/$$"\n'
+SCRIPTS = {"cuda": TIMED + "exec {hostile} usual\n", "cpu": TIMED + "sleep 0.4\n"}
 
 
 def those_in(folder):
@@ -69,7 +66,7 @@ class Storm:
         self.tool, self.rows_of_file = tool, rows_of_file
         self.folder = Path(tempfile.mkdtemp(prefix="programs-", dir=tool.work)).resolve()
         (self.folder / "tmp").mkdir()
-        kind = "cuda" if tool.options.worker == "cuda" else "cpu"
+        kind = self.kind = tool.options.worker
         hostile = Path(tool.options.build).resolve() / "tests" / "hostile"
         (self.folder / "sweep.ini").write_text(MANIFEST.format(device=kind, rows=tool.options.programs))
         (self.folder / "storm.sh").write_text(SCRIPTS[kind].replace("{hostile}", str(hostile)))
@@ -78,9 +75,11 @@ class Storm:
 
     def kill(self, chance):
         """One victim at random, of a kind at random, once rows are measured."""
-        while not self.over.wait(PAUSE * 2 * chance.random()):
-            if not self.journal.look()["device"]:
+        while not self.over.wait(PAUSE[self.kind] * 2 * chance.random()):
+            if not self.journal.look()["record"]:
                 continue
+            if sum(self.hits.values()) >= self.tool.options.kills:
+                return
             kind = chance.choice(VICTIMS)
             victims = [pid for pid, program in those_in(self.folder) if role(program) == kind]
             if victims:
