@@ -143,10 +143,9 @@ static cudaError_t launch(const struct conv2d *s, const struct conv2d_arrays *m,
                                     cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (code != cudaSuccess)
         return code;
-    conv2d_tiled<tile, T>
-        <<<(unsigned)conv2d_tile_blocks(s, tile::m, tile::n), threads, bytes, stream>>>(
-            (T *)m->y, (const T *)m->x, (const T *)m->w, (const T *)m->b, patched_of(s, tile::n),
-            m->finish, s->activation);
+    const patched g = patched_of(s, tile::n);
+    conv2d_tiled<tile, T><<<tile_count(g, tile::m), threads, bytes, stream>>>(
+        (T *)m->y, (const T *)m->x, (const T *)m->w, (const T *)m->b, g, m->finish, s->activation);
     return cudaGetLastError();
 }
 
@@ -160,11 +159,11 @@ static cudaError_t by_precision(const struct conv2d *s, const struct conv2d_arra
 
 #define ROW(m, n)                                                                                  \
     {                                                                                              \
-        "mma " #m "x" #n "x64", m, n, 80, 999, by_precision<tile_##m##x##n##x64>                   \
+        "mma " #m "x" #n "x64", 80, 999, by_precision<tile_##m##x##n##x64>                         \
     }
 const struct conv2d_tile conv2d_tiles[] = {
     ROW(128, 128),
     ROW(128, 64),
     ROW(64, 64),
-    {NULL, 0, 0, 0, 0, NULL},
+    {NULL, 0, 0, NULL},
 };

@@ -3,7 +3,7 @@
 
 /* A forward convolution by matrix instructions of a warpgroup, m64nNk16, which take both factors from
  * shared memory. How slices come in and how the tile leaves is in patches.cuh. While the tensor cores
- * are at a slice, the threads that sent them there copy the next but one. */
+ * are at a slice, the threads that sent them there copy a later one. */
 
 /* The pixels and filters of a block's tile, slices in shared memory, blocks of a multiprocessor. Each
  * warpgroup has 64 of the pixels, and all filters. */
@@ -12,6 +12,9 @@ struct group_128x256x64 {
 };
 struct group_128x128x64 {
     static const int m = 128, n = 128, slots = 3, resident = 2;
+};
+struct group_64x128x64 {
+    static const int m = 64, n = 128, slots = 3, resident = 3;
 };
 struct group_128x64x64 {
     static const int m = 128, n = 64, slots = 3, resident = 3;
@@ -61,6 +64,8 @@ __global__ void __launch_bounds__(2 * tile::m, tile::resident)
     all_slices coming(x, w, g, place);
     /* Taken from one lane, so that the compiler knows that it is the same in all lanes. */
     int group = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
+    uint64_t of_a = wgmma_descriptor(shared + group * 64 * slice_row, SWIZZLED);
+    uint64_t of_b = wgmma_descriptor(shared + tile::m * slice_row, SWIZZLED);
     float sums[tile::n / 2];
 #pragma unroll
     for (int i = 0; i < tile::n / 2; ++i)
@@ -71,25 +76,24 @@ __global__ void __launch_bounds__(2 * tile::m, tile::resident)
             coming.load(base + i * all_slices::bytes, g);
         copy_group_end();
     }
-    int slot = 0;
+    int slot = 0, next = slots - 1;
 #pragma unroll 1
     for (int i = 0; i < count; ++i) {
         copy_group_wait<slots - 2>();
         wgmma_wait();
-        wgmma_publish(); /* all see slice i, and the slot before it is free */
-        const unsigned char *slice = shared + slot * all_slices::bytes;
-        uint64_t of_a = wgmma_descriptor(slice + group * 64 * slice_row, SWIZZLED);
-        uint64_t of_b = wgmma_descriptor(slice + tile::m * slice_row, SWIZZLED);
+        wgmma_publish(); /* all see slice i, and the next slot is free */
+        uint64_t at = slot * (all_slices::bytes / 16);
         wgmma_fence();
 #pragma unroll
         for (int step = 0; step < slice_depth / 16; ++step)
-            multiply((const T *)NULL, sums, of_a + step * wgmma_advance(64, SWIZZLED),
-                     of_b + step * wgmma_advance(tile::n, SWIZZLED));
+            multiply((const T *)NULL, sums, of_a + at + step * wgmma_advance(64, SWIZZLED),
+                     of_b + at + step * wgmma_advance(tile::n, SWIZZLED));
         wgmma_commit();
         if (i + slots - 1 < count)
-            coming.load(base + (slot == 0 ? slots - 1 : slot - 1) * all_slices::bytes, g);
+            coming.load(base + next * all_slices::bytes, g);
         copy_group_end();
         slot = slot == slots - 1 ? 0 : slot + 1;
+        next = next == slots - 1 ? 0 : next + 1;
     }
     wgmma_wait();
 #pragma unroll
@@ -113,10 +117,9 @@ static cudaError_t launch(const struct conv2d *s, const struct conv2d_arrays *m,
                                             cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (code != cudaSuccess)
         return code;
-    conv2d_wgmma<tile, T>
-        <<<(unsigned)conv2d_tile_blocks(s, tile::m, tile::n), 2 * tile::m, bytes, stream>>>(
-            (T *)m->y, (const T *)m->x, (const T *)m->w, (const T *)m->b, patched_of(s, tile::n),
-            m->finish, s->activation);
+    const patched g = patched_of(s, tile::n);
+    conv2d_wgmma<tile, T><<<tile_count(g, tile::m), 2 * tile::m, bytes, stream>>>(
+        (T *)m->y, (const T *)m->x, (const T *)m->w, (const T *)m->b, g, m->finish, s->activation);
     return cudaGetLastError();
 }
 
@@ -128,10 +131,11 @@ static cudaError_t by_precision(const struct conv2d *s, const struct conv2d_arra
                                           : launch<tile, __nv_bfloat16>(s, arrays, stream);
 }
 
-#define ROW(m, n)                                                                                  \
+#define ROW(name)                                                                                  \
     {                                                                                              \
-        "wgmma " #m "x" #n "x64", m, n, 90, 90, by_precision<group_##m##x##n##x64>                 \
+        "wgmma " #name, 90, 90, by_precision<group_##name>                                         \
     }
 const struct conv2d_tile conv2d_wgmma_tiles[] = {
-    ROW(128, 256), ROW(128, 128), ROW(128, 64), ROW(64, 64), {NULL, 0, 0, 0, 0, NULL},
+    ROW(128x256x64), ROW(128x128x64), ROW(64x128x64),
+    ROW(128x64x64),  ROW(64x64x64),   {NULL, 0, 0, NULL},
 };

@@ -138,27 +138,21 @@ cudaError_t kernel_conv2d_bias_gradient(const struct conv2d *shape, void *db, co
 cudaError_t kernel_update(enum precision precision, void *updated, const void *w, const void *dw,
                           double rate, int64_t count, cudaStream_t stream);
 
-/* conv2d_tiled.cu (instructions of a warp), conv2d_wgmma.cu (of a warpgroup; of 9.0a alone): a forward conv2d in NHWC, fp16 or bf16, sums in fp32, as
- * a matrix product in tiles of m pixels by n filters. A group's channels are a multiple of 8; pixels
- * of x and of y, and the weights of a filter, are fewer than 2^30. The arrays are aligned to 16 bytes.
- * Rows differ in their tile and in how they multiply; each takes all such shapes. */
+/* conv2d_tiled.cu (instructions of a warp), conv2d_wgmma.cu (of a warpgroup; of 9.0a alone): a forward
+ * conv2d in NHWC, fp16 or bf16, sums in fp32, as a matrix product in tiles. A group's channels are a
+ * multiple of 8; pixels of x and of y, and the weights of a filter, are fewer than 2^30. The arrays are
+ * aligned to 16 bytes. Rows differ in their tile and in how they multiply; each takes all such shapes,
+ * and which one is fastest depends on the shape. */
 struct conv2d_tile {
-    const char *what; /* "mma 128x64x64" */
-    int m, n;
-    int least, most; /* compute capabilities that it runs on */
+    const char *what; /* "mma 128x64x64": pixels, filters, and how deep it goes at a time */
+    int least, most;  /* compute capabilities that it runs on */
     /* arrays->finish: adds b and applies the activation. cudaErrorNoKernelImageForDevice: the build
      * lacks this row for this device. */
     cudaError_t (*launch)(const struct conv2d *shape, const struct conv2d_arrays *arrays,
                           cudaStream_t stream);
 };
-extern const struct conv2d_tile conv2d_tiles[];       /* the largest first; ends with what NULL */
+extern const struct conv2d_tile conv2d_tiles[];       /* ends with what NULL */
 extern const struct conv2d_tile conv2d_wgmma_tiles[]; /* likewise; only in builds for 9.0 */
-/* Tiles of y: of each group they begin anew. */
-static inline int64_t conv2d_tile_blocks(const struct conv2d *shape, int m, int n)
-{
-    int64_t pixels = shape->batch * shape->out_height * shape->out_width;
-    return (pixels + m - 1) / m * shape->groups * ((shape->filters / shape->groups + n - 1) / n);
-}
 
 /* attention.cu: softmax of `rows` rows of `keys` scores, in place, sums in fp32, of fp64 in fp64. Row i is
  * of query i % sequence, which with `causal` sees the keys up to its own number; the others become 0. */

@@ -51,6 +51,13 @@ static inline patched patched_of(const struct conv2d *s, int tile_filters)
     return g;
 }
 
+/* Blocks: the tiles of y, of which each group has its own. */
+static inline unsigned tile_count(const patched &g, int tile_pixels)
+{
+    int64_t columns = (int64_t)(g.all_filters / g.filters) * g.filter_tiles;
+    return (unsigned)((g.pixels + tile_pixels - 1) / tile_pixels * columns);
+}
+
 /* Which tile of y is this block's: its first pixel, its group, its first filter in that. Blocks that
  * need the same pixels are neighbours. */
 struct tile_place {
@@ -88,12 +95,12 @@ template <int pending> __device__ static inline void copy_group_wait()
 template <typename T, int m, int n, int threads> struct slices {
     static const int apart = threads / row_pieces;
     static const int bytes = (m + n) * slice_row; /* patches, then w */
+    static_assert(m % apart == 0 && n % apart == 0 && apart % row_pieces == 0, "whole rounds");
 
-    const T *x, *w;     /* of the group; the thread's piece of its first row */
-    int row[m / apart]; /* for each row the patch's first pixel in x, */
-    int top[m / apart],
-        left[m / apart];            /* and where that is in its image: in the padding perhaps */
-    int filters;                    /* rows of w from the thread's first one to the group's end */
+    const T *x[m / apart]; /* for each row the patch's first pixel, which may lie in the padding */
+    int top[m / apart], left[m / apart]; /* where that is in its image */
+    const T *w;                          /* the thread's piece of its first row */
+    int filters;                         /* rows of w from that one to the group's end */
     int deep, channel, down, right; /* of the piece: its depth, its channel, its tap in pixels */
     uint32_t to;                    /* in a slice */
 
@@ -101,23 +108,23 @@ template <typename T, int m, int n, int threads> struct slices {
     {
         int first = threadIdx.x / row_pieces, piece = threadIdx.x % row_pieces;
         to = first * slice_row + (piece ^ first % row_pieces) * 16;
-        x = all_x + place.group * g.channels;
         filters = g.filters - place.filter - first;
         deep = channel = piece * 8;
         down = right = 0;
         w = all_w + (int64_t)(place.group * g.filters + place.filter + first) * g.depth + deep;
 #pragma unroll
         for (int i = 0; i < m / apart; ++i)
-            patch(i, place.pixel + first + i * apart, g);
+            patch(i, all_x + place.group * g.channels, place.pixel + first + i * apart, g);
         settle(g);
     }
 
-    __device__ void patch(int i, int pixel, const patched &g)
+    __device__ void patch(int i, const T *image, int pixel, const patched &g)
     {
-        int line = pixel / g.out_width, image = line / g.out_height;
+        int line = pixel / g.out_width, number = line / g.out_height;
         top[i] = line % g.out_height * g.stride - g.pad_height;
         left[i] = pixel % g.out_width * g.stride - g.pad_width;
-        row[i] = (image * g.height + top[i]) * g.width + left[i];
+        int64_t first = ((int64_t)number * g.height + top[i]) * g.width + left[i];
+        x[i] = image + first * g.all_channels;
         if (pixel >= g.pixels)
             top[i] = INT_MIN / 2; /* no tap of it is in an image */
     }
@@ -141,8 +148,7 @@ template <typename T, int m, int n, int threads> struct slices {
         bool inside = deep < g.depth;
 #pragma unroll
         for (int i = 0; i < m / apart; ++i)
-            copy_piece(slice + to + i * apart * slice_row,
-                       x + ((int64_t)row[i] * g.all_channels + tap),
+            copy_piece(slice + to + i * apart * slice_row, x[i] + tap,
                        inside && (unsigned)(top[i] + down) < (unsigned)g.height &&
                            (unsigned)(left[i] + right) < (unsigned)g.width);
 #pragma unroll
@@ -166,19 +172,25 @@ __device__ static inline void tile_store(T *y, const float *tile, const T *b, co
                                          enum activation activation)
 {
     int filter = place.group * g.filters + place.filter, filters = g.filters - place.filter;
+#pragma unroll 2
     for (int i = threadIdx.x; i < m * n / 8; i += threads) {
         int row = i / (n / 8), column = i % (n / 8) * 8;
         if (place.pixel + row >= g.pixels || column >= filters)
             continue;
-        T *to = y + (int64_t)(place.pixel + row) * g.all_filters + filter + column;
+        const float4 *from = (const float4 *)(tile + row * (n + tile_gap) + column);
+        const float4 low = from[0], high = from[1];
+        float z[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+        if (finish)
+#pragma unroll
+            for (int j = 0; j < 8; ++j)
+                if (column + j < filters)
+                    z[j] = activated(activation,
+                                     b ? z[j] + to_computed(b[filter + column + j]) : z[j]);
         piece<T> eight;
 #pragma unroll
-        for (int j = 0; j < 8; ++j) {
-            float z = tile[row * (n + tile_gap) + column + j];
-            if (finish && column + j < filters)
-                z = activated(activation, b ? z + to_computed(b[filter + column + j]) : z);
-            eight.at[j] = to_stored<T>(z);
-        }
+        for (int j = 0; j < 8; ++j)
+            eight.at[j] = to_stored<T>(z[j]);
+        T *to = y + (int64_t)(place.pixel + row) * g.all_filters + filter + column;
         if (column + 8 <= filters && (uintptr_t)to % 16 == 0)
             *(piece<T> *)to = eight;
         else

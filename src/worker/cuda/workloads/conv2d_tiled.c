@@ -4,17 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/kernels.h"
+#include "model/workloads/conv2d.h"
 #include "worker/cuda/gpu/check.h"
+#include "worker/cuda/workloads/search.h"
 #include "worker/cuda/workloads/tensor_work.h"
 
 struct tiled_work {
     struct tensor_work tensors;
     struct conv2d shape;
     bool separate; /* bias and activation have a kernel of their own */
-    const struct conv2d_tile *tile;
+    bool layer;    /* there is a bias or an activation */
+    const struct conv2d_tile *rows,
+        *tile; /* the rows that the device runs; the one that is bound */
 };
 
-/* ---- which shapes, which tile ---- */
+/* ---- which shapes, which tiles ---- */
 
 static enum status sizes_check(const struct conv2d *s, struct error *error)
 {
@@ -35,7 +40,7 @@ static enum status sizes_check(const struct conv2d *s, struct error *error)
     return STATUS_OK;
 }
 
-enum status conv2d_tiled_check(const struct conv2d *s, struct error *error)
+static enum status shape_check(const struct conv2d *s, struct error *error)
 {
     if (s->pass != CONV2D_FORWARD)
         return error_set(error, STATUS_UNSUPPORTED,
@@ -58,24 +63,17 @@ enum status conv2d_tiled_check(const struct conv2d *s, struct error *error)
     return sizes_check(s, error);
 }
 
-const struct conv2d_tile *conv2d_tiled_choose(const struct conv2d_tile *rows,
-                                              const struct conv2d *s, int capability,
-                                              int multiprocessors)
+/* How many rows from the table's begin on the device runs. */
+static int rows_count(const struct conv2d_tile *rows, int capability)
 {
-    int64_t filters = (s->filters / s->groups + 63) / 64 * 64;
-    const struct conv2d_tile *chosen = NULL;
-    for (const struct conv2d_tile *row = rows; row->what; ++row) {
-        if (capability < row->least || capability > row->most)
-            continue;
-        chosen = row;
-        if (row->n <= filters && conv2d_tile_blocks(s, row->m, row->n) >= multiprocessors)
-            break;
-    }
-    return chosen;
+    int count = 0;
+    while (rows[count].what && capability >= rows[count].least && capability <= rows[count].most)
+        ++count;
+    return count;
 }
 
-/* The first table that has a row for the device. */
-static const struct conv2d_tile *tile_find(const struct gpu *gpu, const struct conv2d *s)
+/* Those of the first table that has rows for the device. */
+static int rows_find(int capability, const struct conv2d_tile **rows)
 {
     static const struct conv2d_tile *const tables[] = {
 #ifdef ROOFSWEEP_WGMMA
@@ -83,10 +81,12 @@ static const struct conv2d_tile *tile_find(const struct gpu *gpu, const struct c
 #endif
         conv2d_tiles,
     };
-    const struct conv2d_tile *found = NULL;
-    for (size_t i = 0; !found && i < sizeof tables / sizeof *tables; ++i)
-        found = conv2d_tiled_choose(tables[i], s, gpu->capability, gpu->multiprocessors);
-    return found;
+    int count = 0;
+    for (size_t i = 0; count == 0 && i < sizeof tables / sizeof *tables; ++i) {
+        *rows = tables[i];
+        count = rows_count(*rows, capability);
+    }
+    return count;
 }
 
 /* ---- work_ops ---- */
@@ -100,7 +100,7 @@ static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct erro
         .w = t->tensors.input[TENSOR_WEIGHT],
         .y = y,
         .b = b,
-        .finish = !t->separate,
+        .finish = t->layer && !t->separate,
     };
     TRY(CUDA(t->tile->launch(&t->shape, &arrays, gpu->stream)));
     return t->separate ? CUDA(kernel_conv2d_finish(&t->shape, y, b, gpu->stream)) : STATUS_OK;
@@ -121,41 +121,75 @@ static const struct work_ops tiled_ops = {
 
 /* ---- preparation ---- */
 
-static void tiled_describe(const struct tiled_work *t, struct record *record)
+static enum status tile_bind(struct gpu *gpu, struct work *work, int candidate, struct error *error)
 {
-    tensor_work_describe(t->tile->what, record);
+    struct tiled_work *t = (struct tiled_work *)work;
+    (void)gpu, (void)error;
+    t->tile = &t->rows[candidate];
+    return STATUS_OK;
+}
+
+static const char *tile_name(const struct work *work, int candidate)
+{
+    return ((const struct tiled_work *)work)->rows[candidate].what;
+}
+
+/* The fastest tile for the shape, as measured. */
+static enum status tile_choose(struct gpu *gpu, struct tiled_work *t, int count,
+                               struct record *record, struct error *error)
+{
+    int chosen = 0;
+    const struct search search = {
+        .gpu = gpu,
+        .work = &t->tensors.base,
+        .cold = t->shape.cold,
+        .count = count,
+        .ordered = count,
+        .bind = tile_bind,
+        .name = tile_name,
+    };
+    TRY(search_run(&search, &chosen, record, error));
+    tensor_work_describe(t->rows[chosen].what, record);
     snprintf(record->math, sizeof record->math, "tensor-op");
     record->unit = UNIT_TENSOR;
+    return STATUS_OK;
+}
+
+static enum status tiled_create(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                struct tiled_work *t, struct record *record, struct error *error)
+{
+    const struct conv2d *s = &t->shape;
+    const struct tensor_sizes sizes = {
+        .read = {[TENSOR_INPUT] = conv2d_x_size(s),
+                 [TENSOR_WEIGHT] = conv2d_w_size(s),
+                 [TENSOR_BIAS] = s->bias ? s->filters : 0},
+        .written = {[TENSOR_OUTPUT] = conv2d_y_size(s)},
+    };
+    int count = rows_find(gpu->capability, &t->rows);
+    if (count == 0)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "implementation tiled needs compute capability 8.0");
+    TRY(tensor_work_create(gpu, config, seed, &sizes, &t->tensors, error));
+    return tile_choose(gpu, t, count, record, error);
 }
 
 enum status conv2d_tiled_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                  struct work **work, struct record *record, struct error *error)
 {
     struct conv2d s = conv2d_from(config);
-    TRY(conv2d_tiled_check(&s, error));
-    const struct conv2d_tile *tile = tile_find(gpu, &s);
-    if (!tile)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "implementation tiled needs compute capability 8.0");
+    TRY(shape_check(&s, error));
     struct tiled_work *t = calloc(1, sizeof *t);
     if (!t)
         return error_set(error, STATUS_FAILED, "no memory");
     t->tensors.base.ops = &tiled_ops;
     t->shape = s;
-    t->tile = tile;
+    t->layer = s.bias || s.activation != ACTIVATION_NONE;
     t->separate = s.fusion == FUSION_SEPARATE;
-    const struct tensor_sizes sizes = {
-        .read = {[TENSOR_INPUT] = conv2d_x_size(&s),
-                 [TENSOR_WEIGHT] = conv2d_w_size(&s),
-                 [TENSOR_BIAS] = s.bias ? s.filters : 0},
-        .written = {[TENSOR_OUTPUT] = conv2d_y_size(&s)},
-    };
-    enum status status = tensor_work_create(gpu, config, seed, &sizes, &t->tensors, error);
+    enum status status = tiled_create(gpu, config, seed, t, record, error);
     if (status) {
         tiled_release(&t->tensors.base);
         return status;
     }
-    tiled_describe(t, record);
     *work = &t->tensors.base;
     return STATUS_OK;
 }

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Kernels written by hand beside the library's, by turns in one worker on one GPU.
+
+Prints for each case the library's median time of an iteration and, for each implementation by hand, its time and the
+ratio: how much of the library's speed it has. Where a case asks for a part of that speed, and it is not reached, the
+exit status is 1. Usage: tests/bench/handwritten.py [BUILD] [ROUNDS]; 77 without a GPU.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+HALF = "conv2d precision=fp16"
+STAGE = f"{HALF} batch=32 stride=1"
+# A configuration, its library, and by hand: the implementation and what part of the library's speed is asked of it.
+CASES = [
+    (HALF, "cudnn", {"tiled": 0.6, "plain": None}),
+    ("conv2d precision=bf16", "cudnn", {"tiled": 0.6}),
+    (f"{HALF} batch=64", "cudnn", {"tiled": 0.6}),
+    (f"{HALF} filters=512", "cudnn", {"tiled": 0.6}),
+    (f"{STAGE} channels=64 filters=64 height=56 width=56", "cudnn", {"tiled": 0.6, "plain": None}),
+    (f"{STAGE} channels=128 filters=128 height=28 width=28", "cudnn", {"tiled": 0.6}),
+    (f"{STAGE} channels=256 filters=256 height=14 width=14", "cudnn", {"tiled": 0.6}),
+    (f"{STAGE} channels=512 filters=512 height=7 width=7", "cudnn", {"tiled": 0.6}),
+    (f"{STAGE} channels=64 filters=256 height=56 width=56 kernel=1", "cudnn", {"tiled": 0.6}),
+    (f"{STAGE} channels=256 filters=64 height=56 width=56 kernel=1", "cudnn", {"tiled": 0.6}),
+    (f"{HALF} batch=32 channels=512 filters=1024 height=28 width=28 kernel=1", "cudnn", {"tiled": 0.6}),
+    (f"{STAGE} channels=64 filters=64 height=56 width=56 bias=yes activation=relu", "cudnn", {"tiled": None}),
+]
+
+
+class Worker:
+    """A worker process that is asked one thing at a time."""
+
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def time(self, configuration):
+        """s, of an iteration, and what ran or why nothing did. It is verified."""
+        reply = self.ask(op="measure", configuration=configuration, iterations=20, counters="off", verify=True)
+        if reply["reply"] != "record":
+            return None, reply.get("text", str(reply))
+        record = reply["record"]
+        return record.get("time_median"), record["algorithm"] or record["error"]
+
+
+def case_measure(worker, configuration, implementations, rounds):
+    """By implementation: the median over the rounds, which take turns, and what ran."""
+    times, notes = {name: [] for name in implementations}, {}
+    for _ in range(rounds):
+        for name in implementations:
+            seconds, notes[name] = worker.time(f"{configuration} implementation={name}")
+            if seconds is None:
+                return None, f"{name}: {notes[name]}"
+            times[name].append(seconds)
+    return {name: statistics.median(values) for name, values in times.items()}, notes
+
+
+def main():
+    build = Path(sys.argv[1] if len(sys.argv) > 1 else "build")
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    program = build / "bin" / "roofsweep-worker-cuda"
+    if not program.is_file():
+        print("the CUDA worker is not built")
+        sys.exit(77)
+    worker = Worker(program)
+    described = worker.ask(op="describe")
+    if described["reply"] == "error":
+        print(described["text"])
+        sys.exit(77)
+    print(f"{described['device']['model']}, {described['device']['library_version']}")
+    print(f"{'configuration':80} {'library':>9} {'by hand':>9} {'ratio':>6}")
+    missed = 0
+    for configuration, library, by_hand in CASES:
+        times, notes = case_measure(worker, configuration, [library, *by_hand], rounds)
+        if times is None:
+            print(f"{configuration:80} FAILED {notes}")
+            missed += 1
+            continue
+        for name, asked in by_hand.items():
+            ratio = times[library] / times[name]
+            below = asked is not None and ratio < asked
+            missed += below
+            print(
+                f"{configuration:80} {1e6 * times[library]:6.1f} us {1e6 * times[name]:6.1f} us {ratio:6.2f}"
+                f"{' BELOW' if below else ''}  {name}: {notes[name]}",
+                flush=True,
+            )
+    print(f"{missed} below what is asked")
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
