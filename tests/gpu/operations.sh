@@ -76,6 +76,13 @@ rows = 1024
 launch = stream, graph
 implementation = plain
 precision = fp32
+[softmax rows-auto]
+rows = 1024
+[pool window-auto]
+batch = 8
+layout = nhwc, nchw
+[elementwise function-auto]
+elements = 4000000
 [pool window]
 batch = 8
 operation = max, average
@@ -120,6 +127,11 @@ for i in counted:
     note = str(data.count_note.values[i])
     expect(0.9 <= ratio[i] <= 1.1 or "FLOPs:" in note, i, "no note")
     expect("not explained" not in note, i, note)
+# What is not named is the faster of the two.
+for i in good:
+    if label[i].endswith("-auto"):
+        faster = "cudnn" if "layout=nchw" in text[i] else "plain"
+        expect(data.implementation[i] == faster, i, f"not {faster}")
 stream = {text[i]: i for i in good}
 for i in good:
     j = stream.get(text[i].replace(" launch=graph", ""))

@@ -149,7 +149,8 @@ static void device_release_roofs(struct device_state *state)
 
 /* ---- work ---- */
 
-/* What this kind of device can run. The first of a workload that takes the configuration is its "auto". */
+/* What this kind of device can run. The first of a workload that takes the configuration is its "auto",
+ * and so the one that was the faster where both have been measured. */
 static const struct preparation {
     const struct workload *workload;
     const char *implementation;
@@ -169,12 +170,12 @@ static const struct preparation {
     {&attention_workload, "plain", attention_plain_prepare, NULL},
     {&compute_loop_workload, "plain", loop_prepare, NULL},
     {&shared_loop_workload, "plain", loop_prepare, NULL},
-    {&elementwise_workload, "cudnn", elementwise_cudnn_prepare, NULL},
     {&elementwise_workload, "plain", elementwise_plain_prepare, NULL},
+    {&elementwise_workload, "cudnn", elementwise_cudnn_prepare, NULL},
+    {&pool_workload, "plain", pool_plain_prepare, pool_plain_takes},
     {&pool_workload, "cudnn", pool_cudnn_prepare, NULL},
-    {&pool_workload, "plain", pool_plain_prepare, NULL},
-    {&softmax_workload, "cudnn", softmax_cudnn_prepare, NULL},
     {&softmax_workload, "plain", softmax_plain_prepare, NULL},
+    {&softmax_workload, "cudnn", softmax_cudnn_prepare, NULL},
     {&norm_workload, "cudnn", norm_cudnn_prepare, norm_cudnn_takes},
     {&norm_workload, "plain", norm_plain_prepare, NULL},
 };

@@ -160,3 +160,8 @@ enum status pool_cudnn_prepare(struct gpu *gpu, const struct config *config, uin
 {
     return pool_prepare(gpu, config, seed, &cudnn_ops, work, record, error);
 }
+
+bool pool_plain_takes(const struct config *config)
+{
+    return pool_from(config).layout == LAYOUT_NHWC;
+}

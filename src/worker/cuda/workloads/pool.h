@@ -6,4 +6,7 @@
 
 work_preparation pool_cudnn_prepare, pool_plain_prepare;
 
+/* Where the kernel of our own is faster than cuDNN: in nhwc. */
+bool pool_plain_takes(const struct config *config);
+
 #endif
