@@ -141,5 +141,5 @@ for i in good:
     if i in counted and j in counted:
         expect(numpy.isclose(data.flops_counted[i], data.flops_counted[j], rtol=1e-3), i, "other FLOPs in a graph")
 print(len(text), "rows,", len(good), "measured,", len(counted), "counted")
-sys.exit("\n".join(wrong))
+sys.exit("\n".join(wrong) or 0)
 ' || fail "a figure is missing or wrong"
