@@ -16,6 +16,7 @@ POINTS = "conv2d batch=4 height=28 width=28 channels=256 filters=128 kernel=1 st
 LSTM = "lstm batch=16 sequence=16 features=32 hidden=16"
 WIDE = "lstm batch=64 sequence=32 features=256 hidden=256"
 LINEAR = "linear batch=512 inputs=1024 outputs=4096 bias=yes activation=relu"
+ATTENTION = "attention batch=2 heads=8 sequence=512 keys=512"
 CASES = [
     *(
         (f"{CONV2D} layout={layout} pass={which}", "im2col")
@@ -27,6 +28,7 @@ CASES = [
     ("matmul m=1024 n=1024 k=1024", "cblas"),
     ("matmul m=256 n=256 k=256", "cblas"),
     (LINEAR, "cblas"),
+    *((f"{ATTENTION} causal={causal}", "cblas") for causal in ("no", "yes")),
     *((f"pool batch=16 layout={layout}", "plain") for layout in ("nhwc", "nchw")),
     *((f"softmax columns=1024 pass={which}", "plain") for which in ("forward", "backward")),
     *((f"{shape} pass={which}", "cblas") for shape in (LSTM, WIDE) for which in ("forward", "backward")),

@@ -180,6 +180,8 @@ static void results_are_the_same_to_the_bit(void **state)
         {"conv2d batch=4 height=28 width=28 channels=64 filters=64 stride=1", TENSOR_OUTPUT, 50000},
         {"matmul m=256 n=256 k=3000", TENSOR_OUTPUT, 256 * 256},
         {"lstm batch=32 sequence=20 features=64 hidden=64", TENSOR_OUTPUT, 32 * 20 * 64},
+        {"attention batch=1 heads=5 sequence=90 keys=130 head_size=16 causal=yes", TENSOR_OUTPUT,
+         5 * 90 * 16},
     };
     struct error error;
     if (onednn_check(PRECISION_FP32, &error))
