@@ -60,8 +60,9 @@ static cudnnStatus_t destroy(void *descriptor)
 
 static size_t bytes_of(cudnnDataType_t type)
 {
-    assert_true(type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_HALF);
-    return type == CUDNN_DATA_FLOAT ? 4 : 2;
+    assert_true(type == CUDNN_DATA_DOUBLE || type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_HALF ||
+                type == CUDNN_DATA_BFLOAT16);
+    return type == CUDNN_DATA_DOUBLE ? 8 : type == CUDNN_DATA_FLOAT ? 4 : 2;
 }
 
 /* ---- descriptors ---- */

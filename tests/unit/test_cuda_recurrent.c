@@ -119,6 +119,7 @@ static const struct row {
     {"lstm cell=relu algorithm=persist-dynamic", CUDNN_RNN_RELU, CUDNN_RNN_ALGO_PERSIST_DYNAMIC},
     {"lstm cell=tanh algorithm=persist-static-small-h pass=backward precision=fp16", CUDNN_RNN_TANH,
      CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H},
+    {"lstm precision=fp64", CUDNN_LSTM, CUDNN_RNN_ALGO_PERSIST_STATIC},
     {"lstm projection=8", CUDNN_LSTM, CUDNN_RNN_ALGO_STANDARD},
     {"lstm projection=8 pass=backward layers=2 directions=2", CUDNN_LSTM, CUDNN_RNN_ALGO_STANDARD},
 };
@@ -206,6 +207,19 @@ static void what_is_refused_is_not_chosen(void **state)
     record_clear(&record);
 }
 
+/* Kernels that are not known cannot be left out of another search. */
+static void unknown_kernels_are_not_rejected(void **state)
+{
+    (void)state;
+    struct record record;
+    struct error error;
+    struct work *work = prepare("lstm precision=bf16", &record);
+    assert_int_equal(record.unit, UNIT_TENSOR);
+    assert_int_equal(work->ops->reject(&bench.gpu, work, &record, &error), STATUS_UNSUPPORTED);
+    assert_string_equal(record.refused_algorithms, "");
+    finish(work, &record);
+}
+
 static void nothing_is_left_whichever_call_fails(void **state)
 {
     (void)state;
@@ -240,6 +254,7 @@ int main(void)
         TEST(weights_are_where_cudnn_has_them),    TEST(every_cell_runs),
         TEST(nothing_is_compiled_that_would_lose), TEST(every_cell_is_replayed),
         TEST(what_is_refused_is_not_chosen),       TEST(nothing_is_left_whichever_call_fails),
+        TEST(unknown_kernels_are_not_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

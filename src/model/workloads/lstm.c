@@ -225,6 +225,7 @@ static double lstm_tolerance(enum precision precision)
 {
     return precision == PRECISION_FP32   ? 3e-5
            : precision == PRECISION_FP16 ? 1e-3
+           : precision == PRECISION_BF16 ? 8e-3
                                          : precision_info[precision].tolerance;
 }
 

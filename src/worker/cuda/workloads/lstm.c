@@ -7,11 +7,16 @@
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/libraries.h"
+#include "model/choice.h"
 #include "model/workloads/lstm.h"
 #include "worker/cuda/workloads/lstm_binding.h"
 #include "worker/cuda/workloads/search.h"
 
+/* What cuDNN calls a conversion of fp32 is one to fp16, off by 2e-4: that is no tf32. */
 static const struct lstm_format formats[PRECISION_COUNT] = {
+    [PRECISION_FP64] = {true, CUDNN_DATA_DOUBLE, CUDNN_DATA_DOUBLE, CUDNN_FMA_MATH, UNIT_VECTOR},
+    [PRECISION_BF16] = {true, CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH,
+                        UNIT_TENSOR},
     [PRECISION_FP32] = {true, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH, UNIT_VECTOR},
     [PRECISION_FP16] = {true, CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, UNIT_TENSOR},
 };
@@ -29,6 +34,7 @@ struct lstm_work {
     void *dx, *dy;    /* backward only */
     int first, count; /* the algorithms that are wanted */
     struct lstm_binding bindings[LSTM_ALGORITHMS], *bound;
+    char refused[128]; /* algorithm_id of wrong results, separated by spaces */
 };
 
 static bool is_backward(const struct lstm_work *l)
@@ -157,30 +163,25 @@ static void lstm_release(struct work *work)
     free(l);
 }
 
-static const struct work_ops pass_ops[] = {
-    [LSTM_FORWARD] = {.iterate = forward_iterate,
-                      .run = forward_run,
-                      .result = lstm_result,
-                      .element = lstm_element,
-                      .release = lstm_release},
-    [LSTM_BACKWARD] = {.reset = backward_reset,
-                       .iterate = backward_iterate,
-                       .run = backward_run,
-                       .result = lstm_result,
-                       .element = lstm_element,
-                       .release = lstm_release},
-};
-
 /* ---- preparation ---- */
 
-/* cuDNN compiles for longer than all else of a search takes, and where it has a persistent kernel that needs no
- * compiling, that was at least twice as fast wherever this was looked at. Compiled ones come last. */
+/* cuDNN compiles for longer than all else of a search takes, and where it has its kernel of small widths, that
+ * was at least twice as fast wherever this was looked at. Its other ready ones lose at great widths: a GRU's of
+ * 1024 in fp32 takes 1.4 times as long. Compiled ones come last. */
 static bool is_hopeless(const struct lstm_work *l, int algorithm)
 {
     bool ready = false;
     for (int i = 0; i < algorithm; ++i)
-        ready |= lstm_algorithm_persists(i) && l->bindings[i].runs;
+        ready |= lstm_algorithm_is_small(i) && l->bindings[i].runs;
     return l->count > 1 && lstm_algorithm_is_compiled(algorithm) && ready;
+}
+
+/* Padded data are for what cuDNN does not have on packed ones: where it has both, the kernels were the same
+ * in every shape that was looked at. */
+static bool is_had_packed(const struct lstm_work *l, int algorithm)
+{
+    int packed = lstm_algorithm_packed(algorithm);
+    return packed != algorithm && l->bindings[packed].name[0];
 }
 
 /* What was built stays, because the search binds in turn. */
@@ -196,6 +197,9 @@ static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candid
         .fill = config_fill(&l->config, l->seed, TENSOR_WEIGHT),
     };
     int algorithm = l->first + candidate;
+    if (is_had_packed(l, algorithm))
+        return error_set(error, STATUS_UNSUPPORTED, "%s is had on packed data",
+                         lstm_algorithm_name[algorithm]);
     l->bound = &l->bindings[algorithm];
     if (!l->bound->built && is_hopeless(l, algorithm))
         return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled: there are faster kernels",
@@ -295,6 +299,7 @@ static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, int *c
         .ordered = l->count,
         .bind = algorithm_bind,
         .name = algorithm_name,
+        .refused = l->refused,
         .identify = algorithm_identify,
     };
     enum status status = search_run(&search, chosen, record, error);
@@ -304,6 +309,58 @@ static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, int *c
     return status == STATUS_FAILED ? STATUS_UNSUPPORTED : status;
 }
 
+/* cuBLAS's kernels of fp64 use tensor units where the chip has such, and say so in their names. */
+static enum unit unit_of(const struct lstm_work *l)
+{
+    bool tensor = l->shape.precision == PRECISION_FP64 && strstr(l->bound->name, "tensor");
+    return tensor ? UNIT_TENSOR : l->format->unit;
+}
+
+static void algorithm_describe(const struct lstm_work *l, int chosen, struct record *record)
+{
+    snprintf(record->algorithm, sizeof record->algorithm, "%s", algorithm_name(&l->base, chosen));
+    snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[l->format->math]);
+    record->unit = unit_of(l);
+    record->workspace = (double)l->bound->workspace_bytes;
+}
+
+/* The whole search again, without these kernels. What the search of a recalled choice refused, this one
+ * finds by itself. */
+static enum status lstm_reject(struct gpu *gpu, struct work *work, struct record *record,
+                               struct error *error)
+{
+    struct lstm_work *l = (struct lstm_work *)work;
+    int chosen;
+    if (strcmp(record->algorithm_origin, choice_searched) != 0)
+        record->refused_algorithms[0] = '\0';
+    size_t used = strlen(l->refused), told = strlen(record->refused_algorithms);
+    if (!record->algorithm_id[0] || used + sizeof record->algorithm_id >= sizeof l->refused)
+        return error_set(error, STATUS_UNSUPPORTED, "no other algorithm is tried");
+    snprintf(l->refused + used, sizeof l->refused - used, "%s ", record->algorithm_id);
+    snprintf(record->refused_algorithms + told, sizeof record->refused_algorithms - told, "%s%s",
+             told ? "; " : "", record->algorithm);
+    TRY(algorithm_choose(gpu, l, &chosen, record, error));
+    algorithm_describe(l, chosen, record);
+    others_release(l);
+    return STATUS_OK;
+}
+
+static const struct work_ops pass_ops[] = {
+    [LSTM_FORWARD] = {.iterate = forward_iterate,
+                      .run = forward_run,
+                      .result = lstm_result,
+                      .element = lstm_element,
+                      .reject = lstm_reject,
+                      .release = lstm_release},
+    [LSTM_BACKWARD] = {.reset = backward_reset,
+                       .iterate = backward_iterate,
+                       .run = backward_run,
+                       .result = lstm_result,
+                       .element = lstm_element,
+                       .reject = lstm_reject,
+                       .release = lstm_release},
+};
+
 static enum status work_prepare(struct gpu *gpu, struct lstm_work *l, struct record *record,
                                 struct error *error)
 {
@@ -312,7 +369,7 @@ static enum status work_prepare(struct gpu *gpu, struct lstm_work *l, struct rec
     TRY(descriptors_create(gpu, l, error));
     TRY(tensors_create(gpu, l, error));
     TRY(algorithm_choose(gpu, l, &chosen, record, error));
-    snprintf(record->algorithm, sizeof record->algorithm, "%s", algorithm_name(&l->base, chosen));
+    algorithm_describe(l, chosen, record);
     others_release(l);
     return STATUS_OK;
 }
@@ -324,8 +381,8 @@ enum status lstm_prepare(struct gpu *gpu, const struct config *config, uint64_t 
     const struct lstm_format *format = &formats[shape.precision];
     if (!format->offered)
         return error_set(error, STATUS_UNSUPPORTED,
-                         "cuDNN's %s is measured in fp32 and fp16, not in %s", shape.cell->name,
-                         precision_info[shape.precision].name);
+                         "cuDNN's %s is measured in fp64, fp32, fp16 and bf16, not in %s",
+                         shape.cell->name, precision_info[shape.precision].name);
     struct lstm_work *l = calloc(1, sizeof *l);
     if (!l)
         return error_set(error, STATUS_FAILED, "no memory");
@@ -341,9 +398,6 @@ enum status lstm_prepare(struct gpu *gpu, const struct config *config, uint64_t 
         lstm_release(&l->base);
         return status;
     }
-    snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[format->math]);
-    record->unit = format->unit;
-    record->workspace = (double)l->bound->workspace_bytes;
     *work = &l->base;
     return STATUS_OK;
 }

@@ -35,9 +35,17 @@ bool lstm_algorithm_is_compiled(int algorithm)
     return algorithms[algorithm].number == CUDNN_RNN_ALGO_PERSIST_DYNAMIC;
 }
 
-bool lstm_algorithm_persists(int algorithm)
+bool lstm_algorithm_is_small(int algorithm)
 {
-    return algorithms[algorithm].number != CUDNN_RNN_ALGO_STANDARD;
+    return algorithms[algorithm].number == CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H;
+}
+
+int lstm_algorithm_packed(int algorithm)
+{
+    int packed = 0;
+    while (algorithms[packed].number != algorithms[algorithm].number)
+        ++packed;
+    return packed;
 }
 
 static const cudnnRNNMode_t modes[LSTM_KINDS] = {

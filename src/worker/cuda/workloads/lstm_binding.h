@@ -10,9 +10,11 @@
 
 enum { LSTM_ALGORITHMS = 8 };
 extern const char *const lstm_algorithm_name[LSTM_ALGORITHMS];
-/* It has kernels that stay on the device for all steps: in the library, or compiled for each shape. */
-bool lstm_algorithm_persists(int algorithm);
+/* Its kernels stay on the device for all steps: those of small widths, or compiled for each shape. */
+bool lstm_algorithm_is_small(int algorithm);
 bool lstm_algorithm_is_compiled(int algorithm);
+/* The same on packed data, which comes before it on padded ones; itself, if it is that. */
+int lstm_algorithm_packed(int algorithm);
 
 /* Of a precision. */
 struct lstm_format {
