@@ -679,6 +679,7 @@ def parse_options():
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--publishing", type=int, default=0, help="kills of --gather, before the storms")
     parser.add_argument("--programs", type=int, default=0, help="rows of programs, on cpu or cuda workers")
+    parser.add_argument("--limit", type=float, default=600, help="s, of --programs")
     parser.add_argument("--worker", choices=list(WORKERS), default="scripted")
     parser.add_argument("--ranks", type=int, default=3)
     parser.add_argument("--together", type=int, default=0, help="rows that are counted together; 0: the device's")

@@ -18,7 +18,6 @@ from pathlib import Path
 VICTIMS = ("worker", "keeper", "program")
 PAUSE = {"cpu": 0.25, "cuda": 0.8}  # s, between two kills: a GPU takes seconds to be opened anew
 END_BOUND = 10  # s, until all that was started is gone
-LIMIT = 600  # s
 
 MANIFEST = """[sweep]
 device = {device}
@@ -96,18 +95,21 @@ class Storm:
         killer.start()
         try:
             with open(self.folder / "output", "wb") as stream:
+                limit = self.tool.options.limit
                 done = subprocess.run(
-                    command, cwd=self.folder, env=environment, stdout=stream, stderr=stream, timeout=LIMIT
+                    command, cwd=self.folder, env=environment, stdout=stream, stderr=stream, timeout=limit
                 )
+        except subprocess.TimeoutExpired:
+            return None
         finally:
             self.over.set()
             killer.join()
         return done.returncode
 
     def faults(self, status):
-        """What is wrong, as texts."""
+        """What is wrong, as texts. `status` None: it did not end in time."""
         if status not in (0, 3):  # 3: rows failed
-            yield f"the sweep ends with {status}"
+            yield f"the sweep ends with {status}, {self.journal.look()['record']} rows are there"
             yield (self.folder / "output").read_text(errors="replace")[-2000:]
             return
         rows = self.journal.rows()
