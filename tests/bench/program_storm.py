@@ -28,6 +28,7 @@ counters = off
 [peaks]
 memory = dram
 compute = fp32
+condition = together
 launch = no
 transfer = no
 [program storm]
