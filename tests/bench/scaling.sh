@@ -4,7 +4,8 @@
 # Usage: tests/bench/scaling.sh [BUILD [GPUS...]]; GPUS: 1 2 4 if nothing is said.
 # In the environment: WORKER, cuda (default), cpu (as many ranks as GPUS, which share the cores), or scripted: the
 # worker of the tests, which measures nothing. TOGETHER, rows of a batch: 16 64 if nothing is said. ROUNDS, runs of
-# which the median counts: 3.
+# which the median counts: 3. ALGORITHMS, as [sweep] algorithms: with the path of a file only the first run of all
+# searches.
 set -eu
 build=$(cd "${1:-build}" && pwd)
 [ $# -gt 0 ] && shift
@@ -89,7 +90,8 @@ run() {
     name=$2
     shift 2
     for _ in $(seq "${ROUNDS:-3}"); do
-        mpirun -n "$gpus" --oversubscribe --bind-to none "$bin/roofsweep" --quiet --overwrite "$@" sweep.ini \
+        mpirun -n "$gpus" --oversubscribe --bind-to none "$bin/roofsweep" --quiet --overwrite \
+            --set "algorithms=${ALGORITHMS:-run}" "$@" sweep.ini \
             >/dev/null 2>errors || { cat errors >&2; exit 1; }
         printf '%s\t%s\t%s\n' "$gpus" "$name" "$(python3 measure.py sweep.nc.journal)"
     done
