@@ -74,9 +74,8 @@ template <int m, int n> __device__ static inline tile_place tile_of_block(const 
 /* 16 bytes to shared memory, zeros if they are not there. They are waited for in groups. */
 __device__ static inline void copy_piece(uint32_t to, const void *from, bool there)
 {
-    int bytes = there ? 16 : 0;
     FROM_800(asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to),
-                          "l"(from), "r"(bytes)
+                          "l"(from), "r"(there ? 16 : 0)
                           : "memory");)
 }
 
