@@ -82,7 +82,7 @@ for row in [several.sel(config=mode) for mode in ("regions", "graphs")] + [repla
     expect(mode, list(found) == [flops], f"FLOPs by kernel {found}")
 row = several.sel(config="regions")  # of the eight iterations that a region holds
 expect("regions", row.memcpy_bytes == 64 * 128 * 4 / 8 and row.memset_bytes == row.memcpy_bytes, "copies and fills")
-row = replayed.sel(config="unsteady")  # one of 1 to 5 launches of the region's eight iterations
+row = replayed.sel(config="unsteady")  # one of 1 to 5 launches in eight iterations
 expect("replayed unsteady", row.flops_counted * 8 % flops == 0, f"{row.flops_counted.item()}, {row.counters.item()}")
 print("\n".join(faults))
 sys.exit(bool(faults))
