@@ -54,9 +54,11 @@ struct scaled {
     }
 };
 
-/* As a copy in memory.cu: four accesses of 16 bytes in flight in each thread, and as many blocks as give
- * each thread one turn. */
-static const int threads = 256, loads = 4;
+/* As in memory.cu: a copy is fastest with one access of 16 bytes by each thread, in many short blocks that go
+ * through memory in order; with two inputs it is four. As many blocks as give each thread one turn. */
+template <typename F> struct shape {
+    static const int threads = F::inputs == 1 ? 128 : 256, loads = F::inputs == 1 ? 1 : 4;
+};
 
 template <typename F, typename T, int lanes>
 __device__ static inline piece<T, lanes> apply(const piece<T, lanes> &x, const piece<T, lanes> &w)
@@ -70,8 +72,10 @@ __device__ static inline piece<T, lanes> apply(const piece<T, lanes> &x, const p
 }
 
 template <typename F, typename T>
-__global__ void __launch_bounds__(threads) elementwise(T *y, const T *x, const T *w, int64_t count)
+__global__ void __launch_bounds__(shape<F>::threads)
+    elementwise(T *y, const T *x, const T *w, int64_t count)
 {
+    const int threads = shape<F>::threads, loads = shape<F>::loads;
     const int lanes = 16 / (int)sizeof(T);
     const int64_t pieces = count / lanes, stride = (int64_t)gridDim.x * (threads * loads);
     const piece<T> *from = (const piece<T> *)x, *other = (const piece<T> *)w;
@@ -101,7 +105,8 @@ __global__ void __launch_bounds__(threads) elementwise(T *y, const T *x, const T
 template <typename F, typename T>
 static cudaError_t launch(void *y, const void *x, const void *w, int64_t count, cudaStream_t stream)
 {
-    const int64_t each = (int64_t)threads * loads * (16 / (int64_t)sizeof(T));
+    const int threads = shape<F>::threads;
+    const int64_t each = (int64_t)threads * shape<F>::loads * (16 / (int64_t)sizeof(T));
     int64_t blocks = (count + each - 1) / each;
     if (count < 1)
         return cudaErrorInvalidValue;

@@ -29,7 +29,7 @@ __device__ static inline piece<C, lanes> beside(const C *parameters, int64_t col
 /* Moments are of differences from the first row, so that a large mean takes nothing from the variance.
  * Gradients are of dy h and dy; inverse of a batch norm is the same for all rows, and comes later. */
 template <enum norm_sums what, typename T, int lanes>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(threads, 3)
     norm_sum(typename computed<T>::type *partial, columns_of<T> s, int64_t chunk)
 {
     typedef typename computed<T>::type C;

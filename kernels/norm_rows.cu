@@ -71,6 +71,14 @@ __global__ void __launch_bounds__(row_threads, 1) layer_forward(layer<T> s)
 
 static const int backward_threads = 512, backward_warps = backward_threads / 32;
 
+/* Of a multiprocessor, if a row fits into one piece of each thread. Before 9.0 half of the registers do not
+ * suffice. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+static const int backward_blocks = 1;
+#else
+static const int backward_blocks = 2;
+#endif
+
 /* What a thread reads of a row: pieces of x and dy; where the row has none, dy is 0. */
 template <typename T, int lanes, int pieces> struct layer_read {
     typedef typename computed<T>::type C;
@@ -122,7 +130,8 @@ __device__ static inline void reduce_both(C *a, C *b, C (*room)[backward_warps])
 /* dx = inverse (g - sum(g) / n - h sum(g h) / n), with g = dy gamma and h = (x - mean) inverse. What the
  * next row needs is on its way meanwhile. */
 template <typename T, int lanes, int pieces>
-__global__ void __launch_bounds__(backward_threads, pieces == 1 ? 2 : 1) layer_backward(layer<T> s)
+__global__ void __launch_bounds__(backward_threads, pieces == 1 ? backward_blocks : 1)
+    layer_backward(layer<T> s)
 {
     typedef typename computed<T>::type C;
     const int count = lanes * pieces;

@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(tile_threads, 3)
 /* For windows whose places do not fit into shared memory: a thread for each pixel, which goes through all
  * windows that reach it. Whether it is the largest there mostly shows after a few others. */
 template <typename T>
-__global__ void __launch_bounds__(tile_threads)
+__global__ void __launch_bounds__(tile_threads, 3)
     pool_max_gradient_wide(T *dx, const T *x, const T *dy, images s, tile t)
 {
     typedef typename computed<T>::type C;

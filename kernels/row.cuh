@@ -86,7 +86,7 @@ struct row_shape {
 };
 static inline row_shape row_shape_of(int64_t rows, int64_t columns, int lanes)
 {
-    const int warps_most = row_threads / 32, warps_of_block = 8;
+    const int warps_most = row_threads / 32, warps_of_block = 4;
     int64_t needed = (columns + 32 * lanes - 1) / (32 * lanes); /* pieces of a warp's width */
     int warps = 1;
     while (warps < warps_most && needed > 4 * warps)
