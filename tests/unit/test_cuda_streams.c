@@ -203,6 +203,15 @@ static void pools_run(void **state)
     ROWS_RUN(pool_rows);
 }
 
+/* Of `auto`. */
+static void pools_taken(void **state)
+{
+    (void)state;
+    struct config nhwc = parse("pool layout=nhwc"), nchw = parse("pool layout=nchw");
+    assert_true(pool_plain_takes(&nhwc));
+    assert_false(pool_plain_takes(&nchw));
+}
+
 static void softmax_runs(void **state)
 {
     (void)state;
@@ -260,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(elementwise_runs),
         TEST(pools_run),
+        TEST(pools_taken),
         TEST(softmax_runs),
         TEST(norms_run),
         TEST(what_the_library_lacks_is_refused),

@@ -12,7 +12,7 @@ static const char *const softmax_pass_words[] = {"forward", "backward", NULL};
 static const struct parameter softmax_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("columns", 16777216, "4096", "values of a row, which add up to 1"),
-    WORKLOAD_IMPLEMENTATION(softmax_implementation_words, "auto: the device's best library"),
+    WORKLOAD_IMPLEMENTATION(softmax_implementation_words, "auto: the device's fastest"),
     WORKLOAD_LAUNCH,
     WORKLOAD_PASS(softmax_pass_words, "what is computed"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
