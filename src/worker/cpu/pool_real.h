@@ -135,7 +135,7 @@ static void NAME(spread_max)(const struct pool *s, const struct NAME(part) * p, 
                              const int64_t *rows, const int64_t *columns)
 {
     REAL largest[POOL_CHANNELS];
-    int64_t place[POOL_CHANNELS];
+    int64_t place[POOL_CHANNELS] = {0};
     for (int64_t c = 0; c < p->channels; ++c)
         largest[c] = -(REAL)INFINITY;
     for (int64_t h = rows[0]; h < rows[1]; ++h)
@@ -185,7 +185,7 @@ static void NAME(pool_gradient)(const struct work *work)
         int64_t x_begin = n * in + (last ? first : first * in);
         int64_t y_begin = n * out + (last ? first : first * out);
         const struct NAME(part) part = {left < each ? left : each, last ? s->channels : 1,
-                                        x ? x + x_begin : NULL, dy + y_begin, dx + x_begin};
+                                        s->operation == POOL_MAX ? x + x_begin : NULL, dy + y_begin, dx + x_begin};
         NAME(part_gradient)(s, &part);
     }
 }

@@ -37,10 +37,12 @@ enum status norm_plain_prepare(struct gpu *gpu, const struct config *config, uin
     return STATUS_OK;
 }
 
-bool norm_cudnn_takes(const struct config *config)
+bool norm_plain_takes(const struct config *config)
 {
     const struct norm s = norm_from(config);
-    return s.operation == NORM_BATCH || s.precision != PRECISION_FP64;
+    if (s.operation == NORM_BATCH)
+        return s.pass == NORM_FORWARD;
+    return s.pass != NORM_BACKWARD || s.precision == PRECISION_FP64;
 }
 
 enum status norm_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,

@@ -6,6 +6,7 @@
 #include "worker/cuda/gpu/work.h"
 
 work_preparation norm_cudnn_prepare, norm_plain_prepare;
-bool norm_cudnn_takes(const struct config *config); /* all but layer norms of fp64 */
+/* Whether kernels of our own are likely the faster ones, or the library has none: layer norms of fp64. */
+bool norm_plain_takes(const struct config *config);
 
 #endif

@@ -149,11 +149,6 @@ static enum status pool_prepare(struct gpu *gpu, const struct config *config, ui
     return STATUS_OK;
 }
 
-bool pool_plain_takes(const struct config *config)
-{
-    return pool_from(config).layout == LAYOUT_NHWC;
-}
-
 enum status pool_plain_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                struct work **work, struct record *record, struct error *error)
 {

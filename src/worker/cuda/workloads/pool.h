@@ -5,8 +5,6 @@
 #include "worker/cuda/gpu/work.h"
 
 work_preparation pool_cudnn_prepare, pool_plain_prepare;
-/* Whether kernels of our own are likely the faster ones: where the channels lie beside each other. */
-bool pool_plain_takes(const struct config *config);
 
 /* Where the kernel of our own is faster than cuDNN: in nhwc. */
 bool pool_plain_takes(const struct config *config);
