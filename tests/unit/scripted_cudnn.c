@@ -371,9 +371,9 @@ static void norm_within(cudnnTensorDescriptor_t tensor, const void *memory)
 
 cudnnStatus_t cudnnBatchNormalizationForwardInference(
     cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
-    cudnnTensorDescriptor_t x_descriptor, const void *x,
-    cudnnTensorDescriptor_t y_descriptor, void *y, cudnnTensorDescriptor_t parameters,
-    const void *gamma, const void *bias, const void *mean, const void *variance, double epsilon)
+    cudnnTensorDescriptor_t x_descriptor, const void *x, cudnnTensorDescriptor_t y_descriptor,
+    void *y, cudnnTensorDescriptor_t parameters, const void *gamma, const void *bias,
+    const void *mean, const void *variance, double epsilon)
 {
     assert_non_null(handle);
     norm_check(mode, x_descriptor, parameters, gamma, epsilon);
@@ -389,9 +389,8 @@ enum { NORM_WORKSPACE = 4096, NORM_RESERVE = 512 };
 
 cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
     cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
-    cudnnTensorDescriptor_t x, cudnnTensorDescriptor_t z,
-    cudnnTensorDescriptor_t y, cudnnTensorDescriptor_t parameters,
-    cudnnActivationDescriptor_t activation, size_t *bytes)
+    cudnnTensorDescriptor_t x, cudnnTensorDescriptor_t z, cudnnTensorDescriptor_t y,
+    cudnnTensorDescriptor_t parameters, cudnnActivationDescriptor_t activation, size_t *bytes)
 {
     (void)handle, (void)mode, (void)operations, (void)x, (void)z, (void)y, (void)parameters;
     (void)activation;
@@ -401,9 +400,8 @@ cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
 
 cudnnStatus_t cudnnGetBatchNormalizationBackwardExWorkspaceSize(
     cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
-    cudnnTensorDescriptor_t x, cudnnTensorDescriptor_t y,
-    cudnnTensorDescriptor_t dy, cudnnTensorDescriptor_t dz,
-    cudnnTensorDescriptor_t dx, cudnnTensorDescriptor_t parameters,
+    cudnnTensorDescriptor_t x, cudnnTensorDescriptor_t y, cudnnTensorDescriptor_t dy,
+    cudnnTensorDescriptor_t dz, cudnnTensorDescriptor_t dx, cudnnTensorDescriptor_t parameters,
     cudnnActivationDescriptor_t activation, size_t *bytes)
 {
     (void)handle, (void)mode, (void)operations, (void)x, (void)y, (void)dy, (void)dz, (void)dx;
@@ -432,11 +430,11 @@ static void rooms_check(const void *workspace, size_t workspace_bytes, const voi
 cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
     cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
     const void *alpha, const void *beta, cudnnTensorDescriptor_t x_descriptor, const void *x,
-    cudnnTensorDescriptor_t z_descriptor, const void *z,
-    cudnnTensorDescriptor_t y_descriptor, void *y, cudnnTensorDescriptor_t parameters,
-    const void *gamma, const void *bias, double factor, void *running_mean, void *running_variance,
-    double epsilon, void *mean, void *inverse, cudnnActivationDescriptor_t activation,
-    void *workspace, size_t workspace_bytes, void *reserve, size_t reserve_bytes)
+    cudnnTensorDescriptor_t z_descriptor, const void *z, cudnnTensorDescriptor_t y_descriptor,
+    void *y, cudnnTensorDescriptor_t parameters, const void *gamma, const void *bias, double factor,
+    void *running_mean, void *running_variance, double epsilon, void *mean, void *inverse,
+    cudnnActivationDescriptor_t activation, void *workspace, size_t workspace_bytes, void *reserve,
+    size_t reserve_bytes)
 {
     assert_non_null(handle);
     assert_int_equal(operations, CUDNN_BATCHNORM_OPS_BN);
@@ -455,14 +453,13 @@ cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
 cudnnStatus_t cudnnBatchNormalizationBackwardEx(
     cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
     const void *alpha, const void *beta, const void *alpha_parameters, const void *beta_parameters,
-    cudnnTensorDescriptor_t x_descriptor, const void *x,
-    cudnnTensorDescriptor_t y_descriptor, const void *y,
-    cudnnTensorDescriptor_t dy_descriptor, const void *dy,
-    cudnnTensorDescriptor_t dz_descriptor, void *dz,
-    cudnnTensorDescriptor_t dx_descriptor, void *dx, cudnnTensorDescriptor_t parameters,
-    const void *gamma, const void *bias, void *dgamma, void *dbeta, double epsilon,
-    const void *mean, const void *inverse, cudnnActivationDescriptor_t activation, void *workspace,
-    size_t workspace_bytes, void *reserve, size_t reserve_bytes)
+    cudnnTensorDescriptor_t x_descriptor, const void *x, cudnnTensorDescriptor_t y_descriptor,
+    const void *y, cudnnTensorDescriptor_t dy_descriptor, const void *dy,
+    cudnnTensorDescriptor_t dz_descriptor, void *dz, cudnnTensorDescriptor_t dx_descriptor,
+    void *dx, cudnnTensorDescriptor_t parameters, const void *gamma, const void *bias, void *dgamma,
+    void *dbeta, double epsilon, const void *mean, const void *inverse,
+    cudnnActivationDescriptor_t activation, void *workspace, size_t workspace_bytes, void *reserve,
+    size_t reserve_bytes)
 {
     assert_non_null(handle);
     assert_int_equal(operations, CUDNN_BATCHNORM_OPS_BN);

@@ -184,8 +184,9 @@ static void NAME(pool_gradient)(const struct work *work)
         int64_t first = i % parts * each, left = s->channels - first, n = i / parts * s->channels;
         int64_t x_begin = n * in + (last ? first : first * in);
         int64_t y_begin = n * out + (last ? first : first * out);
-        const struct NAME(part) part = {left < each ? left : each, last ? s->channels : 1,
-                                        s->operation == POOL_MAX ? x + x_begin : NULL, dy + y_begin, dx + x_begin};
+        const struct NAME(part)
+            part = {left < each ? left : each, last ? s->channels : 1,
+                    s->operation == POOL_MAX ? x + x_begin : NULL, dy + y_begin, dx + x_begin};
         NAME(part_gradient)(s, &part);
     }
 }
