@@ -16,6 +16,7 @@
 #include "model/workloads/conv2d.h"
 #include "model/workloads/elementwise.h"
 #include "model/workloads/linear.h"
+#include "model/workloads/lstm.h"
 #include "model/workloads/norm.h"
 #include "model/workloads/pool.h"
 
@@ -180,6 +181,13 @@ cudaError_t kernel_linear_finish(enum precision precision, void *y, const void *
 /* sums[j] = the sum over i of data[i][j]. */
 cudaError_t kernel_column_sums(enum precision precision, void *sums, const void *data, int64_t rows,
                                int64_t columns, cudaStream_t stream);
+
+/* lstm.cu: y of one layer of shape, whose input x is `width` wide; w is the layer's. fp16 and bf16, on tensor
+ * units, sums and cells in fp32. width and hidden are multiples of 4; hidden is at most KERNEL_LSTM_BLOCK,
+ * or from compute capability 9.0 on KERNEL_LSTM_CLUSTER. The arrays are aligned to 16 bytes. */
+enum { KERNEL_LSTM_MULTIPLE = 4, KERNEL_LSTM_BLOCK = 64, KERNEL_LSTM_CLUSTER = 256 };
+cudaError_t kernel_lstm(const struct lstm *shape, int64_t width, void *y, const void *x,
+                        const void *w, cudaStream_t stream);
 
 /* loops.cu: the loops as src/model/workloads/loop.h defines them. */
 

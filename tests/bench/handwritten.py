@@ -14,6 +14,7 @@ from pathlib import Path
 
 HALF = "conv2d precision=fp16"
 STAGE = f"{HALF} batch=32 stride=1"
+LSTM = "lstm precision=fp16"
 # A configuration, its library, and by hand: the implementation and what part of the library's speed is asked of it.
 CASES = [
     (HALF, "cudnn", {"tiled": 0.6, "plain": None}),
@@ -28,6 +29,24 @@ CASES = [
     (f"{STAGE} channels=256 filters=64 height=56 width=56 kernel=1", "cudnn", {"tiled": 0.6}),
     (f"{HALF} batch=32 channels=512 filters=1024 height=28 width=28 kernel=1", "cudnn", {"tiled": 0.6}),
     (f"{STAGE} channels=64 filters=64 height=56 width=56 bias=yes activation=relu", "cudnn", {"tiled": None}),
+    *(
+        (f"{LSTM} launch={launch}{shape}", "cudnn", {"persistent": asked})
+        for shape, asked in (
+            ("", 1.0),
+            (" batch=128", 1.0),
+            (" features=256", None),
+            (" hidden=32", 1.0),
+            (" hidden=64", 1.0),
+            (" hidden=128", None),
+            (" hidden=256", None),
+            (" sequence=128", 1.0),
+            (" sequence=128 features=128 hidden=64", None),
+            (" sequence=128 features=128 hidden=128", None),
+            (" sequence=128 features=128 hidden=256", None),
+            (" batch=1024 sequence=64 features=256 hidden=256", None),
+        )
+        for launch in ("stream", "graph")
+    ),
 ]
 
 

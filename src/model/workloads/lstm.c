@@ -24,7 +24,8 @@ const struct lstm_cell lstm_cells[LSTM_KINDS] = {
 /* clang-format off */
 static const char *const lstm_pass_words[] = {"forward", "backward", NULL};
 static const char *const lstm_cell_words[] = {"lstm", "gru", "relu", "tanh", NULL};
-static const char *const lstm_implementation_words[] = {"auto", "cudnn", "onednn", "cblas", NULL};
+static const char *const lstm_implementation_words[] = {"auto", "cudnn", "onednn", "cblas",
+                                                        "persistent", NULL};
 static const char *const lstm_algorithm_words[] = {"auto", "standard", "persist-static",
                                                    "persist-dynamic",
                                                    "persist-static-small-h", NULL};
@@ -53,6 +54,7 @@ static const char *const lstm_implementations[] = {
     "cudnn: NVIDIA cuDNN, on CUDA devices",
     "onednn: Intel oneDNN, on CPUs",
     "cblas: CBLAS, on CPUs",
+    "persistent: written by hand, one launch for all steps of a layer, on CUDA devices",
     NULL,
 };
 

@@ -37,6 +37,7 @@
 #include "worker/cuda/workloads/linear.h"
 #include "worker/cuda/workloads/loops.h"
 #include "worker/cuda/workloads/lstm.h"
+#include "worker/cuda/workloads/lstm_persistent.h"
 #include "worker/cuda/workloads/matmul.h"
 #include "worker/cuda/workloads/norm.h"
 #include "worker/cuda/workloads/pool.h"
@@ -161,6 +162,7 @@ static const struct preparation {
     {&conv2d_workload, "tiled", conv2d_tiled_prepare, NULL},
     {&conv2d_workload, "plain", conv2d_plain_prepare, NULL},
     {&lstm_workload, "cudnn", lstm_prepare, NULL},
+    {&lstm_workload, "persistent", lstm_persistent_prepare, NULL},
     {&matmul_workload, "cublaslt", matmul_cublaslt_prepare, matmul_cublaslt_takes},
     {&matmul_workload, "tiled", matmul_tiled_prepare, NULL},
     {&matmul_workload, "plain", matmul_plain_prepare, NULL},

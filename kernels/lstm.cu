@@ -1,0 +1,313 @@
+#include "kernels.h"
+
+#include <stdint.h>
+
+#include "cluster.cuh"
+#include "piece.cuh"
+
+/* A layer of an LSTM over all its steps in one launch, after Diamos et al., "Persistent RNNs: Stashing
+ * Recurrent Weights On-Chip", 2016. A block has eight samples, which need nothing of the others. A warp
+ * has eight units: all four gates of them, whose recurrent weights stay in its registers. Only the state
+ * h goes from warp to warp, through shared memory, with one barrier a step. Where one block has no room
+ * for all units, a cluster of blocks shares them: then h goes to the shared memory of each.
+ *
+ * A matrix instruction adds A (16 rows of 16 weights) times B (16 inputs of 8 samples) to 16 x 8 sums.
+ * Its rows are a gate of the eight units and another gate of them, so two make all gates, and a thread
+ * gets the four gates of one unit and two samples, whose cells never leave it:
+ *
+ *   lane = 4 row + column:  gates of unit `row` and of samples 2 column, 2 column + 1
+ *
+ * Of A a lane holds four weights of its row in each half, of B four inputs of sample `row`. The
+ * instruction wants pairs that lie apart, but the order of the summands is free, as long as A and B have
+ * the same: here a lane's four lie next to each other, in one access of 8 bytes. */
+
+enum { SAMPLES = 8, UNITS = 8, GATES = 4, DEEP = 16, BLOCK_UNITS = KERNEL_LSTM_BLOCK };
+
+/* Sizes of the layer; `width` is that of its input. */
+struct layer {
+    int batch, sequence, width, hidden, directions;
+    int units; /* of a block */
+};
+
+/* What a thread is. */
+struct place {
+    int row, column;
+    int unit, sample; /* the first ones of its warp and block */
+};
+
+struct gates {
+    float sums[2][4]; /* input and forget, cell and output; of two samples each */
+};
+
+struct weights {
+    uint2 of[GATES];
+};
+
+__device__ static inline void multiply_add(float (&sum)[4], uint2 upper, uint2 lower, uint2 b,
+                                           __half)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(upper.x), "r"(lower.x), "r"(upper.y), "r"(lower.y), "r"(b.x), "r"(b.y));
+}
+
+__device__ static inline void multiply_add(float (&sum)[4], uint2 upper, uint2 lower, uint2 b,
+                                           __nv_bfloat16)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(upper.x), "r"(lower.x), "r"(upper.y), "r"(lower.y), "r"(b.x), "r"(b.y));
+}
+
+template <typename T>
+__device__ static inline void gates_add(gates &g, const weights &w, uint2 input)
+{
+    multiply_add(g.sums[0], w.of[0], w.of[1], input, T());
+    multiply_add(g.sums[1], w.of[2], w.of[3], input, T());
+}
+
+/* Elements k to k + 3 of a row, zeros behind its end. */
+template <typename T> __device__ static inline uint2 four(const T *row, int k, int width)
+{
+    return k < width ? *(const uint2 *)(row + k) : make_uint2(0, 0);
+}
+
+/* The sums begin with the biases. */
+template <typename T>
+__device__ static inline void gates_start(gates &g, const T *biases, const layer &s,
+                                          const place &at)
+{
+#pragma unroll
+    for (int gate = 0; gate < GATES; ++gate) {
+        float bias = to_computed(biases[gate * s.hidden + min(at.unit + at.row, s.hidden - 1)]);
+        g.sums[gate / 2][gate % 2 * 2] = g.sums[gate / 2][gate % 2 * 2 + 1] = bias;
+    }
+}
+
+/* Of a matrix [4][hidden][width]. */
+template <typename T>
+__device__ static inline weights weights_load(const T *matrix, const layer &s, const place &at,
+                                              int k, int width)
+{
+    const T *row = matrix + (int64_t)min(at.unit + at.row, s.hidden - 1) * width;
+    weights w;
+#pragma unroll
+    for (int gate = 0; gate < GATES; ++gate)
+        w.of[gate] = four(row + (int64_t)gate * s.hidden * width, k + 4 * at.column, width);
+    return w;
+}
+
+/* The time of a step: the second direction runs backwards. */
+__device__ static inline int64_t time_of(const layer &s, int step)
+{
+    return blockIdx.y ? s.sequence - 1 - step : step;
+}
+
+/* What the input adds to the gates of several steps, which waits for no state: the weights come
+ * once for all of them. Beyond the last step or sample stands the last one: nobody asks for its sums. */
+template <typename T, int steps>
+__device__ static inline void input_add(gates (&g)[steps], const T *x, const T *matrix,
+                                        const layer &s, const place &at, int first)
+{
+    const int64_t sample = min(at.sample + at.row, s.batch - 1);
+    const int64_t next = (blockIdx.y ? -1 : 1) * (int64_t)s.batch * s.width;
+    x += (time_of(s, first) * s.batch + sample) * s.width;
+#pragma unroll 1
+    for (int k = 0; k < s.width; k += DEEP) {
+        const T *row = x;
+        weights w = weights_load(matrix, s, at, k, s.width);
+#pragma unroll
+        for (int i = 0; i < steps; ++i) {
+            gates_add<T>(g[i], w, four(row, k + 4 * at.column, s.width));
+            row += first + i + 1 < s.sequence ? next : 0;
+        }
+    }
+}
+
+/* One instruction, whose error is about that of rounding to fp16. */
+__device__ static inline float tangent(float v)
+{
+    float result;
+    asm("tanh.approx.f32 %0, %1;" : "=f"(result) : "f"(v));
+    return result;
+}
+
+__device__ static inline float sigmoid(float v)
+{
+    return fmaf(0.5f, tangent(0.5f * v), 0.5f);
+}
+
+/* h of one of the thread's two samples; the cell takes its step. */
+__device__ static inline float cell_step(const gates &g, int sample, float &cell)
+{
+    float i = sigmoid(g.sums[0][sample]), f = sigmoid(g.sums[0][2 + sample]);
+    float c = tangent(g.sums[1][sample]), o = sigmoid(g.sums[1][2 + sample]);
+    cell = f * cell + i * c;
+    return o * tangent(cell);
+}
+
+/* Lane 4 i + j has the elements 2 j and 2 j + 1 of row i of an 8 x 8 matrix, and gets those of its
+ * transpose. */
+__device__ static inline uint32_t transposed(uint32_t pair)
+{
+    uint32_t result;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
+    return result;
+}
+
+/* The blocks that share the units: one, or a cluster. */
+template <bool clustered> struct group;
+template <> struct group<false> {
+    __device__ static int blocks()
+    {
+        return 1;
+    }
+    __device__ static int rank()
+    {
+        return 0;
+    }
+    __device__ static void store(uint32_t *to, uint32_t value)
+    {
+        *to = value;
+    }
+    __device__ static void arrive()
+    {
+    }
+    __device__ static void wait()
+    {
+        __syncthreads();
+    }
+};
+template <> struct group<true> {
+    __device__ static int blocks()
+    {
+        return cluster_blocks();
+    }
+    __device__ static int rank()
+    {
+        return cluster_rank();
+    }
+    __device__ static void store(uint32_t *to, uint32_t value)
+    {
+        for (int rank = 0; rank < cluster_blocks(); ++rank)
+            cluster_store(to, rank, value);
+    }
+    __device__ static void arrive()
+    {
+        cluster_arrive();
+    }
+    __device__ static void wait()
+    {
+        cluster_wait();
+    }
+};
+
+/* `depth` pieces of 16 units hold all units. The name says what a warp does at a time: samples x rows of
+ * weights x summands. */
+template <typename T, int depth>
+__global__ void __launch_bounds__(BLOCK_UNITS / UNITS * 32)
+    lstm_8x32x16(T *y, const T *x, const T *w, layer s)
+{
+    typedef group<(depth * DEEP > BLOCK_UNITS)> team;
+    const int steps = depth > 4 ? 4 : 8;  /* whose gates wait in registers for their states */
+    const int pitch = DEEP * (depth | 1); /* odd, so that rows lie in different banks */
+    __shared__ __align__(8) T states[2][SAMPLES][pitch];
+    const int row = (int)threadIdx.x % 32 / 4, column = (int)threadIdx.x % 4;
+    const place at = {row, column, team::rank() * s.units + (int)threadIdx.x / 32 * UNITS,
+                      (int)blockIdx.x / team::blocks() * SAMPLES};
+    const T *matrix = w + (int64_t)blockIdx.y * GATES * s.hidden * (s.width + s.hidden + 1);
+    const T *recurrent_matrix = matrix + (int64_t)GATES * s.hidden * s.width;
+    const T *biases = recurrent_matrix + (int64_t)GATES * s.hidden * s.hidden;
+    const int64_t y_width = (int64_t)s.directions * s.hidden;
+    y += (at.sample + row) * y_width + blockIdx.y * s.hidden + at.unit + 2 * column;
+    const bool stored = at.sample + row < s.batch && at.unit + 2 * column < s.hidden;
+    weights recurrent[depth];
+    float cells[2] = {0.0f, 0.0f};
+#pragma unroll
+    for (int k = 0; k < depth; ++k)
+        recurrent[k] = weights_load(recurrent_matrix, s, at, k * DEEP, s.hidden);
+    for (int i = (int)threadIdx.x; i < 2 * SAMPLES * pitch; i += (int)blockDim.x)
+        states[0][0][i] = to_stored<T>(0.0f);
+    team::arrive();
+    team::wait();
+    for (int first = 0; first < s.sequence; first += steps) {
+        gates g[steps];
+#pragma unroll
+        for (int i = 0; i < steps; ++i)
+            gates_start(g[i], biases, s, at);
+        input_add(g, x, matrix, s, at, first);
+#pragma unroll
+        for (int i = 0; i < steps; ++i) {
+            if (first + i >= s.sequence)
+                break;
+            const T *before = &states[i % 2][row][4 * column];
+            T *after = &states[(i + 1) % 2][row][at.unit + 2 * column];
+#pragma unroll
+            for (int k = 0; k < depth; ++k)
+                if (depth <= 4 || k * DEEP < s.hidden)
+                    gates_add<T>(g[i], recurrent[k], *(const uint2 *)(before + k * DEEP));
+            piece<T, 2> pair = {to_stored<T>(cell_step(g[i], 0, cells[0])),
+                                to_stored<T>(cell_step(g[i], 1, cells[1]))};
+            uint32_t h = transposed(*(const uint32_t *)&pair);
+            team::store((uint32_t *)after, h);
+            team::arrive();
+            if (stored)
+                *(uint32_t *)(y + time_of(s, first + i) * s.batch * y_width) = h;
+            team::wait();
+        }
+    }
+}
+
+/* ---- launches ---- */
+
+template <typename T, int depth>
+static cudaError_t launch_depth(const layer &s, T *y, const T *x, const T *w, int blocks,
+                                cudaStream_t stream)
+{
+    cudaLaunchAttribute cluster;
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = (unsigned)blocks;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim =
+        dim3((unsigned)((s.batch + SAMPLES - 1) / SAMPLES * blocks), (unsigned)s.directions);
+    config.blockDim = dim3((unsigned)(s.units / UNITS * 32));
+    config.stream = stream;
+    config.attrs = &cluster;
+    config.numAttrs = blocks > 1;
+    return cudaLaunchKernelEx(&config, lstm_8x32x16<T, depth>, y, x, w, s);
+}
+
+template <typename T>
+static cudaError_t launch(layer s, void *y, const void *x, const void *w, cudaStream_t stream)
+{
+    typedef cudaError_t launcher(const layer &, T *, const T *, const T *, int, cudaStream_t);
+    static launcher *const launchers[] = {
+        launch_depth<T, 1>, launch_depth<T, 2>,  launch_depth<T, 3>, launch_depth<T, 4>,
+        launch_depth<T, 8>, launch_depth<T, 12>, launch_depth<T, 16>};
+    const int pieces = (s.hidden + DEEP - 1) / DEEP;
+    const int blocks = s.hidden <= BLOCK_UNITS ? 1 : s.hidden <= 2 * BLOCK_UNITS ? 2 : 4;
+    s.units = (s.hidden + blocks * UNITS - 1) / (blocks * UNITS) * UNITS;
+    return launchers[pieces <= 4 ? pieces - 1 : 2 + (pieces + 3) / 4](s, (T *)y, (const T *)x,
+                                                                      (const T *)w, blocks, stream);
+}
+
+cudaError_t kernel_lstm(const struct lstm *shape, int64_t width, void *y, const void *x,
+                        const void *w, cudaStream_t stream)
+{
+    const layer s = {(int)shape->batch,  (int)shape->sequence,   (int)width,
+                     (int)shape->hidden, (int)shape->directions, 0};
+    if (s.hidden > KERNEL_LSTM_CLUSTER || s.hidden % KERNEL_LSTM_MULTIPLE != 0 ||
+        s.width % KERNEL_LSTM_MULTIPLE != 0)
+        return cudaErrorInvalidValue;
+    switch (shape->precision) {
+    case PRECISION_FP16:
+        return launch<__half>(s, y, x, w, stream);
+    case PRECISION_BF16:
+        return launch<__nv_bfloat16>(s, y, x, w, stream);
+    default:
+        return cudaErrorInvalidValue;
+    }
+}
