@@ -68,10 +68,11 @@ __device__ static inline void gates_add(gates &g, const weights &w, uint2 input)
     multiply_add(g.sums[1], w.of[2], w.of[3], input, T());
 }
 
-/* Elements k to k + 3 of a row, zeros behind its end. */
+/* Elements k to k + 3 of a row; behind its end the last ones. Nothing is asked before it is loaded, so
+ * that many loads are under way together. */
 template <typename T> __device__ static inline uint2 four(const T *row, int k, int width)
 {
-    return k < width ? *(const uint2 *)(row + k) : make_uint2(0, 0);
+    return __ldg((const uint2 *)(row + min(k, width - 4)));
 }
 
 /* The sums begin with the biases. */
@@ -86,7 +87,7 @@ __device__ static inline void gates_start(gates &g, const T *biases, const layer
     }
 }
 
-/* Of a matrix [4][hidden][width]. */
+/* Of a matrix [4][hidden][width]; zeros behind the end of its rows. */
 template <typename T>
 __device__ static inline weights weights_load(const T *matrix, const layer &s, const place &at,
                                               int k, int width)
@@ -96,6 +97,10 @@ __device__ static inline weights weights_load(const T *matrix, const layer &s, c
 #pragma unroll
     for (int gate = 0; gate < GATES; ++gate)
         w.of[gate] = four(row + (int64_t)gate * s.hidden * width, k + 4 * at.column, width);
+#pragma unroll
+    for (int gate = 0; gate < GATES; ++gate)
+        if (k + 4 * at.column >= width)
+            w.of[gate] = make_uint2(0, 0);
     return w;
 }
 
@@ -114,15 +119,34 @@ __device__ static inline void input_add(gates (&g)[steps], const T *x, const T *
     const int64_t sample = min(at.sample + at.row, s.batch - 1);
     const int64_t next = (blockIdx.y ? -1 : 1) * (int64_t)s.batch * s.width;
     x += (time_of(s, first) * s.batch + sample) * s.width;
-#pragma unroll 1
+    const int together =
+        steps > 4 ? 2 : 1; /* pieces whose loads are under way, as registers allow */
+#pragma unroll together
     for (int k = 0; k < s.width; k += DEEP) {
-        const T *row = x;
         weights w = weights_load(matrix, s, at, k, s.width);
+        uint2 input[steps];
+        const T *row = x;
 #pragma unroll
         for (int i = 0; i < steps; ++i) {
-            gates_add<T>(g[i], w, four(row, k + 4 * at.column, s.width));
+            input[i] = four(row, k + 4 * at.column, s.width);
             row += first + i + 1 < s.sequence ? next : 0;
         }
+#pragma unroll
+        for (int i = 0; i < steps; ++i)
+            gates_add<T>(g[i], w, input[i]);
+    }
+}
+
+/* Asks for the inputs of the steps behind these. */
+template <typename T, int steps>
+__device__ static inline void input_prefetch(const T *x, const layer &s, const place &at, int first)
+{
+    const int pieces = (s.width + DEEP - 1) / DEEP;
+    for (int i = (int)threadIdx.x; i < steps * SAMPLES * pieces; i += (int)blockDim.x) {
+        int row = i / pieces, step = first + row / SAMPLES, sample = at.sample + row % SAMPLES;
+        if (step < s.sequence && sample < s.batch)
+            asm volatile("prefetch.global.L1 [%0];" ::"l"(
+                x + (time_of(s, step) * s.batch + sample) * s.width + i % pieces * DEEP));
     }
 }
 
@@ -157,9 +181,10 @@ __device__ static inline uint32_t transposed(uint32_t pair)
     return result;
 }
 
-/* The blocks that share the units: one, or a cluster. */
-template <bool clustered> struct group;
-template <> struct group<false> {
+/* The blocks that share the units, one or a cluster: how a warp's 8 x 8 states h, of which a lane has a pair
+ * of samples, come to all of them, as rows of `pitch` from `to` on. */
+template <typename T, bool clustered> struct team;
+template <typename T> struct team<T, false> {
     __device__ static int blocks()
     {
         return 1;
@@ -168,9 +193,10 @@ template <> struct group<false> {
     {
         return 0;
     }
-    __device__ static void store(uint32_t *to, uint32_t value)
+    __device__ static void share(T *to, int pitch, const place &at, const piece<T, 2> &h)
     {
-        *to = value;
+        to[2 * at.column * pitch + at.row] = h.at[0];
+        to[(2 * at.column + 1) * pitch + at.row] = h.at[1];
     }
     __device__ static void arrive()
     {
@@ -180,7 +206,7 @@ template <> struct group<false> {
         __syncthreads();
     }
 };
-template <> struct group<true> {
+template <typename T> struct team<T, true> {
     __device__ static int blocks()
     {
         return cluster_blocks();
@@ -189,10 +215,11 @@ template <> struct group<true> {
     {
         return cluster_rank();
     }
-    __device__ static void store(uint32_t *to, uint32_t value)
+    __device__ static void share(T *to, int pitch, const place &at, const piece<T, 2> &h)
     {
+        uint32_t pair = transposed(*(const uint32_t *)&h);
         for (int rank = 0; rank < cluster_blocks(); ++rank)
-            cluster_store(to, rank, value);
+            cluster_store((uint32_t *)(to + at.row * pitch + 2 * at.column), rank, pair);
     }
     __device__ static void arrive()
     {
@@ -210,19 +237,23 @@ template <typename T, int depth>
 __global__ void __launch_bounds__(BLOCK_UNITS / UNITS * 32)
     lstm_8x32x16(T *y, const T *x, const T *w, layer s)
 {
-    typedef group<(depth * DEEP > BLOCK_UNITS)> team;
-    const int steps = depth > 4 ? 4 : 8;  /* whose gates wait in registers for their states */
+    typedef team<T, (depth * DEEP > BLOCK_UNITS)> ours;
+    const int steps = depth > 4 ? 4 : 8; /* whose gates wait in registers for their states */
+    /* Matrix instructions of one chain wait for each other. */
+    const int chains = depth >= 12 ? 4 : depth >= 4 ? 2 : 1;
     const int pitch = DEEP * (depth | 1); /* odd, so that rows lie in different banks */
     __shared__ __align__(8) T states[2][SAMPLES][pitch];
     const int row = (int)threadIdx.x % 32 / 4, column = (int)threadIdx.x % 4;
-    const place at = {row, column, team::rank() * s.units + (int)threadIdx.x / 32 * UNITS,
-                      (int)blockIdx.x / team::blocks() * SAMPLES};
+    const place at = {row, column, ours::rank() * s.units + (int)threadIdx.x / 32 * UNITS,
+                      (int)blockIdx.x / ours::blocks() * SAMPLES};
     const T *matrix = w + (int64_t)blockIdx.y * GATES * s.hidden * (s.width + s.hidden + 1);
     const T *recurrent_matrix = matrix + (int64_t)GATES * s.hidden * s.width;
     const T *biases = recurrent_matrix + (int64_t)GATES * s.hidden * s.hidden;
     const int64_t y_width = (int64_t)s.directions * s.hidden;
-    y += (at.sample + row) * y_width + blockIdx.y * s.hidden + at.unit + 2 * column;
+    const int64_t y_step = (blockIdx.y ? -1 : 1) * s.batch * y_width;
     const bool stored = at.sample + row < s.batch && at.unit + 2 * column < s.hidden;
+    y += (time_of(s, 0) * s.batch + at.sample + row) * y_width + blockIdx.y * s.hidden + at.unit +
+         2 * column;
     weights recurrent[depth];
     float cells[2] = {0.0f, 0.0f};
 #pragma unroll
@@ -230,34 +261,46 @@ __global__ void __launch_bounds__(BLOCK_UNITS / UNITS * 32)
         recurrent[k] = weights_load(recurrent_matrix, s, at, k * DEEP, s.hidden);
     for (int i = (int)threadIdx.x; i < 2 * SAMPLES * pitch; i += (int)blockDim.x)
         states[0][0][i] = to_stored<T>(0.0f);
-    team::arrive();
-    team::wait();
+    ours::arrive();
+    ours::wait();
     for (int first = 0; first < s.sequence; first += steps) {
         gates g[steps];
 #pragma unroll
         for (int i = 0; i < steps; ++i)
             gates_start(g[i], biases, s, at);
         input_add(g, x, matrix, s, at, first);
+        input_prefetch<T, steps>(x, s, at, first + steps);
 #pragma unroll
         for (int i = 0; i < steps; ++i) {
             if (first + i >= s.sequence)
                 break;
-            const T *before = &states[i % 2][row][4 * column];
-            T *after = &states[(i + 1) % 2][row][at.unit + 2 * column];
+            const T *before = &states[i % 2][row][0];
+            uint32_t h = *(const uint32_t *)(before + at.unit + 2 * column);
+            gates chain[chains] = {};
 #pragma unroll
             for (int k = 0; k < depth; ++k)
                 if (depth <= 4 || k * DEEP < s.hidden)
-                    gates_add<T>(g[i], recurrent[k], *(const uint2 *)(before + k * DEEP));
-            piece<T, 2> pair = {to_stored<T>(cell_step(g[i], 0, cells[0])),
-                                to_stored<T>(cell_step(g[i], 1, cells[1]))};
-            uint32_t h = transposed(*(const uint32_t *)&pair);
-            team::store((uint32_t *)after, h);
-            team::arrive();
-            if (stored)
-                *(uint32_t *)(y + time_of(s, first + i) * s.batch * y_width) = h;
-            team::wait();
+                    gates_add<T>(k % chains ? chain[k % chains] : g[i], recurrent[k],
+                                 *(const uint2 *)(before + k * DEEP + 4 * column));
+#pragma unroll
+            for (int c = 1; c < chains; ++c)
+#pragma unroll
+                for (int j = 0; j < 8; ++j)
+                    g[i].sums[j / 4][j % 4] += chain[c].sums[j / 4][j % 4];
+            if (first + i > 0) { /* the step before, while the matrix instructions run */
+                if (stored)
+                    *(uint32_t *)y = h;
+                y += y_step;
+            }
+            ours::share(&states[(i + 1) % 2][0][at.unit], pitch, at,
+                        {to_stored<T>(cell_step(g[i], 0, cells[0])),
+                         to_stored<T>(cell_step(g[i], 1, cells[1]))});
+            ours::arrive();
+            ours::wait();
         }
     }
+    if (stored)
+        *(uint32_t *)y = *(const uint32_t *)&states[s.sequence % 2][row][at.unit + 2 * column];
 }
 
 /* ---- launches ---- */
