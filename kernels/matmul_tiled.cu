@@ -4,24 +4,21 @@
 #include "image.cuh"
 #include "model/workloads/matmul.h"
 
-/* A product by the tensor units, as one would write it second: a block makes `tile_rows` x `tile_columns`
- * elements of y, each of its eight warps 64 x 64 of them. Pieces of x and w, `depth` long along their
- * sums, are copied to shared memory, one or two ahead of the one that is multiplied. What 16 bytes hold
- * is a "chunk": 8 elements. The tile is as large as registers allow, since smaller ones read more from
- * L2 than that can give.
+/* A product by the tensor units, as one would write it second: a block makes `tile` x `tile` elements of
+ * y, each of its four warps a quarter. Pieces of x and w, `depth` long along their sums, are copied to
+ * shared memory, a few ahead of the one that is multiplied. What 16 bytes hold is a "chunk": 8 elements.
+ * Two such blocks of a multiprocessor fill each other's waits; one block of twice the size is slower.
  *
  * With 2:4 sparsity x has half of its elements, and `places` says where they were: the same code, but
  * for the instruction, which takes twice as many elements of w. */
-static const int tile_rows = 256, tile_columns = 128, depth = 64, warp_tile = 64, threads = 256;
-static const int chunk = 8, chunks_w = tile_columns / chunk;
+static const int tile = 128, depth = 64, warp_tile = 64, threads = 128, stages = 3;
+static const int chunk = 8, chunks_w = tile / chunk;
 static const int fragments_x = warp_tile / 16, fragments_w = warp_tile / 8;
 
 /* Of one piece of x: chunks in a row, all of them. */
 template <bool sparse> struct piece {
     static const int chunks = depth / chunk / (sparse ? 2 : 1);
-    static const int bytes = (tile_rows * chunks + depth * chunks_w) * 16;
-    /* As many as chips with 99 KiB for a block have room for. */
-    static const int stages = sparse ? 3 : 2;
+    static const int bytes = (tile * chunks + depth * chunks_w) * 16;
     /* Where a chunk of x lies, so that eight rows at once meet all banks. */
     static __device__ int place(int row, int column)
     {
@@ -29,7 +26,7 @@ template <bool sparse> struct piece {
     }
     static __device__ int place_w(int row, int column)
     {
-        return tile_rows * chunks + row * chunks_w + (column ^ row % 8);
+        return tile * chunks + row * chunks_w + (column ^ row % 8);
     }
 };
 
@@ -116,7 +113,7 @@ template <typename T, bool sparse> struct copier {
         x = p.x + (row + r) * line_x + threadIdx.x % own::chunks * chunk;
         w = p.w + threadIdx.x / chunks_w * line_w + column + c;
         none = p.x;
-        left = (int)(p.m - row < tile_rows ? p.m - row : tile_rows) - r;
+        left = p.m - row > tile ? tile - r : (int)(p.m - row) - r;
         there = column + c < p.n;
     }
 
@@ -224,22 +221,21 @@ static __device__ void sums_write(const product<T> &p, int64_t row, int64_t colu
 /* ---- the product ---- */
 
 template <typename T, bool sparse>
-__global__ void __launch_bounds__(threads) tiled_product(const product<T> p)
+__global__ void __launch_bounds__(threads, 2) tiled_product(const product<T> p)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     typedef piece<sparse> own;
     extern __shared__ uint4 pieces[];
     const int warp = threadIdx.x / 32, size = own::bytes / 16;
     const int warp_row = warp / 2 * warp_tile, warp_column = warp % 2 * warp_tile;
-    const int64_t row = (int64_t)blockIdx.x * tile_rows;
-    const int64_t column = (int64_t)blockIdx.y * tile_columns;
+    const int64_t row = (int64_t)blockIdx.x * tile, column = (int64_t)blockIdx.y * tile;
     const int steps = (int)(p.k / depth);
     copier<T, sparse> from(p, row, column);
     const uint32_t *at[fragments_x];
     warp_sums sums = {};
     if (sparse)
         places_find(p, row + warp_row, at);
-    for (int i = 0; i < own::stages - 1; ++i) {
+    for (int i = 0; i < stages - 1; ++i) {
         if (i < steps)
             from.copy(&pieces[i * size]);
         asm volatile("cp.async.commit_group;" ::: "memory");
@@ -249,12 +245,12 @@ __global__ void __launch_bounds__(threads) tiled_product(const product<T> p)
         if (sparse)
             for (int i = 0; i < fragments_x; ++i)
                 places[i] = at[i][step * 32];
-        asm volatile("cp.async.wait_group %0;" ::"n"(own::stages - 2) : "memory");
+        asm volatile("cp.async.wait_group %0;" ::"n"(stages - 2) : "memory");
         __syncthreads();
-        if (step + own::stages - 1 < steps)
-            from.copy(&pieces[(step + own::stages - 1) % own::stages * size]);
+        if (step + stages - 1 < steps)
+            from.copy(&pieces[(step + stages - 1) % stages * size]);
         asm volatile("cp.async.commit_group;" ::: "memory");
-        const uint4 *now = &pieces[step % own::stages * size];
+        const uint4 *now = &pieces[step % stages * size];
         if (sparse) {
             half_multiply_sparse<T, 0>(now, warp_row, warp_column, places, sums);
             half_multiply_sparse<T, 1>(now, warp_row, warp_column, places, sums);
@@ -269,9 +265,8 @@ __global__ void __launch_bounds__(threads) tiled_product(const product<T> p)
 template <typename T, bool sparse>
 static cudaError_t product_launch(const product<T> &p, cudaStream_t stream)
 {
-    const int bytes = piece<sparse>::stages * piece<sparse>::bytes;
-    const dim3 blocks((unsigned)((p.m + tile_rows - 1) / tile_rows),
-                      (unsigned)((p.n + tile_columns - 1) / tile_columns));
+    const int bytes = stages * piece<sparse>::bytes;
+    const dim3 blocks((unsigned)((p.m + tile - 1) / tile), (unsigned)((p.n + tile - 1) / tile));
     cudaError_t code = cudaFuncSetAttribute((const void *)tiled_product<T, sparse>,
                                             cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (code != cudaSuccess)

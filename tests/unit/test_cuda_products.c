@@ -131,7 +131,7 @@ static void plain_layers(void **state)
     }
 }
 
-/* Bias and result are of fp16, and the sums are not the fast ones. */
+/* Bias and result are of fp16, and the sums are fast ones where that is asked for. */
 static void products_of_fp8(void **state)
 {
     (void)state;
@@ -148,6 +148,10 @@ static void products_of_fp8(void **state)
              "linear batch=64 inputs=128 outputs=256 precision=fp8 fusion=separate", &record);
     assert_int_equal(script.finishes, 1);
     assert_false(script.fast_sums);
+    record_clear(&record);
+    run_once(matmul_cublaslt_prepare, "matmul m=64 n=128 k=256 precision=fp8 accumulation=fast",
+             &record);
+    assert_true(script.fast_sums);
     record_clear(&record);
 }
 

@@ -126,6 +126,7 @@ static void test_sweeps(void **state)
         {SWEEPS "algorithms.ini", 2 * 7 * (3 + 2), 2 * 7, 0},
         {SWEEPS "loops.ini", 2 * 2 + 2 + 2 + 1, 0, 0},
         {SWEEPS "training.ini", 1 + 1 + 1 + 2 + 4 * 2, 0, 0},
+        {SWEEPS "precisions.ini", 4 + 1 + 4 + 4 + 4, 0, 0},
         {SWEEPS "quickstart.ini", 3 * 3 + 4 * 2 - 1, 0, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {

@@ -188,6 +188,8 @@ static void impossible_configurations(void **state)
         "matmul precision=fp8 n=8",
         "matmul precision=fp8 k=40",
         "matmul sparsity=2:4",
+        "matmul accumulation=fast",
+        "linear accumulation=fast precision=fp16",
         "matmul sparsity=2:4 precision=fp16 k=96",
         "matmul sparsity=2:4 precision=bf16 m=8",
         "conv2d precision=fp8 pass=backward-data",

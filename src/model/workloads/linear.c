@@ -7,6 +7,7 @@
 #include "model/reference.h"
 
 /* clang-format off */
+static const char *const linear_accumulation_words[] = {"wide", "fast", NULL};
 static const char *const linear_activation_words[] = {"none", "relu", "gelu", NULL};
 static const char *const linear_bias_words[] = {"no", "yes", NULL};
 static const char *const linear_fusion_words[] = {"auto", "fused", "separate", NULL};
@@ -14,6 +15,8 @@ static const char *const linear_pass_words[] = {"forward", "backward-data", "bac
 static const char *const linear_implementation_words[] = {"auto", "cublaslt", "onednn", "cblas", "plain", NULL};
 
 static const struct parameter linear_parameters[] = {
+    WORKLOAD_LATER_SERIES("accumulation", linear_accumulation_words, "wide",
+                          "of fp8: wide adds partial sums up in fp32, fast leaves all to the tensor units"),
     WORKLOAD_SERIES("activation", linear_activation_words, "none", "function of each output; forward only"),
     WORKLOAD_INTEGER("batch", 1048576, "512", "samples"),
     WORKLOAD_SERIES("bias", linear_bias_words, "yes", "a number for each output, added to it"),
@@ -50,6 +53,7 @@ struct linear linear_from(const struct config *config)
         .precision = config_precision(config),
         .implementation = config_word(config, ROLE_IMPLEMENTATION),
         .cold = config_cold(config),
+        .fast_sums = config_value(config, "accumulation").first != 0,
     };
 }
 
@@ -105,6 +109,8 @@ static enum status linear_check(const struct config *config, struct error *error
     if (s.fusion != LINEAR_AUTO && !linear_has_epilogue(&s))
         return error_set(error, STATUS_UNSUPPORTED,
                          "the product is all that there is: nothing is fused with it or separate");
+    if (s.fast_sums && s.precision != PRECISION_FP8)
+        return error_set(error, STATUS_UNSUPPORTED, "accumulation=fast is of fp8");
     return s.precision == PRECISION_FP8 ? low_check(&s, error) : STATUS_OK;
 }
 

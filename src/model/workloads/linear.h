@@ -33,6 +33,7 @@ struct linear {
     enum precision precision;
     const char *implementation;
     bool cold;
+    bool fast_sums; /* fp8: not widened in between */
 };
 struct linear linear_from(const struct config *config);
 int64_t linear_size(const struct linear *layer, enum tensor tensor); /* elements */

@@ -6,9 +6,12 @@
 /* clang-format off */
 static const char *const matmul_implementation_words[] = {"auto", "cublaslt", "onednn",
                                                           "cblas", "tiled", "plain", NULL};
+static const char *const matmul_accumulation_words[] = {"wide", "fast", NULL};
 static const char *const matmul_sparsity_words[] = {"none", "2:4", NULL};
 
 static const struct parameter matmul_parameters[] = {
+    WORKLOAD_LATER_SERIES("accumulation", matmul_accumulation_words, "wide",
+                          "of fp8: wide adds partial sums up in fp32, fast leaves all to the tensor units"),
     WORKLOAD_CACHE,
     WORKLOAD_IMPLEMENTATION(matmul_implementation_words, "auto: the device's best library"),
     WORKLOAD_INTEGER("k", 1048576, "1024", "columns of the first matrix, rows of the second"),
@@ -37,6 +40,7 @@ struct matmul matmul_from(const struct config *config)
         .k = config_value(config, "k").first,
         .precision = config_precision(config),
         .implementation = config_word(config, ROLE_IMPLEMENTATION),
+        .fast_sums = config_value(config, "accumulation").first != 0,
         .sparse = config_value(config, "sparsity").first != 0,
     };
 }
@@ -53,6 +57,8 @@ static enum status matmul_check(const struct config *config, struct error *error
         return error_set(error, STATUS_UNSUPPORTED,
                          "fp8 needs n and k in multiples of %d, not n=%lld k=%lld",
                          MATMUL_LOW_MULTIPLE, (long long)s.n, (long long)s.k);
+    if (s.fast_sums && s.precision != PRECISION_FP8)
+        return error_set(error, STATUS_UNSUPPORTED, "accumulation=fast is of fp8");
     bool tiles = s.m % MATMUL_TILED_LINES == 0 && s.n % MATMUL_TILED_LINES == 0 &&
                  s.k % MATMUL_TILED_DEPTH == 0;
     if (s.sparse && s.precision != PRECISION_FP16 && s.precision != PRECISION_BF16)

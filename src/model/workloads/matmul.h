@@ -15,7 +15,7 @@ struct matmul {
     int64_t m, n, k;
     enum precision precision;
     const char *implementation;
-    bool sparse;
+    bool fast_sums, sparse;
 };
 struct matmul matmul_from(const struct config *config);
 bool matmul_by_columns(const struct matmul *shape); /* of w */

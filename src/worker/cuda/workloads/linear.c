@@ -233,6 +233,7 @@ static struct product_form linear_form(const struct linear_work *l)
     struct product_form form = forms[s->pass];
     form.precision = s->precision;
     form.scale = 1.0;
+    form.fast_sums = s->fast_sums;
     form.batches = 1;
     if (linear_has_epilogue(s))
         form.suffix = l->separate ? "-separate" : "-fused";

@@ -220,6 +220,7 @@ static struct product_form matmul_form(const struct matmul *s)
     return (struct product_form){
         .precision = s->precision,
         .scale = 1.0,
+        .fast_sums = s->fast_sums,
         .batches = 1,
         .a = matmul_by_columns(s) ? by_columns : by_rows,
         .b = {.rows = s->k, .columns = s->m, .leading = s->k},

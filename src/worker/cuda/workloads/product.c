@@ -18,7 +18,7 @@ static const struct format {
     [PRECISION_TF32] = {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 0},
     [PRECISION_FP16] = {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
     [PRECISION_BF16] = {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
-    /* Sums are widened in between: "fast sums" are not asked for. Scales are 1 where none are given. */
+    /* Scales are 1 where none are given. */
     [PRECISION_FP8] = {CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 89},
 };
 
@@ -124,9 +124,13 @@ static enum status operation_describe(struct product *p, const struct product_fo
                                       struct error *error)
 {
     const struct format *format = &formats[form->precision];
+    const int8_t fast = 1;
     TRY(CUBLAS(cublasLtMatmulDescCreate(&p->operation, format->compute, format->scale)));
     TRY(transposition_describe(p, form->a.transposed, CUBLASLT_MATMUL_DESC_TRANSA, error));
     TRY(transposition_describe(p, form->b.transposed, CUBLASLT_MATMUL_DESC_TRANSB, error));
+    if (form->fast_sums)
+        TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM,
+                                                  &fast, sizeof fast)));
     TRY(epilogue_describe(p, form, error));
     TRY(matrix_describe(&form->a, form->batches, format->data, &p->a, error));
     TRY(matrix_describe(&form->b, form->batches, format->data, &p->b, error));

@@ -24,6 +24,7 @@ struct product_form {
     struct product_matrix a, b, d;
     cublasLtEpilogue_t epilogue; /* 0: none */
     void *bias;                  /* of an epilogue that reads or writes one */
+    bool fast_sums;              /* of fp8: partial sums are not added up in fp32 */
     const char *suffix;          /* of the algorithms' names; NULL: none */
 };
 

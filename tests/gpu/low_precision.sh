@@ -1,0 +1,86 @@
+#!/bin/sh
+# fp8 and 2:4 sparsity on a GPU: right results, counts that are the model's, and what a chip does not have is skipped
+# with the reason.
+. "$(dirname "$0")/lib.sh"
+
+cat >low.ini <<INI
+[sweep]
+device = cuda
+[peaks]
+memory = dram
+compute = fp16, fp8
+launch = no
+transfer = no
+[matmul eight]
+precision = fp8
+m = 1024, 16, 1
+n = 1024, 16
+k = 1024, 16, 8192
+launch = stream, graph
+vary = one-at-a-time
+[matmul fast]
+precision = fp8
+accumulation = fast
+k = 1024, 4096
+[linear eight-bits]
+precision = fp8
+activation = none, relu, gelu
+fusion = auto, separate
+batch = 512, 1
+vary = one-at-a-time
+[conv2d eight-b]
+precision = fp8
+kernel = 3, 1
+[matmul tiles]
+precision = fp16
+implementation = tiled
+sparsity = none, 2:4
+m = 1024, 16, 272
+n = 1024, 16, 400
+k = 1024, 64, 4096
+vary = one-at-a-time
+[matmul tiles-of-bf16]
+precision = bf16
+implementation = tiled
+sparsity = none, 2:4
+[matmul sparse-graph]
+precision = fp16
+sparsity = 2:4
+launch = graph
+[matmul not-there]
+precision = fp8
+n = 8
+[matmul not-sparse]
+precision = fp16
+sparsity = 2:4
+implementation = cublaslt, plain
+INI
+expect 0 run 1 low.ini
+python '
+import numpy, xarray
+data = xarray.open_dataset("low.nc").load()
+label, status, reason = data.label.values, data.status.values, data.error.values
+for row in numpy.flatnonzero(status == 2):
+    print(data.configuration.values[row], reason[row])
+assert (status != 2).all()
+refused = numpy.char.startswith(label.astype(str), "not-")
+assert (status[refused] == 1).all() and all("needs" in r or "tiled" in r for r in reason[refused])
+chip = tuple(map(int, str(data.device_compute_capability.values[0]).split(".")))
+eight = data.config_precision.values == "fp8"
+if chip >= (9, 0):
+    assert (status[~refused] == 0).all(), reason[~refused]
+elif chip < (8, 9):
+    assert (status[eight] == 1).all() and all("compute capability" in r for r in reason[eight & ~refused])
+good = data.isel(config=status == 0)
+assert (good.verify_error <= good.verify_tolerance).all()
+assert (good.verify_element_error <= good.verify_element_tolerance).all()
+# Tiles that fit: of fp8 the library adds partial sums on vector units, one addition for 128 products.
+fits = numpy.isin(good.label.values, ["tiles", "tiles-of-bf16", "sparse-graph", "eight", "fast"])
+for name in "m", "n", "k":
+    fits &= good[name].values % 256 == 0
+counted = fits & (good.counters == "counted").values
+assert not chip >= (9, 0) or counted.sum() > 8 or (good.counters != "counted").all()
+assert numpy.allclose(good.flops_counted.values[counted], good.flops_model.values[counted], rtol=5e-3)
+for row in numpy.flatnonzero(counted):
+    print(good.configuration.values[row], good.time_median.values[row], good.roof_fraction.values[row])
+' || fail "a figure is missing or wrong"
