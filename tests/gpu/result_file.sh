@@ -28,6 +28,32 @@ default = (lstm.batch == 16) & (lstm.sequence == 16) & (lstm.features == 32) & (
 assert (lstm.bound.values[default.values] == 2).all(), lstm.bound.values[default.values]
 ' "$file" || fail "$file"
 
+# An H100: the same work, and every roof that counters can see is proven there, too.
+file=$root/tests/data/conv2d_batch_h100.nc
+"$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" "$file" || fail "xarray"
+"$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" "$file" || fail "derived values"
+python '
+import sys, numpy, xarray
+h100, h200 = (xarray.open_dataset(path).load() for path in sys.argv[1:])
+assert "H100" in h100.device_model.values[0]
+assert h100.sizes["config"] == 18 and (h100.status == 0).all() and (h100.counters == "counted").all()
+assert (h100.verify_error <= h100.verify_tolerance).all() and (h100.roof_fraction < 1).all()
+kind, verdict = h100.device_roof_name.values.astype(str), h100.device_roof_verdict
+verdict = numpy.array(verdict.attrs["flag_meanings"].split())[verdict.values]
+uncounted = numpy.char.startswith(kind, "launch") | numpy.char.startswith(kind, "host") | numpy.char.startswith(kind, "device")
+assert (verdict == numpy.where(uncounted, "unproven", "proven")).all(), kind[verdict == "contradicted"]
+# Where both chips run the same kernels with as many blocks, they count the same FLOPs; DRAM is the slower one of the two.
+def counted(data):
+    blocks = [tuple(data.kernel_blocks.values[data.kernel_config.values == i]) for i in range(data.sizes["config"])]
+    keys = zip(data.configuration.values, data.algorithm_id.values, blocks)
+    return dict(zip(keys, data.flops_counted.values))
+ours, theirs = counted(h100), counted(h200)
+both = set(ours) & set(theirs)
+assert len(both) >= 10, len(both)
+assert all(ours[key] == theirs[key] for key in both), [(key, ours[key], theirs[key]) for key in both]
+assert 0.6 < float(h100.device_peak_bandwidth[0, 0] / h200.device_peak_bandwidth[0, 0]) < 0.75
+' "$file" "$root/tests/data/paper_h200.nc" || fail "$file"
+
 # roofs FILE CODE: of an H200's roofs. Counters saw each kernel do its work where it should, and nothing is beyond
 # theory. CODE sees `data`, and of each roof `name`, `device`, `start`.
 roofs() {
