@@ -8,7 +8,7 @@
 
 #include "worker/cuda/gpu/arena.h"
 #include "worker/cuda/gpu/timer.h"
-#include "worker/cuda/row_profile.h"
+#include "worker/cuda/row_profiler.h"
 
 struct bench bench;
 

@@ -16,7 +16,8 @@
 #include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/gpu/replay.h"
 #include "worker/cuda/gpu/timing.h"
-#include "worker/cuda/row_profile.h"
+#include "worker/cuda/row_count.h"
+#include "worker/cuda/row_trace.h"
 #include "worker/cuda/workloads/matmul.h"
 #include "worker/cuda/workloads/search.h"
 

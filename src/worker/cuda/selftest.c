@@ -9,7 +9,7 @@
 #include "worker/cuda/gpu/known_kernels.h"
 #include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/gpu/timer.h"
-#include "worker/cuda/row_profile.h"
+#include "worker/cuda/row_profiler.h"
 
 static const double flops_tolerance = 1e-4, dram_tolerance = 0.005, cache_tolerance = 0.005;
 

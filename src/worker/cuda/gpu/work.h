@@ -38,7 +38,7 @@ struct work {
     /* timing.c: of what is bound now. All zero: not yet timed */
     struct pace pace;
     struct clock_span span; /* all timed chunks together */
-    /* row_profile.c: of each launch of the last trace its kernel, as a place in the record; owned, freed
+    /* row_trace.c: of each launch of the last trace its kernel, as a place in the record; owned, freed
      * by row_release. Without any: it was not traced well */
     size_t *launches, launch_count;
     /* replay.h: the same work, launched one by one; NULL: this is it. What is counted, since CUPTI sees no

@@ -1,0 +1,60 @@
+#include "worker/cuda/iteration.h"
+
+#include "kernels/kernels.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/timer.h"
+
+static enum status iteration_reset(const struct iteration *i, struct error *error)
+{
+    return i->work->ops->reset ? i->work->ops->reset(i->gpu, i->work, error) : STATUS_OK;
+}
+
+/* The cache is as when it is timed: flushed, or with what an iteration leaves there. */
+static enum status iteration_prepare(void *argument, struct error *error)
+{
+    const struct iteration *i = argument;
+    TRY(iteration_reset(i, error));
+    TRY(timer_flush(i->gpu->timer, error));
+    if (!i->cold) {
+        TRY(i->work->ops->iterate(i->gpu, i->work, error));
+        TRY(iteration_reset(i, error));
+    }
+    return CUDA(cudaStreamSynchronize(i->gpu->stream));
+}
+
+static enum status iteration_run(void *argument, struct error *error)
+{
+    const struct iteration *i = argument;
+    TRY(i->work->ops->iterate(i->gpu, i->work, error));
+    return CUDA(cudaStreamSynchronize(i->gpu->stream));
+}
+
+struct profiled_work iteration_counted(struct iteration *iteration)
+{
+    return (struct profiled_work){iteration_prepare, iteration_run, iteration, NULL};
+}
+
+/* The event is over as soon as the device no longer waits. */
+static enum status iteration_hold(void *argument, struct error *error)
+{
+    const struct iteration *i = argument;
+    TRY(CUDA(kernel_delay(i->hold_time, i->gpu->stream)));
+    return CUDA(cudaEventRecord(i->gpu->timer->events[0], i->gpu->stream));
+}
+
+static enum status iteration_run_held(void *argument, struct error *error)
+{
+    struct iteration *i = argument;
+    TRY(i->work->ops->iterate(i->gpu, i->work, error));
+    i->held = cudaEventQuery(i->gpu->timer->events[0]) == cudaErrorNotReady;
+    (void)cudaGetLastError(); /* "not ready" is an answer */
+    return CUDA(cudaStreamSynchronize(i->gpu->stream));
+}
+
+/* With CUPTI attached a launch takes the host longer, and the first one longest. */
+struct profiled_work iteration_traced(struct iteration *iteration, double host_time)
+{
+    const double margin = 4.0, least = 2e-3; /* s */
+    iteration->hold_time = margin * host_time + least;
+    return (struct profiled_work){iteration_prepare, iteration_run_held, iteration, iteration_hold};
+}
