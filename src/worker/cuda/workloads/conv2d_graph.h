@@ -5,9 +5,7 @@
 #ifndef ROOFSWEEP_CONV2D_GRAPH_H
 #define ROOFSWEEP_CONV2D_GRAPH_H
 
-#include "model/workloads/conv2d.h"
-#include "model/fill.h"
-#include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/workloads/conv2d_operation.h"
 
 enum { CONV2D_PLANS_MAX = 160, CONV2D_PLAN_NAME = 128 };
 
@@ -15,8 +13,7 @@ struct conv2d_graph;
 
 struct conv2d_graph_request {
     cudnnHandle_t cudnn; /* must outlive the graph */
-    const struct conv2d *shape;
-    cudnnDataType_t data, result, compute; /* result: of forward's output */
+    struct conv2d_operation operation;
     bool tensor, vector;    /* take engines that use, and that do not use, tensor units */
     size_t workspace_limit; /* byte */
 };

@@ -4,13 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Descriptors refer to each other in ways that cuDNN does not tell, so they form a stack: none is
- * destroyed before those that were made after it. */
 struct cudnn_graph {
     cudnnHandle_t cudnn;
     size_t workspace_limit;
-    cudnnBackendDescriptor_t *descriptors;
-    int descriptor_count, descriptor_room;
+    struct cudnn_descriptors stack;
     cudnnBackendDescriptor_t operations[CUDNN_GRAPH_OPERATIONS];
     int operation_count;
     struct cudnn_plan plans[CUDNN_GRAPH_PLANS];
@@ -20,42 +17,11 @@ struct cudnn_graph {
     int pack_place;                /* in the stack */
 };
 
-/* ---- descriptors ---- */
-
-static enum status descriptor_create(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
-                                     cudnnBackendDescriptor_t *descriptor, struct error *error)
-{
-    if (graph->descriptor_count == graph->descriptor_room) {
-        int room = 2 * graph->descriptor_room + 64;
-        cudnnBackendDescriptor_t *descriptors =
-            realloc(graph->descriptors, (size_t)room * sizeof *descriptors);
-        if (!descriptors)
-            return error_set(error, STATUS_FAILED, "no memory for %d descriptors", room);
-        graph->descriptors = descriptors;
-        graph->descriptor_room = room;
-    }
-    TRY(CUDNN(cudnnBackendCreateDescriptor(type, descriptor)));
-    graph->descriptors[graph->descriptor_count++] = *descriptor;
-    return STATUS_OK;
-}
-
-static void descriptors_destroy(struct cudnn_graph *graph, int kept)
-{
-    while (graph->descriptor_count > kept)
-        cudnnBackendDestroyDescriptor(graph->descriptors[--graph->descriptor_count]);
-}
-
 enum status cudnn_graph_describe(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
                                  const struct cudnn_attribute *attributes,
                                  cudnnBackendDescriptor_t *descriptor, struct error *error)
 {
-    cudnnBackendDescriptor_t built;
-    TRY(descriptor_create(graph, type, &built, error));
-    for (const struct cudnn_attribute *a = attributes; a->values; ++a)
-        TRY(CUDNN(cudnnBackendSetAttribute(built, a->name, a->type, a->count, a->values)));
-    TRY(CUDNN(cudnnBackendFinalize(built)));
-    *descriptor = built;
-    return STATUS_OK;
+    return cudnn_descriptor_build(&graph->stack, type, attributes, descriptor, error);
 }
 
 enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
@@ -86,20 +52,11 @@ void cudnn_graph_destroy(struct cudnn_graph *graph)
 {
     if (!graph)
         return;
-    descriptors_destroy(graph, 0);
-    free(graph->descriptors);
+    cudnn_descriptors_release(&graph->stack);
     free(graph);
 }
 
 /* ---- plans ---- */
-
-static enum status integer_get(cudnnBackendDescriptor_t descriptor,
-                               cudnnBackendAttributeName_t name, int64_t *value,
-                               struct error *error)
-{
-    int64_t count;
-    return CUDNN(cudnnBackendGetAttribute(descriptor, name, CUDNN_TYPE_INT64, 1, &count, value));
-}
 
 /* Whether cuDNN notes of the engine that it uses tensor units. */
 static enum status tensor_get(cudnnBackendDescriptor_t engine, bool *tensor, struct error *error)
@@ -120,10 +77,10 @@ static enum status plan_name(struct cudnn_graph *graph, cudnnBackendDescriptor_t
 {
     cudnnBackendDescriptor_t engine;
     int64_t index, count;
-    TRY(descriptor_create(graph, CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine, error));
+    TRY(cudnn_descriptor_create(&graph->stack, CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine, error));
     TRY(CUDNN(cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
                                        CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &engine)));
-    TRY(integer_get(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, &index, error));
+    TRY(cudnn_integer_get(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, &index, error));
     snprintf(plan->name, sizeof plan->name, "engine-%lld", (long long)index);
     return tensor_get(engine, &plan->tensor, error);
 }
@@ -140,7 +97,8 @@ static enum status plan_build(struct cudnn_graph *graph, cudnnBackendDescriptor_
     TRY(plan_name(graph, config, plan, error));
     TRY(cudnn_graph_describe(graph, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attributes,
                              &plan->descriptor, error));
-    TRY(integer_get(plan->descriptor, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, &workspace, error));
+    TRY(cudnn_integer_get(plan->descriptor, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, &workspace,
+                          error));
     plan->workspace = (size_t)workspace;
     if (plan->workspace > graph->workspace_limit)
         return error_set(error, STATUS_UNSUPPORTED, "%s needs a workspace of %lld bytes",
@@ -154,12 +112,12 @@ static enum status plans_build(struct cudnn_graph *graph, const cudnnBackendDesc
 {
     for (int64_t i = 0; i < count && graph->plan_count < CUDNN_GRAPH_PLANS; ++i) {
         struct cudnn_plan plan = {.tensor = false};
-        int kept = graph->descriptor_count;
+        int kept = graph->stack.count;
         enum status status = plan_build(graph, configs[i], &plan, refusal);
         if (status == STATUS_DEVICE)
             return status;
         if (status)
-            descriptors_destroy(graph, kept);
+            cudnn_descriptors_destroy(&graph->stack, kept);
         else
             graph->plans[graph->plan_count++] = plan;
     }
@@ -181,7 +139,8 @@ static enum status heuristic_ask(struct cudnn_graph *graph,
     TRY(cudnn_graph_describe(graph, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, attributes, &heuristic,
                              error));
     for (int i = 0; i < CUDNN_GRAPH_PLANS; ++i)
-        TRY(descriptor_create(graph, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[i], error));
+        TRY(cudnn_descriptor_create(&graph->stack, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[i],
+                                    error));
     TRY(CUDNN(cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                        CUDNN_TYPE_BACKEND_DESCRIPTOR, CUDNN_GRAPH_PLANS, &count,
                                        configs)));
@@ -206,7 +165,7 @@ enum status cudnn_graph_plan(struct cudnn_graph *graph, struct error *error)
     for (size_t i = 0; i < sizeof heuristics / sizeof *heuristics && graph->plan_count == 0; ++i)
         if (heuristic_ask(graph, operation_graph, heuristics[i], &refusal) == STATUS_DEVICE)
             return error_set(error, STATUS_DEVICE, "%s", refusal.text);
-    graph->pack_place = graph->descriptor_count;
+    graph->pack_place = graph->stack.count;
     return graph->plan_count > 0 ? STATUS_OK
                                  : error_set(error, STATUS_UNSUPPORTED, "%s", refusal.text);
 }
@@ -231,7 +190,7 @@ enum status cudnn_graph_bind(struct cudnn_graph *graph, int plan, const int64_t 
         {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace},
         {0},
     };
-    descriptors_destroy(graph, graph->pack_place);
+    cudnn_descriptors_destroy(&graph->stack, graph->pack_place);
     TRY(cudnn_graph_describe(graph, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, attributes, &graph->pack,
                              error));
     graph->bound = &graph->plans[plan];

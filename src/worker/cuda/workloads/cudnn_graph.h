@@ -5,17 +5,9 @@
 #ifndef ROOFSWEEP_CUDNN_GRAPH_H
 #define ROOFSWEEP_CUDNN_GRAPH_H
 
-#include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/workloads/cudnn_descriptors.h"
 
 enum { CUDNN_GRAPH_PLANS = 8, CUDNN_GRAPH_OPERATIONS = 16, CUDNN_GRAPH_NAME = 32 };
-
-/* An attribute of a descriptor. */
-struct cudnn_attribute {
-    cudnnBackendAttributeName_t name;
-    cudnnBackendAttributeType_t type;
-    int64_t count;
-    const void *values; /* NULL ends a list */
-};
 
 struct cudnn_plan {
     char name[CUDNN_GRAPH_NAME]; /* "engine-38", by cuDNN's number */
