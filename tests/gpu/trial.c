@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "kernels/kernels.h"
 #include "model/reference.h"
 
-enum { SKIPPED = 77, OFFSET = 16, GUARD = 4096 };
+/* Turns: a prime, so that each has some of all kinds. */
+enum { SKIPPED = 77, OFFSET = 16, GUARD = 4096, TURNS = 13 };
 
 const char *const trial_precisions[TRIAL_PRECISIONS] = {"fp64", "fp32", "fp16", "bf16"};
 
@@ -197,12 +199,32 @@ static const struct trial *trial_find(const struct trials *trials, const struct 
     return found;
 }
 
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Whether a configuration is asked for, its turn has come, and there is time. */
+static bool trial_due(struct trials *trials, const char *text)
+{
+    if (trials->only && !strstr(text, trials->only))
+        return false;
+    if (trials->seen++ % trials->turns != trials->turn)
+        return false;
+    if (seconds_now() < trials->until)
+        return true;
+    ++trials->left;
+    return false;
+}
+
 void trial_check(struct trials *trials, const char *text)
 {
     struct config config;
     struct error error;
     struct trial_arrays arrays = {.input = {NULL}};
-    if (trials->only && !strstr(text, trials->only))
+    if (!trial_due(trials, text))
         return;
     if (config_parse(text, &config, &error) || config_check(&config, &error)) {
         fail(trials, text, error.text);
@@ -222,14 +244,24 @@ int trial_main(int count, char **arguments, const struct trial *kinds,
                void (*check)(struct trials *trials))
 {
     int devices = 0;
-    bool exact = count > 1 && strcmp(arguments[1], "exact") == 0;
+    bool exact = count > 1 && strcmp(arguments[1], "exact") == 0, timed = count > 3;
     struct trials trials = {
-        .kinds = kinds, .guard = exact ? 0 : GUARD, .only = count > 2 ? arguments[2] : NULL};
+        .kinds = kinds,
+        .guard = exact ? 0 : GUARD,
+        .only = count > 2 ? arguments[2] : NULL,
+        .until = timed ? seconds_now() + strtod(arguments[3], NULL) : INFINITY,
+        .turns = timed ? TURNS : 1,
+    };
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
         puts("no GPU");
         return SKIPPED;
     }
-    check(&trials);
+    for (; trials.turn < trials.turns; ++trials.turn) {
+        trials.seen = 0;
+        check(&trials);
+    }
     printf("%d configurations, %d failures\n", trials.checked, trials.failures);
+    if (trials.left > 0)
+        printf("%d left out: no time\n", trials.left);
     return trials.failures > 0;
 }

@@ -4,7 +4,9 @@
  * ends.
  *
  * With the argument "exact" no guard lies behind the arrays, so that compute-sanitizer sees the first
- * byte too far. A second argument: only configurations with it in their text. */
+ * byte too far. A second argument: only configurations with it in their text. A third one: so many
+ * seconds; a configuration that has not begun by then is left out, and told. The first ones are then of
+ * all kinds. */
 #ifndef ROOFSWEEP_TRIAL_H
 #define ROOFSWEEP_TRIAL_H
 
@@ -31,7 +33,10 @@ struct trials {
     const struct trial *kinds; /* ends with workload NULL */
     size_t guard;              /* byte */
     const char *only;          /* NULL: all */
-    int checked, failures;
+    double until;              /* s, of a clock that goes on; INFINITY: no end */
+    int turn, turns;           /* in each turn one of so many configurations is tried */
+    int seen;                  /* in this turn */
+    int checked, failures, left;
 };
 
 /* "fp64", "fp32", "fp16", "bf16". */
