@@ -126,7 +126,7 @@ static void test_sweeps(void **state)
         {SWEEPS "algorithms.ini", 2 * 7 * (3 + 2), 2 * 7, 0},
         {SWEEPS "loops.ini", 2 * 2 + 2 + 2 + 1, 0, 0},
         {SWEEPS "guide.ini", 5, 0, 0},
-        {SWEEPS "handwritten.ini", 6 + 12 + 9 + 8 + 2 + 6 + 6 + 8 + 6 + 1, 0, 0},
+        {SWEEPS "handwritten.ini", 6 + 12 + 9 + 8 + 2 + 6 + 4 + 8 + 4 + 1, 0, 0},
         {SWEEPS "recurrent.ini", 32 + 1 + 2 + 6, 0, 0},
         {SWEEPS "training.ini", 1 + 1 + 1 + 2 + 4 * 2, 0, 0},
         {SWEEPS "precisions.ini", 4 + 1 + 4 + 4 + 4, 0, 0},
