@@ -20,6 +20,7 @@ struct products {
     /* The three extents, in each of the ways in which libraries do the same products. */
     struct extent ways[PRODUCTS_WAYS][3];
     size_t count; /* of ways; 0: their extents are not known */
+    int parts; /* products of these extents one after the other, each with kernels of its own; 0: one */
     /* Part of the modelled multiply-adds that meets the input and no padding zeros; 1 without padding. */
     double inside;
     /* What is modelled beside the products: FLOPs of elementwise work. cells is 0 if there is none. */

@@ -112,6 +112,25 @@ static double growth_all(const struct extent extents[3], const int64_t multiples
            growth(&extents[2], multiples[2]);
 }
 
+/* cuDNN's older kernels have a tile as powers of two, behind the types and the number of threads:
+ * wgrad_alg0_engine_NHWC<float, 128, 5, 5, 3, 3, 3, false, 512>. */
+static bool engine_tile_parse(const char *name, int64_t tile[3])
+{
+    int threads, powers[3];
+    const char *at = strstr(name, "_engine");
+    at = at ? strchr(at, '<') : NULL;
+    for (; at && !isdigit((unsigned char)at[1]); at = strchr(at + 1, ' '))
+        ;
+    if (!at || sscanf(at + 1, "%d, %d, %d, %d", &threads, &powers[0], &powers[1], &powers[2]) != 4)
+        return false;
+    for (int i = 0; i < 3; ++i) {
+        if (powers[i] < 1 || powers[i] > 8)
+            return false;
+        tile[i] = (int64_t)1 << powers[i];
+    }
+    return threads >= 32 && threads <= 1024;
+}
+
 /* The first "64x8_64" or "256x64x8" in a name: the extents of a tile. */
 static bool tile_parse(const char *name, int64_t tile[3])
 {
@@ -126,27 +145,26 @@ static bool tile_parse(const char *name, int64_t tile[3])
             return true;
         }
     }
-    return false;
+    return engine_tile_parse(name, tile);
 }
 
-/* Which extent of a tile lies along which of the products is the library's choice: all are tried.
- */
-static bool tile_fits(const struct extent extents[3], const int64_t tile[3], double ratio)
+/* Which extent of a tile lies along which of the products is the library's choice: there are so many. */
+enum { TILE_ORDERS = 6, TILE_CHOICES = PRODUCTS_WAYS * TILE_ORDERS };
+
+/* How many times as large the products become in tiles. */
+static double tile_growth(const struct products *shape, const int64_t tile[3], size_t choice)
 {
-    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
-                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-    for (size_t i = 0; i < sizeof orders / sizeof *orders; ++i) {
-        const int64_t m[3] = {tile[orders[i][0]], tile[orders[i][1]], tile[orders[i][2]]};
-        if (near(growth_all(extents, m), ratio, 0.01))
-            return true;
-    }
-    return false;
+    static const int orders[TILE_ORDERS][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                               {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    const int *order = orders[choice % TILE_ORDERS];
+    const int64_t multiples[3] = {tile[order[0]], tile[order[1]], tile[order[2]]};
+    return growth_all(shape->ways[choice / TILE_ORDERS], multiples);
 }
 
-static bool tile_fits_any(const struct products *shape, const int64_t tile[3], double ratio)
+static bool tile_fits(const struct products *shape, const int64_t tile[3], double ratio)
 {
-    for (size_t way = 0; way < shape->count; ++way)
-        if (tile_fits(shape->ways[way], tile, ratio))
+    for (size_t choice = 0; choice < shape->count * TILE_ORDERS; ++choice)
+        if (near(tile_growth(shape, tile, choice), ratio, 0.01))
             return true;
     return false;
 }
@@ -158,12 +176,59 @@ static bool by_tiles(const struct facts *f, char reason[REASON_TEXT])
     if (!far(ratio))
         return false;
     for (size_t i = 0; i < f->record->kernel_count; ++i)
-        if (tile_parse(f->record->kernels[i].name, tile) && tile_fits_any(&f->shape, tile, ratio)) {
+        if (tile_parse(f->record->kernels[i].name, tile) && tile_fits(&f->shape, tile, ratio)) {
             snprintf(reason, REASON_TEXT, "as much as a kernel's tiles of %lld x %lld x %lld need",
                      (long long)tile[0], (long long)tile[1], (long long)tile[2]);
             return true;
         }
     return false;
+}
+
+enum { TILED_PARTS = 3 };
+
+/* The first parts have these tiles, the others need none: do they have `sum` times a part's products? */
+static bool tiles_fit(const struct products *shape, int64_t tiles[TILED_PARTS][3], int tile_count,
+                      int parts, double sum)
+{
+    size_t combinations = 1;
+    for (int i = 0; i < tile_count; ++i)
+        combinations *= shape->count * TILE_ORDERS;
+    for (size_t chosen = 0; chosen < combinations; ++chosen) {
+        double grown = parts - tile_count;
+        size_t choices = chosen;
+        for (int i = 0; i < tile_count; ++i, choices /= shape->count * TILE_ORDERS)
+            grown += tile_growth(shape, tiles[i], choices % (shape->count * TILE_ORDERS));
+        if (near(grown, sum, 0.01))
+            return true;
+    }
+    return false;
+}
+
+/* Each part, such as the two gradients of a backward pass, has tiles of its own. */
+static bool by_tiles_of_parts(const struct facts *f, char reason[REASON_TEXT])
+{
+    int64_t tiles[TILED_PARTS][3];
+    int count = 0, parts = f->shape.parts;
+    size_t used;
+    double ratio = f->own / f->products;
+    if (!far(ratio) || parts < 2 || parts > TILED_PARTS)
+        return false;
+    for (size_t i = 0; i < f->record->kernel_count; ++i) {
+        int64_t tile[3];
+        if (!tile_parse(f->record->kernels[i].name, tile))
+            continue;
+        if (count == parts)
+            return false;
+        memcpy(tiles[count++], tile, sizeof tile);
+    }
+    if (!tiles_fit(&f->shape, tiles, count, parts, ratio * parts))
+        return false;
+    used = (size_t)snprintf(reason, REASON_TEXT, "as much as the tiles of its parts' kernels need");
+    for (int i = 0; i < count; ++i)
+        used += (size_t)snprintf(reason + used, REASON_TEXT - used, "%s%lld x %lld x %lld",
+                                 i ? ", " : ": ", (long long)tiles[i][0], (long long)tiles[i][1],
+                                 (long long)tiles[i][2]);
+    return true;
 }
 
 /* Two extents, such as channels and filters, that are no multiples of what an instruction takes;
@@ -364,9 +429,11 @@ struct rule {
 
 /* The first that holds. */
 static const struct rule flops_rules[] = {
-    {true, by_algorithm},    {false, by_algorithm}, {false, by_zeros},       {true, by_tiles},
-    {true, by_instructions}, {true, by_mask},       {true, by_vector_units}, {true, by_cells},
-    {true, by_parts},        {true, by_convention}, {false, by_convention},  {false, NULL},
+    {true, by_algorithm}, {false, by_algorithm},     {false, by_zeros},
+    {true, by_tiles},     {true, by_tiles_of_parts}, {true, by_instructions},
+    {true, by_mask},      {true, by_vector_units},   {true, by_cells},
+    {true, by_parts},     {true, by_convention},     {false, by_convention},
+    {false, NULL},
 };
 static const struct rule bytes_rules[] = {
     {true, by_movers}, {true, by_steps}, {false, by_cache}, {false, NULL}};

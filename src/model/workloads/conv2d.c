@@ -340,7 +340,9 @@ static double part_inside(int64_t out, int64_t taps, int64_t size, int64_t strid
 static void conv2d_products(const struct config *config, struct products *products)
 {
     struct conv2d s = conv2d_from(config);
+    struct conv2d_parts parts = conv2d_parts[s.pass];
     int64_t channels = s.channels / s.groups, taps = s.kernel_height * s.kernel_width;
+    products->parts = parts.forward + parts.data + parts.filter;
     for (size_t way = 0; way < 2; ++way) {
         struct extent *extents = products->ways[way];
         extents[0] = (struct extent){s.batch * s.out_height * s.out_width, 0, 1.0, NULL};
