@@ -30,6 +30,14 @@ enum status error_set(struct error *error, enum status status, const char *forma
 void error_prefix(struct error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* For functions that return enum status: returns what the expression gives, unless it is STATUS_OK. */
+#define TRY(expression)                                                                            \
+    do {                                                                                           \
+        enum status try_status = (expression);                                                     \
+        if (try_status)                                                                            \
+            return try_status;                                                                     \
+    } while (0)
+
 #ifdef __clang_analyzer__ /* sees one file at a time, and so not that error_set returns its argument */
 #define error_set(error, status, ...) (error_set(error, status, __VA_ARGS__), (status))
 #endif

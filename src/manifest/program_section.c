@@ -10,6 +10,7 @@
 #include "base/words.h"
 #include "manifest/axis.h"
 #include "manifest/exclusion.h"
+#include "manifest/section.h"
 #include "manifest/template.h"
 #include "model/workloads/program.h"
 
@@ -32,8 +33,6 @@ const struct program_setting program_settings[] = {
     {0},
 };
 /* clang-format on */
-
-static const char *const vary_words[] = {"product", "zip", "one-at-a-time", NULL};
 
 struct program_section *program_section_create(void)
 {
@@ -300,17 +299,6 @@ static enum status ungraphed_check(const struct section *section, const struct p
     return status;
 }
 
-static enum status vary_set(struct section *section, const char *text, struct error *error)
-{
-    int index;
-    enum status status = words_parse(vary_words, text, &index, error);
-    if (status)
-        error_prefix(error, "vary");
-    else
-        section->vary = (enum vary)index;
-    return status;
-}
-
 static enum status line_check(struct section *section, const struct program_line *line, bool *used,
                               size_t *room, struct error *error)
 {
@@ -338,7 +326,7 @@ static enum status line_check(struct section *section, const struct program_line
     if (strcmp(key, "iterations") == 0)
         return number_check(value, error);
     if (strcmp(key, "vary") == 0)
-        return vary_set(section, value, error);
+        return section_vary(section, value, error);
     if (strcmp(key, "exclude") == 0) {
         enum status status = exclusions_parse(section->workload, value, room, &section->exclusions,
                                               &section->exclusion_count, error);

@@ -11,7 +11,7 @@
 
 static const char *const vary_words[] = {"product", "zip", "one-at-a-time", NULL};
 
-static enum status vary_take(struct section *section, const char *text, struct error *error)
+enum status section_vary(struct section *section, const char *text, struct error *error)
 {
     int index;
     enum status status = words_parse(vary_words, text, &index, error);
@@ -52,7 +52,7 @@ enum status section_take(struct section *section, const struct ini_line *line, s
     if (status)
         return status;
     if (key == VARY)
-        return vary_take(section, line->value, error);
+        return section_vary(section, line->value, error);
     if (key == EXCLUDE)
         return exclude_take(section, line->value, room, error);
     return axis_parse(&workload->parameters[parameter], line->value, room,

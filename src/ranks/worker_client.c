@@ -14,9 +14,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/tail.h"
 #include "base/utf8.h"
 
-enum { TAIL_MAX = 600, LINE_BYTES_MAX = 16 << 20 };
+enum { LINE_BYTES_MAX = 16 << 20 };
 
 /* s. A process dies of SIGKILL at once, unless it hangs in a driver: that one is left behind. */
 static const double end_patience = 1, kill_patience = 5;
@@ -28,8 +29,7 @@ struct worker_client {
     int echo;
     char *buffer; /* what of the replies is not yet a line */
     size_t length, capacity;
-    char tail[TAIL_MAX + 1]; /* end of its standard error */
-    size_t tail_length;
+    struct tail tail;         /* of its standard error */
     double timeout, deadline; /* s; deadline on CLOCK_MONOTONIC, 0: none */
 };
 
@@ -170,21 +170,6 @@ void worker_client_send(struct worker_client *client, const char *line, double t
         ;
 }
 
-static void tail_append(struct worker_client *client, const char *text, size_t length)
-{
-    if (length > TAIL_MAX) {
-        text += length - TAIL_MAX;
-        length = TAIL_MAX;
-    }
-    size_t kept = client->tail_length;
-    if (kept + length > TAIL_MAX)
-        kept = TAIL_MAX - length;
-    memmove(client->tail, client->tail + client->tail_length - kept, kept);
-    memcpy(client->tail + kept, text, length);
-    client->tail_length = kept + length;
-    client->tail[client->tail_length] = '\0';
-}
-
 /* A pipe's worth at most: a worker that prints without end must not keep its rank from all else. */
 static void read_errors(struct worker_client *client)
 {
@@ -193,7 +178,7 @@ static void read_errors(struct worker_client *client)
         return;
     ssize_t got = read(client->errors, chunk, sizeof chunk);
     if (got > 0) {
-        tail_append(client, chunk, (size_t)got);
+        tail_append(&client->tail, chunk, (size_t)got);
         size_t shown = utf8_clean_lines(chunk, (size_t)got);
         if (client->echo >= 0 && write(client->echo, chunk, shown) < 0)
             client->echo = -1;
@@ -238,13 +223,9 @@ static char *take_line(struct worker_client *client)
 /* The last lines of its standard error on one line, as what follows the reason. */
 static void explain(struct worker_client *client, const char *reason, struct error *why)
 {
-    while (client->tail_length > 0 && client->tail[client->tail_length - 1] == '\n')
-        client->tail[--client->tail_length] = '\0';
-    for (char *c = client->tail; *c; ++c)
-        if ((unsigned char)*c < ' ')
-            *c = *c == '\n' ? '|' : ' ';
+    tail_join(&client->tail);
     error_set(why, STATUS_DEVICE, "%s%s%s", reason,
-              client->tail_length ? "; it last printed: " : "", client->tail);
+              client->tail.length ? "; it last printed: " : "", client->tail.text);
 }
 
 /* It has ended, or closed its end of the socket: then it gets a moment to say how it ends. */

@@ -75,8 +75,8 @@ static void output_without_end_does_no_harm(void **state)
     struct error error;
     assert_int_equal(run("yes | head -c 3000000; echo last; exit 1", 60, &end, &error),
                      STATUS_FAILED);
-    assert_int_equal(strlen(end.tail), PROCESS_TAIL - 1); /* without the last line's end */
-    assert_string_equal(end.tail + strlen(end.tail) - 6, "y|last");
+    assert_int_equal(end.tail.length, TAIL_MAX - 1); /* without the last line's end */
+    assert_string_equal(end.tail.text + end.tail.length - 6, "y|last");
 }
 
 /* The number that the script has written; 0: none. */

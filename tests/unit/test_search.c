@@ -242,6 +242,31 @@ static void wrong_kernels_are_left_out(void **state)
     record_clear(&record);
 }
 
+/* Each is added to the list and told; an earlier choice's refusals are told no more. */
+static void what_is_refused_is_told(void **state)
+{
+    (void)state;
+    char list[SEARCH_REFUSED] = "";
+    struct record record;
+    struct error error;
+    record_init(&record);
+    assert_int_equal(search_refuse(list, false, &record, &error), STATUS_UNSUPPORTED);
+    strcpy(record.algorithm_id, "0000000000000001");
+    strcpy(record.algorithm, "a");
+    assert_int_equal(search_refuse(list, false, &record, &error), STATUS_OK);
+    strcpy(record.algorithm_id, "0000000000000bad");
+    strcpy(record.algorithm, "b");
+    assert_int_equal(search_refuse(list, false, &record, &error), STATUS_OK);
+    assert_string_equal(list, "0000000000000001 0000000000000bad ");
+    assert_string_equal(record.refused_algorithms, "a; b");
+    assert_int_equal(search_refuse(list, true, &record, &error), STATUS_OK);
+    assert_string_equal(record.refused_algorithms, "b");
+    while (search_refuse(list, false, &record, &error) == STATUS_OK)
+        assert_true(strlen(list) < sizeof list);
+    assert_string_equal(error.text, "no other algorithm is tried");
+    record_clear(&record);
+}
+
 /* One alone needs no second, and has none. */
 static void one_candidate_is_chosen(void **state)
 {
@@ -363,6 +388,7 @@ int main(void)
         TEST(refusals_are_passed_over),
         TEST(all_refused_is_the_first_refusal),
         TEST(wrong_kernels_are_left_out),
+        TEST(what_is_refused_is_told),
         TEST(one_candidate_is_chosen),
         TEST(an_earlier_choice_is_bound_without_a_search),
         TEST(a_choice_that_cannot_be_had_is_searched_anew),

@@ -25,8 +25,7 @@ struct running {
     int life, news, output;
     struct keeper_news told;
     size_t told_bytes;
-    char *tail; /* of struct process_end */
-    size_t tail_length;
+    struct tail *tail; /* of struct process_end */
 };
 
 static void close_once(int *descriptor)
@@ -143,27 +142,13 @@ static enum status start(const struct process *process, struct running *running,
 
 /* ---- while it runs ---- */
 
-static void tail_keep(struct running *running, const char *text, size_t length)
-{
-    if (length > PROCESS_TAIL) {
-        text += length - PROCESS_TAIL;
-        length = PROCESS_TAIL;
-    }
-    size_t kept = running->tail_length;
-    if (kept + length > PROCESS_TAIL)
-        kept = PROCESS_TAIL - length;
-    memmove(running->tail, running->tail + running->tail_length - kept, kept);
-    memcpy(running->tail + kept, text, length);
-    running->tail_length = kept + length;
-}
-
 /* What it prints is shown, too: standard error is the log of the worker. A pipe's worth at most. */
 static void output_read(struct running *running)
 {
     char chunk[65536];
     ssize_t got = running->output < 0 ? 0 : read(running->output, chunk, sizeof chunk);
     if (got > 0) {
-        tail_keep(running, chunk, (size_t)got);
+        tail_append(running->tail, chunk, (size_t)got);
         if (write(STDERR_FILENO, chunk, (size_t)got) < 0)
             return; /* nobody reads it */
     } else if (got == 0 || errno != EAGAIN) {
@@ -211,17 +196,6 @@ static bool run_until(struct running *running, double deadline)
     return true;
 }
 
-/* The last lines on one line. */
-static void tail_finish(struct running *running)
-{
-    while (running->tail_length > 0 && running->tail[running->tail_length - 1] == '\n')
-        --running->tail_length;
-    running->tail[running->tail_length] = '\0';
-    for (char *c = running->tail; *c; ++c)
-        if ((unsigned char)*c < ' ')
-            *c = *c == '\n' ? '|' : ' ';
-}
-
 /* All that the keeper left, if it did: it has been killed itself, or hangs. */
 static enum status finish(struct running *running, bool over, struct error *error)
 {
@@ -233,7 +207,7 @@ static enum status finish(struct running *running, bool over, struct error *erro
             break;
         output_read(running);
     }
-    tail_finish(running);
+    tail_join(running->tail);
     close_once(&running->life);
     close_once(&running->news);
     close_once(&running->output);
@@ -242,7 +216,7 @@ static enum status finish(struct running *running, bool over, struct error *erro
     bool gone = descendants_end(end_patience) && !running->told.left;
     if (!gone || !over)
         return error_set(error, STATUS_DEVICE, "the program cannot be ended; it last printed: %s",
-                         running->tail);
+                         running->tail->text);
     if (!told)
         return error_set(error, STATUS_FAILED, "%s was killed over the program", KEEPER_PROGRAM);
     return STATUS_OK;
@@ -251,7 +225,7 @@ static enum status finish(struct running *running, bool over, struct error *erro
 enum status process_run(const struct process *process, struct process_end *end, struct error *error)
 {
     struct process_end ended = {.timed_out = false};
-    struct running running = {.life = -1, .news = -1, .output = -1, .tail = ended.tail};
+    struct running running = {.life = -1, .news = -1, .output = -1, .tail = &ended.tail};
     double begin = clock_monotonic();
     descendants_adopt();
     enum status status = start(process, &running, error);
@@ -287,5 +261,6 @@ enum status process_judge(const struct process *process, const struct process_en
     else
         return STATUS_OK;
     return error_set(error, STATUS_FAILED, "the program %s%s%s", what,
-                     *end->tail ? "; it last printed: " : " and printed nothing", end->tail);
+                     end->tail.length ? "; it last printed: " : " and printed nothing",
+                     end->tail.text);
 }

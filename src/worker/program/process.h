@@ -7,8 +7,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
-
-enum { PROCESS_TAIL = 600 };
+#include "base/tail.h"
 
 /* Nothing is owned. */
 struct process {
@@ -24,7 +23,7 @@ struct process_end {
     bool timed_out;
     int status; /* as of waitpid, unless it timed out */
     double seconds;
-    char tail[PROCESS_TAIL + 1]; /* the last lines of standard output and error, on one line */
+    struct tail tail; /* of standard output and error, on one line */
 };
 
 /* Runs it to its end. STATUS_OK whatever the end; STATUS_SYSTEM: it cannot be run; STATUS_DEVICE: it

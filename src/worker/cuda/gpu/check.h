@@ -19,12 +19,6 @@ bool cuda_is_lost(void);
 
 /* For functions that return enum status and have a `struct error *error`. */
 #define CUDA(call) cuda_check((call), #call, error)
-#define TRY(expression)                                                                            \
-    do {                                                                                           \
-        enum status try_status = (expression);                                                     \
-        if (try_status)                                                                            \
-            return try_status;                                                                     \
-    } while (0)
 
 /* How much of the text of a call is its name. */
 int cuda_call_length(const char *call);

@@ -23,14 +23,6 @@ struct notes *notes_open(const char *folder)
     return NULL;
 }
 
-void notes_close(struct notes *notes)
-{
-    if (!notes)
-        return;
-    fclose(notes->file);
-    free(notes);
-}
-
 void note(struct notes *notes, const char *format, ...)
 {
     va_list arguments;

@@ -3,10 +3,9 @@
 #ifndef ROOFSWEEP_INJECT_NOTES_H
 #define ROOFSWEEP_INJECT_NOTES_H
 
-struct notes; /* one process' */
+struct notes; /* one process', until its end */
 
 struct notes *notes_open(const char *folder); /* NULL: the file cannot be made */
-void notes_close(struct notes *notes);        /* takes NULL */
 
 /* One line, without its newline. Takes NULL. */
 void note(struct notes *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -23,13 +23,6 @@ struct profiler {
     double ratio;
 };
 
-#define TRY(expression)                                                                            \
-    do {                                                                                           \
-        enum status try_status = (expression);                                                     \
-        if (try_status)                                                                            \
-            return try_status;                                                                     \
-    } while (0)
-
 /* ---- states ---- */
 
 #define TO(state) (1u << PROFILER_##state)

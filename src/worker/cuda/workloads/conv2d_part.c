@@ -40,8 +40,8 @@ struct conv2d_work {
     int candidate_count, call_count; /* calls come first */
     cudnnStatus_t refusal;           /* of the last call that cuDNN does not take */
     const struct candidate *bound;
-    char refused[128]; /* algorithm_id of wrong results, separated by spaces */
-    bool recalled;     /* the candidates are those of an earlier choice's kind alone */
+    char refused[SEARCH_REFUSED]; /* algorithm_id of wrong results, separated by spaces */
+    bool recalled;                /* the candidates are those of an earlier choice's kind alone */
 };
 
 /* ---- candidates ---- */
@@ -378,14 +378,7 @@ static enum status conv2d_reject(struct gpu *gpu, struct work *work, struct reco
                                  struct error *error)
 {
     struct conv2d_work *c = (struct conv2d_work *)work;
-    if (c->recalled) /* what the earlier search refused, this one finds by itself */
-        record->refused_algorithms[0] = '\0';
-    size_t used = strlen(c->refused), told = strlen(record->refused_algorithms);
-    if (!record->algorithm_id[0] || used + sizeof record->algorithm_id >= sizeof c->refused)
-        return error_set(error, STATUS_UNSUPPORTED, "no other algorithm is tried");
-    snprintf(c->refused + used, sizeof c->refused - used, "%s ", record->algorithm_id);
-    snprintf(record->refused_algorithms + told, sizeof record->refused_algorithms - told, "%s%s",
-             told ? "; " : "", record->algorithm);
+    TRY(search_refuse(c->refused, c->recalled, record, error));
     if (c->recalled) {
         candidates_forget(c);
         TRY(candidates_find(gpu, c, error));

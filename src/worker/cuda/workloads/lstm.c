@@ -34,7 +34,7 @@ struct lstm_work {
     void *dx, *dy;    /* backward only */
     int first, count; /* the algorithms that are wanted */
     struct lstm_binding bindings[LSTM_ALGORITHMS], *bound;
-    char refused[128]; /* algorithm_id of wrong results, separated by spaces */
+    char refused[SEARCH_REFUSED]; /* algorithm_id of wrong results, separated by spaces */
 };
 
 static bool is_backward(const struct lstm_work *l)
@@ -324,21 +324,14 @@ static void algorithm_describe(const struct lstm_work *l, int chosen, struct rec
     record->workspace = (double)l->bound->workspace_bytes;
 }
 
-/* The whole search again, without these kernels. What the search of a recalled choice refused, this one
- * finds by itself. */
+/* The whole search again, without these kernels. */
 static enum status lstm_reject(struct gpu *gpu, struct work *work, struct record *record,
                                struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
     int chosen;
-    if (strcmp(record->algorithm_origin, choice_searched) != 0)
-        record->refused_algorithms[0] = '\0';
-    size_t used = strlen(l->refused), told = strlen(record->refused_algorithms);
-    if (!record->algorithm_id[0] || used + sizeof record->algorithm_id >= sizeof l->refused)
-        return error_set(error, STATUS_UNSUPPORTED, "no other algorithm is tried");
-    snprintf(l->refused + used, sizeof l->refused - used, "%s ", record->algorithm_id);
-    snprintf(record->refused_algorithms + told, sizeof record->refused_algorithms - told, "%s%s",
-             told ? "; " : "", record->algorithm);
+    bool recalled = strcmp(record->algorithm_origin, choice_searched) != 0;
+    TRY(search_refuse(l->refused, recalled, record, error));
     TRY(algorithm_choose(gpu, l, &chosen, record, error));
     algorithm_describe(l, chosen, record);
     others_release(l);

@@ -368,3 +368,17 @@ enum status search_run(const struct search *search, int *chosen, struct record *
     free(field.entries);
     return status;
 }
+
+enum status search_refuse(char refused[SEARCH_REFUSED], bool recalled, struct record *record,
+                          struct error *error)
+{
+    if (recalled)
+        record->refused_algorithms[0] = '\0';
+    size_t used = strlen(refused), told = strlen(record->refused_algorithms);
+    if (!record->algorithm_id[0] || used + sizeof record->algorithm_id >= SEARCH_REFUSED)
+        return error_set(error, STATUS_UNSUPPORTED, "no other algorithm is tried");
+    snprintf(refused + used, SEARCH_REFUSED - used, "%s ", record->algorithm_id);
+    snprintf(record->refused_algorithms + told, sizeof record->refused_algorithms - told, "%s%s",
+             told ? "; " : "", record->algorithm);
+    return STATUS_OK;
+}

@@ -43,4 +43,12 @@ bool search_recall(const struct search *search, int *chosen, struct record *reco
 enum status search_run(const struct search *search, int *chosen, struct record *record,
                        struct error *error);
 
+enum { SEARCH_REFUSED = 128 };
+
+/* Adds what the record has run to what is not to be chosen any more (search.refused), and tells so in the
+ * record. `recalled`: it was an earlier choice; what that one's search refused, the next finds by itself.
+ * STATUS_UNSUPPORTED if its kernels are not known, or too many are refused already. */
+enum status search_refuse(char refused[SEARCH_REFUSED], bool recalled, struct record *record,
+                          struct error *error);
+
 #endif
