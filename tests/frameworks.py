@@ -1,21 +1,27 @@
 #!/usr/bin/env python3
 """cuDNN, PyTorch and JAX beside each other, and the findings of Wang et al., 2020, that are about frameworks.
 
-Usage: frameworks.py [FILE] [--write | --check]
+Usage: frameworks.py [FILE] [--write | --check | --agree]
 
 FILE is a result file of sweeps/frameworks.ini; without one, the newest committed one. Prints the page
-docs/frameworks.md; --write renews it; --check: status 1 if it is not that of the file."""
+docs/frameworks.md; --write renews it; --check: status 1 if it is not that of the file. --agree: prints which kernels
+cuDNN and frameworks share; status 1 if their FLOPs differ, or times in CUDA graphs by more than 5 %; 77 if they share
+none."""
 
 import os
+import re
 import sys
 from itertools import product
 
 import numpy as np
+import pandas
 from findings import ROOT, UNKNOWN, File, markdown, share, verdict
 
 PAGE = os.path.join(ROOT, "docs", "frameworks.md")
 FILE = "tests/data/frameworks_h200.nc"
 CASE = ["batch", "config_precision", "pass"]
+SHAPE_OF_LAUNCH = [f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"] + ["dynamic_shared", "registers"]
+GRAPHS_DIFFER = 0.05  # of times in CUDA graphs, of the same kernels
 NAMES = {"cudnn": "cuDNN", "torch": "PyTorch", "jax": "JAX"}
 
 
@@ -252,37 +258,92 @@ FINDINGS = [
 # ---- what must agree ----
 
 
+def launches(f):
+    """Of kernels in rows of convolutions: one line for each that does FLOPs, with the FLOPs of one launch."""
+    data, lines = f.data, []
+    for _, r in f.conv2d.iterrows():
+        for kernel in np.flatnonzero(data.kernel_config.values == r.row):
+            each = data.kernel_flops_counted.values[kernel] / data.kernel_count.values[kernel]
+            shape = [int(data[f"kernel_{name}"].values[kernel]) for name in SHAPE_OF_LAUNCH]
+            if each > 0:
+                lines.append(
+                    {name: r[name] for name in (*CASE, "framework", "series")}
+                    | {"kernel": str(data.kernel_name.values[kernel]), "launch": tuple(shape), "flops": round(each)}
+                )
+    return pandas.DataFrame(lines, columns=[*CASE, "framework", "series", "kernel", "launch", "flops"])
+
+
+def threads(launch):
+    return int(np.prod(launch[:6]))
+
+
+def of_one_tile(f, names, kernel):
+    """FLOPs that a forward pass by an implicit matrix product does for a tile of its result: of each number a product
+    for each weight, and 2 for its scale. And how many tiles the result has. None: another sort of kernel."""
+    found = re.search(r"fprop_implicit_gemm.*tilesize(\d+)x(\d+)x", kernel)
+    own = f.conv2d[(f.conv2d.framework == "cuDNN") & (f.conv2d[CASE] == list(names)).all(axis=1)]
+    if not found or own.empty or own.iloc[0].padding != "same":
+        return None
+    r, pixels, filters = own.iloc[0], int(found[1]), int(found[2])
+    results = r.batch * np.prod([(r[size] - 1) // r.stride + 1 for size in ("height", "width")])
+    weights = r.channels / r.groups * r.kernel_height * r.kernel_width
+    tiles = np.ceil(results / pixels) * np.ceil(r.filters / r.groups / filters) * r.groups
+    return round(2 * pixels * filters * (weights + 1)), round(tiles)
+
+
+def tiles_of(f, names, kernel, launch, flops):
+    """How many tiles a launch computes, of how many, as a text. "": its FLOPs are not of whole tiles and 3 a thread."""
+    one = of_one_tile(f, names, kernel)
+    if one is None:
+        return "-"
+    tiles, rest = divmod(flops - 3 * threads(launch), one[0])
+    return f"{tiles} of {one[1]}" if rest == 0 and tiles >= one[1] else ""
+
+
+def shared_kernels(f):
+    """Kernels that are in rows of cuDNN and of a framework: lines of a table; how many of their launches have the same
+    shape in several; and what is wrong."""
+    lines, alike, wrong = [], 0, []
+    table = launches(f)
+    for (*names, kernel), one in table.groupby([*CASE, "kernel"]):
+        if one.framework.nunique() < 2:
+            continue
+        for launch, same in one.groupby("launch"):
+            alike += same.framework.nunique() > 1
+            flops = sorted(set(same.flops))
+            tiles = [tiles_of(f, names, kernel, launch, n) for n in flops]
+            if len(flops) > 1 or "" in tiles:
+                wrong.append(f"{kernel} {launch}: {flops}, {tiles}")
+            grid = " x ".join(str(n) for n in launch[:3])
+            lines.append([*case(names), brief(kernel), grid, "; ".join(sorted(set(same.series)))])
+            lines[-1] += ["; ".join(str(n) for n in flops), "; ".join(str(n - 3 * threads(launch)) for n in flops)]
+            lines[-1].append("; ".join(tiles))
+    return lines, alike, wrong
+
+
 def flops_agree(f):
-    """Launches of a convolution in rows of cuDNN and of a framework, and whether their FLOPs are the same."""
-    data, found = f.data, {}
-    flops, count = data.kernel_flops_counted.values, data.kernel_count.values
-    for kernel, row in enumerate(data.kernel_config.values.astype(int)):
-        for _, one in f.conv2d[f.conv2d.row == row].iterrows():
-            grid = [f"{data[f'kernel_grid_{axis}'].values[kernel]:.0f}" for axis in "xyz"]
-            key = (*case(one[CASE]), str(data.kernel_name.values[kernel]), " x ".join(grid))
-            if flops[kernel] > 0:
-                found.setdefault(key, []).append((one.framework, one.series, f"{flops[kernel] / count[kernel]:.0f}"))
-    rows = [
-        [
-            *key[:3],
-            brief(key[3]),
-            key[4],
-            "; ".join(sorted({name for _, name, _ in all_})),
-            *sorted({n for *_, n in all_}),
-        ]
-        for key, all_ in sorted(found.items())
-        if len({framework for framework, *_ in all_}) > 1
-    ]
-    if not rows:
+    """The same kernels in rows of cuDNN and of a framework, and whether their FLOPs are the same."""
+    lines, alike, wrong = shared_kernels(f)
+    if not lines:
         return ["No kernel is in rows of several frameworks."]
-    same = "the same" if all(len(row) == 7 for row in rows) else "NOT the same"
-    text = f"{len(rows)} such kernels are in rows of several frameworks; FLOPs of a launch are {same} in all."
-    return [text, "", *markdown(["batch", "precision", "pass", "kernel", "grid", "series", "FLOPs of a launch"], rows)]
+    kernels = len({(*line[:3], line[3]) for line in lines})
+    text = [
+        f"{kernels} of the kernels are in rows of several frameworks, {alike} of their launches with the same grid. FLOPs",
+        "of the same kernel in the same grid are " + ("NOT " if wrong else "") + "the same in all, to the last digit.",
+        "",
+        "cuDNN may launch one kernel in several grids, and which one it takes is a matter of its version and of luck. A",
+        "kernel computes its result by tiles. Where a grid does not fit their number, tiles beyond the result are computed",
+        "as well, and counted. Each thread does 3 FLOPs more, whatever it computes.",
+        "",
+    ]
+    head = ["batch", "precision", "pass", "kernel", "grid", "series", "FLOPs of a launch", "without 3 a thread", "tiles"]
+    return [*text, *markdown(head, lines)]
 
 
-def graphs_agree(f):
-    """Times of PyTorch's graphs beside those of cuDNN's calls within a graph of several iterations."""
-    rows = []
+def graphs_beside(f):
+    """Times of PyTorch's graphs beside those of cuDNN's calls within a graph of several iterations: lines of a table,
+    of those with the same kernels and grids the differences."""
+    lines, differences = [], []
     for layer, table in (("conv2d", f.conv2d), ("lstm", f.lstm)):
         for names, r in table.groupby(CASE):
             torch = r[(r.framework == "PyTorch") & r.series.str.contains("graph")]
@@ -290,10 +351,26 @@ def graphs_agree(f):
             for (_, one), (_, other) in product(torch.iterrows(), own.iterrows()):
                 difference = one.time_median / other.graph_time - 1
                 same = f.launches_of(one.row) == f.launches_of(other.row)
-                rows.append([layer, *case(names), one.series, f"{1e6 * one.time_median:.2f}", other.series])
-                rows[-1] += [f"{1e6 * other.graph_time:.2f}", f"{100 * difference:+.1f} %", "yes" if same else "no"]
+                differences += [difference] if same else []
+                lines.append([layer, *case(names), one.series, f"{1e6 * one.time_median:.2f}", other.series])
+                lines[-1] += [f"{1e6 * other.graph_time:.2f}", f"{100 * difference:+.1f} %", "yes" if same else "no"]
+    return lines, differences
+
+
+def graphs_agree(f):
+    """Times of PyTorch's graphs beside those of cuDNN's calls within a graph of several iterations."""
     head = ["layer", "batch", "precision", "pass", "series", "us", "beside", "us in a graph", "difference"]
-    return markdown([*head, "same kernels and grids"], rows)
+    return markdown([*head, "same kernels and grids"], graphs_beside(f)[0])
+
+
+def agreement(f):
+    """Status, with what there is on standard output."""
+    lines, _, wrong = shared_kernels(f)
+    _, differences = graphs_beside(f)
+    print("\n".join([*flops_agree(f), "", *graphs_agree(f)]))
+    wrong += [f"times in CUDA graphs differ by {100 * d:.1f} %" for d in differences if abs(d) > GRAPHS_DIFFER]
+    print("\n".join(wrong))
+    return 1 if wrong else 0 if lines else 77
 
 
 def told(test, f):
@@ -350,8 +427,10 @@ def page(f):
 def main():
     options = {word for word in sys.argv[1:] if word.startswith("--")}
     paths = [word for word in sys.argv[1:] if word not in options] or [os.path.join(ROOT, FILE)]
-    if options - {"--write", "--check"}:
+    if options - {"--write", "--check", "--agree"}:
         raise SystemExit(__doc__)
+    if "--agree" in options:
+        return agreement(Frameworks(paths[0]))
     text = page(Frameworks(paths[0]))
     if "--write" in options:
         with open(PAGE, "w", encoding="utf-8") as stream:

@@ -36,9 +36,10 @@ command = sh storm.sh {{n}}
 n = 1:{rows}:+1
 iterations = 8
 """
-# Each leaves a daemon in a session of its own, and times itself. On a GPU it launches kernels there, too.
+# Each leaves a daemon in a session of its own, and times itself. On a GPU it launches kernels in the run that is traced.
 TIMED = 'setsid sleep 4711 &\necho "region 0.001" >"$ROOFSWEEP_REPORT/$$"\n'
-SCRIPTS = {"cuda": TIMED + "exec {hostile} usual\n", "cpu": TIMED + "sleep 0.4\n"}
+TRACED = '[ -n "$CUDA_INJECTION64_PATH" ] || exec sleep 0.1\nexec {hostile} usual\n'
+SCRIPTS = {"cuda": TIMED + TRACED, "cpu": TIMED + "sleep 0.4\n"}
 
 
 def those_in(folder):
@@ -96,25 +97,31 @@ class Storm:
         killer.start()
         try:
             with open(self.folder / "output", "wb") as stream:
-                limit = self.tool.options.limit
-                done = subprocess.run(
-                    command, cwd=self.folder, env=environment, stdout=stream, stderr=stream, timeout=limit
-                )
-        except subprocess.TimeoutExpired:
-            return None
+                done = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=stream, stderr=stream)
+                return self.wait(done)
         finally:
             self.over.set()
             killer.join()
-        return done.returncode
+
+    def wait(self, done):
+        """Its exit status. Out of time the sweep is told to end, and then has what it has measured until then."""
+        try:
+            return done.wait(self.tool.options.limit)
+        except subprocess.TimeoutExpired:
+            self.over.set()
+            done.send_signal(signal.SIGUSR1)
+        try:
+            return done.wait(END_BOUND)
+        except subprocess.TimeoutExpired:
+            done.kill()
+            return done.wait()
 
     def faults(self, status):
-        """What is wrong, as texts. `status` None: it did not end in time."""
-        if status not in (0, 3):  # 3: rows failed
-            yield f"the sweep ends with {status}, {self.journal.look()['record']} rows are there"
-            yield (self.folder / "output").read_text(errors="replace")[-2000:]
-            return
+        """What is wrong, as texts."""
         rows = self.journal.rows()
         hashes = collections.Counter(row[0] for row in rows)
+        if status not in (0, 3):  # 3: rows failed
+            yield f"the sweep ends with {status}\n" + (self.folder / "output").read_text(errors="replace")[-2000:]
         if len(rows) != self.tool.options.programs or len(hashes) != len(rows):
             yield f"{len(rows)} rows, {len(hashes)} of them different, of {self.tool.options.programs}"
         if self.tool.reader and sorted(self.rows_of_file(self.tool.reader, str(self.folder / "sweep.nc"))) != sorted(
@@ -142,16 +149,16 @@ def main(tool, journal_of, rows_of_file):
     storm = Storm(tool, journal_of, rows_of_file)
     begin = time.monotonic()
     try:
-        faults = list(storm.faults(storm.run()))
-        rows = storm.journal.rows() if not faults else []
+        status = storm.run()
+        seconds = time.monotonic() - begin
+        faults = list(storm.faults(status))
+        rows = storm.journal.rows()
         left = sum(1 for _ in (storm.folder / "tmp").glob("roofsweep-program-*"))
     finally:
         storm.clear()
     hits = ", ".join(f"{storm.hits[kind]} {kind}s" for kind in VICTIMS)
     failed = sum(not row[2] for row in rows)
-    print(
-        f"{len(rows)} rows of programs on {tool.ranks} {tool.options.worker} workers, {time.monotonic() - begin:.0f} s"
-    )
+    print(f"{len(rows)} rows of programs on {tool.ranks} {tool.options.worker} workers, {seconds:.0f} s, exit {status}")
     print(f"killed: {hits}; {failed} rows say that their program was; {left} folders of killed workers left in TMPDIR")
     for fault in faults:
         print(f"FAIL: {fault}")
