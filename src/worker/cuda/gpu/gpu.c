@@ -67,6 +67,36 @@ static void theory_describe(const struct theory *theory, struct device *device)
         device->theory_bandwidth[i] = theory->bandwidth[i];
 }
 
+/* What CUDA says of the device by itself. */
+static void properties_describe(const struct cudaDeviceProp *properties, const struct chip *chip,
+                                struct device *device)
+{
+    uuid_format((const unsigned char *)properties->uuid.bytes, device->uuid, sizeof device->uuid);
+    snprintf(device->pci_id, sizeof device->pci_id, "%08X:%02X:%02X.0",
+             (unsigned)properties->pciDomainID, (unsigned)properties->pciBusID,
+             (unsigned)properties->pciDeviceID);
+    snprintf(device->model, sizeof device->model, "%.*s", (int)sizeof device->model - 1,
+             properties->name);
+    snprintf(device->compute_capability, sizeof device->compute_capability, "%d.%d",
+             properties->major, properties->minor);
+    device->multiprocessors = properties->multiProcessorCount;
+    device->multiprocessor_threads = properties->maxThreadsPerMultiProcessor;
+    device->memory = (double)properties->totalGlobalMem;
+    device->cache[LEVEL_L2] = (double)properties->l2CacheSize;
+    device->cache[LEVEL_L1] = chip->l1_bytes * properties->multiProcessorCount;
+    device->ecc = properties->ECCEnabled;
+}
+
+/* What NVML says; CUDA sees slices only where MIG is on, and gives their UUIDs. */
+static void gpu_supervise(struct gpu *gpu, struct device *device)
+{
+    gpu->nvml = nvml_open(device->pci_id);
+    nvml_describe(gpu->nvml, device);
+    gpu->power_limit = device->power_limit;
+    if (device->mig == 1)
+        memcpy(device->uuid, "MIG", 3);
+}
+
 static enum status gpu_describe(int index, struct gpu *gpu, struct device *device,
                                 struct error *error)
 {
@@ -82,37 +112,19 @@ static enum status gpu_describe(int index, struct gpu *gpu, struct device *devic
     gpu->multiprocessors = properties.multiProcessorCount;
     gpu->l2_bytes = (size_t)properties.l2CacheSize;
     gpu->limits = occupancy_limits(&properties);
-    const struct chip *chip = chip_find(gpu->capability, properties.name);
-    gpu->chip = chip;
+    gpu->chip = chip_find(gpu->capability, properties.name);
 
     snprintf(device->kind, sizeof device->kind, "cuda");
     if (gethostname(device->hostname, sizeof device->hostname) != 0)
         return error_set(error, STATUS_SYSTEM, "gethostname failed");
-    uuid_format((const unsigned char *)properties.uuid.bytes, device->uuid, sizeof device->uuid);
-    snprintf(device->pci_id, sizeof device->pci_id, "%08X:%02X:%02X.0",
-             (unsigned)properties.pciDomainID, (unsigned)properties.pciBusID,
-             (unsigned)properties.pciDeviceID);
     device->index = index;
-    snprintf(device->model, sizeof device->model, "%.*s", (int)sizeof device->model - 1,
-             properties.name);
-    snprintf(device->compute_capability, sizeof device->compute_capability, "%d.%d",
-             properties.major, properties.minor);
-    device->multiprocessors = properties.multiProcessorCount;
-    device->multiprocessor_threads = properties.maxThreadsPerMultiProcessor;
-    device->memory = (double)properties.totalGlobalMem;
-    device->cache[LEVEL_L2] = (double)properties.l2CacheSize;
-    device->cache[LEVEL_L1] = chip->l1_bytes * properties.multiProcessorCount;
+    properties_describe(&properties, gpu->chip, device);
     device->clock_max = 1e3 * clock;
     device->memory_clock_max = 1e3 * memory_clock;
-    device->ecc = properties.ECCEnabled;
     snprintf(device->runtime_version, sizeof device->runtime_version, "%d.%d", runtime / 1000,
              runtime % 1000 / 10);
-    gpu->nvml = nvml_open(device->pci_id);
-    nvml_describe(gpu->nvml, device);
-    gpu->power_limit = device->power_limit;
-    if (device->mig == 1) /* CUDA then sees slices only, and gives their UUIDs */
-        memcpy(device->uuid, "MIG", 3);
-    gpu->theory = chip_theory(chip, properties.multiProcessorCount, device->clock_max,
+    gpu_supervise(gpu, device);
+    gpu->theory = chip_theory(gpu->chip, properties.multiProcessorCount, device->clock_max,
                               device->memory_clock_max, bus_bits);
     theory_describe(&gpu->theory, device);
     return STATUS_OK;
