@@ -1,11 +1,12 @@
 #!/bin/sh
-# Everything that a whole node is asked, one after the other: all roofs; how sweeps scale over its GPUs; the same 40
-# configurations on each, and whether any of them stands out; workers and ranks killed at random; the self-test on all
-# GPUs at once. Each step is bounded, and the next one follows whatever comes out. Prints a line for each step; files and
-# logs are kept in FOLDER. Exit status 1: a step failed.
+# Everything that a whole node is asked, one after the other, the most important first: all roofs, and the same 40
+# configurations on each GPU; how sweeps scale over the GPUs; the self-test on all of them at once; workers killed at
+# random; whether any GPU stands out. Each step is bounded, and the next one follows whatever comes out. Prints a line
+# for each step; files and logs are kept in FOLDER. Exit status 1: a step failed, or there was no time for it.
 # Usage: tests/bench/node.sh FOLDER [BUILD [GPUS]]
 # In the environment: WORKER, cuda (default) or cpu, with as many ranks as GPUS, which share the cores; STEPS, those
-# that run: "roofs scaling replicate compare storm self-test" if nothing is said.
+# that run: "sweep scaling self-test storm compare" if nothing is said; NODE_SECONDS, for all of them: 540, of which
+# SCALING_SECONDS, 240, for scaling.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
@@ -19,62 +20,78 @@ done
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 cd "$folder"
 failures=0
+end=$(($(date +%s) + ${NODE_SECONDS:-540}))
+least=8 # s; with less a step is not begun
+
+# room SECONDS: so many, or what is left.
+room() {
+    left=$((end - $(date +%s)))
+    [ "$left" -lt "$1" ] || left=$1
+    echo "$left"
+}
 
 # step SECONDS NAME COMMAND...: its output goes to NAME.txt.
 step() {
-    limit=$1
+    limit=$(room "$1")
     name=$2
     shift 2
-    case " ${STEPS:-roofs scaling replicate compare storm self-test} " in
+    case " ${STEPS:-sweep scaling self-test storm compare} " in
     *" $name "*) ;;
     *) return 0 ;;
     esac
+    if [ "$limit" -lt "$least" ]; then
+        failures=$((failures + 1))
+        echo "$name: no time is left"
+        return 0
+    fi
     begin=$(date +%s)
     status=0
-    timeout "$limit" "$@" >"$name.txt" 2>&1 || status=$?
+    timeout -k 8 "$limit" "$@" >"$name.txt" 2>&1 || status=$?
     [ "$status" = 0 ] || failures=$((failures + 1))
     echo "$name: status $status, $(($(date +%s) - begin)) s; $(tail -n 1 "$name.txt")"
 }
 
-# sweep MANIFEST OPTIONS...: on every GPU.
-sweep() {
-    manifest=$1
-    shift
-    echo mpirun -n "$gpus" --oversubscribe --bind-to none "$build/bin/roofsweep" -d "$worker" --quiet --overwrite "$@" \
-        "$root/sweeps/$manifest"
-}
-
-# Counts of 1, 2, 4, ... GPUs, up to all.
-powers() {
-    count=1
-    while [ "$count" -lt "$gpus" ]; do
-        echo "$count"
-        count=$((2 * count))
-    done
+# All GPUs and one first, then half as many each time.
+counts() {
     echo "$gpus"
+    [ "$gpus" = 1 ] || echo 1
+    count=$((gpus / 2))
+    while [ "$count" -gt 1 ]; do
+        echo "$count"
+        count=$((count / 2))
+    done
 }
 
-# One process for each GPU, all at once.
+# One process for each GPU, all at once; what they have said is summed up even if they are cut off.
 cat >self-test.sh <<SH
-status=0
+summary() {
+    for gpu in \$(seq 0 $((gpus - 1))); do
+        file=self-test-\$gpu.txt
+        echo "GPU \$gpu: \$(grep -c ' right\$' \$file) right, \$(grep -c ' wrong\$' \$file) wrong; \$(tail -n 1 \$file)"
+    done
+}
+processes=
+trap 'kill \$processes; summary; exit 1' TERM
 for gpu in \$(seq 0 $((gpus - 1))); do
     CUDA_VISIBLE_DEVICES=\$gpu "$build/bin/roofsweep" --self-test >self-test-\$gpu.txt 2>&1 &
-    eval "process_\$gpu=\$!"
+    processes="\$processes \$!"
 done
-for gpu in \$(seq 0 $((gpus - 1))); do
-    eval "wait \\\$process_\$gpu" || { status=1; echo "GPU \$gpu: \$(grep -c wrong self-test-\$gpu.txt) lines are wrong"; }
-    echo "GPU \$gpu: \$(tail -n 1 self-test-\$gpu.txt)"
-done
+status=0
+for process in \$processes; do wait "\$process" || status=1; done
+summary
 exit \$status
 SH
 
+step 100 sweep mpirun -n "$gpus" --oversubscribe --bind-to none "$build/bin/roofsweep" -d "$worker" --verbose --overwrite \
+    -o "$folder/node.nc" "$root/sweeps/node.ini"
+limit=$(room "${SCALING_SECONDS:-240}")
+export ROUNDS=1 SINGLE=no TOGETHER=default BATCHES="${BATCHES:-16 32}"
 # shellcheck disable=SC2046 # words
-{
-    step 60 roofs $(sweep roofs.ini -o "$folder/roofs.nc")
-    WORKER=$worker ROUNDS=1 TOGETHER="${TOGETHER:-16}" step 200 scaling "$root/tests/bench/scaling.sh" "$build" $(powers)
-    step 90 replicate $(sweep node.ini --set reuse=roofs.nc -o "$folder/node.nc")
-}
+WORKER=$worker SECONDS_IN_ALL=$((limit - 7)) KEEP=$folder ALGORITHMS=$folder/algorithms.json \
+    step "$limit" scaling "$root/tests/bench/scaling.sh" "$build" $(counts)
+[ "$worker" != cuda ] || step 90 self-test sh self-test.sh
+limit=$(room 60)
+step "$limit" storm "$python" "$root/tests/bench/kills.py" --measuring 10 --victims worker --rows "$((80 * gpus))" \
+    --limit "$((limit - 2))" --worker "$worker" --ranks "$gpus" --build "$build"
 step 30 compare "$python" "$root/postproc/roofsweep-post" compare node.nc
-step 120 storm "$python" "$root/tests/bench/kills.py" --kills 10 --jobs 1 --worker "$worker" --ranks "$gpus" --build "$build"
-[ "$worker" != cuda ] || step 60 self-test sh self-test.sh
 [ "$failures" = 0 ]
