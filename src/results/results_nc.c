@@ -12,6 +12,7 @@
 #include "results/draft.h"
 #include "results/globals_nc.h"
 #include "results/parameters_nc.h"
+#include "results/slab.h"
 
 /* What the file holds for one roof beyond the roof itself. */
 struct roof_row {
@@ -32,10 +33,6 @@ static const struct field row_device_fields[] = {
     {0},
 };
 
-/* Rows that are in memory at the same time, and kernels of them. As many rows as a chunk has, so that
- * chunks are written whole. */
-enum { SLAB_ROWS = 1024, SLAB_KERNELS = 16384 };
-
 /* What is written together. */
 enum group {
     GROUP_RECORD,
@@ -55,20 +52,6 @@ enum group {
     GROUP_LEVEL
 };
 
-/* Rows of the file that are in memory. */
-struct slab {
-    size_t first, count;
-    struct record *records;
-    struct derived_row *derived;
-    int64_t *devices; /* index into results->devices, or -1 */
-    double *samples;
-    char *parameters;
-    int64_t *kernel_rows;                   /* of config */
-    struct derived_kernel *derived_kernels; /* as many as kernel_rows */
-    const void **rows; /* as dataset_put wants them; for as many as there are rows or kernels */
-    size_t room;       /* of kernel_rows and rows */
-};
-
 /* All of one file. */
 struct writer {
     const struct results *results;
@@ -83,8 +66,6 @@ struct writer {
     struct device blank_device;
     struct kernel blank_kernel;
     struct roof blank_roof;
-    struct error error; /* of a record that cannot be read */
-    bool unreadable;
 };
 
 static void lengths_set(struct writer *w)
@@ -212,110 +193,6 @@ static void blanks_put(struct writer *w)
     }
 }
 
-static void slab_allocate(struct writer *w)
-{
-    struct dataset *set = &w->set;
-    struct slab *slab = &w->slab;
-    if (dataset_failed(set))
-        return;
-    slab->records = dataset_allocate(set, SLAB_ROWS, sizeof *slab->records);
-    slab->derived = dataset_allocate(set, SLAB_ROWS, sizeof *slab->derived);
-    slab->devices = dataset_allocate(set, SLAB_ROWS, sizeof *slab->devices);
-    slab->samples =
-        dataset_allocate(set, SLAB_ROWS * set->lengths[DIM_SAMPLE], sizeof *slab->samples);
-    slab->parameters = dataset_allocate(set, SLAB_ROWS, parameters_row_size(w->parameters));
-    for (size_t i = 0; slab->records && i < SLAB_ROWS; ++i)
-        record_init(&slab->records[i]);
-}
-
-static void slab_free(struct slab *slab)
-{
-    for (size_t i = 0; slab->records && i < SLAB_ROWS; ++i)
-        record_clear(&slab->records[i]);
-    free(slab->records);
-    free(slab->derived);
-    free(slab->devices);
-    free(slab->samples);
-    free(slab->parameters);
-    free(slab->kernel_rows);
-    free(slab->derived_kernels);
-    free(slab->rows);
-}
-
-/* Room for the pointers to so many rows or kernels. */
-static bool slab_grow(struct writer *w, size_t count)
-{
-    struct slab *slab = &w->slab;
-    if (count <= slab->room)
-        return true;
-    free(slab->rows);
-    free(slab->kernel_rows);
-    free(slab->derived_kernels);
-    slab->rows = dataset_allocate(&w->set, count, sizeof *slab->rows);
-    slab->kernel_rows = dataset_allocate(&w->set, count, sizeof *slab->kernel_rows);
-    slab->derived_kernels = dataset_allocate(&w->set, count, sizeof *slab->derived_kernels);
-    slab->room = count;
-    return !dataset_failed(&w->set);
-}
-
-/* The rows that follow; at least one. */
-static size_t slab_length(const struct writer *w, size_t first)
-{
-    size_t kernels = 0, count = 0;
-    while (count < SLAB_ROWS && first + count < w->results->row_count) {
-        kernels += w->order[first + count]->kernels;
-        if (count > 0 && kernels > SLAB_KERNELS)
-            break;
-        ++count;
-    }
-    return count;
-}
-
-static const struct device *row_device(const struct writer *w, size_t i)
-{
-    int64_t index = w->slab.devices[i];
-    return index < 0 ? &w->blank_device : &w->results->devices[index];
-}
-
-static void row_samples(struct writer *w, size_t i)
-{
-    const struct record *record = &w->slab.records[i];
-    size_t width = w->set.lengths[DIM_SAMPLE];
-    for (size_t j = 0; j < width; ++j)
-        w->slab.samples[i * width + j] = j < record->sample_count && !isnan(record->sample[j])
-                                             ? record->sample[j]
-                                             : NC_FILL_DOUBLE;
-}
-
-/* False: it cannot be read, or is not what it was. */
-static bool row_load(struct writer *w, size_t i)
-{
-    const struct row *row = w->order[w->slab.first + i];
-    struct record *record = &w->slab.records[i];
-    enum status status = results_fetch(w->results, row, record, &w->error);
-    if (status == STATUS_OK && record->kernel_count != row->kernels)
-        status = error_set(&w->error, STATUS_SYSTEM, "the journal has changed meanwhile");
-    w->unreadable = status != STATUS_OK;
-    if (w->unreadable)
-        return false;
-    w->slab.devices[i] = results_device(w->results, record->device_key);
-    w->slab.derived[i] = derived_row_of(record, row_device(w, i));
-    row_samples(w, i);
-    parameters_row(w->parameters, &record->config,
-                   w->slab.parameters + i * parameters_row_size(w->parameters));
-    return true;
-}
-
-static bool slab_load(struct writer *w, size_t first)
-{
-    w->slab.first = first;
-    w->slab.count = slab_length(w, first);
-    for (size_t i = 0; i < w->slab.count; ++i)
-        if (!row_load(w, i))
-            return false;
-    return slab_grow(w, w->slab.count);
-}
-
 /* Rows that lie one behind the other, `size` bytes each. */
 static void rows_put(struct writer *w, enum group group, const void *rows, size_t size)
 {
@@ -333,7 +210,7 @@ static const void *workload_of(const struct writer *w, size_t i)
 
 static const void *device_of(const struct writer *w, size_t i)
 {
-    return row_device(w, i);
+    return slab_device(&w->slab, i);
 }
 
 static void each_put(struct writer *w, enum group group,
@@ -351,14 +228,14 @@ static void kernels_put(struct writer *w)
     size_t count = 0, at = 0;
     for (size_t i = 0; i < slab->count; ++i)
         count += slab->records[i].kernel_count;
-    if (!slab_grow(w, count))
+    if (!slab_grow(slab, count))
         return;
     for (size_t i = 0; i < slab->count; ++i)
         for (size_t j = 0; j < slab->records[i].kernel_count; ++j, ++at) {
             slab->rows[at] = &slab->records[i].kernels[j];
             slab->kernel_rows[at] = (int64_t)(slab->first + i);
             slab->derived_kernels[at] =
-                derived_kernel_of(&slab->records[i].kernels[j], row_device(w, i));
+                derived_kernel_of(&slab->records[i].kernels[j], slab_device(&w->slab, i));
         }
     dataset_put(&w->set, GROUP_KERNEL, w->kernel, count, slab->rows);
     for (size_t i = 0; i < count; ++i)
@@ -377,7 +254,7 @@ static void slab_put(struct writer *w)
     dataset_put_values(&w->set, "time_sample", w->sample_variable, slab->first, slab->count,
                        w->set.lengths[DIM_SAMPLE], slab->samples);
     each_put(w, GROUP_WORKLOAD, workload_of);
-    rows_put(w, GROUP_PARAMETERS, slab->parameters, parameters_row_size(w->parameters));
+    rows_put(w, GROUP_PARAMETERS, slab->parameter_rows, parameters_row_size(w->parameters));
     rows_put(w, GROUP_CONFIG_DEVICE, slab->devices, sizeof *slab->devices);
     each_put(w, GROUP_ROW_DEVICE, device_of);
     rows_put(w, GROUP_DERIVED, slab->derived, sizeof *slab->derived);
@@ -388,7 +265,7 @@ static void slabs_put(struct writer *w)
 {
     for (size_t row = 0; row < w->results->row_count && !dataset_failed(&w->set);
          row += w->slab.count) {
-        if (!slab_load(w, row))
+        if (!slab_load(&w->slab, row))
             return;
         slab_put(w);
     }
@@ -398,7 +275,12 @@ static void content_write(struct writer *w)
 {
     globals_write(&w->set, w->results);
     define_all(w);
-    slab_allocate(w);
+    w->slab = (struct slab){.results = w->results,
+                            .order = w->order,
+                            .set = &w->set,
+                            .parameters = w->parameters,
+                            .blank = &w->blank_device};
+    slab_allocate(&w->slab);
     if (dataset_failed(&w->set))
         return;
     names_put(w);
@@ -448,8 +330,8 @@ static enum status draft_fill(void *context, struct staged_file *draft, struct e
     free(w.order);
     w.set.no_memory = w.set.no_memory || content->presence.no_memory;
     enum status status = created ? created : dataset_close(&w.set, error);
-    if (w.unreadable) {
-        *error = w.error;
+    if (w.slab.unreadable) {
+        *error = w.slab.error;
         status = STATUS_SYSTEM;
     }
     return status;
