@@ -341,7 +341,17 @@ def flops_agree(f):
         "as well, and counted. Each thread does 3 FLOPs more, whatever it computes.",
         "",
     ]
-    head = ["batch", "precision", "pass", "kernel", "grid", "series", "FLOPs of a launch", "without 3 a thread", "tiles"]
+    head = [
+        "batch",
+        "precision",
+        "pass",
+        "kernel",
+        "grid",
+        "series",
+        "FLOPs of a launch",
+        "without 3 a thread",
+        "tiles",
+    ]
     return [*text, *markdown(head, lines)]
 
 
