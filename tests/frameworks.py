@@ -333,12 +333,13 @@ def flops_agree(f):
         return ["No kernel is in rows of several frameworks."]
     kernels = len({(*line[:3], line[3]) for line in lines})
     text = [
-        f"{kernels} of the kernels are in rows of several frameworks, {alike} of their launches with the same grid. FLOPs",
-        "of the same kernel in the same grid are " + ("NOT " if wrong else "") + "the same in all, to the last digit.",
+        f"{kernels} of the kernels are in rows of several frameworks, {alike} of their launches with the same grid.",
+        "FLOPs of the same kernel in the same grid are " + ("NOT " if wrong else "") + "the same in all, to the last",
+        "digit.",
         "",
-        "cuDNN may launch one kernel in several grids, and which one it takes is a matter of its version and of luck. A",
-        "kernel computes its result by tiles. Where a grid does not fit their number, tiles beyond the result are computed",
-        "as well, and counted. Each thread does 3 FLOPs more, whatever it computes.",
+        "cuDNN may launch one kernel in several grids, and which one it takes is a matter of its version and of luck.",
+        "A kernel computes its result by tiles. Where a grid does not fit their number, tiles beyond the result are",
+        "computed as well, and counted. Each thread does 3 FLOPs more, whatever it computes.",
         "",
     ]
     head = [

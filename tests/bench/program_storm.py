@@ -36,7 +36,7 @@ command = sh storm.sh {{n}}
 n = 1:{rows}:+1
 iterations = 8
 """
-# Each leaves a daemon in a session of its own, and times itself. On a GPU it launches kernels in the run that is traced.
+# Each leaves a daemon in a session of its own, and times itself. On a GPU it launches kernels where it is traced.
 TIMED = 'setsid sleep 4711 &\necho "region 0.001" >"$ROOFSWEEP_REPORT/$$"\n'
 TRACED = '[ -n "$CUDA_INJECTION64_PATH" ] || exec sleep 0.1\nexec {hostile} usual\n'
 SCRIPTS = {"cuda": TIMED + TRACED, "cpu": TIMED + "sleep 0.4\n"}
