@@ -111,8 +111,6 @@ def main(tool, storm_of, fault_of):
     hits = ", ".join(f"{name} {killer.hits[name]}" for name in dict.fromkeys(killer.victims))
     print(f"{records} of {rows} rows on {tool.ranks} {options.worker} workers, {storm.runs} starts, "
           f"{time.monotonic() - begin:.0f} s")  # fmt: skip
-    print(
-        f"killed: {hits}; {storm.given_back} rows were lost with a worker before they were counted, and handed out again"
-    )
+    print(f"killed: {hits}; {storm.given_back} rows were lost with a worker before they were counted")
     print(f"FAIL: {fault}" if fault else "each row is there once, measured; no finished row was lost")
     return 1 if fault else 0

@@ -82,9 +82,11 @@ summary
 exit \$status
 SH
 
-step 100 sweep mpirun -n "$gpus" --oversubscribe --bind-to none "$build/bin/roofsweep" -d "$worker" --verbose --overwrite \
-    -o "$folder/node.nc" "$root/sweeps/node.ini"
+step 100 sweep mpirun -n "$gpus" --oversubscribe --bind-to none "$build/bin/roofsweep" -d "$worker" --verbose \
+    --overwrite -o "$folder/node.nc" "$root/sweeps/node.ini"
 limit=$(room "${SCALING_SECONDS:-240}")
+later=$(($(room 9999) - 20)) # s, to leave some for what follows
+[ "$limit" -lt "$later" ] || limit=$later
 export ROUNDS=1 SINGLE=no TOGETHER=default BATCHES="${BATCHES:-16 32}"
 # shellcheck disable=SC2046 # words
 WORKER=$worker SECONDS_IN_ALL=$((limit - 7)) KEEP=$folder ALGORITHMS=$folder/algorithms.json \

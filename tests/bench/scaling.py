@@ -1,7 +1,8 @@
 """How a sweep scales over the GPUs of a node: the runs of scaling.sh and their table. See there for its settings.
 
 Of each run: the sweep's time from the first row's start to the last record, without roofs; its median row; the
-tail, from the first rank's last row to the last record; what each rank's first row took in the mean."""
+tail, from the first rank's last row to the last record; what each rank's first row, in which its libraries start, took
+in the mean, and how many rows a second there were from then on."""
 
 import collections
 import json
@@ -47,13 +48,14 @@ COUNTERS = 1.4  # a counted sweep takes at most so many times an uncounted one, 
 SEARCH = 0.3  # of all time, for one search
 HEAD = (
     "| GPUs | counters | rows | counted | sweep s | times faster | median row s | over uncounted | tail % "
-    "| first row s |"
+    "| first row s | rows a second after it, times faster |"
 )
 
 
 def figures_of(journal):
     """Of the rows that are there; None: there are none."""
-    ends, firsts, starts, walls, counted, failed = collections.defaultdict(float), {}, [], [], 0, 0
+    ends, firsts, rows = collections.defaultdict(float), {}, collections.Counter()
+    starts, walls, counted, failed = [], [], 0, 0
     with open(journal) as lines:
         entries = [json.loads(line) for line in lines if line.endswith("\n")]
     for record in (entry["entry"] for entry in entries if entry["kind"] == "record"):
@@ -62,6 +64,7 @@ def figures_of(journal):
         starts.append(record["start_time"])
         walls.append(wall)
         counted += record.get("counters") == "counted"
+        rows[device] += 1
         ends[device] = max(ends[device], starts[-1] + wall)
         firsts[device] = min(firsts.get(device, (starts[-1], wall)), (starts[-1], wall))
     if not starts:
@@ -76,6 +79,7 @@ def figures_of(journal):
         "rows_sum": sum(walls),
         "tail": last - min(ends.values()),
         "first": statistics.mean(wall for _, wall in firsts.values()),
+        "rate": sum((rows[device] - 1) / max(last - begin - wall, 1e-3) for device, (begin, wall) in firsts.items()),
     }
 
 
@@ -184,12 +188,14 @@ class Bench:
         print(HEAD + "\n|" + "---|" * (HEAD.count("|") - 1))
         for (gpus, name), figures in sorted(medians.items(), key=lambda item: item[0][0]):
             sweep, fewest = figures["sweep"], min(count for count, other in medians if other == name)
-            faster = f"{medians[fewest, name]['sweep'] / sweep:.2f}"
+            faster = medians[fewest, name]["sweep"] / sweep
+            rate = f"{figures['rate']:.1f}, {figures['rate'] / medians[fewest, name]['rate']:.2f}"
             plain = medians.get((gpus, "uncounted"))
             over = f"{sweep / plain['sweep']:.2f}" if plain else ""
             print(
-                f"| {gpus} | {name} | {figures['rows']:.0f} | {figures['counted']:.0f} | {sweep:.2f} | {faster} "
-                f"| {figures['row']:.3f} | {over} | {100 * figures['tail'] / sweep:.1f} | {figures['first']:.2f} |"
+                f"| {gpus} | {name} | {figures['rows']:.0f} | {figures['counted']:.0f} | {sweep:.2f} | {faster:.2f} "
+                f"| {figures['row']:.3f} | {over} | {100 * figures['tail'] / sweep:.1f} | {figures['first']:.2f} "
+                f"| {rate} |"
             )
 
 
