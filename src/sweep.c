@@ -7,21 +7,18 @@
 
 #include "base/clock.h"
 #include "base/folder.h"
+#include "inputs.h"
 #include "model/device_kind.h"
 #include "ranks/agreement.h"
 #include "ranks/coordinator.h"
-#include "ranks/earlier_rows.h"
 #include "ranks/inventory.h"
 #include "ranks/job.h"
 #include "ranks/mailbox.h"
 #include "ranks/node_roofs.h"
-#include "ranks/pause.h"
 #include "ranks/roll.h"
+#include "ranks/shift.h"
 #include "ranks/signals.h"
 #include "ranks/watchdog.h"
-#include "results/choices.h"
-#include "results/earlier_roofs.h"
-#include "results/outputs.h"
 #include "results/publication.h"
 
 struct sweep {
@@ -36,19 +33,12 @@ struct sweep {
     char device_key[128];
     bool roofs_reused; /* this rank's */
     struct inventory inventory;
-    double told; /* s, CLOCK_MONOTONIC: when rank 0 was told of a signal; 0: it was not */
     struct roll *roll;
     struct time_limit limit;
     bool abandoned; /* some rank does not answer: no collective call may follow */
     /* rank 0 alone */
-    struct plan *plan;
-    struct outputs outputs;
-    struct results *earlier;
-    struct device *earlier_devices; /* [peaks] reuse */
-    size_t earlier_device_count;
-    struct journal *journal;
-    struct choices *choices; /* NULL: of no use to this sweep */
-    size_t left;             /* configurations without a row */
+    struct inputs inputs;
+    size_t left; /* configurations without a row */
 };
 
 /* Opening a device loads libraries of gigabytes, at times from a slow file system. */
@@ -102,77 +92,9 @@ static void share_time_limit(const struct sweep *sweep)
 {
     double left = 0;
     if (sweep->rank == 0)
-        left = time_limit_left(&sweep->limit, clock_monotonic(), sweep->earlier->row_count);
+        left = time_limit_left(&sweep->limit, clock_monotonic(), sweep->inputs.earlier->row_count);
     MPI_Bcast(&left, 1, MPI_DOUBLE, 0, sweep->comm);
     signals_alarm(left);
-}
-
-static enum status load_manifest(struct sweep *sweep, const struct options *options,
-                                 struct error *error)
-{
-    enum status status = options_manifest(options, &sweep->manifest, error);
-    if (status == STATUS_OK)
-        status = plan_create(sweep->manifest, &sweep->plan, error);
-    return status;
-}
-
-/* Within a run only with replicate a configuration comes again. */
-static enum status open_choices(struct sweep *sweep, struct error *error)
-{
-    const struct sweep_settings *settings = &sweep->manifest->sweep;
-    const char *path = sweep_algorithms_file(settings);
-    struct choices_file file;
-    if (sweep_searches_anew(settings) || (!path && !settings->replicate))
-        return STATUS_OK;
-    enum status status = STATUS_OK;
-    if (path)
-        status = outputs_check_input(&sweep->outputs, path, "the file of algorithms", error);
-    if (status == STATUS_OK)
-        status = choices_open(path, settings->replicate, &sweep->choices, &file, error);
-    if (status)
-        error_prefix(error, "%s: [sweep] algorithms", sweep->manifest->path);
-    else if (file.damaged > 0)
-        log_print(sweep->log, LOG_WARNING, "%s: %zu lines are damaged and left out", path,
-                  file.damaged);
-    return status;
-}
-
-static enum status look_at_outputs(struct sweep *sweep, const struct options *options,
-                                   struct error *error)
-{
-    char settings[256];
-    const struct sweep_settings *manifest = &sweep->manifest->sweep;
-    enum status status = outputs_check(
-        options->output ? options->output : manifest->output, options->resume,
-        options->overwrite || (manifest->overwrite && !options->resume), &sweep->outputs, error);
-    if (status == STATUS_OK && options->manifest)
-        status = outputs_check_input(&sweep->outputs, options->manifest, "the manifest", error);
-    if (status == STATUS_OK)
-        status = open_choices(sweep, error);
-    if (status)
-        return status;
-    manifest_settings_text(sweep->manifest, settings);
-    status = outputs_earlier(&sweep->outputs, settings, sweep->log, &sweep->journal,
-                             &sweep->earlier, error);
-    if (status)
-        return status;
-    /* With replicate, which devices there are is not known yet. */
-    sweep->complete = !manifest->replicate && sweep->earlier->row_count > 0 &&
-                      earlier_rows_missing(sweep->plan, sweep->earlier) == 0;
-    return STATUS_OK;
-}
-
-/* Before anything is replaced: with --overwrite it may be the output itself. */
-static enum status look_at_earlier_roofs(struct sweep *sweep, struct error *error)
-{
-    const char *path = sweep->manifest->reuse;
-    if (!path || sweep->complete)
-        return STATUS_OK;
-    enum status status =
-        earlier_roofs_read(path, &sweep->earlier_devices, &sweep->earlier_device_count, error);
-    if (status)
-        error_prefix(error, "%s: [peaks] reuse", sweep->manifest->path);
-    return status;
 }
 
 /* The other ranks parse what rank 0 has read: their working folder may be another one. */
@@ -211,11 +133,8 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, double star
     wait_or_abort(created, short_patience, STATUS_SYSTEM, "starting");
     if (created->rank == 0) {
         set_time_limit(created, options, start);
-        status = load_manifest(created, options, error);
-        if (status == STATUS_OK)
-            status = look_at_outputs(created, options, error);
-        if (status == STATUS_OK)
-            status = look_at_earlier_roofs(created, error);
+        status = inputs_read(options, log, &created->inputs, &created->manifest, error);
+        created->complete = created->inputs.complete;
     }
     wait_or_abort(created, long_patience, STATUS_SYSTEM, "reading manifest and journal");
     watchdog = guard(created, short_patience, "sharing the manifest");
@@ -292,8 +211,9 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
     if (status == STATUS_OK)
         status = inventory_collect(&sweep->inventory, sweep->executor, error);
     if (status == STATUS_OK && sweep->manifest->reuse)
-        sweep->roofs_reused = inventory_reuse_roofs(&sweep->inventory, sweep->earlier_devices,
-                                                    sweep->earlier_device_count, sweep->executor);
+        sweep->roofs_reused =
+            inventory_reuse_roofs(&sweep->inventory, sweep->inputs.earlier_devices,
+                                  sweep->inputs.earlier_device_count, sweep->executor);
     watchdog_end(watchdog);
     return status;
 }
@@ -306,13 +226,14 @@ static enum status begin_session(struct sweep *sweep, int argc, char **argv, str
     enum status status = STATUS_OK;
     struct watchdog *watchdog = guard(sweep, long_patience, "beginning the journal");
     if (sweep->rank == 0) {
-        status = outputs_begin(&sweep->outputs, &sweep->journal, error);
+        status = outputs_begin(&sweep->inputs.outputs, &sweep->inputs.journal, error);
         if (status == STATUS_OK)
             status = job_session(sweep->manifest, sweep->comm, argc, argv, &session, error);
         if (status == STATUS_OK)
-            status = journal_append(sweep->journal, "session", session_encode(&session), error);
+            status =
+                journal_append(sweep->inputs.journal, "session", session_encode(&session), error);
         if (status == STATUS_OK)
-            status = journal_sync(sweep->journal, error);
+            status = journal_sync(sweep->inputs.journal, error);
     }
     status = agreement_reach(sweep->comm, status, error);
     char *id = agreement_share_text(sweep->comm, session.id);
@@ -321,94 +242,6 @@ static enum status begin_session(struct sweep *sweep, int argc, char **argv, str
     free(id);
     session_clear(&session);
     return status;
-}
-
-static void deliver(const struct letter *letter, struct executor *executor,
-                    struct coordinator *coordinator)
-{
-    if (letter->kind == LETTER_WORK || letter->kind == LETTER_COUNT || letter->kind == LETTER_STOP)
-        executor_handle(executor, letter);
-    else
-        coordinator_handle(coordinator, letter);
-}
-
-static void pass_signal_on(struct sweep *sweep, struct coordinator *coordinator)
-{
-    struct error error;
-    signals_seen = 0;
-    sweep->told = clock_monotonic();
-    if (coordinator)
-        coordinator_interrupt(coordinator);
-    else if (mailbox_send(sweep->mailbox, 0, LETTER_INTERRUPT, "", &error))
-        log_print(sweep->log, LOG_WARNING, "%s", error.text);
-}
-
-/* Rank 0 publishes and says the last word. If it does not answer, there is nobody to do that; the journal
- * has what was measured. */
-static void leave_silent_rank_0(const struct sweep *sweep)
-{
-    if (sweep->rank == 0 || sweep->told == 0.0 ||
-        clock_monotonic() - sweep->told < 3 * stop_patience)
-        return;
-    log_print(sweep->log, LOG_WARNING,
-              "rank 0 does not answer to the signal; go on with --resume, or see --gather");
-    MPI_Abort(sweep->comm, exit_code_of(STATUS_INTERRUPTED));
-}
-
-/* s, between two looks for letters. Rank 0 looks more often, because others wait for it. A rank whose worker works
- * looks less often: its worker ends the wait, no letter but the end is due, and hundreds of ranks on few cores would
- * take them from each other and from the work. */
-static const double wait_most = 2e-3, wait_most_of_rank_0 = 0.5e-3, wait_most_at_work = 50e-3;
-
-/* What comes from the worker ends the wait. True: something has. */
-static bool wait_for_worker(const struct sweep *sweep, double seconds)
-{
-    struct pollfd descriptors[2];
-    nfds_t count;
-    const struct timespec time = {.tv_nsec = (long)(seconds * 1e9)};
-    executor_poll(sweep->executor, descriptors, &count);
-    return ppoll(descriptors, count, &time, NULL) > 0;
-}
-
-/* True: there was a letter. */
-static bool deliver_letters(const struct sweep *sweep, struct coordinator *coordinator)
-{
-    struct letter letter;
-    bool any = false;
-    while (mailbox_receive(sweep->mailbox, &letter)) {
-        deliver(&letter, sweep->executor, coordinator);
-        free(letter.text);
-        any = true;
-    }
-    if (coordinator)
-        coordinator_settle(coordinator);
-    return any;
-}
-
-static double longest_wait(const struct sweep *sweep, const struct coordinator *coordinator)
-{
-    if (coordinator && sweep->ranks > 1)
-        return wait_most_of_rank_0;
-    return executor_works(sweep->executor) ? wait_most_at_work : wait_most;
-}
-
-static void run_loop(struct sweep *sweep, struct coordinator *coordinator)
-{
-    struct pause pause = pause_none();
-    while (!executor_stopped(sweep->executor) ||
-           (coordinator && !coordinator_finished(coordinator))) {
-        bool moved = wait_for_worker(sweep, pause.seconds);
-        if (signals_seen)
-            pass_signal_on(sweep, coordinator);
-        leave_silent_rank_0(sweep);
-        if (coordinator)
-            coordinator_watch(coordinator, clock_monotonic());
-        executor_step(sweep->executor);
-        moved |= deliver_letters(sweep, coordinator);
-        pause_look(&pause, clock_monotonic(), moved,
-                   !coordinator && !executor_works(sweep->executor),
-                   longest_wait(sweep, coordinator));
-    }
 }
 
 /* Of one device: three lost workers with all that opening and tuning may take, and its roofs. */
@@ -435,8 +268,8 @@ static struct coordinator *create_coordinator(const struct sweep *sweep)
     const struct executor_settings executor = executor_settings_of(sweep);
     const struct coordinator_settings settings = {
         .manifest = sweep->manifest,
-        .plan = sweep->plan,
-        .earlier = sweep->earlier,
+        .plan = sweep->inputs.plan,
+        .earlier = sweep->inputs.earlier,
         .devices = sweep->inventory.devices,
         .ranks = sweep->ranks,
         .roofs_patience = margin * roofs_patience(sweep),
@@ -444,10 +277,11 @@ static struct coordinator *create_coordinator(const struct sweep *sweep)
         .count_patience = margin * sweep->manifest->sweep.timeout,
         .stop_patience = stop_patience,
         .limit = &sweep->limit,
-        .choices = sweep->choices,
+        .choices = sweep->inputs.choices,
     };
     const struct post post = mailbox_post(sweep->mailbox);
-    struct coordinator *created = coordinator_create(&settings, sweep->journal, &post, sweep->log);
+    struct coordinator *created =
+        coordinator_create(&settings, sweep->inputs.journal, &post, sweep->log);
     if (!created)
         MPI_Abort(sweep->comm, 1);
     return created;
@@ -482,6 +316,21 @@ static enum status end_loop(struct sweep *sweep, const struct coordinator *coord
     return coordinator_status(coordinator, error);
 }
 
+static struct shift shift_of(const struct sweep *sweep, struct coordinator *coordinator)
+{
+    return (struct shift){
+        .comm = sweep->comm,
+        .rank = sweep->rank,
+        .ranks = sweep->ranks,
+        .log = sweep->log,
+        .mailbox = sweep->mailbox,
+        .executor = sweep->executor,
+        .coordinator = coordinator,
+        .stop_patience = stop_patience,
+        .exit_code = exit_code_of(STATUS_INTERRUPTED),
+    };
+}
+
 enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct error *error)
 {
     struct coordinator *coordinator = NULL;
@@ -494,10 +343,11 @@ enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct err
     signals_alarm(INFINITY); /* from here on the coordinator looks at the clock */
     if (signals_seen == SIGALRM)
         signals_seen = 0;
+    struct shift shift = shift_of(sweep, coordinator);
     if (signals_seen) /* before its device arrives: of roofs alone, the last one ends the sweep */
-        pass_signal_on(sweep, coordinator);
+        shift_interrupt(&shift);
     executor_start(sweep->executor);
-    run_loop(sweep, coordinator);
+    shift_run(&shift);
     status = end_loop(sweep, coordinator, error);
     if (coordinator)
         sweep->left = coordinator_left(coordinator);
@@ -518,10 +368,11 @@ bool sweep_part(struct sweep *sweep)
 enum status sweep_publish(const struct sweep *sweep, struct table_form form,
                           struct summary *summary, struct error *error)
 {
-    if (!sweep->journal)
+    if (!sweep->inputs.journal)
         return STATUS_OK;
-    const struct publication publication = {
-        .journal = sweep->outputs.journal, .netcdf = sweep->outputs.netcdf, .form = form};
+    const struct publication publication = {.journal = sweep->inputs.outputs.journal,
+                                            .netcdf = sweep->inputs.outputs.netcdf,
+                                            .form = form};
     enum status status = publication_make(&publication, sweep->log, summary, error);
     if (*summary->file)
         summary->left = sweep->left;
@@ -535,12 +386,8 @@ void sweep_destroy(struct sweep *sweep)
     executor_destroy(sweep->executor);
     mailbox_destroy(sweep->mailbox);
     roll_destroy(sweep->roll);
-    journal_close(sweep->journal);
-    choices_close(sweep->choices);
-    results_destroy(sweep->earlier);
-    plan_destroy(sweep->plan);
+    inputs_clear(&sweep->inputs);
     manifest_destroy(sweep->manifest);
     inventory_clear(&sweep->inventory);
-    free(sweep->earlier_devices);
     free(sweep);
 }
