@@ -27,6 +27,7 @@ verify = no
 [peaks]
 memory = dram
 compute = fp32
+condition = together
 launch = no
 transfer = no
 [matmul simulated]
