@@ -117,8 +117,10 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, double star
                        const struct log *log, struct sweep **sweep, struct error *error)
 {
     struct sweep *created = calloc(1, sizeof *created);
-    if (!created)
+    if (!created) {
         MPI_Abort(comm, 1);
+        abort();
+    }
     created->comm = comm;
     created->log = log;
     MPI_Comm_rank(comm, &created->rank);

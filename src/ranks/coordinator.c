@@ -7,8 +7,10 @@
 
 #include "model/protocol.h"
 #include "ranks/crew.h"
+#include "ranks/experience.h"
 #include "ranks/forecast.h"
 #include "ranks/ledger.h"
+#include "ranks/losses.h"
 #include "ranks/offer.h"
 #include "ranks/resumption.h"
 #include "ranks/schedule.h"
@@ -27,30 +29,16 @@ struct coordinator {
     struct post post;
     const struct log *log;
     struct schedule *schedule;
-    struct forecast *forecast;
+    struct experience experience;
     struct time_limit limit;
     double room; /* s that were left for rows when the first one could begin; NaN before that */
-    struct choices *choices; /* NULL: none are kept, or not any more */
     struct crew crew;
-    unsigned char *losses; /* by plan item: devices that were lost while measuring it */
-    bool *alone;    /* by plan item: it was lost with others, and goes by itself from now on */
+    struct losses losses;
     size_t dropped; /* with replicate, configurations whose device was lost; of roofs, devices */
     bool stopping;
     enum status status;
     struct error error;
 };
-
-/* One attempt of a row that was measured tells how long its like take. */
-static void learn(struct coordinator *coordinator, int from, size_t item,
-                  const struct record *record, double seconds)
-{
-    const struct plan_item *measured = &coordinator->plan->items[item];
-    if (!resumption_tells(record->status, record->attempts))
-        return;
-    if (seconds > 0)
-        forecast_learn(coordinator->forecast, measured->config.workload, measured->cost, seconds);
-    schedule_learn(coordinator->schedule, from, item, record->wall_time, false);
-}
 
 static bool resume(struct coordinator *coordinator, const struct coordinator_settings *settings)
 {
@@ -61,7 +49,7 @@ static bool resume(struct coordinator *coordinator, const struct coordinator_set
         .ranks = settings->ranks,
         .replicate = settings->manifest->sweep.replicate,
         .schedule = coordinator->schedule,
-        .forecast = coordinator->forecast,
+        .forecast = coordinator->experience.forecast,
     };
     return resumption_apply(&resumption);
 }
@@ -83,15 +71,20 @@ struct coordinator *coordinator_create(const struct coordinator_settings *settin
     created->log = log;
     created->schedule =
         schedule_create(settings->plan, settings->ranks, settings->manifest->sweep.replicate);
-    created->forecast =
-        forecast_create(&settings->manifest->measure, settings->manifest->sweep.timeout);
-    created->choices = settings->choices;
+    created->experience = (struct experience){
+        .plan = settings->plan,
+        .devices = settings->devices,
+        .log = log,
+        .schedule = created->schedule,
+        .forecast =
+            forecast_create(&settings->manifest->measure, settings->manifest->sweep.timeout),
+        .choices = settings->choices,
+    };
     created->limit = settings->limit ? *settings->limit : time_limit_none();
     created->room = NAN;
-    created->losses = calloc(settings->plan->count, sizeof *created->losses);
-    created->alone = calloc(settings->plan->count, sizeof *created->alone);
-    if (crew_create(&created->crew, settings->ranks) && created->losses && created->alone &&
-        created->schedule && created->forecast && resume(created, settings)) {
+    if (crew_create(&created->crew, settings->ranks) &&
+        losses_create(&created->losses, settings->plan->count) && created->schedule &&
+        created->experience.forecast && resume(created, settings)) {
         size_t total = schedule_total(created->schedule);
         size_t left = schedule_remaining(created->schedule);
         created->ledger =
@@ -109,9 +102,8 @@ void coordinator_destroy(struct coordinator *coordinator)
         return;
     ledger_destroy(coordinator->ledger);
     schedule_destroy(coordinator->schedule);
-    forecast_destroy(coordinator->forecast);
-    free(coordinator->losses);
-    free(coordinator->alone);
+    forecast_destroy(coordinator->experience.forecast);
+    losses_clear(&coordinator->losses);
     crew_clear(&coordinator->crew);
     free(coordinator);
 }
@@ -146,10 +138,10 @@ static struct offer offer_to(const struct coordinator *coordinator, int rank)
     return (struct offer){
         .manifest = coordinator->manifest,
         .plan = coordinator->plan,
-        .forecast = coordinator->forecast,
+        .forecast = coordinator->experience.forecast,
         .left = time_left(coordinator),
-        .alone = coordinator->alone,
-        .choices = coordinator->choices,
+        .alone = coordinator->losses.alone,
+        .choices = coordinator->experience.choices,
         .device = &coordinator->devices[rank],
         .hand = &coordinator->crew.ranks[rank].hand,
     };
@@ -204,7 +196,8 @@ static void stop_for_time(struct coordinator *coordinator)
 {
     struct shortage shortage = shortage_of(time_left(coordinator), coordinator->room);
     char text[SHORTAGE_TEXT];
-    shortage_add_left(&shortage, coordinator->plan, coordinator->schedule, coordinator->forecast,
+    shortage_add_left(&shortage, coordinator->plan, coordinator->schedule,
+                      coordinator->experience.forecast,
                       coordinator->manifest->sweep.replicate ? coordinator->crew.count : 1);
     shortage_format(&shortage, &coordinator->limit, schedule_total(coordinator->schedule), text);
     stop(coordinator, shortage_is_hopeless(&shortage) ? STATUS_FAILED : STATUS_INTERRUPTED, text);
@@ -263,24 +256,6 @@ static void finish_item(struct coordinator *coordinator, int rank, size_t item,
         stop(coordinator, STATUS_FAILED, "as many configurations failed as max_failures allows");
 }
 
-/* A sweep does without what it cannot keep. */
-static void drop_choices(struct coordinator *coordinator, const struct error *error)
-{
-    log_print(coordinator->log, LOG_WARNING,
-              "the choices of algorithms are not kept from here on: %s", error->text);
-    coordinator->choices = NULL;
-}
-
-static void learn_choice(struct coordinator *coordinator, int from, size_t item,
-                         const struct record *record)
-{
-    struct error error;
-    if (coordinator->choices &&
-        choices_learn(coordinator->choices, record, coordinator->plan->items[item].hash,
-                      &coordinator->devices[from], &error))
-        drop_choices(coordinator, &error);
-}
-
 /* A silent rank that writes again may be late: another one has measured its configuration. */
 static void take_item(struct coordinator *coordinator, int from, size_t item,
                       const struct record *record, json_t *object)
@@ -308,23 +283,14 @@ static void follow_hand(struct coordinator *coordinator, int from)
     rank->since = coordinator->now;
 }
 
-/* s that the row took: until it was timed, and its share of the counting. */
-static double duration(const struct coordinator *coordinator, const struct rank *rank,
-                       const struct hand_item *item)
-{
-    double now = coordinator->now;
-    return item->timed ? item->seconds + (now - rank->count_began) / (double)rank->count_rows
-                       : now - rank->since;
-}
-
 static void take_row(struct coordinator *coordinator, int from, const struct hand_item *in_hand,
                      const struct record *record, json_t *object)
 {
     struct rank *rank = &coordinator->crew.ranks[from];
     const size_t item = in_hand->item;
     bool late = rank->state == RANK_OVERDUE;
-    learn(coordinator, from, item, record, late ? 0 : duration(coordinator, rank, in_hand));
-    learn_choice(coordinator, from, item, record);
+    experience_add(&coordinator->experience, from, item, record,
+                   late ? 0 : crew_duration(rank, in_hand, coordinator->now));
     hand_take(&rank->hand, item);
     take_item(coordinator, from, item, record, object);
     follow_hand(coordinator, from);
@@ -376,28 +342,22 @@ static void take_back(struct coordinator *coordinator, const struct letter *lett
     const size_t item = in_hand->item;
     log_print(coordinator->log, LOG_DEBUG, "%s: lost before it was counted; it is handed out again",
               letter->text);
-    coordinator->alone[item] = true;
+    losses_part(&coordinator->losses, item);
     schedule_return(coordinator->schedule, letter->from, item);
     hand_take(&coordinator->crew.ranks[letter->from].hand, item);
     follow_hand(coordinator, letter->from);
 }
 
-/* With which it may be that the device was lost goes by itself from now on. But a configuration over which
- * two devices were lost is taken for the cause, and has failed: otherwise it would go on to all the
- * others. */
+/* With which it may be that the device was lost goes by itself from now on. Over which too many were lost
+ * has failed: otherwise it would go on to all the others. */
 static void count_loss_of(struct coordinator *coordinator, int from, size_t item, const char *why)
 {
-    enum { LOSSES_MOST = 2 };
-    coordinator->alone[item] = true;
-    if (schedule_is_done(coordinator->schedule, from, item) ||
-        ++coordinator->losses[item] < LOSSES_MOST)
-        return;
     struct record record;
-    record_init(&record);
-    record_set_config(&record, &coordinator->plan->items[item].config);
-    record.status = RECORD_FAILED;
-    snprintf(record.error, sizeof record.error,
-             "%d devices were lost while measuring it, the last: %s", LOSSES_MOST, why);
+    losses_part(&coordinator->losses, item);
+    if (schedule_is_done(coordinator->schedule, from, item) ||
+        !losses_condemn(&coordinator->losses, item))
+        return;
+    losses_record(&coordinator->plan->items[item].config, why, &record);
     finish_item(coordinator, from, item, &record, record_encode(&record));
 }
 
@@ -460,8 +420,7 @@ void coordinator_settle(struct coordinator *coordinator)
     coordinator->unsettled = false;
     if (ledger_sync(coordinator->ledger, &error))
         stop(coordinator, STATUS_SYSTEM, error.text);
-    if (coordinator->choices && choices_save(coordinator->choices, &error))
-        drop_choices(coordinator, &error);
+    experience_save(&coordinator->experience);
     hand_out_when_prepared(coordinator); /* what has been learnt may free others' as well */
     stop_when_done(coordinator);
 }

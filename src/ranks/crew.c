@@ -78,3 +78,9 @@ bool crew_is_silent(const struct rank *rank, const struct crew_patience *patienc
     };
     return bounds[rank->state].bounded && now - rank->since > bounds[rank->state].seconds;
 }
+
+double crew_duration(const struct rank *rank, const struct hand_item *item, double now)
+{
+    return item->timed ? item->seconds + (now - rank->count_began) / (double)rank->count_rows
+                       : now - rank->since;
+}

@@ -64,4 +64,7 @@ struct crew_patience {
 /* Whether the rank has said nothing for longer than that. Never of one that waits for a letter. */
 bool crew_is_silent(const struct rank *rank, const struct crew_patience *patience, double now);
 
+/* s that a row took whose record comes now: until it was timed, and its share of the counting. */
+double crew_duration(const struct rank *rank, const struct hand_item *item, double now);
+
 #endif
