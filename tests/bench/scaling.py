@@ -7,6 +7,7 @@ in the mean, and how many rows a second there were from then on."""
 import collections
 import json
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -149,7 +150,7 @@ class Bench:
         print(f"{gpus} GPUs, {name}: {told}, {wall:.1f} s in all{'' if done else ', CUT OFF'}", flush=True)
         if self.keep and figures:
             self.number += 1
-            os.replace("sweep.nc.journal", f"{self.keep}/{self.number:02}-{gpus}-{name.replace(' ', '-')}.journal")
+            shutil.move("sweep.nc.journal", f"{self.keep}/{self.number:02}-{gpus}-{name.replace(' ', '-')}.journal")
         if done and figures:
             self.runs[gpus, name].append(figures)
             self.work[name] = max(self.work.get(name, 0), figures["rows_sum"], gpus * figures["sweep"])
