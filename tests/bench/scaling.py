@@ -153,7 +153,7 @@ class Bench:
             shutil.move("sweep.nc.journal", f"{self.keep}/{self.number:02}-{gpus}-{name.replace(' ', '-')}.journal")
         if done and figures:
             self.runs[gpus, name].append(figures)
-            self.work[name] = max(self.work.get(name, 0), figures["rows_sum"], gpus * figures["sweep"])
+            self.work[name] = max(self.work.get(name, 0), figures["rows_sum"])
             self.start = wall - figures["sweep"]
         return done
 
@@ -188,13 +188,14 @@ class Bench:
         }
         print(HEAD + "\n|" + "---|" * (HEAD.count("|") - 1))
         for (gpus, name), figures in sorted(medians.items(), key=lambda item: item[0][0]):
-            sweep, fewest = figures["sweep"], min(count for count, other in medians if other == name)
-            faster = medians[fewest, name]["sweep"] / sweep
-            rate = f"{figures['rate']:.1f}, {figures['rate'] / medians[fewest, name]['rate']:.2f}"
+            sweep, rate, faster = figures["sweep"], f"{figures['rate']:.1f}", ""
+            if base := medians.get((min(count for count, _ in medians), name)):
+                faster = f"{base['sweep'] / sweep:.2f}"
+                rate += f", {figures['rate'] / base['rate']:.2f}"
             plain = medians.get((gpus, "uncounted"))
             over = f"{sweep / plain['sweep']:.2f}" if plain else ""
             print(
-                f"| {gpus} | {name} | {figures['rows']:.0f} | {figures['counted']:.0f} | {sweep:.2f} | {faster:.2f} "
+                f"| {gpus} | {name} | {figures['rows']:.0f} | {figures['counted']:.0f} | {sweep:.2f} | {faster} "
                 f"| {figures['row']:.3f} | {over} | {100 * figures['tail'] / sweep:.1f} | {figures['first']:.2f} "
                 f"| {rate} |"
             )
