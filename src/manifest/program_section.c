@@ -10,8 +10,8 @@
 #include "base/words.h"
 #include "manifest/axis.h"
 #include "manifest/exclusion.h"
-#include "manifest/section.h"
 #include "manifest/template.h"
+#include "manifest/vary.h"
 #include "model/workloads/program.h"
 
 /* Keys that are no axes. */
@@ -326,7 +326,7 @@ static enum status line_check(struct section *section, const struct program_line
     if (strcmp(key, "iterations") == 0)
         return number_check(value, error);
     if (strcmp(key, "vary") == 0)
-        return section_vary(section, value, error);
+        return vary_parse(value, &section->vary, error);
     if (strcmp(key, "exclude") == 0) {
         enum status status = exclusions_parse(section->workload, value, room, &section->exclusions,
                                               &section->exclusion_count, error);

@@ -3,24 +3,12 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "base/words.h"
 #include "manifest/axis.h"
 #include "manifest/exclusion.h"
 #include "manifest/program_section.h"
 #include "manifest/settings.h"
-#include "base/words.h"
-
-static const char *const vary_words[] = {"product", "zip", "one-at-a-time", NULL};
-
-enum status section_vary(struct section *section, const char *text, struct error *error)
-{
-    int index;
-    enum status status = words_parse(vary_words, text, &index, error);
-    if (status)
-        error_prefix(error, "vary");
-    else
-        section->vary = (enum vary)index;
-    return status;
-}
+#include "manifest/vary.h"
 
 static enum status exclude_take(struct section *section, const char *text, size_t *room,
                                 struct error *error)
@@ -52,7 +40,7 @@ enum status section_take(struct section *section, const struct ini_line *line, s
     if (status)
         return status;
     if (key == VARY)
-        return section_vary(section, line->value, error);
+        return vary_parse(line->value, &section->vary, error);
     if (key == EXCLUDE)
         return exclude_take(section, line->value, room, error);
     return axis_parse(&workload->parameters[parameter], line->value, room,
