@@ -11,110 +11,10 @@ import sys
 
 import numpy as np
 import pandas
-import xarray
+from evidence import NOT, ROOT, SHAPE, UNKNOWN, File, listed, markdown, page_hand_over, ratio, rises, share, verdict
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "postproc"))
-from roofsweep_post.absent import completed  # noqa: E402
-
-PAGE = os.path.join(ROOT, "docs", "findings.md")
 FILES = ["tests/data/paper_h200.nc", "tests/data/algorithms_h200.nc"]
-HOLDS, PART, NOT, UNKNOWN = "holds", "holds in part", "does not hold", "cannot be told from this file"
-SHAPE = ["batch", "filters", "kernel_height", "stride", "sequence", "features", "hidden"]
 BACKWARD = ["backward-data", "backward-filter", "backward"]
-
-
-class File:
-    """A result file as a table of its measured rows, with what the findings need in columns of their own."""
-
-    def __init__(self, path):
-        self.path = path
-        data = xarray.open_dataset(path).load()
-        data = self.data = completed(data) if "format_version" in data.attrs else data
-        self.levels = [str(level) for level in data.memory_level_name.values]
-        self.precisions = [str(precision) for precision in data.precision_name.values]
-        names = [name for name in data.data_vars if data[name].dims == ("config",)]
-        table = pandas.DataFrame({name: data[name].values for name in names})
-        table = table.assign(**{name: np.nan for name in SHAPE if name not in table})  # of no row
-        table["row"] = np.arange(len(table))
-        self.cold = bool((table.cache == "cold").any())
-        self.level = "dram" if self.cold else "l2"
-        counted = data.bytes_counted.values[:, self.levels.index(self.level)]
-        table["bytes"] = np.where(np.isnan(counted), table.bytes_model, counted)
-        table["flops"] = table.flops_counted.fillna(table.flops_model)
-        table["tensor_flops"] = np.nansum(data.flops_tensor.values, axis=1)
-        table["ai"] = table.flops / table.bytes
-        table["rate"] = table.flops / table.time_median
-        self.kernels_counted = bool(np.isfinite(data.kernel_flops_counted.values).any())
-        self.add_kernels(table)
-        table = table[table.status == self.flag("status", "measured")]
-        self.rows = table[table.cache == "cold"] if self.cold else table
-        self.hot = table[table.cache == "hot"] if (table.cache == "hot").any() else table
-        self.conv2d = self.rows[self.rows.workload == "conv2d"]
-        self.lstm = self.rows[self.rows.workload == "lstm"]
-
-    def flag(self, name, word):
-        """The value of a flag variable that stands for a word."""
-        return self.data[name].attrs["flag_values"][self.data[name].attrs["flag_meanings"].split().index(word)]
-
-    def add_kernels(self, table):
-        """Of each row: which kernels ran, as one text; launches that hardly do FLOPs; their part of the time."""
-        data = self.data
-        owner, name = data.kernel_config.values.astype(int), data.kernel_name.values
-        whole = data.flops_counted.values[owner]
-        idle = data.kernel_flops_counted.values < 1e-3 * whole  # moving data takes some arithmetic, too
-        count, time = data.kernel_count.values, data.kernel_time.values
-        names, launches, part = [], [], []
-        for row in range(len(table)):
-            mine = owner == row
-            names.append(" + ".join(sorted(set(name[mine]))))
-            launches.append(np.sum(count[mine & idle]))
-            total = np.sum(time[mine])
-            part.append(np.sum(time[mine & idle]) / total if total > 0 else np.nan)
-        table["kernels"], table["idle_launches"], table["idle_part"] = names, launches, part
-
-    def balance(self, precision):
-        """FLOP/byte, of the device that the rows are of: the fastest unit's peak over the bandwidth."""
-        index, data = self.precisions.index(precision), self.data
-        peak = np.nanmax([data.device_peak_vector.values[0, index], data.device_peak_tensor.values[0, index]])
-        return peak / data.device_peak_bandwidth.values[0, self.levels.index(self.level)]
-
-    def sweep(self, table, label, axis):
-        """For each series of a labelled sweep: its name, and its rows in the order of what varies."""
-        table = table[np.array([label in str(text).split() for text in table.label], bool)]
-        columns = ["config_precision", "pass"] + (["layout"] if label.startswith("conv2d") else [])
-        for names, rows in table.groupby(columns, sort=True):
-            yield " ".join(str(name) for name in names), rows.sort_values(axis)
-
-
-def verdict(parts):
-    """Of a list of truths."""
-    parts = list(parts)
-    if not parts:
-        return UNKNOWN
-    return HOLDS if all(parts) else PART if any(parts) else NOT
-
-
-def share(parts):
-    parts = list(parts)
-    return f"{sum(bool(part) for part in parts)} of {len(parts)}"
-
-
-def listed(values, form):
-    return ", ".join(form.format(value) for value in values)
-
-
-def rises(values):
-    return bool(np.all(np.diff(values) > 0))
-
-
-def ratio(values):
-    return float(np.max(values) / np.min(values))
-
-
-def markdown(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
 
 
 # ---- conv2d ----
@@ -529,18 +429,7 @@ def main():
     if options - {"--write", "--check"}:
         raise SystemExit(__doc__)
     algorithms = File(paths[1]) if len(paths) > 1 and os.path.exists(paths[1]) else None
-    text = page(File(paths[0]), algorithms)
-    if "--write" in options:
-        with open(PAGE, "w", encoding="utf-8") as stream:
-            stream.write(text)
-    elif "--check" in options:
-        with open(PAGE, encoding="utf-8") as stream:
-            if stream.read() != text:
-                print("docs/findings.md is not that of the result files: run tests/findings.py --write")
-                return 1
-    else:
-        print(text, end="")
-    return 0
+    return page_hand_over(page(File(paths[0]), algorithms), "findings", options)
 
 
 if __name__ == "__main__":

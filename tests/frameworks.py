@@ -15,9 +15,8 @@ from itertools import product
 
 import numpy as np
 import pandas
-from findings import ROOT, UNKNOWN, File, markdown, share, verdict
+from evidence import ROOT, UNKNOWN, File, markdown, page_hand_over, share, verdict
 
-PAGE = os.path.join(ROOT, "docs", "frameworks.md")
 FILE = "tests/data/frameworks_h200.nc"
 CASE = ["batch", "config_precision", "pass"]
 SHAPE_OF_LAUNCH = [f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"] + ["dynamic_shared", "registers"]
@@ -447,18 +446,7 @@ def main():
         raise SystemExit(__doc__)
     if "--agree" in options:
         return agreement(Frameworks(paths[0]))
-    text = page(Frameworks(paths[0]))
-    if "--write" in options:
-        with open(PAGE, "w", encoding="utf-8") as stream:
-            stream.write(text)
-    elif "--check" in options:
-        with open(PAGE, encoding="utf-8") as stream:
-            if stream.read() != text:
-                print("docs/frameworks.md is not that of the result file: run tests/frameworks.py --write")
-                return 1
-    else:
-        print(text, end="")
-    return 0
+    return page_hand_over(page(Frameworks(paths[0])), "frameworks", options)
 
 
 if __name__ == "__main__":
