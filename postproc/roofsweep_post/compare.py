@@ -20,6 +20,7 @@ model there. Only slower counts. What is slower by more than the limit is marked
 
 The limit is the threshold, or more where figures are noisy: three times the scatter of the devices, three times the
 spread of the samples (median of the devices), the spread of the device's own samples up to 10 %; at most 50 %.
+Work of tensor units counts in a clock cycle: their clock is that of the moment. What they sustain is a line by itself.
 A roof that is above-theory or contradicted, or could not be measured, is compared with nothing; that counts as a
 failure where another device of the model has it.
 Times compare where a configuration was measured on several devices: `distribute = replicate`, or several files.
@@ -29,6 +30,8 @@ Below the tables: a line for each device, PASS or FAIL with its reasons. 1#5 nod
 host node7; the first lines say which GPU that is.
 Exit status: 0 all pass, 1 a device fails, 2 the comparison was not possible."""
 
+# How well what is sustained repeats on one device, see docs/measurements.md, Burst and sustained.
+SUSTAINED_REPEATS = 0.03
 DEVICE = ["file", "place", "device_name", "model", "uuid", "hostname"]
 
 
@@ -62,11 +65,29 @@ def medians(found, key):
     return found.groupby([*DEVICE, key, "unit"], sort=False, as_index=False).agg(columns).rename(columns={key: "key"})
 
 
+def at_equal_clock(found):
+    """Tensor units draw all the power that there is: the clock of a burst is that of the moment, and says nothing of
+    the device. So their work in a clock cycle is compared."""
+    clocked = found["name"].str.contains(" tensor ") & found["performance"].notna() & (found["sm_clock"] > 0)
+    work = found["value"] / found["sm_clock"]
+    unit = found["unit"].str.replace("/s", "/cycle")
+    return found.assign(value=found["value"].mask(clocked, work), unit=found["unit"].mask(clocked, unit))
+
+
+def sustained(found):
+    """What was settled, of which the clock is the device's own: further lines."""
+    if "sustained" not in found:
+        return found[:0]
+    own = found[found["sustained"].notna() & (found["settled"] == "yes")]
+    return own.assign(key=own["key"] + ", sustained", value=own["sustained"], spread=SUSTAINED_REPEATS)
+
+
 def roof_table(files):
     """Roofs with a value to compare, in the order of kinds."""
     found = roofs(files)
     found["key"] = found["name"] + ", " + found["condition"]
-    return found.iloc[np.lexsort([found["condition"], found["name"].map(kind_order(found))])]
+    found = pandas.concat([at_equal_clock(found), sustained(found)], ignore_index=True)
+    return found.iloc[np.lexsort([found["key"], found["condition"], found["name"].map(kind_order(found))])]
 
 
 def time_table(files):
