@@ -117,7 +117,7 @@ def beside(f, rows):
     return markdown([*head, "AI at L1, L2, DRAM", "overhead box", "bound", "limiter"], lines)
 
 
-# ---- the findings ----
+# ---- the findings: each returns what was looked at, as truths, and its figures ----
 
 
 def batch_forward(f):
@@ -131,7 +131,7 @@ def batch_forward(f):
         parts.append(r.ai_l2.max() / r.ai_l2.min() <= 1.15)
         rows.append([name, ", ".join(f"{v:.0f}" for v in r.batch), ", ".join(f"{v:.3g}" for v in r.ai_l2)])
         rows[-1].append("yes" if r.kernels.nunique() == 1 else "no")
-    return verdict(parts), markdown(["series", "batch", "AI at L2", "same kernels"], rows)
+    return parts, markdown(["series", "batch", "AI at L2", "same kernels"], rows)
 
 
 def bytes_by_precision(f):
@@ -144,7 +144,7 @@ def bytes_by_precision(f):
         grown = single.iloc[0] / half.iloc[0]
         parts.append(grown < 1.2 if names[0] == "PyTorch" else 1.6 <= grown <= 2.4)
         rows.append([names[1], f"{names[2]:.0f}", names[3], f"{grown:.2f}"])
-    return verdict(parts), markdown(["series", "batch", "pass", "bytes at L2 in tf32 / in fp16"], rows)
+    return parts, markdown(["series", "batch", "pass", "bytes at L2 in tf32 / in fp16"], rows)
 
 
 def invocations(f):
@@ -153,7 +153,7 @@ def invocations(f):
     for names, r in f.conv2d[f.conv2d["pass"] != "forward"].groupby(CASE):
         parts.append(r.launches.nunique() > 1)
         rows.append([*case(names), "; ".join(f"{s}: {n:.0f}" for s, n in zip(r.series, r.launches, strict=True))])
-    return verdict(parts), markdown(["batch", "precision", "pass", "launches"], rows)
+    return parts, markdown(["batch", "precision", "pass", "launches"], rows)
 
 
 def movers(f):
@@ -166,7 +166,7 @@ def movers(f):
             parts.append(with_.min() > without.min())
         cells = [f"{1e6 * times.min():.2f} us of {len(times)}" if len(times) else "none" for times in (without, with_)]
         rows.append([*case(names), *cells])
-    return verdict(parts), markdown(["batch", "precision", "pass", "shortest without such kernels", "with them"], rows)
+    return parts, markdown(["batch", "precision", "pass", "shortest without such kernels", "with them"], rows)
 
 
 def same_kernels(f):
@@ -181,14 +181,24 @@ def same_kernels(f):
             [*case(names), "; ".join(sorted(r[r.kernels == kernels].series)), brief(kernels)]
             for kernels in sorted(set(r.kernels))
         ]
-    return verdict(parts), markdown(["batch", "precision", "pass", "series", "kernels"], rows)
+    return parts, markdown(["batch", "precision", "pass", "series", "kernels"], rows)
 
 
 def tensor_units(f):
     """The fast rows use tensor units, by functions of cuDNN."""
-    half = f.conv2d[f.conv2d.config_precision == "fp16"]
-    parts = list(half.tensor_flops > 0)
-    return verdict(parts), [f"{share(parts)} convolutions in fp16 do FLOPs on tensor units."]
+    rows, parts = [], []
+    for names, r in f.conv2d[f.conv2d.config_precision == "fp16"].groupby(CASE):
+        fast = r.busy_time <= 2 * r.busy_time.min()
+        parts += list(r[fast].tensor_flops > 0)
+        rows.append([*case(names), share(r[fast].tensor_flops > 0), share(r[~fast].tensor_flops > 0)])
+    head = [
+        "batch",
+        "precision",
+        "pass",
+        "of the fast rows, on tensor units",
+        "of those that take twice as long and more",
+    ]
+    return parts, markdown(head, rows)
 
 
 def lstm_overhead(f):
@@ -200,7 +210,12 @@ def lstm_overhead(f):
         idle = 1 - r.busy_time / r.time_median
         rows.append([r.series, r["pass"], f"{100 * r.box:.0f} %", number(100 * idle, "{:.0f} %")])
         rows[-1] += [bound, f.word("limiter", r.limiter)]
-    return verdict(parts), markdown(["series", "pass", "overhead box", "no kernel runs", "bound", "limiter"], rows)
+    text = [
+        "So few FLOPs and bytes take less than their launches cost, by the roofs: that is *bound*. Whether launches or",
+        "the latency within the kernels take the time in fact is told by *limiter*.",
+        "",
+    ]
+    return parts, text + markdown(["series", "pass", "overhead box", "no kernel runs", "bound", "limiter"], rows)
 
 
 def lstm_launches(f):
@@ -210,7 +225,7 @@ def lstm_launches(f):
         rows.append([r.series, f"{r.launches:.0f}", number(r.zero_flop_launches, "{:.0f}"), brief(r.kernels)])
         if r.framework == "PyTorch":
             parts.append(r.launches == 36)
-    return verdict(parts), markdown(["series", "launches", "without FLOPs", "kernels"], rows)
+    return parts, markdown(["series", "launches", "without FLOPs", "kernels"], rows)
 
 
 def fewest_launches(f):
@@ -221,9 +236,7 @@ def fewest_launches(f):
         parts.append(fast.launches == r.launches.min())
         rows.append([fast.label.split("-")[-1], f"{names[0]:.0f}", *names[1:], fast.series])
         rows[-1] += [f"{fast.launches:.0f}", f"{r.launches.min():.0f} to {r.launches.max():.0f}"]
-    return verdict(parts), markdown(
-        ["layer", "batch", "precision", "pass", "fastest", "its launches", "launches of all"], rows
-    )
+    return parts, markdown(["layer", "batch", "precision", "pass", "fastest", "its launches", "launches of all"], rows)
 
 
 def auto_tuning(f):
@@ -242,7 +255,7 @@ def auto_tuning(f):
         rows.append([r.series, *case(r[CASE]), "yes" if changed else "no"])
         rows[-1] += [f"{1e6 * r.heuristic_time:.2f}", f"{1e6 * r.search_time:.2f}"]
     head = ["by", "batch", "precision", "pass", "other kernels", "kernels' us without", "with"]
-    return verdict(parts), markdown(head, rows)
+    return parts, markdown(head, rows)
 
 
 FINDINGS = [
@@ -332,9 +345,10 @@ def flops_agree(f):
         return ["No kernel is in rows of several frameworks."]
     kernels = len({(*line[:3], line[3]) for line in lines})
     text = [
-        f"{kernels} of the kernels are in rows of several frameworks, {alike} of their launches with the same grid.",
-        "FLOPs of the same kernel in the same grid are " + ("NOT " if wrong else "") + "the same in all, to the last",
-        "digit.",
+        f"{kernels} kernels are in rows of several frameworks, {alike} of their launches with the same grid.",
+        "The same kernel in the same grid does "
+        + ("NOT " if wrong else "")
+        + "the same FLOPs in all, to the last digit.",
         "",
         "cuDNN may launch one kernel in several grids, and which one it takes is a matter of its version and of luck.",
         "A kernel computes its result by tiles. Where a grid does not fit their number, tiles beyond the result are",
@@ -389,11 +403,13 @@ def agreement(f):
 
 
 def told(test, f):
-    """What a test says. A file without the rows that it needs tells nothing."""
+    """What a test says: the verdict, how many of what it looked at agree, and the figures. A file without the rows that
+    it needs tells nothing."""
     try:
-        return test(f)
+        parts, figures = test(f)
     except (AttributeError, IndexError, KeyError, ValueError, ZeroDivisionError) as error:
-        return UNKNOWN, [f"The file lacks what this needs ({type(error).__name__})."]
+        return UNKNOWN, "-", [f"The file lacks what this needs ({type(error).__name__})."]
+    return verdict(parts), share(parts), figures
 
 
 def page(f):
@@ -409,9 +425,13 @@ def page(f):
         "findings, [measurements.md](measurements.md#programs) the versions of the frameworks.",
         "",
         *markdown(
-            ["file", "of", "device", "libraries of roofsweep itself", "measured"],
+            ["file", "of", "devices", "libraries of roofsweep itself", "measured"],
             [
-                [f"`{os.path.relpath(f.path, ROOT)}`", "`sweeps/frameworks.ini`", str(data.device_model.values[0])]
+                [
+                    f"`{os.path.relpath(f.path, ROOT)}`",
+                    "`sweeps/frameworks.ini`",
+                    f"{len(data.device_model)} x {data.device_model.values[0]}",
+                ]
                 + [str(data.device_library_version.values[0]), day]
             ],
         ),
@@ -419,22 +439,26 @@ def page(f):
         "- *kernels alone*: time in which a kernel runs, traced. What is more in *time* is the host's, or of gaps.",
         "- *without FLOPs*: launches of kernels that move data alone. `-`: the kernels were not counted one by one.",
         "- *overhead box*: launches times the cost of one, as a share of the time. The paper draws it as a box.",
+        "- *bound* is the paper's: what would take longest by the roofs. *limiter* is told from the measured times.",
         "- *tuned*: `torch.backends.cudnn.benchmark`. *autotune*: `--xla_gpu_autotune_level`. Caches are hot.",
+        "- PyTorch and JAX bring a cuDNN of their own. It may be of another version than roofsweep's.",
         "",
         "## The paper's findings",
+        "",
+        "*agree*: how many of the rows, pairs of rows or layers that tell of it agree. They are in the tables below.",
         "",
     ]
     results = [(place, test, *told(test, f)) for place, test in FINDINGS]
     lines += markdown(
-        ["in the paper", "finding", "here", "test"],
-        [[place, test.__doc__, f"**{word}**", f"`{test.__name__}`"] for place, test, word, _ in results],
+        ["in the paper", "finding", "here", "agree", "test"],
+        [[place, test.__doc__, f"**{word}**", agree, f"`{test.__name__}`"] for place, test, word, agree, _ in results],
     )
     for title, table in (("conv2d", f.conv2d), ("LSTM", f.lstm)):
         for names, rows in table.groupby(CASE):
             lines += ["", f"## {title}, batch {names[0]:.0f}, {names[1]}, {names[2]}", "", *beside(f, rows)]
     lines += ["", "## The same convolution kernel in several frameworks", "", *flops_agree(f)]
     lines += ["", "## CUDA graphs of PyTorch, and cuDNN in a graph", "", *graphs_agree(f)]
-    for place, test, word, figures in results:
+    for place, test, word, _, figures in results:
         lines += ["", f"## {test.__doc__.rstrip('.')}", "", f"{place}. Here: **{word}**.", "", *figures]
     return "\n".join(lines) + "\n"
 

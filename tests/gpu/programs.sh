@@ -88,7 +88,7 @@ exact = [data.sel(config=mode) for data, mode in ((several, "regions"), (several
 for row in exact:
     mode = str(row.config.item())
     expect(mode, row.counters.item() == "counted" and row.flops_counted == flops, row.counters.item())
-    kernels = every.kernel_config.values == int((every.config_hash == row.config_hash).argmax())
+    kernels = every.kernel_config.values == list(every.config_hash.values).index(row.config_hash.item())
     found = every.kernel_flops_counted.values[kernels] if "kernel_flops_counted" in every else []
     expect(mode, list(found) == [flops], f"FLOPs by kernel {found}")
 if "regions" in several.config:
