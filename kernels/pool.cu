@@ -53,10 +53,6 @@ template <typename T, int lanes> struct largest {
             mine[i] = greater(mine[i], other[i]);
     }
     __device__ void add(const piece<T, lanes> &x);
-    __device__ void join(const largest &other)
-    {
-        add(other.v);
-    }
     template <typename C> __device__ piece<T, lanes> result(C) const
     {
         return v;
@@ -108,12 +104,6 @@ template <typename T, int lanes> struct average {
         for (int i = 0; i < lanes; ++i)
             sum[i] += to_computed(x.at[i]);
     }
-    __device__ void join(const average &other)
-    {
-#pragma unroll
-        for (int i = 0; i < lanes; ++i)
-            sum[i] += other.sum[i];
-    }
     __device__ piece<T, lanes> result(C share) const
     {
         piece<T, lanes> y;
@@ -124,14 +114,27 @@ template <typename T, int lanes> struct average {
     }
 };
 
-/* ---- any window: pixel by pixel ---- */
+static const int turns = 2; /* rows that a thread makes one after the other */
 
-static const int turns_any = 2; /* rows that a thread makes one after the other */
-
-/* One window, its first pixel at row `top` and column `left`. */
-template <typename R, typename T, int lanes>
+/* One window, its first pixel at row `top` and column `left`. side: of a square; 0: any. */
+template <typename R, typename T, int lanes, int side>
 __device__ static inline R reduce(const piece<T, lanes> *image, const images &s, int top, int left)
 {
+    bool whole = top >= 0 && left >= 0 && top + s.window_height <= s.in_height &&
+                 left + s.window_width <= s.in_width;
+    if (side && whole) { /* all loads are in flight together */
+        const int each = side ? side : 1;
+        piece<T, lanes> x[each * each];
+        image += ((int64_t)top * s.in_width + left) * s.across;
+#pragma unroll
+        for (int i = 0; i < each * each; ++i)
+            x[i] = image[(i / each * s.in_width + i % each) * s.across];
+        R reduced(x[0]);
+#pragma unroll
+        for (int i = 1; i < each * each; ++i)
+            reduced.add(x[i]);
+        return reduced;
+    }
     R reduced(R::padding());
 #pragma unroll 1
     for (int i = 0; i < s.window_height * s.window_width; ++i) {
@@ -142,12 +145,12 @@ __device__ static inline R reduce(const piece<T, lanes> *image, const images &s,
     return reduced;
 }
 
-template <typename R, typename T, int lanes>
-__global__ void __launch_bounds__(tile_threads, 3) pool_any(T *y, const T *x, images s, tile t)
+template <typename R, typename T, int lanes, int side>
+__global__ void __launch_bounds__(tile_threads, 3) pool(T *y, const T *x, images s, tile t)
 {
     typedef typename computed<T>::type C;
     const C share = (C)1 / (C)(s.window_height * s.window_width);
-    const tile_place place = tile_place_of(s, t, turns_any);
+    const tile_place place = tile_place_of(s, t, turns);
     int64_t at = place.at, image = place.image;
     int column = place.column + (int)(threadIdx.x / t.across % t.columns);
     int row = place.row + (int)(threadIdx.x / (t.across * t.columns));
@@ -157,121 +160,35 @@ __global__ void __launch_bounds__(tile_threads, 3) pool_any(T *y, const T *x, im
     if (at >= s.across || column >= s.out_width)
         return;
     int left = column * s.stride - s.pad_width;
-    for (int turn = 0; turn < turns_any && row < s.out_height; ++turn, row += (int)t.rows)
+    for (int turn = 0; turn < turns && row < s.out_height; ++turn, row += (int)t.rows)
         to[((int64_t)row * s.out_width + column) * s.across] =
-            reduce<R, T, lanes>(from, s, row * s.stride - s.pad_height, left).result(share);
-}
-
-/* ---- squares of 2 and 3 pixels: each thread goes down a column ---- */
-
-/* Windows below each other share lines, which are loaded and reduced once: `step` apart, the stride, or the
- * side where they share none. So many windows that about 16 loads are in flight in each thread. */
-template <int side, int step> struct strip {
-    static const int turns = step == 1 || side == 2 ? 4 : 2, lines = (turns - 1) * step + side;
-
-    static __device__ int offset(int line, int stride)
-    {
-        return step < side ? line : line / side * stride + line % side;
-    }
-};
-
-template <typename R, typename T, int lanes, int side, int step>
-__global__ void __launch_bounds__(tile_threads, 2)
-    pool(T *__restrict__ y, const T *__restrict__ x, images s, tile t)
-{
-    typedef typename computed<T>::type C;
-    typedef strip<side, step> strip;
-    const tile_place place = tile_place_of(s, t, strip::turns);
-    const int column = place.column + (int)(threadIdx.x / t.across % t.columns);
-    const int row = place.row + (int)(threadIdx.x / (t.across * t.columns)) * strip::turns;
-    const int top = row * s.stride - s.pad_height, left = column * s.stride - s.pad_width;
-    const piece<T, lanes> *from =
-        (const piece<T, lanes> *)x + place.image * s.in_height * s.in_width * s.across + place.at;
-    piece<T, lanes> *to =
-        (piece<T, lanes> *)y + place.image * s.out_height * s.out_width * s.across + place.at;
-    if (place.at >= s.across || column >= s.out_width)
-        return;
-    piece<T, lanes> loaded[strip::lines][side];
-#pragma unroll
-    for (int i = 0; i < strip::lines; ++i)
-#pragma unroll
-        for (int j = 0; j < side; ++j) {
-            const int h = top + strip::offset(i, s.stride), w = left + j;
-            loaded[i][j] = h >= 0 && h < s.in_height && w >= 0 && w < s.in_width
-                               ? from[((int64_t)h * s.in_width + w) * s.across]
-                               : R::padding();
-        }
-    const auto line = [&](int i) {
-        R reduced(loaded[i][0]);
-#pragma unroll
-        for (int k = 1; k < side; ++k)
-            reduced.add(loaded[i][k]);
-        return reduced;
-    };
-#pragma unroll
-    for (int turn = 0; turn < strip::turns; ++turn) {
-        R reduced = line(turn * step);
-#pragma unroll
-        for (int k = 1; k < side; ++k)
-            reduced.join(line(turn * step + k));
-        if (row + turn < s.out_height)
-            to[((int64_t)(row + turn) * s.out_width + column) * s.across] =
-                reduced.result((C)1 / (C)(side * side));
-    }
-}
-
-/* ---- launches ---- */
-
-template <template <typename, int> class R, typename T, int lanes, int side, int step>
-static cudaError_t launch_strip(const struct pool *p, void *y, const void *x, cudaStream_t stream)
-{
-    const tile &t = images_tile(p);
-    const images s =
-        images_make(p, lanes, t, strip<side, step>::turns, p->out_height, p->out_width);
-    if (images_blocks(s) > INT_MAX)
-        return cudaErrorInvalidValue;
-    pool<R<T, lanes>, T, lanes, side, step>
-        <<<(unsigned)images_blocks(s), tile_threads, 0, stream>>>((T *)y, (const T *)x, s, t);
-    return cudaGetLastError();
+            reduce<R, T, lanes, side>(from, s, row * s.stride - s.pad_height, left).result(share);
 }
 
 template <template <typename, int> class R, typename T, int lanes>
-static cudaError_t launch_any(const struct pool *p, void *y, const void *x, cudaStream_t stream)
+static cudaError_t launch_shape(void *y, const void *x, const images &s, const tile &t,
+                                unsigned blocks, cudaStream_t stream)
 {
-    const tile &t = images_tile(p);
-    const images s = images_make(p, lanes, t, turns_any, p->out_height, p->out_width);
-    if (images_blocks(s) > INT_MAX)
-        return cudaErrorInvalidValue;
-    pool_any<R<T, lanes>, T, lanes>
-        <<<(unsigned)images_blocks(s), tile_threads, 0, stream>>>((T *)y, (const T *)x, s, t);
+    bool square = s.window_height == s.window_width;
+    auto *kernel = square && s.window_height == 2   ? pool<R<T, lanes>, T, lanes, 2>
+                   : square && s.window_height == 3 ? pool<R<T, lanes>, T, lanes, 3>
+                                                    : pool<R<T, lanes>, T, lanes, 0>;
+    kernel<<<blocks, tile_threads, 0, stream>>>((T *)y, (const T *)x, s, t);
     return cudaGetLastError();
-}
-
-template <template <typename, int> class R, typename T, int lanes>
-static cudaError_t launch_lanes(const struct pool *p, void *y, const void *x, cudaStream_t stream)
-{
-    typedef cudaError_t launcher(const struct pool *p, void *y, const void *x, cudaStream_t stream);
-    /* By side and by stride, the last also of all longer ones. */
-    static launcher *const launchers[4][3] = {
-        {NULL, NULL, NULL},
-        {NULL, NULL, NULL},
-        {launch_strip<R, T, lanes, 2, 1>, launch_strip<R, T, lanes, 2, 2>,
-         launch_strip<R, T, lanes, 2, 2>},
-        {launch_strip<R, T, lanes, 3, 1>, launch_strip<R, T, lanes, 3, 2>,
-         launch_strip<R, T, lanes, 3, 3>},
-    };
-    bool square = p->window_height == p->window_width && p->window_height < 4;
-    launcher *found =
-        square ? launchers[p->window_height][p->stride < 3 ? p->stride - 1 : 2] : NULL;
-    return found ? found(p, y, x, stream) : launch_any<R, T, lanes>(p, y, x, stream);
 }
 
 template <template <typename, int> class R, typename T>
 static cudaError_t launch(const struct pool *p, void *y, const void *x, cudaStream_t stream)
 {
     const int whole = 16 / (int)sizeof(T);
-    return images_in_pieces(p, whole) ? launch_lanes<R, T, whole>(p, y, x, stream)
-                                      : launch_lanes<R, T, 1>(p, y, x, stream);
+    const bool pieces = images_in_pieces(p, whole);
+    const tile &t = images_tile(p);
+    const images s = images_make(p, pieces ? whole : 1, t, turns, p->out_height, p->out_width);
+    double blocks = images_blocks(s);
+    if (blocks > INT_MAX)
+        return cudaErrorInvalidValue;
+    return pieces ? launch_shape<R, T, whole>(y, x, s, t, (unsigned)blocks, stream)
+                  : launch_shape<R, T, 1>(y, x, s, t, (unsigned)blocks, stream);
 }
 
 template <template <typename, int> class R>
