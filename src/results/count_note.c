@@ -453,14 +453,19 @@ static void explain(const struct rule *rules, struct facts *facts, const char *w
              used ? "; " : "", what, facts->ratio, reason);
 }
 
-/* The counters do not tell bf16 from fp16. */
+/* The counters do not tell bf16 from fp16. Vector units that have products of 16 bits may add them up in
+ * fp32 alone. */
 static double own_flops(const struct record *record, enum precision precision)
 {
-    enum precision vector = precision == PRECISION_BF16 ? PRECISION_FP16 : precision;
+    bool half = precision == PRECISION_BF16 || precision == PRECISION_FP16;
     if (precision == PRECISION_COUNT)
         return NAN;
-    return record->unit == UNIT_TENSOR ? record->flops_tensor[precision]
-                                       : record->flops_vector[vector];
+    if (record->unit == UNIT_TENSOR)
+        return record->flops_tensor[precision];
+    if (!half)
+        return record->flops_vector[precision];
+    double own = record->flops_vector[PRECISION_FP16];
+    return own == 0.0 ? record->flops_vector[PRECISION_FP32] : own;
 }
 
 void count_note(const struct record *record, const struct device *device,

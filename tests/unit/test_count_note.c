@@ -254,6 +254,24 @@ static void parts_explain(void **state)
     expect(&r, "FLOPs: counted is 1.3 times the model: not explained");
 }
 
+/* 7 x 7 pixels of products in fp16 whose sums are in fp32: (19 / 21) squared of them meet the image. */
+static void wide_sums_explain(void **state)
+{
+    (void)state;
+    struct record r =
+        counted("conv2d height=7 width=7 stride=1 precision=fp16 implementation=plain", UNIT_VECTOR,
+                0.8186);
+    r.flops_vector[PRECISION_FP32] = r.flops_counted;
+    r.flops_vector[PRECISION_FP16] = 0.0;
+    expect(&r,
+           "FLOPs: counted is 0.819 times the model: 0.181 of the multiply-adds are with padding "
+           "zeros; left out");
+    r = counted("norm operation=layer precision=fp16 implementation=plain", UNIT_VECTOR, 1.14);
+    expect(&r,
+           "FLOPs: counted is 1.14 times the model: sums across threads, quotients and roots are "
+           "no FLOPs in the model");
+}
+
 static void vector_units_explain(void **state)
 {
     (void)state;
@@ -345,6 +363,7 @@ int main(void)
         cmocka_unit_test(channels_explain),
         cmocka_unit_test(tiles_explain),
         cmocka_unit_test(parts_explain),
+        cmocka_unit_test(wide_sums_explain),
         cmocka_unit_test(recurrent_products_explain),
         cmocka_unit_test(taps_explain),
         cmocka_unit_test(vector_units_explain),
