@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PAPER, EIGHT = "tests/data/paper_h200.nc", "tests/data/roofs_8xh200.nc"
 ALGORITHMS, LOOPS = "tests/data/algorithms_h200.nc", "tests/data/loops_h200.nc"
-REPLICATE = "tests/data/replicate_2xcpu.nc"
+REPLICATE = "tests/data/node_4xh200.nc"
 # One of the layouts and of the cache modes that the file may have.
 ONE = "layout=nhwc cache=hot"
 FILTERS = f"{PAPER} --labels conv2d-filters --where pass=forward {ONE}"
@@ -54,7 +54,7 @@ FIGURES = [
     ("map", "Eight GPUs, each roof against the median", f"map {EIGHT} --width page"),
     (
         "strip",
-        "Two cores of one CPU on the same configurations, on a busy virtual machine",
+        "Four GPUs on the same configurations",
         f"strip {REPLICATE}",
     ),
     ("history", "One GPU over several files", f"history {PAPER} {ALGORITHMS} {LOOPS}"),

@@ -73,8 +73,37 @@ assert not (data.device_roof_clock_fraction > 1.01).any()
 '"$2" "$1" || fail "$1"
 }
 
-roofs "$root/tests/data/roofs_h200.nc" 'assert set(device) == {0}'
+# Four of them on one node: roofs and the same 40 rows on each.
+file=$root/tests/data/node_4xh200.nc
+roofs "$file" '
+assert data.sizes["device"] == 4 and len(set(name)) == 40 and data.sizes["device_roof"] == 2 * 4 * 40
+alone, together = data.device_roof_condition.values == 0, data.device_roof_condition.values == 1
+for kind in set(name):
+    starts = start[together & (name == kind)]
+    assert numpy.ptp(starts) < 0.5e-3, (kind, numpy.ptp(starts))
+assert start[alone].max() < start[together].min()
+'
 says "Targets: 20 reached, 3 missed, 0 not known"
+"$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" "$file" || fail "derived values"
+python '
+import collections, sys, numpy, xarray
+data = xarray.open_dataset(sys.argv[1]).load()
+assert (data.status == 0).all() and (data.counters == "counted").all()
+assert (data.verify_error <= data.verify_tolerance).all()
+rows = collections.defaultdict(list)
+for row, configuration in enumerate(data.configuration.values):
+    rows[configuration].append(row)
+assert len(rows) == 40 and all(sorted(data.config_device.values[found]) == [0, 1, 2, 3] for found in rows.values())
+# The same algorithm counts the same FLOPs on every GPU, to the last digit.
+flops, algorithm = data.flops_counted.values, data.algorithm_id.values
+alike = [found for found in rows.values() if len(set(algorithm[found])) == 1]
+assert len(alike) >= 38, len(alike)
+assert all(len(set(flops[found][~numpy.isnan(flops[found])])) <= 1 for found in alike)
+# And takes about the same time: of all 160, few are further from their median.
+times = data.time_median.values
+far = [row for found in alike for row in found if abs(times[row] / numpy.median(times[found]) - 1) > 0.04]
+assert len(far) <= 2, data.configuration.values[far]
+' "$file" || fail "$file"
 
 # Eight of them on one node.
 roofs "$root/tests/data/roofs_8xh200.nc" '

@@ -246,15 +246,15 @@ def check_strip(paper, other):
 
 
 def check_replicate(data):
-    """Two devices: each configuration's faster one is the reference, and the slowest configurations come first."""
+    """Four devices: their median is each configuration's reference, and the slowest configurations come first."""
     (axes,) = figures.draw(data, "strip")
     nothing_overlaps(axes)
     speed = 1 / post.rows(data).pivot_table(values="time_median", index="config_hash", columns="place")
     drawn = np.column_stack([line.get_ydata()[np.argsort(line.get_xdata())] for line in axes.get_lines()])
-    wanted = (100 * speed.div(speed.max(axis=1), axis=0)).to_numpy()
-    assert drawn.shape == wanted.shape == (12, 2), drawn.shape
+    wanted = (100 * speed.div(speed.median(axis=1), axis=0)).to_numpy()
+    assert drawn.shape == wanted.shape == (40, 4), drawn.shape
     assert np.allclose(drawn, wanted[np.argsort(wanted.min(axis=1), kind="stable")]), drawn
-    assert len({line.get_marker() for line in axes.get_lines()}) == 2
+    assert len({line.get_marker() for line in axes.get_lines()}) == 4
 
 
 def main():
@@ -271,7 +271,7 @@ def main():
     check_map_numbers(eight)
     check_history([paper, *later], eight)
     check_strip(paper, later[0])
-    check_replicate(post.load(sys.argv[1].replace("paper_h200", "replicate_2xcpu")))
+    check_replicate(post.load(sys.argv[1].replace("paper_h200", "node_4xh200")))
 
 
 main()
