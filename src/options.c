@@ -276,56 +276,78 @@ static enum status choose_list(const char *name, struct options *options, struct
     return STATUS_OK;
 }
 
+static bool takes_several(enum action action)
+{
+    return action == ACTION_GATHER || action == ACTION_MERGE;
+}
+
+/* A sweep has a manifest, --list may have a workload's name, --gather and --merge further files. */
+static enum status check_operands(const struct options *options, char **operands, int count,
+                                  struct error *error)
+{
+    int manifests = needs_manifest(options->action) && !options->program;
+    int most =
+        takes_several(options->action) ? count : manifests + (options->action == ACTION_LIST);
+    if (manifests && count == 0)
+        return error_set(error, STATUS_USAGE,
+                         "no manifest; usage: roofsweep [options] SWEEP.ini, see roofsweep --help");
+    if (count > most)
+        return error_set(error, STATUS_USAGE, "unexpected '%s'; one manifest at a time",
+                         operands[most]);
+    if (!needs_manifest(options->action) && !amendment_is_empty(&options->amendment))
+        return error_set(error, STATUS_USAGE, "--set and --only go with a manifest");
+    return STATUS_OK;
+}
+
+/* Options that need or exclude each other. `more`: files behind the options. */
+static enum status check_together(const struct options *options, int more, struct error *error)
+{
+    const enum action action = options->action;
+    const struct {
+        bool wrong;
+        const char *text;
+    } rules[] = {
+        {options->resume && options->overwrite, "--resume and --overwrite exclude each other"},
+        {action == ACTION_MERGE && (more == 0 || !options->output),
+         "--merge needs two files or more, and --output"},
+        {options->newest && action != ACTION_MERGE, "--newest goes with --merge only"},
+        {action == ACTION_GATHER && more > 0 && (!options->output || options->skip_damaged),
+         "--gather of several journals needs --output, and no --skip-damaged"},
+        {options->skip_damaged && action != ACTION_GATHER,
+         "--skip-damaged goes with --gather only"},
+        {options->program && !needs_manifest(action),
+         "--program goes with a sweep or --dry-run only"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; ++i)
+        if (rules[i].wrong)
+            return error_set(error, STATUS_USAGE, "%s", rules[i].text);
+    return STATUS_OK;
+}
+
+/* What stands behind the options. */
+static enum status take_operands(char **operands, int count, struct options *options,
+                                 struct error *error)
+{
+    TRY(check_operands(options, operands, count, error));
+    if (options->action == ACTION_LIST && count > 0)
+        TRY(choose_list(operands[0], options, error));
+    TRY(check_together(options, count, error));
+    if (takes_several(options->action) && count > 0) {
+        options->more_journals = operands;
+        options->more_count = (size_t)count;
+    }
+    if (needs_manifest(options->action))
+        options->manifest = options->program ? "program" : operands[0];
+    return STATUS_OK;
+}
+
 enum status options_parse(int argc, char **argv, struct options *options, struct error *error)
 {
     struct options parsed = {.action = ACTION_SWEEP, .level = LOG_INFO};
     optind = 0; /* GNU: start afresh, also in the middle of a group of short options */
-    for (int option; (option = getopt_long(argc, argv, ":d:ho:qv", long_options, NULL)) != -1;) {
-        enum status status = parse_option(option, argv, &parsed, error);
-        if (status)
-            return status;
-    }
-    int operands = argc - optind;
-    int manifests = needs_manifest(parsed.action) && !parsed.program;
-    if (manifests && operands == 0)
-        return error_set(error, STATUS_USAGE,
-                         "no manifest; usage: roofsweep [options] SWEEP.ini, see roofsweep --help");
-    /* --list may have a workload's name, --gather and --merge further files. */
-    bool several = parsed.action == ACTION_GATHER || parsed.action == ACTION_MERGE;
-    int most = several ? operands : manifests + (parsed.action == ACTION_LIST);
-    if (operands > most)
-        return error_set(error, STATUS_USAGE, "unexpected '%s'; one manifest at a time",
-                         argv[optind + most]);
-    if (!needs_manifest(parsed.action) && !amendment_is_empty(&parsed.amendment))
-        return error_set(error, STATUS_USAGE, "--set and --only go with a manifest");
-    if (parsed.action == ACTION_LIST && operands > 0) {
-        enum status status = choose_list(argv[optind], &parsed, error);
-        if (status)
-            return status;
-    }
-    if (parsed.resume && parsed.overwrite)
-        return error_set(error, STATUS_USAGE, "--resume and --overwrite exclude each other");
-    if (several && operands > 0) {
-        parsed.more_journals = argv + optind;
-        parsed.more_count = (size_t)operands;
-    }
-    if (parsed.action == ACTION_MERGE && (operands == 0 || !parsed.output))
-        return error_set(error, STATUS_USAGE, "--merge needs two files or more, and --output");
-    if (parsed.newest && parsed.action != ACTION_MERGE)
-        return error_set(error, STATUS_USAGE, "--newest goes with --merge only");
-    if (parsed.action == ACTION_GATHER && operands > 0) {
-        if (!parsed.output || parsed.skip_damaged)
-            return error_set(error, STATUS_USAGE,
-                             "--gather of several journals needs --output, and no --skip-damaged");
-    }
-    if (parsed.skip_damaged && parsed.action != ACTION_GATHER)
-        return error_set(error, STATUS_USAGE, "--skip-damaged goes with --gather only");
-    if (parsed.program && !needs_manifest(parsed.action))
-        return error_set(error, STATUS_USAGE, "--program goes with a sweep or --dry-run only");
-    if (manifests)
-        parsed.manifest = argv[optind];
-    else if (parsed.program)
-        parsed.manifest = "program";
+    for (int option; (option = getopt_long(argc, argv, ":d:ho:qv", long_options, NULL)) != -1;)
+        TRY(parse_option(option, argv, &parsed, error));
+    TRY(take_operands(argv + optind, argc - optind, &parsed, error));
     *options = parsed;
     return STATUS_OK;
 }

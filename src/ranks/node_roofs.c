@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "base/clock.h"
+#include "ranks/gathering.h"
 #include "ranks/progress.h"
 #include "ranks/watchdog.h"
 
@@ -20,11 +21,9 @@ enum { LOSSES_MOST = 3 };
 
 /* This rank among the ranks of its node. */
 struct node {
-    MPI_Comm comm;
-    int rank, count;
+    struct gathering ranks;
     struct executor *executor;
     const struct node_roofs_settings *settings;
-    const volatile sig_atomic_t *interrupted;
     const struct log *log;
     struct device device;   /* the executor's, with the roofs so far */
     int device_kind;        /* of this device: index into device_kinds */
@@ -34,66 +33,15 @@ struct node {
      * kind do the same. What a GPU and a CPU call "dram read" are two things. */
     int owners[DEVICE_KINDS][ROOF_KINDS];
     bool sustains[ROOF_KINDS]; /* of compute: also measured once the clock has settled */
-    bool held;      /* the worker goes on with its last roof until it is asked for something */
-    int losses;     /* of this rank's workers */
-    bool leaving;   /* some rank was interrupted, or is waited for no longer */
-    bool abandoned; /* the latter: a collective call is still under way */
+    bool held;  /* the worker goes on with its last roof until it is asked for something */
+    int losses; /* of this rank's workers */
     /* On the heap: MPI writes to an abandoned call when the last rank comes after all. */
-    double *own, *all; /* {latest moment, interrupted}, of this rank and of all */
-    double *rates;     /* best bursts of each kind of device and roof: own, and all ranks' sums */
+    double *rates; /* best bursts of each kind of device and roof: own, and all ranks' sums */
     struct roof_way *way, *ways; /* ROOF_KINDS of this rank, and of each rank */
     uint64_t *models;            /* of each rank's device; NO_MODEL: it is not tuned */
     struct progress *progress;   /* of rank 0 of the job; else NULL */
     size_t left;                 /* roofs that the node still has to measure */
 };
-
-static bool may_wait(const struct node *node, double start, double *interrupted)
-{
-    double now = clock_monotonic();
-    if (*node->interrupted && *interrupted <= 0.0)
-        *interrupted = now;
-    return now - start < node->settings->patience &&
-           (*interrupted <= 0.0 || now - *interrupted < node->settings->stop_patience);
-}
-
-static void abandon(struct node *node)
-{
-    log_print(node->log, LOG_WARNING,
-              "%s: a rank of this node does not come to the next roof; it is waited for no longer",
-              node->device.hostname);
-    node->leaving = node->abandoned = true;
-}
-
-/* Until a call of all ranks of the node is through. They sleep: MPI's own waiting would take cores from the
- * device that is being measured. False: somebody does not come, and the call is abandoned. */
-static bool await(struct node *node, MPI_Request request)
-{
-    const struct timespec nap = {.tv_nsec = 1000000};
-    double start = clock_monotonic(), interrupted = 0.0;
-    int done = 0;
-    for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done;
-         MPI_Test(&request, &done, MPI_STATUS_IGNORE)) {
-        if (!may_wait(node, start, &interrupted)) {
-            abandon(node);
-            return false;
-        }
-        nanosleep(&nap, NULL);
-    }
-    return true;
-}
-
-/* Returns once all ranks of the node are here, with the latest of their moments. */
-static double wait_for_all(struct node *node, double moment)
-{
-    MPI_Request request;
-    node->own[0] = moment;
-    node->own[1] = *node->interrupted != 0;
-    MPI_Iallreduce(node->own, node->all, 2, MPI_DOUBLE, MPI_MAX, node->comm, &request);
-    if (!await(node, request))
-        return moment;
-    node->leaving = node->all[1] > 0.0;
-    return node->all[0];
-}
 
 /* No roofs are a loss for what is derived from them, not a reason to measure nothing. */
 static enum status tune(struct node *node, const struct roof_way *ways)
@@ -160,7 +108,7 @@ static uint64_t model_of(const struct node *node)
 static int leader_of(const struct node *node)
 {
     int rank = 0;
-    while (node->models[rank] != node->models[node->rank])
+    while (node->models[rank] != node->models[node->ranks.rank])
         ++rank;
     return rank;
 }
@@ -172,10 +120,11 @@ static void tune_in_turn(struct node *node)
     const int size = ROOF_KINDS * (int)sizeof *node->way, leader = leader_of(node);
     const bool tunes = !node->settings->skip;
     MPI_Request request;
-    if (tunes && leader == node->rank)
+    if (tunes && leader == node->ranks.rank)
         tune_until_done(node, NULL);
-    MPI_Iallgather(node->way, size, MPI_BYTE, node->ways, size, MPI_BYTE, node->comm, &request);
-    if (await(node, request) && tunes && leader != node->rank)
+    MPI_Iallgather(node->way, size, MPI_BYTE, node->ways, size, MPI_BYTE, node->ranks.comm,
+                   &request);
+    if (gathering_await(&node->ranks, request) && tunes && leader != node->ranks.rank)
         tune_until_done(node, node->ways + (size_t)leader * ROOF_KINDS);
 }
 
@@ -230,7 +179,7 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
 static void advance(struct node *node, size_t roofs)
 {
     node->left -= roofs < node->left ? roofs : node->left;
-    if (node->progress && !node->leaving)
+    if (node->progress && !node->ranks.leaving)
         progress_update(node->progress, node->left, 0);
 }
 
@@ -245,7 +194,7 @@ static bool wants_alone(const struct node *node, int kind)
 static double start_alone(const struct node *node)
 {
     bool settles = device_kinds[node->device_kind].clock_settles;
-    return settles && node->count == 1 ? clock_epoch() + lead : 0.0;
+    return settles && node->ranks.count == 1 ? clock_epoch() + lead : 0.0;
 }
 
 /* Those that this device measures alone; others of its kind have about as many. */
@@ -268,7 +217,7 @@ static size_t count_together(const struct node *node, int device_kind)
 
 static void begin_progress(struct node *node)
 {
-    node->left = count_alone(node) * (size_t)node->count;
+    node->left = count_alone(node) * (size_t)node->ranks.count;
     for (int kind = 0; kind < DEVICE_KINDS; ++kind)
         node->left += count_together(node, kind);
     if (node->log->rank == 0 && node->left > 0)
@@ -279,14 +228,14 @@ static void begin_progress(struct node *node)
 static void measure_alone(struct node *node, bool (*due)(const struct node *node, int kind))
 {
     const size_t others = count_alone(node);
-    for (int turn = 0; turn < node->count && !node->leaving; ++turn) {
-        for (int kind = 0; kind < ROOF_KINDS && turn == node->rank; ++kind)
-            if (node->found[kind] && due(node, kind) && !*node->interrupted) {
+    for (int turn = 0; turn < node->ranks.count && !node->ranks.leaving; ++turn) {
+        for (int kind = 0; kind < ROOF_KINDS && turn == node->ranks.rank; ++kind)
+            if (node->found[kind] && due(node, kind) && !*node->ranks.interrupted) {
                 measure(node, kind, ROOF_ALONE, start_alone(node));
                 advance(node, 1);
             }
-        wait_for_all(node, 0.0);
-        if (turn != node->rank)
+        gathering_wait(&node->ranks, 0.0);
+        if (turn != node->ranks.rank)
             advance(node, others);
     }
 }
@@ -327,8 +276,9 @@ static void choose_sustained(struct node *node)
     MPI_Request request;
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         node->rates[first + kind] = burst_of(node, kind);
-    MPI_Iallreduce(node->rates, sums, COUNT, MPI_DOUBLE, MPI_SUM, node->comm, &request);
-    const bool known = await(node, request) && device_kinds[node->device_kind].clock_settles;
+    MPI_Iallreduce(node->rates, sums, COUNT, MPI_DOUBLE, MPI_SUM, node->ranks.comm, &request);
+    const bool known =
+        gathering_await(&node->ranks, request) && device_kinds[node->device_kind].clock_settles;
     for (int kind = 0; known && kind < ROOF_KINDS; ++kind)
         node->sustains[kind] = is_fastest(sums + first, kind);
 }
@@ -371,19 +321,19 @@ static void rest(struct node *node)
 
 static void measure_together(struct node *node, int device_kind)
 {
-    for (int kind = 0; kind < ROOF_KINDS && !node->leaving; ++kind) {
+    for (int kind = 0; kind < ROOF_KINDS && !node->ranks.leaving; ++kind) {
         if (node->owners[device_kind][kind] < 2 ||
             !node->settings->request.condition[ROOF_TOGETHER])
             continue;
-        double start = wait_for_all(node, clock_epoch() + lead);
-        if (node->device_kind == device_kind && node->found[kind] && !node->leaving)
+        double start = gathering_wait(&node->ranks, clock_epoch() + lead);
+        if (node->device_kind == device_kind && node->found[kind] && !node->ranks.leaving)
             measure(node, kind, ROOF_TOGETHER, start);
         else
             rest(node);
         advance(node, 1);
     }
-    if (!node->leaving)
-        wait_for_all(node, 0.0);
+    if (!node->ranks.leaving)
+        gathering_wait(&node->ranks, 0.0);
     rest(node);
 }
 
@@ -404,8 +354,8 @@ static void release(struct node *node)
 static void log_start(const struct node *node)
 {
     const bool *wanted = node->settings->request.condition;
-    bool several = node->count > 1;
-    log_print(node->log, LOG_INFO, "measuring the roofs of %d device%s%s%s", node->count,
+    bool several = node->ranks.count > 1;
+    log_print(node->log, LOG_INFO, "measuring the roofs of %d device%s%s%s", node->ranks.count,
               several ? "s of this node" : "", several && wanted[ROOF_ALONE] ? ", each alone" : "",
               several && wanted[ROOF_TOGETHER] ? ", all together" : "");
 }
@@ -415,30 +365,62 @@ static void count_owners(struct node *node)
     int found[DEVICE_KINDS][ROOF_KINDS] = {{0}};
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         found[node->device_kind][kind] = node->found[kind];
-    MPI_Allreduce(found, node->owners, DEVICE_KINDS * ROOF_KINDS, MPI_INT, MPI_SUM, node->comm);
+    MPI_Allreduce(found, node->owners, DEVICE_KINDS * ROOF_KINDS, MPI_INT, MPI_SUM,
+                  node->ranks.comm);
 }
 
 static bool exchange_create(struct node *node)
 {
-    const size_t ranks = (size_t)node->count;
-    node->own = calloc(4, sizeof *node->own);
+    const size_t ranks = (size_t)node->ranks.count;
     node->rates = calloc(2 * DEVICE_KINDS * ROOF_KINDS, sizeof *node->rates);
     node->way = calloc(ROOF_KINDS, sizeof *node->way);
     node->ways = calloc(ranks * ROOF_KINDS, sizeof *node->ways);
     node->models = calloc(ranks, sizeof *node->models);
-    if (!node->own || !node->rates || !node->way || !node->ways || !node->models)
-        return false;
-    node->all = node->own + 2;
-    return true;
+    return node->rates && node->way && node->ways && node->models;
 }
 
 static void exchange_free(struct node *node)
 {
-    free(node->own);
     free(node->rates);
     free(node->way);
     free(node->ways);
     free(node->models);
+}
+
+/* The ranks of the node, and the models of their devices. */
+static void node_open(struct node *node, MPI_Comm comm, const struct watchdog_settings *guard)
+{
+    if (!gathering_open(&node->ranks, comm, guard) || !exchange_create(node))
+        MPI_Abort(comm, 1);
+    struct watchdog *watchdog = watchdog_begin(guard);
+    MPI_Allgather(&(uint64_t){model_of(node)}, 1, MPI_UINT64_T, node->models, 1, MPI_UINT64_T,
+                  node->ranks.comm);
+    watchdog_end(watchdog);
+}
+
+static void node_tune(struct node *node, const struct watchdog_settings *guard)
+{
+    tune_in_turn(node);
+    memcpy(node->found, node->tuned, sizeof node->found);
+    if (!node->ranks.abandoned)
+        gathering_wait(&node->ranks, 0.0);
+    struct watchdog *watchdog = watchdog_begin(guard);
+    if (!node->ranks.abandoned)
+        count_owners(node);
+    watchdog_end(watchdog);
+}
+
+static void node_measure(struct node *node)
+{
+    begin_progress(node);
+    measure_alone(node, wants_alone);
+    if (!node->ranks.leaving)
+        choose_sustained(node);
+    if (!node->ranks.leaving && any_sustained_alone(node))
+        measure_alone(node, sustained_is_due);
+    for (int kind = 0; kind < DEVICE_KINDS; ++kind)
+        measure_together(node, kind);
+    progress_destroy(node->progress);
 }
 
 void node_roofs_measure(MPI_Comm comm, struct executor *executor,
@@ -448,49 +430,24 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
     struct node node = {
         .executor = executor,
         .settings = settings,
-        .interrupted = interrupted,
         .log = log,
         .device = *executor_device(executor),
     };
+    node.ranks = (struct gathering){.interrupted = interrupted,
+                                    .patience = settings->patience,
+                                    .stop_patience = settings->stop_patience,
+                                    .log = log,
+                                    .host = node.device.hostname};
     node.device_kind = (int)(executor_kind(executor) - device_kinds);
     const struct watchdog_settings guard = {comm, log, call_patience, 1,
                                             "finding the node's ranks"};
-    struct watchdog *watchdog = watchdog_begin(&guard);
-    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node.comm);
-    watchdog_end(watchdog);
-    MPI_Comm_rank(node.comm, &node.rank);
-    MPI_Comm_size(node.comm, &node.count);
-    if (!exchange_create(&node))
-        MPI_Abort(comm, 1);
-    watchdog = watchdog_begin(&guard);
-    MPI_Allgather(&(uint64_t){model_of(&node)}, 1, MPI_UINT64_T, node.models, 1, MPI_UINT64_T,
-                  node.comm);
-    watchdog_end(watchdog);
+    node_open(&node, comm, &guard);
     if (!settings->skip)
         log_start(&node);
-    tune_in_turn(&node);
-    memcpy(node.found, node.tuned, sizeof node.found);
-    if (!node.abandoned)
-        wait_for_all(&node, 0.0);
-    watchdog = watchdog_begin(&guard);
-    if (!node.abandoned)
-        count_owners(&node);
-    watchdog_end(watchdog);
-    begin_progress(&node);
-    measure_alone(&node, wants_alone);
-    if (!node.leaving)
-        choose_sustained(&node);
-    if (!node.leaving && any_sustained_alone(&node))
-        measure_alone(&node, sustained_is_due);
-    for (int kind = 0; kind < DEVICE_KINDS; ++kind)
-        measure_together(&node, kind);
-    if (!node.abandoned) {
-        watchdog = watchdog_begin(&guard);
-        MPI_Comm_free(&node.comm);
-        watchdog_end(watchdog);
+    node_tune(&node, &guard);
+    node_measure(&node);
+    if (gathering_close(&node.ranks, &guard))
         exchange_free(&node);
-    }
-    progress_destroy(node.progress);
     if (settings->skip)
         return;
     release(&node);

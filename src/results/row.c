@@ -132,28 +132,31 @@ static void marks_find(const struct member *members, char marks[SAMPLING_MARKS])
     sampling_marks(&record, marks);
 }
 
+static const struct member wanted[MEMBERS] = {
+    [CONFIGURATION] = {.name = "configuration"},
+    [LABEL] = {.name = "label"},
+    [DEVICE_KEY] = {.name = "device_key"},
+    [ERROR] = {.name = "error"},
+    [CONFIG_HASH] = {.name = "config_hash"},
+    [STATUS] = {.name = "status"},
+    [ATTEMPTS] = {.name = "attempts"},
+    [START_TIME] = {.name = "start_time"},
+    [WALL_TIME] = {.name = "wall_time"},
+    [KERNELS] = {.name = "kernels"},
+    [SAMPLES] = {.name = "sample"},
+    [HOST_PACED] = {.name = "host_paced"},
+    [BIMODAL] = {.name = "bimodal"},
+    [TIME_MEDIAN] = {.name = "time_median"},
+    [TIME_MEDIAN_LOW] = {.name = "time_median_low"},
+    [TIME_MEDIAN_HIGH] = {.name = "time_median_high"},
+    [SAMPLE_ITERATIONS] = {.name = "sample_iterations"},
+    [TIMER_OVERHEAD] = {.name = "timer_overhead"},
+};
+
 enum status row_of_text(const char *text, size_t length, struct row *row, struct error *error)
 {
-    struct member members[MEMBERS] = {
-        [CONFIGURATION] = {.name = "configuration"},
-        [LABEL] = {.name = "label"},
-        [DEVICE_KEY] = {.name = "device_key"},
-        [ERROR] = {.name = "error"},
-        [CONFIG_HASH] = {.name = "config_hash"},
-        [STATUS] = {.name = "status"},
-        [ATTEMPTS] = {.name = "attempts"},
-        [START_TIME] = {.name = "start_time"},
-        [WALL_TIME] = {.name = "wall_time"},
-        [KERNELS] = {.name = "kernels"},
-        [SAMPLES] = {.name = "sample"},
-        [HOST_PACED] = {.name = "host_paced"},
-        [BIMODAL] = {.name = "bimodal"},
-        [TIME_MEDIAN] = {.name = "time_median"},
-        [TIME_MEDIAN_LOW] = {.name = "time_median_low"},
-        [TIME_MEDIAN_HIGH] = {.name = "time_median_high"},
-        [SAMPLE_ITERATIONS] = {.name = "sample_iterations"},
-        [TIMER_OVERHEAD] = {.name = "timer_overhead"},
-    };
+    struct member members[MEMBERS];
+    memcpy(members, wanted, sizeof members);
     struct row found = {.texts = NULL};
     size_t size = TEXTS;
     if (!members_find(text, length, members, MEMBERS))
