@@ -10,6 +10,8 @@ import random
 import signal
 import time
 
+from storm import Fault, Storm
+
 YOUNG = {"scripted": 0.1, "cpu": 0.3, "cuda": 2.0}  # s, a worker that opens its device is not killed
 PAUSE = {"scripted": 0.1, "cpu": 0.3, "cuda": 0.7}  # s, in the mean, between kills of workers
 ROWS = {"scripted": 400, "cpu": 60, "cuda": 400}
@@ -73,7 +75,7 @@ class Killer:
                 return
 
 
-def storm_until_done(killer, storm, fault_of):
+def storm_until_done(killer, storm):
     while True:
         storm.limit = killer.end - 3 - time.monotonic()
         run = storm.start()
@@ -87,22 +89,22 @@ def storm_until_done(killer, storm, fault_of):
         if status == 0:
             return
         if run.killed is None:
-            raise fault_of(f"a run that nobody disturbed ends with {status}\n{run.tail()}")
+            raise Fault(f"a run that nobody disturbed ends with {status}\n{run.tail()}")
         storm.check_ends()
 
 
-def main(tool, storm_of, fault_of):
+def main(tool):
     """0, or 1 with what is wrong."""
     options, begin, fault = tool.options, time.monotonic(), None
-    storm = storm_of(tool, f"{os.getpid()}.measuring", "split", random.Random(options.seed))
+    storm = Storm(tool, f"{os.getpid()}.measuring", "split", random.Random(options.seed))
     rows = storm.expected_rows = options.rows or ROWS[options.worker]
     path = storm.folder / "sweep.ini"
     path.write_text(manifest(path.read_text(), rows))
     killer = Killer(tool, storm, [name.strip() for name in options.victims.split(",")])
     try:
-        storm_until_done(killer, storm, fault_of)
+        storm_until_done(killer, storm)
         storm.check(None)
-    except fault_of as found:
+    except Fault as found:
         fault = found
     finally:
         records = storm.journal.look()["record"]

@@ -15,6 +15,8 @@ import threading
 import time
 from pathlib import Path
 
+from storm_rows import Journal, rows_of_file
+
 VICTIMS = ("worker", "keeper", "program")
 PAUSE = {"cpu": 0.25, "cuda": 0.8}  # s, between two kills: a GPU takes seconds to be opened anew
 END_BOUND = 10  # s, until all that was started is gone
@@ -63,15 +65,15 @@ def role(program):
 
 
 class Storm:
-    def __init__(self, tool, journal_of, rows_of_file):
-        self.tool, self.rows_of_file = tool, rows_of_file
+    def __init__(self, tool):
+        self.tool = tool
         self.folder = Path(tempfile.mkdtemp(prefix="programs-", dir=tool.work)).resolve()
         (self.folder / "tmp").mkdir()
         kind = self.kind = tool.options.worker
         hostile = Path(tool.options.build).resolve() / "tests" / "hostile"
         (self.folder / "sweep.ini").write_text(MANIFEST.format(device=kind, rows=tool.options.programs))
         (self.folder / "storm.sh").write_text(SCRIPTS[kind].replace("{hostile}", str(hostile)))
-        self.journal = journal_of(str(self.folder / "sweep.nc.journal"))
+        self.journal = Journal(str(self.folder / "sweep.nc.journal"))
         self.hits, self.over = collections.Counter(), threading.Event()
 
     def kill(self, chance):
@@ -124,9 +126,7 @@ class Storm:
             yield f"the sweep ends with {status}\n" + (self.folder / "output").read_text(errors="replace")[-2000:]
         if len(rows) != self.tool.options.programs or len(hashes) != len(rows):
             yield f"{len(rows)} rows, {len(hashes)} of them different, of {self.tool.options.programs}"
-        if self.tool.reader and sorted(self.rows_of_file(self.tool.reader, str(self.folder / "sweep.nc"))) != sorted(
-            rows
-        ):
+        if self.tool.reader and sorted(rows_of_file(self.tool.reader, str(self.folder / "sweep.nc"))) != sorted(rows):
             yield "the file's rows are not the journal's"
         for text in self.journal.errors():
             if "signal 9" not in text and "killed" not in text.lower():
@@ -144,9 +144,9 @@ class Storm:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def main(tool, journal_of, rows_of_file):
+def main(tool):
     """0, or 1 with what is wrong."""
-    storm = Storm(tool, journal_of, rows_of_file)
+    storm = Storm(tool)
     begin = time.monotonic()
     try:
         status = storm.run()
