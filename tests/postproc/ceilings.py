@@ -1,0 +1,152 @@
+"""What the roofs of a result file say of its devices: which of them can be trusted, and each device's ceilings."""
+
+import math
+
+from raw_file import NAN, largest
+
+
+def roof_kind(file, name):
+    """(measure, level, pattern, precision, unit)."""
+    words = name.split()
+    if words and words[0] in file.levels:
+        return "bandwidth", file.levels.index(words[0]), words[1], None, None
+    if words and words[0] in file.precisions:
+        return "performance", None, None, file.precisions.index(words[0]), words[1]
+    if name.startswith("launch"):
+        return "time", None, None, None, None
+    return "bandwidth", None, None, None, None
+
+
+def bytes_evidence(file, row, level):
+    """Bytes must be seen at their own level, and hardly any farther away; of shared memory hardly any at all."""
+    ratios = [float(value) for value in file.values["device_roof_bytes_ratio"][row]]
+    farther = [value for value in (ratios if level is None else ratios[:level]) if not math.isnan(value)]
+    own = NAN if level is None else ratios[level]
+    if any(value > 0.05 for value in farther) or abs(own - 1) > 0.03:
+        return -1
+    return 1 if not math.isnan(own) or (level is None and farther) else 0
+
+
+def verdict(file, row):
+    if file.values["device_roof_name"][row] == "":
+        return "unknown"
+    measure, level, *_ = roof_kind(file, file.values["device_roof_name"][row])
+    fraction = file.values["device_roof_clock_fraction"][row]
+    if math.isnan(fraction):
+        fraction = file.values["device_roof_nominal_fraction"][row]
+    evidence = 0
+    if measure == "bandwidth":
+        evidence = bytes_evidence(file, row, level)
+    if measure == "performance":
+        ratio = file.values["device_roof_flops_ratio"][row]
+        evidence = 0 if math.isnan(ratio) else 1 if 0.99 <= ratio <= 1.05 else -1
+    if fraction > 1.01:
+        return "above-theory"
+    return {0: "unproven", 1: "proven", -1: "contradicted"}[evidence]
+
+
+def roof_value(file, row):
+    return largest(*(file.values[f"device_roof_{name}"][row] for name in ("bandwidth", "performance", "time")))
+
+
+def node_spread(file, row):
+    """Over the devices of the same node, kind and session."""
+    own = int(file.values["device_roof_device"][row])
+    if own < 0:
+        return NAN
+    found = []
+    for other in range(len(file.values["device_roof_device"])):
+        device = int(file.values["device_roof_device"][other])
+        same_roof = all(
+            file.values[f"device_roof_{n}"][other] == file.values[f"device_roof_{n}"][row]
+            for n in ("name", "condition")
+        )
+        session = [str(file.values["device_key"][d]).rsplit("-", 1)[0] for d in (own, device)]
+        same_node = all(
+            file.values[f"device_{n}"][device] == file.values[f"device_{n}"][own] for n in ("hostname", "kind")
+        )
+        if same_roof and same_node and session[0] == session[1]:
+            found.append(roof_value(file, other))
+    found = [value for value in found if not math.isnan(value)]
+    return (max(found) - min(found)) / (sum(found) / len(found)) if len(found) > 1 else NAN
+
+
+def usable_roofs(file, device):
+    for row, of_device in enumerate(file.values["device_roof_device"]):
+        if (
+            of_device == device
+            and verdict(file, row) in ("unproven", "proven")
+            and not math.isnan(roof_value(file, row))
+        ):
+            yield row
+
+
+def device_level(file, device, level, patterns, what="bandwidth"):
+    """The highest bandwidth; on CPUs, whose ranks share the memory, of those measured together."""
+    rows = list(usable_roofs(file, device))
+    together = [row for row in rows if file.word("device_roof_condition", row) == "together"]
+    if together and file.values["device_kind"][device] == "cpu":
+        rows = together
+    values = [
+        file.values[f"device_roof_{what}"][row]
+        for row in rows
+        for kind in [roof_kind(file, file.values["device_roof_name"][row])]
+        if kind[1] == level and (patterns is None or kind[2] in patterns)
+    ]
+    return largest(*values)
+
+
+def device_compute(file, device, precision, unit, value):
+    values = [
+        value(row)
+        for row in usable_roofs(file, device)
+        if roof_kind(file, file.values["device_roof_name"][row])[3:] == (precision, unit)
+    ]
+    return largest(*values)
+
+
+def per_cycle(file):
+    names = ("performance", "mean", "sm_clock", "sustained", "sustained_clock")
+    roof = {name: file.values[f"device_roof_{name}"] for name in names}
+    return lambda row: largest(
+        roof["performance"][row] * roof["mean"][row] / roof["sm_clock"][row],
+        roof["sustained"][row] / roof["sustained_clock"][row],
+    )
+
+
+def device_time(file, device, name):
+    found = {
+        file.word("device_roof_condition", row): file.values["device_roof_time"][row]
+        for row in usable_roofs(file, device)
+        if file.values["device_roof_name"][row] == name
+    }
+    return found.get("alone", found.get("together", NAN))
+
+
+def devices(file):
+    """Each device's ceilings."""
+    result = []
+    for device in range(file.data.sizes["device"]):
+        own = {
+            "launch_overhead": device_time(file, device, "launch gap"),
+            "launch_overhead_graph": device_time(file, device, "launch gap graph"),
+            "launch_dependent": device_time(file, device, "launch gap dependent"),
+        }
+        for name, patterns in (("peak", None), ("read", ("read",)), ("write", ("write",))):
+            own[f"{name}_bandwidth"] = [
+                device_level(file, device, level, patterns) for level in range(len(file.levels))
+            ]
+        own["working_set"] = [
+            device_level(file, device, level, None, "working_set") for level in range(len(file.levels))
+        ]
+        for unit in ("vector", "tensor"):
+            for name, value in (
+                ("peak", lambda row: file.values["device_roof_performance"][row]),
+                ("cycle", per_cycle(file)),
+                ("sustained", lambda row: file.values["device_roof_sustained"][row]),
+            ):
+                own[f"{name}_{unit}"] = [
+                    device_compute(file, device, p, unit, value) for p in range(len(file.precisions))
+                ]
+        result.append(own)
+    return result
