@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "opened.h"
+#include "parsed.h"
 #include "worker/device_ops.h"
 #include "model/reference.h"
 #include "worker/verify.h"
@@ -22,33 +24,6 @@
 static const struct roof_order at_once;
 
 static const uint64_t seed = 3;
-
-static struct config parse(const char *text)
-{
-    struct config config;
-    struct error error;
-    if (config_parse(text, &config, &error) || config_check(&config, &error))
-        fail_msg("%s: %s", text, error.text);
-    return config;
-}
-
-static int open_device(void **state)
-{
-    struct device_state *opened;
-    struct device device;
-    struct error error;
-    device_init(&device);
-    if (device_ops.open(0, &opened, &device, &error))
-        return -1;
-    *state = opened;
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    device_ops.close(*state);
-    return 0;
-}
 
 static double *new_doubles(int64_t count)
 {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/workloads/lstm.h"
+#include "parsed.h"
 #include "scripted_bench.h"
 #include "scripted_recurrent.h"
 #include "worker/cuda/gpu/replay.h"
@@ -28,15 +29,6 @@ static int recurrent_tear_down(void **state)
 {
     assert_int_equal(recurrent.descriptors, 0);
     return bench_tear_down(state);
-}
-
-static struct config parse(const char *text)
-{
-    struct config config;
-    struct error error;
-    if (config_parse(text, &config, &error) || config_check(&config, &error))
-        fail_msg("%s: %s", text, error.text);
-    return config;
 }
 
 static struct work *prepare(const char *text, struct record *record)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "parsed.h"
 #include "scripted_bench.h"
 #include "scripted_machine.h"
 #include "worker/cuda/gpu/arena.h"
@@ -173,15 +174,6 @@ static const struct row rows[] = {
      "cudnn-y f dz db cudnn-dx cudnn-dw w' b'", "algo-y; algo-dx; algo-dw"},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
-
-static struct config parse(const char *text)
-{
-    struct config config;
-    struct error error;
-    if (config_parse(text, &config, &error) || config_check(&config, &error))
-        fail_msg("%s: %s", text, error.text);
-    return config;
-}
 
 static struct config row_config(const struct row *row)
 {

@@ -13,6 +13,7 @@
 #include "model/workloads/elementwise.h"
 #include "model/workloads/norm.h"
 #include "model/workloads/pool.h"
+#include "parsed.h"
 #include "scripted_bench.h"
 #include "scripted_streams.h"
 #include "worker/cuda/gpu/arena.h"
@@ -34,15 +35,6 @@ static int streams_tear_down(void **state)
 {
     assert_int_equal(streamed.descriptors, 0);
     return bench_tear_down(state);
-}
-
-static struct config parse(const char *text)
-{
-    struct config config;
-    struct error error;
-    if (config_parse(text, &config, &error) || config_check(&config, &error))
-        fail_msg("%s: %s", text, error.text);
-    return config;
 }
 
 /* One row: how it is prepared, and what must run. */

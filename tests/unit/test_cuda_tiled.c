@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "parsed.h"
 #include "scripted_bench.h"
 #include "scripted_machine.h"
 #include "worker/cuda/workloads/conv2d_tiled.h"
@@ -77,15 +78,6 @@ const struct conv2d_tile conv2d_wgmma_tiles[] = {
 };
 
 /* ---- tests ---- */
-
-static struct config parse(const char *text)
-{
-    struct config config;
-    struct error error;
-    if (config_parse(text, &config, &error) || config_check(&config, &error))
-        fail_msg("%s: %s", text, error.text);
-    return config;
-}
 
 static void shapes_that_it_does_not_take_are_named(void **state)
 {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "parsed.h"
 #include "scripted_bench.h"
 #include "scripted_machine.h"
 #include "worker/cuda/workloads/lstm_persistent.h"
@@ -38,15 +39,6 @@ cudaError_t kernel_lstm(const struct lstm *s, int64_t width, void *y, const void
     within(w, s->directions * cell, s->precision);
     launched[launches++] = (struct launched){width, x, w, y};
     return script_enqueue(1e-5, stream);
-}
-
-static struct config parse(const char *text)
-{
-    struct config config;
-    struct error error;
-    if (config_parse(text, &config, &error) || config_check(&config, &error))
-        fail_msg("%s: %s", text, error.text);
-    return config;
 }
 
 static struct work *prepared(const char *text, struct record *record)

@@ -11,38 +11,13 @@
 #include <cmocka.h>
 
 #include "model/reference.h"
+#include "opened.h"
+#include "parsed.h"
 #include "worker/cpu/onednn.h"
 #include "worker/device_ops.h"
 #include "worker/verify.h"
 
 static const uint64_t seed = 3;
-
-static int open_device(void **state)
-{
-    struct device_state *opened;
-    struct device device;
-    struct error error;
-    device_init(&device);
-    if (device_ops.open(0, &opened, &device, &error))
-        return -1;
-    *state = opened;
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    device_ops.close(*state);
-    return 0;
-}
-
-static struct config parse(const char *text)
-{
-    struct config config;
-    struct error error;
-    if (config_parse(text, &config, &error) || config_check(&config, &error))
-        fail_msg("%s: %s", text, error.text);
-    return config;
-}
 
 /* NULL where the library does not offer it. */
 static struct work *prepare(struct device_state *state, const char *text, struct record *record)

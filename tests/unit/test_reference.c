@@ -22,17 +22,9 @@
 #define SOURCE               const double *
 #define LOAD(source, offset) (source)[offset]
 #include "model/workloads/conv2d_element.h"
+#include "parsed.h"
 
 static const uint64_t seed = 7;
-
-static struct config parse(const char *text)
-{
-    struct config config;
-    struct error error;
-    if (config_parse(text, &config, &error) || config_check(&config, &error))
-        fail_msg("%s: %s", text, error.text);
-    return config;
-}
 
 static double *filled(const struct config *config, enum tensor tensor, int64_t count)
 {

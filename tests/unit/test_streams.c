@@ -14,17 +14,9 @@
 #include "model/workloads/norm.h"
 #include "model/workloads/pool.h"
 #include "model/workloads/softmax.h"
+#include "parsed.h"
 
 static const uint64_t seed = 7;
-
-static struct config parse(const char *text)
-{
-    struct config config;
-    struct error error;
-    if (config_parse(text, &config, &error) || config_check(&config, &error))
-        fail_msg("%s: %s", text, error.text);
-    return config;
-}
 
 static double *filled(const struct config *config, enum tensor tensor, int64_t count)
 {

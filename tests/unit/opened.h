@@ -1,0 +1,25 @@
+/* The program's device, opened as the state of a group of tests. For tests only. */
+#ifndef ROOFSWEEP_TEST_OPENED_H
+#define ROOFSWEEP_TEST_OPENED_H
+
+#include "worker/device_ops.h"
+
+static inline int open_device(void **state)
+{
+    struct device_state *opened;
+    struct device device;
+    struct error error;
+    device_init(&device);
+    if (device_ops.open(0, &opened, &device, &error))
+        return -1;
+    *state = opened;
+    return 0;
+}
+
+static inline int close_device(void **state)
+{
+    device_ops.close(*state);
+    return 0;
+}
+
+#endif
