@@ -16,13 +16,13 @@
 #include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
 #include "model/workloads/lstm_reference.h"
+#include "parsed.h"
 
 #define ELEMENT              array_element
 #define REAL                 double
 #define SOURCE               const double *
 #define LOAD(source, offset) (source)[offset]
 #include "model/workloads/conv2d_element.h"
-#include "parsed.h"
 
 static const uint64_t seed = 7;
 
