@@ -21,6 +21,46 @@ def groups(scene):
     return sorted(found.items()) if scene.by else list(found.items())
 
 
+def draw_bar(axes, series, number, row, x, width):
+    """Busy and gap, and the host's pace across them."""
+    how = {"width": 0.9 * width, "edgecolor": style.BLACK, "linewidth": 0.4}
+    whole = np.isfinite(row["gap"])
+    axes.bar(
+        x,
+        row["busy"] if whole else row["time_median"],
+        color=series.colour,
+        hatch=style.HATCHES[number % len(style.HATCHES)],
+        gid=f"{series.name}|busy",
+        **how,
+    )
+    if whole:
+        axes.bar(x, row["gap"], bottom=row["busy"], color="white", gid=f"{series.name}|gap", **how)
+    axes.plot(
+        [x - 0.5 * width, x + 0.5 * width],
+        [row["host_time"]] * 2,
+        color=style.BLACK,
+        linewidth=1.1,
+        gid=f"{series.name}|host",
+    )
+
+
+def handles_of(scene):
+    handles = [
+        Patch(
+            facecolor=series.colour,
+            hatch=style.HATCHES[number % len(style.HATCHES)],
+            edgecolor=style.BLACK,
+            linewidth=0.4,
+            label=series.name,
+        )
+        for number, series in enumerate(scene.series)
+    ]
+    return handles + [
+        Patch(facecolor="white", edgecolor=style.BLACK, linewidth=0.4, label="gap: device idle between kernels"),
+        marks.line("host time to enqueue an iteration", colour=style.BLACK, width=1.1),
+    ]
+
+
 def draw(figure, axes, scene, annotate, height):
     (axes,) = axes
     found = groups(scene)
@@ -42,40 +82,7 @@ def draw(figure, axes, scene, annotate, height):
     frame.seconds(axes.yaxis)
     for place, (_, rows) in enumerate(found):
         for number, row in rows.items():
-            series, x = scene.series[number], place - BARS / 2 + (number + 0.5) * width
-            hatch = style.HATCHES[number % len(style.HATCHES)]
-            how = {"width": 0.9 * width, "edgecolor": style.BLACK, "linewidth": 0.4}
-            whole = np.isfinite(row["gap"])
-            axes.bar(
-                x,
-                row["busy"] if whole else row["time_median"],
-                color=series.colour,
-                hatch=hatch,
-                gid=f"{series.name}|busy",
-                **how,
-            )
-            if whole:
-                axes.bar(x, row["gap"], bottom=row["busy"], color="white", gid=f"{series.name}|gap", **how)
-            axes.plot(
-                [x - 0.5 * width, x + 0.5 * width],
-                [row["host_time"]] * 2,
-                color=style.BLACK,
-                linewidth=1.1,
-                gid=f"{series.name}|host",
-            )
-    handles = [
-        Patch(
-            facecolor=series.colour,
-            hatch=style.HATCHES[number % len(style.HATCHES)],
-            edgecolor=style.BLACK,
-            linewidth=0.4,
-            label=series.name,
-        )
-        for number, series in enumerate(scene.series)
-    ]
-    handles += [
-        Patch(facecolor="white", edgecolor=style.BLACK, linewidth=0.4, label="gap: device idle between kernels"),
-        marks.line("host time to enqueue an iteration", colour=style.BLACK, width=1.1),
-    ]
-    frame.settle(figure, [axes], height, handles, frame.caption(scene, key))
+            x = place - BARS / 2 + (number + 0.5) * width
+            draw_bar(axes, scene.series[number], number, row, x, width)
+    frame.settle(figure, [axes], height, handles_of(scene), frame.caption(scene, key))
     return [axes]

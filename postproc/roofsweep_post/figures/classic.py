@@ -63,7 +63,7 @@ def limits(axes, scene, roofs, intensities):
     axes.set(xscale="log", yscale="log", xlim=(x.min() / 2.5, x.max() * 3), ylim=(y.min() / 3, y.max() * 3.5))
 
 
-def draw_levels(axes, scene, series, levels, intensities):
+def draw_levels(axes, series, levels):
     """One symbol for each level of each row, joined per row."""
     for _, row in series.rows.iterrows():
         known = [row[f"arithmetic_intensity_{level}"] for level in levels]
@@ -88,6 +88,55 @@ def ceilings_handle(joined):
     return marks.Line2D([], [], color=style.GREY, marker="_", markersize=4, markeredgewidth=0.6, label=text, **how)
 
 
+def handles_of(scene, every):
+    handles = marks.series_handles(scene, joined=not every)
+    if every:
+        handles += [
+            marks.Line2D([], [], color=style.GREY, marker="o", fillstyle=fill, linestyle="none", label=level)
+            for level, fill in zip(levels_of(scene), LEVEL_FILLS)
+        ]
+        handles.append(marks.line("levels of one row", width=0.4))
+    else:
+        handles += marks.direction(scene)
+    return [*handles, marks.line("measured roofs", colour=style.BLACK), ceilings_handle(joined=not every)]
+
+
+def draw_at_levels(axes, labels, series, levels):
+    """A series at all memory levels, and the room that it takes."""
+    draw_levels(axes, series, levels)
+    for level in levels:
+        labels.add_points(series.rows[f"arithmetic_intensity_{level}"], series.rows["performance"])
+    for _, row in series.rows.iterrows():
+        known = [row[f"arithmetic_intensity_{level}"] for level in levels]
+        labels.add_line(sorted(known), [row["performance"]] * len(known))
+
+
+def draw_at_one(axes, labels, scene, series):
+    marks.points(axes, series, "intensity_at", "performance")
+    marks.arrows(axes, scene, series, "intensity_at", "performance")
+    labels.add_points(series.rows["intensity_at"], series.rows["performance"])
+    labels.add_line(series.rows["intensity_at"], series.rows["performance"])
+
+
+def draw_ceilings(axes, labels, series, joined):
+    """Of launch overhead, one for each row."""
+    axes.plot(
+        series.rows["intensity_at"],
+        series.rows["overhead_ceiling"],
+        color=series.colour,
+        marker="_",
+        markersize=4,
+        markeredgewidth=0.6,
+        linestyle=(0, (1, 1.2)) if series.by and joined else "none",
+        linewidth=0.6,
+        zorder=2,
+        gid=f"{series.name}|overhead",
+    )
+    labels.add_points(series.rows["intensity_at"], series.rows["overhead_ceiling"])
+    if joined:
+        labels.add_line(series.rows["intensity_at"], series.rows["overhead_ceiling"])
+
+
 def draw(figure, axes, scene, annotate, height):
     (axes,) = axes
     every = scene.level == "all"
@@ -99,19 +148,7 @@ def draw(figure, axes, scene, annotate, height):
     limits(axes, scene, roofs, intensities)
     axes.set(xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
     axes.yaxis.set_major_formatter(frame.EngFormatter())
-    handles = marks.series_handles(scene, joined=not every)
-    if every:
-        handles += [
-            marks.Line2D([], [], color=style.GREY, marker="o", fillstyle=fill, linestyle="none", label=level)
-            for level, fill in zip(levels, LEVEL_FILLS)
-        ]
-        handles.append(marks.line("levels of one row", width=0.4))
-    else:
-        handles += marks.direction(scene)
-    handles += [
-        marks.line("measured roofs", colour=style.BLACK),
-        ceilings_handle(joined=not every),
-    ]
+    handles = handles_of(scene, every)
     scale = frame.settle(figure, [axes], height, handles, frame.caption(scene))
     drawn = draw_roofs(axes, roofs)
     labels = marks.Labels(axes, scale)
@@ -119,32 +156,10 @@ def draw(figure, axes, scene, annotate, height):
         labels.add_line(x[[0, -1]], y[[0, -1]])
     for series in scene.series:
         if every:
-            draw_levels(axes, scene, series, levels, intensities)
-            for level in levels:
-                labels.add_points(series.rows[f"arithmetic_intensity_{level}"], series.rows["performance"])
-            for _, row in series.rows.iterrows():
-                known = [row[f"arithmetic_intensity_{level}"] for level in levels]
-                labels.add_line(sorted(known), [row["performance"]] * len(known))
+            draw_at_levels(axes, labels, series, levels)
         else:
-            marks.points(axes, series, "intensity_at", "performance")
-            marks.arrows(axes, scene, series, "intensity_at", "performance")
-            labels.add_points(series.rows["intensity_at"], series.rows["performance"])
-            labels.add_line(series.rows["intensity_at"], series.rows["performance"])
-        axes.plot(
-            series.rows["intensity_at"],
-            series.rows["overhead_ceiling"],
-            color=series.colour,
-            marker="_",
-            markersize=4,
-            markeredgewidth=0.6,
-            linestyle=(0, (1, 1.2)) if series.by and not every else "none",
-            linewidth=0.6,
-            zorder=2,
-            gid=f"{series.name}|overhead",
-        )
-        labels.add_points(series.rows["intensity_at"], series.rows["overhead_ceiling"])
-        if not every:
-            labels.add_line(series.rows["intensity_at"], series.rows["overhead_ceiling"])
+            draw_at_one(axes, labels, scene, series)
+        draw_ceilings(axes, labels, series, joined=not every)
     for text, (x, y) in drawn.items():
         labels.along(text, x, y)
     place = f"arithmetic_intensity_{levels[0]}" if every else "intensity_at"

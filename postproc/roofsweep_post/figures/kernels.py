@@ -25,6 +25,35 @@ def located(scene):
     return table[table["intensity"] > 0], table[table["intensity"] == 0]
 
 
+def draw_circles(axes, labels, table, looks):
+    """`looks`: (colour, marker) of each kernel's row."""
+    for number, row in table.iterrows():
+        axes.scatter(
+            row["intensity"],
+            row["speed"],
+            s=AREA * row["share"],
+            color=looks[number][0],
+            alpha=0.75,
+            marker=looks[number][1],
+            edgecolor=style.BLACK,
+            linewidth=0.4,
+            zorder=3,
+            gid="kernel",
+        )
+        labels.add_points(row["intensity"], row["speed"], np.sqrt(AREA * row["share"]))
+
+
+def number_all(labels, table, without, rows):
+    """A number at each kernel; what the numbers stand for."""
+    keys = []
+    for number, row in table.iterrows():
+        labels.place(str(number + 1), row["intensity"], row["speed"], is_number=True)
+        keys.append(f"{number + 1}: {short_kernel(row['kernel_name'])} ({100 * row['share']:.0f} %)")
+    if len(without):
+        keys.append(f"{len(without)} kernels without FLOPs take {100 * without['share'].sum() / rows:.0f} %")
+    return keys
+
+
 def draw(figure, axes, scene, annotate, height):
     (axes,) = axes
     table, without = located(scene)
@@ -53,27 +82,9 @@ def draw(figure, axes, scene, annotate, height):
     drawn, labels = classic.draw_roofs(axes, roofs), marks.Labels(axes, scale)
     for x, y in drawn.values():
         labels.add_line(x[[0, -1]], y[[0, -1]])
-    for number, row in table.iterrows():
-        axes.scatter(
-            row["intensity"],
-            row["speed"],
-            s=AREA * row["share"],
-            color=colours[names[number]],
-            alpha=0.75,
-            marker=shapes[names[number]],
-            edgecolor=style.BLACK,
-            linewidth=0.4,
-            zorder=3,
-            gid="kernel",
-        )
-        labels.add_points(row["intensity"], row["speed"], np.sqrt(AREA * row["share"]))
+    draw_circles(axes, labels, table, [(colours[name], shapes[name]) for name in names])
     for text, (x, y) in drawn.items():
         labels.along(text, x, y)
-    keys = []
-    for number, row in table.iterrows():
-        labels.place(str(number + 1), row["intensity"], row["speed"], is_number=True)
-        keys.append(f"{number + 1}: {short_kernel(row['kernel_name'])} ({100 * row['share']:.0f} %)")
-    if len(without):
-        keys.append(f"{len(without)} kernels without FLOPs take {100 * without['share'].sum() / whole.shape[0]:.0f} %")
+    keys = number_all(labels, table, without, whole.shape[0])
     frame.settle(figure, [axes], height, handles, frame.caption(scene, "; ".join(filter(None, [*keys, note]))))
     return [axes]

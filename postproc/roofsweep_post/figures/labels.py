@@ -137,50 +137,52 @@ class Labels:
         half = np.asarray(self.extent(number, size)) / 2
         return self.write(number, np.concatenate([at - half, at + half]), 0, at, colour, size)
 
-    def along(self, text, x, y, colour=style.BLACK, size=style.SMALL):
-        """Writes a label along a line of the data, where there is room: above it, failing that below."""
-        at = self.pixels(x, y)
-        low, high = self.axes.bbox.min, self.axes.bbox.max
-        seen = ((at >= low) & (at <= high)).all(axis=1)
-        if seen.sum() < 2:
-            return None
-        at = at[seen]
-        run, rise = at[-1] - at[0]
-        angle = np.degrees(np.arctan2(rise, run))
-        width, height = self.extent(text, size)
-        way = np.array([run, rise]) / np.hypot(run, rise)
+    def hits(self, middle, way, width, height):
+        """How much of what is drawn a slanted label would cover; None: it would leave the axes."""
         normal = np.array([-way[1], way[0]])
-        length = np.hypot(run, rise)
-        best = None
+        ends = [middle - way * width / 2, middle + way * width / 2]
+        shifts = np.linspace(-height / 2, height / 2, 5)
+        parts = np.vstack([dotted(ends[0] + normal * shift, ends[1] + normal * shift, 4) for shift in shifts])
+        if ((parts < self.axes.bbox.min) | (parts > self.axes.bbox.max)).any():
+            return None
+        boxes = sum(inside(box, parts) > 0 for box in self.boxes)
+        corner = np.concatenate([parts.min(axis=0), parts.max(axis=0)])
+        near = self.dots[((self.dots > corner[:2]) & (self.dots < corner[2:])).all(axis=1)]
+        across = np.abs((near - middle) @ normal) < height / 2
+        within = np.abs((near - middle) @ way) < width / 2
+        return 10 * boxes + int((across & within).sum())
+
+    def beside(self, at, width, height):
+        """The middle of a label along the line from the first to the last of these pixels, where it covers least; None:
+        there is no room."""
+        length = np.hypot(*(at[-1] - at[0]))
+        way = (at[-1] - at[0]) / length
+        normal, best = np.array([-way[1], way[0]]), None
         for side in (1, -1):
             for start in np.linspace(length - width - 4, 4, 40):
                 middle = at[0] + way * (start + width / 2) + side * normal * (height / 2 + 1.2 * self.scale)
-                ends = [middle - way * width / 2, middle + way * width / 2]
-                parts = np.vstack(
-                    [
-                        dotted(ends[0] + normal * shift, ends[1] + normal * shift, 4)
-                        for shift in np.linspace(-height / 2, height / 2, 5)
-                    ]
-                )
-                if start < 0 or ((parts < low) | (parts > high)).any():
+                hits = self.hits(middle, way, width, height)
+                if start < 0 or hits is None:
                     continue
-                boxes = sum(inside(box, parts) > 0 for box in self.boxes)
-                corner = np.concatenate([parts.min(axis=0), parts.max(axis=0)])
-                near = self.dots[((self.dots > corner[:2]) & (self.dots < corner[2:])).all(axis=1)]
-                across = np.abs((near - middle) @ normal) < height / 2
-                within = np.abs((near - middle) @ way) < width / 2
-                hits = 10 * boxes + int((across & within).sum())
                 if best is None or hits < best[0]:
                     best = hits, middle
                 if hits == 0:
-                    break
-            if best and best[0] == 0:
-                break
-        if best is None:
+                    return middle
+        return best[1] if best else None
+
+    def along(self, text, x, y, colour=style.BLACK, size=style.SMALL):
+        """Writes a label along a line of the data, where there is room: above it, failing that below."""
+        at = self.pixels(x, y)
+        at = at[((at >= self.axes.bbox.min) & (at <= self.axes.bbox.max)).all(axis=1)]
+        if len(at) < 2:
             return None
-        middle = best[1]
+        run, rise = at[-1] - at[0]
+        width, height = self.extent(text, size)
+        middle = self.beside(at, width, height)
+        if middle is None:
+            return None
         for place in np.linspace(-width / 2, width / 2, 24):
-            centre, half = middle + way * place, height / 2
+            centre, half = middle + np.array([run, rise]) / np.hypot(run, rise) * place, height / 2
             self.boxes = np.vstack([self.boxes, [*(centre - half), *(centre + half)]])
         x, y = self.axes.transData.inverted().transform(middle)
         return self.axes.text(
@@ -189,7 +191,7 @@ class Labels:
             text,
             ha="center",
             va="center",
-            rotation=angle,
+            rotation=np.degrees(np.arctan2(rise, run)),
             rotation_mode="anchor",
             fontsize=size,
             color=colour,

@@ -6,6 +6,7 @@ from ..texts import Refused
 from . import frame, marks, style
 
 INTENSITIES = 10.0 ** np.arange(-3, 7)
+PLACES = [("bandwidth_plane", "compute_plane"), ("bandwidth_floor", "compute_floor")]  # measured, at the roofs
 
 
 def diagonal(axes, ratio, **how):
@@ -42,6 +43,24 @@ def known_rows(scene, names):
     scene.rows = scene.rows.dropna(subset=names)
 
 
+def draw_ratios(axes, scene):
+    """Lines of equal arithmetic intensity, and the machine balances: {text: what was drawn}."""
+    drawn = {}
+    for intensity in INTENSITIES:
+        how = {"color": style.GREY, "linewidth": 0.4, "linestyle": (0, (1, 2)), "zorder": 0.5, "gid": "iso AI"}
+        drawn[f"{intensity:g} FLOP/B"] = diagonal(axes, intensity, **how)
+    for name, balance in balances(scene).items():
+        how = {
+            "color": style.BLACK,
+            "linewidth": 0.8,
+            "linestyle": (0, (4, 1.5)),
+            "zorder": 1,
+            "gid": f"balance|{name}",
+        }
+        drawn[f"balance {name}: {balance:.3g}"] = diagonal(axes, balance, **how)
+    return drawn
+
+
 def draw_complexity(figure, axes, scene, annotate, height):
     (axes,) = axes
     known_rows(scene, ["flops", "bytes_at", "peak", "bandwidth_at"])
@@ -66,19 +85,7 @@ def draw_complexity(figure, axes, scene, annotate, height):
     ]
     scale = frame.settle(figure, [axes], height, handles, frame.caption(scene))
     axes.grid(False)
-    labels, drawn = marks.Labels(axes, scale), {}
-    for intensity in INTENSITIES:
-        how = {"color": style.GREY, "linewidth": 0.4, "linestyle": (0, (1, 2)), "zorder": 0.5, "gid": "iso AI"}
-        drawn[f"{intensity:g} FLOP/B"] = diagonal(axes, intensity, **how)
-    for name, balance in balances(scene).items():
-        how = {
-            "color": style.BLACK,
-            "linewidth": 0.8,
-            "linestyle": (0, (4, 1.5)),
-            "zorder": 1,
-            "gid": f"balance|{name}",
-        }
-        drawn[f"balance {name}: {balance:.3g}"] = diagonal(axes, balance, **how)
+    labels, drawn = marks.Labels(axes, scale), draw_ratios(axes, scene)
     marks.overhead_boxes(axes, scene, "overhead_bytes", "overhead_flops")
     for found in drawn.values():
         labels.add_line(*found)
@@ -105,6 +112,35 @@ def balances(scene):
     return {name: float(np.median(values)) for name, values in found.items()}
 
 
+def draw_losses(axes, scene, series):
+    """Closed symbols at the roofs, and a line from each to the time that was measured."""
+    marks.points(axes, series, *PLACES[1], fill="closed")
+    marks.arrows(axes, scene, series, *PLACES[1])
+    for _, row in series.rows.iterrows():
+        axes.plot(
+            row[["bandwidth_floor", "bandwidth_plane"]],
+            row[["compute_floor", "compute_plane"]],
+            color=series.colour,
+            linewidth=0.4,
+            linestyle=(0, (1, 1.5)),
+            zorder=2,
+            gid="loss",
+        )
+
+
+def time_handles(scene, complexity):
+    return [
+        *marks.series_handles(scene),
+        *([marks.symbol("complexity at its roofs", "closed")] if complexity else []),
+        marks.symbol("measured time", "open"),
+        *marks.direction(scene),
+        *([marks.line("complexity to time", (0, (1, 1.5)), width=0.4)] if complexity else []),
+        marks.line("machine balance", (0, (4, 1.5)), style.BLACK),
+        marks.line("equal run time", (0, (6, 2)), width=0.5),
+        marks.box("launch overhead, a box per series"),
+    ]
+
+
 def draw_times(figure, axes, scene, annotate, height, complexity):
     (axes,) = axes
     names = ["compute_plane", "bandwidth_plane", "compute_floor", "bandwidth_floor", "overhead_time"]
@@ -116,16 +152,7 @@ def draw_times(figure, axes, scene, annotate, height, complexity):
     axes.set(xlabel=f"bandwidth time{what}", ylabel="compute time" + ("; closed: FLOPs / roof" if complexity else ""))
     frame.seconds(axes.xaxis)
     frame.seconds(axes.yaxis)
-    handles = [
-        *marks.series_handles(scene),
-        *([marks.symbol("complexity at its roofs", "closed")] if complexity else []),
-        marks.symbol("measured time", "open"),
-        *marks.direction(scene),
-        *([marks.line("complexity to time", (0, (1, 1.5)), width=0.4)] if complexity else []),
-        marks.line("machine balance", (0, (4, 1.5)), style.BLACK),
-        marks.line("equal run time", (0, (6, 2)), width=0.5),
-        marks.box("launch overhead, a box per series"),
-    ]
+    handles = time_handles(scene, complexity)
     scale = frame.settle(figure, [axes], height, handles, frame.caption(scene))
     labels = marks.Labels(axes, scale)
     axes.grid(False)
@@ -134,28 +161,16 @@ def draw_times(figure, axes, scene, annotate, height, complexity):
         *diagonal(axes, 1, color=style.BLACK, linewidth=0.8, linestyle=(0, (4, 1.5)), zorder=1, gid="balance|")
     )
     marks.overhead_boxes(axes, scene, "overhead_time", "overhead_time")
-    places = [("bandwidth_plane", "compute_plane"), ("bandwidth_floor", "compute_floor")]
     for series in scene.series:
         if complexity:
-            marks.points(axes, series, *places[1], fill="closed")
-            marks.arrows(axes, scene, series, *places[1])
-            for _, row in series.rows.iterrows():
-                axes.plot(
-                    row[["bandwidth_floor", "bandwidth_plane"]],
-                    row[["compute_floor", "compute_plane"]],
-                    color=series.colour,
-                    linewidth=0.4,
-                    linestyle=(0, (1, 1.5)),
-                    zorder=2,
-                    gid="loss",
-                )
-        marks.points(axes, series, *places[0], fill="open", joined=not complexity)
+            draw_losses(axes, scene, series)
+        marks.points(axes, series, *PLACES[0], fill="open", joined=not complexity)
         if not complexity:
-            marks.arrows(axes, scene, series, *places[0])
+            marks.arrows(axes, scene, series, *PLACES[0])
     for series in scene.series:
-        for x, y in places if complexity else places[:1]:
+        for x, y in PLACES if complexity else PLACES[:1]:
             labels.add_points(series.rows[x], series.rows[y])
-    order = [places[1], places[0]] if complexity else places[:1]
+    order = [PLACES[1], PLACES[0]] if complexity else PLACES[:1]
     marks.label_points(labels, scene, annotate, order)
     frame.settle(figure, [axes], height, handles, frame.caption(scene, labels.key_text()))
     return [axes]

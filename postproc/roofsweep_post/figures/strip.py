@@ -13,15 +13,8 @@ MOST_EXPLAINED = 5  # slow configurations in the caption
 MOST_SERIES = 12  # devices with a symbol of their own; of more, only the slow ones have one
 
 
-def draw(figure, axes, scene, annotate, height):
-    (axes,) = axes
-    found = scene.found
-    rows = found.groupby("key", sort=False)["deviation"].min().sort_values(kind="stable").index
-    places = {key: number for number, key in enumerate(rows, 1)}
-    devices = list(dict.fromkeys(found["device"]))
-    slow = list(dict.fromkeys(found.loc[found["slow"], "device"]))
-    own = devices if len(devices) <= MOST_SERIES else slow[:MOST_SERIES]
-    handles = []
+def draw_noise(axes, found, places):
+    """What is within the noise, of each configuration."""
     limits = found.groupby("key")["limit"].max()
     low = [100 * (1 - limits[key]) for key in places]
     axes.bar(
@@ -34,19 +27,51 @@ def draw(figure, axes, scene, annotate, height):
         linewidth=0,
         gid="limit",
     )
+
+
+def look_of(number):
+    """Of a device with a symbol of its own, or (None) of any other."""
+    if number is None:
+        return {"color": style.GREY, "marker": ".", "markersize": 2, "alpha": 0.5}
+    colour = style.COLOURS[number % len(style.COLOURS)]
+    return {"color": colour, "marker": style.MARKERS[number % 12], "markersize": 3}
+
+
+def draw_devices(axes, found, places, devices, own):
+    """Handles of those with a symbol of their own."""
+    handles = []
     for device in devices:
         line = found[found["device"] == device]
-        number = own.index(device) if device in own else None
-        look = {"color": style.GREY, "marker": ".", "markersize": 2, "alpha": 0.5}
-        if number is not None:
-            look = {
-                "color": style.COLOURS[number % len(style.COLOURS)],
-                "marker": style.MARKERS[number % 12],
-                "markersize": 3,
-            }
+        look = look_of(own.index(device) if device in own else None)
+        if device in own:
             handles.append(marks.Line2D([], [], linestyle="none", label=device, **look))
         x = np.array([places[key] for key in line["key"]])
         axes.plot(x, 100 * line["deviation"], linestyle="none", gid=device, zorder=3, **look)
+    return handles
+
+
+def summary(found, places):
+    texts = dict(zip(found["key"], found["text"]))
+    slowest = found[found["slow"]].sort_values("deviation").head(MOST_EXPLAINED)
+    named = "; ".join(
+        f"{places[line['key']]}: {texts[line['key']]}, {line['device']} {percent(line['deviation'])}"
+        for _, line in slowest.iterrows()
+    )
+    return f"{int(found['slow'].sum())} of {len(found)} are slower than the noise" + f". The slowest: {named}" * bool(
+        named
+    )
+
+
+def draw(figure, axes, scene, annotate, height):
+    (axes,) = axes
+    found = scene.found
+    rows = found.groupby("key", sort=False)["deviation"].min().sort_values(kind="stable").index
+    places = {key: number for number, key in enumerate(rows, 1)}
+    devices = list(dict.fromkeys(found["device"]))
+    slow = list(dict.fromkeys(found.loc[found["slow"], "device"]))
+    own = devices if len(devices) <= MOST_SERIES else slow[:MOST_SERIES]
+    draw_noise(axes, found, places)
+    handles = draw_devices(axes, found, places, devices, own)
     if len(own) < len(devices):
         handles.append(marks.Line2D([], [], linestyle="none", label="other devices", color=style.GREY, marker="."))
     handles.append(marks.box("within the noise"))
@@ -55,14 +80,5 @@ def draw(figure, axes, scene, annotate, height):
     axes.set(xlabel="configuration, the slowest first", ylabel="speed (% of the reference)")
     axes.grid(False, axis="x")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    texts = dict(zip(found["key"], found["text"]))
-    slowest = found[found["slow"]].sort_values("deviation").head(MOST_EXPLAINED)
-    named = "; ".join(
-        f"{places[line['key']]}: {texts[line['key']]}, {line['device']} {percent(line['deviation'])}"
-        for _, line in slowest.iterrows()
-    )
-    text = f"{int(found['slow'].sum())} of {len(found)} are slower than the noise" + f". The slowest: {named}" * bool(
-        named
-    )
-    frame.settle(figure, [axes], height, handles, nodes.caption(scene, text))
+    frame.settle(figure, [axes], height, handles, nodes.caption(scene, summary(found, places)))
     return [axes]
