@@ -246,6 +246,20 @@ static enum status folder_find(const char *path, char **folder, struct error *er
     return STATUS_OK;
 }
 
+/* A manifest whose programs run in the folder of `path`. */
+static enum status parse_at(const char *path, const char *name, const char *text, size_t length,
+                            struct manifest **manifest, struct error *error)
+{
+    char *folder = NULL;
+    TRY(folder_find(path, &folder, error));
+    enum status status = manifest_parse(name, text, length, manifest, error);
+    if (status)
+        free(folder);
+    else
+        (*manifest)->folder = folder;
+    return status;
+}
+
 enum status manifest_read(const char *path, struct manifest **manifest, struct error *error)
 {
     bool standard = strcmp(path, "-") == 0;
@@ -262,15 +276,8 @@ enum status manifest_read(const char *path, struct manifest **manifest, struct e
         error_prefix(error, "%s", name);
         return status;
     }
-    char *folder = NULL;
-    status = folder_find(standard ? "-" : path, &folder, error);
-    if (status == STATUS_OK)
-        status = manifest_parse(name, text, length, manifest, error);
+    status = parse_at(standard ? "-" : path, name, text, length, manifest, error);
     free(text);
-    if (status)
-        free(folder);
-    else
-        (*manifest)->folder = folder;
     return status;
 }
 
@@ -292,7 +299,6 @@ static char *program_text(const char *command)
 enum status manifest_of_program(const char *command, struct manifest **manifest,
                                 struct error *error)
 {
-    char *folder = NULL;
     if (strchr(command, '\n') || strstr(command, " ;"))
         return error_set(error, STATUS_USAGE,
                          "--program: a line break, or a ';' behind a blank; write a manifest with "
@@ -300,14 +306,8 @@ enum status manifest_of_program(const char *command, struct manifest **manifest,
     char *text = program_text(command);
     if (!text)
         return error_set(error, STATUS_SYSTEM, "out of memory");
-    enum status status = folder_find("program", &folder, error);
-    if (status == STATUS_OK)
-        status = manifest_parse("program", text, strlen(text), manifest, error);
+    enum status status = parse_at("program", "program", text, strlen(text), manifest, error);
     free(text);
-    if (status)
-        free(folder);
-    else
-        (*manifest)->folder = folder;
     return status;
 }
 
