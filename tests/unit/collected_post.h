@@ -17,8 +17,8 @@ struct collected {
     size_t count;
 };
 
-static enum status collect(void *context, int to, enum letter_kind kind, const char *text,
-                           struct error *error)
+static inline enum status collect(void *context, int to, enum letter_kind kind, const char *text,
+                                  struct error *error)
 {
     struct collected *collected = context;
     (void)error;
@@ -29,13 +29,13 @@ static enum status collect(void *context, int to, enum letter_kind kind, const c
     return STATUS_OK;
 }
 
-static struct post collected_post(struct collected *collected)
+static inline struct post collected_post(struct collected *collected)
 {
     return (struct post){.context = collected, .send = collect};
 }
 
 /* Takes the first letter of this kind to this rank out; the caller frees it. NULL: there is none. */
-static char *collected_take(struct collected *collected, int to, enum letter_kind kind)
+static inline char *collected_take(struct collected *collected, int to, enum letter_kind kind)
 {
     for (size_t i = 0; i < collected->count; ++i)
         if (collected->letters[i].to == to && collected->letters[i].kind == kind) {
@@ -47,7 +47,7 @@ static char *collected_take(struct collected *collected, int to, enum letter_kin
     return NULL;
 }
 
-static void collected_clear(struct collected *collected)
+static inline void collected_clear(struct collected *collected)
 {
     while (collected->count > 0)
         free(collected->letters[--collected->count].text);
