@@ -7,6 +7,7 @@ journal and in the files. Kills end in time for the sweep to end within --limit.
 import collections
 import os
 import random
+import re
 import signal
 import time
 
@@ -14,13 +15,15 @@ from storm import Fault, Storm
 
 YOUNG = {"scripted": 0.1, "cpu": 0.3, "cuda": 2.0}  # s, a worker that opens its device is not killed
 PAUSE = {"scripted": 0.1, "cpu": 0.3, "cuda": 0.7}  # s, in the mean, between kills of workers
+ITERATIONS = {"scripted": 3, "cpu": 500, "cuda": 20}
 ROWS = {"scripted": 400, "cpu": 60, "cuda": 400}
 RESERVE = {"scripted": 10, "cpu": 20, "cuda": 18}  # s, for the last start and the rest of the sweep
 
 
-def manifest(text, rows):
-    """kills.py's, of other rows, and with as many tries as there may be kills."""
+def manifest(text, rows, iterations):
+    """kills.py's, of other and shorter rows, and with as many tries as there may be kills."""
     head, _, _ = text.partition("[matmul storm]")
+    head = re.sub(r"iterations = \d+", f"iterations = {iterations}", head)
     last = 16 * max(1, rows // 2)
     return head.replace("[sweep]\n", "[sweep]\nretries = 100\n") + (
         f"[matmul storm]\nk = 64\nn = 32, 64\nm = 16:{last}:+16\n"
@@ -99,7 +102,7 @@ def main(tool):
     storm = Storm(tool, f"{os.getpid()}.measuring", "split", random.Random(options.seed))
     rows = storm.expected_rows = options.rows or ROWS[options.worker]
     path = storm.folder / "sweep.ini"
-    path.write_text(manifest(path.read_text(), rows))
+    path.write_text(manifest(path.read_text(), rows, ITERATIONS[options.worker]))
     killer = Killer(tool, storm, [name.strip() for name in options.victims.split(",")])
     try:
         storm_until_done(killer, storm)
