@@ -6,7 +6,6 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "kernels/kernels.h"

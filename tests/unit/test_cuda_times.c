@@ -1,0 +1,409 @@
+/* The CUDA worker's rows: how they are timed, on a scripted H200 (scripted_cuda.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+
+#include "kernels/kernels.h"
+#include "scripted_bench.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/energy.h"
+#include "worker/cuda/gpu/host_pace.h"
+#include "worker/cuda/gpu/graph_time.h"
+#include "worker/cuda/gpu/memory.h"
+#include "worker/cuda/gpu/replay.h"
+#include "worker/cuda/gpu/timing.h"
+#include "worker/cuda/row_count.h"
+#include "worker/cuda/row_trace.h"
+#include "worker/cuda/workloads/search.h"
+
+static enum status empty_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    (void)work;
+    return CUDA(kernel_empty(gpu->stream));
+}
+
+static const struct work_ops empty_ops = {.iterate = empty_iterate};
+
+/* Times so many samples of the work, hot, as a row does. */
+static struct record timed(struct work *work, int samples, double *seconds)
+{
+    struct record record;
+    struct error error;
+    record_init(&record);
+    assert_int_equal(timing_run(&bench.gpu, work, false, 2, seconds, NULL, &error), STATUS_OK);
+    assert_int_equal(timing_run(&bench.gpu, work, false, samples, seconds, &record, &error),
+                     STATUS_OK);
+    return record;
+}
+
+static void assert_all_near(const double *seconds, int count, double expected)
+{
+    for (int i = 0; i < count; ++i)
+        assert_near(seconds[i], expected);
+}
+
+/* Once it is known how long the host takes to enqueue one, the device is kept waiting for all. */
+static void iterations_run_at_the_device_s_pace(void **state)
+{
+    (void)state;
+    enum { ITERATIONS = 300 };
+    double seconds[ITERATIONS];
+    struct record record;
+    struct error error;
+    record_init(&record);
+    for (int cold = 0; cold < 2; ++cold) {
+        struct work work = {.ops = &empty_ops};
+        assert_int_equal(timing_run(&bench.gpu, &work, cold, 2, seconds, NULL, &error), STATUS_OK);
+        assert_int_equal(timing_run(&bench.gpu, &work, cold, ITERATIONS, seconds, &record, &error),
+                         STATUS_OK);
+        assert_all_near(seconds, ITERATIONS, script.empty_time);
+        assert_near(record.sm_clock_counted, script.sm_clock);
+        assert_near(record.sm_clock_free, script.sm_clock);
+        assert_int_equal(record.host_paced, 0);
+        assert_int_equal(record.throttled, 0);
+        assert_true(isnan(record.profiler_ratio) && isnan(record.energy));
+    }
+    record_clear(&record);
+}
+
+/* A pair of events adds its own time. So there is one around many iterations. */
+static void hot_samples_hold_many_iterations(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 20 };
+    double seconds[SAMPLES];
+    struct work work = {.ops = &empty_ops};
+    script.event_time = 3e-6;
+    script.empty_time = 15e-6;
+    struct record record = timed(&work, SAMPLES, seconds);
+    assert_near(record.timer_overhead, script.event_time);
+    assert_in_range(record.sample_iterations, 40, 60);
+    assert_all_near(seconds, SAMPLES, script.empty_time);
+    record_clear(&record);
+}
+
+/* What stands between iterations must not be in a sample: then each is timed by itself, and the
+ * timer's own time is in it, and told. */
+static enum status nothing_reset(struct gpu *gpu, struct work *work, struct error *error)
+{
+    (void)work;
+    return CUDA(kernel_delay(100e-6, gpu->stream));
+}
+
+static void prepared_iterations_are_timed_one_by_one(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 20 };
+    static const struct work_ops ops = {.iterate = empty_iterate, .reset = nothing_reset};
+    double seconds[SAMPLES];
+    struct work work = {.ops = &ops};
+    script.event_time = 3e-6;
+    script.empty_time = 15e-6;
+    struct record record = timed(&work, SAMPLES, seconds);
+    assert_int_equal(record.sample_iterations, 1);
+    assert_near(record.timer_overhead, script.event_time);
+    assert_all_near(seconds, SAMPLES, script.empty_time + script.event_time);
+    record_clear(&record);
+}
+
+/* The second of the two candidates is the better one, and takes the host 40 times as long. */
+enum { PARTS = 40 };
+struct choice_work {
+    struct work base;
+    int candidate;
+};
+
+static enum status choice_bind(struct gpu *gpu, struct work *work, int candidate,
+                               struct error *error)
+{
+    (void)gpu, (void)error;
+    ((struct choice_work *)work)->candidate = candidate;
+    return STATUS_OK;
+}
+
+static const char *choice_name(const struct work *work, int candidate)
+{
+    (void)work;
+    return candidate == 0 ? "one" : "parts";
+}
+
+static enum status choice_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    if (((struct choice_work *)work)->candidate == 0)
+        return CUDA(kernel_delay(2.0 * PARTS * script.empty_time, gpu->stream));
+    for (int i = 0; i < PARTS; ++i)
+        TRY(CUDA(kernel_empty(gpu->stream)));
+    return STATUS_OK;
+}
+
+static void the_delay_is_of_what_is_bound(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 100 };
+    static const struct work_ops ops = {.iterate = choice_iterate};
+    double seconds[SAMPLES];
+    struct choice_work work = {.base.ops = &ops};
+    const struct search search = {.gpu = &bench.gpu,
+                                  .work = &work.base,
+                                  .count = 2,
+                                  .bind = choice_bind,
+                                  .name = choice_name};
+    struct record record;
+    struct error error;
+    int fastest;
+    record_init(&record);
+    assert_int_equal(search_run(&search, &fastest, &record, &error), STATUS_OK);
+    assert_int_equal(fastest, 1);
+    record = timed(&work.base, SAMPLES, seconds);
+    assert_all_near(seconds, SAMPLES, PARTS * script.empty_time);
+    assert_int_equal(record.host_paced, 0);
+    record_clear(&record);
+}
+
+/* The host is taken off its processor now and then: such a chunk is taken once more. */
+static void a_chunk_that_the_host_lost_is_repeated(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 500 };
+    static double seconds[SAMPLES];
+    struct work work = {.ops = &empty_ops};
+    script.pause_every = 997;
+    script.pause_time = 5e-3;
+    struct record record = timed(&work, SAMPLES, seconds);
+    assert_all_near(seconds, SAMPLES, script.empty_time);
+    assert_int_equal(record.host_paced, 0);
+    record_clear(&record);
+}
+
+static void what_cannot_be_had_is_flagged(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 20 };
+    double seconds[SAMPLES];
+    struct work work = {.ops = &empty_ops};
+    struct error error;
+    script.event_time = 3e-6;
+    assert_int_equal(timer_calibrate(bench.gpu.timer, &error), STATUS_OK);
+    script.pause_every = 50;
+    script.pause_time = 50e-3;
+    struct record record = timed(&work, SAMPLES, seconds);
+    assert_int_equal(record.host_paced, 1);
+    record_clear(&record);
+}
+
+/* More launches than the queue holds: a device that is slower than the host never waits for it. */
+static enum status many_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    enum { LAUNCHES = 5000 };
+    (void)work;
+    for (int i = 0; i < LAUNCHES; ++i)
+        TRY(CUDA(kernel_empty(gpu->stream)));
+    return STATUS_OK;
+}
+
+static void more_launches_than_the_queue_holds(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 5 };
+    static const struct work_ops ops = {.iterate = many_iterate};
+    for (int slow = 0; slow < 2; ++slow) {
+        double seconds[SAMPLES];
+        struct work work = {.ops = &ops};
+        script.empty_time = (slow ? 10.0 : 0.1) * script.call_time;
+        struct record record = timed(&work, SAMPLES, seconds);
+        assert_int_equal(record.host_paced, !slow);
+        record_clear(&record);
+    }
+}
+
+static void a_clock_that_is_held_down_is_told(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 20 };
+    double seconds[SAMPLES];
+    struct work work = {.ops = &empty_ops};
+    script.empty_time = 100e-6;
+    struct record record = timed(&work, SAMPLES, seconds);
+    assert_int_equal(record.throttled, 0);
+    record_clear(&record);
+    script.sm_clock *= 0.9;
+    struct work slower = {.ops = &empty_ops};
+    record = timed(&slower, SAMPLES, seconds);
+    assert_int_equal(record.throttled, 1);
+    assert_near(record.sm_clock_counted / record.sm_clock_free, 0.9);
+    record_clear(&record);
+}
+
+/* ---- energy ---- */
+
+static void energy_is_of_the_work_alone(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 20 };
+    double seconds[SAMPLES];
+    struct work work = {.ops = &empty_ops};
+    struct error error;
+    script.idle_power = 100.0;
+    script.busy_power = 600.0;
+    script.empty_time = script.node_time = 20e-6;
+    struct record record = timed(&work, SAMPLES, seconds);
+    record.time_median = seconds[0];
+    assert_int_equal(energy_run(&bench.gpu, &work, false, &record, &error), STATUS_OK);
+    assert_near(record.idle_power, 100.0);
+    assert_near(record.power, 600.0);
+    assert_near(record.energy_time, 20e-6);
+    assert_near(record.energy, 600.0 * 20e-6);
+    assert_near(record.energy_clock, script.sm_clock);
+    record_clear(&record);
+}
+
+static void without_a_counter_there_is_no_energy(void **state)
+{
+    (void)state;
+    static const struct work_ops prepared = {.iterate = empty_iterate, .reset = nothing_reset};
+    struct work work = {.ops = &empty_ops}, other = {.ops = &prepared};
+    struct record record;
+    struct error error;
+    record_init(&record);
+    assert_int_equal(energy_run(&bench.gpu, &work, false, &record, &error), STATUS_OK);
+    script.idle_power = script.busy_power = 100.0;
+    assert_int_equal(energy_run(&bench.gpu, &work, true, &record, &error), STATUS_OK);
+    assert_int_equal(energy_run(&bench.gpu, &other, false, &record, &error), STATUS_OK);
+    assert_true(isnan(record.energy) && isnan(record.power) && isnan(record.idle_power));
+    record_clear(&record);
+}
+
+/* Each iteration finds an idle device: it is never the queue that the host waits for. */
+static void a_caller_s_pace(void **state)
+{
+    (void)state;
+    static const struct work_ops ops = {.iterate = empty_iterate};
+    struct work work = {.ops = &ops};
+    double seconds;
+    struct error error;
+    script.empty_time = 1000.0 * script.call_time;
+    assert_int_equal(host_pace(&bench.gpu, &work, &seconds, &error), STATUS_OK);
+    assert_in_range(1e9 * seconds, 1e9 * script.call_time, 1.3e9 * script.call_time);
+}
+
+/* Within a graph gaps are smaller; what is prepared between iterations, or cold, has no such time. */
+static void a_graph_has_a_time_of_its_own(void **state)
+{
+    (void)state;
+    static const struct work_ops reset_ops = {.iterate = empty_iterate, .reset = nothing_reset};
+    struct work work = {.ops = &empty_ops, .pace = {.iteration_time = 15e-6}};
+    struct work prepared = {.ops = &reset_ops};
+    double seconds;
+    struct error error;
+    assert_int_equal(graph_time_measure(&bench.gpu, &work, false, &seconds, &error), STATUS_OK);
+    assert_near(seconds, script.node_time);
+    assert_int_equal(graph_time_measure(&bench.gpu, &work, true, &seconds, &error), STATUS_OK);
+    assert_true(isnan(seconds));
+    assert_int_equal(graph_time_measure(&bench.gpu, &prepared, false, &seconds, &error), STATUS_OK);
+    assert_true(isnan(seconds));
+}
+
+static void static_release(struct work *work)
+{
+    work->launch_count = 0; /* it is the test's own */
+}
+
+static enum status refused_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    (void)gpu, (void)work;
+    return error_set(error, STATUS_FAILED, "it waits for the device");
+}
+
+static struct work *replayed(struct work *stream)
+{
+    struct work *work = NULL;
+    struct error error;
+    if (replay_create(&bench.gpu, stream, &work, &error))
+        fail_msg("%s", error.text);
+    assert_ptr_equal(work->stream, stream);
+    return work;
+}
+
+/* Whatever stands between iterations is launched in the stream, and is in no sample. */
+static void a_replay_has_the_pace_of_its_graph(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 20 };
+    static const struct work_ops kinds[] = {
+        {.iterate = empty_iterate, .release = static_release},
+        {.iterate = empty_iterate, .reset = nothing_reset, .release = static_release},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+        struct work stream = {.ops = &kinds[i], .precision = PRECISION_FP16};
+        struct work *work = replayed(&stream);
+        double seconds[SAMPLES];
+        script.node_time = 7e-6;
+        script.empty_time = 15e-6;
+        assert_int_equal(work->precision, PRECISION_FP16);
+        assert_int_equal(work->ops->reset != NULL, kinds[i].reset != NULL);
+        assert_true(!work->ops->element && !work->ops->reject);
+        struct record record = timed(work, SAMPLES, seconds);
+        double timer = kinds[i].reset ? record.timer_overhead : 0.0;
+        assert_all_near(seconds, SAMPLES, script.node_time + timer);
+        record_clear(&record);
+        work->ops->release(work);
+    }
+}
+
+static void what_cannot_be_captured_is_said(void **state)
+{
+    (void)state;
+    static const struct work_ops ops = {.iterate = refused_iterate, .release = static_release};
+    struct work stream = {.ops = &ops}, *work = NULL;
+    struct error error;
+    assert_int_equal(replay_create(&bench.gpu, &stream, &work, &error), STATUS_UNSUPPORTED);
+    assert_null(work);
+    assert_string_equal(error.text, "it cannot be captured in a graph: it waits for the device");
+}
+
+/* Whichever call fails, nothing is left, and the work in the stream stays the caller's. */
+static void a_replay_that_fails_leaves_nothing(void **state)
+{
+    (void)state;
+    static const struct work_ops ops = {.iterate = empty_iterate, .release = static_release};
+    enum status status = STATUS_FAILED;
+    for (int call = 1; status; ++call) {
+        struct work stream = {.ops = &ops}, *work = NULL;
+        struct error error;
+        script.fail_at = script.calls + call;
+        status = replay_create(&bench.gpu, &stream, &work, &error);
+        script.fail_at = 0;
+        if (status)
+            assert_null(work);
+        else
+            work->ops->release(work);
+        assert_true(call < 20);
+    }
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, bench_set_up, bench_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(iterations_run_at_the_device_s_pace),
+        TEST(hot_samples_hold_many_iterations),
+        TEST(prepared_iterations_are_timed_one_by_one),
+        TEST(the_delay_is_of_what_is_bound),
+        TEST(a_graph_has_a_time_of_its_own),
+        TEST(a_chunk_that_the_host_lost_is_repeated),
+        TEST(what_cannot_be_had_is_flagged),
+        TEST(more_launches_than_the_queue_holds),
+        TEST(a_clock_that_is_held_down_is_told),
+        TEST(energy_is_of_the_work_alone),
+        TEST(without_a_counter_there_is_no_energy),
+        TEST(a_caller_s_pace),
+        TEST(a_replay_has_the_pace_of_its_graph),
+        TEST(what_cannot_be_captured_is_said),
+        TEST(a_replay_that_fails_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
