@@ -15,6 +15,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 PAPER, EIGHT = "tests/data/paper_h200.nc", "tests/data/roofs_8xh200.nc"
 ALGORITHMS, LOOPS = "tests/data/algorithms_h200.nc", "tests/data/loops_h200.nc"
 REPLICATE = "tests/data/node_4xh200.nc"
+TRAINING, CORE = "tests/data/training_h200.nc", "tests/data/training_cpu.nc"
+BY_HAND = "tests/data/handwritten_h200.nc"
 # One of the layouts and of the cache modes that the file may have.
 ONE = "layout=nhwc cache=hot"
 FILTERS = f"{PAPER} --labels conv2d-filters --where pass=forward {ONE}"
@@ -51,6 +53,21 @@ FIGURES = [
     ("counted", "Counted against modelled", f"counted {PAPER} --labels conv2d-filters --where {ONE} --width page"),
     ("waves", "Waves and tail of the kernels", f"waves {FILTERS} precision=fp32"),
     ("kernels", "Kernels on the Roofline", f"kernels {FILTERS} precision=fp32"),
+    (
+        "training",
+        "A training step by hand and by the library, beside work that is known",
+        f"classic {TRAINING} --labels product registers shared step --series workload implementation --level all",
+    ),
+    (
+        "devices",
+        "The same on a GPU and on a core of a CPU",
+        f"classic {TRAINING} {CORE} --labels product registers shared step --series workload implementation",
+    ),
+    (
+        "handwritten",
+        "Convolutions by hand beside the library's",
+        f"classic {BY_HAND} --labels default stages points --where precision=fp16 --series implementation --level l2",
+    ),
     ("map", "Eight GPUs, each roof against the median", f"map {EIGHT} --width page"),
     (
         "strip",

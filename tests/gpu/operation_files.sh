@@ -1,0 +1,70 @@
+#!/bin/sh
+# The committed files of sweeps/guide.ini, training.ini and handwritten.ini, of one H200: everything measured, verified
+# and counted; FLOPs are the model's where the algorithm is the definition, and where they are not, the row says why.
+. "$(dirname "$0")/../mpi/lib.sh"
+
+# file NAME ROWS CODE: CODE sees `data`, and of each row `label`, `implementation` and `ratio`, counted over modelled.
+file() {
+    path=$root/tests/data/$1_h200.nc
+    "$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" "$path" >/dev/null || fail "xarray: $1"
+    "$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" "$path" || fail "derived values: $1"
+    python '
+import sys, numpy, xarray
+data = xarray.open_dataset(sys.argv[1]).load()
+assert "H200" in data.device_model.values[0] and data.sizes["config"] == int(sys.argv[2]), data.sizes
+assert (data.status == 0).all() and (data.counters == "counted").all() and (data.flops_source == 0).all()
+assert (data.verify_error <= data.verify_tolerance).all()
+label, implementation = data.label.values.astype(str), data.implementation.values.astype(str)
+text, note = data.configuration.values.astype(str), data.count_note.values.astype(str)
+ratio = (data.flops_counted / data.flops_model).values
+for i in numpy.flatnonzero((ratio < 0.9) | (ratio > 1.1)):
+    assert "FLOPs: counted is" in note[i], text[i]
+'"$3" "$path" "$2" || fail "$1"
+}
+
+# A layer of 4096 x 1024 counts what is modelled, and a kernel for one sample fills tiles of eight; a maximum is no FLOP
+# to counters.
+file guide 5 '
+by_label = dict(zip(label, ratio))
+assert abs(by_label["linear-512"] - 1) < 1e-3 and by_label["linear-1"] == 8, by_label
+assert by_label["pooling"] == by_label["relu"] == 0 and 1 < by_label["norm"] < 1.2, by_label
+assert not any("FLOPs" in line.split("; dram")[0] and "not explained" in line.split("; dram")[0] for line in note), note
+'
+
+# A product and the loops are what they say, to the last operation; a step by hand leaves out what is padding.
+file training 13 '
+known = numpy.isin(label, ["product", "registers", "shared"])
+assert known.sum() == 3 and numpy.allclose(ratio[known], 1, rtol=1e-3), ratio[known]
+plain = (implementation == "plain") & ~known
+assert plain.sum() == 5 and ((0.9 < ratio[plain]) & (ratio[plain] <= 1.001)).all(), ratio[plain]
+assert not any("FLOPs" in line and "not explained" in line for line in note), note
+'
+
+# Kernels written by hand beside the library: tiles of a convolution have at least 60 % of its speed; an LSTM in one
+# launch is the faster one but where its input is wide. Both count what is modelled.
+file handwritten 60 '
+by_hand = numpy.isin(implementation, ["tiled", "persistent"])
+assert by_hand.sum() == 26 and (abs(ratio[by_hand] - 1) < 0.025).all(), ratio[by_hand]
+others = {}
+for i in range(len(text)):
+    words = text[i].split()
+    others.setdefault(" ".join(word for word in words if not word.startswith("implementation=")), {})[implementation[i]] = i
+median = data.time_median.values
+speed = {key: median[rows["cudnn"]] / median[rows[hand]] for key, rows in others.items()
+         for hand in ("tiled", "persistent") if hand in rows and "cudnn" in rows}
+assert len(speed) == 25, len(speed)
+assert all(value > 0.65 for value in speed.values()), speed
+slower = sorted(key for key, value in speed.items() if key.startswith("lstm") and value < 1)
+assert len(slower) == 2 and "features=128 hidden=256" in slower[0] and "features=256" in slower[1], slower
+assert all(value > 1.4 for key, value in speed.items() if "lstm" in key and "features=32 hidden=16 " in key), speed
+'
+
+# Known work and the training step on a core of a CPU, whose counters nobody reads.
+"$ROOFSWEEP_PYTHON" "$root/tests/test_xarray.py" "$root/tests/data/training_cpu.nc" >/dev/null || fail "xarray: CPU"
+"$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" "$root/tests/data/training_cpu.nc" || fail "derived values: CPU"
+python '
+import sys, xarray
+data = xarray.open_dataset(sys.argv[1]).load()
+assert data.sizes["config"] == 13 and (data.status == 0).all() and (data.verify_error <= data.verify_tolerance).all()
+assert (data.roof_fraction.values[data.label == "registers"] > 0.9).all()
+' "$root/tests/data/training_cpu.nc" || fail "CPU"
