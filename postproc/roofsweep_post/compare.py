@@ -21,6 +21,7 @@ model there. Only slower counts. What is slower by more than the limit is marked
 The limit is the threshold, or more where figures are noisy: three times the scatter of the devices, three times the
 spread of the samples (median of the devices), the spread of the device's own samples up to 10 %; at most 50 %.
 Work of tensor units counts in a clock cycle: their clock is that of the moment. What they sustain is a line by itself.
+Gaps between launches have a limit of 15 %, as healthy chips of one model differ by that much.
 A roof that is above-theory or contradicted, or could not be measured, is compared with nothing; that counts as a
 failure where another device of the model has it.
 Times compare where a configuration was measured on several devices: `distribute = replicate`, or several files.
@@ -32,6 +33,9 @@ Exit status: 0 all pass, 1 a device fails, 2 the comparison was not possible."""
 
 # How well what is sustained repeats on one device, see docs/measurements.md, Burst and sustained.
 SUSTAINED_REPEATS = 0.03
+# A third of what waits of healthy chips of one model differ by: which parts of a chip are in use decides how far it is
+# from a block to L2. See docs/measurements.md, GPUs beside each other.
+WAITS_DIFFER = 0.05
 DEVICE = ["file", "place", "device_name", "model", "uuid", "hostname"]
 
 
@@ -74,6 +78,12 @@ def at_equal_clock(found):
     return found.assign(value=found["value"].mask(clocked, work), unit=found["unit"].mask(clocked, unit))
 
 
+def with_waits(found):
+    """Gaps between launches are spread at least as far as those of healthy chips."""
+    waits = found["name"].str.startswith("launch gap")
+    return found.assign(spread=found["spread"].mask(waits, found["spread"].fillna(0).clip(lower=WAITS_DIFFER)))
+
+
 def sustained(found):
     """What was settled, of which the clock is the device's own: further lines."""
     if "sustained" not in found:
@@ -86,7 +96,7 @@ def roof_table(files):
     """Roofs with a value to compare, in the order of kinds."""
     found = roofs(files)
     found["key"] = found["name"] + ", " + found["condition"]
-    found = pandas.concat([at_equal_clock(found), sustained(found)], ignore_index=True)
+    found = pandas.concat([at_equal_clock(with_waits(found)), sustained(found)], ignore_index=True)
     return found.iloc[np.lexsort([found["key"], found["condition"], found["name"].map(kind_order(found))])]
 
 
