@@ -418,6 +418,28 @@ static void works_are_counted_in_one_collection(void **state)
     assert_int_equal(cupti.attached, attached);
 }
 
+/* Whether what stays attached counts the same again, a few works show. */
+static void few_of_many_works_are_counted_twice(void **state)
+{
+    (void)state;
+    enum { WORKS = 20, TRIAL = 1, AGAIN = 4 };
+    struct profiled_work works[WORKS];
+    double values[WORKS][QUANTITY_COUNT];
+    struct outcome outcome;
+    struct error error;
+    for (int i = 0; i < WORKS; ++i)
+        works[i] = work;
+    assert_int_equal(try_counters().code, COUNTED_YES);
+    profiler_leave(profiler);
+    int pushed = cupti.pushed;
+    assert_int_equal(profiler_count(profiler, 0, works, WORKS, values, &outcome, &error),
+                     STATUS_OK);
+    assert_int_equal(outcome.code, COUNTED_YES);
+    assert_state(PROFILER_COUNTERS_STAY);
+    assert_int_equal(cupti.pushed - pushed, WORKS + TRIAL + AGAIN);
+    assert_false(isnan(values[WORKS - 1][QUANTITY_DRAM_READ]));
+}
+
 /* ---- refusals ---- */
 
 static void refused_counters_are_not_tried_again(void **state)
@@ -825,6 +847,7 @@ int main(void)
         TEST(without_known_kernels_nothing_is_decided),
         TEST(without_a_judge_all_stays),
         TEST(works_are_counted_in_one_collection),
+        TEST(few_of_many_works_are_counted_twice),
         TEST(refused_counters_are_not_tried_again),
         TEST(counters_without_memory_are_refused),
         TEST(a_refusal_that_shows_late_is_one),
