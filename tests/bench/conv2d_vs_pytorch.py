@@ -14,13 +14,12 @@ so both programs are timed both ways: iterations queued in a stream behind a del
 
 import argparse
 import itertools
-import json
 import os
 import statistics
-import subprocess
 import sys
 
 import torch
+from asked_worker import AskedWorker
 
 # batch, channels, height and width, filters, kernel, stride: the paper's default, then layers of ResNet-50.
 SHAPES = [
@@ -121,21 +120,12 @@ def pytorch_kernels(case):
     return [event.name for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
 
 
-class Worker:
-    """A worker process that measures one configuration after the other."""
-
+class Worker(AskedWorker):
     def __init__(self, program, libraries):
         environment = dict(os.environ)
         if libraries:
             environment["LD_LIBRARY_PATH"] = libraries + ":" + environment.get("LD_LIBRARY_PATH", "")
-        self.process = subprocess.Popen(
-            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
-
-    def ask(self, **request):
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        super().__init__(program, environment)
 
     def measure(self, case, cache):
         """The record of the case, without counters."""

@@ -6,11 +6,11 @@ ratio: how much of the library's speed it has. Where a case asks for a part of t
 exit status is 1. Usage: tests/bench/handwritten.py [BUILD] [ROUNDS]; 77 without a GPU.
 """
 
-import json
 import statistics
-import subprocess
 import sys
 from pathlib import Path
+
+from asked_worker import AskedWorker
 
 HALF = "conv2d precision=fp16"
 STAGE = f"{HALF} batch=32 stride=1"
@@ -50,17 +50,7 @@ CASES = [
 ]
 
 
-class Worker:
-    """A worker process that is asked one thing at a time."""
-
-    def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, **request):
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
+class Worker(AskedWorker):
     def time(self, configuration):
         """s, of an iteration, and what ran or why nothing did. It is verified."""
         reply = self.ask(op="measure", configuration=configuration, iterations=20, counters="off", verify=True)

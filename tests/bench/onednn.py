@@ -5,10 +5,10 @@ Prints the best rate of each over all rounds, their ratio, and what part of its 
 more than 102 %. Usage: tests/bench/onednn.py [BUILD] [ROUNDS]
 """
 
-import json
-import subprocess
 import sys
 from pathlib import Path
+
+from asked_worker import AskedWorker
 
 CONV2D = "conv2d batch=4 height=56 width=56 channels=64 filters=64 kernel=3 stride=1"
 STEM = "conv2d batch=4 height=112 width=112 channels=3 filters=64 kernel=7 stride=2"
@@ -38,16 +38,9 @@ CASES = [
 ]
 
 
-class Worker:
-    """A worker process that is asked one thing at a time."""
-
-    def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
+class Worker(AskedWorker):
     def ask(self, **request):
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        reply = json.loads(self.process.stdout.readline())
+        reply = super().ask(**request)
         if reply["reply"] == "error":
             sys.exit(reply["text"])
         return reply

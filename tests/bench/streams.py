@@ -11,11 +11,11 @@ kernels are the faster ones. Exit status 1 if own kernels reach less than --allo
 streams. Attention does not stream: it has no roof here."""
 
 import argparse
-import json
 import math
 import statistics
-import subprocess
 import sys
+
+from asked_worker import AskedWorker
 
 try:
     import torch
@@ -185,17 +185,7 @@ def torch_time(make, precision, iterations=20, repetitions=7):
     return statistics.median(times[2:])
 
 
-class Worker:
-    """A worker process that is asked one thing at a time."""
-
-    def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, **request):
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
+class Worker(AskedWorker):
     def copy_bandwidth(self):
         """byte/s of the device's copy roof."""
         request = {"memory": ["dram"], "compute": [], "launch": False, "transfer": False}

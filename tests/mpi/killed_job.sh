@@ -6,13 +6,7 @@ write_sweep sweep.ini
 sed -i 's/^iterations = .*/iterations = 3000/' sweep.ini
 run 5 sweep.ini >output 2>&1 &
 job=$!
-records=0
-while [ "$records" -lt 60 ]; do
-    kill -0 "$job" 2>/dev/null || { cat output; fail "the sweep ended before it was killed"; }
-    sleep 0.05
-    records=$(grep -c '"kind":"record"' sweep.nc.journal 2>/dev/null || true)
-    records=${records:-0}
-done
+wait_for_records "$job" 60 output
 pkill -KILL -f "$ROOFSWEEP_BIN/roofsweep sweep.ini" || fail "nothing to kill"
 wait "$job" && fail "the killed job ended with 0"
 [ ! -e sweep.nc ] || fail "there is a NetCDF file of a killed job"

@@ -57,6 +57,17 @@ assert (data.time_median > 0).all()
 ' "$1" "$2" || fail "$1 is not complete"
 }
 
+# wait_for_records PID COUNT LOG: the sweep of this process has so many records in sweep.nc.journal.
+wait_for_records() {
+    records=0
+    while [ "$records" -lt "$2" ]; do
+        kill -0 "$1" 2>/dev/null || { cat "$3"; fail "the sweep ended before it had $2 records"; }
+        sleep 0.05
+        records=$(grep -c '"kind":"record"' sweep.nc.journal 2>/dev/null || true)
+        records=${records:-0}
+    done
+}
+
 # A sweep of 200 small configurations that takes each rank a few seconds.
 write_sweep() {
     cat >"$1" <<INI

@@ -5,13 +5,7 @@ write_sweep sweep.ini "retries = 0"
 sed -i 's/^iterations = .*/iterations = 20000/' sweep.ini
 "$ROOFSWEEP_BIN/roofsweep" sweep.ini >log 2>&1 & # alone, without a launcher
 job=$!
-records=0
-while [ "$records" -lt 20 ]; do
-    kill -0 "$job" 2>/dev/null || { cat log; fail "the sweep ended before the signal"; }
-    sleep 0.05
-    records=$(grep -c '"kind":"record"' sweep.nc.journal 2>/dev/null || true)
-    records=${records:-0}
-done
+wait_for_records "$job" 20 log
 # Nobody else may touch its files meanwhile; a second job sees that before it opens a device. The first one
 # waits for that: it would be done before.
 kill -STOP "$job"

@@ -1,0 +1,17 @@
+"""A worker process by hand: one JSON object a line, as in src/model/protocol.h."""
+
+import json
+import subprocess
+
+
+class AskedWorker:
+    """A worker that is asked one thing at a time."""
+
+    def __init__(self, program, environment=None):
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen([program], stdin=pipe, stdout=pipe, text=True, env=environment)
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
