@@ -9,36 +9,13 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "expected.h"
 #include "model/reference.h"
 #include "model/workloads/elementwise.h"
 #include "model/workloads/norm.h"
 #include "model/workloads/pool.h"
 #include "model/workloads/softmax.h"
 #include "parsed.h"
-
-static const uint64_t seed = 7;
-
-static double *filled(const struct config *config, enum tensor tensor, int64_t count)
-{
-    struct fill fill = config_fill(config, seed, tensor);
-    double *data = malloc((size_t)count * sizeof *data);
-    assert_non_null(data);
-    for (int64_t i = 0; i < count; ++i)
-        data[i] = fill_value(fill, (uint64_t)i);
-    return data;
-}
-
-/* All elements of all results; to be cleared. */
-static struct expectation expect(const struct config *config)
-{
-    const struct reference_request request = {
-        config, seed, INFINITY, 1, INT64_MAX, reference_in_turn, NULL, NULL};
-    struct expectation expectation = {.count = 0};
-    struct error error;
-    if (config->workload->reference(&request, &expectation, &error))
-        fail_msg("%s", error.text);
-    return expectation;
-}
 
 /* The slice of a tensor has all its elements, in turn, and these values. */
 static void check_slice(const struct slice *slice, enum tensor tensor, const double *expected,
@@ -190,7 +167,7 @@ static void elementwise_by_hand(void **state)
                                                            x[i] + w[i], -3.0 / 4.0 * x[i]};
             y[i] = values[operation];
         }
-        struct expectation expectation = expect(&config);
+        struct expectation expectation = expect(&config, INFINITY);
         assert_int_equal(expectation.count, 1);
         check_slice(&expectation.slices[0], TENSOR_OUTPUT, y, COUNT);
         expectation_clear(&expectation);
@@ -228,7 +205,7 @@ static void check_pool(const char *text)
                             : y[at] + x[i] / (double)(s.window_height * s.window_width);
             }
     }
-    struct expectation expectation = expect(&config);
+    struct expectation expectation = expect(&config, INFINITY);
     assert_int_equal(expectation.count, 1);
     check_slice(&expectation.slices[0], TENSOR_OUTPUT, y, y_size);
     expectation_clear(&expectation);
@@ -269,7 +246,7 @@ static void check_pool_gradient(const char *text)
     int64_t size = pool_x_size(&s);
     double *x = filled(&config, TENSOR_INPUT, size);
     double *dy = filled(&config, TENSOR_OUTPUT, pool_y_size(&s));
-    struct expectation expectation = expect(&config);
+    struct expectation expectation = expect(&config, INFINITY);
     assert_int_equal(expectation.count, 1);
     assert_int_equal(expectation.slices[0].tensor, TENSOR_INPUT);
     assert_int_equal(expectation.slices[0].count, size);
@@ -314,7 +291,7 @@ static void equal_values_are_passed_over(void **state)
     struct config config =
         parse("pool batch=4 channels=8 height=32 width=32 window=7 precision=bf16 pass=backward");
     struct pool s = pool_from(&config);
-    struct expectation expectation = expect(&config);
+    struct expectation expectation = expect(&config, INFINITY);
     int64_t compared = expectation.slices[0].count, size = pool_x_size(&s);
     assert_true(compared < size && compared > size * 3 / 4);
     for (int64_t i = 0; i < compared; ++i)
@@ -350,7 +327,7 @@ static void softmax_by_hand(void **state)
         const double *row = x + i / COLUMNS * COLUMNS;
         y[i] = exp(x[i]) / (exp(row[0]) + exp(row[1]) + exp(row[2]) + exp(row[3]));
     }
-    struct expectation expectation = expect(&config);
+    struct expectation expectation = expect(&config, INFINITY);
     assert_int_equal(expectation.count, 1);
     check_slice(&expectation.slices[0], TENSOR_OUTPUT, y, 3 * COLUMNS);
     expectation_clear(&expectation);
@@ -370,7 +347,7 @@ static void softmax_gradient_by_hand(void **state)
             int other = i / COLUMNS * COLUMNS + j;
             dx[i] += dy[other] * y[other] * ((other == i) - y[i]);
         }
-    struct expectation expectation = expect(&config);
+    struct expectation expectation = expect(&config, INFINITY);
     assert_int_equal(expectation.count, 1);
     check_slice(&expectation.slices[0], TENSOR_INPUT, dx, 2 * COLUMNS);
     expectation_clear(&expectation);
@@ -444,7 +421,7 @@ static void norm_gradients(void **state)
             [TENSOR_OUTPUT] = filled(&config, TENSOR_OUTPUT, 20),
             [TENSOR_BIAS] = filled(&config, TENSOR_BIAS, 4),
         };
-        struct expectation expectation = expect(&config);
+        struct expectation expectation = expect(&config, INFINITY);
         assert_int_equal(expectation.count, 3);
         slopes_check(&expectation.slices[0], TENSOR_INPUT, &s, arrays, 20);
         slopes_check(&expectation.slices[1], TENSOR_WEIGHT, &s, arrays, 4);
@@ -474,7 +451,7 @@ static void norms_by_hand(void **state)
             y[first] = -half * inverse[i] * gamma[first % 2] + beta[first % 2];
             y[second] = half * inverse[i] * gamma[second % 2] + beta[second % 2];
         }
-        struct expectation expectation = expect(&config);
+        struct expectation expectation = expect(&config, INFINITY);
         assert_int_equal(expectation.count, 3);
         check_slice(&expectation.slices[0], TENSOR_OUTPUT, y, 4);
         check_slice(&expectation.slices[1], TENSOR_WEIGHT, mean, 2);

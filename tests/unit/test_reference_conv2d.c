@@ -1,0 +1,276 @@
+/* The reference of convolutions, against values by hand, and of their layers and steps by differences. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "expected.h"
+#include "model/workloads/conv2d.h"
+#include "parsed.h"
+
+#define ELEMENT              array_element
+#define REAL                 double
+#define SOURCE               const double *
+#define LOAD(source, offset) (source)[offset]
+#include "model/workloads/conv2d_element.h"
+
+/* x = 1 2 3 / 4 5 6 / 7 8 9, w = 1 2 / 3 4 (no flip): y = 1*1 + 2*2 + 4*3 + 5*4 = 37, ... */
+static void conv2d_forward_by_hand(void **state)
+{
+    (void)state;
+    struct config config = parse(
+        "conv2d batch=1 height=3 width=3 channels=1 filters=1 kernel=2 stride=1 padding=valid");
+    struct conv2d s = conv2d_from(&config);
+    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 2, 3, 4};
+    const double y[] = {37, 47, 67, 77};
+    assert_int_equal(conv2d_y_size(&s), 4);
+    for (int i = 0; i < 4; ++i)
+        assert_true(array_element(&s, x, w, i) == y[i]);
+}
+
+/* Padding 1, stride 2 of the same: the kernel sees 1 | 2 3 / 4 | 5 6, 7 | 8 9 and zeros around. */
+static void conv2d_padding_by_hand(void **state)
+{
+    (void)state;
+    struct config config =
+        parse("conv2d batch=1 height=3 width=3 channels=1 filters=1 kernel=2 stride=2 padding=1");
+    struct conv2d s = conv2d_from(&config);
+    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 2, 3, 4};
+    const double y[] = {4 * 1, 3 * 2 + 4 * 3, 2 * 4 + 4 * 7, 1 * 5 + 2 * 6 + 3 * 8 + 4 * 9};
+    assert_int_equal(conv2d_y_size(&s), 4);
+    for (int i = 0; i < 4; ++i)
+        assert_true(array_element(&s, x, w, i) == y[i]);
+}
+
+/* dy = 1 10 / 100 1000 on the first example: each dx sums up what its outputs took from it. */
+static void conv2d_backward_by_hand(void **state)
+{
+    (void)state;
+    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 2, 3, 4}, dy[] = {1, 10, 100, 1000};
+    const double dx[] = {1, 12, 20, 103, 1234, 2040, 300, 3400, 4000};
+    const double dw[] = {1 * 1 + 2 * 10 + 4 * 100 + 5 * 1000, 2 * 1 + 3 * 10 + 5 * 100 + 6 * 1000,
+                         4 * 1 + 5 * 10 + 7 * 100 + 8 * 1000, 5 * 1 + 6 * 10 + 8 * 100 + 9 * 1000};
+    struct config config = parse("conv2d batch=1 height=3 width=3 channels=1 filters=1 kernel=2 "
+                                 "stride=1 padding=valid pass=backward-data");
+    struct conv2d s = conv2d_from(&config);
+    for (int i = 0; i < 9; ++i)
+        assert_true(array_element(&s, w, dy, i) == dx[i]);
+    s.pass = CONV2D_BACKWARD_FILTER;
+    for (int i = 0; i < 4; ++i)
+        assert_true(array_element(&s, x, dy, i) == dw[i]);
+}
+
+/* The whole forward pass, as a scatter over every product that there is. */
+static double conv2d_loss(const struct conv2d *s, const double *x, const double *w,
+                          const double *dy, double *y)
+{
+    int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
+    memset(y, 0, (size_t)conv2d_y_size(s) * sizeof *y);
+    for (int64_t n = 0; n < s->batch; ++n)
+        for (int64_t k = 0; k < s->filters; ++k)
+            for (int64_t c = 0; c < channels; ++c)
+                for (int64_t h = 0; h < s->out_height; ++h)
+                    for (int64_t v = 0; v < s->out_width; ++v)
+                        for (int64_t r = 0; r < s->kernel_height; ++r)
+                            for (int64_t q = 0; q < s->kernel_width; ++q) {
+                                int64_t row = h * s->stride + r * s->dilation - s->pad_height;
+                                int64_t column = v * s->stride + q * s->dilation - s->pad_width;
+                                if (row >= 0 && row < s->height && column >= 0 && column < s->width)
+                                    y[conv2d_y_at(s, n, h, v, k)] +=
+                                        x[conv2d_x_at(s, n, row, column,
+                                                      k / filters * channels + c)] *
+                                        w[conv2d_w_at(s, k, r, q, c)];
+                            }
+    double loss = 0.0;
+    for (int64_t i = 0; i < conv2d_y_size(s); ++i)
+        loss += dy[i] * y[i];
+    return loss;
+}
+
+/* The loss is linear in each tensor, so the difference is exact but for rounding. */
+static void check_gradient(const struct config *config, double *tensor, int64_t size,
+                           const double *x, const double *w, const double *dy, double *y)
+{
+    struct conv2d s = conv2d_from(config);
+    double *expected = expect_all(config, tensor == x ? TENSOR_INPUT : TENSOR_WEIGHT, size);
+    for (int64_t i = 0; i < size; ++i) {
+        double kept = tensor[i];
+        tensor[i] = kept + 0.5;
+        double above = conv2d_loss(&s, x, w, dy, y);
+        tensor[i] = kept - 0.5;
+        double below = conv2d_loss(&s, x, w, dy, y);
+        tensor[i] = kept;
+        assert_true(fabs(expected[i] - (above - below)) < 1e-11);
+    }
+    free(expected);
+}
+
+static void conv2d_gradients(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {
+        "batch=2 height=5 width=4 channels=2 filters=2 kernel=3 stride=2 layout=nhwc",
+        "batch=2 height=5 width=4 channels=2 filters=2 kernel=3 stride=2 layout=nchw",
+        "batch=1 height=6 width=7 channels=4 filters=6 kernel=2x3 stride=1 groups=2 dilation=2",
+        ("batch=1 height=6 width=7 channels=4 filters=6 kernel=3x2 padding=valid groups=2 "
+         "layout=nchw"),
+        "batch=1 height=3 width=3 channels=1 filters=1 kernel=1 stride=3 padding=2",
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        char text[WORKLOAD_TEXT];
+        snprintf(text, sizeof text, "conv2d precision=fp64 %s", shapes[i]);
+        struct config forward = parse(text);
+        struct conv2d s = conv2d_from(&forward);
+        double *x = filled(&forward, TENSOR_INPUT, conv2d_x_size(&s));
+        double *w = filled(&forward, TENSOR_WEIGHT, conv2d_w_size(&s));
+        double *dy = filled(&forward, TENSOR_OUTPUT, conv2d_y_size(&s));
+        double *y = zeros(conv2d_y_size(&s));
+        conv2d_loss(&s, x, w, dy, y);
+        double *expected = expect_all(&forward, TENSOR_OUTPUT, conv2d_y_size(&s));
+        for (int64_t j = 0; j < conv2d_y_size(&s); ++j)
+            assert_true(fabs(expected[j] - y[j]) < 1e-13);
+        free(expected);
+        snprintf(text, sizeof text, "conv2d precision=fp64 pass=backward-data %s", shapes[i]);
+        struct config data = parse(text);
+        check_gradient(&data, x, conv2d_x_size(&s), x, w, dy, y);
+        snprintf(text, sizeof text, "conv2d precision=fp64 pass=backward-filter %s", shapes[i]);
+        struct config filter = parse(text);
+        check_gradient(&filter, w, conv2d_w_size(&s), x, w, dy, y);
+        free(x);
+        free(w);
+        free(dy);
+        free(y);
+    }
+}
+
+/* A layer's tensors. z is what conv2d_loss leaves in y, y the whole layer's output. */
+struct layer {
+    struct conv2d shape;
+    double *x, *w, *b, *dy, *z, *y;
+};
+
+/* The sum of dy y, which is what the gradients are of. */
+static double layer_loss(struct layer *l)
+{
+    const struct conv2d *s = &l->shape;
+    double loss = 0.0;
+    conv2d_loss(s, l->x, l->w, l->dy, l->z);
+    for (int64_t i = 0; i < conv2d_y_size(s); ++i) {
+        int64_t pixels = s->out_height * s->out_width;
+        int64_t k = s->layout == LAYOUT_NHWC ? i % s->filters : i / pixels % s->filters;
+        double z = l->z[i] + (s->bias ? l->b[k] : 0.0);
+        l->y[i] = s->activation == ACTIVATION_TANH      ? tanh(z)
+                  : s->activation == ACTIVATION_SIGMOID ? sigmoid(z)
+                  : s->activation == ACTIVATION_RELU    ? fmax(z, 0.0)
+                                                        : z;
+        loss += l->dy[i] * l->y[i];
+    }
+    return loss;
+}
+
+static enum status layer_read(void *context, enum tensor tensor, const int64_t *offsets,
+                              int64_t count, double *values, struct error *error)
+{
+    const struct layer *l = context;
+    (void)error;
+    assert_int_equal(tensor, TENSOR_OUTPUT);
+    for (int64_t i = 0; i < count; ++i)
+        values[i] = l->y[offsets[i]];
+    return STATUS_OK;
+}
+
+/* Of one tensor, by central differences; the updated one follows from it. */
+static void check_slice(struct layer *l, const struct slice *slice)
+{
+    bool bias = slice->tensor == TENSOR_BIAS || slice->tensor == TENSOR_BIAS_UPDATED;
+    bool updated = slice->tensor == TENSOR_WEIGHT_UPDATED || slice->tensor == TENSOR_BIAS_UPDATED;
+    double *tensor = bias ? l->b : slice->tensor == TENSOR_INPUT ? l->x : l->w;
+    const double step = 1e-5;
+    for (int64_t i = 0; i < slice->count; ++i) {
+        if (slice->tensor == TENSOR_OUTPUT) {
+            assert_true(fabs(slice->expected[i] - l->y[slice->offsets[i]]) < 1e-12);
+            continue;
+        }
+        double *at = &tensor[slice->offsets[i]], kept = *at;
+        *at = kept + step;
+        double above = layer_loss(l);
+        *at = kept - step;
+        double gradient = (above - layer_loss(l)) / (2.0 * step);
+        *at = kept;
+        layer_loss(l);
+        double expected = updated ? kept - gradient / 1024.0 : gradient;
+        assert_true(fabs(slice->expected[i] - expected) < 1e-6);
+    }
+}
+
+static void check_layer(const char *text, size_t slices)
+{
+    struct config config = parse(text);
+    struct conv2d s = conv2d_from(&config);
+    struct layer l = {
+        .shape = s,
+        .x = filled(&config, TENSOR_INPUT, conv2d_x_size(&s)),
+        .w = filled(&config, TENSOR_WEIGHT, conv2d_w_size(&s)),
+        .b = filled(&config, TENSOR_BIAS, s.filters),
+        .dy = filled(&config, TENSOR_OUTPUT, conv2d_y_size(&s)),
+        .z = zeros(conv2d_y_size(&s)),
+        .y = zeros(conv2d_y_size(&s)),
+    };
+    layer_loss(&l);
+    const struct reference_request request = {&config,           SEED,       INFINITY, 1, INT64_MAX,
+                                              reference_in_turn, layer_read, &l};
+    struct expectation expectation = {.count = 0};
+    struct error error;
+    if (config.workload->reference(&request, &expectation, &error))
+        fail_msg("%s", error.text);
+    assert_int_equal(expectation.count, slices);
+    for (size_t i = 0; i < expectation.count; ++i)
+        check_slice(&l, &expectation.slices[i]);
+    expectation_clear(&expectation);
+    double *const all[] = {l.x, l.w, l.b, l.dy, l.z, l.y};
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
+        free(all[i]);
+}
+
+static void conv2d_layers(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {
+        "batch=2 height=5 width=4 channels=2 filters=3 kernel=3 stride=2 layout=nhwc",
+        "batch=1 height=4 width=5 channels=4 filters=6 kernel=2x3 stride=1 groups=2 layout=nchw",
+    };
+    static const struct {
+        const char *text;
+        size_t slices;
+    } steps[] = {
+        {"pass=forward bias=yes activation=relu", 1},
+        {"pass=backward", 2},
+        {"pass=backward bias=yes", 3},
+        {"pass=backward bias=yes activation=tanh", 4},
+        {"pass=backward activation=relu", 3},
+        {"pass=training", 4},
+        {"pass=training bias=yes activation=sigmoid", 6},
+        {"pass=training bias=yes activation=relu", 6},
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (size_t j = 0; j < sizeof steps / sizeof *steps; ++j) {
+            char text[WORKLOAD_TEXT];
+            snprintf(text, sizeof text, "conv2d precision=fp64 %s %s", shapes[i], steps[j].text);
+            check_layer(text, steps[j].slices);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conv2d_forward_by_hand),  cmocka_unit_test(conv2d_padding_by_hand),
+        cmocka_unit_test(conv2d_backward_by_hand), cmocka_unit_test(conv2d_gradients),
+        cmocka_unit_test(conv2d_layers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,225 @@
+/* The reference of recurrent layers, against one step after the other by the formulas of their cells. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "expected.h"
+#include "model/workloads/lstm.h"
+#include "model/workloads/lstm_reference.h"
+#include "parsed.h"
+
+/* What a unit becomes, by the formulas that PyTorch's pages have for these cells. `a`: input product and
+ * bias of each gate, `b`: the recurrent one. */
+static double cell_plain(enum lstm_kind kind, const double a[4], const double b[4], double h,
+                         double *c)
+{
+    if (kind == LSTM_LSTM) {
+        *c = sigmoid(a[1] + b[1]) * *c + sigmoid(a[0] + b[0]) * tanh(a[2] + b[2]);
+        return sigmoid(a[3] + b[3]) * tanh(*c);
+    }
+    double z = sigmoid(a[0] + b[0]), n = tanh(a[2] + sigmoid(a[1] + b[1]) * b[2]);
+    return kind == LSTM_GRU    ? (1.0 - z) * n + z * h
+           : kind == LSTM_RELU ? fmax(a[0] + b[0], 0.0)
+                               : tanh(a[0] + b[0]);
+}
+
+/* One layer of one direction: `input` [T][N][width] to the direction's part of `output`
+ * [T][N][row]. */
+static void lstm_plain(const struct lstm *s, int64_t layer, int64_t direction, const double *w,
+                       const double *input, double *output)
+{
+    int64_t width = lstm_input_width(s, layer), hidden = s->hidden, row = s->output * s->directions;
+    int64_t gates = s->cell->gates;
+    const double *wi = w + lstm_w_at(s, layer, direction, LSTM_INPUT_MATRIX);
+    const double *wr = w + lstm_w_at(s, layer, direction, LSTM_RECURRENT_MATRIX);
+    const double *bias = w + lstm_w_at(s, layer, direction, LSTM_BIAS);
+    const double *projection = w + lstm_w_at(s, layer, direction, LSTM_PROJECTION);
+    for (int64_t n = 0; n < s->batch; ++n) {
+        double h[16] = {0}, c[16] = {0}, now[16], a[16][4], b[16][4];
+        for (int64_t step = 0; step < s->sequence; ++step) {
+            int64_t t = direction == 0 ? step : s->sequence - 1 - step;
+            for (int64_t i = 0; i < gates * hidden; ++i) {
+                int64_t gate = i / hidden, u = i % hidden;
+                a[u][gate] = bias[i];
+                b[u][gate] = s->kind == LSTM_GRU && gate == 2 ? bias[3 * hidden + u] : 0.0;
+                for (int64_t j = 0; j < width; ++j)
+                    a[u][gate] += wi[i * width + j] * input[(t * s->batch + n) * width + j];
+                for (int64_t j = 0; j < s->output; ++j)
+                    b[u][gate] += wr[i * s->output + j] * h[j];
+            }
+            for (int64_t u = 0; u < hidden; ++u)
+                now[u] = cell_plain(s->kind, a[u], b[u], h[u], &c[u]);
+            for (int64_t u = 0; u < s->output; ++u) {
+                h[u] = s->projection ? 0.0 : now[u];
+                for (int64_t j = 0; s->projection && j < hidden; ++j)
+                    h[u] += projection[u * hidden + j] * now[j];
+                output[(t * s->batch + n) * row + direction * s->output + u] = h[u];
+            }
+        }
+    }
+}
+
+/* The loss of the first `samples`; y takes the output of the last layer. */
+static double lstm_loss(const struct lstm *s, const double *x, const double *w, const double *dy,
+                        int64_t samples, double *y)
+{
+    double *below = zeros(lstm_y_size(s)), loss = 0.0;
+    for (int64_t layer = 0; layer < s->layers; ++layer) {
+        memcpy(below, y, (size_t)lstm_y_size(s) * sizeof *y);
+        for (int64_t direction = 0; direction < s->directions; ++direction)
+            lstm_plain(s, layer, direction, w, layer == 0 ? x : below, y);
+    }
+    int64_t row = s->output * s->directions;
+    for (int64_t i = 0; i < lstm_y_size(s); ++i)
+        if (i / row % s->batch < samples)
+            loss += dy[i] * y[i];
+    free(below);
+    return loss;
+}
+
+static void check_lstm(const char *text, int64_t samples)
+{
+    struct config config = parse(text);
+    struct lstm s = lstm_from(&config);
+    struct error error;
+    int64_t row = s.output * s.directions;
+    double *x = filled(&config, TENSOR_INPUT, lstm_x_size(&s));
+    double *w = filled(&config, TENSOR_WEIGHT, lstm_w_size(&s));
+    double *dy = filled(&config, TENSOR_OUTPUT, lstm_y_size(&s));
+    double *plain = zeros(lstm_y_size(&s)), *y = zeros(s.sequence * samples * row);
+    double *dx = zeros(s.sequence * samples * s.features), *dw = zeros(lstm_w_size(&s));
+    assert_int_equal(
+        lstm_reference_compute(&config, SEED, samples, reference_in_turn, NULL, y, dx, dw, &error),
+        STATUS_OK);
+    lstm_loss(&s, x, w, dy, samples, plain);
+    for (int64_t t = 0; t < s.sequence; ++t)
+        for (int64_t i = 0; i < samples * row; ++i)
+            assert_true(fabs(y[t * samples * row + i] - plain[t * s.batch * row + i]) < 1e-13);
+    const double h = 1e-5,
+                 tolerance = 1e-8; /* the difference's own error is of the order of h * h */
+    for (int64_t i = 0; i < lstm_w_size(&s) + lstm_x_size(&s); ++i) {
+        double *at = i < lstm_w_size(&s) ? &w[i] : &x[i - lstm_w_size(&s)], kept = *at;
+        *at = kept + h;
+        double above = lstm_loss(&s, x, w, dy, samples, plain);
+        *at = kept - h;
+        double below = lstm_loss(&s, x, w, dy, samples, plain);
+        *at = kept;
+        double slope = (above - below) / (2.0 * h);
+        int64_t j = i - lstm_w_size(&s), n = j / s.features % s.batch;
+        if (j < 0)
+            assert_true(fabs(dw[i] - slope) < tolerance);
+        else if (n < samples)
+            assert_true(
+                fabs(dx[(j / s.features / s.batch * samples + n) * s.features + j % s.features] -
+                     slope) < tolerance);
+        else
+            assert_true(slope == 0.0);
+    }
+    free(x);
+    free(w);
+    free(dy);
+    free(plain);
+    free(y);
+    free(dx);
+    free(dw);
+}
+
+static void lstm_gradients(void **state)
+{
+    (void)state;
+    static const char *const cells[] = {"cell=lstm", "cell=gru", "cell=tanh", "cell=relu",
+                                        "projection=1"};
+    static const struct {
+        const char *shape;
+        int64_t samples;
+    } shapes[] = {{"batch=2 sequence=3 features=2 hidden=3", 2},
+                  {"batch=3 sequence=4 features=3 hidden=2", 1},
+                  {"batch=2 sequence=3 features=3 hidden=4 directions=2", 2},
+                  {"batch=2 sequence=3 features=2 hidden=3 layers=2 directions=2", 2},
+                  {"batch=2 sequence=2 features=5 hidden=2 layers=3 directions=2", 1}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
+        for (size_t j = 0; j < sizeof cells / sizeof *cells; ++j) {
+            char text[WORKLOAD_TEXT];
+            struct error error;
+            snprintf(text, sizeof text, "lstm %s %s pass=backward precision=fp64", shapes[i].shape,
+                     cells[j]);
+            struct config config;
+            assert_int_equal(config_parse(text, &config, &error), STATUS_OK);
+            if (config_check(&config, &error) == STATUS_OK)
+                check_lstm(text, shapes[i].samples);
+        }
+    check_lstm("lstm batch=2 sequence=3 features=2 hidden=5 projection=3 layers=2 directions=2 "
+               "pass=backward precision=fp64",
+               2);
+}
+
+/* The device's zeros decide which units of a relu were off: without any, nothing comes through. */
+static void lstm_switched_by_the_device(void **state)
+{
+    (void)state;
+    struct config config =
+        parse("lstm cell=relu batch=2 sequence=3 features=2 hidden=3 pass=backward precision=fp64");
+    struct error error;
+    double *off = zeros(2 * 3 * 3), *dx = filled(&config, TENSOR_INPUT, 2 * 3 * 2);
+    assert_int_equal(
+        lstm_reference_compute(&config, SEED, 2, reference_in_turn, off, NULL, dx, NULL, &error),
+        STATUS_OK);
+    for (int i = 0; i < 2 * 3 * 2; ++i)
+        assert_true(dx[i] == 0.0);
+    free(off);
+    free(dx);
+}
+
+/* One unit, one step, weights as they come: the formula itself, written out. */
+static void lstm_forward_by_hand(void **state)
+{
+    (void)state;
+    struct config config = parse("lstm batch=1 sequence=1 features=1 hidden=1 precision=fp64");
+    double *x = filled(&config, TENSOR_INPUT, 1), *w = filled(&config, TENSOR_WEIGHT, 12);
+    double i = sigmoid(w[0] * x[0] + w[8]), g = tanh(w[2] * x[0] + w[10]);
+    double o = sigmoid(w[3] * x[0] + w[11]);
+    double *y = expect_all(&config, TENSOR_OUTPUT, 1);
+    assert_true(fabs(*y - o * tanh(i * g)) < 1e-15);
+    free(x);
+    free(y);
+    free(w);
+}
+/* Samples are whole: at least one, at most the batch. */
+static void lstm_takes_samples(void **state)
+{
+    (void)state;
+    struct config config = parse("lstm batch=4 sequence=3 features=2 hidden=5 pass=backward");
+    double sample = config_cost(&config).flops / 2.0 / 4;
+    static const struct {
+        double samples;
+        int64_t taken;
+    } cases[] = {{0.1, 1}, {2.5, 2}, {100.0, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct expectation expectation = expect(&config, cases[i].samples * sample);
+        assert_int_equal(expectation.samples, cases[i].taken);
+        assert_int_equal(expectation.count, 2);
+        assert_int_equal(expectation.slices[0].tensor, TENSOR_INPUT);
+        assert_int_equal(expectation.slices[0].count, 3 * cases[i].taken * 2);
+        assert_int_equal(expectation.slices[0].offsets[cases[i].taken * 2], 4 * 2);
+        assert_int_equal(expectation.slices[1].tensor, TENSOR_WEIGHT);
+        assert_int_equal(expectation.slices[1].count, 4 * 5 * (2 + 5 + 1));
+        expectation_clear(&expectation);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lstm_forward_by_hand),
+        cmocka_unit_test(lstm_switched_by_the_device),
+        cmocka_unit_test(lstm_gradients),
+        cmocka_unit_test(lstm_takes_samples),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
