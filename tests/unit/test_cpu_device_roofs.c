@@ -1,0 +1,197 @@
+/* The roofs of the CPU that runs the test, and which cores it takes for the device. */
+#include <math.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "opened.h"
+#include "parsed.h"
+#include "worker/device_ops.h"
+#include "model/reference.h"
+#include "worker/verify.h"
+#include "model/workloads/lstm_reference.h"
+
+static const struct roof_order at_once;
+
+static struct roof_request request_all(void)
+{
+    struct roof_request request = {.launch = true, .transfer = true};
+    for (int i = 0; i < LEVEL_COUNT; ++i)
+        request.memory[i] = true;
+    for (int i = 0; i < PRECISION_COUNT; ++i)
+        request.compute[i] = true;
+    return request;
+}
+
+static void tune(struct device_state *state, const struct roof_request *request,
+                 bool found[ROOF_KINDS])
+{
+    struct error error;
+    if (device_ops.tune_roofs(state, request, true, found, &error))
+        fail_msg("%s", error.text);
+}
+
+static void check_roof(const struct roof *roof, int kind, double before)
+{
+    bool is_time = roof_kinds[kind].measure == ROOF_TIME;
+    assert_int_equal(roof->kind.index, kind);
+    double value = roof_value(roof); /* of any computer, in SI units */
+    assert_true(is_time ? value > 1e-9 && value < 100.0 : value > 1e7 && value < 1e15);
+    assert_true(isfinite(roof->bandwidth) + isfinite(roof->performance) + isfinite(roof->time) ==
+                1);
+    assert_true(roof->samples >= 10 && roof->spread >= 0.0);
+    assert_true(is_time ? roof->median == 1.0 : roof->median > 0.0 && roof->median <= 1.0);
+    assert_true(roof->start_time >= before && roof->start_time <= clock_epoch());
+    assert_true(isnan(roof->nominal_fraction) && isnan(roof->flops_ratio)); /* nothing known of */
+    assert_true(isnan(roof->sm_clock) || roof->sm_clock > 1e8);
+    assert_int_equal(roof->verdict, ROOF_UNPROVEN);
+    assert_non_null(strstr(roof->setting, "thread"));
+    assert_null(strstr(roof->setting, "not measured"));
+    if (is_time)
+        return;
+    if (strstr(roof->setting, "past the caches"))
+        assert_true(roof_kinds[kind].level == LEVEL_DRAM &&
+                    roof_kinds[kind].pattern != PATTERN_READ);
+}
+
+/* A machine that has no such cache, or hides it, has none of its roofs. CPUs have no atomic pattern. How fast they are, beside one
+ * another and other tools, is what tests/bench/cpu_roofs.sh tells. */
+static void check_memory(const struct roof *roofs, enum memory_level level)
+{
+    int kinds = 0, there = 0;
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        if (roof_kinds[kind].level == level && roof_kinds[kind].pattern != PATTERN_ATOMIC) {
+            ++kinds;
+            there += !isnan(roof_value(&roofs[kind]));
+        }
+    assert_true(there == 0 || there == kinds);
+}
+
+static void roofs_are_sane(void **state)
+{
+    struct roof_request request = request_all();
+    struct roof roofs[ROOF_KINDS];
+    struct error error;
+    bool found[ROOF_KINDS] = {false};
+    tune(*state, &request, found);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        double before = clock_epoch();
+        roof_init(&roofs[kind], kind, ROOF_ALONE);
+        if (!found[kind])
+            assert_int_equal(device_ops.measure_roof(*state, kind, &at_once, &roofs[kind], &error),
+                             STATUS_UNSUPPORTED);
+        else if (device_ops.measure_roof(*state, kind, &at_once, &roofs[kind], &error))
+            fail_msg("%s: %s", roof_kinds[kind].name, error.text);
+        else
+            check_roof(&roofs[kind], kind, before);
+    }
+    assert_false(isnan(roof_value(&roofs[ROOF_DRAM_READ])));
+    for (int level = 0; level < LEVEL_COUNT; ++level)
+        check_memory(roofs, (enum memory_level)level);
+    device_ops.release_roofs(*state);
+}
+
+/* What was not asked for is not found, nor what is a GPU's. */
+static void roofs_are_those_requested(void **state)
+{
+    struct roof_request request = {
+        .compute = {[PRECISION_FP32] = true}, .launch = true, .transfer = true};
+    bool found[ROOF_KINDS] = {false};
+    tune(*state, &request, found);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        bool expected = kind == ROOF_FP32_VECTOR || kind == ROOF_LAUNCH_GAP;
+        if (found[kind] != expected)
+            fail_msg("%s", roof_kinds[kind].name);
+    }
+    /* Tuning again forgets what was found before. */
+    struct error error;
+    struct roof roof;
+    request = (struct roof_request){.memory = {[LEVEL_DRAM] = true}};
+    tune(*state, &request, found);
+    roof_init(&roof, ROOF_FP32_VECTOR, ROOF_ALONE);
+    assert_int_equal(device_ops.measure_roof(*state, ROOF_FP32_VECTOR, &at_once, &roof, &error),
+                     STATUS_UNSUPPORTED);
+    assert_true(found[ROOF_DRAM_TRIAD] && !found[ROOF_FP32_VECTOR]);
+    /* Left to `close`, which must free it. */
+}
+
+static void roofs_begin_together(void **state)
+{
+    struct roof_request request = {.memory = {[LEVEL_L1] = true}, .launch = true};
+    struct error error;
+    struct roof roof;
+    bool found[ROOF_KINDS] = {false};
+    int kind = ROOF_LAUNCH_GAP;
+    tune(*state, &request, found);
+    assert_true(found[kind]);
+    double start = clock_epoch() + 0.2;
+    roof_init(&roof, kind, ROOF_TOGETHER);
+    assert_int_equal(
+        device_ops.measure_roof(*state, kind, &(struct roof_order){.start = start}, &roof, &error),
+        STATUS_OK);
+    assert_true(roof.start_time >= start && roof.start_time < start + 1.0);
+    assert_int_equal(roof.condition, ROOF_TOGETHER);
+    roof_init(&roof, kind, ROOF_TOGETHER);
+    assert_int_equal(device_ops.measure_roof(*state, kind,
+                                             &(struct roof_order){.start = clock_epoch() - 0.01},
+                                             &roof, &error),
+                     STATUS_FAILED);
+    assert_non_null(strstr(error.text, "start"));
+    device_ops.release_roofs(*state);
+    assert_int_equal(device_ops.measure_roof(*state, kind, &at_once, &roof, &error),
+                     STATUS_UNSUPPORTED);
+    device_ops.release_roofs(*state); /* nothing left */
+}
+
+/* The device is the affinity mask, which is as it was after closing. */
+static void device_is_the_mask(void **state)
+{
+    (void)state;
+    cpu_set_t all, one, after;
+    CPU_ZERO(&all);
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof all, &all) != 0)
+        skip(); /* more than 1024 CPUs */
+    int cpu = CPU_SETSIZE - 1;
+    while (!CPU_ISSET(cpu, &all))
+        --cpu;
+    CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    struct device_state *opened;
+    struct device device;
+    struct error error;
+    int count = 0;
+    device_init(&device);
+    assert_int_equal(device_ops.count(&count, &error), STATUS_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(device_ops.open(0, &opened, &device, &error), STATUS_OK);
+    assert_int_equal(device.multiprocessors, 1);
+    assert_string_equal(device.kind, "cpu");
+    char suffix[16];
+    snprintf(suffix, sizeof suffix, "-%d", cpu);
+    assert_string_equal(device.uuid + strlen(device.uuid) - strlen(suffix), suffix);
+    assert_true(device.memory > 0.0);
+    device_ops.close(opened);
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&one, &after));
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    assert_int_equal(device_ops.open(1, &opened, &device, &error), STATUS_DEVICE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(device_is_the_mask),
+        cmocka_unit_test_setup_teardown(roofs_are_sane, open_device, close_device),
+        cmocka_unit_test_setup_teardown(roofs_are_those_requested, open_device, close_device),
+        cmocka_unit_test_setup_teardown(roofs_begin_together, open_device, close_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

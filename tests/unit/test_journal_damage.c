@@ -1,0 +1,420 @@
+/* A journal that was torn, damaged or killed over: what counts is known, what does not is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "journal_bench.h"
+
+static size_t newlines(const char *text, size_t length)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < length; ++i)
+        count += text[i] == '\n';
+    return count;
+}
+
+/* A kill can leave any part of the file. Every line that is complete counts; a resumed journal goes
+ * on behind them. */
+static void test_every_truncation(void **state)
+{
+    const char *path = path_of(state);
+    size_t length;
+    write_records(path, 3);
+    char *text = file_load(path, &length);
+    for (size_t cut = 0; cut <= length; ++cut) {
+        bool torn;
+        size_t complete = newlines(text, cut);
+        file_store(path, text, cut);
+        struct results *results = read_journal(path, &torn);
+        assert_int_equal(results->row_count, complete);
+        assert_int_equal(torn, cut > 0 && text[cut - 1] != '\n');
+        results_destroy(results);
+
+        struct journal *journal = open_journal(path, JOURNAL_RESUME);
+        append(journal, "record", record_entry(9, "s1-0", 9));
+        journal_close(journal);
+        results = read_journal(path, &torn);
+        assert_false(torn);
+        assert_int_equal(results->row_count, complete + 1);
+        assert_true(record_of(results, complete)->time_median == 9);
+        results_destroy(results);
+    }
+    free(text);
+}
+
+/* Longer than the block by which the end is searched for. */
+static void test_long_torn_line(void **state)
+{
+    const char *path = path_of(state);
+    bool torn;
+    write_records(path, 2);
+    FILE *stream = fopen(path, "a");
+    assert_non_null(stream);
+    for (int i = 0; i < 10000; ++i)
+        fputc('x', stream);
+    assert_int_equal(fclose(stream), 0);
+    struct results *results = read_journal(path, &torn);
+    assert_true(torn);
+    results_destroy(results);
+    struct journal *journal = open_journal(path, JOURNAL_RESUME);
+    append(journal, "record", record_entry(9, "s1-0", 9));
+    journal_close(journal);
+    results = read_journal(path, &torn);
+    assert_false(torn);
+    assert_int_equal(results->row_count, 3);
+    results_destroy(results);
+}
+
+/* The older lines go with the first new one, and not while another job writes them. */
+static void test_replace(void **state)
+{
+    const char *path = path_of(state);
+    struct journal *second = NULL;
+    struct error error;
+    bool torn;
+    write_records(path, 5);
+    struct journal *journal = open_journal(path, JOURNAL_REPLACE);
+    assert_int_equal(journal_open(path, JOURNAL_REPLACE, &second, &error), STATUS_USAGE);
+    assert_non_null(strstr(error.text, "in use"));
+    struct results *results = read_journal(path, &torn);
+    assert_int_equal(results->row_count, 5);
+    results_destroy(results);
+    append(journal, "record", record_entry(9, "s1-0", 9));
+    append(journal, "record", record_entry(8, "s1-0", 8));
+    journal_close(journal);
+    results = read_journal(path, &torn);
+    assert_false(torn);
+    assert_int_equal(results->row_count, 2);
+    assert_true(record_of(results, 0)->time_median == 9);
+    results_destroy(results);
+}
+
+static void assert_corrupt(const char *path, size_t line)
+{
+    struct results *results = NULL;
+    struct error error;
+    bool torn;
+    char place[128];
+    snprintf(place, sizeof place, "%s:%zu: ", path, line);
+    assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
+    assert_null(results);
+    if (strstr(error.text, place) != error.text)
+        fail_msg("'%s' does not name %s", error.text, place);
+}
+
+/* Whichever byte of a complete line changes, the line is named; none is read as something else. */
+static void test_every_flipped_byte(void **state)
+{
+    const char *path = path_of(state);
+    size_t length;
+    write_records(path, 3);
+    char *text = file_load(path, &length);
+    for (size_t i = 0; i < length - 1; ++i) {
+        if (text[i] == '\n')
+            continue; /* joins two lines: see test_joined_and_foreign_lines */
+        text[i] ^= 1;
+        file_store(path, text, length);
+        assert_corrupt(path, newlines(text, i) + 1);
+        text[i] ^= 1;
+    }
+    free(text);
+}
+
+static void test_joined_and_foreign_lines(void **state)
+{
+    const char *path = path_of(state);
+    static const char *const foreign[] = {"\n", "{}\n", "hello\n", "{\"xxh3\":\"\n",
+                                          "\xff\xfe\x01 binary\n"};
+    struct results *results;
+    struct error error;
+    bool torn;
+    size_t length;
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; ++i) {
+        file_store(path, foreign[i], strlen(foreign[i]));
+        assert_corrupt(path, 1);
+    }
+    assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
+    assert_non_null(strstr(error.text, "no line of a roofsweep journal"));
+    unlink(path);
+    write_records(path, 3);
+    char *text = file_load(path, &length);
+    *strchr(text, '\n') = ' ';
+    file_store(path, text, length);
+    assert_corrupt(path, 1);
+    free(text);
+}
+
+static void assert_says(const struct error *error, const char *text)
+{
+    if (!strstr(error->text, text))
+        fail_msg("'%s' does not say '%s'", error->text, text);
+}
+
+/* One line in the middle is damaged, two, or more than are named: the others are kept. */
+static void test_salvage(void **state)
+{
+    const char *path = path_of(state);
+    size_t length;
+    write_records(path, 20);
+    char *text = file_load(path, &length), *line = text, numbers[JOURNAL_DAMAGE_TEXT];
+    for (size_t damaged = 1; damaged <= 10; ++damaged) {
+        struct journal_damage damage;
+        struct results *results;
+        struct error error;
+        bool torn;
+        line = strchr(line, '\n') + 1; /* the first one stays */
+        line[40] ^= 1;
+        file_store(path, text, length - 5);
+        assert_ok(journal_salvage(path, &results, &damage, &error), &error);
+        assert_true(damage.torn);
+        assert_int_equal(damage.count, damaged);
+        assert_int_equal(results->row_count, 19 - damaged);
+        assert_int_equal(damage.first[0], 2);
+        results_destroy(results);
+        assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
+        journal_damage_format(&damage, numbers);
+        assert_says(&error, numbers);
+        assert_says(&error, "--skip-damaged");
+        assert_string_equal(numbers, damaged == 1    ? "line 2"
+                                     : damaged == 2  ? "lines 2, 3"
+                                     : damaged == 10 ? "lines 2, 3, 4, 5, 6, 7, 8, 9 and 2 more"
+                                                     : numbers);
+    }
+    free(text);
+}
+
+/* A foreign file, a newer version's journal and a damaged line are told apart, also in salvage. */
+static void test_three_causes(void **state)
+{
+    const char *path = path_of(state);
+    struct journal_damage damage;
+    struct results *results = NULL;
+    struct error error;
+    size_t length;
+    static const char foreign[] = "[conv2d]\nbatch = 1\n";
+    file_store(path, foreign, strlen(foreign));
+    assert_false(journal_recognised(path));
+    assert_int_equal(journal_salvage(path, &results, &damage, &error), STATUS_SYSTEM);
+    assert_says(&error, "no line of a roofsweep journal");
+
+    unlink(path);
+    write_records(path, 2);
+    assert_true(journal_recognised(path));
+    char *text = file_load(path, &length), *start = text;
+    text[3] ^= 1; /* the frame of the first line: the second one shows that it is a journal */
+    file_store(path, text, length);
+    assert_corrupt(path, 1);
+    assert_ok(journal_salvage(path, &results, &damage, &error), &error);
+    assert_int_equal(results->row_count, 1);
+    results_destroy(results);
+    free(start);
+
+    unlink(path);
+    write_records(path, 1);
+    struct journal *journal = open_journal(path, JOURNAL_RESUME);
+    append(journal, "counters", json_pack("{s:i}", "a", 1));
+    journal_close(journal);
+    assert_int_equal(journal_salvage(path, &results, &damage, &error), STATUS_SYSTEM);
+    assert_says(&error, "a newer version");
+}
+
+/* The checksum of a line that a test has changed. */
+static void line_seal(char *line)
+{
+    enum { CHECKSUM_AT = 9, CHECKED_AT = 9 + 16 + 9 };
+    char checksum[17], *end = strchr(line, '\n');
+    snprintf(checksum, sizeof checksum, "%016" PRIx64,
+             XXH3_64bits(line + CHECKED_AT, (size_t)(end - line) - CHECKED_AT - 1));
+    memcpy(line + CHECKSUM_AT, checksum, 16);
+}
+
+/* The first line has the format, and a later one is said to be newer. */
+static void test_format(void **state)
+{
+    const char *path = path_of(state);
+    struct results *results;
+    struct error error;
+    bool torn;
+    size_t length;
+    write_records(path, 2);
+    char *text = file_load(path, &length), *format = strstr(text, "\"format\":1,");
+    assert_non_null(format);
+    assert_true(format < strchr(text, '\n'));
+    assert_null(strstr(format + 1, "\"format\""));
+    format[strlen("\"format\":")] = '2';
+    line_seal(text);
+    file_store(path, text, length);
+    assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
+    assert_says(&error, "a newer version");
+
+    /* As it was written before there were formats. */
+    size_t width = strlen("\"format\":1,");
+    memmove(format, format + width, strlen(format + width) + 1);
+    line_seal(text);
+    file_store(path, text, length - width);
+    results = read_journal(path, &torn);
+    assert_int_equal(results->row_count, 2);
+    results_destroy(results);
+    free(text);
+}
+
+static void test_unknown_kind(void **state)
+{
+    const char *path = path_of(state);
+    write_records(path, 1);
+    struct journal *journal = open_journal(path, JOURNAL_RESUME);
+    append(journal, "counters", json_pack("{s:i}", "a", 1));
+    journal_close(journal);
+    assert_corrupt(path, 2);
+}
+
+/* A full disk, played by a limit to the file's size: the part of the line that fits goes again. */
+static void test_failed_write(void **state)
+{
+    const char *path = path_of(state);
+    struct journal *journal = open_journal(path, JOURNAL_CREATE);
+    struct error error;
+    struct stat info;
+    struct rlimit before;
+    append(journal, "record", record_entry(1, "s1-0", 1));
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    struct rlimit limit = {(rlim_t)info.st_size + 50, before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    enum status status = journal_append(journal, "record", record_entry(2, "s1-0", 2), &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(status, STATUS_SYSTEM);
+    assert_non_null(strstr(error.text, path));
+    assert_non_null(strstr(error.text, strerror(EFBIG)));
+
+    append(journal, "record", record_entry(3, "s1-0", 3)); /* there is room again */
+    journal_close(journal);
+    bool torn;
+    struct results *results = read_journal(path, &torn);
+    assert_false(torn);
+    assert_int_equal(results->row_count, 2);
+    assert_true(record_of(results, 1)->time_median == 3);
+    results_destroy(results);
+}
+
+/* Appends until it is killed, and writes a byte to `acknowledge` behind each. */
+static void append_forever(const char *path, int acknowledge)
+{
+    struct journal *journal;
+    struct error error;
+    if (journal_open(path, JOURNAL_RESUME, &journal, &error) != STATUS_OK)
+        _exit(1);
+    for (int i = 0;; ++i)
+        if (journal_append(journal, "record", record_entry(i, "s1-0", i), &error) != STATUS_OK ||
+            write(acknowledge, "+", 1) != 1)
+            _exit(1);
+}
+
+static size_t kill_after(pid_t child, int acknowledged, useconds_t delay)
+{
+    char buffer[4096];
+    ssize_t got = read(acknowledged, buffer, 1); /* it has started */
+    size_t count = got > 0 ? (size_t)got : 0;
+    usleep(delay);
+    kill(child, SIGKILL);
+    while ((got = read(acknowledged, buffer, sizeof buffer)) > 0)
+        count += (size_t)got;
+    int result;
+    waitpid(child, &result, 0);
+    assert_true(WIFSIGNALED(result));
+    return count;
+}
+
+/* A hole: it has no newline, and takes no room on the disk. */
+static void test_line_without_end(void **state)
+{
+    const char *path = path_of(state);
+    struct results *results = NULL;
+    struct error error = {""};
+    char expected[256];
+    bool torn;
+    struct journal *journal = open_journal(path, JOURNAL_CREATE);
+    append(journal, "record", record_entry(1, "0:0", 1e-3));
+    journal_close(journal);
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(truncate(path, info.st_size + JOURNAL_LINE_BYTES + 1), 0);
+    assert_int_equal(journal_read(path, &results, &torn, &error), STATUS_SYSTEM);
+    snprintf(expected, sizeof expected,
+             "%s:2: a line of more than 67108864 bytes, which no journal of roofsweep has; delete "
+             "the line, ",
+             path);
+    assert_memory_equal(error.text, expected, strlen(expected));
+    assert_null(results);
+    assert_int_equal(journal_read("/dev/zero", &results, &torn, &error), STATUS_SYSTEM);
+    assert_non_null(strstr(error.text, "/dev/zero:1: a line of more than"));
+    /* As long as a line may be, and no newline yet: it is torn, as any other. */
+    assert_int_equal(truncate(path, info.st_size + JOURNAL_LINE_BYTES), 0);
+    results = read_journal(path, &torn);
+    assert_true(torn);
+    assert_int_equal(results->row_count, 1);
+    results_destroy(results);
+}
+
+static void test_killed(void **state)
+{
+    const char *path = path_of(state);
+    for (useconds_t delay = 0; delay < 20000; delay += 1000) {
+        int ends[2];
+        bool torn;
+        unlink(path);
+        journal_close(open_journal(path, JOURNAL_CREATE));
+        assert_int_equal(pipe(ends), 0);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            close(ends[0]);
+            append_forever(path, ends[1]);
+        }
+        close(ends[1]);
+        size_t acknowledged = kill_after(child, ends[0], delay);
+        close(ends[0]);
+        struct results *results = read_journal(path, &torn);
+        assert_true(acknowledged > 0);
+        assert_in_range(results->row_count, acknowledged, acknowledged + 1);
+        for (size_t i = 0; i < results->row_count; ++i)
+            assert_true(record_of(results, i)->time_median == (double)i);
+        results_destroy(results);
+        journal_close(open_journal(path, JOURNAL_RESUME)); /* the lock went with the child */
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_create, folder_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_every_truncation),
+        TEST(test_long_torn_line),
+        TEST(test_replace),
+        TEST(test_every_flipped_byte),
+        TEST(test_joined_and_foreign_lines),
+        TEST(test_unknown_kind),
+        TEST(test_salvage),
+        TEST(test_three_causes),
+        TEST(test_format),
+        TEST(test_failed_write),
+        TEST(test_line_without_end),
+        TEST(test_killed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
