@@ -10,7 +10,7 @@ def half_width(table):
     low, high = (table.get(f"time_median_{end}") for end in ("low", "high"))
     if low is None or high is None:
         return table["time_notch"] if "time_notch" in table else np.full(len(table), np.nan)
-    return np.maximum(high - table["time_median"], table["time_median"] - low) / table["time_median"]
+    return (high - low) / 2 / table["time_median"]
 
 
 def limiter(table):

@@ -80,5 +80,5 @@ expect 0 script rows "$h200" --sort time --most 3
 expect 0 script rows "$h200" --advice --where precision=fp32 label=conv2d-kernel kernel=9
 says "tf32, fp16 or bf16, which have tensor units"
 expect 0 script rows golden.nc
-row "^conv2d *#0 node1" "25 us" "4.0 %" latency "two modes, throttled"
+row "^conv2d *#0 node1" "25 us" "3.0 %" latency "two modes, throttled"
 refused "no row has batch=77" rows "$h200" --where batch=77
