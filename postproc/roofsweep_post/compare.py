@@ -14,9 +14,10 @@ from .texts import Refused, listed, percent, plain, scaled, share, table
 HELP = "which device is slower than its neighbours, or than last time"
 DESCRIPTION = """Compares the devices of one or more result files: roofs, and times of the same configurations.
 
-Devices of one file are compared with the median of their model. With several files the first is the reference
-(last quarter's, say): each device of the others is compared with itself there, failing that with the median of its
-model there. Only slower counts. What is slower by more than the limit is marked *.
+Devices of one file are compared with the median of their model, of two with the faster one. With several files the
+first is the reference (last quarter's, say): each device of the others is compared with itself there, failing that
+with the median of its model there. Only slower counts. What is slower by more than the limit is marked *.
+Spread is how much faster the fastest device is than the slowest.
 
 The limit is the threshold, or more where figures are noisy: three times the scatter of the devices, three times the
 spread of the samples (median of the devices), the spread of the device's own samples up to 10 %; at most 50 %.
@@ -31,6 +32,11 @@ Below the tables: a line for each device, PASS or FAIL with its reasons. 1#5 nod
 host node7; the first lines say which GPU that is.
 Exit status: 0 all pass, 1 a device fails, 2 the comparison was not possible."""
 
+# What devices are compared with: those of one file, and of several.
+REFERENCES = (
+    "reference: the median of the devices of a model, of two the faster one",
+    "reference: file 1, each device itself there, failing that the median of its model there",
+)
 # How well what is sustained repeats on one device, see docs/measurements.md, Burst and sustained.
 SUSTAINED_REPEATS = 0.03
 # A third of what waits of healthy chips of one model differ by: which parts of a chip are in use decides how far it is
@@ -135,7 +141,7 @@ def print_roofs(found, troubled):
     """A line per roof and model. Device by device is what is beyond its limit."""
     if found.empty:
         return
-    print("Roofs against the reference, as speeds: - is slower")
+    print("Roofs against the reference, as speeds: - is slower, * by more than the limit")
     for model, own in found.groupby("model", sort=False):
         lines = []
         for key, same in own.groupby("key", sort=False):
@@ -179,7 +185,7 @@ def print_times(found):
         ]
         for _, own in found.groupby(["file", "place"], sort=False)
     ]
-    print("Speed of configurations against the reference, - is slower")
+    print("Speed of configurations against the reference: - is slower")
     print(table(["device", "configurations", "geometric mean", "least", "most", "slow"], lines))
 
 
@@ -265,6 +271,7 @@ def run(options):
             bus = plain(files[line["file"]]["device_pci_id"].values[line["place"]])
             where = f"{line['model']}, {plain(line['uuid'])}" + f", PCI {bus}" * bool(bus)
             print(f"device {named(line)}: {where}" + ", no roofs" * without)
+        print(REFERENCES[len(files) > 1])
         print()
         print_roofs(roofs_found, {key for own in reasons.values() for key in own})
         print_doubts(reasons, names)

@@ -11,7 +11,34 @@ from .targets import Kinds, Targets, middle, of_theory
 from .texts import Refused, percent, scaled, share, table
 
 HELP = "what each device can do at its best: a line for each kind of roof"
-DESCRIPTION = """"""
+DESCRIPTION = """Prints the measured roofs of a result file: for each device model a line for each kind of roof.
+
+alone          value while the node's other devices idle: the best sample, of launches the median; of several
+               devices the median
+together       the same while all devices of the node do it at once
+node spread    highest minus lowest of a node's devices, over their mean; of several nodes the widest; together, if
+               it was measured
+median/best    median of the samples over the value
+of theory      value over theory at the nominal clock
+of clock       all samples together, over theory at the clock that was measured meanwhile
+SM clock       that clock
+power          power draw meanwhile
+verdict        proven: hardware counters have seen the work where it should be, and nowhere else; unproven: no
+               counters could be read; ABOVE-THEORY, CONTRADICTED: an error to look into. Such a value carries !, is
+               in no median, and is not used as a roof
+slowest, on    of several devices the slowest one, against the median
+setting        what won; of several devices the most frequent
+
+What is right of "together" is of the roofs alone, where there are such. Devices are numbered by their row in the
+file. --device N shows one of them in full, a line for each roof and condition, with more columns:
+
+spread         slowest minus fastest sample, over the median of their times
+samples        how many
+throttled      whether the load held the clock down
+counted        work that counters saw, over what was expected
+
+--targets FILE names what each roof shall reach; `roofsweep-post check --help` says how it is written.
+Exit status: 0, 1 a target is missed or not known, or a model has none, 2 the file or the targets cannot be read."""
 
 SETTING_WIDTH = 60  # of the table of a model; --device shows all of it
 LEFT = ["condition", "throttled", "verdict", "counted", "on", "setting", "target"]

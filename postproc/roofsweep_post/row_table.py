@@ -7,8 +7,17 @@ from .frames import rows, short_texts
 from .texts import scaled, share, table
 
 HELP = "configurations: time, noise, what limits them, what to try"
-DESCRIPTION = """A line for each measured configuration: time, half the 95 % interval of its median, performance,
-share of the roof, what limits it. --advice adds a sentence: the cause, and what to try."""
+DESCRIPTION = """Prints a line for each measured configuration.
+
+time         of one iteration, median
++-           half the 95 % interval of that median, over it
+of roof      performance over the lowest roof at the row's arithmetic intensity, measured on the row's device
+limiter      what limits the time, by measured shares of it; the file's limiter_evidence has the shares. A file
+             without `limiter` shows the paper's `bound`
+samples      what is noteworthy about them: two modes; host-paced, the device waited for the host; throttled, the
+             load held the clock down
+
+--advice adds a sentence: the cause, and what to try."""
 
 SORTS = {
     "time": ("time_median", False),
