@@ -10,7 +10,7 @@ static const char *const no_yes[] = {"no", "yes", NULL};
 #define D(member, type, units, long_name) FIELD(struct device, member, type, units, long_name)
 const struct field device_fields[] = {
     D(key, FIELD_TEXT, "1", "session and rank that opened the device"),
-    D(kind, FIELD_TEXT, "1", "cuda or cpu"),
+    D(kind, FIELD_TEXT, "1", "kind of device: cuda or cpu"),
     D(hostname, FIELD_TEXT, "1", "host"),
     D(uuid, FIELD_TEXT, "1", "UUID of the GPU, or host and cores"),
     D(pci_id, FIELD_TEXT, "1", "PCI bus id"),

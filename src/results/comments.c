@@ -46,13 +46,14 @@ const struct comment file_comments[] = {
     {"zero_flop_share",
      "of the kernels' own times; missing unless the FLOPs of each kernel are known"},
     {"few_blocks_share", "of the kernels' own times, in those without kernel_enough_parallelism"},
-    {"dependent_time", "launches times the device's launch_dependent"},
+    {"dependent_time", "launches times device_launch_dependent"},
     {"limiter",
      "host if host_share is above 1; else the largest of gap, roofs and rest, see method.md"},
     {"launches", "from the trace run"},
     {"flops_model", "of the definition, a multiply-add is 2; a library may do fewer or more"},
     {"bytes_model",
-     "of each input what is needed, once, each output written once: the least that can be moved"},
+     "what is needed of each input is read once, each output is written once: the least that "
+     "can be moved"},
     {"flops_counted", "by hardware counters; missing where there are none"},
     {"bytes_counted", "by hardware counters; missing where there are none"},
     {"flops_vector",
@@ -78,7 +79,9 @@ const struct comment file_comments[] = {
      "that was not measured, than the cache), else that cache. Where that "
      "level has no measured roof, what needs one is missing"},
     {"performance", "FLOPs / time_median"},
-    {"roof", "min(P, AI W, F / (n L)) of the row's precision and unit, on its own device"},
+    {"roof",
+     "least of compute_roof, arithmetic_intensity x bandwidth_roof and FLOPs / overhead_time, "
+     "of the row's precision and unit, on its own device"},
     {"roof_fraction", "performance / roof; of pure data movement, bytes / time_median / bandwidth"},
     {"compute_roof",
      "FLOPs over compute_roof_time, so of the row's mix of units: the device's FLOPs for each cycle "
@@ -92,9 +95,12 @@ const struct comment file_comments[] = {
      "time_median if the intensity is at least the balance, else scaled by their ratio"},
     {"bandwidth_time",
      "time_median if the intensity is below the balance, else scaled by their ratio"},
-    {"overhead_time", "launches times the device's launch overhead"},
+    {"overhead_time",
+     "launches times device_launch_overhead; of launch = graph, times the roof launch gap "
+     "graph"},
     {"bound",
-     "overhead if F / P and B / W are both below the overhead time, which is then the lowest roof"},
+     "overhead if FLOPs / compute_roof and bytes / bandwidth_roof are both below "
+     "overhead_time, which is then the lowest roof; limiter goes by measured shares instead"},
     {"count_note",
      "empty within a tenth of the model; the reasons are what algorithm, kernels and shape show"},
     {"power", "between two steps of the driver's counter of energy; missing unless energy = yes"},
