@@ -164,7 +164,7 @@ static enum status parse_time_limit(const char *text, struct options *options, s
     }
     enum status status = units_duration(text, &options->time_limit, error);
     if (status)
-        error_prefix(error, "--time-limit, which may be 'none'");
+        error_prefix(error, "--time-limit, a duration or 'none'");
     return status;
 }
 
@@ -292,8 +292,9 @@ static enum status check_operands(const struct options *options, char **operands
         return error_set(error, STATUS_USAGE,
                          "no manifest; usage: roofsweep [options] SWEEP.ini, see roofsweep --help");
     if (count > most)
-        return error_set(error, STATUS_USAGE, "unexpected '%s'; one manifest at a time",
-                         operands[most]);
+        return error_set(error, STATUS_USAGE, "unexpected '%s'; %s", operands[most],
+                         options->program ? "the command of --program stands in quotes"
+                                          : "one manifest at a time");
     if (!needs_manifest(options->action) && !amendment_is_empty(&options->amendment))
         return error_set(error, STATUS_USAGE, "--set and --only go with a manifest");
     return STATUS_OK;

@@ -180,6 +180,16 @@ static enum status reader_finish(struct reader *reader, struct error *error)
     return status;
 }
 
+static enum status text_read(const char *path, const char *text, size_t length,
+                             struct reader *reader, struct error *error)
+{
+    static const char hdf5[] = {'\x89', 'H', 'D', 'F'}; /* how a netCDF-4 file begins */
+    if (length >= sizeof hdf5 && memcmp(text, hdf5, sizeof hdf5) == 0)
+        return error_set(error, STATUS_USAGE,
+                         "%s: a result file, not a manifest; roofsweep-post reads it", path);
+    return ini_lines_visit(path, text, length, line_take, reader, error);
+}
+
 enum status manifest_parse(const char *path, const char *text, size_t length,
                            struct manifest **manifest, struct error *error)
 {
@@ -192,7 +202,7 @@ enum status manifest_parse(const char *path, const char *text, size_t length,
     parsed->path = strdup(path);
     parsed->text = strndup(text, length);
     if (parsed->path && parsed->text)
-        status = ini_lines_visit(path, text, length, line_take, &reader, error);
+        status = text_read(path, text, length, &reader, error);
     if (status == STATUS_OK)
         status = reader_finish(&reader, error);
     tdestroy(reader.labels, label_keep);

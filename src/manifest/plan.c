@@ -295,8 +295,9 @@ static enum status builder_fill(struct builder *builder, const struct manifest *
     for (size_t i = 0; i < manifest->section_count && status == STATUS_OK; ++i)
         status = section_add(builder, manifest, &manifest->sections[i], error);
     if (status == STATUS_OK && builder->plan.count == 0 && builder->plan.excluded > 0)
-        status = error_set(error, STATUS_USAGE, "%s: exclude leaves none of %zu configurations",
-                           manifest->path, builder->plan.excluded);
+        status =
+            error_set(error, STATUS_USAGE, "%s: exclude leaves out every configuration, %zu in all",
+                      manifest->path, builder->plan.excluded);
     return status;
 }
 

@@ -440,7 +440,7 @@ void coordinator_watch(struct coordinator *coordinator, double now)
 
 void coordinator_interrupt(struct coordinator *coordinator)
 {
-    stop(coordinator, STATUS_INTERRUPTED, "interrupted by a signal");
+    stop(coordinator, STATUS_INTERRUPTED, "interrupted by a signal; go on with --resume");
 }
 
 void coordinator_handle(struct coordinator *coordinator, const struct letter *letter)
