@@ -17,3 +17,7 @@ ranks=2
 gpus=$( (nvidia-smi -L 2>/dev/null || true) | grep -c '^GPU' || true)
 [ "$gpus" = 1 ] && ranks=1
 mpirun -n "$ranks" --oversubscribe --bind-to none build/bin/roofsweep --overwrite sweeps/quickstart.ini
+echo "
+Next:  postproc/roofsweep-post plot four quickstart.nc         # a figure, four.pdf
+       postproc/roofsweep-post rows quickstart.nc --advice     # what limits each row, and what to try
+       build/bin/roofsweep --help"
