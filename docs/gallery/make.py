@@ -61,7 +61,8 @@ FIGURES = [
     (
         "devices",
         "The same on a GPU and on a core of a CPU",
-        f"classic {TRAINING} {CORE} --labels product registers shared step --series workload implementation",
+        f"classic {TRAINING} {CORE} --labels product registers shared step --series workload implementation"
+        " --width page",
     ),
     (
         "handwritten",

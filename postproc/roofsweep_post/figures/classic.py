@@ -12,15 +12,17 @@ LEVEL_FILLS = ["full", "left", "none", "bottom"]  # a memory level's symbol, fro
 
 
 def used_roofs(scene):
-    """{(model, text): (kind, value)}: bandwidths that are drawn, and the peaks of the rows' units and precisions."""
+    """{(model, text): (kind, value)}: bandwidths that are drawn, and the peaks of the rows' units and precisions. Of
+    several models the peaks name theirs; bandwidths do where there is no peak, as their lines end at it."""
     found = {}
     units = {*zip(scene.rows["unit"], scene.rows["config_precision"])}
     for model, roofs in scene.roofs.items():
         name = "" if scene.one_model() else f" ({model})"
+        peaks = [key for key in roofs if key[0] != "bandwidth" and key[:2] in units]
         for (kind, what, unit), value in roofs.items():
             if kind == "bandwidth":
-                found[model, f"{what} {scaled(value, unit)}{name}"] = kind, value
-            elif (kind, what) in units:
+                found[model, f"{what} {scaled(value, unit)}{name * (not peaks)}"] = kind, value
+            elif (kind, what, unit) in peaks:
                 found[model, f"{what} {kind} {scaled(value, unit)}{name}"] = kind, value
     return found
 
