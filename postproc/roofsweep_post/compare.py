@@ -279,6 +279,6 @@ def run(options):
             print_times(times)
             print_configurations(times, all_times, options.configurations)
         else:
-            print("No configuration was measured on two devices: distribute = replicate, or the same manifest in each file.\n")
+            print("No configuration was measured on two devices: use distribute = replicate, or one manifest twice.\n")
     found = verdicts_of(devices, roofs_found, times, reasons, threshold, across)
     return verdicts.publish(found, "compare", options)
