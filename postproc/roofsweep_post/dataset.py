@@ -29,10 +29,10 @@ def opened(path):
         return xarray.open_dataset(path, engine=back_end())
     except OSError as error:
         if error.errno is None or error.errno < 0:
-            raise Refused(f"{path}: no NetCDF file") from error
+            raise Refused(f"{path}: no NetCDF file, or a damaged one") from error
         raise Refused(f"{path}: {error.strerror or error}") from error
     except ValueError as error:  # its text lists what xarray could install
-        raise Refused(f"{path}: no NetCDF file") from error
+        raise Refused(f"{path}: no NetCDF file, or a damaged one") from error
 
 
 def decode_flags(data):

@@ -10,7 +10,9 @@ def at_levels(table, level):
     at it (modelled bytes hold for one level alone)."""
     own, wanted = level in ("row", "all"), f"arithmetic_intensity_{level}"
     if not own and wanted not in table:
-        raise Refused(f"no memory level '{level}'")
+        prefix = "arithmetic_intensity_"
+        there = [name.removeprefix(prefix) for name in table if name.startswith(prefix)]
+        raise Refused(f"no memory level '{level}'; there are: {', '.join([*there, 'row', 'all'])}")
     table = table.assign(
         level=table["roof_memory_level"], intensity_at=table["intensity"], bandwidth_at=table["bandwidth"]
     )

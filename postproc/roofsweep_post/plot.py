@@ -52,7 +52,7 @@ def run(options):
 
     output = options.output or f"{options.kind}.pdf"
     if os.path.splitext(output)[1][1:] not in FORMATS:
-        raise Refused(f"--output {output}: none of {', '.join(FORMATS)}")
+        raise Refused(f"--output {output}: its name ends in none of {', '.join(FORMATS)}")
     files = [load(path) for path in options.files]
     names = ("where", "series", "by", "level", "width", "annotate", "labels")
     axes = figures.draw(files, options.kind, **{name: getattr(options, name) for name in names})

@@ -1,5 +1,6 @@
 """Choosing rows by their variables: precision=fp16 pass=forward,backward-data batch>=32 label=conv2d-batch."""
 
+import difflib
 import re
 
 import numpy as np
@@ -16,7 +17,10 @@ def column(table, name):
     for found in (name, f"config_{name}", f"{name}_height"):
         if found in table:
             return found
-    raise Refused(f"no variable '{name}'; there are: {', '.join(sorted(map(str, table.columns)))}")
+    names = sorted(map(str, table.columns))
+    near = difflib.get_close_matches(name, names)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
+    raise Refused(f"no variable '{name}'; {hint}")
 
 
 def equal(values, words):

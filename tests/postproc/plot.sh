@@ -133,10 +133,11 @@ from roofsweep_post import cli
 wrong = """\
 no row has label=nope; there are: filters, shape | plot four quickstart.nc --labels nope
 no variable 'nope' | plot four quickstart.nc --by nope
-no variable 'nope' | plot four quickstart.nc --where nope=1
+no variable 'xyzzy'; there are: activation, | plot four quickstart.nc --where xyzzy=1
+no variable 'filtres'; did you mean filters | plot four quickstart.nc --where filtres=1
 'filters' is no condition | plot four quickstart.nc --where filters
-no memory level 'l9' | plot four quickstart.nc --level l9
-none of pdf, svg, png | plot four quickstart.nc --output figure.txt
+no memory level 'l9'; there are: dram, | plot four quickstart.nc --level l9
+its name ends in none of pdf, svg, png | plot four quickstart.nc --output figure.txt
 cannot write | plot four quickstart.nc --output nowhere/figure.pdf
 it holds roofs alone | plot four alone.nc
 no configuration was measured on two devices | plot strip golden.nc"""
