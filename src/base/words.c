@@ -19,24 +19,26 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Levenshtein's distance, row by row. A word too long for the row counts as far from everything. */
+/* Levenshtein's distance, row by row; two neighbours in the wrong order are one slip (optimal string
+ * alignment). A word too long for the row counts as far from everything. */
 static size_t distance(const char *a, const char *b)
 {
-    size_t width = strlen(b), row[COMPARED_MAX + 1];
+    size_t width = strlen(b), rows[3][COMPARED_MAX + 1];
     if (strlen(a) > COMPARED_MAX || width > COMPARED_MAX)
         return COMPARED_MAX;
     for (size_t j = 0; j <= width; ++j)
-        row[j] = j;
+        rows[0][j] = j;
     for (size_t i = 1; a[i - 1]; ++i) {
-        size_t diagonal = row[0];
+        size_t *row = rows[i % 3], *last = rows[(i - 1) % 3], *last_but_one = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= width; ++j) {
-            size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = least(replaced, least(row[j], row[j - 1]) + 1);
+            size_t replaced = last[j - 1] + (a[i - 1] != b[j - 1]);
+            row[j] = least(replaced, least(last[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = least(row[j], last_but_one[j - 2] + 1);
         }
     }
-    return row[width];
+    return rows[strlen(a) % 3][width];
 }
 
 void words_hint(const char *const *words, const char *text, char hint[WORDS_HINT])
