@@ -226,7 +226,7 @@ enum status amendment_read(const struct amendment *amendment, struct manifest **
     status = manifest_parse((*manifest)->path, text, strlen(text), &changed, error);
     free(text);
     if (status) {
-        error_prefix(error, "--set, --only");
+        error_prefix(error, "after --set and --only");
         return status;
     }
     manifest_destroy(*manifest);

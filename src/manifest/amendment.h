@@ -32,7 +32,7 @@ bool amendment_is_empty(const struct amendment *amendment);
 enum status amendment_apply(const struct amendment *amendment, const struct manifest *manifest,
                             char **amended, struct error *error);
 
-/* Replaces *manifest by the amended one. "--set, --only: " is in front of its errors; *manifest is unchanged then. */
+/* Replaces *manifest by the amended one. "after --set and --only: " is in front of its errors; *manifest is unchanged then. */
 enum status amendment_read(const struct amendment *amendment, struct manifest **manifest,
                            struct error *error);
 

@@ -90,7 +90,7 @@ static void what_means_nothing_is_refused(void **state)
         {{.sets = {"=1"}, .set_count = 1}, "is not KEY=VALUE"},
         {{.sets = {"batch="}, .set_count = 1}, "is not KEY=VALUE"},
         {{.onlys = {"firs"}, .only_count = 1}, "--only 'firs': no workload section has that label"},
-        {{.sets = {"batch=many"}, .set_count = 1}, "--set, --only: "},
+        {{.sets = {"batch=many"}, .set_count = 1}, "after --set and --only: "},
         {{.sets = {"batch=1", "batch=2"}, .set_count = 2}, "a second time"},
         {{.sets = {"title=1\n[peaks]"}, .set_count = 1}, "in one line"},
     };
