@@ -20,6 +20,7 @@ while read -r line; do
             echo one >>deaths
             echo 'no more' >&2
             kill -KILL \$\$
+            exit # this loop is a process of its own, and would hand the line on
         fi ;;
     esac
     printf '%s\n' "\$line"
