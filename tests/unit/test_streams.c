@@ -266,9 +266,9 @@ static void check_pool_gradient(const char *text)
     free(dy);
 }
 
-static void pool_gradients(void **state)
+/* Every shape, largest and average, in both layouts. words: further parameters. */
+static void each_pool(const char *words, void (*check)(const char *text))
 {
-    (void)state;
     static const char *const shapes[] = {
         "batch=2 height=5 width=7 channels=3",
         "batch=1 height=6 width=4 channels=2 window=2 padding=valid",
@@ -278,10 +278,16 @@ static void pool_gradients(void **state)
     };
     for (size_t i = 0; i < 4 * sizeof shapes / sizeof *shapes; ++i) {
         char text[WORKLOAD_TEXT];
-        snprintf(text, sizeof text, "pool %s pass=backward operation=%s layout=%s", shapes[i / 4],
+        snprintf(text, sizeof text, "pool %s%s operation=%s layout=%s", shapes[i / 4], words,
                  i % 2 ? "max" : "average", i / 2 % 2 ? "nhwc" : "nchw");
-        check_pool_gradient(text);
+        check(text);
     }
+}
+
+static void pool_gradients(void **state)
+{
+    (void)state;
+    each_pool(" pass=backward", check_pool_gradient);
 }
 
 /* Elements that depend on which of equal values is the largest are not compared; the others are. */
@@ -302,19 +308,7 @@ static void equal_values_are_passed_over(void **state)
 static void pools_by_hand(void **state)
 {
     (void)state;
-    static const char *const shapes[] = {
-        "batch=2 height=5 width=7 channels=3",
-        "batch=1 height=6 width=4 channels=2 window=2 padding=valid",
-        "batch=2 height=7 width=9 channels=1 window=3x4 stride=1 padding=1",
-        "batch=1 height=9 width=8 channels=2 window=2 stride=3 padding=1",
-        "batch=1 height=2 width=2 channels=1 window=5 stride=4 padding=4",
-    };
-    for (size_t i = 0; i < 4 * sizeof shapes / sizeof *shapes; ++i) {
-        char text[WORKLOAD_TEXT];
-        snprintf(text, sizeof text, "pool %s operation=%s layout=%s", shapes[i / 4],
-                 i % 2 ? "max" : "average", i / 2 % 2 ? "nhwc" : "nchw");
-        check_pool(text);
-    }
+    each_pool("", check_pool);
 }
 
 static void softmax_by_hand(void **state)
