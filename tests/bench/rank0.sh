@@ -4,7 +4,8 @@
 # number of records, how long --gather takes and how much memory it needs.
 # Usage: tests/bench/rank0.sh [BUILD [FOLDER]]; FOLDER is where the journal lies: a disk, or memory.
 # RANKS and RECORDS: lists, in the environment. PACE: how long simulated work takes, over what it does by itself (0.2 s a
-# row at most); rows are then no more than ranks can share, and waits are those for letters alone.
+# row at most); rows are then no more than ranks can share, and waits are those for letters alone. ROWS: 20000 if nothing
+# is said, a multiple of 200.
 set -eu
 build=$(cd "${1:-build}" && pwd)
 work=$(mktemp -d "${2:-/tmp}/rank0-XXXXXX")
@@ -15,7 +16,7 @@ mkdir bin
 cp "$build/bin/roofsweep" bin/
 cp "$build/tests/scripted_worker" bin/roofsweep-worker-cuda
 
-cat >sweep.ini <<'INI'
+cat >sweep.ini <<INI
 [sweep]
 title = simulated: nothing was measured
 device = cuda
@@ -32,7 +33,7 @@ launch = no
 transfer = no
 [matmul simulated]
 k = 16:215:+1
-n = 16:115:+1
+n = 16:$((15 + ${ROWS:-20000} / 200)):+1
 m = 64
 INI
 cat >waits.py <<'PY'
