@@ -15,6 +15,13 @@ struct extent {
                               counts ("filters"); NULL: they do not */
 };
 
+/* Of one recurrent layer in one direction without projection: two products in each step, the input's
+ * and the state's. */
+struct layer_products {
+    int64_t batch, steps; /* 0: there is no such layer, or it is not the only one */
+    int64_t features, hidden, gates;
+};
+
 enum { PRODUCTS_WAYS = 2 };
 struct products {
     /* The three extents, in each of the ways in which libraries do the same products. */
@@ -33,6 +40,7 @@ struct products {
     const char *uncounted;
     /* Of an attention with a causal mask: its queries and keys. 0: there is no mask. */
     int64_t queries, keys;
+    struct layer_products layer;
 };
 
 #endif

@@ -1,13 +1,14 @@
 #include "results/count_note.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "model/products.h"
+#include "results/kernel_tile.h"
+#include "results/recurrent_note.h"
 
-enum { REASON_TEXT = 200 };
+enum { REASON_TEXT = 280 };
 
 /* What the rules look at. */
 struct facts {
@@ -93,92 +94,42 @@ static bool by_zeros(const struct facts *f, char reason[REASON_TEXT])
     return true;
 }
 
-static int64_t padded(int64_t size, int64_t multiple)
+/* cuDNN's persistent kernels of an LSTM layer. */
+static bool by_recurrence(const struct facts *f, char reason[REASON_TEXT])
 {
-    return (size + multiple - 1) / multiple * multiple;
-}
-
-static double growth(const struct extent *extent, int64_t multiple)
-{
-    return ((double)padded(extent->first, multiple) +
-            extent->part * (double)padded(extent->second, multiple)) /
-           (double)(extent->first + extent->second);
-}
-
-/* How many times as large the products become, each extent padded to its multiple. */
-static double growth_all(const struct extent extents[3], const int64_t multiples[3])
-{
-    return growth(&extents[0], multiples[0]) * growth(&extents[1], multiples[1]) *
-           growth(&extents[2], multiples[2]);
-}
-
-/* cuDNN's older kernels have a tile as powers of two, behind the types and the number of threads:
- * wgrad_alg0_engine_NHWC<float, 128, 5, 5, 3, 3, 3, false, 512>. */
-static bool engine_tile_parse(const char *name, int64_t tile[3])
-{
-    int threads, powers[3];
-    const char *at = strstr(name, "_engine");
-    at = at ? strchr(at, '<') : NULL;
-    for (; at && !isdigit((unsigned char)at[1]); at = strchr(at + 1, ' '))
-        ;
-    if (!at || sscanf(at + 1, "%d, %d, %d, %d", &threads, &powers[0], &powers[1], &powers[2]) != 4)
-        return false;
-    for (int i = 0; i < 3; ++i) {
-        if (powers[i] < 1 || powers[i] > 8)
-            return false;
-        tile[i] = (int64_t)1 << powers[i];
-    }
-    return threads >= 32 && threads <= 1024;
-}
-
-/* The first "64x8_64" or "256x64x8" in a name: the extents of a tile. */
-static bool tile_parse(const char *name, int64_t tile[3])
-{
-    for (const char *at = name; *at; ++at) {
-        long long m, n, k;
-        bool begins = at == name || !isdigit((unsigned char)at[-1]);
-        if (begins && isdigit((unsigned char)*at) &&
-            (sscanf(at, "%lldx%lldx%lld", &m, &n, &k) == 3 ||
-             sscanf(at, "%lldx%lld_%lld", &m, &n, &k) == 3) &&
-            m > 0 && n > 0 && k > 0) {
-            memcpy(tile, (const int64_t[3]){m, n, k}, 3 * sizeof *tile);
-            return true;
-        }
-    }
-    return engine_tile_parse(name, tile);
-}
-
-/* Which extent of a tile lies along which of the products is the library's choice: there are so many. */
-enum { TILE_ORDERS = 6, TILE_CHOICES = PRODUCTS_WAYS * TILE_ORDERS };
-
-/* How many times as large the products become in tiles. */
-static double tile_growth(const struct products *shape, const int64_t tile[3], size_t choice)
-{
-    static const int orders[TILE_ORDERS][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
-                                               {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-    const int *order = orders[choice % TILE_ORDERS];
-    const int64_t multiples[3] = {tile[order[0]], tile[order[1]], tile[order[2]]};
-    return growth_all(shape->ways[choice / TILE_ORDERS], multiples);
-}
-
-static bool tile_fits(const struct products *shape, const int64_t tile[3], double ratio)
-{
-    for (size_t choice = 0; choice < shape->count * TILE_ORDERS; ++choice)
-        if (near(tile_growth(shape, tile, choice), ratio, 0.01))
-            return true;
-    return false;
+    return recurrent_note(f->record, &f->shape, f->own, f->products, reason, REASON_TEXT);
 }
 
 static bool by_tiles(const struct facts *f, char reason[REASON_TEXT])
 {
-    int64_t tile[3];
+    struct kernel_tile tile;
     double ratio = f->own / f->products;
     if (!far(ratio))
         return false;
     for (size_t i = 0; i < f->record->kernel_count; ++i)
-        if (tile_parse(f->record->kernels[i].name, tile) && tile_fits(&f->shape, tile, ratio)) {
+        if (kernel_tile_of(&f->record->kernels[i], &tile) &&
+            kernel_tile_fits(&tile, &f->shape, ratio)) {
             snprintf(reason, REASON_TEXT, "as much as a kernel's tiles of %lld x %lld x %lld need",
-                     (long long)tile[0], (long long)tile[1], (long long)tile[2]);
+                     (long long)tile.extents[0], (long long)tile.extents[1],
+                     (long long)tile.extents[2]);
+            return true;
+        }
+    return false;
+}
+
+static bool by_clusters(const struct facts *f, char reason[REASON_TEXT])
+{
+    struct kernel_tile tile;
+    double ratio = f->own / f->products;
+    if (!far(ratio))
+        return false;
+    for (size_t i = 0; i < f->record->kernel_count; ++i)
+        if (kernel_tile_of(&f->record->kernels[i], &tile) &&
+            kernel_tile_fits_in_clusters(&tile, &f->shape, ratio)) {
+            snprintf(reason, REASON_TEXT,
+                     "as much as a kernel's tiles of %lld x %lld x %lld need, in clusters of %lld",
+                     (long long)tile.extents[0], (long long)tile.extents[1],
+                     (long long)tile.extents[2], (long long)tile.cluster);
             return true;
         }
     return false;
@@ -186,48 +137,29 @@ static bool by_tiles(const struct facts *f, char reason[REASON_TEXT])
 
 enum { TILED_PARTS = 3 };
 
-/* The first parts have these tiles, the others need none: do they have `sum` times a part's products? */
-static bool tiles_fit(const struct products *shape, int64_t tiles[TILED_PARTS][3], int tile_count,
-                      int parts, double sum)
-{
-    size_t combinations = 1;
-    for (int i = 0; i < tile_count; ++i)
-        combinations *= shape->count * TILE_ORDERS;
-    for (size_t chosen = 0; chosen < combinations; ++chosen) {
-        double grown = parts - tile_count;
-        size_t choices = chosen;
-        for (int i = 0; i < tile_count; ++i, choices /= shape->count * TILE_ORDERS)
-            grown += tile_growth(shape, tiles[i], choices % (shape->count * TILE_ORDERS));
-        if (near(grown, sum, 0.01))
-            return true;
-    }
-    return false;
-}
-
 /* Each part, such as the two gradients of a backward pass, has tiles of its own. */
 static bool by_tiles_of_parts(const struct facts *f, char reason[REASON_TEXT])
 {
-    int64_t tiles[TILED_PARTS][3];
+    struct kernel_tile tiles[TILED_PARTS] = {{{0}, 0, 1}}, tile;
     int count = 0, parts = f->shape.parts;
     size_t used;
     double ratio = f->own / f->products;
     if (!far(ratio) || parts < 2 || parts > TILED_PARTS)
         return false;
     for (size_t i = 0; i < f->record->kernel_count; ++i) {
-        int64_t tile[3];
-        if (!tile_parse(f->record->kernels[i].name, tile))
+        if (!kernel_tile_of(&f->record->kernels[i], &tile))
             continue;
         if (count == parts)
             return false;
-        memcpy(tiles[count++], tile, sizeof tile);
+        tiles[count++] = tile;
     }
-    if (!tiles_fit(&f->shape, tiles, count, parts, ratio * parts))
+    if (!kernel_tiles_fit(tiles, count, &f->shape, parts, ratio * parts))
         return false;
     used = (size_t)snprintf(reason, REASON_TEXT, "as much as the tiles of its parts' kernels need");
     for (int i = 0; i < count; ++i)
         used += (size_t)snprintf(reason + used, REASON_TEXT - used, "%s%lld x %lld x %lld",
-                                 i ? ", " : ": ", (long long)tiles[i][0], (long long)tiles[i][1],
-                                 (long long)tiles[i][2]);
+                                 i ? ", " : ": ", (long long)tiles[i].extents[0],
+                                 (long long)tiles[i].extents[1], (long long)tiles[i].extents[2]);
     return true;
 }
 
@@ -244,9 +176,9 @@ static bool by_instructions(const struct facts *f, char reason[REASON_TEXT])
         return false;
     for (int i = 0; i < COUNT * COUNT; ++i) {
         const int64_t m[3] = {1, multiples[i % COUNT], multiples[i / COUNT]};
-        int64_t new_second = padded(extents[1].first, m[1]);
-        int64_t new_third = padded(extents[2].first, m[2]);
-        if (!near(growth_all(extents, m), ratio, 0.01))
+        int64_t new_second = kernel_tile_padded(extents[1].first, m[1]);
+        int64_t new_third = kernel_tile_padded(extents[2].first, m[2]);
+        if (!near(products_growth(extents, m), ratio, 0.01))
             continue;
         if (third && (second != new_second || third != new_third))
             return false;
@@ -280,7 +212,7 @@ static double tiled_pairs(const struct products *shape, int64_t tile)
     double pairs = 0.0;
     for (int64_t first = 0; first < shape->queries; first += tile) {
         int64_t seen = first + tile < shape->keys ? first + tile : shape->keys;
-        pairs += (double)tile * (double)padded(seen, tile);
+        pairs += (double)tile * (double)kernel_tile_padded(seen, tile);
     }
     return pairs;
 }
@@ -429,11 +361,11 @@ struct rule {
 
 /* The first that holds. */
 static const struct rule flops_rules[] = {
-    {true, by_algorithm}, {false, by_algorithm},     {false, by_zeros},
-    {true, by_tiles},     {true, by_tiles_of_parts}, {true, by_instructions},
-    {true, by_mask},      {true, by_vector_units},   {true, by_cells},
-    {true, by_parts},     {true, by_convention},     {false, by_convention},
-    {false, NULL},
+    {true, by_recurrence},     {true, by_algorithm},    {false, by_algorithm},
+    {false, by_zeros},         {true, by_tiles},        {true, by_clusters},
+    {true, by_tiles_of_parts}, {true, by_instructions}, {true, by_mask},
+    {true, by_vector_units},   {true, by_cells},        {true, by_parts},
+    {true, by_convention},     {false, by_convention},  {false, NULL},
 };
 static const struct rule bytes_rules[] = {
     {true, by_movers}, {true, by_steps}, {false, by_cache}, {false, NULL}};

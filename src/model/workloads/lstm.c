@@ -219,6 +219,12 @@ static void lstm_products(const struct config *config, struct products *products
     products->flops_of_cell = flops_of_cell(&s);
     products->cell = "unit and step";
     products->part = s.cell->gates > 1 ? "the gates" : "the activation";
+    if (products->count > 0 && s.directions == 1)
+        products->layer = (struct layer_products){.batch = s.batch,
+                                                  .steps = s.sequence,
+                                                  .features = s.features,
+                                                  .hidden = s.hidden,
+                                                  .gates = s.cell->gates};
 }
 
 /* The states are rounded in each step. In fp32 nothing else is, so multiplications in a narrower format

@@ -7,6 +7,7 @@
 
 #include "base/command_line.h"
 #include "base/words.h"
+#include "model/products.h"
 
 const char *const program_regions[] = {"profiler", "all", NULL};
 
@@ -123,18 +124,32 @@ static void cost_set(const struct config *config, const char *parameter, double 
         *cost = strtod(value.text, NULL);
 }
 
+/* The configuration that the program is modelled as; false if there is none. */
+static bool program_modelled(const struct config *config, struct config *modelled)
+{
+    const struct workload *model = workload_find(config_value(config, "modelled_as").text);
+    struct error unused;
+    return model && model != &program_workload &&
+           program_model_config(config, model, modelled, &unused) == STATUS_OK;
+}
+
 static struct cost program_cost(const struct config *config)
 {
     struct cost cost = {NAN, NAN, NAN};
-    const struct workload *model = workload_find(config_value(config, "modelled_as").text);
     struct config modelled;
-    struct error unused;
-    if (model && model != &program_workload &&
-        program_model_config(config, model, &modelled, &unused) == STATUS_OK)
+    if (program_modelled(config, &modelled))
         cost = config_cost(&modelled);
     cost_set(config, "model_flops", &cost.flops);
     cost_set(config, "model_bytes", &cost.bytes);
     return cost;
+}
+
+/* Unless the FLOPs are the manifest's own: then nothing is known of what they are. */
+static void program_products(const struct config *config, struct products *products)
+{
+    struct config modelled;
+    if (config_value(config, "model_flops").text[0] == '\0' && program_modelled(config, &modelled))
+        config_products(&modelled, products);
 }
 
 const struct workload program_workload = {
@@ -143,4 +158,5 @@ const struct workload program_workload = {
     .implementations = program_implementations,
     .check = program_check,
     .cost = program_cost,
+    .products = program_products,
 };
