@@ -56,7 +56,9 @@ def roofsweep(program):
     records, counted = measured(worker, batches, "auto")
     worker.close()
     assert all(record["counters"] == "counted" for record in records), records[0]["counters"]
-    print(f"roofsweep: {plain:.4f} s a row without counters, {counted:.4f} s with, {counted - plain:.4f} s for counters")
+    print(
+        f"roofsweep: {plain:.4f} s a row without counters, {counted:.4f} s with, {counted - plain:.4f} s for counters"
+    )
     return counted, records[0]["kernels"]
 
 
