@@ -314,7 +314,6 @@ static const char *recall(const struct choice *offer, int count, struct record *
     assert_int_equal(search_run(&search, &chosen, record, &error), STATUS_OK);
     assert_null(record->offer);
     assert_int_equal(work.bound, chosen);
-    assert_true(work.base.pace.enqueue_time > 0);
     *binds = work.binds;
     return offered_name(&work.base, chosen);
 }

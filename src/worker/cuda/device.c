@@ -279,6 +279,12 @@ static bool device_has_room(struct device_state *state, const struct config *con
            available >= enough + tensors * config_cost(config).memory;
 }
 
+/* Until it is decided that CUPTI stays attached, each row attaches and detaches it for its trace. */
+static bool device_counts_at_once(const struct device_state *state)
+{
+    return profiler_is_undecided(state->profiler);
+}
+
 static enum status device_reject(struct device_state *state, struct work *work,
                                  struct record *record, struct error *error)
 {
@@ -404,6 +410,7 @@ const struct device_ops device_ops = {
     .energy = device_energy,
     .trace = device_trace,
     .has_room = device_has_room,
+    .counts_at_once = device_counts_at_once,
     .count_hardware = device_count_hardware,
     .run = device_run,
     .read = device_read,

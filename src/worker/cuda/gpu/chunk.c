@@ -15,6 +15,13 @@ static double within(double value, double least, double most)
     return fmin(fmax(value, least), most);
 }
 
+/* s, that the device waits, so that it begins no sample before that is enqueued, if the host takes `host` for one and
+ * the device `device`. While the device runs one, the host enqueues the next. */
+static double waiting(double host, double device, int samples)
+{
+    return host + (samples - 1) * fmax(host - device, 0.0);
+}
+
 int chunk_sample_iterations(const struct pace *pace, double overhead, double share)
 {
     const double most = 1000.0;
@@ -23,7 +30,7 @@ int chunk_sample_iterations(const struct pace *pace, double overhead, double sha
 
 struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int attempt)
 {
-    const double margin = 2.0, least = 20e-6; /* s: a query of an event and the like */
+    const double margin = 1.5, least = 20e-6; /* s: a query of an event and the like */
     const double factor = ldexp(1.0, attempt), host = pace->enqueue_time * iterations;
     if (!(pace->enqueue_time > 0.0))
         return (struct chunk){1, 0.0};
@@ -31,6 +38,6 @@ struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int a
     if (pace->iteration_time > 0.0)
         most = fmin(most, device_time_most / (pace->iteration_time * iterations));
     int samples = (int)within(most / factor, 1.0, fmin(left, CHUNK_SAMPLES_MAX));
-    double once = margin * host * samples;
+    double once = waiting(margin * host, pace->iteration_time * iterations, samples);
     return (struct chunk){samples, least + fmax(once, fmin(factor * once, delay_most))};
 }

@@ -1,8 +1,8 @@
 /* How much is enqueued before the device may begin, and how much a sample holds. Pure functions.
  *
  * The host takes longer to launch small kernels than the device to run them. Timed as they come, they
- * would show the host's pace. So the device is kept waiting until a chunk of samples is enqueued, and
- * then runs them back to back. */
+ * would show the host's pace. So the device is kept waiting until so much of a chunk of samples is enqueued
+ * that it never comes to the end of what there is, and then runs them back to back. */
 #ifndef ROOFSWEEP_CHUNK_H
 #define ROOFSWEEP_CHUNK_H
 

@@ -36,25 +36,36 @@ static enum status graph_make(struct gpu *gpu, struct work *work, int iterations
     return STATUS_OK;
 }
 
-/* The first launch brings the graph to the device. The delay keeps the device waiting until the launch
- * is enqueued. */
+/* One launch. *ahead: the device was still kept waiting when it was enqueued. */
+static enum status graph_launch(struct gpu *gpu, cudaGraphExec_t executable, double delay,
+                                double *seconds, bool *ahead, struct error *error)
+{
+    TRY(CUDA(kernel_delay(delay, gpu->stream)));
+    TRY(CUDA(cudaEventRecord(gpu->timer->events[0], gpu->stream)));
+    TRY(CUDA(cudaGraphLaunch(executable, gpu->stream)));
+    TRY(CUDA(cudaEventRecord(gpu->timer->events[1], gpu->stream)));
+    TRY(timer_is_pending(gpu->timer, 0, ahead, error));
+    TRY(CUDA(cudaStreamSynchronize(gpu->stream)));
+    return timer_elapsed(gpu->timer, 0, 1, seconds, error);
+}
+
+/* A first launch brings the graph to the device. */
 static enum status graph_run(struct gpu *gpu, cudaGraphExec_t executable, double *seconds,
                              struct error *error)
 {
-    const double delay = 5e-4; /* s */
-    enum { LAUNCHES = 6 };
-    double times[LAUNCHES];
+    const double delay_most = 8e-3; /* s */
+    enum { LAUNCHES = 4 };
+    double times[LAUNCHES], delay = 2e-4; /* s */
     struct stats stats;
+    bool ahead;
     TRY(timer_reserve(gpu->timer, 2, error));
-    for (int i = 0; i < LAUNCHES; ++i) {
-        TRY(CUDA(kernel_delay(delay, gpu->stream)));
-        TRY(CUDA(cudaEventRecord(gpu->timer->events[0], gpu->stream)));
-        TRY(CUDA(cudaGraphLaunch(executable, gpu->stream)));
-        TRY(CUDA(cudaEventRecord(gpu->timer->events[1], gpu->stream)));
-        TRY(CUDA(cudaStreamSynchronize(gpu->stream)));
-        TRY(timer_elapsed(gpu->timer, 0, 1, &times[i], error));
+    TRY(graph_launch(gpu, executable, delay, &times[0], &ahead, error));
+    for (int i = 0; i < LAUNCHES;) {
+        TRY(graph_launch(gpu, executable, delay, &times[i], &ahead, error));
+        i += ahead || delay > delay_most;
+        delay *= ahead ? 1.0 : 2.0;
     }
-    TRY(stats_compute(times + 1, LAUNCHES - 1, &stats, error));
+    TRY(stats_compute(times, LAUNCHES, &stats, error));
     *seconds = stats.median;
     return STATUS_OK;
 }

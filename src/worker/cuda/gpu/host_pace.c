@@ -19,8 +19,8 @@ static enum status iteration_enqueue(struct gpu *gpu, struct work *work, double 
 /* Few where one takes long: it then says enough. */
 enum status host_pace(struct gpu *gpu, struct work *work, double *seconds, struct error *error)
 {
-    enum { LEAST = 5, MOST = 25 };
-    const double enough = 10e-3; /* s */
+    enum { LEAST = 5, MOST = 15 };
+    const double enough = 4e-3; /* s */
     double values[MOST], begin = clock_monotonic();
     struct stats stats;
     size_t count = 0;

@@ -21,7 +21,7 @@ struct series {
 /* What the host saw of one chunk. */
 struct seen {
     double enqueue_time; /* s, of one iteration */
-    bool ahead;          /* when the last launch was enqueued, the first sample had not begun */
+    bool ahead;          /* each sample was enqueued before it began */
 };
 
 static enum status sample_enqueue(const struct series *s, cudaEvent_t pair[2], struct error *error)
@@ -37,6 +37,17 @@ static enum status sample_enqueue(const struct series *s, cudaEvent_t pair[2], s
     return CUDA(cudaEventRecord(pair[1], s->gpu->stream));
 }
 
+/* A sample is enqueued. The device has not begun it if what stands before it is not over: its first event, of the first
+ * one, and the end of the sample before. */
+static enum status sample_is_ahead(struct timer *timer, int sample, bool *ahead,
+                                   struct error *error)
+{
+    bool pending;
+    TRY(timer_is_pending(timer, sample > 0 ? 2 * sample - 1 : 0, &pending, error));
+    *ahead = *ahead && pending;
+    return STATUS_OK;
+}
+
 /* The device's clock is read behind the delay and behind the last sample. */
 static enum status chunk_enqueue(const struct series *s, const struct chunk *chunk,
                                  struct seen *seen, struct error *error)
@@ -48,9 +59,11 @@ static enum status chunk_enqueue(const struct series *s, const struct chunk *chu
     if (s->record)
         TRY(timer_stamp(timer, TIMER_BEGIN, error));
     double begin = clock_monotonic();
-    for (int i = 0; i < chunk->samples; ++i)
+    seen->ahead = true;
+    for (int i = 0; i < chunk->samples; ++i) {
         TRY(sample_enqueue(s, &timer->events[2 * i], error));
-    TRY(timer_is_pending(timer, 0, &seen->ahead, error));
+        TRY(sample_is_ahead(timer, i, &seen->ahead, error));
+    }
     seen->enqueue_time = (clock_monotonic() - begin) / iterations;
     return s->record ? timer_stamp(timer, TIMER_END, error) : STATUS_OK;
 }

@@ -53,6 +53,11 @@ enum profiler_state profiler_state(const struct profiler *profiler)
     return profiler->state;
 }
 
+bool profiler_is_undecided(const struct profiler *profiler)
+{
+    return profiler->state == PROFILER_UNDECIDED || profiler->state == PROFILER_ON_TRIAL;
+}
+
 double profiler_ratio(const struct profiler *profiler)
 {
     return profiler->ratio;
@@ -293,9 +298,8 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
                            double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                            struct error *error)
 {
-    bool undecided = profiler->state == PROFILER_UNDECIDED || profiler->state == PROFILER_ON_TRIAL;
-    return undecided ? count_and_decide(profiler, tensors, works, count, values, outcome, error)
-                     : collect(profiler, tensors, works, count, values, outcome, error);
+    return (profiler_is_undecided(profiler) ? count_and_decide : collect)(
+        profiler, tensors, works, count, values, outcome, error);
 }
 
 enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
@@ -320,8 +324,7 @@ enum status profiler_review(struct profiler *profiler, struct error *error)
 
 void profiler_leave(struct profiler *profiler)
 {
-    bool undecided = profiler->state == PROFILER_UNDECIDED || profiler->state == PROFILER_ON_TRIAL;
-    if (!profiler->collector || !undecided)
+    if (!profiler->collector || !profiler_is_undecided(profiler))
         return;
     collector_stay(profiler->collector, false);
     follow_collector(profiler);

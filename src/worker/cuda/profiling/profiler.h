@@ -74,6 +74,8 @@ struct profiler *profiler_open(const struct profiler_judge *judge,
 void profiler_close(struct profiler *profiler);
 
 enum profiler_state profiler_state(const struct profiler *profiler);
+/* Whether the next collection by profiler_count decides if CUPTI stays attached. */
+bool profiler_is_undecided(const struct profiler *profiler);
 
 /* How much longer known kernels take with what stays attached, as last judged: 1 up to noise. NaN where
  * nothing stays attached. */

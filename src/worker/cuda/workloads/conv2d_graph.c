@@ -196,11 +196,16 @@ static enum status plans_find(struct conv2d_graph *graph,
     return status == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
 }
 
-/* An engine with the knobs that it has by itself. */
-static enum status engine_add(struct conv2d_graph *graph,
+/* Knobs that are set; without any, an engine has those that it has by itself. */
+struct knobs {
+    cudnnBackendDescriptor_t choices[CUDNN_KNOB_TYPE_COUNTS];
+    int64_t count;
+};
+
+static enum status config_add(struct conv2d_graph *graph,
                               const struct conv2d_graph_request *request,
                               cudnnBackendDescriptor_t operation_graph, int64_t index,
-                              struct error *error)
+                              const struct knobs *knobs, struct error *error)
 {
     cudnnBackendDescriptor_t engine, config;
     const struct cudnn_attribute engine_attributes[] = {
@@ -210,13 +215,60 @@ static enum status engine_add(struct conv2d_graph *graph,
     };
     const struct cudnn_attribute config_attributes[] = {
         {CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engine},
+        {CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, knobs->count,
+         knobs->count > 0 ? knobs->choices : NULL},
         {0},
     };
     TRY(cudnn_descriptor_build(&graph->stack, CUDNN_BACKEND_ENGINE_DESCRIPTOR, engine_attributes,
                                &engine, error));
     TRY(cudnn_descriptor_build(&graph->stack, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, config_attributes,
                                &config, error));
-    TRY(plan_add(graph, request, config, error));
+    return plan_add(graph, request, config, error);
+}
+
+/* The knob at *text, " k13=1", which then is behind it. */
+static enum status knob_add(struct conv2d_graph *graph, const char **text, struct knobs *knobs,
+                            struct error *error)
+{
+    int number, length = 0;
+    long long wanted;
+    if (knobs->count == CUDNN_KNOB_TYPE_COUNTS ||
+        sscanf(*text, " k%d=%lld%n", &number, &wanted, &length) != 2)
+        return error_set(error, STATUS_UNSUPPORTED, "'%s': no knobs of an engine", *text);
+    const cudnnBackendKnobType_t type = (cudnnBackendKnobType_t)number;
+    const int64_t value = wanted;
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type},
+        {CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &value},
+        {0},
+    };
+    *text += length;
+    return cudnn_descriptor_build(&graph->stack, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, attributes,
+                                  &knobs->choices[knobs->count++], error);
+}
+
+/* The plan of that name, as plan_name writes it. */
+static enum status named_add(struct conv2d_graph *graph, const struct conv2d_graph_request *request,
+                             cudnnBackendDescriptor_t operation_graph, struct error *error)
+{
+    struct knobs knobs = {.count = 0};
+    const char *text = request->only;
+    long long engine;
+    int length = 0;
+    if (sscanf(text, "engine-%lld%n", &engine, &length) != 1)
+        return error_set(error, STATUS_UNSUPPORTED, "'%s' is no plan's name", text);
+    for (text += length; *text;)
+        TRY(knob_add(graph, &text, &knobs, error));
+    return config_add(graph, request, operation_graph, engine, &knobs, error);
+}
+
+static enum status engine_add(struct conv2d_graph *graph,
+                              const struct conv2d_graph_request *request,
+                              cudnnBackendDescriptor_t operation_graph, int64_t index,
+                              struct error *error)
+{
+    const struct knobs none = {.count = 0};
+    TRY(config_add(graph, request, operation_graph, index, &none, error));
     if (!graph->plans[graph->plan_count - 1].compiled)
         return STATUS_OK;
     --graph->plan_count;
@@ -242,6 +294,17 @@ static enum status engines_add(struct conv2d_graph *graph,
     return status == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
 }
 
+static enum status proposals_add(struct conv2d_graph *graph,
+                                 const struct conv2d_graph_request *request,
+                                 cudnnBackendDescriptor_t operation_graph, struct error *refusal)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < HEURISTICS && !status; ++i)
+        status = plans_find(graph, request, operation_graph, heuristics[i], refusal);
+    return !status && !request->tensor ? engines_add(graph, request, operation_graph, refusal)
+                                       : status;
+}
+
 static enum status graph_prepare(struct conv2d_graph *graph,
                                  const struct conv2d_graph_request *request, struct error *error)
 {
@@ -251,10 +314,7 @@ static enum status graph_prepare(struct conv2d_graph *graph,
                                                    &graph->stack, &operation_graph, error);
     if (status)
         return status;
-    for (int i = 0; i < HEURISTICS && !status; ++i)
-        status = plans_find(graph, request, operation_graph, heuristics[i], &refusal);
-    if (!status && !request->tensor)
-        status = engines_add(graph, request, operation_graph, &refusal);
+    status = (request->only ? named_add : proposals_add)(graph, request, operation_graph, &refusal);
     if (!status && graph->plan_count == 0)
         status = STATUS_UNSUPPORTED;
     if (status)

@@ -105,8 +105,9 @@ static enum status candidate_bind(struct gpu *gpu, struct work *work, int candid
     return STATUS_OK;
 }
 
-static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, size_t bytes,
-                              struct error *error)
+/* `only`: the plan of that name; NULL: all. */
+static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, const char *only,
+                              size_t bytes, struct error *error)
 {
     const struct conv2d_graph_request request = {
         .cudnn = gpu->cudnn,
@@ -116,6 +117,7 @@ static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, size_t byt
                       .compute = c->format->compute},
         .tensor = c->format->tensor,
         .vector = c->format->vector_allowed,
+        .only = only,
         .workspace_limit = bytes,
     };
     TRY(conv2d_graph_create(&request, &c->graph, error));
@@ -267,7 +269,7 @@ static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struc
     if (c->calls && !graph)
         status = calls_find(gpu, c, automatic ? NULL : algorithm, bytes, error);
     if ((status == STATUS_OK || status == STATUS_UNSUPPORTED) && (automatic || graph))
-        status = plans_find(gpu, c, bytes, error);
+        status = plans_find(gpu, c, NULL, bytes, error);
     bool enough = status == STATUS_UNSUPPORTED && c->candidate_count > 0;
     return enough ? STATUS_OK : status;
 }
@@ -327,7 +329,7 @@ static void algorithm_describe(const struct conv2d_work *c, int chosen, struct r
     record->workspace = (double)candidate_workspace(c, c->bound);
 }
 
-/* What is offered is looked for among calls alone, or among plans alone. */
+/* What is offered is looked for among calls alone, or is a plan that its name makes. */
 static enum status offer_find(struct gpu *gpu, struct conv2d_work *c, const char *algorithm,
                               struct error *error)
 {
@@ -335,7 +337,7 @@ static enum status offer_find(struct gpu *gpu, struct conv2d_work *c, const char
     size_t bytes;
     TRY(workspace_limit(c->arena, &bytes, error));
     return is_call(c, algorithm) ? calls_find(gpu, c, named, bytes, error)
-                                 : plans_find(gpu, c, bytes, error);
+                                 : plans_find(gpu, c, algorithm, bytes, error);
 }
 
 /* It is no failure if what is offered cannot be had: then c->recalled stays false. */

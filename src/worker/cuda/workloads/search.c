@@ -92,16 +92,24 @@ static bool is_refused(const struct search *search, const struct identity *ident
     return search->refused && id[0] && strstr(search->refused, id);
 }
 
+/* Binds it, and learns which kernels it runs. */
+static enum status candidate_identify(struct field_of_entries *field, int candidate,
+                                      struct identity *identity, struct error *error)
+{
+    const struct search *search = field->search;
+    enum status (*identify)(struct gpu *, struct work *, struct identity *, struct error *) =
+        search->identify ? search->identify : identity_find;
+    TRY(candidate_bind(field, candidate, error));
+    return identify(search->gpu, search->work, identity, error);
+}
+
 /* The estimate of what it takes to enqueue is another one for each candidate. */
 static enum status entry_add(struct field_of_entries *field, int candidate, double *best_time,
                              struct error *error)
 {
     const struct search *search = field->search;
     struct entry entry = {.candidate = candidate};
-    enum status (*identify)(struct gpu *, struct work *, struct identity *, struct error *) =
-        search->identify ? search->identify : identity_find;
-    TRY(candidate_bind(field, candidate, error));
-    TRY(identify(search->gpu, search->work, &entry.identity, error));
+    TRY(candidate_identify(field, candidate, &entry.identity, error));
     if (is_refused(search, &entry.identity))
         return error_set(error, STATUS_UNSUPPORTED, "its results are wrong");
     struct entry *same = entry_same(field, &entry.identity);
@@ -293,16 +301,13 @@ static bool is_offered(const struct choice *offer, const struct identity *identi
            strcmp(launches, offer->algorithm_launches) == 0;
 }
 
-/* The field has this candidate alone, if it is the one that is offered. */
 static enum status offered_try(struct field_of_entries *field, const struct choice *offer,
                                int candidate, struct error *error)
 {
-    double best_time = INFINITY;
-    TRY(entry_add(field, candidate, &best_time, error));
-    if (is_offered(offer, &field->entries[0].identity))
-        return STATUS_OK;
-    field->count = 0;
-    return STATUS_UNSUPPORTED;
+    struct identity identity = {0};
+    TRY(candidate_identify(field, candidate, &identity, error));
+    return is_offered(offer, &identity) ? STATUS_OK
+                                        : error_set(error, STATUS_UNSUPPORTED, "other kernels");
 }
 
 /* A name may say behind a colon what it runs, which is known once it is bound. */
@@ -313,18 +318,15 @@ static bool is_named(const char *name, const char *offered)
            (!offered[length] || strncmp(offered + length, ": ", 2) == 0);
 }
 
-static enum status offered_find(struct field_of_entries *field, const struct choice *offer,
-                                struct error *error)
+/* Leaves it bound. */
+static enum status offered_find(const struct search *search, const struct choice *offer,
+                                int *chosen, struct error *error)
 {
-    const struct search *search = field->search;
+    struct field_of_entries field = {.search = search, .bound = -1};
     enum status status = STATUS_UNSUPPORTED;
-    for (int i = 0; i < search->count && status != STATUS_OK && status != STATUS_DEVICE; ++i) {
-        field->first = NULL;
+    for (int i = 0; i < search->count && status != STATUS_OK && status != STATUS_DEVICE; ++i)
         if (is_named(search->name(search->work, i), offer->algorithm))
-            status = offered_try(field, offer, i, error);
-    }
-    if (status == STATUS_OK)
-        status = final_run(field, 1, error);
+            status = offered_try(&field, offer, *chosen = i, error);
     return status;
 }
 
@@ -332,14 +334,12 @@ bool search_recall(const struct search *search, int *chosen, struct record *reco
                    enum status *status, struct error *error)
 {
     const struct choice *offer = record->offer;
-    struct entry entry;
-    struct field_of_entries field = {.search = search, .entries = &entry, .bound = -1};
     struct error refusal;
     *status = STATUS_OK;
     record->offer = NULL;
     if (!offer)
         return false;
-    enum status found = offered_find(&field, offer, &refusal);
+    enum status found = offered_find(search, offer, chosen, &refusal);
     if (found == STATUS_DEVICE) {
         *error = refusal;
         *status = found;
@@ -347,8 +347,6 @@ bool search_recall(const struct search *search, int *chosen, struct record *reco
     if (found)
         return false;
     choice_into_record(offer, record);
-    search->work->pace = entry.pace;
-    *chosen = entry.candidate;
     return true;
 }
 

@@ -32,8 +32,7 @@ struct search {
 };
 
 /* Takes record->offer away. True: the work is bound to the *chosen one of the offer, and *record says so, with
- * what the earlier search found. It has been timed as briefly as a search does at its end, so that clocks and
- * loaded code are as behind a search. *status, with *error: STATUS_OK, or STATUS_DEVICE, with false. */
+ * what the earlier search found. It has run once, and is not timed. *status, with *error: STATUS_OK, or STATUS_DEVICE, with false. */
 bool search_recall(const struct search *search, int *chosen, struct record *record,
                    enum status *status, struct error *error);
 
