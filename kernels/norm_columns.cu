@@ -2,7 +2,7 @@
 
 #include <limits.h>
 
-#include "piece.cuh"
+#include "word.cuh"
 
 /* Sums over the rows of a matrix, column by column, and what batch norms do with them. A block has some
  * pieces of columns beside each other and a chunk of the rows; its sums of the chunk go to `partial`,
@@ -19,13 +19,6 @@ template <typename T> struct columns_of {
     int64_t rows, columns;
 };
 
-/* From this column on, of an array with a value for each. */
-template <int lanes, typename C>
-__device__ static inline piece<C, lanes> beside(const C *parameters, int64_t column)
-{
-    return ((const piece<C, lanes> *)parameters)[column / lanes];
-}
-
 /* Moments are of differences from the first row, so that a large mean takes nothing from the variance.
  * Gradients are of dy h and dy; inverse of a batch norm is the same for all rows, and comes later. */
 template <enum norm_sums what, typename T, int lanes>
@@ -33,6 +26,8 @@ __global__ void __launch_bounds__(threads, 3)
     norm_sum(typename computed<T>::type *partial, columns_of<T> s, int64_t chunk)
 {
     typedef typename computed<T>::type C;
+    /* Rows whose loads are in flight together. */
+    const int loads = what == MOMENTS ? 8 : what == BATCH_GRADIENTS ? 4 : 2;
     __shared__ C room[2][threads * lanes];
     int64_t column = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * lanes;
     int64_t last = min((int64_t)(blockIdx.y + 1) * chunk, s.rows);
@@ -46,25 +41,39 @@ __global__ void __launch_bounds__(threads, 3)
             origin[i] = what == MOMENTS           ? (C)to_computed(s.x[column + i])
                         : what == BATCH_GRADIENTS ? s.mean[column + i]
                                                   : 0;
-#pragma unroll 4
+#pragma unroll 1
         for (int64_t row = (int64_t)blockIdx.y * chunk + threadIdx.y; row < last;
-             row += blockDim.y) {
-            int64_t at = (row * s.columns + column) / lanes;
-            piece<T, lanes> x = ((const piece<T, lanes> *)s.x)[at], dy = {};
-            C mean = 0, inverse = 1;
-            if (what != MOMENTS)
-                dy = ((const piece<T, lanes> *)s.dy)[at];
-            if (what == LAYER_GRADIENTS) {
-                mean = s.mean[row];
-                inverse = s.inverse[row];
+             row += loads * (int)blockDim.y) {
+            words<T, lanes> x[loads], dy[loads];
+#pragma unroll
+            for (int j = 0; j < loads; ++j) {
+                const int64_t other = row + j * (int)blockDim.y;
+                if (other < last) {
+                    x[j] = ((const words<T, lanes> *)(s.x + other * s.columns + column))[0];
+                    if (what != MOMENTS)
+                        dy[j] = ((const words<T, lanes> *)(s.dy + other * s.columns + column))[0];
+                }
             }
 #pragma unroll
-            for (int i = 0; i < lanes; ++i) {
-                C difference = (C)to_computed(x.at[i]) - origin[i], d = to_computed(dy.at[i]);
-                if (what == LAYER_GRADIENTS)
-                    difference = (difference - mean) * inverse;
-                first[i] += what == MOMENTS ? difference : d;
-                second[i] += (what == MOMENTS ? difference : d) * difference;
+            for (int j = 0; j < loads; ++j) {
+                const int64_t other = row + j * (int)blockDim.y;
+                if (other >= last)
+                    break;
+                C mean = what == LAYER_GRADIENTS ? s.mean[other] : 0;
+                C inverse = what == LAYER_GRADIENTS ? s.inverse[other] : 1;
+                sums<T, lanes> values, given;
+                values.set(x[j]);
+                if (what != MOMENTS)
+                    given.set(dy[j]);
+#pragma unroll
+                for (int i = 0; i < lanes; ++i) {
+                    C difference = values.at[i] - origin[i];
+                    C d = what == MOMENTS ? difference : given.at[i];
+                    if (what == LAYER_GRADIENTS)
+                        difference = (difference - mean) * inverse;
+                    first[i] += d;
+                    second[i] += d * difference;
+                }
             }
         }
     }
@@ -87,7 +96,7 @@ __global__ void __launch_bounds__(threads, 3)
 
 /* ---- the chunks' sums added up ---- */
 
-static const int unite_columns = 32, unite_rows = 16;
+static const int unite_columns = 8, unite_rows = 64;
 
 /* Of column `column`, in the threads whose y is 0. */
 template <typename C>
@@ -101,14 +110,17 @@ __device__ static inline void unite(const C *partial, int64_t column, int64_t co
         for (int chunk = threadIdx.y; chunk < chunks; chunk += unite_rows)
             for (int i = 0; i < 2; ++i)
                 sums[i] += partial[((int64_t)chunk * 2 + i) * columns + column];
-    for (int i = 0; i < 2; ++i)
-        room[i][threadIdx.y][threadIdx.x] = sums[i];
-    __syncthreads();
-    *first = *second = 0;
-    for (int y = 0; y < unite_rows; ++y) {
-        *first += room[0][y][threadIdx.x];
-        *second += room[1][y][threadIdx.x];
+    for (int rows = unite_rows / 2; rows > 0; rows /= 2) {
+        for (int i = 0; i < 2; ++i)
+            room[i][threadIdx.y][threadIdx.x] = sums[i];
+        __syncthreads();
+        if ((int)threadIdx.y < rows)
+            for (int i = 0; i < 2; ++i)
+                sums[i] += room[i][threadIdx.y + rows][threadIdx.x];
+        __syncthreads();
     }
+    *first = sums[0];
+    *second = sums[1];
 }
 
 template <typename T>
@@ -147,51 +159,66 @@ __global__ void __launch_bounds__(unite_columns *unite_rows)
 
 /* ---- batch norms, element by element ---- */
 
-/* A thread's columns are the same in all of its rows, so what is known of them stays in registers:
- * y = scale x + shift, or dx = scale x + other dy + shift. The last rows come first: the kernel before has
- * read them last, and L2 still has them. */
+/* y = scale x + shift, or dx = scale x + other dy + shift, with the same factors in all rows, which a block
+ * keeps in shared memory. The last rows come first: the kernel before has read them last, and L2 still has
+ * them. */
+template <bool gradient>
+constexpr int apply_rows = gradient ? 2 : 4; /* of a thread, all in flight */
+
 template <bool gradient, typename T, int lanes>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(threads, 3)
     norm_apply(T *y, columns_of<T> s, const typename computed<T>::type *dgamma,
-               const typename computed<T>::type *dbeta, int64_t chunk)
+               const typename computed<T>::type *dbeta, unsigned beside)
 {
     typedef typename computed<T>::type C;
-    int64_t column = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * lanes;
-    int64_t first = (int64_t)(gridDim.y - 1 - blockIdx.y) * chunk,
-            last = min(first + chunk, s.rows);
-    C scale[lanes], shift[lanes], other[lanes];
-    if (column >= s.columns)
-        return;
-    piece<C, lanes> gamma = beside<lanes>(s.gamma, column), mean = beside<lanes>(s.mean, column),
-                    inverse = beside<lanes>(s.inverse, column), beta = {}, products = {}, sums = {};
-    if (gradient) {
-        products = beside<lanes>(dgamma, column);
-        sums = beside<lanes>(dbeta, column);
-    } else {
-        beta = beside<lanes>(s.beta, column);
-    }
+    const int each = apply_rows<gradient>;
+    __shared__ alignas(32) C scale[32 * lanes], shift[32 * lanes], other[32 * lanes];
+    const unsigned block = gridDim.x - 1 - blockIdx.x;
+    const int64_t begin = (int64_t)(block % beside) * blockDim.x * lanes;
+    const int64_t column = begin + threadIdx.x * lanes;
+    const int64_t first = (int64_t)(block / beside) * blockDim.y * each + threadIdx.y;
+    const C share = 1 / (C)s.rows;
+    words<T, lanes> x[each], dy[each];
+    bool mine[each];
 #pragma unroll
-    for (int i = 0; i < lanes; ++i) {
-        C a = gamma.at[i] * inverse.at[i], n = (C)s.rows;
-        other[i] = a;
-        scale[i] = gradient ? -a * inverse.at[i] * products.at[i] / n : a;
-        shift[i] =
-            gradient ? -a * sums.at[i] / n - scale[i] * mean.at[i] : beta.at[i] - mean.at[i] * a;
+    for (int j = 0; j < each; ++j) {
+        const int64_t row = first + j * (int)blockDim.y;
+        mine[j] = row < s.rows && column < s.columns;
+        if (mine[j]) {
+            x[j] = ((const words<T, lanes> *)(s.x + row * s.columns + column))[0];
+            if (gradient)
+                dy[j] = ((const words<T, lanes> *)(s.dy + row * s.columns + column))[0];
+        }
     }
-#pragma unroll 4
-    for (int64_t row = first + threadIdx.y; row < last; row += blockDim.y) {
-        int64_t at = (row * s.columns + column) / lanes;
-        piece<T, lanes> x = ((const piece<T, lanes> *)s.x)[at], dy = {};
+#pragma unroll 1
+    for (int i = threadIdx.y * blockDim.x + threadIdx.x; i < (int)blockDim.x * lanes; i += threads)
+        if (begin + i < s.columns) {
+            const int64_t c = begin + i;
+            const C a = s.gamma[c] * s.inverse[c];
+            other[i] = a;
+            scale[i] = gradient ? -a * s.inverse[c] * dgamma[c] * share : a;
+            shift[i] =
+                gradient ? -a * dbeta[c] * share - scale[i] * s.mean[c] : s.beta[c] - s.mean[c] * a;
+        }
+    __syncthreads();
+    const piece<C, lanes> factor = ((const piece<C, lanes> *)scale)[threadIdx.x],
+                          constant = ((const piece<C, lanes> *)shift)[threadIdx.x],
+                          of_dy = ((const piece<C, lanes> *)other)[threadIdx.x];
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+        sums<T, lanes> value, given;
+        value.set(x[j]);
         if (gradient)
-            dy = ((const piece<T, lanes> *)s.dy)[at];
+            given.set(dy[j]);
 #pragma unroll
         for (int i = 0; i < lanes; ++i) {
-            C value = scale[i] * (C)to_computed(x.at[i]) + shift[i];
+            value.at[i] = factor.at[i] * value.at[i] + constant.at[i];
             if (gradient)
-                value += other[i] * (C)to_computed(dy.at[i]);
-            x.at[i] = to_stored<T>(value);
+                value.at[i] += of_dy.at[i] * given.at[i];
         }
-        ((piece<T, lanes> *)y)[at] = x;
+        if (mine[j])
+            ((words<T, lanes> *)(y + (first + j * (int)blockDim.y) * s.columns + column))[0] =
+                value.times(1);
     }
 }
 
@@ -268,14 +295,16 @@ template <typename T, int lanes>
 static cudaError_t apply(const struct norm_arrays *a, cudaStream_t stream)
 {
     typedef typename computed<T>::type C;
-    const int64_t most = 4096, least = 128; /* rows, which share what is known of their columns */
     bool gradient = a->dy != NULL;
-    int64_t chunks = (a->rows + least - 1) / least;
-    columns_shape shape = shape_of(a->rows, a->columns, lanes, chunks < most ? chunks : most);
+    columns_shape shape = shape_of(a->rows, a->columns, lanes, 1);
+    int64_t each = (int64_t)shape.block.y * (gradient ? apply_rows<true> : apply_rows<false>);
+    int64_t blocks = (a->rows + each - 1) / each * shape.grid.x;
+    if (blocks > INT_MAX)
+        return cudaErrorInvalidValue;
     auto *kernel = gradient ? norm_apply<true, T, lanes> : norm_apply<false, T, lanes>;
-    kernel<<<shape.grid, shape.block, 0, stream>>>((T *)(gradient ? a->dx : a->y),
-                                                   columns_make<T>(a), (const C *)a->dgamma,
-                                                   (const C *)a->dbeta, shape.chunk);
+    kernel<<<(unsigned)blocks, shape.block, 0, stream>>>((T *)(gradient ? a->dx : a->y),
+                                                         columns_make<T>(a), (const C *)a->dgamma,
+                                                         (const C *)a->dbeta, shape.grid.x);
     return cudaGetLastError();
 }
 

@@ -3,6 +3,7 @@
 #include <limits.h>
 
 #include "row.cuh"
+#include "word.cuh"
 
 /* Layer norms: a group of threads has a row, in registers if it fits, so that it is read once. */
 
@@ -69,20 +70,12 @@ __global__ void __launch_bounds__(row_threads, 1) layer_forward(layer<T> s)
 
 /* ---- backward: blocks go through the rows, so that the sums over rows stay in registers ---- */
 
-static const int backward_threads = 512, backward_warps = backward_threads / 32;
-
-/* Of a multiprocessor, if a row fits into one piece of each thread. Before 9.0 half of the registers do not
- * suffice. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-static const int backward_blocks = 1;
-#else
-static const int backward_blocks = 2;
-#endif
+static const int backward_warps = 16; /* of a block, at most */
 
 /* What a thread reads of a row: pieces of x and dy; where the row has none, dy is 0. */
 template <typename T, int lanes, int pieces> struct layer_read {
     typedef typename computed<T>::type C;
-    piece<T, lanes> x[pieces], dy[pieces];
+    words<T, lanes> x[pieces], dy[pieces];
     C mean, inverse;
 
     __device__ void load(const layer<T> &s, int64_t row)
@@ -93,17 +86,31 @@ template <typename T, int lanes, int pieces> struct layer_read {
 #pragma unroll
         for (int p = 0; p < pieces; ++p) {
             int64_t at = (int64_t)p * blockDim.x + threadIdx.x;
-            x[p] = dy[p] = piece<T, lanes>{};
+            x[p] = dy[p] = words_filled<T, lanes>(0);
             if (mine && at * lanes < s.columns) {
-                x[p] = ((const piece<T, lanes> *)(s.x + row * s.columns))[at];
-                dy[p] = ((const piece<T, lanes> *)(s.dy + row * s.columns))[at];
+                x[p] = ((const words<T, lanes> *)(s.x + row * s.columns))[at];
+                dy[p] = ((const words<T, lanes> *)(s.dy + row * s.columns))[at];
             }
         }
     }
+    /* h, and dy, of piece p. */
+    __device__ void normalized(int p, sums<T, lanes> *h, sums<T, lanes> *d) const
+    {
+        h->set(x[p]);
+        d->set(dy[p]);
+#pragma unroll
+        for (int i = 0; i < lanes; ++i)
+            h->at[i] = (h->at[i] - mean) * inverse;
+    }
 };
 
-/* The sums of two values over a group of blockDim.x threads, of which a block has blockDim.y. All of the
- * block call it together; room: what the call before last has used. */
+/* Of a group alone: the others of the block may be elsewhere. Barrier 0 is that of the block. */
+__device__ static inline void group_wait()
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(threadIdx.y + 1), "r"(blockDim.x) : "memory");
+}
+
+/* The sums of two values over a group of blockDim.x threads; room: what the call before last has used. */
 template <typename C>
 __device__ static inline void reduce_both(C *a, C *b, C (*room)[backward_warps])
 {
@@ -119,7 +126,7 @@ __device__ static inline void reduce_both(C *a, C *b, C (*room)[backward_warps])
         room[0][warp] = *a;
         room[1][warp] = *b;
     }
-    __syncthreads();
+    group_wait();
     *a = *b = 0;
     for (int i = 0; i < warps; ++i) {
         *a += room[0][threadIdx.y * warps + i];
@@ -130,13 +137,13 @@ __device__ static inline void reduce_both(C *a, C *b, C (*room)[backward_warps])
 /* dx = inverse (g - sum(g) / n - h sum(g h) / n), with g = dy gamma and h = (x - mean) inverse. What the
  * next row needs is on its way meanwhile. */
 template <typename T, int lanes, int pieces>
-__global__ void __launch_bounds__(backward_threads, pieces == 1 ? backward_blocks : 1)
+__global__ void __launch_bounds__(pieces == 1 ? 384 : 32 * backward_warps, pieces == 1 ? 2 : 1)
     layer_backward(layer<T> s)
 {
     typedef typename computed<T>::type C;
     const int count = lanes * pieces;
     __shared__ C room[2][2][backward_warps];
-    __shared__ C added[backward_threads * lanes];
+    __shared__ C added[32 * backward_warps * lanes];
     const int64_t stride = (int64_t)gridDim.x * blockDim.y, all = (int64_t)blockDim.x * lanes;
     const C share = 1 / (C)s.columns;
     C dgamma[count], dbeta[count], gamma[count];
@@ -147,23 +154,26 @@ __global__ void __launch_bounds__(backward_threads, pieces == 1 ? backward_block
         dgamma[i] = dbeta[i] = 0;
     }
     layer_read<T, lanes, pieces> next;
-    next.load(s, (int64_t)blockIdx.x * blockDim.y + threadIdx.y);
+    int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
+    next.load(s, row);
     int turn = 0;
 #pragma unroll 1
-    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < s.rows; first += stride) {
-        const int64_t row = first + threadIdx.y;
+    for (; row < s.rows; row += stride) {
         const layer_read<T, lanes, pieces> read = next;
-        C h[count], g[count], sum = 0, products = 0;
+        C sum = 0, products = 0;
         next.load(s, row + stride);
 #pragma unroll
-        for (int i = 0; i < count; ++i) {
-            C d = to_computed(read.dy[i / lanes].at[i % lanes]);
-            h[i] = ((C)to_computed(read.x[i / lanes].at[i % lanes]) - read.mean) * read.inverse;
-            g[i] = d * gamma[i];
-            sum += g[i];
-            products += g[i] * h[i];
-            dbeta[i] += d;
-            dgamma[i] += d * h[i];
+        for (int p = 0; p < pieces; ++p) {
+            sums<T, lanes> h, d;
+            read.normalized(p, &h, &d);
+#pragma unroll
+            for (int i = 0; i < lanes; ++i) {
+                const int at = p * lanes + i;
+                sum += d.at[i] * gamma[at];
+                products += d.at[i] * gamma[at] * h.at[i];
+                dbeta[at] += d.at[i];
+                dgamma[at] += d.at[i] * h.at[i];
+            }
         }
         reduce_both(&sum, &products, room[turn]);
         turn ^= 1;
@@ -172,13 +182,13 @@ __global__ void __launch_bounds__(backward_threads, pieces == 1 ? backward_block
 #pragma unroll
         for (int p = 0; p < pieces; ++p) {
             int64_t at = (int64_t)p * blockDim.x + threadIdx.x;
-            piece<T, lanes> dx;
+            sums<T, lanes> h, d;
+            read.normalized(p, &h, &d);
 #pragma unroll
             for (int i = 0; i < lanes; ++i)
-                dx.at[i] = to_stored<T>(read.inverse *
-                                        (g[p * lanes + i] - sum - h[p * lanes + i] * products));
-            if (row < s.rows && at * lanes < s.columns)
-                ((piece<T, lanes> *)(s.y + row * s.columns))[at] = dx;
+                d.at[i] = d.at[i] * gamma[p * lanes + i] - sum - h.at[i] * products;
+            if (at * lanes < s.columns)
+                ((words<T, lanes> *)(s.y + row * s.columns))[at] = d.times(read.inverse);
         }
     }
     /* The groups of a block have the same columns. */
@@ -191,7 +201,7 @@ __global__ void __launch_bounds__(backward_threads, pieces == 1 ? backward_block
         for (int i = 0; i < lanes; ++i)
             added[mine * lanes + i] = sums[i];
         __syncthreads();
-        for (int64_t i = mine; i < all; i += backward_threads) {
+        for (int64_t i = mine; i < all; i += blockDim.x * blockDim.y) {
             int64_t column = v / 2 * all + i;
             C total = 0;
             for (unsigned y = 0; y < blockDim.y; ++y)
@@ -277,8 +287,8 @@ template <typename T, int lanes> static cudaError_t forward(const layer<T> &s, c
     return cudaGetLastError();
 }
 
-/* Pieces of a row in each thread, of which there are as few as the row allows; 0: more than there are
- * kernels for. */
+/* Pieces of a row in each thread: two where the row has them, so that few threads must wait for each other;
+ * 0: more than there are kernels for. */
 struct backward_shape {
     int warps, pieces;
 };
@@ -286,16 +296,16 @@ static backward_shape backward_shape_of(int64_t columns, int lanes)
 {
     int64_t needed = (columns + 32 * lanes - 1) / (32 * lanes); /* pieces of a warp's width */
     int warps = 1;
-    while (warps < backward_warps && needed > warps)
+    while (warps < backward_warps && needed > 2 * warps)
         warps *= 2;
-    return {warps, needed <= warps ? 1 : needed <= 2 * warps ? 2 : 0};
+    return {warps, needed <= 1 ? 1 : needed <= 2 * warps ? 2 : 0};
 }
 
 template <typename T, int lanes>
 static cudaError_t backward(const layer<T> &s, int chunks, cudaStream_t stream)
 {
     backward_shape shape = backward_shape_of(s.columns, lanes);
-    dim3 block(32 * shape.warps, backward_warps / shape.warps);
+    dim3 block(32 * shape.warps, (shape.warps <= 4 ? 12 : backward_warps) / shape.warps);
     if (checked(s.rows) != cudaSuccess)
         return checked(s.rows);
     if (shape.pieces == 0)

@@ -86,13 +86,13 @@ struct row_shape {
 };
 static inline row_shape row_shape_of(int64_t rows, int64_t columns, int lanes)
 {
-    const int warps_most = row_threads / 32, warps_of_block = 4;
+    const int warps_most = row_threads / 32;
     int64_t needed = (columns + 32 * lanes - 1) / (32 * lanes); /* pieces of a warp's width */
     int warps = 1;
     while (warps < warps_most && needed > 4 * warps)
         warps *= 2;
-    int groups = warps == 1 ? warps_of_block : 1;
     int pieces = needed <= warps ? 1 : needed <= 2 * warps ? 2 : needed <= 4 * warps ? 4 : 0;
+    int groups = warps == 1 ? 8 / pieces : 1; /* small blocks, but not of a single piece a row */
     return {pieces, dim3(32 * warps, groups), (rows + groups - 1) / groups};
 }
 

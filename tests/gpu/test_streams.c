@@ -194,6 +194,7 @@ static void conv2d_check(struct trials *trials)
             }
 }
 
+/* Small squares, which go in strips: several chunks and blocks, and less than one; other windows. */
 static void pool_check(struct trials *trials)
 {
     static const char *const shapes[] = {
@@ -206,6 +207,11 @@ static void pool_check(struct trials *trials)
         "batch=1 height=37 width=41 channels=24 stride=1",
         "batch=4 height=1 width=1 channels=6 window=1 stride=1",
         "batch=1 height=40 width=21 channels=8 window=30x17 stride=9",
+        "batch=2 height=23 width=35 channels=72",
+        "batch=3 height=18 width=19 channels=8 window=2 stride=1 padding=1",
+        "batch=1 height=15 width=300 channels=16 padding=2",
+        "batch=2 height=33 width=140 channels=8 window=2 stride=2",
+        "batch=1 height=2 width=1 channels=64 stride=1 padding=2",
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
         for (int variant = 0; variant < 8 * TRIAL_PRECISIONS; ++variant) {

@@ -26,9 +26,11 @@ static struct tensor_sizes norm_sizes(const struct norm *s)
 /* Enough chunks of the rows for every multiprocessor, each of enough rows to be worth its sums. */
 static int chunks_of(const struct gpu *gpu, const struct norm *s)
 {
-    const int64_t least = 64, width = 512, beside = 8; /* rows; bytes of a block; blocks */
+    const int64_t least = 64, width = 512, beside = 3; /* rows; bytes of a block; blocks */
     int64_t across = (s->columns * (int64_t)precision_info[s->precision].bytes + width - 1) / width;
-    int64_t wanted = s->operation == NORM_LAYER ? 2 : (beside + across - 1) / across;
+    int64_t wanted = s->operation == NORM_BATCH ? (beside + across - 1) / across
+                     : across == 1              ? 2
+                                                : 1;
     int64_t chunks = wanted * gpu->multiprocessors, most = (s->rows + least - 1) / least;
     chunks = chunks < most ? chunks : most;
     return (int)(chunks < NORM_CHUNKS ? chunks : NORM_CHUNKS);
