@@ -9,6 +9,8 @@ static const double weight_of_less = 0.5,
                     weight_of_more = 0.25; /* of the last answer in what is usual */
 /* s: who waited for longer waited for others, not for an answer. */
 static const double usual_most = 50e-3;
+/* An answer that is there at the first look may have come long before: it is taken for this part of what is usual. */
+static const double part_at_first_look = 0.4;
 
 struct pause pause_none(void)
 {
@@ -17,7 +19,10 @@ struct pause pause_none(void)
 
 static void learn(struct pause *pause, double seconds)
 {
-    double answer = fmin(fmax(seconds, least), usual_most);
+    if (seconds > usual_most)
+        return;
+    bool at_once = pause->usual > 0 && pause->looks == 0;
+    double answer = fmax(at_once ? part_at_first_look * pause->usual : seconds, least);
     double weight = answer < pause->usual ? weight_of_less : weight_of_more;
     pause->usual = pause->usual > 0 ? (1 - weight) * pause->usual + weight * answer : answer;
 }
@@ -35,6 +40,7 @@ void pause_look(struct pause *pause, double now, bool moved, bool due, double lo
 {
     if (!due && !isnan(pause->asked))
         learn(pause, now - pause->asked);
+    pause->looks = due && !isnan(pause->asked) ? pause->looks + 1 : 0;
     if (!due)
         pause->asked = NAN;
     else if (isnan(pause->asked))

@@ -13,6 +13,7 @@ struct pause {
     double seconds; /* of the next sleep */
     double asked;   /* s, on the clock that pause_look is told; NaN: no answer is due */
     double usual;   /* s, that an answer takes; 0: none has come yet */
+    int looks;      /* in vain, since it was asked */
 };
 
 struct pause pause_none(void); /* the next look comes at once */
