@@ -291,7 +291,8 @@ static void pool_products(const struct config *config, struct products *products
     products->uncounted = pool_from(config).operation == POOL_MAX
                               ? "a maximum is one FLOP in the model and none to counters"
                               : "a window's sum and its mean are one FLOP for each pixel in the "
-                                "model; counters also see how the quotient is made";
+                                "model; counters see sums that windows share once, and how the "
+                                "quotient is made";
 }
 
 const struct workload pool_workload = {
