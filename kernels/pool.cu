@@ -39,73 +39,76 @@ template <typename T, int lanes> struct average : sums<T, lanes> {
     }
 };
 
-static const int wide = 1, rows = 7; /* of a strip */
+/* ---- small squares: the pixels of each line of a window are reduced, then its lines ---- */
 
-/* ---- small squares: a line's pixels are reduced to those of each window, then the lines ---- */
+static const int strip_rows = 7; /* of a chunk */
 
-template <template <typename, int> class R, typename T, int lanes, int side, int stride, int wide>
-__global__ void __launch_bounds__(strip_threads) pool_strips(T *y, const T *x, strips s)
+template <typename R, int side, typename P> __device__ static inline R reduce_line(const P *pixels)
+{
+    R all;
+    all.set(pixels[0]);
+#pragma unroll
+    for (int i = 1; i < side; ++i) {
+        R one;
+        one.set(pixels[i]);
+        all.add(one);
+    }
+    return all;
+}
+
+/* A thread has the windows of one column. What the next window needs is on its way meanwhile. */
+template <template <typename, int> class R, typename T, int lanes, int side, int stride>
+__global__ void __launch_bounds__(strip_threads, 6) pool_strips(T *y, const T *x, strips s)
 {
     typedef words<T, lanes> pixel;
     typedef R<T, lanes> reduced;
-    const int span = (wide - 1) * stride + side, kept = side > stride ? side - stride : 0;
+    const int kept = side > stride ? side - stride : 0, fresh = side - kept; /* lines of a window */
     const typename computed<T>::type share = (typename computed<T>::type)1 / (side * side);
     const strip mine = strip_of(s);
     if (mine.image >= s.images)
         return;
-    const int across = (int)s.across, column = mine.place * wide,
-              left = column * stride - s.pad_width;
+    const int across = (int)s.across, left = mine.place * stride - s.pad_width;
     const pixel *image =
         (const pixel *)x + (int64_t)mine.image * s.in_height * s.in_width * across + mine.at;
     pixel *to = (pixel *)y + (int64_t)mine.image * s.out_height * s.out_width * across + mine.at;
-    reduced line[side][wide];
     auto load = [&](pixel *v, int at) {
-        line_load<span>(v, image, across, s.in_height, s.in_width, at, left, reduced::padding());
+        line_load<side>(v, image, across, s.in_height, s.in_width, at, left, reduced::padding());
     };
-    auto reduce = [&](reduced *windows, const pixel *v) {
-        reduced each[span];
+    const int begin = mine.chunk * s.rows, end = min(begin + s.rows, s.out_height);
+    const int top = begin * stride - s.pad_height;
+    pixel first[side][side], next[fresh][side];
+    reduced line[side];
 #pragma unroll
-        for (int i = 0; i < span; ++i)
-            each[i].set(v[i]);
+    for (int i = 0; i < kept; ++i)
+        load(first[i], top + i);
 #pragma unroll
-        for (int w = 0; w < wide; ++w) {
-            windows[w] = each[w * stride];
+    for (int i = 0; i < fresh; ++i)
+        load(next[i], top + kept + i);
 #pragma unroll
-            for (int i = 1; i < side; ++i)
-                windows[w].add(each[w * stride + i]);
-        }
-    };
-    int row = mine.chunk * s.rows;
-    const int last = min(row + s.rows, s.out_height);
-#pragma unroll
-    for (int i = 0; i < kept; ++i) {
-        pixel v[span];
-        load(v, row * stride - s.pad_height + i);
-        reduce(line[i], v);
-    }
+    for (int i = 0; i < kept; ++i)
+        line[i] = reduce_line<reduced, side>(first[i]);
 #pragma unroll 1
-    for (; row < last; ++row) {
-        pixel v[side - kept][span], result[wide];
+    for (int row = begin; row < end; ++row) {
+        pixel v[fresh][side], result;
 #pragma unroll
-        for (int i = kept; i < side; ++i)
-            load(v[i - kept], row * stride - s.pad_height + i);
+        for (int i = 0; i < fresh * side; ++i)
+            v[i / side][i % side] = next[i / side][i % side];
+        if (row + 1 < end)
 #pragma unroll
-        for (int i = kept; i < side; ++i)
-            reduce(line[i], v[i - kept]);
+            for (int i = 0; i < fresh; ++i)
+                load(next[i], (row + 1) * stride - s.pad_height + kept + i);
 #pragma unroll
-        for (int w = 0; w < wide; ++w) {
-            reduced all = line[0][w];
+        for (int i = 0; i < fresh; ++i)
+            line[kept + i] = reduce_line<reduced, side>(v[i]);
+        reduced all = line[0];
 #pragma unroll
-            for (int i = 1; i < side; ++i)
-                all.add(line[i][w]);
-            result[w] = all.result(share);
-        }
-        line_store<wide>(to, result, across, s.out_height, s.out_width, row, column);
+        for (int i = 1; i < side; ++i)
+            all.add(line[i]);
+        result = all.result(share);
+        line_store<1>(to, &result, across, s.out_height, s.out_width, row, mine.place);
 #pragma unroll
         for (int i = 0; i < kept; ++i)
-#pragma unroll
-            for (int w = 0; w < wide; ++w)
-                line[i][w] = line[i + stride][w];
+            line[i] = line[i + stride];
     }
 }
 
@@ -167,9 +170,9 @@ static cudaError_t launch_lanes(const struct pool *p, T *y, const T *x, cudaStre
 {
     typedef void kernel(T *, const T *, strips);
     static kernel *const kernels[2][2] = {
-        {pool_strips<R, T, lanes, 2, 1, wide>, pool_strips<R, T, lanes, 2, 2, wide>},
-        {pool_strips<R, T, lanes, 3, 1, wide>, pool_strips<R, T, lanes, 3, 2, wide>}};
-    const strips s = strips_make(p, lanes, wide, rows, p->out_height, p->out_width);
+        {pool_strips<R, T, lanes, 2, 1>, pool_strips<R, T, lanes, 2, 2>},
+        {pool_strips<R, T, lanes, 3, 1>, pool_strips<R, T, lanes, 3, 2>}};
+    const strips s = strips_make(p, lanes, 1, strip_rows, p->out_height, p->out_width);
     if (!strips_have(p) || !strips_fit(s))
         return launch_tiles<R, T, lanes>(p, y, x, stream);
     kernels[p->window_height - 2]

@@ -6,7 +6,7 @@
 
 /* The gradient of a maximum: each window gives all to its largest pixel, the first of equal ones. */
 
-static const int rows = 16; /* of a chunk */
+static const int strip_rows = 16; /* of a chunk */
 
 /* A block's threads: so many pieces of a pixel, and as many columns of windows as are left. */
 struct strip_block {
@@ -80,6 +80,30 @@ template <typename T, int lanes, int side> struct first_largest {
     }
 };
 
+/* What threads of a block tell each other: what their windows give to lines, and where in each line. */
+template <typename T, int lanes, int stride> struct shared_lines {
+    typedef typename computed<T>::type C;
+    static const int part = lanes * (int)sizeof(C) < 16 ? lanes : 16 / (int)sizeof(C);
+    piece<C, part> given[stride][lanes / part][strip_threads];
+    unsigned places[stride][strip_threads];
+
+    __device__ void put(int line, const sums<T, lanes> &mine, unsigned where)
+    {
+        places[line][threadIdx.x] = where;
+#pragma unroll
+        for (int i = 0; i < lanes / part; ++i)
+            given[line][i][threadIdx.x] = ((const piece<C, part> *)mine.at)[i];
+    }
+    __device__ sums<T, lanes> get(int line, int thread) const
+    {
+        sums<T, lanes> its;
+#pragma unroll
+        for (int i = 0; i < lanes / part; ++i)
+            ((piece<C, part> *)its.at)[i] = given[line][i][thread];
+        return its;
+    }
+};
+
 /* A thread has the windows of one column, and goes down. What they give to a line is added up until all have
  * given; then it goes to those of each window's pixels there that is the largest, by way of shared memory,
  * since windows overlap. So each thread makes `stride` pixels of a line, and a block's first threads none. */
@@ -87,99 +111,77 @@ template <typename T, int lanes, int side, int stride>
 __global__ void __launch_bounds__(strip_threads, 4)
     max_strips(T *dx, const T *x, const T *dy, strips s, strip_block b)
 {
-    typedef typename computed<T>::type C;
     typedef words<T, lanes> pixel;
     typedef first_largest<T, lanes, side> found;
     typedef strip_reach<side, stride, stride> reach;
-    const int part = lanes * sizeof(C) < 16 ? lanes : 16 / (int)sizeof(C);
-    __shared__ piece<C, part> shared_sums[2][stride][lanes / part][strip_threads];
-    __shared__ unsigned shared_places[2][stride][strip_threads];
+    __shared__ shared_lines<T, lanes, stride> shared[2];
     const strip_place mine = strip_place_of<reach::before>(s, b);
     const int across = (int)s.across, left = mine.window * stride - s.pad_width;
     const int64_t in = mine.image * s.in_height * s.in_width * across + mine.at;
-    const pixel *image = (const pixel *)x + in;
-    const pixel *from =
-        (const pixel *)dy + mine.image * s.out_height * s.out_width * across + mine.at;
-    pixel *to = (pixel *)dx + in;
+    const int64_t out = mine.image * s.out_height * s.out_width * across + mine.at;
     sums<T, lanes> line[reach::lines]; /* what windows give */
     unsigned places[reach::lines];     /* of the largest in each line */
     pixel largest[side];
-    auto load = [&](pixel *v, int at) {
-        line_load<side>(v, image, across, mine.has ? s.in_height : 0, s.in_width, at, left,
-                        words_filled<T, lanes>(-INFINITY));
-    };
-    auto find = [&](int j, const pixel *v) {
+    auto take_line = [&](int j, int at) {
+        pixel v[side];
         found f;
+        line_load<side>(v, (const pixel *)x + in, across, mine.has ? s.in_height : 0, s.in_width,
+                        at, left, words_filled<T, lanes>(-INFINITY));
         f.find(v);
         largest[j] = f.v;
         places[j] = f.places;
     };
 #pragma unroll
-    for (int j = 0; j < reach::lines; ++j) {
-        places[j] = 0;
+    for (int j = 0; j < reach::lines; ++j)
         line[j].clear();
-    }
     const int begin = mine.chunk * s.rows, end = begin + s.rows;
-    int row = begin - reach::before;
+    int row = begin - reach::before, turn = 0;
 #pragma unroll
-    for (int j = 0; j < side - stride; ++j) {
-        pixel v[side];
-        load(v, row * stride - s.pad_height + j);
-        find(j, v);
-    }
+    for (int j = 0; j < reach::kept; ++j)
+        take_line(j, row * stride - s.pad_height + j);
 #pragma unroll 1
-    for (int turn = 0; row < end; ++row, turn ^= 1) {
-        pixel v[side - reach::kept][side], given;
-#pragma unroll
-        for (int j = reach::kept; j < side; ++j)
-            load(v[j - reach::kept], row * stride - s.pad_height + j);
-        line_load<1>(&given, from, across, mine.has ? s.out_height : 0, s.out_width, row,
-                     mine.window, words_filled<T, lanes>(0));
-#pragma unroll
-        for (int j = reach::kept; j < side; ++j)
-            find(j, v[j - reach::kept]);
-        found rows;
+    for (; row < end; ++row, turn ^= 1) {
+        pixel given;
+        found lines;
         sums<T, lanes> d;
-        rows.find(largest);
+        line_load<1>(&given, (const pixel *)dy + out, across, mine.has ? s.out_height : 0,
+                     s.out_width, row, mine.window, words_filled<T, lanes>(0));
+#pragma unroll
+        for (int j = reach::kept; j < side; ++j)
+            take_line(j, row * stride - s.pad_height + j);
+        lines.find(largest);
         d.set(given);
 #pragma unroll
         for (int i = 0; i < lanes * side; ++i)
-            if (found::is(rows.places, i / side, i % side))
+            if (found::is(lines.places, i / side, i % side))
                 line[i % side].at[i / side] += d.at[i / side];
 #pragma unroll
-        for (int j = 0; j < stride; ++j) {
-            shared_places[turn][j][threadIdx.x] = places[j];
-#pragma unroll
-            for (int i = 0; i < lanes / part; ++i)
-                shared_sums[turn][j][i][threadIdx.x] = ((const piece<C, part> *)line[j].at)[i];
-        }
-        __syncthreads(); /* one a row, since what the row before has left there is elsewhere */
+        for (int j = 0; j < stride; ++j)
+            shared[turn].put(j, line[j], places[j]);
+        __syncthreads(); /* one a row: what others still read of the row before is elsewhere */
         if (row >= begin && mine.makes)
 #pragma unroll
             for (int j = 0; j < stride; ++j) {
                 sums<T, lanes> all[stride];
                 pixel result[stride];
 #pragma unroll
+                for (int i = 0; i < stride; ++i)
+                    all[i].clear();
+#pragma unroll
                 for (int w = 0; w <= reach::before; ++w) {
-                    const int other = threadIdx.x - (reach::before - w) * b.across;
-                    const unsigned at = shared_places[turn][j][other];
-                    piece<C, part> given_there[lanes / part];
+                    const int other = (int)threadIdx.x - (reach::before - w) * b.across;
+                    const unsigned where = shared[turn].places[j][other];
+                    const sums<T, lanes> its = shared[turn].get(j, other);
 #pragma unroll
-                    for (int i = 0; i < lanes / part; ++i)
-                        given_there[i] = shared_sums[turn][j][i][other];
-#pragma unroll
-                    for (int k = 0; k < stride * lanes; ++k) {
-                        const int i = k % lanes, place = reach::place(k / lanes, w);
-                        C &sum = all[k / lanes].at[i];
-                        sum = w == 0 ? 0 : sum;
-                        if (place < side && found::is(at, i, place))
-                            sum += given_there[i / part].at[i % part];
-                    }
+                    for (int i = 0; i < stride * lanes; ++i)
+                        if (reach::has(i / lanes, w) &&
+                            found::is(where, i % lanes, reach::place(i / lanes, w)))
+                            all[i / lanes].at[i % lanes] += its.at[i % lanes];
                 }
 #pragma unroll
                 for (int i = 0; i < stride; ++i)
                     result[i] = all[i].times(1);
-                line_store<stride>(to, result, across, s.in_height, s.in_width,
+                line_store<stride>((pixel *)dx + in, result, across, s.in_height, s.in_width,
                                    row * stride - s.pad_height + j, left);
             }
 #pragma unroll
@@ -381,7 +383,7 @@ static cudaError_t launch_lanes(const struct pool *p, T *dx, const T *x, const T
     typedef void kernel(T *, const T *, const T *, strips, strip_block);
     static kernel *const kernels[2][2] = {{max_strips<T, lanes, 2, 1>, max_strips<T, lanes, 2, 2>},
                                           {max_strips<T, lanes, 3, 1>, max_strips<T, lanes, 3, 2>}};
-    const strips s = strips_backward(p, lanes, (int)p->stride, rows);
+    const strips s = strips_backward(p, lanes, (int)p->stride, strip_rows);
     const strip_block b = strip_block_make(p, s);
     if (!strips_have(p) || !strips_fit(s) || strip_blocks(s, b) > INT_MAX)
         return launch_tiles<T, lanes>(p, dx, x, dy, stream);
