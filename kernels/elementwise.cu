@@ -57,7 +57,7 @@ struct scaled {
 /* As in memory.cu: a copy is fastest with one access of 16 bytes by each thread, in many short blocks that go
  * through memory in order; with two inputs it is four. As many blocks as give each thread one turn. */
 template <typename F> struct shape {
-    static const int threads = F::inputs == 1 ? 128 : 256, loads = F::inputs == 1 ? 1 : 4;
+    static const int threads = 256, loads = F::inputs == 1 ? 1 : 4;
 };
 
 template <typename F, typename T, int lanes>
@@ -87,8 +87,8 @@ __global__ void __launch_bounds__(shape<F>::threads)
 #pragma unroll
         for (int i = 0; i < loads; ++i)
             if (first + i * threads < pieces) {
-                a[i] = from[first + i * threads];
-                b[i] = F::inputs == 2 ? other[first + i * threads] : a[i];
+                a[i] = streamed(from + first + i * threads);
+                b[i] = F::inputs == 2 ? streamed(other + first + i * threads) : a[i];
             }
 #pragma unroll
         for (int i = 0; i < loads; ++i)

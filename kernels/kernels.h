@@ -228,8 +228,8 @@ struct norm_arrays {
     const void *mean_given, *inverse_given; /* m and r, of columns or of rows */
     void *y, *dx, *mean, *variance, *inverse, *dgamma, *dbeta;
     void *
-        partial; /* [chunks][2][columns]: sums over a chunk of the rows, which a later kernel adds up */
-    int chunks; /* at most NORM_CHUNKS */
+        partial; /* [chunks][2][columns]: sums over a part of the rows, which a later kernel adds up */
+    int chunks; /* parts; at most NORM_CHUNKS */
 };
 enum { NORM_CHUNKS = 65535 };
 /* y of x, gamma and beta, and mean and inverse, if they are not NULL; with dy, dx of x, dy, gamma,

@@ -5,8 +5,8 @@
 #include "word.cuh"
 
 /* Sums over the rows of a matrix, column by column, and what batch norms do with them. A block has some
- * pieces of columns beside each other and a chunk of the rows; its sums of the chunk go to `partial`,
- * [chunks][2][columns], which a second kernel adds up. */
+ * pieces of columns beside each other; all blocks go through the rows together, so that L2 has the last of
+ * them behind the kernel. Their sums go to `partial`, [blocks][2][columns], which a second kernel adds up. */
 static const int threads = 256;
 
 /* Of one element, the two values whose sums are wanted. */
@@ -23,57 +23,55 @@ template <typename T> struct columns_of {
  * Gradients are of dy h and dy; inverse of a batch norm is the same for all rows, and comes later. */
 template <enum norm_sums what, typename T, int lanes>
 __global__ void __launch_bounds__(threads, 3)
-    norm_sum(typename computed<T>::type *partial, columns_of<T> s, int64_t chunk)
+    norm_sum(typename computed<T>::type *partial, columns_of<T> s)
 {
     typedef typename computed<T>::type C;
     /* Rows whose loads are in flight together. */
     const int loads = what == MOMENTS ? 8 : what == BATCH_GRADIENTS ? 4 : 2;
     __shared__ C room[2][threads * lanes];
-    int64_t column = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * lanes;
-    int64_t last = min((int64_t)(blockIdx.y + 1) * chunk, s.rows);
+    const int64_t column = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * lanes;
+    const int64_t each = loads * (int64_t)blockDim.y, stride = gridDim.y * each;
+    const int64_t rows = column < s.columns ? s.rows : 0;
     C first[lanes], second[lanes], origin[lanes];
 #pragma unroll
-    for (int i = 0; i < lanes; ++i)
+    for (int i = 0; i < lanes; ++i) {
         first[i] = second[i] = origin[i] = 0;
-    if (column < s.columns) {
-#pragma unroll
-        for (int i = 0; i < lanes; ++i)
+        if (rows > 0)
             origin[i] = what == MOMENTS           ? (C)to_computed(s.x[column + i])
                         : what == BATCH_GRADIENTS ? s.mean[column + i]
                                                   : 0;
+    }
 #pragma unroll 1
-        for (int64_t row = (int64_t)blockIdx.y * chunk + threadIdx.y; row < last;
-             row += loads * (int)blockDim.y) {
-            words<T, lanes> x[loads], dy[loads];
+    for (int64_t row = blockIdx.y * each + threadIdx.y; row < rows; row += stride) {
+        words<T, lanes> x[loads], dy[loads];
 #pragma unroll
-            for (int j = 0; j < loads; ++j) {
-                const int64_t other = row + j * (int)blockDim.y;
-                if (other < last) {
-                    x[j] = ((const words<T, lanes> *)(s.x + other * s.columns + column))[0];
-                    if (what != MOMENTS)
-                        dy[j] = ((const words<T, lanes> *)(s.dy + other * s.columns + column))[0];
-                }
-            }
-#pragma unroll
-            for (int j = 0; j < loads; ++j) {
-                const int64_t other = row + j * (int)blockDim.y;
-                if (other >= last)
-                    break;
-                C mean = what == LAYER_GRADIENTS ? s.mean[other] : 0;
-                C inverse = what == LAYER_GRADIENTS ? s.inverse[other] : 1;
-                sums<T, lanes> values, given;
-                values.set(x[j]);
+        for (int j = 0; j < loads; ++j) {
+            const int64_t other = row + j * (int)blockDim.y;
+            if (other < rows) {
+                x[j] = streamed((const words<T, lanes> *)(s.x + other * s.columns + column));
                 if (what != MOMENTS)
-                    given.set(dy[j]);
+                    dy[j] = streamed((const words<T, lanes> *)(s.dy + other * s.columns + column));
+            }
+        }
 #pragma unroll
-                for (int i = 0; i < lanes; ++i) {
-                    C difference = values.at[i] - origin[i];
-                    C d = what == MOMENTS ? difference : given.at[i];
-                    if (what == LAYER_GRADIENTS)
-                        difference = (difference - mean) * inverse;
-                    first[i] += d;
-                    second[i] += d * difference;
-                }
+        for (int j = 0; j < loads; ++j) {
+            const int64_t other = row + j * (int)blockDim.y;
+            if (other >= rows)
+                break;
+            C mean = what == LAYER_GRADIENTS ? s.mean[other] : 0;
+            C inverse = what == LAYER_GRADIENTS ? s.inverse[other] : 1;
+            sums<T, lanes> values, given;
+            values.set(x[j]);
+            if (what != MOMENTS)
+                given.set(dy[j]);
+#pragma unroll
+            for (int i = 0; i < lanes; ++i) {
+                C difference = values.at[i] - origin[i];
+                C d = what == MOMENTS ? difference : given.at[i];
+                if (what == LAYER_GRADIENTS)
+                    difference = (difference - mean) * inverse;
+                first[i] += d;
+                second[i] += d * difference;
             }
         }
     }
@@ -94,7 +92,7 @@ __global__ void __launch_bounds__(threads, 3)
     }
 }
 
-/* ---- the chunks' sums added up ---- */
+/* ---- the blocks' sums added up ---- */
 
 static const int unite_columns = 8, unite_rows = 64;
 
@@ -185,9 +183,9 @@ __global__ void __launch_bounds__(threads, 3)
         const int64_t row = first + j * (int)blockDim.y;
         mine[j] = row < s.rows && column < s.columns;
         if (mine[j]) {
-            x[j] = ((const words<T, lanes> *)(s.x + row * s.columns + column))[0];
+            x[j] = streamed((const words<T, lanes> *)(s.x + row * s.columns + column));
             if (gradient)
-                dy[j] = ((const words<T, lanes> *)(s.dy + row * s.columns + column))[0];
+                dy[j] = streamed((const words<T, lanes> *)(s.dy + row * s.columns + column));
         }
     }
 #pragma unroll 1
@@ -225,19 +223,17 @@ __global__ void __launch_bounds__(threads, 3)
 /* ---- launches ---- */
 
 struct columns_shape {
-    dim3 grid, block;
-    int64_t chunk; /* rows of a block */
+    unsigned beside; /* blocks */
+    dim3 block;
 };
 
-/* So many blocks behind each other. */
-static columns_shape shape_of(int64_t rows, int64_t columns, int lanes, int64_t chunks)
+static columns_shape shape_of(int64_t columns, int lanes)
 {
     int64_t pieces = columns / lanes;
     unsigned width = 32;
     while (width > 1 && width / 2 >= pieces)
         width /= 2;
-    return {dim3((unsigned)((pieces + width - 1) / width), (unsigned)chunks),
-            dim3(width, threads / width), (rows + chunks - 1) / chunks};
+    return {(unsigned)((pieces + width - 1) / width), dim3(width, threads / width)};
 }
 
 template <typename T> static columns_of<T> columns_make(const struct norm_arrays *a)
@@ -257,13 +253,13 @@ template <typename T, int lanes>
 static cudaError_t sum(int what, const struct norm_arrays *a, cudaStream_t stream)
 {
     typedef typename computed<T>::type C;
-    typedef void kernel(C *, columns_of<T>, int64_t);
+    typedef void kernel(C *, columns_of<T>);
     static kernel *const kernels[3] = {norm_sum<MOMENTS, T, lanes>,
                                        norm_sum<BATCH_GRADIENTS, T, lanes>,
                                        norm_sum<LAYER_GRADIENTS, T, lanes>};
-    columns_shape shape = shape_of(a->rows, a->columns, lanes, a->chunks);
-    kernels[what]<<<shape.grid, shape.block, 0, stream>>>((C *)a->partial, columns_make<T>(a),
-                                                          shape.chunk);
+    const columns_shape shape = shape_of(a->columns, lanes);
+    kernels[what]<<<dim3(shape.beside, (unsigned)a->chunks), shape.block, 0, stream>>>(
+        (C *)a->partial, columns_make<T>(a));
     return cudaGetLastError();
 }
 
@@ -296,15 +292,15 @@ static cudaError_t apply(const struct norm_arrays *a, cudaStream_t stream)
 {
     typedef typename computed<T>::type C;
     bool gradient = a->dy != NULL;
-    columns_shape shape = shape_of(a->rows, a->columns, lanes, 1);
+    const columns_shape shape = shape_of(a->columns, lanes);
     int64_t each = (int64_t)shape.block.y * (gradient ? apply_rows<true> : apply_rows<false>);
-    int64_t blocks = (a->rows + each - 1) / each * shape.grid.x;
+    int64_t blocks = (a->rows + each - 1) / each * shape.beside;
     if (blocks > INT_MAX)
         return cudaErrorInvalidValue;
     auto *kernel = gradient ? norm_apply<true, T, lanes> : norm_apply<false, T, lanes>;
     kernel<<<(unsigned)blocks, shape.block, 0, stream>>>((T *)(gradient ? a->dx : a->y),
                                                          columns_make<T>(a), (const C *)a->dgamma,
-                                                         (const C *)a->dbeta, shape.grid.x);
+                                                         (const C *)a->dbeta, shape.beside);
     return cudaGetLastError();
 }
 

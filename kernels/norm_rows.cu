@@ -22,46 +22,61 @@ template <typename T> struct layer {
     int64_t rows, columns;
 };
 
-/* What belongs to a thread's p-th piece of a row, of an array with a value for each column. */
-template <int lanes, typename C>
-__device__ static inline piece<C, lanes> beside(const C *parameters, int p)
+/* A thread's p-th piece of a row, or of an array with a value for each column. */
+template <typename P, typename V> __device__ static inline P *beside(V *values, int p)
 {
-    return ((const piece<C, lanes> *)parameters)[p * blockDim.x + threadIdx.x];
+    return (P *)values + p * blockDim.x + threadIdx.x;
+}
+template <int lanes> __device__ static inline bool has(int p, int64_t columns)
+{
+    return ((int64_t)p * blockDim.x + threadIdx.x) * lanes < columns;
 }
 
+/* The row stays as it is stored; its values are made of it three times. */
 template <typename T, int lanes, int pieces>
 __global__ void __launch_bounds__(row_threads, 1) layer_forward(layer<T> s)
 {
     typedef typename computed<T>::type C;
     __shared__ C room[32];
-    int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
-    row_part<T, lanes, pieces> v;
+    const int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
+    words<T, lanes> x[pieces];
     if (row >= s.rows)
         return;
-    v.load(s.x + row * s.columns, s.columns, 0);
-    C sum = 0, squares = 0;
-#pragma unroll
-    for (int i = 0; i < v.count; ++i)
-        sum += v.at[i];
-    C mean = row_reduce(sum, row_sum(), room) / (C)s.columns;
-#pragma unroll
-    for (int i = 0; i < v.count; ++i)
-        if (v.has(i, s.columns)) {
-            v.at[i] -= mean;
-            squares += v.at[i] * v.at[i];
-        }
-    C inverse = inverse_of(row_reduce(squares, row_sum(), room) / (C)s.columns);
 #pragma unroll
     for (int p = 0; p < pieces; ++p)
-        if (v.has(p * lanes, s.columns)) {
-            piece<C, lanes> gamma = beside<lanes>(s.gamma, p), beta = beside<lanes>(s.beta, p);
+        x[p] = has<lanes>(p, s.columns)
+                   ? streamed(beside<const words<T, lanes>>(s.x + row * s.columns, p))
+                   : words_filled<T, lanes>(0);
+    C sum = 0, squares = 0;
+    sums<T, lanes> v;
 #pragma unroll
-            for (int i = 0; i < lanes; ++i) {
-                C &value = v.at[p * lanes + i];
-                value = value * inverse * gamma.at[i] + beta.at[i];
-            }
+    for (int i = 0; i < lanes * pieces; ++i) {
+        if (i % lanes == 0)
+            v.set(x[i / lanes]);
+        sum += v.at[i % lanes];
+    }
+    const C mean = row_reduce(sum, row_sum(), room) / (C)s.columns;
+#pragma unroll
+    for (int p = 0; p < pieces; ++p) {
+        v.set(x[p]);
+#pragma unroll
+        for (int i = 0; i < lanes; ++i) {
+            const C difference = has<lanes>(p, s.columns) ? v.at[i] - mean : 0;
+            squares += difference * difference;
         }
-    v.store(s.y + row * s.columns, s.columns);
+    }
+    const C inverse = inverse_of(row_reduce(squares, row_sum(), room) / (C)s.columns);
+#pragma unroll
+    for (int p = 0; p < pieces; ++p)
+        if (has<lanes>(p, s.columns)) {
+            const piece<C, lanes> gamma = *beside<const piece<C, lanes>>(s.gamma, p);
+            const piece<C, lanes> beta = *beside<const piece<C, lanes>>(s.beta, p);
+            v.set(x[p]);
+#pragma unroll
+            for (int i = 0; i < lanes; ++i)
+                v.at[i] = (v.at[i] - mean) * inverse * gamma.at[i] + beta.at[i];
+            *beside<words<T, lanes>>(s.y + row * s.columns, p) = v.times(1);
+        }
     if (s.mean && threadIdx.x == 0) {
         s.mean[row] = mean;
         s.inverse[row] = inverse;
@@ -70,7 +85,10 @@ __global__ void __launch_bounds__(row_threads, 1) layer_forward(layer<T> s)
 
 /* ---- backward: blocks go through the rows, so that the sums over rows stay in registers ---- */
 
-static const int backward_warps = 16; /* of a block, at most */
+static const int backward_warps = 8; /* of a block */
+
+/* Of a multiprocessor. The longer a thread's part of a row, the more registers it needs. */
+template <int pieces> constexpr int backward_blocks = pieces == 4 ? 1 : pieces == 2 ? 2 : 3;
 
 /* What a thread reads of a row: pieces of x and dy; where the row has none, dy is 0. */
 template <typename T, int lanes, int pieces> struct layer_read {
@@ -85,11 +103,10 @@ template <typename T, int lanes, int pieces> struct layer_read {
         inverse = mine ? s.inverse_given[row] : 0;
 #pragma unroll
         for (int p = 0; p < pieces; ++p) {
-            int64_t at = (int64_t)p * blockDim.x + threadIdx.x;
             x[p] = dy[p] = words_filled<T, lanes>(0);
-            if (mine && at * lanes < s.columns) {
-                x[p] = ((const words<T, lanes> *)(s.x + row * s.columns))[at];
-                dy[p] = ((const words<T, lanes> *)(s.dy + row * s.columns))[at];
+            if (mine && has<lanes>(p, s.columns)) {
+                x[p] = streamed(beside<const words<T, lanes>>(s.x + row * s.columns, p));
+                dy[p] = streamed(beside<const words<T, lanes>>(s.dy + row * s.columns, p));
             }
         }
     }
@@ -104,13 +121,8 @@ template <typename T, int lanes, int pieces> struct layer_read {
     }
 };
 
-/* Of a group alone: the others of the block may be elsewhere. Barrier 0 is that of the block. */
-__device__ static inline void group_wait()
-{
-    asm volatile("bar.sync %0, %1;" ::"r"(threadIdx.y + 1), "r"(blockDim.x) : "memory");
-}
-
-/* The sums of two values over a group of blockDim.x threads; room: what the call before last has used. */
+/* The sums of two values over a group of blockDim.x threads, of which a block has blockDim.y. All of the
+ * block call it together; room: what the call before last has used. */
 template <typename C>
 __device__ static inline void reduce_both(C *a, C *b, C (*room)[backward_warps])
 {
@@ -126,7 +138,7 @@ __device__ static inline void reduce_both(C *a, C *b, C (*room)[backward_warps])
         room[0][warp] = *a;
         room[1][warp] = *b;
     }
-    group_wait();
+    __syncthreads();
     *a = *b = 0;
     for (int i = 0; i < warps; ++i) {
         *a += room[0][threadIdx.y * warps + i];
@@ -137,7 +149,7 @@ __device__ static inline void reduce_both(C *a, C *b, C (*room)[backward_warps])
 /* dx = inverse (g - sum(g) / n - h sum(g h) / n), with g = dy gamma and h = (x - mean) inverse. What the
  * next row needs is on its way meanwhile. */
 template <typename T, int lanes, int pieces>
-__global__ void __launch_bounds__(pieces == 1 ? 384 : 32 * backward_warps, pieces == 1 ? 2 : 1)
+__global__ void __launch_bounds__(32 * backward_warps, backward_blocks<pieces>)
     layer_backward(layer<T> s)
 {
     typedef typename computed<T>::type C;
@@ -154,11 +166,11 @@ __global__ void __launch_bounds__(pieces == 1 ? 384 : 32 * backward_warps, piece
         dgamma[i] = dbeta[i] = 0;
     }
     layer_read<T, lanes, pieces> next;
-    int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
-    next.load(s, row);
+    next.load(s, (int64_t)blockIdx.x * blockDim.y + threadIdx.y);
     int turn = 0;
 #pragma unroll 1
-    for (; row < s.rows; row += stride) {
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < s.rows; first += stride) {
+        const int64_t row = first + threadIdx.y;
         const layer_read<T, lanes, pieces> read = next;
         C sum = 0, products = 0;
         next.load(s, row + stride);
@@ -181,14 +193,13 @@ __global__ void __launch_bounds__(pieces == 1 ? 384 : 32 * backward_warps, piece
         products *= share;
 #pragma unroll
         for (int p = 0; p < pieces; ++p) {
-            int64_t at = (int64_t)p * blockDim.x + threadIdx.x;
             sums<T, lanes> h, d;
             read.normalized(p, &h, &d);
 #pragma unroll
             for (int i = 0; i < lanes; ++i)
                 d.at[i] = d.at[i] * gamma[p * lanes + i] - sum - h.at[i] * products;
-            if (at * lanes < s.columns)
-                ((words<T, lanes> *)(s.y + row * s.columns))[at] = d.times(read.inverse);
+            if (row < s.rows && has<lanes>(p, s.columns))
+                *beside<words<T, lanes>>(s.y + row * s.columns, p) = d.times(read.inverse);
         }
     }
     /* The groups of a block have the same columns. */
@@ -287,8 +298,8 @@ template <typename T, int lanes> static cudaError_t forward(const layer<T> &s, c
     return cudaGetLastError();
 }
 
-/* Pieces of a row in each thread: two where the row has them, so that few threads must wait for each other;
- * 0: more than there are kernels for. */
+/* The fewest warps that have a row in registers, since they wait for each other: a row of 1024 values of 16
+ * bits belongs to one, which waits for no other. 0 pieces: no group is large enough. */
 struct backward_shape {
     int warps, pieces;
 };
@@ -296,24 +307,25 @@ static backward_shape backward_shape_of(int64_t columns, int lanes)
 {
     int64_t needed = (columns + 32 * lanes - 1) / (32 * lanes); /* pieces of a warp's width */
     int warps = 1;
-    while (warps < backward_warps && needed > 2 * warps)
+    while (warps < backward_warps && needed > 4 * warps)
         warps *= 2;
-    return {warps, needed <= 1 ? 1 : needed <= 2 * warps ? 2 : 0};
+    return {warps, needed <= warps ? 1 : needed <= 2 * warps ? 2 : needed <= 4 * warps ? 4 : 0};
 }
 
 template <typename T, int lanes>
 static cudaError_t backward(const layer<T> &s, int chunks, cudaStream_t stream)
 {
-    backward_shape shape = backward_shape_of(s.columns, lanes);
-    dim3 block(32 * shape.warps, (shape.warps <= 4 ? 12 : backward_warps) / shape.warps);
+    typedef void kernel(layer<T>);
+    static kernel *const kernels[3] = {layer_backward<T, lanes, 1>, layer_backward<T, lanes, 2>,
+                                       layer_backward<T, lanes, 4>};
+    const backward_shape shape = backward_shape_of(s.columns, lanes);
+    const dim3 block(32 * shape.warps, backward_warps / shape.warps);
     if (checked(s.rows) != cudaSuccess)
         return checked(s.rows);
-    if (shape.pieces == 0)
-        layer_backward_long<T><<<(unsigned)s.rows, row_threads, 0, stream>>>(s);
-    else if (shape.pieces == 1)
-        layer_backward<T, lanes, 1><<<(unsigned)chunks, block, 0, stream>>>(s);
+    if (shape.pieces > 0)
+        kernels[shape.pieces / 2]<<<(unsigned)chunks, block, 0, stream>>>(s);
     else
-        layer_backward<T, lanes, 2><<<(unsigned)chunks, block, 0, stream>>>(s);
+        layer_backward_long<T><<<(unsigned)s.rows, row_threads, 0, stream>>>(s);
     return cudaGetLastError();
 }
 

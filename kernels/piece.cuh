@@ -11,6 +11,16 @@ template <typename T, int lanes = 16 / (int)sizeof(T)> struct alignas(lanes * si
     T at[lanes];
 };
 
+/* What is read once: past L1. */
+template <typename P> __device__ inline P streamed(const P *from)
+{
+    if constexpr (sizeof(P) == sizeof(uint4)) {
+        const uint4 bits = __ldcg((const uint4 *)from);
+        return *(const P *)&bits;
+    }
+    return *from;
+}
+
 template <typename T> struct computed {
     typedef float type;
 };

@@ -39,76 +39,50 @@ template <typename T, int lanes> struct average : sums<T, lanes> {
     }
 };
 
-/* ---- small squares: the pixels of each line of a window are reduced, then its lines ---- */
+/* ---- small squares: each line's pixels are reduced once, and then the lines of each window ---- */
 
-static const int strip_rows = 7; /* of a chunk */
+template <int stride> constexpr int strip_rows = stride == 1 ? 3 : 2; /* of a thread */
 
-template <typename R, int side, typename P> __device__ static inline R reduce_line(const P *pixels)
-{
-    R all;
-    all.set(pixels[0]);
-#pragma unroll
-    for (int i = 1; i < side; ++i) {
-        R one;
-        one.set(pixels[i]);
-        all.add(one);
-    }
-    return all;
-}
-
-/* A thread has the windows of one column. What the next window needs is on its way meanwhile. */
+/* A thread has some windows below each other. All of their pixels are in flight together. */
 template <template <typename, int> class R, typename T, int lanes, int side, int stride>
 __global__ void __launch_bounds__(strip_threads, 6) pool_strips(T *y, const T *x, strips s)
 {
     typedef words<T, lanes> pixel;
     typedef R<T, lanes> reduced;
-    const int kept = side > stride ? side - stride : 0, fresh = side - kept; /* lines of a window */
+    const int rows = strip_rows<stride>, lines = (rows - 1) * stride + side;
     const typename computed<T>::type share = (typename computed<T>::type)1 / (side * side);
     const strip mine = strip_of(s);
     if (mine.image >= s.images)
         return;
-    const int across = (int)s.across, left = mine.place * stride - s.pad_width;
+    const int across = (int)s.across, row = mine.chunk * rows;
     const pixel *image =
         (const pixel *)x + (int64_t)mine.image * s.in_height * s.in_width * across + mine.at;
     pixel *to = (pixel *)y + (int64_t)mine.image * s.out_height * s.out_width * across + mine.at;
-    auto load = [&](pixel *v, int at) {
-        line_load<side>(v, image, across, s.in_height, s.in_width, at, left, reduced::padding());
-    };
-    const int begin = mine.chunk * s.rows, end = min(begin + s.rows, s.out_height);
-    const int top = begin * stride - s.pad_height;
-    pixel first[side][side], next[fresh][side];
-    reduced line[side];
+    pixel v[lines][side];
 #pragma unroll
-    for (int i = 0; i < kept; ++i)
-        load(first[i], top + i);
+    for (int i = 0; i < lines; ++i)
+        line_load<side>(v[i], image, across, s.in_height, s.in_width,
+                        row * stride - s.pad_height + i, mine.place * stride - s.pad_width,
+                        reduced::padding());
+    reduced line[lines];
 #pragma unroll
-    for (int i = 0; i < fresh; ++i)
-        load(next[i], top + kept + i);
+    for (int i = 0; i < lines; ++i) {
+        line[i].set(v[i][0]);
 #pragma unroll
-    for (int i = 0; i < kept; ++i)
-        line[i] = reduce_line<reduced, side>(first[i]);
-#pragma unroll 1
-    for (int row = begin; row < end; ++row) {
-        pixel v[fresh][side], result;
+        for (int j = 1; j < side; ++j) {
+            reduced one;
+            one.set(v[i][j]);
+            line[i].add(one);
+        }
+    }
 #pragma unroll
-        for (int i = 0; i < fresh * side; ++i)
-            v[i / side][i % side] = next[i / side][i % side];
-        if (row + 1 < end)
+    for (int i = 0; i < rows; ++i) {
+        reduced all = line[i * stride];
 #pragma unroll
-            for (int i = 0; i < fresh; ++i)
-                load(next[i], (row + 1) * stride - s.pad_height + kept + i);
-#pragma unroll
-        for (int i = 0; i < fresh; ++i)
-            line[kept + i] = reduce_line<reduced, side>(v[i]);
-        reduced all = line[0];
-#pragma unroll
-        for (int i = 1; i < side; ++i)
-            all.add(line[i]);
-        result = all.result(share);
-        line_store<1>(to, &result, across, s.out_height, s.out_width, row, mine.place);
-#pragma unroll
-        for (int i = 0; i < kept; ++i)
-            line[i] = line[i + stride];
+        for (int j = 1; j < side; ++j)
+            all.add(line[i * stride + j]);
+        const pixel result = all.result(share);
+        line_store<1>(to, &result, across, s.out_height, s.out_width, row + i, mine.place);
     }
 }
 
@@ -172,8 +146,11 @@ static cudaError_t launch_lanes(const struct pool *p, T *y, const T *x, cudaStre
     static kernel *const kernels[2][2] = {
         {pool_strips<R, T, lanes, 2, 1>, pool_strips<R, T, lanes, 2, 2>},
         {pool_strips<R, T, lanes, 3, 1>, pool_strips<R, T, lanes, 3, 2>}};
-    const strips s = strips_make(p, lanes, 1, strip_rows, p->out_height, p->out_width);
-    if (!strips_have(p) || !strips_fit(s))
+    if (!strips_have(p))
+        return launch_tiles<R, T, lanes>(p, y, x, stream);
+    const strips s = strips_make(p, lanes, p->stride == 1 ? strip_rows<1> : strip_rows<2>,
+                                 p->out_height, p->out_width);
+    if (!strips_fit(s))
         return launch_tiles<R, T, lanes>(p, y, x, stream);
     kernels[p->window_height - 2]
            [p->stride - 1]<<<(unsigned)strips_blocks(s), strip_threads, 0, stream>>>(y, x, s);

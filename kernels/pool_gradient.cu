@@ -6,68 +6,60 @@
 
 /* The gradient of an average: each pixel gets the same share of each window that reaches it. */
 
-static const int rows = 8; /* of a strip */
+/* ---- small squares: what windows give to the pixels of a line, then what their rows give to lines ---- */
 
-/* ---- small squares: what a row of windows gives to a line, added to all lines that it covers ---- */
+template <int stride> constexpr int strip_rows = stride == 1 ? 3 : 2; /* of a thread */
 
+/* A thread has `stride` pixels beside each other of some lines. The windows that reach these are in flight
+ * together. */
 template <typename T, int lanes, int side, int stride>
-__global__ void __launch_bounds__(strip_threads) average_strips(T *dx, const T *dy, strips s)
+__global__ void __launch_bounds__(strip_threads, 5) average_strips(T *dx, const T *dy, strips s)
 {
     typedef words<T, lanes> pixel;
-    const int wide = stride; /* pixels of a line */
-    typedef strip_reach<side, stride, wide> reach;
+    typedef strip_reach<side, stride> reach;
+    const int rows = strip_rows<stride> + reach::before, columns = 1 + reach::before;
     const typename computed<T>::type share = (typename computed<T>::type)1 / (side * side);
     const strip mine = strip_of(s);
     if (mine.image >= s.images)
         return;
-    const int across = (int)s.across, column = mine.place * wide - s.pad_width;
-    const int first = mine.place * (wide / stride) - reach::before; /* of the windows */
+    const int across = (int)s.across, row = mine.chunk * strip_rows<stride>;
     const pixel *from =
         (const pixel *)dy + (int64_t)mine.image * s.out_height * s.out_width * across + mine.at;
     pixel *to = (pixel *)dx + (int64_t)mine.image * s.in_height * s.in_width * across + mine.at;
-    sums<T, lanes> line[reach::lines][wide];
+    pixel v[rows][columns];
 #pragma unroll
-    for (int i = 0; i < reach::lines * wide; ++i)
-        line[i / wide][i % wide].clear();
-    const int begin = mine.chunk * s.rows, end = begin + s.rows;
-#pragma unroll 1
-    for (int row = begin - reach::before; row < end; ++row) {
-        pixel v[reach::windows], result[wide];
-        sums<T, lanes> given[reach::windows];
-        line_load<reach::windows>(v, from, across, s.out_height, s.out_width, row, first,
-                                  words_filled<T, lanes>(0));
+    for (int h = 0; h < rows; ++h)
+        line_load<columns>(v[h], from, across, s.out_height, s.out_width, row + h - reach::before,
+                           mine.place - reach::before, words_filled<T, lanes>(0));
+    sums<T, lanes> given[rows][stride];
 #pragma unroll
-        for (int w = 0; w < reach::windows; ++w)
-            given[w].set(v[w]);
+    for (int h = 0; h < rows; ++h)
 #pragma unroll
-        for (int i = 0; i < wide; ++i) {
+        for (int i = 0; i < stride; ++i) {
+            given[h][i].clear();
+#pragma unroll
+            for (int w = 0; w < columns; ++w)
+                if (reach::has(i, w)) {
+                    sums<T, lanes> one;
+                    one.set(v[h][w]);
+                    given[h][i].add(one);
+                }
+        }
+#pragma unroll
+    for (int j = 0; j < strip_rows<stride> * stride; ++j) {
+        pixel result[stride];
+#pragma unroll
+        for (int i = 0; i < stride; ++i) {
             sums<T, lanes> all;
             all.clear();
 #pragma unroll
-            for (int w = 0; w < reach::windows; ++w)
-                if (reach::has(i, w))
-                    all.add(given[w]);
-#pragma unroll
-            for (int j = 0; j < side; ++j)
-                line[j][i].add(all);
+            for (int h = 0; h < rows; ++h)
+                if (reach::has(j, h))
+                    all.add(given[h][i]);
+            result[i] = all.times(share);
         }
-#pragma unroll
-        for (int j = 0; j < stride; ++j) {
-#pragma unroll
-            for (int i = 0; i < wide; ++i)
-                result[i] = line[j][i].times(share);
-            if (row >= begin)
-                line_store<wide>(to, result, across, s.in_height, s.in_width,
-                                 row * stride - s.pad_height + j, column);
-        }
-#pragma unroll
-        for (int i = 0; i < wide; ++i)
-#pragma unroll
-            for (int j = 0; j < reach::lines; ++j)
-                if (j < reach::kept)
-                    line[j][i] = line[j + stride][i];
-                else
-                    line[j][i].clear();
+        line_store<stride>(to, result, across, s.in_height, s.in_width,
+                           row * stride - s.pad_height + j, mine.place * stride - s.pad_width);
     }
 }
 
@@ -132,7 +124,7 @@ static cudaError_t launch_lanes(const struct pool *p, T *dx, const T *dy, cudaSt
     static kernel *const kernels[2][2] = {
         {average_strips<T, lanes, 2, 1>, average_strips<T, lanes, 2, 2>},
         {average_strips<T, lanes, 3, 1>, average_strips<T, lanes, 3, 2>}};
-    const strips s = strips_backward(p, lanes, (int)p->stride, rows);
+    const strips s = strips_backward(p, lanes, p->stride == 1 ? strip_rows<1> : strip_rows<2>);
     if (!strips_have(p) || !strips_fit(s))
         return launch_tiles<T, lanes>(p, dx, dy, stream);
     kernels[p->window_height - 2]

@@ -6,7 +6,13 @@
 
 /* The gradient of a maximum: each window gives all to its largest pixel, the first of equal ones. */
 
-static const int strip_rows = 16; /* of a chunk */
+/* Of a chunk. Each begins with a row or two that another makes as well. */
+static int strip_rows(const struct pool *p)
+{
+    const int64_t most = 32, all = (p->height + p->pad_height + p->stride - 1) / p->stride;
+    const int64_t chunks = (all + most - 1) / most;
+    return (int)((all + chunks - 1) / chunks);
+}
 
 /* A block's threads: so many pieces of a pixel, and as many columns of windows as are left. */
 struct strip_block {
@@ -104,7 +110,7 @@ template <typename T, int lanes, int stride> struct shared_lines {
     }
 };
 
-/* A thread has the windows of one column, and goes down. What they give to a line is added up until all have
+/* A thread has the windows of one column, and goes down. What the next one needs is on its way. What windows give to a line is added up until all have
  * given; then it goes to those of each window's pixels there that is the largest, by way of shared memory,
  * since windows overlap. So each thread makes `stride` pixels of a line, and a block's first threads none. */
 template <typename T, int lanes, int side, int stride>
@@ -113,44 +119,59 @@ __global__ void __launch_bounds__(strip_threads, 4)
 {
     typedef words<T, lanes> pixel;
     typedef first_largest<T, lanes, side> found;
-    typedef strip_reach<side, stride, stride> reach;
+    typedef strip_reach<side, stride> reach;
     __shared__ shared_lines<T, lanes, stride> shared[2];
     const strip_place mine = strip_place_of<reach::before>(s, b);
     const int across = (int)s.across, left = mine.window * stride - s.pad_width;
     const int64_t in = mine.image * s.in_height * s.in_width * across + mine.at;
     const int64_t out = mine.image * s.out_height * s.out_width * across + mine.at;
-    sums<T, lanes> line[reach::lines]; /* what windows give */
-    unsigned places[reach::lines];     /* of the largest in each line */
-    pixel largest[side];
-    auto take_line = [&](int j, int at) {
-        pixel v[side];
-        found f;
+    const int kept = side > stride ? side - stride : 0, fresh = side - kept; /* lines of a window */
+    sums<T, lanes> line[side];                                               /* what windows give */
+    unsigned places[side]; /* of the largest in each line */
+    pixel largest[side], next[fresh][side], next_given;
+    auto load = [&](pixel *v, int at) {
         line_load<side>(v, (const pixel *)x + in, across, mine.has ? s.in_height : 0, s.in_width,
                         at, left, words_filled<T, lanes>(-INFINITY));
+    };
+    auto load_row = [&](int row) {
+#pragma unroll
+        for (int j = 0; j < fresh; ++j)
+            load(next[j], row * stride - s.pad_height + kept + j);
+        line_load<1>(&next_given, (const pixel *)dy + out, across, mine.has ? s.out_height : 0,
+                     s.out_width, row, mine.window, words_filled<T, lanes>(0));
+    };
+    auto find = [&](int j, const pixel *v) {
+        found f;
         f.find(v);
         largest[j] = f.v;
         places[j] = f.places;
-    };
-#pragma unroll
-    for (int j = 0; j < reach::lines; ++j)
         line[j].clear();
+    };
     const int begin = mine.chunk * s.rows, end = begin + s.rows;
     int row = begin - reach::before, turn = 0;
+    pixel first[side][side];
 #pragma unroll
-    for (int j = 0; j < reach::kept; ++j)
-        take_line(j, row * stride - s.pad_height + j);
+    for (int j = 0; j < kept; ++j)
+        load(first[j], row * stride - s.pad_height + j);
+    load_row(row);
+#pragma unroll
+    for (int j = 0; j < kept; ++j)
+        find(j, first[j]);
 #pragma unroll 1
     for (; row < end; ++row, turn ^= 1) {
-        pixel given;
-        found lines;
+        pixel v[fresh][side];
         sums<T, lanes> d;
-        line_load<1>(&given, (const pixel *)dy + out, across, mine.has ? s.out_height : 0,
-                     s.out_width, row, mine.window, words_filled<T, lanes>(0));
+        found lines;
+        d.set(next_given);
 #pragma unroll
-        for (int j = reach::kept; j < side; ++j)
-            take_line(j, row * stride - s.pad_height + j);
+        for (int i = 0; i < fresh * side; ++i)
+            v[i / side][i % side] = next[i / side][i % side];
+        if (row + 1 < end)
+            load_row(row + 1);
+#pragma unroll
+        for (int j = 0; j < fresh; ++j)
+            find(kept + j, v[j]);
         lines.find(largest);
-        d.set(given);
 #pragma unroll
         for (int i = 0; i < lanes * side; ++i)
             if (found::is(lines.places, i / side, i % side))
@@ -185,14 +206,11 @@ __global__ void __launch_bounds__(strip_threads, 4)
                                    row * stride - s.pad_height + j, left);
             }
 #pragma unroll
-        for (int j = 0; j < reach::lines; ++j)
-            if (j < reach::kept) {
-                largest[j] = largest[j + stride];
-                places[j] = places[j + stride];
-                line[j] = line[j + stride];
-            } else {
-                line[j].clear();
-            }
+        for (int j = 0; j < kept; ++j) {
+            largest[j] = largest[j + stride];
+            places[j] = places[j + stride];
+            line[j] = line[j + stride];
+        }
     }
 }
 
@@ -383,7 +401,7 @@ static cudaError_t launch_lanes(const struct pool *p, T *dx, const T *x, const T
     typedef void kernel(T *, const T *, const T *, strips, strip_block);
     static kernel *const kernels[2][2] = {{max_strips<T, lanes, 2, 1>, max_strips<T, lanes, 2, 2>},
                                           {max_strips<T, lanes, 3, 1>, max_strips<T, lanes, 3, 2>}};
-    const strips s = strips_backward(p, lanes, (int)p->stride, strip_rows);
+    const strips s = strips_backward(p, lanes, strip_rows(p));
     const strip_block b = strip_block_make(p, s);
     if (!strips_have(p) || !strips_fit(s) || strip_blocks(s, b) > INT_MAX)
         return launch_tiles<T, lanes>(p, dx, x, dy, stream);

@@ -56,7 +56,7 @@ template <typename T, int lanes, int pieces> struct row_part {
 #pragma unroll
         for (int p = 0; p < pieces; ++p)
             if (has(p * lanes, columns))
-                loaded[p] = ((const piece<T, lanes> *)row)[p * blockDim.x + threadIdx.x];
+                loaded[p] = streamed((const piece<T, lanes> *)row + p * blockDim.x + threadIdx.x);
 #pragma unroll
         for (int i = 0; i < count; ++i)
             at[i] = has(i, columns) ? (C)to_computed(loaded[i / lanes].at[i % lanes]) : beyond;

@@ -1,6 +1,6 @@
-/* Pools of small square windows, in strips: a thread has some pixels of a line, with all that a piece has of
- * their channels, and goes down the image. It loads each line once and reduces it along the line once,
- * whichever windows it belongs to. What its neighbours load as well comes from L1. */
+/* Pools of small square windows, in strips: a thread has windows below each other, with all that a piece has of
+ * their channels. It loads each line once and reduces it along the line once, whichever windows it belongs
+ * to. What its neighbours load as well comes from L1. */
 #ifndef ROOFSWEEP_STRIPS_CUH
 #define ROOFSWEEP_STRIPS_CUH
 
@@ -14,7 +14,7 @@ struct strips {
     int64_t across; /* as in struct images */
     unsigned images, beside,
         below; /* strips beside each other, and chunks of rows below each other */
-    int rows;  /* of a chunk */
+    int rows;  /* of windows, of a chunk */
     int in_height, in_width, out_height, out_width, pad_height, pad_width;
 };
 static const int strip_threads = 128;
@@ -26,18 +26,16 @@ static inline bool strips_have(const struct pool *p)
            p->stride <= 2;
 }
 
-/* For so many rows of an image and pixels of a line; wide: pixels of a strip; rows: rows of a chunk, or somewhat
- * fewer, so that all chunks are alike. */
-static inline strips strips_make(const struct pool *p, int lanes, int wide, int rows,
-                                 int64_t height, int64_t width)
+/* For so many rows and columns of windows; rows: of a chunk. */
+static inline strips strips_make(const struct pool *p, int lanes, int rows, int64_t height,
+                                 int64_t width)
 {
     const bool last = p->layout == LAYOUT_NHWC;
-    const int64_t chunks = (height + rows - 1) / rows;
     return {last ? p->channels / lanes : 1,
             (unsigned)(last ? p->batch : p->batch * p->channels),
-            (unsigned)((width + wide - 1) / wide),
-            (unsigned)chunks,
-            (int)((height + chunks - 1) / chunks),
+            (unsigned)width,
+            (unsigned)((height + rows - 1) / rows),
+            rows,
             (int)p->height,
             (int)p->width,
             (int)p->out_height,
@@ -46,12 +44,12 @@ static inline strips strips_make(const struct pool *p, int lanes, int wide, int 
             (int)p->pad_width};
 }
 
-/* Of a gradient: strips and chunks begin where the padding does, so that windows lie alike in all of them. */
-static inline strips strips_backward(const struct pool *p, int lanes, int wide, int rows)
+/* Of a gradient: strips begin where the padding does, `stride` pixels a window, so that windows lie alike in
+ * all of them. */
+static inline strips strips_backward(const struct pool *p, int lanes, int rows)
 {
-    return strips_make(p, lanes, wide, rows,
-                       (p->height + p->pad_height + p->stride - 1) / p->stride,
-                       p->width + p->pad_width);
+    return strips_make(p, lanes, rows, (p->height + p->pad_height + p->stride - 1) / p->stride,
+                       (p->width + p->pad_width + p->stride - 1) / p->stride);
 }
 
 static inline double strips_blocks(const strips &s)
@@ -65,7 +63,7 @@ static inline bool strips_fit(const strips &s)
            (double)s.across * (s.in_height + 3) * (s.in_width + 3) <= INT_MAX;
 }
 
-/* A thread's strip: its piece of a pixel, its place in a line, its chunk of rows. */
+/* A thread's strip: its piece of a pixel, its column of windows, its chunk of rows. */
 struct strip {
     int at, place, chunk;
     unsigned image; /* the last one: there is none for this thread */
@@ -110,14 +108,10 @@ __device__ static inline void line_store(P *image, const P *pixels, int across, 
                 to[i * across] = pixels[i];
 }
 
-/* Which windows reach `wide` pixels of a line or lines of an image, if the first pixel lies so many windows'
- * strides behind the padding's begin. Of the lines that a row of windows covers, the first `stride` are
- * complete behind it; the others are kept for the next row. */
-template <int side, int stride, int wide> struct strip_reach {
-    static const int before = (side - 1) / stride; /* windows that begin before the first pixel's */
-    static const int windows = wide / stride + before;
-    static const int span = (windows - 1) * stride + side; /* pixels of all windows */
-    static const int lines = side > stride ? side : stride, kept = lines - stride;
+/* Which windows reach a stretch of pixels, along one axis, that begins where window number `before` does: those
+ * from number 0 on. */
+template <int side, int stride> struct strip_reach {
+    static const int before = (side - 1) / stride;
 
     /* Where pixel i is in window w; outside of 0 to side - 1: nowhere. */
     static __device__ constexpr int place(int i, int w)
