@@ -85,6 +85,13 @@ void device_add_roof(struct device *device, const struct roof *roof)
         device->roofs[device->roof_count++] = *roof;
 }
 
+void device_sustain_roof(struct device *device, const struct roof *roof)
+{
+    const struct roof *same = device_same_roof(device, roof);
+    if (same)
+        roof_sustain(&device->roofs[same - device->roofs], roof);
+}
+
 /* NaN is less than anything. */
 static void lift(double *peak, double value)
 {

@@ -65,6 +65,8 @@ bool device_is_open(const struct device *device);
 const struct roof *device_same_roof(const struct device *device, const struct roof *roof);
 /* Replaces that roof, if there is one. */
 void device_add_roof(struct device *device, const struct roof *roof);
+/* What was sustained, to that roof, if there is one. */
+void device_sustain_roof(struct device *device, const struct roof *roof);
 /* Of the usable roofs the highest at each memory level and for each precision and unit, whatever
  * their condition: a ceiling is what nothing exceeds. But the ranks of a CPU share its memory while
  * they work: of its bandwidths those measured together count, if there are any. Launch overhead: the

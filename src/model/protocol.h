@@ -4,11 +4,11 @@
  *   {"op":"devices"}                                  -> {"reply":"devices","count":8}
  *   {"op":"describe","index":0,"counters":"auto"}     -> {"reply":"device","device":{...}}
  *   {"op":"tune","memory":["dram"],"compute":["fp32"],"launch":true,"transfer":true,
- *    "prove":true,"ways":{"dram read":[3,4.1e12],...}}
+ *    "prove":true,"ways":{"dram read":[3,4.1e12],...},"later":["fp32 vector",...]}
  *                                                     -> {"reply":"roofs","roofs":["dram read", ...],
  *                                                         "ways":{"dram read":[3,4.1e12], ...}}
  *   {"op":"roof","name":"dram read","condition":"together","start":1763.5,"sustained":true,
- *    "hold":true}                                     -> {"reply":"roof","roof":{...}}
+ *    "only_sustained":true,"hold":true}               -> {"reply":"roof","roof":{...}}
  *   {"op":"release"}                                  -> {"reply":"roofs","roofs":[]}
  *   {"op":"roofs", ... as tune, "sustained":true}
  *                                                     -> {"reply":"device","device":{... with roofs}}
@@ -19,10 +19,11 @@
  *                                                        {"reply":"timed","configuration":"conv2d ..."}
  *   {"op":"count"}                                    -> {"reply":"record","record":{...}}
  * Describe opens the device and, unless "counters" is "off", tries its counters. Tune finds the fastest
- * way to do each roof (of `ways`, which another device of the same model has found, it tries only those that are as
- * fast here), which roof then measures, beginning at `start` (s since the epoch; 0: at
- * once); with "sustained" a compute roof also once the clock has settled. With "hold" the device goes on
- * with the same work after the reply, until the next request comes. Release forgets it and frees its memory. Roofs does all three, each roof alone.
+ * way to do each roof (of `ways`, which other devices of the same model have found, it tries only those that are as
+ * fast here). Those of `later` are left to another tune, which keeps what this one found, and proves all. Roof then
+ * measures, beginning at `start` (s since the epoch; 0: at once); with "sustained" a compute roof also once the clock has settled, and with "only_sustained" only then:
+ * the answer has no burst. With "hold" the device goes on with the same work after the reply, until the next
+ * request comes. Release forgets it and frees its memory. Roofs does all three, each roof alone.
  *
  * With "count_later" a row may wait once it is timed and traced, so that counters are read for several rows
  * together. Then the answer is "timed". Count answers with the record of the row that has waited longest,

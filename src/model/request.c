@@ -263,6 +263,15 @@ static bool ways_absent(const void *value)
     return !roof_ways_any(value);
 }
 
+static bool kinds_absent(const void *value)
+{
+    const bool *wanted = value;
+    bool any = false;
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        any |= wanted[kind];
+    return !any;
+}
+
 static bool number_absent(const void *value)
 {
     return *(const double *)value == 0.0;
@@ -302,6 +311,7 @@ static const struct key_type flag = {flag_encode, flag_decode, NULL};
 static const struct key_type raised = {flag_encode, flag_decode, flag_absent};
 static const struct key_type word = {word_encode, word_decode, NULL};
 static const struct key_type words = {words_encode, words_decode, NULL};
+static const struct key_type some_kinds = {words_encode, words_decode, kinds_absent};
 static const struct key_type plain_text = {text_of, text_decode, text_absent};
 static const struct key_type earlier_choice = {choice_encode, choice_decode, choice_absent};
 static const struct key_type roof_ways = {ways_encode, ways_decode, ways_absent};
@@ -324,10 +334,12 @@ static const struct key keys[] = {
     {"transfer", TUNE, &flag, AT(peaks.transfer), 0, NULL, NULL},
     {"prove", TUNE, &flag, AT(prove), 0, NULL, NULL},
     {"ways", 1 << REQUEST_TUNE, &roof_ways, AT(peaks.ways), 0, NULL, NULL},
+    {"later", 1 << REQUEST_TUNE, &some_kinds, AT(peaks.later), 0, roof_word, NULL},
     {"name", ROOF, &word, AT(kind), 0, roof_word, "the \"name\" of a roof, e.g. \"dram read\""},
     {"condition", ROOF, &word, AT(condition), 0, condition_word, NULL},
     {"start", ROOF, &number, AT(start), 0, NULL, NULL},
     {"sustained", ROOF | 1 << REQUEST_ROOFS, &flag, AT(sustained), 0, NULL, NULL},
+    {"only_sustained", ROOF, &raised, AT(only_sustained), 0, NULL, NULL},
     {"hold", ROOF, &flag, AT(hold), 0, NULL, NULL},
     {"configuration", MEASURE, &configuration, AT(config), 0, NULL,
      "\"configuration\", e.g. \"conv2d batch=16\""},

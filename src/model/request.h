@@ -31,6 +31,7 @@ struct request {
     enum roof_condition condition; /* roof */
     double start;                  /* roof */
     bool sustained;                /* roof, roofs: compute roofs once the clock has settled, too */
+    bool only_sustained;           /* roof: without the burst */
     bool hold;                     /* roof: go on with the work until the next request */
     struct config config;          /* measure; its canonical text on the wire */
     struct measure_settings measure;

@@ -132,6 +132,15 @@ void roof_set_samples(struct roof *roof, double work, double *seconds, int64_t s
     roof->samples = samples;
 }
 
+void roof_sustain(struct roof *roof, const struct roof *sustained)
+{
+    roof->sustained = sustained->sustained;
+    roof->sustained_clock = sustained->sustained_clock;
+    roof->sustained_power = sustained->sustained_power;
+    roof->settling_time = sustained->settling_time;
+    roof->settled = sustained->settled;
+}
+
 void roof_set_theory(struct roof *roof, double theory, double nominal_clock, double clock)
 {
     roof->nominal_fraction = roof_value(roof) / theory;

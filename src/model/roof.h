@@ -52,7 +52,7 @@ struct roof {
     double sustained;       /* s-1, all work of the last window in all its time */
     double sustained_clock; /* s-1, over that window */
     double sustained_power; /* W, over that window */
-    double settling_time;   /* s, from the burst's first sample to the last window's end */
+    double settling_time;   /* s, from the load's begin to the last window's end */
     int64_t settled;        /* 1: the last two windows have equal clocks; 0: the time ran out */
     /* byte, of a cache's read roof: the largest set that is read at nearly the same rate; missing where
      * nobody asked for it */
@@ -86,6 +86,9 @@ double roof_per_cycle(const struct roof *roof);
  * FLOPs, or how many things took the time. Fewer than one sample: everything stays missing. Sorts
  * seconds[]. */
 void roof_set_samples(struct roof *roof, double work, double *seconds, int64_t samples);
+
+/* Takes what was sustained of another measurement of the same roof. */
+void roof_sustain(struct roof *roof, const struct roof *sustained);
 
 /* Sets the fractions, once the samples are set, from the theory at the nominal clock and the clock
  * that was measured: NaN where either is not known. */

@@ -102,6 +102,8 @@ struct roof_request {
     bool transfer;                    /* between host and device, and from device to device */
     bool condition[2];                /* by enum roof_condition */
     struct roof_way ways[ROOF_KINDS]; /* to be tried first, and alone if they are as fast here */
+    bool later
+        [ROOF_KINDS]; /* by a later tune, which also proves: another device looks for their ways */
 };
 
 struct roof_kind {

@@ -3,130 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <xxhash.h>
 
 #include "base/clock.h"
-#include "ranks/gathering.h"
+#include "ranks/node.h"
+#include "ranks/node_tuning.h"
 #include "ranks/progress.h"
 #include "ranks/watchdog.h"
 
-static const double tune_timeouts = 3; /* tuning tries many settings of all roofs */
-/* s from the agreement to the common start. The slowest worker must be ready by then. Workers load
- * their devices at once, so that each clock has as long to settle. */
-static const double lead = 0.1;
 static const double call_patience =
     60; /* s, of calls that wait for ranks that were here a moment ago */
-/* After so many lost workers a device gets no more roofs. */
-enum { LOSSES_MOST = 3 };
-
-/* This rank among the ranks of its node. */
-struct node {
-    struct gathering ranks;
-    struct executor *executor;
-    const struct node_roofs_settings *settings;
-    const struct log *log;
-    struct device device;   /* the executor's, with the roofs so far */
-    int device_kind;        /* of this device: index into device_kinds */
-    bool found[ROOF_KINDS]; /* of this device; not those that a worker was lost over */
-    bool tuned[ROOF_KINDS]; /* of them, those that the present worker can measure */
-    /* How many devices of the node have a roof, for each kind of device: only devices of one
-     * kind do the same. What a GPU and a CPU call "dram read" are two things. */
-    int owners[DEVICE_KINDS][ROOF_KINDS];
-    bool sustains[ROOF_KINDS]; /* of compute: also measured once the clock has settled */
-    bool held;  /* the worker goes on with its last roof until it is asked for something */
-    int losses; /* of this rank's workers */
-    /* On the heap: MPI writes to an abandoned call when the last rank comes after all. */
-    double *rates; /* best bursts of each kind of device and roof: own, and all ranks' sums */
-    struct roof_way *way, *ways; /* ROOF_KINDS of this rank, and of each rank */
-    uint64_t *models;            /* of each rank's device; NO_MODEL: it is not tuned */
-    struct progress *progress;   /* of rank 0 of the job; else NULL */
-    size_t left;                 /* roofs that the node still has to measure */
-};
-
-/* No roofs are a loss for what is derived from them, not a reason to measure nothing. */
-static enum status tune(struct node *node, const struct roof_way *ways)
-{
-    struct request request = request_default(REQUEST_TUNE);
-    struct reply reply;
-    struct error error;
-    memset(node->tuned, 0, sizeof node->tuned);
-    request.peaks = node->settings->request;
-    request.prove = node->settings->prove;
-    if (ways)
-        memcpy(request.peaks.ways, ways, sizeof request.peaks.ways);
-    reply_init(&reply);
-    enum status status = executor_ask(node->executor, &request, REPLY_ROOFS,
-                                      tune_timeouts * node->settings->timeout, &reply, &error);
-    if (status == STATUS_OK) {
-        memcpy(node->tuned, reply.found, sizeof node->tuned);
-        memcpy(node->way, reply.ways, sizeof reply.ways);
-    } else
-        log_print(node->log, LOG_WARNING, "%s on %s: roofs not tuned: %s", node->device.uuid,
-                  node->device.hostname, error.text);
-    reply_clear(&reply);
-    return status;
-}
-
-/* False: the device gets no more roofs. */
-static bool replace_worker(struct node *node)
-{
-    struct error error;
-    return executor_reopen(node->executor, &error) == STATUS_OK && ++node->losses < LOSSES_MOST;
-}
-
-/* A lost worker takes what was tuned with it: a new one tunes anew. `ways`: of another device of the model;
- * NULL: all are looked for. */
-static void tune_until_done(struct node *node, const struct roof_way *ways)
-{
-    while (tune(node, ways) == STATUS_DEVICE)
-        if (!replace_worker(node))
-            return;
-}
-
-/* The roof that a worker was lost over is not tried again. */
-static void recover(struct node *node, int lost_over)
-{
-    node->found[lost_over] = false;
-    memset(node->tuned, 0, sizeof node->tuned);
-    if (replace_worker(node))
-        tune_until_done(node, node->way);
-}
-
-/* ---- one device of each model first ---- */
-
-enum { NO_MODEL = 0 };
-
-static uint64_t model_of(const struct node *node)
-{
-    char text[sizeof node->device.model + sizeof node->device.library_version + 32];
-    snprintf(text, sizeof text, "%d %s %s", node->device_kind, node->device.model,
-             node->device.library_version);
-    return node->settings->skip ? NO_MODEL : XXH3_64bits(text, strlen(text)) | 1;
-}
-
-/* The first rank whose device is of this rank's model. */
-static int leader_of(const struct node *node)
-{
-    int rank = 0;
-    while (node->models[rank] != node->models[node->ranks.rank])
-        ++rank;
-    return rank;
-}
-
-/* The first device of a model looks for the fastest ways; the others then check that they are as fast there.
- * All at once would wait for each other in the driver for longer than that. */
-static void tune_in_turn(struct node *node)
-{
-    const int size = ROOF_KINDS * (int)sizeof *node->way, leader = leader_of(node);
-    const bool tunes = !node->settings->skip;
-    MPI_Request request;
-    if (tunes && leader == node->ranks.rank)
-        tune_until_done(node, NULL);
-    MPI_Iallgather(node->way, size, MPI_BYTE, node->ways, size, MPI_BYTE, node->ranks.comm,
-                   &request);
-    if (gathering_await(&node->ranks, request) && tunes && leader != node->ranks.rank)
-        tune_until_done(node, node->ways + (size_t)leader * ROOF_KINDS);
-}
 
 /* ---- measuring ---- */
 
@@ -138,12 +23,34 @@ static void add_unmeasured(struct node *node, int kind, enum roof_condition cond
     device_add_roof(&node->device, &roof);
 }
 
-static bool wants_together(const struct node *node, int kind)
+/* Whether devices of a kind do it together, whichever this one is: all ranks say the same. */
+static bool is_shared(const struct node *node, int device_kind, int kind)
 {
-    return node->owners[node->device_kind][kind] > 1 &&
-           node->settings->request.condition[ROOF_TOGETHER];
+    return node->owners[device_kind][kind] > 1 && node->settings->request.condition[ROOF_TOGETHER];
 }
 
+static bool wants_together(const struct node *node, int kind)
+{
+    return is_shared(node, node->device_kind, kind);
+}
+
+/* False: it has no answer. A worker that is lost over it is replaced. */
+static bool ask(struct node *node, const struct request *request, struct reply *reply,
+                struct error *error)
+{
+    const int kind = request->kind;
+    enum status status =
+        executor_ask(node->executor, request, REPLY_ROOF, node->settings->timeout, reply, error);
+    if (status == STATUS_DEVICE) {
+        log_print(node->log, LOG_WARNING, "%s on %s: roof %s, %s: %s", node->device.uuid,
+                  node->device.hostname, roof_kinds[kind].name,
+                  roof_condition_name[request->condition], error->text);
+        node_recover(node, kind);
+    }
+    return status == STATUS_OK;
+}
+
+/* Its value; of compute the burst. */
 static void measure(struct node *node, int kind, enum roof_condition condition, double start)
 {
     struct request request = request_default(REQUEST_ROOF);
@@ -156,22 +63,33 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
     request.kind = kind;
     request.condition = condition;
     request.start = start;
-    bool once = roof_kinds[kind].measure != ROOF_COMPUTE || node->sustains[kind];
-    request.sustained = once && (condition == ROOF_TOGETHER || !wants_together(node, kind));
+    request.sustained = roof_kinds[kind].measure != ROOF_COMPUTE &&
+                        (condition == ROOF_TOGETHER || !wants_together(node, kind));
     request.hold = node->held = condition == ROOF_TOGETHER;
     reply_init(&reply);
-    enum status status =
-        executor_ask(node->executor, &request, REPLY_ROOF, node->settings->timeout, &reply, &error);
-    if (status == STATUS_OK)
+    if (ask(node, &request, &reply, &error))
         device_add_roof(&node->device, &reply.roof);
     else
         add_unmeasured(node, kind, condition, error.text);
-    if (status == STATUS_DEVICE) {
-        log_print(node->log, LOG_WARNING, "%s on %s: roof %s, %s: %s", node->device.uuid,
-                  node->device.hostname, roof_kinds[kind].name, roof_condition_name[condition],
-                  error.text);
-        recover(node, kind);
-    }
+    reply_clear(&reply);
+}
+
+/* What it sustains, once its burst is known. */
+static void sustain(struct node *node, int kind, enum roof_condition condition, double start)
+{
+    struct request request = request_default(REQUEST_ROOF);
+    struct reply reply;
+    struct error error;
+    if (!node->tuned[kind])
+        return;
+    request.kind = kind;
+    request.condition = condition;
+    request.only_sustained = true;
+    (void)start; /* whoever is late finds the others at work until it has done */
+    request.hold = node->held = condition == ROOF_TOGETHER;
+    reply_init(&reply);
+    if (ask(node, &request, &reply, &error))
+        device_sustain_roof(&node->device, &reply.roof);
     reply_clear(&reply);
 }
 
@@ -189,12 +107,33 @@ static bool wants_alone(const struct node *node, int kind)
            node->owners[node->device_kind][kind] == 1;
 }
 
+/* Launches and memory do not wait for power; what the multiprocessors compute lowers their clock for a while
+ * after it. So it comes last. */
+static int in_order(int place)
+{
+    static const enum roof_measure order[] = {ROOF_BANDWIDTH, ROOF_TIME, ROOF_COMPUTE};
+    for (size_t i = 0; i < sizeof order / sizeof *order; ++i)
+        for (int kind = 0; kind < ROOF_KINDS; ++kind)
+            if (roof_kinds[kind].measure == order[i] && place-- == 0)
+                return kind;
+    return ROOF_KINDS;
+}
+
+/* s from the agreement to the common start. The slowest worker must be ready by then. Workers load their devices
+ * at once, so that each clock has as long to settle, and of a bandwidth as long as the power sensor needs. */
+static double lead_of(int kind)
+{
+    static const double leads[] = {
+        [ROOF_BANDWIDTH] = 0.08, [ROOF_TIME] = 0.04, [ROOF_COMPUTE] = 0.04};
+    return leads[roof_kinds[kind].measure];
+}
+
 /* On a node with one device all roofs get time before they begin: there it costs little, and the
  * power sensor, which is slow, can follow. */
-static double start_alone(const struct node *node)
+static double start_alone(const struct node *node, int kind)
 {
     bool settles = device_kinds[node->device_kind].clock_settles;
-    return settles && node->ranks.count == 1 ? clock_epoch() + lead : 0.0;
+    return settles && node->ranks.count == 1 ? clock_epoch() + lead_of(kind) : 0.0;
 }
 
 /* Those that this device measures alone; others of its kind have about as many. */
@@ -224,82 +163,22 @@ static void begin_progress(struct node *node)
         node->progress = progress_create(node->log, "roofs: ", 0, node->left);
 }
 
-/* In turns; each roof that is `due`. */
-static void measure_alone(struct node *node, bool (*due)(const struct node *node, int kind))
+/* In turns. */
+static void measure_alone(struct node *node)
 {
     const size_t others = count_alone(node);
     for (int turn = 0; turn < node->ranks.count && !node->ranks.leaving; ++turn) {
-        for (int kind = 0; kind < ROOF_KINDS && turn == node->ranks.rank; ++kind)
-            if (node->found[kind] && due(node, kind) && !*node->ranks.interrupted) {
-                measure(node, kind, ROOF_ALONE, start_alone(node));
-                advance(node, 1);
-            }
+        for (int place = 0; place < ROOF_KINDS && turn == node->ranks.rank; ++place) {
+            const int kind = in_order(place);
+            if (!node->found[kind] || !wants_alone(node, kind) || *node->ranks.interrupted)
+                continue;
+            measure(node, kind, ROOF_ALONE, start_alone(node, kind));
+            advance(node, 1);
+        }
         gathering_wait(&node->ranks, 0.0);
         if (turn != node->ranks.rank)
             advance(node, others);
     }
-}
-
-/* ---- which of them are sustained ---- */
-
-/* Of the bursts alone; 0: there is none. */
-static double burst_of(const struct node *node, int kind)
-{
-    for (int64_t i = 0; i < node->device.roof_count; ++i) {
-        const struct roof *roof = &node->device.roofs[i];
-        if (roof->kind.index == kind && roof->condition == ROOF_ALONE && roof->performance > 0)
-            return roof->performance;
-    }
-    return 0;
-}
-
-/* No other way to the same precision and unit is faster. All devices of a kind agree on it, because they measure
- * together; where none was measured alone nobody knows. */
-static bool is_fastest(const double rates[ROOF_KINDS], int kind)
-{
-    const struct roof_kind *own = &roof_kinds[kind];
-    for (int other = 0; other < ROOF_KINDS; ++other)
-        if (roof_kinds[other].measure == ROOF_COMPUTE &&
-            roof_kinds[other].precision == own->precision && roof_kinds[other].unit == own->unit &&
-            rates[other] > rates[kind])
-            return false;
-    return own->measure == ROOF_COMPUTE;
-}
-
-/* What a device sustains is that of its fastest ways: until the clock has settled takes far longer than a
- * burst. */
-static void choose_sustained(struct node *node)
-{
-    enum { COUNT = DEVICE_KINDS * ROOF_KINDS };
-    const int first = node->device_kind * ROOF_KINDS;
-    double *sums = node->rates + COUNT;
-    MPI_Request request;
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        node->rates[first + kind] = burst_of(node, kind);
-    MPI_Iallreduce(node->rates, sums, COUNT, MPI_DOUBLE, MPI_SUM, node->ranks.comm, &request);
-    const bool known =
-        gathering_await(&node->ranks, request) && device_kinds[node->device_kind].clock_settles;
-    for (int kind = 0; known && kind < ROOF_KINDS; ++kind)
-        node->sustains[kind] = is_fastest(sums + first, kind);
-}
-
-static bool sustained_is_due(const struct node *node, int kind)
-{
-    return wants_alone(node, kind) && !wants_together(node, kind) && node->sustains[kind];
-}
-
-/* Whether any device of the node has something to sustain alone: all ranks say the same. */
-static bool any_sustained_alone(const struct node *node)
-{
-    const bool together = node->settings->request.condition[ROOF_TOGETHER];
-    const double *sums = node->rates + DEVICE_KINDS * ROOF_KINDS;
-    for (int device = 0; device < DEVICE_KINDS; ++device)
-        for (int kind = 0; kind < ROOF_KINDS; ++kind)
-            if (device_kinds[device].clock_settles && node->owners[device][kind] > 0 &&
-                sums[device * ROOF_KINDS + kind] > 0 &&
-                (node->owners[device][kind] == 1 || !together))
-                return true;
-    return false;
 }
 
 /* Until all ranks have their samples, the worker has gone on with the last roof. Any request ends
@@ -319,19 +198,104 @@ static void rest(struct node *node)
     reply_clear(&reply);
 }
 
+/* When all are ready for the next roof, the devices of the kind do it. */
+static void come_together(struct node *node, int device_kind, int kind,
+                          void (*act)(struct node *node, int kind, enum roof_condition condition,
+                                      double start))
+{
+    double start = gathering_wait(&node->ranks, clock_epoch() + lead_of(kind));
+    if (node->device_kind == device_kind && node->found[kind] && !node->ranks.leaving)
+        act(node, kind, ROOF_TOGETHER, start);
+    else
+        rest(node);
+}
+
 static void measure_together(struct node *node, int device_kind)
 {
-    for (int kind = 0; kind < ROOF_KINDS && !node->ranks.leaving; ++kind) {
-        if (node->owners[device_kind][kind] < 2 ||
-            !node->settings->request.condition[ROOF_TOGETHER])
-            continue;
-        double start = gathering_wait(&node->ranks, clock_epoch() + lead);
-        if (node->device_kind == device_kind && node->found[kind] && !node->ranks.leaving)
-            measure(node, kind, ROOF_TOGETHER, start);
-        else
-            rest(node);
-        advance(node, 1);
+    for (int place = 0; place < ROOF_KINDS && !node->ranks.leaving; ++place)
+        if (is_shared(node, device_kind, in_order(place))) {
+            come_together(node, device_kind, in_order(place), measure);
+            advance(node, 1);
+        }
+    if (!node->ranks.leaving)
+        gathering_wait(&node->ranks, 0.0);
+    rest(node);
+}
+
+/* ---- what is sustained ---- */
+
+/* Together, where devices do it together, else alone. 0: there is none. */
+static double burst_of(const struct node *node, int kind)
+{
+    const enum roof_condition condition = wants_together(node, kind) ? ROOF_TOGETHER : ROOF_ALONE;
+    for (int64_t i = 0; i < node->device.roof_count; ++i) {
+        const struct roof *roof = &node->device.roofs[i];
+        if (roof->kind.index == kind && roof->condition == (int64_t)condition &&
+            roof->performance > 0)
+            return roof->performance;
     }
+    return 0;
+}
+
+/* No other way to the same precision and unit is faster. All devices of a kind agree on it, because they measure
+ * together. */
+static bool is_fastest(const double rates[ROOF_KINDS], int kind)
+{
+    const struct roof_kind *own = &roof_kinds[kind];
+    for (int other = 0; other < ROOF_KINDS; ++other)
+        if (roof_kinds[other].measure == ROOF_COMPUTE &&
+            roof_kinds[other].precision == own->precision && roof_kinds[other].unit == own->unit &&
+            rates[other] > rates[kind])
+            return false;
+    return own->measure == ROOF_COMPUTE && rates[kind] > 0;
+}
+
+/* What a device sustains is that of its fastest ways: until the clock has settled takes far longer than a
+ * burst. */
+static void choose_sustained(struct node *node)
+{
+    enum { COUNT = DEVICE_KINDS * ROOF_KINDS };
+    double *own = node->rates, *sums = own + COUNT;
+    MPI_Request request;
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        own[node->device_kind * ROOF_KINDS + kind] = burst_of(node, kind);
+    MPI_Iallreduce(own, sums, COUNT, MPI_DOUBLE, MPI_SUM, node->ranks.comm, &request);
+    if (!gathering_await(&node->ranks, request))
+        return;
+    for (int i = 0; i < COUNT; ++i)
+        node->sustains[i / ROOF_KINDS][i % ROOF_KINDS] =
+            device_kinds[i / ROOF_KINDS].clock_settles &&
+            is_fastest(sums + i / ROOF_KINDS * ROOF_KINDS, i % ROOF_KINDS);
+}
+
+/* Whether any device of the node sustains something alone: all ranks say the same. */
+static bool any_sustained_alone(const struct node *node)
+{
+    for (int device = 0; device < DEVICE_KINDS; ++device)
+        for (int kind = 0; kind < ROOF_KINDS; ++kind)
+            if (node->sustains[device][kind] && !is_shared(node, device, kind))
+                return true;
+    return false;
+}
+
+/* In turns. */
+static void sustain_alone(struct node *node)
+{
+    for (int turn = 0; turn < node->ranks.count && !node->ranks.leaving; ++turn) {
+        for (int kind = 0; kind < ROOF_KINDS && turn == node->ranks.rank; ++kind)
+            if (node->found[kind] && node->sustains[node->device_kind][kind] &&
+                !wants_together(node, kind) && !*node->ranks.interrupted)
+                sustain(node, kind, ROOF_ALONE, 0.0);
+        gathering_wait(&node->ranks, 0.0);
+    }
+}
+
+/* One behind the other, without a pause: each finds the device as the one before has left it, under load. */
+static void sustain_together(struct node *node, int device_kind)
+{
+    for (int kind = 0; kind < ROOF_KINDS && !node->ranks.leaving; ++kind)
+        if (node->sustains[device_kind][kind] && is_shared(node, device_kind, kind))
+            come_together(node, device_kind, kind, sustain);
     if (!node->ranks.leaving)
         gathering_wait(&node->ranks, 0.0);
     rest(node);
@@ -376,7 +340,8 @@ static bool exchange_create(struct node *node)
     node->way = calloc(ROOF_KINDS, sizeof *node->way);
     node->ways = calloc(ranks * ROOF_KINDS, sizeof *node->ways);
     node->models = calloc(ranks, sizeof *node->models);
-    return node->rates && node->way && node->ways && node->models;
+    node->members = calloc(ranks, sizeof *node->members);
+    return node->rates && node->way && node->ways && node->models && node->members;
 }
 
 static void exchange_free(struct node *node)
@@ -385,6 +350,7 @@ static void exchange_free(struct node *node)
     free(node->way);
     free(node->ways);
     free(node->models);
+    free(node->members);
 }
 
 /* The ranks of the node, and the models of their devices. */
@@ -393,14 +359,14 @@ static void node_open(struct node *node, MPI_Comm comm, const struct watchdog_se
     if (!gathering_open(&node->ranks, comm, guard) || !exchange_create(node))
         MPI_Abort(comm, 1);
     struct watchdog *watchdog = watchdog_begin(guard);
-    MPI_Allgather(&(uint64_t){model_of(node)}, 1, MPI_UINT64_T, node->models, 1, MPI_UINT64_T,
-                  node->ranks.comm);
+    node_compare_models(node);
     watchdog_end(watchdog);
 }
 
-static void node_tune(struct node *node, const struct watchdog_settings *guard)
+/* What each device has, and how many of each kind have it. */
+static void node_find(struct node *node, const struct watchdog_settings *guard)
 {
-    tune_in_turn(node);
+    node_tune(node);
     memcpy(node->found, node->tuned, sizeof node->found);
     if (!node->ranks.abandoned)
         gathering_wait(&node->ranks, 0.0);
@@ -413,13 +379,15 @@ static void node_tune(struct node *node, const struct watchdog_settings *guard)
 static void node_measure(struct node *node)
 {
     begin_progress(node);
-    measure_alone(node, wants_alone);
+    measure_alone(node);
+    for (int kind = 0; kind < DEVICE_KINDS; ++kind)
+        measure_together(node, kind);
     if (!node->ranks.leaving)
         choose_sustained(node);
     if (!node->ranks.leaving && any_sustained_alone(node))
-        measure_alone(node, sustained_is_due);
+        sustain_alone(node);
     for (int kind = 0; kind < DEVICE_KINDS; ++kind)
-        measure_together(node, kind);
+        sustain_together(node, kind);
     progress_destroy(node->progress);
 }
 
@@ -444,7 +412,7 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
     node_open(&node, comm, &guard);
     if (!settings->skip)
         log_start(&node);
-    node_tune(&node, &guard);
+    node_find(&node, &guard);
     node_measure(&node);
     if (gathering_close(&node.ranks, &guard))
         exchange_free(&node);

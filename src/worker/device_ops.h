@@ -30,6 +30,7 @@
 struct roof_order {
     double start;   /* s since the epoch; 0: at once */
     bool sustained; /* of compute: also once the clock has settled, which takes 0.2 to 2 s more */
+    bool only_sustained; /* of compute: without the burst, which is known */
 };
 
 struct device_state; /* the table's own */
@@ -60,7 +61,8 @@ struct device_ops {
                                 struct error *error);
 
     /* Finds the fastest way to do each roof that is requested, beginning with the request's, and proves it by the counters where
-     * `prove` and there are some: found[] by kind. It keeps what memory measure_roof needs. A roof
+     * `prove` and there are some: found[] by kind. Those of the request's `later` come with another call, which
+     * keeps what was found and proves all. It keeps what memory measure_roof needs. A roof
      * that this kind of device never has is not found; one that it has but cannot measure now is,
      * and measure_roof says why not. */
     enum status (*tune_roofs)(struct device_state *state, const struct roof_request *request,

@@ -130,13 +130,14 @@ static enum status answer_roof(struct worker *worker, const struct request *requ
 {
     if (!worker->tuned)
         return error_set(error, STATUS_USAGE, "op roof comes after op tune");
-    const struct roof_order order = {request->start, request->sustained};
+    const struct roof_order order = {request->start, request->sustained, request->only_sustained};
     enum status status =
         measure_roof(worker, (int)request->kind, request->condition, &order, &reply->roof, error);
     if (status)
         return status;
     reply->kind = REPLY_ROOF;
-    worker->held = request->hold && !isnan(roof_value(&reply->roof)) ? request->kind : HELD_NONE;
+    bool measured = !isnan(roof_value(&reply->roof)) || !isnan(reply->roof.sustained);
+    worker->held = request->hold && measured ? request->kind : HELD_NONE;
     return STATUS_OK;
 }
 

@@ -148,7 +148,7 @@ assert len(starts["cuda"]) == len(starts["cpu"]) == 2, starts
 assert max(starts["cuda"]) < min(starts["cpu"]), starts
 '
 
-# Together every device goes on until all have their samples, and its clock settles once, not twice.
+# Together every device goes on until all have their samples, and its clock settles once, after all bursts.
 worker 'tee -a "$OMPI_COMM_WORLD_RANK.requests" | sed -u "s/tf32 tensor mma/fp32 vector/" | "$REAL" |
 sed -u "s/fp32 vector/tf32 tensor mma/; s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/
         s/\"uuid\":\"[^\"]*\"/\"uuid\":\"GPU-$OMPI_COMM_WORLD_RANK\"/"'
@@ -157,15 +157,26 @@ printf '[sweep]\ndistribute = replicate\ndevice = cuda\n[peaks]\nmemory = l1\nco
 expect 0 run 2 settle.ini
 python '
 import json
+later = []
 for rank in 0, 1:
     asked = [json.loads(line) for line in open(f"{rank}.requests")]
     roofs = [request for request in asked if request["op"] == "roof"]
     assert len(roofs) >= 10, asked
+    settled = [request for request in roofs if request.get("only_sustained")]
+    assert [request["name"] for request in settled] == ["tf32 tensor mma"] and settled == roofs[-1:], settled
     for request in roofs:
-        together = request["condition"] == "together"
-        assert (request["start"] > 0) == request["sustained"] == request["hold"] == together, request
+        together, compute = request["condition"] == "together", request["name"] == "tf32 tensor mma"
+        assert request["hold"] == together, request
+        if request not in settled:
+            assert (request["start"] > 0) == together and request["sustained"] == (together and not compute), request
+    assert settled[0]["condition"] == "together" and settled[0]["sustained"], settled
+    # Devices of a model share the search: each leaves to the other what that one looks for, and then checks it.
+    tunes = [request for request in asked if request["op"] == "tune"]
+    assert len(tunes) == 2 and "later" not in tunes[1], tunes
+    later.append(set(tunes[0]["later"]))
     at = asked.index(roofs[-1]) # what ends the last one, before the roofs are forgotten
     assert [request["op"] for request in asked[at + 1:at + 3]] == ["devices", "release"], asked[at:]
+assert later[0] and later[1] and not later[0] & later[1], later
 '
 worker 'exec "$REAL"'
 rm -f bin/roofsweep-worker-cuda

@@ -72,7 +72,6 @@ enum status bench_tune(const struct roof_request *request, bool prove, bool foun
                        struct error *error)
 {
     struct outcome counters = {.code = OUTCOME_MISSING};
-    bench_release_roofs();
     enum status status =
         prove ? row_profiler_try(bench.profiler, &bench.gpu, &counters, error) : STATUS_OK;
     outcome_format(&counters, counted_word, bench.counters);

@@ -73,6 +73,37 @@ static void a_way_that_is_told_is_checked(void **state)
     assert_int_equal(measure_at(kind, 0.0, &again, &error), STATUS_OK);
 }
 
+/* Devices of a model share the search. What is left to another one comes with a later tune. */
+static void a_search_is_shared(void **state)
+{
+    (void)state;
+    struct roof_request own = everything(), all = everything();
+    struct roof_way ways[ROOF_KINDS];
+    bool first[ROOF_KINDS];
+    memset(own.ways, 0, sizeof own.ways);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        own.later[kind] = kind % 2 == 1;
+    tune(&own, true);
+    assert_int_equal(script.collections, 0); /* the proof comes with the rest */
+    memcpy(first, found, sizeof first);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        if (found[kind] != (h200_has(kind) && !own.later[kind]))
+            fail_msg("%s: %d", roof_kinds[kind].name, found[kind]);
+        ways[kind] = found[kind] ? roofs_way(bench.roofs, kind) : (struct roof_way){0};
+    }
+    memcpy(all.ways, ways, sizeof ways);
+    memset(script.ran, 0, sizeof script.ran);
+    tune_more(&all, true);
+    assert_int_equal(script.collections, 1);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        assert_int_equal(found[kind], h200_has(kind));
+        if (first[kind])
+            assert_int_equal(roofs_way(bench.roofs, kind).number, ways[kind].number);
+    }
+    assert_int_equal(measure("dram read").verdict, ROOF_PROVEN);
+    assert_int_equal(measure("dram write").verdict, ROOF_PROVEN);
+}
+
 /* Of a short load the sensor would tell what was before it. */
 static void power_is_of_long_loads(void **state)
 {
@@ -113,6 +144,26 @@ static void a_settled_clock_is_sustained_soon(void **state)
     assert_true(isnan(measure("fp16 tensor wgmma").sustained)); /* nobody asked for it */
     assert_true(isnan(measure_sustained("l2 read", 0.0).sustained));
     assert_true(isnan(measure_sustained("launch gap", 0.0).sustained));
+}
+
+/* After the bursts of all: its own is not measured again. */
+static void what_is_sustained_comes_by_itself(void **state)
+{
+    (void)state;
+    const struct roof_order order = {.sustained = true, .only_sustained = true};
+    const int compute = kind_of("fp16 tensor wgmma"), memory = kind_of("dram read");
+    struct roof roof;
+    struct error error;
+    tune_all(false);
+    roof_init(&roof, compute, ROOF_TOGETHER);
+    assert_int_equal(roofs_measure(bench.roofs, compute, &order, &roof, &error), STATUS_OK);
+    assert_near(roof.sustained, script.rate[compute]);
+    assert_int_equal(roof.settled, 1);
+    assert_true(isnan(roof_value(&roof)) && isnan(roof.sm_clock));
+    assert_int_equal(roof.samples, FIELD_MISSING);
+    roof_init(&roof, memory, ROOF_TOGETHER); /* of other kinds it says nothing */
+    assert_int_equal(roofs_measure(bench.roofs, memory, &order, &roof, &error), STATUS_OK);
+    assert_near(roof_value(&roof), script.rate[memory]);
 }
 
 /* A clock that holds with more than the power limit will fall. */
@@ -425,8 +476,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(all_kinds_have_their_values),
         TEST(a_way_that_is_told_is_checked),
+        TEST(a_search_is_shared),
         TEST(power_is_of_long_loads),
         TEST(a_settled_clock_is_sustained_soon),
+        TEST(what_is_sustained_comes_by_itself),
         TEST(beyond_the_power_limit_nothing_settles),
         TEST(a_cache_holds_less_than_it_has),
         TEST(sustained_comes_after_the_fall),

@@ -92,12 +92,14 @@ static void roof_round_trips(void **state)
     request.kind = ROOF_DRAM_READ;
     request.condition = ROOF_TOGETHER;
     request.start = 1735689600.125;
+    request.only_sustained = true;
     char *line = request_encode(&request);
     assert_int_equal(request_decode(line, &copy, &error), STATUS_OK);
     free(line);
     assert_int_equal(copy.kind, request.kind);
     assert_int_equal(copy.condition, ROOF_TOGETHER);
     assert_true(copy.start == 1735689600.125);
+    assert_true(copy.sustained && copy.only_sustained);
 
     struct reply reply, other;
     reply_init(&reply);
@@ -133,16 +135,20 @@ static void ways_of_roofs_are_passed_on(void **state)
     struct error error;
     request.peaks.ways[ROOF_DRAM_READ] = (struct roof_way){0, 4.7e12};
     request.peaks.ways[ROOF_LAUNCH_GAP] = (struct roof_way){12, 0.1};
+    request.peaks.later[ROOF_FP32_VECTOR] = true;
     char *line = request_encode(&request);
     assert_int_equal(request_decode(line, &copy, &error), STATUS_OK);
     free(line);
     check_ways(copy.peaks.ways, request.peaks.ways);
+    assert_memory_equal(copy.peaks.later, request.peaks.later, sizeof copy.peaks.later);
     line = request_encode(&(struct request){.op = REQUEST_TUNE});
     assert_null(strstr(line, "ways"));
+    assert_null(strstr(line, "later"));
     free(line);
 
     static const char *const wrong[] = {
         "{\"op\":\"tune\",\"ways\":[]}",
+        "{\"op\":\"tune\",\"later\":[\"dram raed\"]}",
         "{\"op\":\"tune\",\"ways\":{\"dram raed\":[1,2]}}",
         "{\"op\":\"tune\",\"ways\":{\"dram read\":[1]}}",
         "{\"op\":\"tune\",\"ways\":{\"dram read\":[-1,2]}}",

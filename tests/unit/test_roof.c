@@ -228,6 +228,35 @@ static void peaks_by_cycle_and_direction(void **state)
     assert_true(isnan(device.read_bandwidth[LEVEL_DRAM]));
 }
 
+/* What is sustained is measured after all bursts, and added to its roof. */
+static void what_is_sustained_is_added(void **state)
+{
+    (void)state;
+    struct device device;
+    device_init(&device);
+    struct roof burst = compute_roof(ROOF_FP16_TENSOR_MMA, 0.25, 3.0, NAN), later, other;
+    roof_init(&later, ROOF_FP16_TENSOR_MMA, (enum roof_condition)burst.condition);
+    later.sustained = 2.5;
+    later.sustained_clock = 2.0;
+    later.sustained_power = 700.0;
+    later.settling_time = 0.5;
+    later.settled = 1;
+    other = later;
+    other.condition = burst.condition == ROOF_ALONE ? ROOF_TOGETHER : ROOF_ALONE;
+    device_add_roof(&device, &burst);
+    device_sustain_roof(&device, &other); /* there is no such roof */
+    assert_int_equal(device.roof_count, 1);
+    assert_true(isnan(device.roofs[0].sustained));
+    device_sustain_roof(&device, &later);
+    assert_int_equal(device.roof_count, 1);
+    struct roof expected = burst;
+    roof_sustain(&expected, &later);
+    assert_memory_equal(&device.roofs[0], &expected, sizeof expected);
+    assert_true(expected.sustained == 2.5 && expected.sustained_clock == 2.0);
+    assert_true(expected.sustained_power == 700.0 && expected.settling_time == 0.5);
+    assert_true(expected.settled == 1 && expected.performance == burst.performance);
+}
+
 /* Two ranks on one socket: each alone has all of its memory's bandwidth, together half of it. */
 static void a_shared_memory_counts_as_shared(void **state)
 {
@@ -298,6 +327,7 @@ int main(void)
         cmocka_unit_test(counters_prove_or_contradict),
         cmocka_unit_test(peaks_are_the_best_usable_roofs),
         cmocka_unit_test(peaks_by_cycle_and_direction),
+        cmocka_unit_test(what_is_sustained_is_added),
         cmocka_unit_test(a_shared_memory_counts_as_shared),
         cmocka_unit_test(an_unknown_kind_is_kept),
     };

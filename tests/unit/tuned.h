@@ -13,6 +13,7 @@ extern bool found[ROOF_KINDS]; /* by the last tuning */
 struct roof_request everything(void);
 void tune(const struct roof_request *request, bool prove);
 void tune_all(bool prove);
+void tune_more(const struct roof_request *request, bool prove); /* keeps what was found */
 
 int kind_of(const char *name);
 struct roof measure(const char *name);

@@ -111,8 +111,6 @@ static enum status device_tune_roofs(struct device_state *state, const struct ro
                                      bool prove, bool found[ROOF_KINDS], struct error *error)
 {
     struct outcome counters;
-    roofs_close(state->roofs);
-    state->roofs = NULL;
     arena_trim(state->gpu.arena);
     enum status status =
         prove ? row_profiler_try(state->profiler, &state->gpu, &counters, error) : STATUS_OK;

@@ -269,7 +269,7 @@ static enum status kind_tune(struct roofs *roofs, int kind, const struct roof_wa
     struct winner *winner = &roofs->winners[kind];
     const struct roof_family *family = gpu_roofs[kind].family;
     int methods = family ? family->count(roofs, kind) : 0;
-    if (methods == 0)
+    if (methods == 0 || winner->way.rate > 0)
         return STATUS_OK;
     winner_init(winner, family);
     return winner_find(roofs, kind, methods, way, winner, error);
@@ -367,19 +367,22 @@ static enum status tune(struct roofs *roofs, struct profiler *profiler,
     /* All devices of a node tune at once. What the neighbour copies here would be counted among the
      * proofs: so that comes first, and these last. */
     const int first = ROOF_DEVICE_TO_DEVICE;
+    bool all = true;
     if (roof_requested(request, first))
         TRY(kind_tune(roofs, first, &request->ways[first], error));
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        if (kind != first && roof_requested(request, kind))
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        all &= !request->later[kind];
+        if (kind != first && !request->later[kind] && roof_requested(request, kind))
             TRY(kind_tune(roofs, kind, &request->ways[kind], error));
-    return profiler ? winners_prove(roofs, profiler, error) : STATUS_OK;
+    }
+    return profiler && all ? winners_prove(roofs, profiler, error) : STATUS_OK;
 }
 
 enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *profiler,
                        const struct roof_request *request, bool found[ROOF_KINDS],
                        struct error *error)
 {
-    struct roofs *result = calloc(1, sizeof *result);
+    struct roofs *result = *roofs ? *roofs : calloc(1, sizeof *result);
     *roofs = NULL;
     if (!result)
         return error_set(error, STATUS_SYSTEM, "no memory");
@@ -441,9 +444,11 @@ static enum status measure(struct roofs *roofs, int kind, const struct roof_orde
                            struct roof *roof, struct error *error)
 {
     const struct winner *winner = &roofs->winners[kind];
+    const bool compute = roof_kinds[kind].measure == ROOF_COMPUTE;
     snprintf(roof->setting, sizeof roof->setting, "%s", winner->method.text);
-    TRY(samples_burst(roofs, winner, kind, start_of(kind, order), roof, error));
-    if (order->sustained && roof_kinds[kind].measure == ROOF_COMPUTE)
+    if (!compute || !order->only_sustained)
+        TRY(samples_burst(roofs, winner, kind, start_of(kind, order), roof, error));
+    if (order->sustained && compute)
         TRY(samples_sustain(roofs, winner, roof, error));
     if (order->sustained && winner->family->reach)
         TRY(winner->family->reach(roofs, kind, &roof->working_set, error));

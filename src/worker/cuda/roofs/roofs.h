@@ -11,8 +11,9 @@
 struct profiler;
 struct roofs; /* those that were tuned, and the memory that they need */
 
-/* As device_ops.tune_roofs. `profiler`, whose counters can be read, proves what was found; NULL: nobody
- * does. *roofs is NULL after a failure. `gpu` must outlive it. */
+/* As device_ops.tune_roofs. *roofs is NULL, or what an earlier tune has found, which is kept. `profiler`, whose
+ * counters can be read, proves what was found; NULL: nobody does. *roofs is NULL after a failure. `gpu` must
+ * outlive it. */
 enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *profiler,
                        const struct roof_request *request, bool found[ROOF_KINDS],
                        struct error *error);

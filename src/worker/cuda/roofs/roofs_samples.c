@@ -147,8 +147,10 @@ static bool windows_settled(const struct roofs *roofs, const struct window *befo
 enum status samples_sustain(struct roofs *roofs, const struct winner *winner, struct roof *roof,
                             struct error *error)
 {
-    const double each = run_work(&winner->method) / roof->performance;
+    const double each = run_work(&winner->method) / winner->way.rate;
     struct window before, now;
+    if (isnan(roof->start_time)) /* there was no burst */
+        roof->start_time = clock_epoch();
     TRY(window_run(roofs, winner, each, &now, error));
     do {
         before = now;

@@ -19,7 +19,7 @@ enum status samples_burst(struct roofs *roofs, const struct winner *winner, int 
 
 /* Goes on with the work in windows of 0.2 s, until two of them have equal clocks and the second no more
  * power than the device's limit; or for 2 s. Sets the
- * sustained_ members of *roof, settling_time and settled. Comes after samples_burst; for families
+ * sustained_ members of *roof, settling_time and settled. It may come after samples_burst; for families
  * without `time`. */
 enum status samples_sustain(struct roofs *roofs, const struct winner *winner, struct roof *roof,
                             struct error *error);
