@@ -1,6 +1,7 @@
 #include "model/device.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/device_kind.h"
@@ -83,6 +84,19 @@ void device_add_roof(struct device *device, const struct roof *roof)
         device->roofs[same - device->roofs] = *roof;
     else if (device->roof_count < ROOFS_MAX)
         device->roofs[device->roof_count++] = *roof;
+}
+
+static int roof_order(const void *left, const void *right)
+{
+    const struct roof *a = left, *b = right;
+    const int64_t by_condition = a->condition - b->condition;
+    const int64_t order = by_condition ? by_condition : a->kind.index - b->kind.index;
+    return (order > 0) - (order < 0);
+}
+
+void device_order_roofs(struct device *device)
+{
+    qsort(device->roofs, (size_t)device->roof_count, sizeof *device->roofs, roof_order);
 }
 
 void device_sustain_roof(struct device *device, const struct roof *roof)

@@ -65,6 +65,8 @@ bool device_is_open(const struct device *device);
 const struct roof *device_same_roof(const struct device *device, const struct roof *roof);
 /* Replaces that roof, if there is one. */
 void device_add_roof(struct device *device, const struct roof *roof);
+/* Those alone first, each condition in the order of roof_kinds. */
+void device_order_roofs(struct device *device);
 /* What was sustained, to that roof, if there is one. */
 void device_sustain_roof(struct device *device, const struct roof *roof);
 /* Of the usable roofs the highest at each memory level and for each precision and unit, whatever

@@ -50,7 +50,7 @@ static void abandon(struct gathering *gathering)
 
 bool gathering_await(struct gathering *gathering, MPI_Request request)
 {
-    const struct timespec nap = {.tv_nsec = 1000000};
+    const struct timespec nap = {.tv_nsec = 200000};
     double start = clock_monotonic(), interrupted = 0.0;
     int done = 0;
     for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done;

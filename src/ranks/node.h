@@ -35,6 +35,8 @@ struct node {
     int *members;                /* room for as many ranks as there are */
     struct progress *progress;   /* of rank 0 of the job; else NULL */
     size_t left;                 /* roofs that the node still has to measure */
+    double part_began;           /* s, of clock_monotonic */
+    size_t turns;                /* that this device measures alone, in its turn */
 };
 
 #endif

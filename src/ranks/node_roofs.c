@@ -107,6 +107,14 @@ static bool wants_alone(const struct node *node, int kind)
            node->owners[node->device_kind][kind] == 1;
 }
 
+/* Where a clock is low for a while after a load of the tensor units, the devices take turns at each of those roofs:
+ * one rests while the others measure. */
+static bool takes_rounds(int device_kind, int kind)
+{
+    return device_kinds[device_kind].clock_settles && roof_kinds[kind].measure == ROOF_COMPUTE &&
+           roof_kinds[kind].unit == UNIT_TENSOR;
+}
+
 /* Launches and memory do not wait for power; what the multiprocessors compute lowers their clock for a while
  * after it. So it comes last. */
 static int in_order(int place)
@@ -119,29 +127,36 @@ static int in_order(int place)
     return ROOF_KINDS;
 }
 
-/* s from the agreement to the common start. The slowest worker must be ready by then. Workers load their devices
- * at once, so that each clock has as long to settle, and of a bandwidth as long as the power sensor needs. */
-static double lead_of(int kind)
+/* s from the agreement to the common start. The slowest worker must be ready by then. Workers load their devices at
+ * once, so that each clock has as long to settle, and of a bandwidth for as long as the power sensor needs. Devices
+ * that are to rest are loaded right before the start. */
+static double lead_of(int device_kind, int kind)
 {
-    static const double leads[] = {
-        [ROOF_BANDWIDTH] = 0.08, [ROOF_TIME] = 0.04, [ROOF_COMPUTE] = 0.04};
-    return leads[roof_kinds[kind].measure];
+    const double ready = 0.03, sensor = 0.07, rest = 0.075;
+    if (!device_kinds[device_kind].clock_settles)
+        return 0.1; /* its ranks share the cores that they wake up on */
+    return takes_rounds(device_kind, kind)              ? rest
+           : roof_kinds[kind].measure == ROOF_BANDWIDTH ? sensor
+                                                        : ready;
 }
 
-/* On a node with one device all roofs get time before they begin: there it costs little, and the
- * power sensor, which is slow, can follow. */
+/* On a node with one device bandwidths get time before they begin: there it costs little, and the power sensor,
+ * which is slow, can follow. */
 static double start_alone(const struct node *node, int kind)
 {
-    bool settles = device_kinds[node->device_kind].clock_settles;
-    return settles && node->ranks.count == 1 ? clock_epoch() + lead_of(kind) : 0.0;
+    bool senses =
+        device_kinds[node->device_kind].clock_settles && roof_kinds[kind].measure == ROOF_BANDWIDTH;
+    return senses && node->ranks.count == 1 ? clock_epoch() + lead_of(node->device_kind, kind)
+                                            : 0.0;
 }
 
 /* Those that this device measures alone; others of its kind have about as many. */
-static size_t count_alone(const struct node *node)
+static size_t count_alone(const struct node *node, bool in_rounds)
 {
     size_t count = 0;
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        count += node->found[kind] && wants_alone(node, kind);
+        count += node->found[kind] && wants_alone(node, kind) &&
+                 takes_rounds(node->device_kind, kind) == in_rounds;
     return count;
 }
 
@@ -156,29 +171,56 @@ static size_t count_together(const struct node *node, int device_kind)
 
 static void begin_progress(struct node *node)
 {
-    node->left = count_alone(node) * (size_t)node->ranks.count;
+    node->turns = count_alone(node, false);
+    node->left = (node->turns + count_alone(node, true)) * (size_t)node->ranks.count;
     for (int kind = 0; kind < DEVICE_KINDS; ++kind)
         node->left += count_together(node, kind);
     if (node->log->rank == 0 && node->left > 0)
         node->progress = progress_create(node->log, "roofs: ", 0, node->left);
 }
 
-/* In turns. */
-static void measure_alone(struct node *node)
+static void measure_by_itself(struct node *node, int kind)
 {
-    const size_t others = count_alone(node);
+    if (!node->found[kind] || !wants_alone(node, kind) || *node->ranks.interrupted)
+        return;
+    measure(node, kind, ROOF_ALONE, start_alone(node, kind));
+    advance(node, 1);
+}
+
+/* One device after the other, each all that takes no rounds. */
+static void measure_in_turns(struct node *node)
+{
     for (int turn = 0; turn < node->ranks.count && !node->ranks.leaving; ++turn) {
-        for (int place = 0; place < ROOF_KINDS && turn == node->ranks.rank; ++place) {
-            const int kind = in_order(place);
-            if (!node->found[kind] || !wants_alone(node, kind) || *node->ranks.interrupted)
-                continue;
-            measure(node, kind, ROOF_ALONE, start_alone(node, kind));
-            advance(node, 1);
-        }
+        for (int place = 0; place < ROOF_KINDS && turn == node->ranks.rank; ++place)
+            if (!takes_rounds(node->device_kind, in_order(place)))
+                measure_by_itself(node, in_order(place));
         gathering_wait(&node->ranks, 0.0);
         if (turn != node->ranks.rank)
-            advance(node, others);
+            advance(node, node->turns);
     }
+}
+
+/* Whether any device of the node has this roof and measures it in rounds: all ranks say the same. */
+static bool has_rounds(const struct node *node, int kind)
+{
+    for (int device = 0; device < DEVICE_KINDS; ++device)
+        if (takes_rounds(device, kind) && node->owners[device][kind] > 0 &&
+            (node->owners[device][kind] == 1 || node->settings->request.condition[ROOF_ALONE]))
+            return true;
+    return false;
+}
+
+static void measure_in_rounds(struct node *node)
+{
+    for (int kind = 0; kind < ROOF_KINDS && !node->ranks.leaving; ++kind)
+        for (int turn = 0;
+             turn < node->ranks.count && !node->ranks.leaving && has_rounds(node, kind); ++turn) {
+            if (turn == node->ranks.rank && takes_rounds(node->device_kind, kind))
+                measure_by_itself(node, kind);
+            else
+                advance(node, 1);
+            gathering_wait(&node->ranks, 0.0);
+        }
 }
 
 /* Until all ranks have their samples, the worker has gone on with the last roof. Any request ends
@@ -203,7 +245,7 @@ static void come_together(struct node *node, int device_kind, int kind,
                           void (*act)(struct node *node, int kind, enum roof_condition condition,
                                       double start))
 {
-    double start = gathering_wait(&node->ranks, clock_epoch() + lead_of(kind));
+    double start = gathering_wait(&node->ranks, clock_epoch() + lead_of(device_kind, kind));
     if (node->device_kind == device_kind && node->found[kind] && !node->ranks.leaving)
         act(node, kind, ROOF_TOGETHER, start);
     else
@@ -324,6 +366,16 @@ static void log_start(const struct node *node)
               several && wanted[ROOF_TOGETHER] ? ", all together" : "");
 }
 
+/* How long each part of it took. */
+static void log_part(struct node *node, const char *part)
+{
+    const double now = clock_monotonic();
+    if (node->ranks.rank == 0 && !node->settings->skip)
+        log_print(node->log, LOG_DEBUG, "roofs of %s: %s in %.2f s", node->device.hostname, part,
+                  now - node->part_began);
+    node->part_began = now;
+}
+
 static void count_owners(struct node *node)
 {
     int found[DEVICE_KINDS][ROOF_KINDS] = {{0}};
@@ -379,15 +431,19 @@ static void node_find(struct node *node, const struct watchdog_settings *guard)
 static void node_measure(struct node *node)
 {
     begin_progress(node);
-    measure_alone(node);
+    measure_in_turns(node);
+    measure_in_rounds(node);
+    log_part(node, "each device alone");
     for (int kind = 0; kind < DEVICE_KINDS; ++kind)
         measure_together(node, kind);
+    log_part(node, "all together");
     if (!node->ranks.leaving)
         choose_sustained(node);
     if (!node->ranks.leaving && any_sustained_alone(node))
         sustain_alone(node);
     for (int kind = 0; kind < DEVICE_KINDS; ++kind)
         sustain_together(node, kind);
+    log_part(node, "sustained");
     progress_destroy(node->progress);
 }
 
@@ -412,12 +468,15 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
     node_open(&node, comm, &guard);
     if (!settings->skip)
         log_start(&node);
+    node.part_began = clock_monotonic();
     node_find(&node, &guard);
+    log_part(&node, "fastest ways, with their proofs");
     node_measure(&node);
     if (gathering_close(&node.ranks, &guard))
         exchange_free(&node);
     if (settings->skip)
         return;
     release(&node);
+    device_order_roofs(&node.device);
     executor_set_roofs(executor, &node.device);
 }

@@ -20,8 +20,8 @@
 #include "model/fill.h"
 #include "worker/program/loan.h"
 
-/* s: long enough for eight samples, short enough for all roofs of eight devices in turn. */
-#define ROOF_WINDOW 0.02
+/* s: long enough for five samples, short enough for all roofs of eight devices in turn. */
+#define ROOF_WINDOW 0.0125
 
 /* s: a counter of energy that steps every 0.1 s is right to some per cent. */
 #define ENERGY_TIME 0.5

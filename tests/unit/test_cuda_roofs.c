@@ -130,7 +130,7 @@ static struct roof measure_sustained(const char *name, double start)
     return roof;
 }
 
-/* Two windows of equal clocks are enough. */
+/* A window at the burst's clock is enough: nothing limits it. */
 static void a_settled_clock_is_sustained_soon(void **state)
 {
     (void)state;
@@ -140,7 +140,7 @@ static void a_settled_clock_is_sustained_soon(void **state)
     assert_near(roof.sustained_clock, script.sm_clock);
     assert_true(roof.sustained_power == 700.0);
     assert_int_equal(roof.settled, 1);
-    assert_true(roof.settling_time > 0.4 && roof.settling_time < 0.5);
+    assert_true(roof.settling_time > 0.1 && roof.settling_time < 0.15);
     assert_true(isnan(measure("fp16 tensor wgmma").sustained)); /* nobody asked for it */
     assert_true(isnan(measure_sustained("l2 read", 0.0).sustained));
     assert_true(isnan(measure_sustained("launch gap", 0.0).sustained));
@@ -225,7 +225,7 @@ static void a_burst_begins_cool(void **state)
     double busy = script.busy;
     measure_sustained("fp16 tensor wgmma", clock_epoch() + 0.5);
     busy = script.busy - busy;
-    assert_true(busy > 0.4 && busy < 0.5); /* the windows, not the half second before */
+    assert_true(busy > 0.1 && busy < 0.2); /* the window, not the half second before */
 }
 
 static bool a_few_times(void *argument)
@@ -258,11 +258,17 @@ static void all_roofs_are_measured_soon(void **state)
 {
     (void)state;
     tune_all(false);
-    double begin = clock_monotonic();
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        if (found[kind])
-            measure(roof_kinds[kind].name);
-    assert_true(clock_monotonic() - begin < 1.3);
+    const double rest = 0.06; /* s, before each of the tensor units: that of a neighbour's turn */
+    double rests = 0.0, begin = clock_monotonic();
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        if (!found[kind])
+            continue;
+        measure(roof_kinds[kind].name);
+        rests += roof_kinds[kind].measure == ROOF_COMPUTE && roof_kinds[kind].unit == UNIT_TENSOR
+                     ? rest
+                     : 0.0;
+    }
+    assert_true(clock_monotonic() - begin - rests < 0.8);
 }
 
 /* Where one pass over the arrays is short a sample is several, so that little of it is the launch.
@@ -270,7 +276,8 @@ static void all_roofs_are_measured_soon(void **state)
 static void samples_of_memory_are_long(void **state)
 {
     (void)state;
-    const int most = 9; /* of ROOF_WINDOW / 8 each, by the trial's rate */
+    const int most =
+        8; /* of ROOF_WINDOW / 5 each, by the trial's rate, and rounded to whole passes */
     tune_all(false);
     for (int kind = 0; kind < ROOF_KINDS; ++kind) {
         const struct roof_kind *info = &roof_kinds[kind];

@@ -257,6 +257,31 @@ static void what_is_sustained_is_added(void **state)
     assert_true(expected.settled == 1 && expected.performance == burst.performance);
 }
 
+/* They are shown in one order, in whichever they were measured. */
+static void roofs_have_an_order(void **state)
+{
+    (void)state;
+    static const struct {
+        enum roof_id id;
+        enum roof_condition condition;
+    } expected[] = {{ROOF_DRAM_READ, ROOF_ALONE},
+                    {ROOF_FP64_VECTOR, ROOF_ALONE},
+                    {ROOF_LAUNCH_GAP, ROOF_ALONE},
+                    {ROOF_DRAM_READ, ROOF_TOGETHER},
+                    {ROOF_LAUNCH_GAP, ROOF_TOGETHER}};
+    static const int measured[] = {2, 3, 0, 4, 1};
+    struct device device;
+    device_init(&device);
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; ++i)
+        add(&device, expected[measured[i]].id, expected[measured[i]].condition, 1.0, NAN);
+    device_order_roofs(&device);
+    for (int i = 0; i < device.roof_count; ++i) {
+        assert_int_equal(device.roofs[i].kind.index, expected[i].id);
+        assert_int_equal(device.roofs[i].condition, expected[i].condition);
+    }
+    assert_int_equal(device.roof_count, 5);
+}
+
 /* Two ranks on one socket: each alone has all of its memory's bandwidth, together half of it. */
 static void a_shared_memory_counts_as_shared(void **state)
 {
@@ -328,6 +353,7 @@ int main(void)
         cmocka_unit_test(peaks_are_the_best_usable_roofs),
         cmocka_unit_test(peaks_by_cycle_and_direction),
         cmocka_unit_test(what_is_sustained_is_added),
+        cmocka_unit_test(roofs_have_an_order),
         cmocka_unit_test(a_shared_memory_counts_as_shared),
         cmocka_unit_test(an_unknown_kind_is_kept),
     };

@@ -59,6 +59,7 @@ struct winner {
     const struct roof_family *family; /* NULL: this device has no such roof */
     struct method method;
     struct roof_way way;
+    double clock;        /* s-1, of its last burst; 0: there was none */
     enum status refusal; /* not STATUS_OK: there is none */
     struct error reason;
     double flops_ratio, bytes_ratio[LEVEL_COUNT]; /* as of struct roof */
@@ -68,6 +69,10 @@ struct winner {
 struct roofs {
     struct gpu *gpu;
     struct winner winners[ROOF_KINDS];
+    /* s since the epoch: until then a device that was under load rests before what depends on its clock. */
+    double rests_until;
+    double busy_until; /* s since the epoch: when the last samples were taken */
+    bool trying; /* methods are prepared to be compared, and may work on less than they will */
     /* Row and choice of the method that was tried last: its code is loaded. */
     const void *warm_row;
     int warm_choice;

@@ -166,7 +166,7 @@ static double trial_time(int methods)
 static enum status trial_rate(struct roofs *roofs, struct winner *tried, double aim, double best,
                               double *rate, struct error *error)
 {
-    const double hopeless = 0.8;
+    const double hopeless = 0.95;
     double seconds, shortest;
     TRY(method_warm(roofs, tried, error));
     TRY(method_size(roofs, tried, aim, &shortest, error));
@@ -178,12 +178,11 @@ static enum status trial_rate(struct roofs *roofs, struct winner *tried, double 
     return STATUS_OK;
 }
 
-/* A winner's samples are longer than those of a trial. The number of iterations is rounded up: where
- * one pass over device memory takes long, there are few. */
+/* A winner's samples are all as long. */
 static void method_stretch(struct method *method, double rate)
 {
     if (method->elastic)
-        method->iterations = (int64_t)fmax(1.0, ceil(rate * SAMPLE_TIME / method->work));
+        method->iterations = (int64_t)fmax(1.0, round(rate * SAMPLE_TIME / method->work));
 }
 
 static enum status trial(struct roofs *roofs, int kind, int number, struct winner *tried,
@@ -208,7 +207,9 @@ static enum status winner_try(struct roofs *roofs, int kind, int number, double 
     struct winner tried = {.family = winner->family};
     struct error reason;
     double rate;
+    roofs->trying = true;
     enum status status = trial(roofs, kind, number, &tried, aim, winner->way.rate, &rate, &reason);
+    roofs->trying = false;
     if (status == STATUS_DEVICE) {
         *error = reason;
         return device_error_prefix(kind, &tried, error);
@@ -217,10 +218,8 @@ static enum status winner_try(struct roofs *roofs, int kind, int number, double 
         winner->refusal = status;
         winner->reason = reason;
     }
-    if (status == STATUS_OK && rate > winner->way.rate) {
-        winner->method = tried.method;
+    if (status == STATUS_OK && rate > winner->way.rate)
         winner->way = (struct roof_way){number, rate};
-    }
     return STATUS_OK;
 }
 
@@ -240,6 +239,18 @@ static enum status winner_recall(struct roofs *roofs, int kind, int methods,
     return STATUS_OK;
 }
 
+/* Prepares what won, for its samples. Fails only with STATUS_DEVICE. */
+static enum status winner_prepare(struct roofs *roofs, int kind, struct winner *winner,
+                                  struct error *error)
+{
+    winner->refusal =
+        winner->family->prepare(roofs, kind, winner->way.number, &winner->method, &winner->reason);
+    if (winner->refusal == STATUS_DEVICE)
+        *error = winner->reason;
+    method_stretch(&winner->method, winner->way.rate);
+    return winner->refusal == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
+}
+
 /* If no method can be done, the reason of the first is kept. Fails only with STATUS_DEVICE. */
 static enum status winner_find(struct roofs *roofs, int kind, int methods,
                                const struct roof_way *way, struct winner *winner,
@@ -249,11 +260,7 @@ static enum status winner_find(struct roofs *roofs, int kind, int methods,
     bool recalled = winner->way.rate > 0;
     for (int i = 0; i < methods && !recalled; ++i)
         TRY(winner_try(roofs, kind, i, trial_time(methods), winner, error));
-    if (winner->way.rate > 0) {
-        winner->refusal = STATUS_OK;
-        method_stretch(&winner->method, winner->way.rate);
-    }
-    return STATUS_OK;
+    return winner->way.rate > 0 ? winner_prepare(roofs, kind, winner, error) : STATUS_OK;
 }
 
 static void winner_init(struct winner *winner, const struct roof_family *family)
@@ -283,13 +290,13 @@ struct proof {
     struct method method;
 };
 
-/* FLOPs are as exact in a part of a sample. Bytes are not: what lies in the caches before and after
- * must not matter. */
-static struct method proof_method(int kind, const struct method *method)
+/* What lies in the caches before and after must not matter: a part of a sample is as exact, because it is many
+ * passes over a cache, or one over far more than that. */
+static struct method proof_method(const struct method *method)
 {
     const int64_t part = 4;
     struct method shorter = *method;
-    if (method->elastic && roof_kinds[kind].measure == ROOF_COMPUTE)
+    if (method->elastic)
         shorter.iterations = (method->iterations + part - 1) / part;
     return shorter;
 }
@@ -299,6 +306,15 @@ static enum status proof_run(void *argument, struct error *error)
     const struct proof *proof = argument;
     TRY(proof->winner->family->run(proof->roofs, &proof->method, error));
     return CUDA(cudaStreamSynchronize(proof->roofs->gpu->stream));
+}
+
+/* One pass: the next ones find of it what all but the first of a sample find. */
+static enum status proof_prepare(void *argument, struct error *error)
+{
+    struct proof first = *(const struct proof *)argument;
+    if (first.method.elastic)
+        first.method.iterations = 1;
+    return proof_run(&first, error);
 }
 
 static bool proof_possible(const struct winner *winner)
@@ -337,8 +353,8 @@ static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
         if (proof_possible(&roofs->winners[kind])) {
             kinds[count] = kind;
             struct winner *winner = &roofs->winners[kind];
-            proofs[count] = (struct proof){roofs, winner, proof_method(kind, &winner->method)};
-            works[count] = (struct profiled_work){proof_run, proof_run, &proofs[count], NULL};
+            proofs[count] = (struct proof){roofs, winner, proof_method(&winner->method)};
+            works[count] = (struct profiled_work){proof_prepare, proof_run, &proofs[count], NULL};
             ++count;
         }
     if (count == 0)
@@ -432,22 +448,14 @@ static void theory_set(const struct theory *theory, int kind, struct roof *roof)
                     memory ? roof->memory_clock : roof->sm_clock);
 }
 
-/* A burst after another roof's sustained load would have its low clock: the device rests first. */
-static double start_of(int kind, const struct roof_order *order)
-{
-    const double rest = 0.1; /* s */
-    bool rests = order->sustained && roof_kinds[kind].measure == ROOF_COMPUTE;
-    return rests && order->start <= 0.0 ? clock_epoch() + rest : order->start;
-}
-
 static enum status measure(struct roofs *roofs, int kind, const struct roof_order *order,
                            struct roof *roof, struct error *error)
 {
-    const struct winner *winner = &roofs->winners[kind];
+    struct winner *winner = &roofs->winners[kind];
     const bool compute = roof_kinds[kind].measure == ROOF_COMPUTE;
     snprintf(roof->setting, sizeof roof->setting, "%s", winner->method.text);
     if (!compute || !order->only_sustained)
-        TRY(samples_burst(roofs, winner, kind, start_of(kind, order), roof, error));
+        TRY(samples_burst(roofs, winner, kind, order->start, roof, error));
     if (order->sustained && compute)
         TRY(samples_sustain(roofs, winner, roof, error));
     if (order->sustained && winner->family->reach)

@@ -8,7 +8,7 @@
 #include "worker/cuda/gpu/timer.h"
 #include "worker/cuda/roofs/roofs_run.h"
 
-static const double settling = 0.010; /* s of load, after which an idle device has its clock */
+static const double settling = 0.005; /* s of load, after which an idle device has its clock */
 
 /* ---- the burst ---- */
 
@@ -29,13 +29,36 @@ static enum status warm_run(struct roofs *roofs, const struct winner *winner, do
     return STATUS_OK;
 }
 
+/* After a load of the tensor units the clock is low for a while. That is no part of another burst, nor of a time,
+ * which goes by the clock. */
+static bool is_tensor(int kind)
+{
+    return roof_kinds[kind].measure == ROOF_COMPUTE && roof_kinds[kind].unit == UNIT_TENSOR;
+}
+
+static void rest(const struct roofs *roofs, int kind, double start)
+{
+    const bool waits = is_tensor(kind) || roof_kinds[kind].measure == ROOF_TIME;
+    while (waits && !(start > 0.0) && clock_epoch() + settling < roofs->rests_until)
+        ;
+}
+
+/* A device that was at work right before has its clock. Of compute a burst always begins alike. */
+static double warming(const struct roofs *roofs, int kind)
+{
+    const double pause = 5e-3; /* s */
+    const bool warm = clock_epoch() - roofs->busy_until < pause;
+    return warm && roof_kinds[kind].measure != ROOF_COMPUTE ? 0.0 : settling;
+}
+
 /* Runs until the clock has settled under this load; or, with a common start, until then. each: how
  * long the host is busy with one run. since: when the load began, s since the epoch. */
 static enum status warm_up(struct roofs *roofs, const struct winner *winner, int kind, double start,
                            double *each, double *since, struct error *error)
 {
     const double margin = 0.5e-3; /* s */
-    double end = start > 0.0 ? start - margin : clock_epoch() + settling;
+    rest(roofs, kind, start);
+    double end = start > 0.0 ? start - margin : clock_epoch() + warming(roofs, kind);
     TRY(warm_run(roofs, winner, each, error));
     idle_until_due(kind, start, *each);
     *since = clock_epoch();
@@ -89,9 +112,10 @@ static enum status samples_take(struct roofs *roofs, const struct winner *winner
     return timer_clock(roofs->gpu->timer, &roof->sm_clock, error);
 }
 
-enum status samples_burst(struct roofs *roofs, const struct winner *winner, int kind, double start,
+enum status samples_burst(struct roofs *roofs, struct winner *winner, int kind, double start,
                           struct roof *roof, struct error *error)
 {
+    const double cooling = 0.06; /* s */
     double seconds[SAMPLES_MAX], each, since;
     TRY(warm_up(roofs, winner, kind, start, &each, &since, error));
     TRY(wait_until(start, error));
@@ -99,17 +123,24 @@ enum status samples_burst(struct roofs *roofs, const struct winner *winner, int 
     TRY(samples_take(roofs, winner, count, seconds, roof, error));
     roof->power = nvml_power(roofs->gpu->nvml, since);
     roof_set_samples(roof, run_work(&winner->method), seconds, count);
+    winner->clock = roof->sm_clock;
+    roofs->busy_until = clock_epoch();
+    if (is_tensor(kind))
+        roofs->rests_until = roofs->busy_until + cooling;
     return STATUS_OK;
 }
 
 /* ---- sustained ---- */
 
-static const double window_time = 0.2, longest = 2.0; /* s */
+static const double window_time = 0.1; /* s */
+/* The driver keeps the power limit on the average of about a second: it lets a load draw some per cent more, and
+ * then less for some tenths of a second (docs/measurements.md, "Windows of a sustained load"). */
+enum { WINDOWS_OF_AVERAGE = 10, WINDOWS_MOST = 20 };
 
 struct window {
-    double begin;       /* s since the epoch */
-    double clock, rate; /* s-1: of the multiprocessors; of the work */
-    double power;       /* W; NaN: not known */
+    double begin;         /* s since the epoch */
+    double seconds, work; /* of the device */
+    double clock;         /* s-1, of the multiprocessors */
 };
 
 /* All runs back to back, between two events. each: s, one run, about. */
@@ -118,7 +149,6 @@ static enum status window_run(struct roofs *roofs, const struct winner *winner, 
 {
     const int runs = (int)fmax(1.0, ceil(window_time / each));
     struct timer *timer = roofs->gpu->timer;
-    double seconds;
     window->begin = clock_epoch();
     TRY(timer_stamp(timer, TIMER_BEGIN, error));
     TRY(CUDA(cudaEventRecord(timer->events[0], roofs->gpu->stream)));
@@ -127,40 +157,97 @@ static enum status window_run(struct roofs *roofs, const struct winner *winner, 
     TRY(CUDA(cudaEventRecord(timer->events[1], roofs->gpu->stream)));
     TRY(timer_stamp(timer, TIMER_END, error));
     TRY(CUDA(cudaStreamSynchronize(roofs->gpu->stream)));
-    TRY(run_elapsed(roofs, 0, &seconds, error));
-    window->rate = run_work(&winner->method) * runs / seconds;
-    window->power = nvml_power(roofs->gpu->nvml, window->begin);
+    TRY(run_elapsed(roofs, 0, &window->seconds, error));
+    window->work = run_work(&winner->method) * runs;
     return timer_clock(timer, &window->clock, error);
 }
 
-/* Steps of the clock are 15 MHz, about 1 %; a mean over a window lies in between. Some devices hold a
- * clock for a while with more power than their limit, and lower it then (docs/measurements.md, "Burst and
- * sustained"). */
-static bool windows_settled(const struct roofs *roofs, const struct window *before,
-                            const struct window *now)
+/* What the last windows show together. */
+struct view {
+    double rate, clock, power; /* s-1, s-1, W; power NaN: not known */
+};
+
+static struct view view_of(const struct roofs *roofs, const struct window *windows, int count)
 {
-    const double same = 0.005, over = 1.05;
-    bool too_much = now->power > over * roofs->gpu->power_limit; /* not so for a NaN */
-    return fabs(now->clock - before->clock) <= same * before->clock && !too_much;
+    double work = 0.0, seconds = 0.0, cycles = 0.0;
+    for (int i = 0; i < count; ++i) {
+        work += windows[i].work;
+        seconds += windows[i].seconds;
+        cycles += windows[i].clock * windows[i].seconds;
+    }
+    return (struct view){work / seconds, cycles / seconds,
+                         nvml_power(roofs->gpu->nvml, windows[0].begin)};
+}
+
+static const double over =
+    1.05; /* of the power limit: what the average may be, with the sensor's error */
+
+static const double same = 0.005; /* clocks: steps are 15 MHz, about 1 %; a mean lies in between */
+
+/* The clock holds still, at what the limit allows: what is far below it is about to rise, what is above to fall.
+ * Or it is the burst's: then nothing limits it. */
+static bool is_steady(const struct roofs *roofs, const struct winner *winner, double before,
+                      double now, double power)
+{
+    const double under = 0.97, limit = roofs->gpu->power_limit;
+    const bool still = fabs(now - before) <= same * before;
+    const bool free = fabs(now - winner->clock) <= same * winner->clock;
+    return still && !(power > over * limit) && (free || !(power < under * limit));
+}
+
+/* The clock has fallen and risen again, and on the average the limit was kept. */
+static bool is_average(const struct roofs *roofs, const struct window *windows, int count,
+                       double power)
+{
+    double lowest = windows[0].clock;
+    for (int i = 1; i < count; ++i)
+        lowest = fmin(lowest, windows[i].clock);
+    return windows[count - 1].clock > (1.0 + same) * lowest &&
+           !(power > over * roofs->gpu->power_limit);
+}
+
+static void sustained_set(const struct view *view, bool settled, struct roof *roof)
+{
+    roof->sustained = view->rate;
+    roof->sustained_clock = view->clock;
+    roof->sustained_power = view->power;
+    roof->settling_time = clock_epoch() - roof->start_time;
+    roof->settled = settled;
+}
+
+/* Of the last of `count` windows. The burst is the one before the first. */
+static bool windows_settled(const struct roofs *roofs, const struct winner *winner,
+                            const struct window *windows, int count, struct view *view)
+{
+    const struct window *last = &windows[count - 1];
+    const double before = count > 1 ? last[-1].clock : winner->clock;
+    const int few = count > 1 ? 2 : 1;
+    *view = view_of(roofs, last + 1 - few, few);
+    if (is_steady(roofs, winner, before, last->clock, view->power))
+        return true;
+    if (count < WINDOWS_OF_AVERAGE)
+        return false;
+    windows += count - WINDOWS_OF_AVERAGE;
+    *view = view_of(roofs, windows, WINDOWS_OF_AVERAGE);
+    return is_average(roofs, windows, WINDOWS_OF_AVERAGE, view->power);
 }
 
 enum status samples_sustain(struct roofs *roofs, const struct winner *winner, struct roof *roof,
                             struct error *error)
 {
     const double each = run_work(&winner->method) / winner->way.rate;
-    struct window before, now;
+    const double cooling = 0.1; /* s */
+    struct window windows[WINDOWS_MOST];
+    struct view view;
+    bool settled = false;
     if (isnan(roof->start_time)) /* there was no burst */
         roof->start_time = clock_epoch();
-    TRY(window_run(roofs, winner, each, &now, error));
-    do {
-        before = now;
-        TRY(window_run(roofs, winner, each, &now, error));
-    } while (!windows_settled(roofs, &before, &now) &&
-             now.begin - roof->start_time < longest - window_time);
-    roof->sustained = now.rate;
-    roof->sustained_clock = now.clock;
-    roof->sustained_power = now.power;
-    roof->settling_time = clock_epoch() - roof->start_time;
-    roof->settled = windows_settled(roofs, &before, &now);
+    for (int count = 0; count < WINDOWS_MOST && !settled;) {
+        TRY(window_run(roofs, winner, each, &windows[count++], error));
+        settled = windows_settled(roofs, winner, windows, count, &view);
+    }
+    sustained_set(&view, settled, roof);
+    roofs->busy_until = clock_epoch();
+    roofs->rests_until = roofs->busy_until + cooling;
     return STATUS_OK;
 }

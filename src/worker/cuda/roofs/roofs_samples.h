@@ -10,17 +10,17 @@ enum {
     SAMPLES_LEAST = 5,
     SAMPLES_MAX = 64 /* the timer needs two events for each */
 };
-#define SAMPLE_TIME (ROOF_WINDOW / 8) /* s, one sample, where a run's length can be chosen */
+#define SAMPLE_TIME (ROOF_WINDOW / 5) /* s, one sample, where a run's length can be chosen */
 
 /* Takes samples for ROOF_WINDOW. Sets value, statistics, clock, power and conditions of *roof. start:
  * as of struct roof_order. */
-enum status samples_burst(struct roofs *roofs, const struct winner *winner, int kind, double start,
+enum status samples_burst(struct roofs *roofs, struct winner *winner, int kind, double start,
                           struct roof *roof, struct error *error);
 
-/* Goes on with the work in windows of 0.2 s, until two of them have equal clocks and the second no more
- * power than the device's limit; or for 2 s. Sets the
- * sustained_ members of *roof, settling_time and settled. It may come after samples_burst; for families
- * without `time`. */
+/* Goes on with the work in windows of 0.1 s, until two of them have equal clocks, and either the clock of the
+ * burst or the power limit's power; else for as long as the limit takes to be kept on the average, 1 s, or for
+ * 2 s. Sets the sustained_ members of *roof, settling_time and settled. It may come after samples_burst; for
+ * families without `time`. */
 enum status samples_sustain(struct roofs *roofs, const struct winner *winner, struct roof *roof,
                             struct error *error);
 
