@@ -193,6 +193,44 @@ static void a_cache_holds_less_than_it_has(void **state)
     assert_true(isnan(measure_sustained("l1 read", 0.0).working_set));
 }
 
+/* The clock of the burst, high, and then one that is `low` of it, and rises with a time constant, s. */
+static struct roof sustain_low(double low, double rises_in)
+{
+    const int kind = kind_of("fp16 tensor wgmma");
+    const struct roof_order order = {.sustained = true, .only_sustained = true};
+    struct roof roof;
+    struct error error;
+    script.falls_by = 0.0;
+    measure("fp16 tensor wgmma");
+    script.falls_by = low - 1.0;
+    script.falls_from = script_device_time();
+    script.falls_in = rises_in;
+    roof_init(&roof, kind, ROOF_ALONE);
+    assert_int_equal(roofs_measure(bench.roofs, kind, &order, &roof, &error), STATUS_OK);
+    return roof;
+}
+
+/* Far below the limit, and not at the burst's clock: soon it will draw more. */
+static void a_clock_that_is_held_down_settles_late(void **state)
+{
+    (void)state;
+    const double forever = 1e6;
+    tune_all(false);
+    struct roof roof = sustain_low(0.9, forever); /* at the limit: the clock is what that allows */
+    assert_int_equal(roof.settled, 1);
+    assert_true(roof.settling_time > 0.1 && roof.settling_time < 0.3);
+    assert_near(roof.sustained_clock, 0.9 * script.sm_clock);
+    bench.gpu.power_limit = 800.0; /* the script's sensor says 700 */
+    roof = sustain_low(0.9, forever);
+    assert_int_equal(roof.settled, 1); /* it has held still for a second: something else limits it */
+    assert_true(roof.settling_time > 0.95 && roof.settling_time < 1.3);
+    roof = sustain_low(0.5, 2.0); /* it has fallen, and rises: the average of a second */
+    assert_int_equal(roof.settled, 1);
+    assert_true(roof.settling_time > 0.95 && roof.settling_time < 1.3);
+    const double mean = 1.0 - 0.5 * 2.0 * (1.0 - exp(-0.5));
+    assert_true(fabs(roof.sustained_clock / script.sm_clock / mean - 1.0) < 0.03);
+}
+
 /* The clock falls by a fifth: the burst has the high one, sustained is taken once it has fallen. For
  * each cycle both are then another figure here, since the script's rate does not go by the clock. */
 static void sustained_comes_after_the_fall(void **state)
@@ -489,6 +527,7 @@ int main(void)
         TEST(what_is_sustained_comes_by_itself),
         TEST(beyond_the_power_limit_nothing_settles),
         TEST(a_cache_holds_less_than_it_has),
+        TEST(a_clock_that_is_held_down_settles_late),
         TEST(sustained_comes_after_the_fall),
         TEST(a_burst_begins_cool),
         TEST(a_roof_is_held),

@@ -195,15 +195,18 @@ static bool is_steady(const struct roofs *roofs, const struct winner *winner, do
     return still && !(power > over * limit) && (free || !(power < under * limit));
 }
 
-/* The clock has fallen and risen again, and on the average the limit was kept. */
+/* On the average the limit was kept, and the clock has held still for as long, or fallen and risen again. */
 static bool is_average(const struct roofs *roofs, const struct window *windows, int count,
                        double power)
 {
-    double lowest = windows[0].clock;
-    for (int i = 1; i < count; ++i)
+    double lowest = windows[0].clock, highest = lowest;
+    for (int i = 1; i < count; ++i) {
         lowest = fmin(lowest, windows[i].clock);
-    return windows[count - 1].clock > (1.0 + same) * lowest &&
-           !(power > over * roofs->gpu->power_limit);
+        highest = fmax(highest, windows[i].clock);
+    }
+    const bool still = highest <= (1.0 + 2.0 * same) * lowest;
+    const bool risen = windows[count - 1].clock > (1.0 + same) * lowest;
+    return (still || risen) && !(power > over * roofs->gpu->power_limit);
 }
 
 static void sustained_set(const struct view *view, bool settled, struct roof *roof)
