@@ -49,11 +49,12 @@ struct roof {
     int64_t throttle_reasons, throttled;
     /* Of compute: the same work, gone on with until the clock has settled. What stands above is the
      * burst. Missing where nobody asked for it. */
-    double sustained;       /* s-1, all work of the last window in all its time */
-    double sustained_clock; /* s-1, over that window */
-    double sustained_power; /* W, over that window */
+    double sustained;       /* s-1, all work of the last windows in all their time */
+    double sustained_clock; /* s-1, over these windows */
+    double sustained_power; /* W, over these windows */
     double settling_time;   /* s, from the load's begin to the last window's end */
-    int64_t settled;        /* 1: the last two windows have equal clocks; 0: the time ran out */
+    int64_t
+        settled; /* 1: the last windows have equal clocks, or a steady average; 0: the time ran out */
     /* byte, of a cache's read roof: the largest set that is read at nearly the same rate; missing where
      * nobody asked for it */
     double working_set;

@@ -50,7 +50,8 @@ static void abandon(struct gathering *gathering)
 
 bool gathering_await(struct gathering *gathering, MPI_Request request)
 {
-    const struct timespec nap = {.tv_nsec = 200000};
+    const long longest = 500000; /* ns */
+    struct timespec nap = {.tv_nsec = 100000};
     double start = clock_monotonic(), interrupted = 0.0;
     int done = 0;
     for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done;
@@ -60,6 +61,7 @@ bool gathering_await(struct gathering *gathering, MPI_Request request)
             return false;
         }
         nanosleep(&nap, NULL);
+        nap.tv_nsec = nap.tv_nsec < longest / 2 ? 2 * nap.tv_nsec : longest;
     }
     return true;
 }

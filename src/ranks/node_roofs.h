@@ -1,10 +1,11 @@
 /* The roofs of all devices of a node, before the sweep begins.
  *
- * The first device of each model finds its best settings, the others check that these are best there, too. Then
- * each measures its roofs alone, one after the other, while its neighbours idle; then all of one kind measure
- * each roof together, from an agreed moment on and until the last of them has its samples, because devices of a
- * node share power, cooling, their way to the host, and on CPUs the memory. Once the clock has settled only the
- * fastest way to each precision and unit is measured, together where that is wanted. A worker that
+ * The devices of each model share the search for the fastest ways (node_tuning.h). Then each measures its roofs
+ * alone, while its neighbours idle: one device after the other, or, where it must rest between two roofs, one roof
+ * after the other. Then all of one kind measure each roof together, from an agreed moment on and until the last of
+ * them has its samples, because devices of a node share power, cooling, their way to the host, and on CPUs the
+ * memory. What is sustained once the clock has settled comes last, of the fastest way to each precision and unit
+ * alone, together where that is wanted. A worker that
  * is lost, or answers something else, over a roof is replaced; that roof is not tried again. */
 #ifndef ROOFSWEEP_NODE_ROOFS_H
 #define ROOFSWEEP_NODE_ROOFS_H
