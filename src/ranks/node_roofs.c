@@ -132,7 +132,7 @@ static int in_order(int place)
  * that are to rest are loaded right before the start. */
 static double lead_of(int device_kind, int kind)
 {
-    const double ready = 0.04, sensor = 0.07, rest = 0.075;
+    const double ready = 0.04, sensor = 0.065, rest = 0.07;
     if (!device_kinds[device_kind].clock_settles)
         return 0.1; /* its ranks share the cores that they wake up on */
     return takes_rounds(device_kind, kind)              ? rest

@@ -120,7 +120,7 @@ static void the_way_that_lost_the_device_is_named(void **state)
     struct error error;
     script.lost_at = script.calls + 400;
     assert_int_equal(bench_tune(&request, false, found, &error), STATUS_DEVICE);
-    if (!starts_with(error.text, "dram read, 1 x "))
+    if (!starts_with(error.text, "dram read, 1 x 81"))
         fail_msg("%s", error.text);
 }
 

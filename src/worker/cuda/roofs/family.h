@@ -72,7 +72,6 @@ struct roofs {
     /* s since the epoch: until then a device that was under load rests before what depends on its clock. */
     double rests_until;
     double busy_until; /* s since the epoch: when the last samples were taken */
-    bool trying; /* methods are prepared to be compared, and may work on less than they will */
     /* Row and choice of the method that was tried last: its code is loaded. */
     const void *warm_row;
     int warm_choice;

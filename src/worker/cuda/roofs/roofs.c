@@ -207,9 +207,7 @@ static enum status winner_try(struct roofs *roofs, int kind, int number, double 
     struct winner tried = {.family = winner->family};
     struct error reason;
     double rate;
-    roofs->trying = true;
     enum status status = trial(roofs, kind, number, &tried, aim, winner->way.rate, &rate, &reason);
-    roofs->trying = false;
     if (status == STATUS_DEVICE) {
         *error = reason;
         return device_error_prefix(kind, &tried, error);
@@ -218,8 +216,10 @@ static enum status winner_try(struct roofs *roofs, int kind, int number, double 
         winner->refusal = status;
         winner->reason = reason;
     }
-    if (status == STATUS_OK && rate > winner->way.rate)
+    if (status == STATUS_OK && rate > winner->way.rate) {
+        winner->method = tried.method;
         winner->way = (struct roof_way){number, rate};
+    }
     return STATUS_OK;
 }
 
@@ -239,18 +239,6 @@ static enum status winner_recall(struct roofs *roofs, int kind, int methods,
     return STATUS_OK;
 }
 
-/* Prepares what won, for its samples. Fails only with STATUS_DEVICE. */
-static enum status winner_prepare(struct roofs *roofs, int kind, struct winner *winner,
-                                  struct error *error)
-{
-    winner->refusal =
-        winner->family->prepare(roofs, kind, winner->way.number, &winner->method, &winner->reason);
-    if (winner->refusal == STATUS_DEVICE)
-        *error = winner->reason;
-    method_stretch(&winner->method, winner->way.rate);
-    return winner->refusal == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
-}
-
 /* If no method can be done, the reason of the first is kept. Fails only with STATUS_DEVICE. */
 static enum status winner_find(struct roofs *roofs, int kind, int methods,
                                const struct roof_way *way, struct winner *winner,
@@ -260,7 +248,11 @@ static enum status winner_find(struct roofs *roofs, int kind, int methods,
     bool recalled = winner->way.rate > 0;
     for (int i = 0; i < methods && !recalled; ++i)
         TRY(winner_try(roofs, kind, i, trial_time(methods), winner, error));
-    return winner->way.rate > 0 ? winner_prepare(roofs, kind, winner, error) : STATUS_OK;
+    if (winner->way.rate > 0) {
+        winner->refusal = STATUS_OK;
+        method_stretch(&winner->method, winner->way.rate);
+    }
+    return STATUS_OK;
 }
 
 static void winner_init(struct winner *winner, const struct roof_family *family)

@@ -95,7 +95,6 @@ static enum status memory_prepare(struct roofs *roofs, int kind, int number, str
                                   struct error *error)
 {
     const double beyond = 8.0;        /* times L2: what of it still lies there is little */
-    const double enough = 16.0;       /* the same, to tell the faster method */
     const double first_traffic = 4e9; /* byte, about a millisecond */
     const struct shape *shape = &shapes[number_split(&number, SHAPES)];
     const struct memory_kernel *kernel = kernel_find(kind, number);
@@ -108,8 +107,6 @@ static enum status memory_prepare(struct roofs *roofs, int kind, int number, str
                               .elastic = true};
     if (roof_kinds[kind].level == LEVEL_DRAM && bytes < beyond * l2)
         return error_set(error, STATUS_UNSUPPORTED, "too little device memory is free");
-    if (roof_kinds[kind].level == LEVEL_DRAM && roofs->trying && l2 > 0)
-        bytes = fmin(bytes, enough * l2);
     if (roof_kinds[kind].level == LEVEL_L2)
         bytes = fmin(bytes, l2 * part_of_l2 / kernel->arrays);
     method->bytes = bytes_round(method, bytes);

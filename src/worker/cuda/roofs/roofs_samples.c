@@ -43,12 +43,12 @@ static void rest(const struct roofs *roofs, int kind, double start)
         ;
 }
 
-/* A device that was at work right before has its clock. Of compute a burst always begins alike. */
+/* A device that was at work right before has its clock. A burst of the tensor units always begins alike. */
 static double warming(const struct roofs *roofs, int kind)
 {
     const double pause = 5e-3; /* s */
     const bool warm = clock_epoch() - roofs->busy_until < pause;
-    return warm && roof_kinds[kind].measure != ROOF_COMPUTE ? 0.0 : settling;
+    return warm && !is_tensor(kind) ? 0.0 : settling;
 }
 
 /* Runs until the clock has settled under this load; or, with a common start, until then. each: how
@@ -191,7 +191,7 @@ static bool is_steady(const struct roofs *roofs, const struct winner *winner, do
 {
     const double under = 0.97, limit = roofs->gpu->power_limit;
     const bool still = fabs(now - before) <= same * before;
-    const bool free = fabs(now - winner->clock) <= same * winner->clock;
+    const bool free = fabs(now - winner->clock) <= 2.0 * same * winner->clock;
     return still && !(power > over * limit) && (free || !(power < under * limit));
 }
 
