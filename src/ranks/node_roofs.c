@@ -75,7 +75,7 @@ static void measure(struct node *node, int kind, enum roof_condition condition, 
 }
 
 /* What it sustains, once its burst is known. */
-static void sustain(struct node *node, int kind, enum roof_condition condition, double start)
+static void sustain(struct node *node, int kind, enum roof_condition condition)
 {
     struct request request = request_default(REQUEST_ROOF);
     struct reply reply;
@@ -85,7 +85,6 @@ static void sustain(struct node *node, int kind, enum roof_condition condition, 
     request.kind = kind;
     request.condition = condition;
     request.only_sustained = true;
-    (void)start; /* whoever is late finds the others at work until it has done */
     request.hold = node->held = condition == ROOF_TOGETHER;
     reply_init(&reply);
     if (ask(node, &request, &reply, &error))
@@ -241,13 +240,11 @@ static void rest(struct node *node)
 }
 
 /* When all are ready for the next roof, the devices of the kind do it. */
-static void come_together(struct node *node, int device_kind, int kind,
-                          void (*act)(struct node *node, int kind, enum roof_condition condition,
-                                      double start))
+static void come_together(struct node *node, int device_kind, int kind)
 {
     double start = gathering_wait(&node->ranks, clock_epoch() + lead_of(device_kind, kind));
     if (node->device_kind == device_kind && node->found[kind] && !node->ranks.leaving)
-        act(node, kind, ROOF_TOGETHER, start);
+        measure(node, kind, ROOF_TOGETHER, start);
     else
         rest(node);
 }
@@ -256,7 +253,7 @@ static void measure_together(struct node *node, int device_kind)
 {
     for (int place = 0; place < ROOF_KINDS && !node->ranks.leaving; ++place)
         if (is_shared(node, device_kind, in_order(place))) {
-            come_together(node, device_kind, in_order(place), measure);
+            come_together(node, device_kind, in_order(place));
             advance(node, 1);
         }
     if (!node->ranks.leaving)
@@ -327,17 +324,28 @@ static void sustain_alone(struct node *node)
         for (int kind = 0; kind < ROOF_KINDS && turn == node->ranks.rank; ++kind)
             if (node->found[kind] && node->sustains[node->device_kind][kind] &&
                 !wants_together(node, kind) && !*node->ranks.interrupted)
-                sustain(node, kind, ROOF_ALONE, 0.0);
+                sustain(node, kind, ROOF_ALONE);
         gathering_wait(&node->ranks, 0.0);
     }
 }
 
-/* One behind the other, without a pause: each finds the device as the one before has left it, under load. */
+static bool any_sustained_together(const struct node *node, int device_kind)
+{
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        if (node->sustains[device_kind][kind] && is_shared(node, device_kind, kind))
+            return true;
+    return false;
+}
+
+/* One behind the other, without a pause: each finds the device as the one before has left it, under load. Who has
+ * settled goes on: the neighbours find it at work, be it with the next roof, until the last one has done. */
 static void sustain_together(struct node *node, int device_kind)
 {
-    for (int kind = 0; kind < ROOF_KINDS && !node->ranks.leaving; ++kind)
-        if (node->sustains[device_kind][kind] && is_shared(node, device_kind, kind))
-            come_together(node, device_kind, kind, sustain);
+    gathering_wait(&node->ranks, 0.0);
+    for (int kind = 0; kind < ROOF_KINDS && node->device_kind == device_kind; ++kind)
+        if (node->found[kind] && node->sustains[device_kind][kind] && wants_together(node, kind) &&
+            !node->ranks.leaving && !*node->ranks.interrupted)
+            sustain(node, kind, ROOF_TOGETHER);
     if (!node->ranks.leaving)
         gathering_wait(&node->ranks, 0.0);
     rest(node);
@@ -441,8 +449,9 @@ static void node_measure(struct node *node)
         choose_sustained(node);
     if (!node->ranks.leaving && any_sustained_alone(node))
         sustain_alone(node);
-    for (int kind = 0; kind < DEVICE_KINDS; ++kind)
-        sustain_together(node, kind);
+    for (int kind = 0; kind < DEVICE_KINDS && !node->ranks.leaving; ++kind)
+        if (any_sustained_together(node, kind))
+            sustain_together(node, kind);
     log_part(node, "sustained");
     progress_destroy(node->progress);
 }
