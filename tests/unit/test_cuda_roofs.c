@@ -222,7 +222,8 @@ static void a_clock_that_is_held_down_settles_late(void **state)
     assert_near(roof.sustained_clock, 0.9 * script.sm_clock);
     bench.gpu.power_limit = 800.0; /* the script's sensor says 700 */
     roof = sustain_low(0.9, forever);
-    assert_int_equal(roof.settled, 1); /* it has held still for a second: something else limits it */
+    assert_int_equal(roof.settled,
+                     1); /* it has held still for a second: something else limits it */
     assert_true(roof.settling_time > 0.95 && roof.settling_time < 1.3);
     roof = sustain_low(0.5, 2.0); /* it has fallen, and rises: the average of a second */
     assert_int_equal(roof.settled, 1);
