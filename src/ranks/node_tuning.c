@@ -79,14 +79,14 @@ void node_compare_models(struct node *node)
                   node->ranks.comm);
 }
 
-/* The ranks whose devices are of a model, in their order. */
-static int members_of(const struct node *node, uint64_t model, int *members)
+/* The ranks whose devices are of this rank's model, in their order: at least this one. */
+static int members_of(const struct node *node, int *members)
 {
     int count = 0;
     for (int rank = 0; rank < node->ranks.count; ++rank)
-        if (node->models[rank] == model)
+        if (rank == node->ranks.rank || node->models[rank] == node->models[node->ranks.rank])
             members[count++] = rank;
-    return count;
+    return count > 0 ? count : 1;
 }
 
 /* Whether any ranks share a search: all say the same. */
@@ -111,7 +111,7 @@ static bool search_together(struct node *node, struct roof_way ways[ROOF_KINDS])
 {
     const int size = ROOF_KINDS * (int)sizeof *node->way, own = node->ranks.rank;
     const uint64_t model = node->models[own];
-    int *members = node->members, count = members_of(node, model, members);
+    int *members = node->members, count = members_of(node, members);
     bool later[ROOF_KINDS];
     MPI_Request request;
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
