@@ -26,8 +26,8 @@ __global__ void __launch_bounds__(threads, 3)
     norm_sum(typename computed<T>::type *partial, columns_of<T> s)
 {
     typedef typename computed<T>::type C;
-    /* Rows whose loads are in flight together. */
-    const int loads = what == MOMENTS ? 8 : what == BATCH_GRADIENTS ? 4 : 2;
+    /* Rows whose loads are in flight together: as many as there are registers for. */
+    const int loads = what == MOMENTS ? (sizeof(T) == 4 ? 6 : 8) : what == BATCH_GRADIENTS ? 4 : 2;
     __shared__ C room[2][threads * lanes];
     const int64_t column = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * lanes;
     const int64_t each = loads * (int64_t)blockDim.y, stride = gridDim.y * each;

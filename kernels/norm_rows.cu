@@ -298,8 +298,8 @@ template <typename T, int lanes> static cudaError_t forward(const layer<T> &s, c
     return cudaGetLastError();
 }
 
-/* The fewest warps that have a row in registers, since they wait for each other: a row of 1024 values of 16
- * bits belongs to one, which waits for no other. 0 pieces: no group is large enough. */
+/* Two pieces of a row in each thread, if a block's warps suffice for that: fewer leave registers unused, and more
+ * leave none to a second block. 0 pieces: no group is large enough. */
 struct backward_shape {
     int warps, pieces;
 };
@@ -307,7 +307,7 @@ static backward_shape backward_shape_of(int64_t columns, int lanes)
 {
     int64_t needed = (columns + 32 * lanes - 1) / (32 * lanes); /* pieces of a warp's width */
     int warps = 1;
-    while (warps < backward_warps && needed > 4 * warps)
+    while (warps < backward_warps && needed > 2 * warps)
         warps *= 2;
     return {warps, needed <= warps ? 1 : needed <= 2 * warps ? 2 : needed <= 4 * warps ? 4 : 0};
 }

@@ -27,7 +27,7 @@ for i in numpy.flatnonzero((ratio < 0.9) | (ratio > 1.1)):
 file guide 5 '
 by_label = dict(zip(label, ratio))
 assert abs(by_label["linear-512"] - 1) < 1e-3 and by_label["linear-1"] == 8, by_label
-assert by_label["pooling"] == by_label["relu"] == 0 and 1 < by_label["norm"] < 1.2, by_label
+assert by_label["pooling"] == by_label["relu"] == 0 and 1 < by_label["norm"] < 1.3, by_label
 assert not any("FLOPs" in line.split("; dram")[0] and "not explained" in line.split("; dram")[0] for line in note), note
 '
 

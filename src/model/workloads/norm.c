@@ -279,7 +279,8 @@ static enum status norm_reference(const struct reference_request *request,
 static void norm_products(const struct config *config, struct products *products)
 {
     (void)config;
-    products->uncounted = "sums across threads, quotients and roots are no FLOPs in the model";
+    products->uncounted = "sums across threads, differences that are made twice, quotients and "
+                          "roots are no FLOPs in the model";
 }
 
 const struct workload norm_workload = {

@@ -40,9 +40,7 @@ enum status norm_plain_prepare(struct gpu *gpu, const struct config *config, uin
 bool norm_plain_takes(const struct config *config)
 {
     const struct norm s = norm_from(config);
-    if (s.operation == NORM_BATCH)
-        return s.pass == NORM_FORWARD;
-    return s.pass != NORM_BACKWARD || s.precision == PRECISION_FP64;
+    return s.operation == NORM_BATCH || s.pass != NORM_BACKWARD || s.precision == PRECISION_FP64;
 }
 
 enum status norm_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,

@@ -28,9 +28,7 @@ static int chunks_of(const struct gpu *gpu, const struct norm *s)
 {
     const int64_t least = 64, width = 512, beside = 3; /* rows; bytes of a block; blocks */
     int64_t across = (s->columns * (int64_t)precision_info[s->precision].bytes + width - 1) / width;
-    int64_t wanted = s->operation == NORM_BATCH ? (beside + across - 1) / across
-                     : across < beside          ? beside + 1 - across
-                                                : 1;
+    int64_t wanted = s->operation == NORM_LAYER ? 2 : (beside + across - 1) / across;
     int64_t chunks = wanted * gpu->multiprocessors, most = (s->rows + least - 1) / least;
     chunks = chunks < most ? chunks : most;
     return (int)(chunks < NORM_CHUNKS ? chunks : NORM_CHUNKS);
