@@ -173,7 +173,8 @@ static void own_kernels_take(void **state)
         {"norm precision=fp16 pass=backward", false},
         {"norm precision=fp64 pass=backward", true},
         {"norm precision=fp16 operation=batch", true},
-        {"norm precision=fp64 operation=batch pass=training", false},
+        {"norm precision=fp16 operation=batch pass=training", true},
+        {"norm precision=fp64 operation=batch pass=backward", true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         config = parse(cases[i].text);

@@ -204,28 +204,6 @@ static void pools_taken(void **state)
     assert_false(pool_plain_takes(&nchw));
 }
 
-/* By `auto`: all but what cuDNN is faster at. */
-static void norms_taken(void **state)
-{
-    static const struct {
-        const char *text;
-        bool plain;
-    } rows[] = {
-        {"norm operation=batch precision=fp16", true},
-        {"norm operation=batch precision=fp16 pass=training", true},
-        {"norm operation=batch precision=fp16 pass=backward", true},
-        {"norm operation=layer precision=fp16", true},
-        {"norm operation=layer precision=fp16 pass=training", true},
-        {"norm operation=layer precision=fp16 pass=backward", false},
-        {"norm operation=layer precision=fp64 pass=backward", true},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        struct config config = parse(rows[i].text);
-        assert_int_equal(norm_plain_takes(&config), rows[i].plain);
-    }
-}
-
 static void softmax_runs(void **state)
 {
     (void)state;
@@ -286,7 +264,6 @@ int main(void)
         TEST(pools_taken),
         TEST(softmax_runs),
         TEST(norms_run),
-        TEST(norms_taken),
         TEST(what_the_library_lacks_is_refused),
         TEST(what_is_too_large_is_refused),
     };
