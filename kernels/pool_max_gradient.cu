@@ -110,9 +110,10 @@ template <typename T, int lanes, int stride> struct shared_lines {
     }
 };
 
-/* A thread has the windows of one column, and goes down. What the next one needs is on its way. What windows give to a line is added up until all have
- * given; then it goes to those of each window's pixels there that is the largest, by way of shared memory,
- * since windows overlap. So each thread makes `stride` pixels of a line, and a block's first threads none. */
+/* A thread has the windows of one column, and goes down. What the next one needs is on its way. What windows
+ * give to a line is added up until all have given. Then it goes to those of each window's pixels there that
+ * is the largest, by way of shared memory, since windows overlap. So each thread makes `stride` pixels of a
+ * line, and a block's first threads none. */
 template <typename T, int lanes, int side, int stride>
 __global__ void __launch_bounds__(strip_threads, 4)
     max_strips(T *dx, const T *x, const T *dy, strips s, strip_block b)

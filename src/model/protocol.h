@@ -19,11 +19,12 @@
  *                                                        {"reply":"timed","configuration":"conv2d ..."}
  *   {"op":"count"}                                    -> {"reply":"record","record":{...}}
  * Describe opens the device and, unless "counters" is "off", tries its counters. Tune finds the fastest
- * way to do each roof (of `ways`, which other devices of the same model have found, it tries only those that are as
- * fast here). Those of `later` are left to another tune, which keeps what this one found, and proves all. Roof then
- * measures, beginning at `start` (s since the epoch; 0: at once); with "sustained" a compute roof also once the clock has settled, and with "only_sustained" only then:
- * the answer has no burst. With "hold" the device goes on with the same work after the reply, until the next
- * request comes. Release forgets it and frees its memory. Roofs does all three, each roof alone.
+ * way to do each roof. Of `ways`, which other devices of the same model have found, it tries only those
+ * that are as fast here. Those of `later` are left to another tune, which keeps what this one found, and
+ * proves all. Roof then measures, beginning at `start` (s since the epoch; 0: at once). With "sustained" a
+ * compute roof is also measured once the clock has settled. With "only_sustained" it is measured only then:
+ * the answer has no burst. With "hold" the device goes on with the same work after the reply, until the
+ * next request comes. Release forgets it and frees its memory. Roofs does all three, each roof alone.
  *
  * With "count_later" a row may wait once it is timed and traced, so that counters are read for several rows
  * together. Then the answer is "timed". Count answers with the record of the row that has waited longest,

@@ -9,7 +9,8 @@
 
 /* Collective over the node's ranks. Sets models[]: which of them have the same model. */
 void node_compare_models(struct node *node);
-/* Collective over the node's ranks. Sets tuned[] and way[]. A worker that is lost is replaced, and the new one tuned. */
+/* Collective over the node's ranks. Sets tuned[] and way[]. A worker that is lost is replaced, and the new
+ * one tuned. */
 void node_tune(struct node *node);
 /* A worker was lost over a roof, which is not tried again: a new one is tuned with what is known. */
 void node_recover(struct node *node, int lost_over);

@@ -45,7 +45,11 @@ static size_t size_of(cudnnBackendAttributeType_t type)
     case CUDNN_TYPE_HEUR_MODE:
     case CUDNN_TYPE_NORM_MODE:
     case CUDNN_TYPE_NORM_FWD_PHASE:
+    case CUDNN_TYPE_CONVOLUTION_MODE:
+    case CUDNN_TYPE_KNOB_TYPE:
         return sizeof(int);
+    case CUDNN_TYPE_FLOAT:
+        return sizeof(float);
     case CUDNN_TYPE_INT64:
     case CUDNN_TYPE_HANDLE:
     case CUDNN_TYPE_VOID_PTR:
@@ -131,6 +135,28 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
     return called();
 }
 
+/* Of a configuration that was made by hand, or of one that a heuristic has named. */
+static int64_t engine_of(const struct descriptor *config)
+{
+    return get(config, CUDNN_ATTR_ENGINECFG_ENGINE)
+               ? *(const int64_t *)need(need_descriptor(config, CUDNN_ATTR_ENGINECFG_ENGINE),
+                                        CUDNN_ATTR_ENGINE_GLOBAL_INDEX)
+               : config->engine;
+}
+
+/* Copies of the knobs that were set. */
+static int64_t knobs_of(const struct descriptor *config, struct descriptor **found)
+{
+    struct descriptor *const *set = get(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES);
+    int64_t count = 0;
+    for (int i = 0; set && i < config->count; ++i)
+        if (config->attributes[i].name == CUDNN_ATTR_ENGINECFG_KNOB_CHOICES)
+            count = config->attributes[i].count;
+    for (int64_t i = 0; i < count; ++i)
+        *found[i] = *set[i];
+    return count;
+}
+
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
                                        cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t type, int64_t wanted,
@@ -141,6 +167,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
     *count = 1;
     switch (name) {
     case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+        ++scripted_backend.heuristics;
         *count = *(const int *)need(d, CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A
                      ? scripted_backend.engines
                      : 0;
@@ -148,7 +175,19 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
             found[i]->engine = i + 1;
         break;
     case CUDNN_ATTR_ENGINECFG_ENGINE:
-        found[0]->engine = d->engine;
+        found[0]->engine = engine_of(d);
+        break;
+    case CUDNN_ATTR_ENGINECFG_KNOB_CHOICES:
+        *count = knobs_of(d, found);
+        break;
+    case CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE:
+        *(int *)values = *(const int *)need(d, name);
+        break;
+    case CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE:
+        *(int64_t *)values = *(const int64_t *)need(d, name);
+        break;
+    case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
+        *count = 0;
         break;
     case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
         *(int64_t *)values = d->engine;

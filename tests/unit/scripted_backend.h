@@ -13,6 +13,7 @@ extern struct scripted_backend {
     int64_t workspace;   /* byte, of each plan */
     int fail_at;         /* the call of this number, from 1, fails; 0: none */
     int calls, alive;    /* descriptors that there are */
+    int heuristics;      /* that were asked */
     int operations, ran; /* of the graph that ran last; how many did */
     /* An element of an input, by the tensor's unique id and its place in memory. */
     double (*value)(int64_t uid, int64_t at);

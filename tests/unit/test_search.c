@@ -314,6 +314,9 @@ static const char *recall(const struct choice *offer, int count, struct record *
     assert_int_equal(search_run(&search, &chosen, record, &error), STATUS_OK);
     assert_null(record->offer);
     assert_int_equal(work.bound, chosen);
+    /* Only a search times what it binds. */
+    bool searched = strcmp(record->algorithm_origin, "search") == 0;
+    assert_true(searched == (work.base.pace.enqueue_time > 0));
     *binds = work.binds;
     return offered_name(&work.base, chosen);
 }

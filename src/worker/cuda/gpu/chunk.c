@@ -15,8 +15,8 @@ static double within(double value, double least, double most)
     return fmin(fmax(value, least), most);
 }
 
-/* s, that the device waits, so that it begins no sample before that is enqueued, if the host takes `host` for one and
- * the device `device`. While the device runs one, the host enqueues the next. */
+/* s, for which the device waits, so that it begins no sample before that sample is enqueued. The host
+ * takes `host` for one and the device `device`. While the device runs one, the host enqueues the next. */
 static double waiting(double host, double device, int samples)
 {
     return host + (samples - 1) * fmax(host - device, 0.0);

@@ -37,8 +37,8 @@ static enum status sample_enqueue(const struct series *s, cudaEvent_t pair[2], s
     return CUDA(cudaEventRecord(pair[1], s->gpu->stream));
 }
 
-/* A sample is enqueued. The device has not begun it if what stands before it is not over: its first event, of the first
- * one, and the end of the sample before. */
+/* A sample has just been enqueued. The device has not begun it if what stands before it is not over: the
+ * end of the sample before, or, of the first sample, its own first event. */
 static enum status sample_is_ahead(struct timer *timer, int sample, bool *ahead,
                                    struct error *error)
 {

@@ -31,8 +31,9 @@ struct search {
                             struct error *error);
 };
 
-/* Takes record->offer away. True: the work is bound to the *chosen one of the offer, and *record says so, with
- * what the earlier search found. It has run once, and is not timed. *status, with *error: STATUS_OK, or STATUS_DEVICE, with false. */
+/* Takes record->offer away. True: the work is bound to the *chosen one of the offer, and *record says so,
+ * with what the earlier search found. It has run once, and is not timed. *status, with *error: STATUS_OK,
+ * or STATUS_DEVICE, with false. */
 bool search_recall(const struct search *search, int *chosen, struct record *record,
                    enum status *status, struct error *error);
 
