@@ -1,6 +1,6 @@
 /* Random operands of matrix instructions, one register at a time: full mantissas and both signs,
  * since zeros draw less power and so run faster than real data. Floating-point values lie in
- * 1/8 <= |x| < 2; integers take all values. */
+ * 1/8 <= |x| < 2; integers and fp4 take all values, of which one in eight of fp4 is 0. */
 #ifndef ROOFSWEEP_OPERAND_CUH
 #define ROOFSWEEP_OPERAND_CUH
 
@@ -31,6 +31,7 @@ typedef packed<1, 0x81ffe000, 0x3e000000, 0x80000000> packed_tf32;
 typedef packed<2, 0x8fff8fff, 0x30003000, 0x80008000> packed_fp16;
 typedef packed<2, 0x81ff81ff, 0x3e003e00, 0x80008000> packed_bf16;
 typedef packed<4, 0x9f9f9f9f, 0x20202020, 0x80808080> packed_fp8; /* e4m3 */
+typedef packed<8, 0xffffffff, 0x00000000, 0x88888888> packed_fp4; /* e2m1 */
 typedef packed<4, 0xffffffff, 0x00000000, 0xffffffff> packed_int8;
 
 struct single_fp64 {

@@ -23,6 +23,14 @@ static __host__ __device__ constexpr uint32_t tcgen05_instruction(int sum, int o
            (uint32_t)negate << 13 | (uint32_t)(columns / 8) << 17 | (uint32_t)(rows / 16) << 24;
 }
 
+/* The same where scales are powers of 2 and begin with the first byte of their columns: sums are fp32, and
+ * their format's place holds which byte that is. */
+static __host__ __device__ constexpr uint32_t tcgen05_scaled_instruction(int operand, bool negate,
+                                                                         int rows, int columns)
+{
+    return tcgen05_instruction(0, operand, negate, rows, columns) | 1u << 23;
+}
+
 static __device__ inline uint32_t shared_address(const void *place)
 {
     return (uint32_t)__cvta_generic_to_shared(place);
@@ -81,6 +89,16 @@ static __device__ inline void tcgen05_wait(uint64_t *barrier, uint32_t phase)
                      : "r"(shared_address(barrier)), "r"(phase)
                      : "memory");
     while (!done);
+}
+
+/* The same word into 16 columns of a warp's 32 lanes. */
+static __device__ inline void tcgen05_write(uint32_t address, uint32_t word)
+{
+    asm volatile("tcgen05.st.sync.aligned.32x32b.x16.b32 [%0], "
+                 "{%1, %1, %1, %1, %1, %1, %1, %1, %1, %1, %1, %1, %1, %1, %1, %1};\n"
+                 "tcgen05.wait::st.sync.aligned;" ::"r"(address),
+                 "r"(word)
+                 : "memory");
 }
 
 /* Eight columns of a warp's 32 lanes, a lane to a thread. */

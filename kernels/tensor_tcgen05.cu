@@ -20,12 +20,16 @@ static const int steps = 4, unroll = 8;
 static const int a_bytes = rows * steps * 32, b_bytes = columns * steps * 32;
 static const int alignment = 1024; /* of swizzled operands; dynamic shared memory has less */
 
-/* formats: of sums and of operands, in the instruction's descriptor. */
+/* formats: of sums and of operands, in the instruction's descriptor. columns_taken: of tensor memory, a
+ * power of 2. prepare: all threads, once they know where these lie; lanes: those that the warp can reach. */
 #define TCGEN05(name, operands, type, k, kind, of_sums, of_operands, negative)                     \
     struct name {                                                                                  \
         typedef operands operand;                                                                  \
         typedef type sum;                                                                          \
-        static const int flops = 2 * rows * columns * k;                                           \
+        static const int flops = 2 * rows * columns * k, columns_taken = columns;                  \
+        static __device__ void prepare(uint32_t, uint32_t)                                         \
+        {                                                                                          \
+        }                                                                                          \
         static __device__ void step(uint32_t sums, uint64_t a, uint64_t b, bool subtract,          \
                                     uint32_t add)                                                  \
         {                                                                                          \
@@ -45,6 +49,35 @@ TCGEN05(block_fp16, packed_fp16, float, 16, "f16", 1, 0, true)
 TCGEN05(block_bf16, packed_bf16, float, 16, "f16", 1, 1, true)
 TCGEN05(block_fp8, packed_fp8, float, 32, "f8f6f4", 1, 0, true)
 TCGEN05(block_int8, packed_int8, int32_t, 32, "i8", 2, 1, false)
+
+/* Each 32 neighbours along k have a scale of 8 bits, a power of 2. Those of A lie in 4 columns behind the
+ * sums, those of B in 8. All are 1: so it does not matter which belongs where. */
+struct block_fp4 {
+    typedef packed_fp4 operand;
+    typedef float sum;
+    static const int flops = 2 * rows * columns * 64, columns_taken = 512;
+    static const int of_a = columns, of_b = columns + 8; /* scales */
+    static __device__ void prepare(uint32_t sums, uint32_t lanes)
+    {
+        const uint32_t ones = 0x7f7f7f7f;
+        tcgen05_write(sums + lanes + of_a, ones);
+        tcgen05_before_barrier();
+        __syncthreads();
+        tcgen05_after_barrier();
+    }
+    static __device__ void step(uint32_t sums, uint64_t a, uint64_t b, bool subtract, uint32_t add)
+    {
+        uint32_t instruction = tcgen05_scaled_instruction(1, subtract, rows, columns);
+        asm volatile("{\n"
+                     ".reg .pred add;\n"
+                     "setp.ne.b32 add, %6, 0;\n"
+                     "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X "
+                     "[%0], %1, %2, %3, [%4], [%5], add;\n"
+                     "}" ::"r"(sums),
+                     "l"(a), "l"(b), "r"(instruction), "r"(sums + of_a), "r"(sums + of_b), "r"(add)
+                     : "memory");
+    }
+};
 
 struct place {
     uint64_t turn[2], all; /* barriers: of even and odd iterations; of all products */
@@ -81,7 +114,7 @@ __global__ void __launch_bounds__(threads, 1) tcgen05_chains(float *out, int ite
     for (int i = threadIdx.x; i < words; i += threads)
         a[i] = instruction::operand::make(index++);
     if (threadIdx.x < 32)
-        tcgen05_take(&place.sums, columns);
+        tcgen05_take(&place.sums, instruction::columns_taken);
     if (threadIdx.x == 0) {
         tcgen05_barrier(&place.turn[0]);
         tcgen05_barrier(&place.turn[1]);
@@ -90,6 +123,8 @@ __global__ void __launch_bounds__(threads, 1) tcgen05_chains(float *out, int ite
     tcgen05_before_barrier();
     wgmma_publish();
     tcgen05_after_barrier();
+    uint32_t lanes = threadIdx.x / 32 * 32 << 16; /* those that a warp can reach */
+    instruction::prepare(place.sums, lanes);
     if (threadIdx.x == 0)
         produce<instruction, tiling>(&place, tcgen05_descriptor(a, tiling),
                                      tcgen05_descriptor(b, tiling), iterations);
@@ -97,7 +132,6 @@ __global__ void __launch_bounds__(threads, 1) tcgen05_chains(float *out, int ite
     tcgen05_wait(&place.all, 0);
     tcgen05_after_barrier();
     float total = 0.0f;
-    uint32_t lanes = threadIdx.x / 32 * 32 << 16; /* those that a warp can read */
     for (int column = 0; column < columns; column += 8) {
         uint32_t sums[8];
         tcgen05_read(place.sums + lanes + column, sums);
@@ -108,7 +142,7 @@ __global__ void __launch_bounds__(threads, 1) tcgen05_chains(float *out, int ite
     tcgen05_before_barrier();
     __syncthreads();
     if (threadIdx.x < 32)
-        tcgen05_give(place.sums, columns);
+        tcgen05_give(place.sums, instruction::columns_taken);
 }
 
 template <typename instruction, enum tiling tiling>
@@ -139,6 +173,7 @@ const struct tensor_kernel tensor_tcgen05_kernels[] = {
     ROWS(ROOF_FP16_TENSOR_TCGEN05, "m128n256k16, fp32 sums", block_fp16),
     ROWS(ROOF_BF16_TENSOR_TCGEN05, "m128n256k16, fp32 sums", block_bf16),
     ROWS(ROOF_FP8_TENSOR_TCGEN05, "m128n256k32, e4m3, fp32 sums", block_fp8),
+    ROWS(ROOF_FP4_TENSOR_TCGEN05, "m128n256k64, e2m1, scales of 32, fp32 sums", block_fp4),
     ROWS(ROOF_INT8_TENSOR_TCGEN05, "m128n256k32", block_int8),
     {ROOF_KINDS, NULL, 0, 0, 0, 0, NULL, 0.0},
 };

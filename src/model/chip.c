@@ -15,7 +15,8 @@
  *   8.6   GA102 whitepaper, tables of RTX 3090 and RTX A6000; A40 and A10 datasheets
  *   8.9   Ada whitepaper, table of RTX 4090; datasheets of L4, L40, L40S; RTX 6000 Ada datasheet
  *   12.0  RTX Blackwell whitepaper, table of RTX 5090; RTX PRO 6000 Blackwell datasheet
- * None of these has been run on: the figures are the vendor's alone.
+ * None of these has been run on: the figures are the vendor's alone. Nor has a chip with fp4, of which the
+ * rate is that of block-scaled products: HGX B200 datasheet, dense; those of 12.0 as above.
  * Shared memory: 32 banks of 4 bytes a clock (Programming Guide); L1 the same. Turing has half of
  * both (GA102 whitepaper, where the doubling is announced).
  * L2 reads: A100 whitepaper, 2048 bytes per clock for V100 and 5120 for A100; not stated since. */
@@ -24,10 +25,11 @@
         [PRECISION_FP64] = fp64, [PRECISION_FP32] = fp32, [PRECISION_FP16] = fp16,                 \
         [PRECISION_BF16] = bf16                                                                    \
     }
-#define TENSOR(fp64, tf32, fp16, bf16, fp8, int8)                                                  \
+#define TENSOR(fp64, tf32, fp16, bf16, fp8, fp4, int8)                                             \
     {                                                                                              \
         [PRECISION_FP64] = fp64, [PRECISION_TF32] = tf32, [PRECISION_FP16] = fp16,                 \
-        [PRECISION_BF16] = bf16, [PRECISION_FP8] = fp8, [PRECISION_INT8] = int8                    \
+        [PRECISION_BF16] = bf16, [PRECISION_FP8] = fp8, [PRECISION_FP4] = fp4,                     \
+        [PRECISION_INT8] = int8                                                                    \
     }
 #define K 1024.0
 
@@ -45,34 +47,35 @@
 
 /* Of a capability, rows with a model come before the one without. */
 static const struct chip chips[] = {
-    /*                   fp64  tf32  fp16  bf16   fp8  int8 */
-    {VOLTA,     TENSOR(  0,    0,  512,    0,    0,    0), NULL},
-    {TURING,    TENSOR(  0,    0,    0,    0,    0,    0), "GeForce GTX 16*"},
-    {TURING,    TENSOR(  0,    0,  256,    0,    0, 1024), "GeForce RTX 20*"},
-    {TURING,    TENSOR(  0,    0,  512,    0,    0, 1024), "Quadro RTX*"},
-    {TURING,    TENSOR(  0,    0,  512,    0,    0, 1024), "T4"},
-    {TURING,    TENSOR(  0,    0,  NAN,    0,    0,  NAN), NULL},
-    {AMPERE,    TENSOR( 64,  512, 1024, 1024,    0, 2048), NULL},
-    {AMPERE_86, TENSOR(NAN,  128,  256,  256,    0, 1024), "GeForce RTX 30*"},
-    {AMPERE_86, TENSOR(NAN,  256,  512,  512,    0, 1024), "RTX A6000"},
-    {AMPERE_86, TENSOR(NAN,  256,  512,  512,    0, 1024), "A40"},
-    {AMPERE_86, TENSOR(NAN,  256,  512,  512,    0, 1024), "A10"},
-    {AMPERE_86, TENSOR(NAN,  NAN,  NAN,  NAN,    0,  NAN), NULL},
-    {ADA,       TENSOR(NAN,  128,  256,  256,  512, 1024), "GeForce RTX 40*"},
-    {ADA,       TENSOR(NAN,  256,  512,  512, 1024, 1024), "RTX 6000 Ada*"},
-    {ADA,       TENSOR(NAN,  256,  512,  512, 1024, 1024), "L40S"},
-    {ADA,       TENSOR(NAN,  128,  256,  256,  512,  512), "L40"},
-    {ADA,       TENSOR(NAN,  256,  512,  512, 1024, 1024), "L4"},
-    {ADA,       TENSOR(NAN,  NAN,  NAN,  NAN,  NAN,  NAN), NULL},
-    {HOPPER,    TENSOR(128, 1024, 2048, 2048, 4096, 4096), NULL},
-    {BLACKWELL, TENSOR( 64, 2048, 4096, 4096, 8192, 8192), NULL},
-    {RTX_120,   TENSOR(NAN,  128,  256,  256,  512, 1024), "GeForce RTX 50*"},
-    {RTX_120,   TENSOR(NAN,  256,  512,  512, 1024, 1024), "RTX PRO 6000 Blackwell*"},
-    {RTX_120,   TENSOR(NAN,  NAN,  NAN,  NAN,  NAN,  NAN), NULL},
+    /*                   fp64  tf32  fp16  bf16   fp8    fp4  int8 */
+    {VOLTA,     TENSOR(  0,    0,  512,    0,    0,     0,    0), NULL},
+    {TURING,    TENSOR(  0,    0,    0,    0,    0,     0,    0), "GeForce GTX 16*"},
+    {TURING,    TENSOR(  0,    0,  256,    0,    0,     0, 1024), "GeForce RTX 20*"},
+    {TURING,    TENSOR(  0,    0,  512,    0,    0,     0, 1024), "Quadro RTX*"},
+    {TURING,    TENSOR(  0,    0,  512,    0,    0,     0, 1024), "T4"},
+    {TURING,    TENSOR(  0,    0,  NAN,    0,    0,     0,  NAN), NULL},
+    {AMPERE,    TENSOR( 64,  512, 1024, 1024,    0,     0, 2048), NULL},
+    {AMPERE_86, TENSOR(NAN,  128,  256,  256,    0,     0, 1024), "GeForce RTX 30*"},
+    {AMPERE_86, TENSOR(NAN,  256,  512,  512,    0,     0, 1024), "RTX A6000"},
+    {AMPERE_86, TENSOR(NAN,  256,  512,  512,    0,     0, 1024), "A40"},
+    {AMPERE_86, TENSOR(NAN,  256,  512,  512,    0,     0, 1024), "A10"},
+    {AMPERE_86, TENSOR(NAN,  NAN,  NAN,  NAN,    0,     0,  NAN), NULL},
+    {ADA,       TENSOR(NAN,  128,  256,  256,  512,     0, 1024), "GeForce RTX 40*"},
+    {ADA,       TENSOR(NAN,  256,  512,  512, 1024,     0, 1024), "RTX 6000 Ada*"},
+    {ADA,       TENSOR(NAN,  256,  512,  512, 1024,     0, 1024), "L40S"},
+    {ADA,       TENSOR(NAN,  128,  256,  256,  512,     0,  512), "L40"},
+    {ADA,       TENSOR(NAN,  256,  512,  512, 1024,     0, 1024), "L4"},
+    {ADA,       TENSOR(NAN,  NAN,  NAN,  NAN,  NAN,     0,  NAN), NULL},
+    {HOPPER,    TENSOR(128, 1024, 2048, 2048, 4096,     0, 4096), NULL},
+    {BLACKWELL, TENSOR( 64, 2048, 4096, 4096, 8192, 16384, 8192), NULL},
+    {RTX_120,   TENSOR(NAN,  128,  256,  256,  512,  2048, 1024), "GeForce RTX 50*"},
+    {RTX_120,   TENSOR(NAN,  256,  512,  512, 1024,  2048, 1024), "RTX PRO 6000 Blackwell*"},
+    {RTX_120,   TENSOR(NAN,  NAN,  NAN,  NAN,  NAN,   NAN,  NAN), NULL},
 };
 /* clang-format on */
 static const struct chip unknown = {
-    "", 0, NAN, NAN, NAN, VECTOR(NAN, NAN, NAN, NAN), TENSOR(NAN, NAN, NAN, NAN, NAN, NAN), NULL,
+    "",   0, NAN, NAN, NAN, VECTOR(NAN, NAN, NAN, NAN), TENSOR(NAN, NAN, NAN, NAN, NAN, NAN, NAN),
+    NULL,
 };
 
 /* The words of the pattern stand in the name, as whole words; with a "*" the last may go on. */

@@ -15,13 +15,12 @@ static const void *const_member(const struct field *field, const void *structure
     return (const char *)structure + field->offset;
 }
 
-/* The names of the elements of a FIELD_LEVELS or FIELD_PRECISIONS, and how many there are. */
-static size_t element_count(const struct field *field)
+size_t field_elements(const struct field *field)
 {
     return field->type == FIELD_LEVELS ? LEVEL_COUNT : PRECISION_COUNT;
 }
 
-static const char *element_name(const struct field *field, size_t i)
+const char *field_element_name(const struct field *field, size_t i)
 {
     return field->type == FIELD_LEVELS ? memory_level_name[i] : precision_info[i].name;
 }
@@ -81,9 +80,9 @@ void fields_clear(const struct field *table, void *structure)
 static json_t *encode_elements(const struct field *field, const double *values)
 {
     json_t *object = json_object();
-    for (size_t i = 0; i < element_count(field); ++i)
+    for (size_t i = 0; i < field_elements(field); ++i)
         if (isfinite(values[i]))
-            json_object_set_new(object, element_name(field, i), json_real(values[i]));
+            json_object_set_new(object, field_element_name(field, i), json_real(values[i]));
     if (json_object_size(object) > 0)
         return object;
     json_decref(object);
@@ -198,8 +197,8 @@ static bool decode_elements(const struct field *field, const json_t *value, doub
 {
     if (!json_is_object(value))
         return false;
-    for (size_t i = 0; i < element_count(field); ++i) {
-        const json_t *element = json_object_get(value, element_name(field, i));
+    for (size_t i = 0; i < field_elements(field); ++i) {
+        const json_t *element = json_object_get(value, field_element_name(field, i));
         if (element && !json_is_number(element))
             return false;
         if (element)

@@ -92,6 +92,10 @@ struct field {
         .size = sizeof(struct outcome), .units = "1", .long_name = what, .flags = of_flags         \
     }
 
+/* The names of the elements of a FIELD_LEVELS or FIELD_PRECISIONS, and how many there are. */
+size_t field_elements(const struct field *field);
+const char *field_element_name(const struct field *field, size_t i);
+
 /* Sets every field of the struct to missing. A table ends with a row whose name is NULL. */
 void fields_clear(const struct field *table, void *structure);
 

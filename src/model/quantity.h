@@ -22,6 +22,7 @@ enum quantity {
     QUANTITY_TENSOR_FP16,
     QUANTITY_TENSOR_BF16,
     QUANTITY_TENSOR_FP8,
+    QUANTITY_TENSOR_FP4, /* by instructions for it alone; where others take it, too, it is fp8's */
     QUANTITY_TENSOR_INT8,
     /* Bytes. L2: between the SMs and L2, without what the two halves of an L2 tell each other. L1:
      * global, local, texture and surface accesses; neither shared memory nor bulk copies into it.

@@ -88,6 +88,7 @@ const struct roof_kind roof_kinds[ROOF_KINDS] = {
     TCGEN05(FP16, "fp16"),
     TCGEN05(BF16, "bf16"),
     TCGEN05(FP8, "fp8"),
+    TCGEN05(FP4, "fp4"),
     TCGEN05(INT8, "int8"),
     LIBRARY(FP64, "fp64"),
     LIBRARY(TF32, "tf32"),

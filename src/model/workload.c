@@ -33,6 +33,7 @@ const struct precision_info precision_info[PRECISION_COUNT] = {
     [PRECISION_FP16] = {"fp16", PRECISION_FP16, 2, 11, 4e-4},
     [PRECISION_BF16] = {"bf16", PRECISION_BF16, 2, 8, 4e-3},
     [PRECISION_FP8] = {"fp8", PRECISION_FP16, 1, 4, 4e-4},
+    [PRECISION_FP4] = {"fp4", PRECISION_FP4, 0, 2, 0.0},
     [PRECISION_INT8] = {"int8", PRECISION_INT8, 1, 8, 0.0},
 };
 

@@ -22,6 +22,7 @@ enum precision {
     PRECISION_FP16,
     PRECISION_BF16,
     PRECISION_FP8,  /* e4m3; results are fp16 */
+    PRECISION_FP4,  /* e2m1, of roofs only; a number of neighbours share a scale, which is 1 */
     PRECISION_INT8, /* of roofs only; its operations are no FLOPs, and are never added to them */
     PRECISION_COUNT
 };
@@ -29,7 +30,7 @@ enum precision {
 struct precision_info {
     const char *name;
     enum precision result; /* of what is stored at the end: that of an fp8 product is fp16 */
-    size_t bytes;          /* of one stored element */
+    size_t bytes;          /* of one stored element; 0: two of them share a byte */
     int significand; /* bits, the leading one included; inputs are drawn so that they fit exactly */
     /* Largest relative error of a right result, ||out - ref|| / ||ref||: sums are of fp32 or wider, and
      * the result is rounded once. */

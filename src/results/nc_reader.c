@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ELEMENTS_MAX = (int)PRECISION_COUNT > (int)LEVEL_COUNT ? PRECISION_COUNT : LEVEL_COUNT };
+
 bool nc_reader_check(struct nc_reader *r, const char *place, int code)
 {
     if (r->code == NC_NOERR && code != NC_NOERR) {
@@ -65,14 +67,56 @@ static void integers_put(const struct field *field, const long long *column,
     }
 }
 
-static void doubles_put(const struct field *field, const double *column, const struct nc_rows *rows)
+/* What a column has for each row: `width` elements, and of the member's elements those at `places`, -1
+ * being nowhere. */
+struct nc_elements {
+    size_t width;
+    int places[ELEMENTS_MAX];
+};
+
+static void doubles_put(const struct field *field, const double *column,
+                        const struct nc_elements *elements, const struct nc_rows *rows)
 {
-    size_t width = field->size / sizeof *column;
     for (size_t row = 0; row < rows->count; ++row)
-        for (size_t i = 0; i < width; ++i) {
-            double value = column[row * width + i];
+        for (size_t i = 0; i < field->size / sizeof *column; ++i) {
+            int place = elements->places[i];
+            double value =
+                place < 0 ? NC_FILL_DOUBLE : column[row * elements->width + (size_t)place];
             ((double *)member(rows, row, field))[i] = value == NC_FILL_DOUBLE ? NAN : value;
         }
+}
+
+/* By their names, as versions differ in which there are. */
+static void elements_match(const struct field *field, char *const *names,
+                           struct nc_elements *elements)
+{
+    for (size_t i = 0; i < field_elements(field); ++i) {
+        elements->places[i] = -1;
+        for (size_t at = 0; at < elements->width; ++at)
+            if (names[at] && strcmp(names[at], field_element_name(field, i)) == 0)
+                elements->places[i] = (int)at;
+    }
+}
+
+static bool elements_find(struct nc_reader *r, const struct field *field,
+                          struct nc_elements *elements)
+{
+    const bool levels = field->type == FIELD_LEVELS;
+    const char *of = levels ? "memory_level_name" : "precision_name";
+    const size_t first = 0;
+    int variable;
+    elements->width = nc_reader_length(r, levels ? "memory_level" : "precision");
+    char **names = calloc(elements->width + 1, sizeof *names);
+    if (!names)
+        return nc_reader_check(r, of, NC_ENOMEM);
+    if (nc_reader_find(r, of, 1, &variable) &&
+        nc_reader_check(r, of,
+                        nc_get_vara_string(r->id, variable, &first, &elements->width, names))) {
+        elements_match(field, names, elements);
+        nc_free_string(elements->width, names);
+    }
+    free(names);
+    return r->code == NC_NOERR;
 }
 
 bool nc_reader_has(const struct nc_reader *r, const char *variable)
@@ -86,13 +130,15 @@ void nc_reader_column(struct nc_reader *r, const struct field *field, const char
                       const struct nc_rows *rows)
 {
     bool wide = field->type == FIELD_LEVELS || field->type == FIELD_PRECISIONS;
-    size_t width = wide ? field->size / sizeof(double) : 1;
-    const size_t start[] = {rows->at, 0}, counts[] = {rows->count, width};
+    struct nc_elements elements = {.width = 1};
     int variable;
     if (rows->count == 0 || r->code != NC_NOERR ||
-        !nc_reader_find(r, name, wide ? 2 : 1, &variable))
+        !nc_reader_find(r, name, wide ? 2 : 1, &variable) ||
+        (wide && !elements_find(r, field, &elements)))
         return;
-    void *column = calloc(rows->count, width * sizeof(double)); /* no element is wider */
+    const size_t start[] = {rows->at, 0}, counts[] = {rows->count, elements.width};
+    /* no element is wider than a double */
+    void *column = calloc(rows->count, (elements.width + 1) * sizeof(double));
     if (!column) {
         nc_reader_check(r, name, NC_ENOMEM);
         return;
@@ -105,7 +151,7 @@ void nc_reader_column(struct nc_reader *r, const struct field *field, const char
             integers_put(field, column, rows);
     } else if (nc_reader_check(r, name,
                                nc_get_vara_double(r->id, variable, start, counts, column))) {
-        doubles_put(field, column, rows);
+        doubles_put(field, column, &elements, rows);
     }
     free(column);
 }

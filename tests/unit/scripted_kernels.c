@@ -299,7 +299,8 @@ static const enum quantity vector_quantities[PRECISION_COUNT] = {
 const enum quantity script_tensor_quantities[PRECISION_COUNT] = {
     [PRECISION_FP64] = QUANTITY_TENSOR_FP64, [PRECISION_TF32] = QUANTITY_TENSOR_TF32,
     [PRECISION_FP16] = QUANTITY_TENSOR_FP16, [PRECISION_BF16] = QUANTITY_TENSOR_BF16,
-    [PRECISION_FP8] = QUANTITY_TENSOR_FP8,   [PRECISION_INT8] = QUANTITY_TENSOR_INT8,
+    [PRECISION_FP8] = QUANTITY_TENSOR_FP8,   [PRECISION_FP4] = QUANTITY_TENSOR_FP4,
+    [PRECISION_INT8] = QUANTITY_TENSOR_INT8,
 };
 
 static cudaError_t fma_run(const struct fma_kernel *row, void *out, int64_t iterations, int blocks,
@@ -397,8 +398,10 @@ const struct tensor_kernel tensor_wgmma_kernels[] = {
 };
 TENSOR(tcgen05_, 0)
 TENSOR(tcgen05_, 1)
+TENSOR(tcgen05_, 2)
 const struct tensor_kernel tensor_tcgen05_kernels[] = {
     {ROOF_FP16_TENSOR_TCGEN05, "m128n256k16, not swizzled", 100, 100, 1, 128, tcgen05__0, 1048576},
     {ROOF_FP16_TENSOR_TCGEN05, "m128n256k16, swizzled", 100, 100, 1, 128, tcgen05__1, 1048576},
+    {ROOF_FP4_TENSOR_TCGEN05, "m128n256k64", 100, 100, 1, 128, tcgen05__2, 4194304},
     {0},
 };

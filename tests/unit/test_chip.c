@@ -104,6 +104,7 @@ static const struct {
     {H200, TENSOR, PRECISION_FP64, 66.9e12, 0.05e12},
     {B200, TENSOR, PRECISION_FP16, 2.25e15, 0.01e15},
     {B200, TENSOR, PRECISION_FP8, 4.5e15, 0.02e15},
+    {B200, TENSOR, PRECISION_FP4, 9e15, 0.05e15},
     {B200, TENSOR, PRECISION_INT8, 4.5e15, 0.02e15},
     {RTX_2080_TI, TENSOR, PRECISION_FP16, 56.9e12, 0.05e12},
     {RTX_2080_TI, TENSOR, PRECISION_INT8, 227.7e12, 0.05e12},
@@ -127,8 +128,10 @@ static const struct {
     {RTX_5090, TENSOR, PRECISION_TF32, 104.8e12, 0.05e12},
     {RTX_5090, TENSOR, PRECISION_FP16, 209.5e12, 0.05e12},
     {RTX_5090, TENSOR, PRECISION_FP8, 419e12, 0.5e12},
+    {RTX_5090, TENSOR, PRECISION_FP4, 1676e12, 0.5e12},
     {RTX_5090, TENSOR, PRECISION_INT8, 838e12, 0.5e12},
     {RTX_PRO_6000, TENSOR, PRECISION_FP16, 503.8e12, 0.05e12},
+    {RTX_PRO_6000, TENSOR, PRECISION_FP4, 2e15, 0.05e15},
 };
 
 static void peaks_are_the_quoted_ones(void **state)
@@ -192,6 +195,9 @@ static void what_a_chip_has_not_is_missing(void **state)
     assert_true(isnan(theory_of(V100).vector[PRECISION_BF16]));
     assert_true(isnan(theory_of(A100).tensor[PRECISION_FP8]));
     assert_true(isnan(theory_of(H100).vector[PRECISION_INT8]));
+    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip))
+        assert_true((chip->tensor[PRECISION_FP4] == 0.0) == (chip->capability < 100));
+    assert_true(isnan(theory_of(H200).tensor[PRECISION_FP4]));
     for (int i = 0; i < PRECISION_COUNT; ++i)
         assert_true(isnan(theory_of(H100).vector[i]) || isnan(theory_of(H100).tensor[i]) ||
                     theory_of(H100).tensor[i] > theory_of(H100).vector[i]);

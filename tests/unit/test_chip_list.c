@@ -55,6 +55,7 @@ static void json_has_every_rate(void **state)
         check_rate(row, "fp32_vector", chip->vector[PRECISION_FP32]);
         check_rate(row, "fp16_tensor", chip->tensor[PRECISION_FP16]);
         check_rate(row, "fp8_tensor", chip->tensor[PRECISION_FP8]);
+        check_rate(row, "fp4_tensor", chip->tensor[PRECISION_FP4]);
         check_rate(row, "int8_tensor", chip->tensor[PRECISION_INT8]);
         assert_null(json_object_get(row, "tf32_vector")); /* no chip has such units */
     }
@@ -68,12 +69,13 @@ static void lines_of_the_other_formats(void **state)
         enum table_format format;
         const char *line;
     } rows[] = {
-        {TABLE_CSV, "\"Volta\",\"7.0\",,32,64,128,0,0,0,512,0,0,0\n"},
-        {TABLE_CSV, "\"Ada Lovelace\",\"8.9\",\"L40S\",2,128,128,128,,256,512,512,1024,1024\n"},
+        {TABLE_CSV, "\"Volta\",\"7.0\",,32,64,128,0,0,0,512,0,0,0,0\n"},
+        {TABLE_CSV, "\"Ada Lovelace\",\"8.9\",\"L40S\",2,128,128,128,,256,512,512,1024,0,1024\n"},
         {TABLE_MARKDOWN,
-         "| Ampere | 8.0 | all | 32 | 64 | 256 | 128 | 64 | 512 | 1024 | 1024 | - | 2048 |\n"},
+         "| Ampere | 8.0 | all | 32 | 64 | 256 | 128 | 64 | 512 | 1024 | 1024 | - | - | 2048 |\n"},
+        {TABLE_MARKDOWN, " 64 | 2048 | 4096 | 4096 | 8192 | 16384 | 8192 |\n"},
         {TABLE_TEXT, "Ampere               8.6 A10                     "},
-        {TABLE_TEXT, "      ?    256    512    512      -   1024\n"},
+        {TABLE_TEXT, "      ?    256    512    512      -      -   1024\n"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {

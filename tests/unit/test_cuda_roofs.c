@@ -488,6 +488,7 @@ static void only_what_is_asked_is_tuned(void **state)
         &request.compute[PRECISION_FP16],
         &request.compute[PRECISION_BF16],
         &request.compute[PRECISION_FP8],
+        &request.compute[PRECISION_FP4],
         &request.compute[PRECISION_INT8],
         &request.launch,
         &request.transfer,

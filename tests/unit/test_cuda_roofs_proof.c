@@ -35,14 +35,17 @@ static void a_row_that_is_not_built_is_passed_over(void **state)
 static void a_chip_has_its_own_tensor_instructions(void **state)
 {
     (void)state;
-    const struct roof_request request = {.compute[PRECISION_FP16] = true};
-    const int tcgen05 = kind_of("fp16 tensor tcgen05");
+    const struct roof_request request = {
+        .compute = {[PRECISION_FP16] = true, [PRECISION_FP4] = true}};
+    const int tcgen05 = kind_of("fp16 tensor tcgen05"), fp4 = kind_of("fp4 tensor tcgen05");
     script.rate[tcgen05] = 2250e12;
+    script.rate[fp4] = 9000e12;
     tune(&request, false);
-    assert_false(found[tcgen05]);
+    assert_false(found[tcgen05] || found[fp4]);
     bench.gpu.capability = script.capability = 100;
     tune(&request, false);
     assert_near(measure("fp16 tensor tcgen05").performance, script.rate[tcgen05]);
+    assert_near(measure("fp4 tensor tcgen05").performance, script.rate[fp4]);
     assert_false(found[kind_of("fp16 tensor wgmma")]);
 }
 

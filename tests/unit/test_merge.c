@@ -9,9 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <math.h>
 #include <netcdf.h>
 
 #include "results/merge.h"
+#include "results/result_file.h"
 #include "results/results_nc.h"
 #include "sample.h"
 
@@ -353,6 +355,42 @@ static void roofs_alone_are_merged(void **state)
     assert_merged_equals("whole.nc");
 }
 
+/* A file of a version that had fewer precisions: each value still belongs to the name that the file gives it. */
+static void precisions_go_by_their_names(void **state)
+{
+    (void)state;
+    static const char old[] = TEST_DATA_DIR "/conv2d_batch_h100.nc";
+    struct result_file file;
+    struct error error;
+    double raw[PRECISION_COUNT];
+    char *names[PRECISION_COUNT];
+    size_t count, known = 0;
+    int id, dimension, peaks, precisions;
+    assert_int_equal(nc_open(old, NC_NOWRITE, &id), NC_NOERR);
+    assert_int_equal(nc_inq_dimid(id, "precision", &dimension), NC_NOERR);
+    assert_int_equal(nc_inq_dimlen(id, dimension, &count), NC_NOERR);
+    assert_true(count < PRECISION_COUNT);
+    assert_int_equal(nc_inq_varid(id, "device_peak_tensor", &peaks), NC_NOERR);
+    assert_int_equal(nc_get_vara_double(id, peaks, (size_t[]){0, 0}, (size_t[]){1, count}, raw),
+                     NC_NOERR);
+    assert_int_equal(nc_inq_varid(id, "precision_name", &precisions), NC_NOERR);
+    assert_int_equal(nc_get_var_string(id, precisions, names), NC_NOERR);
+    assert_ok(result_file_open(old, &file, &error), &error);
+    for (int i = 0; i < PRECISION_COUNT; ++i) {
+        size_t at = 0;
+        while (at < count && strcmp(names[at], precision_info[i].name) != 0)
+            ++at;
+        double value = at < count && raw[at] != NC_FILL_DOUBLE ? raw[at] : NAN;
+        double read = file.devices[0].peak_tensor[i];
+        assert_true(read == value || (isnan(read) && isnan(value)));
+        known += !isnan(value);
+    }
+    assert_true(known > 4 && isnan(file.devices[0].peak_tensor[PRECISION_FP4]));
+    result_file_close(&file);
+    nc_free_string(count, names);
+    nc_close(id);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_create, folder_remove)
 
 int main(void)
@@ -366,6 +404,7 @@ int main(void)
         TEST(what_cannot_be_merged_is_refused),
         TEST(many_rows_go_through_in_slabs),
         TEST(roofs_alone_are_merged),
+        cmocka_unit_test(precisions_go_by_their_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,7 @@ PRECISIONS = {
     "fp16": "#D55E00",
     "bf16": "#56B4E9",
     "fp8": "#CC79A7",
+    "fp4": "#882255",
     "int8": "#E69F00",
 }
 MARKERS = "osD^vP*X<>hp"

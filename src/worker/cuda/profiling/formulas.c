@@ -46,6 +46,9 @@ static const struct formula_term tensor_fp8[] = {
     TERM(TENSOR("src_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp8_dst_fp32"), 1), END};
 static const struct formula_term tensor_fp8_and_below[] = { /* one counter for 4, 6 and 8 bits */
     TERM(TENSOR("src_fp4_fp6_fp8_dst_fp16"), 1), TERM(TENSOR("src_fp4_fp6_fp8_dst_fp32"), 1), END};
+/* Of instructions for 4 bits alone. Those for 8 bits take fp4, too: at the rate of fp8, and counted with it
+ * or with fp6. */
+static const struct formula_term tensor_fp4[] = {TERM(TENSOR("src_fp4_dst_fp32"), 1), END};
 static const struct formula_term tensor_int8[] = {TERM(TENSOR("src_int8"), 1), END};
 
 static const struct formula_term dram_read[] = {TERM("dram__bytes_read", 1), END};
@@ -64,9 +67,10 @@ static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
 
 #define VECTOR(fp64, fp32, fp16)                                                                   \
     [QUANTITY_VECTOR_FP64] = fp64, [QUANTITY_VECTOR_FP32] = fp32, [QUANTITY_VECTOR_FP16] = fp16
-#define TENSORS(fp64, tf32, fp16, bf16, fp8, int8)                                                 \
+#define TENSORS(fp64, tf32, fp16, bf16, fp8, fp4, int8)                                            \
     [QUANTITY_TENSOR_FP64] = fp64, [QUANTITY_TENSOR_TF32] = tf32, [QUANTITY_TENSOR_FP16] = fp16,   \
-    [QUANTITY_TENSOR_BF16] = bf16, [QUANTITY_TENSOR_FP8] = fp8, [QUANTITY_TENSOR_INT8] = int8
+    [QUANTITY_TENSOR_BF16] = bf16, [QUANTITY_TENSOR_FP8] = fp8, [QUANTITY_TENSOR_FP4] = fp4,       \
+    [QUANTITY_TENSOR_INT8] = int8
 #define DRAM(read, write) [QUANTITY_DRAM_READ] = read, [QUANTITY_DRAM_WRITE] = write
 #define CACHES                                                                                     \
     [QUANTITY_L2_READ] = l2_read, [QUANTITY_L2_WRITE] = l2_write, [QUANTITY_L1_READ] = l1_read,    \
@@ -77,59 +81,67 @@ static const struct formula_term l1_write[] = {TERM(L1_STORES, 1), END};
 const struct chip_family chip_families[] = {
     {"GV100", {"GV100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
-        TENSORS(absent, absent, tensor_fp16, absent, absent, absent),
+        TENSORS(absent, absent, tensor_fp16, absent, absent, absent, absent),
         DRAM(dram_read, dram_write), CACHES}},
     {"TU10x", {"TU102", "TU104", "TU106"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
-        TENSORS(absent, absent, tensor_fp16_turing, absent, absent, tensor_int8),
+        TENSORS(absent, absent, tensor_fp16_turing, absent, absent, absent, tensor_int8),
         DRAM(dram_read, dram_write), CACHES}},
     {"TU11x", {"TU116", "TU117"}, { /* no tensor units */
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
-        TENSORS(absent, absent, absent, absent, absent, absent),
+        TENSORS(absent, absent, absent, absent, absent, absent, absent),
         DRAM(dram_read, dram_write), CACHES}},
     {"GA100", {"GA100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, tensor_int8),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, absent, tensor_int8),
         DRAM(dram_read, dram_write), CACHES}},
     {"GA10x", {"GA102", "GA103", "GA104", "GA106", "GA107"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, tensor_int8),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, absent, tensor_int8),
         DRAM(dram_read, dram_write), CACHES}},
     {"GA10B", {"GA10B"}, { /* shares the memory of its host */
         VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, tensor_int8),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, absent, absent, tensor_int8),
         DRAM(absent, absent), CACHES}},
     {"AD10x", {"AD102", "AD103", "AD104", "AD106", "AD107"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8_any, tensor_int8),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
+                tensor_fp8_any, absent, tensor_int8),
         DRAM(dram_read, dram_write), CACHES}},
     {"GH100", {"GH100"}, {
         VECTOR(vector_fp64, vector_fp32, vector_fp16_on_two_pipes),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16_any, tensor_bf16, tensor_fp8_any, tensor_int8),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16_any, tensor_bf16,
+                tensor_fp8_any, absent, tensor_int8),
         DRAM(dram_read, dram_write), CACHES}},
     {"GB100", {"GB100", "GB102"}, {
         VECTOR(vector_fp64, vector_fp32_packed, absent),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8_and_below, tensor_int8),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
+                tensor_fp8_and_below, tensor_fp4, tensor_int8),
         DRAM(dram_read, dram_write), CACHES}},
     {"GB11x", {"GB110", "GB112"}, {
         VECTOR(vector_fp64, vector_fp32_packed, absent),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8, tensor_int8),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
+                tensor_fp8, tensor_fp4, tensor_int8),
         DRAM(dram_read, dram_write), CACHES}},
     {"GB10B", {"GB10B", "GB10C"}, { /* shares the memory of its host */
         VECTOR(vector_fp64, vector_fp32, absent),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8_and_below, tensor_int8),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
+                tensor_fp8_and_below, tensor_fp4, tensor_int8),
         DRAM(absent, absent), CACHES}},
     {"GB20x", {"GB202", "GB203", "GB205", "GB206", "GB207"}, {
         VECTOR(vector_fp64, vector_fp32, absent),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8, tensor_int8),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
+                tensor_fp8, tensor_fp4, tensor_int8),
         DRAM(dram_op_read, dram_op_write), CACHES}},
     {"GB20B", {"GB20B", "GB20C"}, { /* shares the memory of its host */
         VECTOR(vector_fp64, vector_fp32, absent),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8, tensor_int8),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
+                tensor_fp8, tensor_fp4, tensor_int8),
         DRAM(absent, absent), CACHES}},
-    {"GR100", {"GR100"}, {
+    {"GR100", {"GR100"}, { /* how it counts fp4 is not known here */
         VECTOR(vector_fp64, vector_fp32_packed, absent),
-        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16, tensor_fp8, tensor_int8),
+        TENSORS(tensor_fp64, tensor_tf32, tensor_fp16, tensor_bf16,
+                tensor_fp8, absent, tensor_int8),
         DRAM(dram_op_read, dram_op_write), CACHES}},
     {NULL, {NULL}, {NULL}},
 };

@@ -80,6 +80,7 @@ static const struct gpu_roof {
     [ROOF_FP16_TENSOR_TCGEN05] = {&roofs_tensor, theory_of_tensor},
     [ROOF_BF16_TENSOR_TCGEN05] = {&roofs_tensor, theory_of_tensor},
     [ROOF_FP8_TENSOR_TCGEN05] = {&roofs_tensor, theory_of_tensor},
+    [ROOF_FP4_TENSOR_TCGEN05] = {&roofs_tensor, theory_of_tensor},
     [ROOF_INT8_TENSOR_TCGEN05] = {&roofs_tensor, theory_of_tensor},
     [ROOF_FP64_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
     [ROOF_TF32_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
