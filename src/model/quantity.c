@@ -3,15 +3,14 @@
 #include <math.h>
 
 const char *const quantity_name[QUANTITY_COUNT] = {
-    [QUANTITY_VECTOR_FP64] = "vector fp64 FLOPs",      [QUANTITY_VECTOR_FP32] = "vector fp32 FLOPs",
-    [QUANTITY_VECTOR_FP16] = "vector fp16 FLOPs",      [QUANTITY_TENSOR_FP64] = "tensor fp64 FLOPs",
-    [QUANTITY_TENSOR_TF32] = "tensor tf32 FLOPs",      [QUANTITY_TENSOR_FP16] = "tensor fp16 FLOPs",
-    [QUANTITY_TENSOR_BF16] = "tensor bf16 FLOPs",      [QUANTITY_TENSOR_FP8] = "tensor fp8 FLOPs",
-    [QUANTITY_TENSOR_FP4] = "tensor fp4 FLOPs",
-    [QUANTITY_TENSOR_INT8] = "tensor int8 operations", [QUANTITY_DRAM_READ] = "DRAM bytes read",
-    [QUANTITY_DRAM_WRITE] = "DRAM bytes written",      [QUANTITY_L2_READ] = "L2 bytes read",
-    [QUANTITY_L2_WRITE] = "L2 bytes written",          [QUANTITY_L1_READ] = "L1 bytes read",
-    [QUANTITY_L1_WRITE] = "L1 bytes written",
+    [QUANTITY_VECTOR_FP64] = "vector fp64 FLOPs", [QUANTITY_VECTOR_FP32] = "vector fp32 FLOPs",
+    [QUANTITY_VECTOR_FP16] = "vector fp16 FLOPs", [QUANTITY_TENSOR_FP64] = "tensor fp64 FLOPs",
+    [QUANTITY_TENSOR_TF32] = "tensor tf32 FLOPs", [QUANTITY_TENSOR_FP16] = "tensor fp16 FLOPs",
+    [QUANTITY_TENSOR_BF16] = "tensor bf16 FLOPs", [QUANTITY_TENSOR_FP8] = "tensor fp8 FLOPs",
+    [QUANTITY_TENSOR_FP4] = "tensor fp4 FLOPs",   [QUANTITY_TENSOR_INT8] = "tensor int8 operations",
+    [QUANTITY_DRAM_READ] = "DRAM bytes read",     [QUANTITY_DRAM_WRITE] = "DRAM bytes written",
+    [QUANTITY_L2_READ] = "L2 bytes read",         [QUANTITY_L2_WRITE] = "L2 bytes written",
+    [QUANTITY_L1_READ] = "L1 bytes read",         [QUANTITY_L1_WRITE] = "L1 bytes written",
 };
 
 static const struct {
