@@ -95,6 +95,7 @@ const struct roof_kind roof_kinds[ROOF_KINDS] = {
     LIBRARY(FP16, "fp16"),
     LIBRARY(BF16, "bf16"),
     LIBRARY(FP8, "fp8"),
+    LIBRARY(FP4, "fp4"),
     LIBRARY(INT8, "int8"),
     TIME(ROOF_LAUNCH_HOST, "launch host", "host time of an asynchronous launch"),
     TIME(ROOF_LAUNCH_LATENCY, "launch latency",

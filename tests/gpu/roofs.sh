@@ -26,6 +26,7 @@ if capability == 9.0:
     wanted |= {"fp64 tensor mma", "fp64 tensor library", "fp8 tensor library"}
 if capability == 10.0:
     wanted |= {f"{p} tensor tcgen05" for p in ("tf32", "fp16", "bf16", "fp8", "fp4", "int8")}
+    wanted |= {f"{p} tensor library" for p in ("fp64", "fp8", "fp4")}
 if gpus > 1:
     wanted |= {"device to device"}
 uncounted = ("launch", "host", "device") + (("fp16 vector", "bf16 vector") if capability >= 10 else ())

@@ -54,6 +54,8 @@ struct operation {
     uint32_t epilogue; /* 0: none was asked for */
     void *bias;
     cudaDataType_t bias_type;
+    int32_t a_scale_mode, b_scale_mode;
+    void *a_scales, *b_scales;
 };
 
 struct matrix {
@@ -69,7 +71,7 @@ struct preference {
     uint32_t reductions;
 };
 
-/* What its documentation offers on such a chip. */
+/* What its documentation offers on such a chip; fp4 on 10.0. */
 static const struct product_type {
     const char *kind, *what;
     enum precision precision;
@@ -89,32 +91,39 @@ static const struct product_type {
      CUBLAS_COMPUTE_32F, 1.0},
     {"fp8 tensor library", "", PRECISION_FP8, CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_32F,
      CUBLAS_COMPUTE_32F, 1.0},
+    {"fp4 tensor library", "", PRECISION_FP4, CUDA_R_4F_E2M1, CUDA_R_16BF, CUDA_R_32F,
+     CUBLAS_COMPUTE_32F, 1.0},
     {"int8 tensor library", "int32", PRECISION_INT8, CUDA_R_8I, CUDA_R_32I, CUDA_R_32I,
      CUBLAS_COMPUTE_32I, 0.8},
     {"int8 tensor library", "int8", PRECISION_INT8, CUDA_R_8I, CUDA_R_8I, CUDA_R_32F,
      CUBLAS_COMPUTE_32I, 1.0},
 };
 
-static size_t element_bytes(cudaDataType_t type)
+static size_t element_bits(cudaDataType_t type)
 {
     static const struct {
         cudaDataType_t type;
-        size_t bytes;
-    } sizes[] = {{CUDA_R_64F, 8}, {CUDA_R_32F, 4},  {CUDA_R_32I, 4},    {CUDA_R_16F, 2},
-                 {CUDA_R_8I, 1},  {CUDA_R_16BF, 2}, {CUDA_R_8F_E4M3, 1}};
+        size_t bits;
+    } sizes[] = {{CUDA_R_64F, 64}, {CUDA_R_32F, 32},  {CUDA_R_32I, 32},    {CUDA_R_16F, 16},
+                 {CUDA_R_8I, 8},   {CUDA_R_16BF, 16}, {CUDA_R_8F_E4M3, 8}, {CUDA_R_4F_E2M1, 4}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i)
         if (sizes[i].type == type)
-            return sizes[i].bytes;
+            return sizes[i].bits;
     fail_msg("type %d", (int)type);
     return 0;
 }
 
+static size_t elements_bytes(uint64_t count, cudaDataType_t type)
+{
+    return count * element_bits(type) / 8;
+}
+
 static size_t layout_bytes(const struct matrix *layout)
 {
-    size_t one = (size_t)layout->leading * layout->columns;
-    size_t others =
-        layout->batches > 1 ? (size_t)(layout->batches - 1) * (size_t)layout->stride : 0;
-    return (others + one) * element_bytes(layout->type);
+    uint64_t one = (uint64_t)layout->leading * layout->columns;
+    uint64_t others =
+        layout->batches > 1 ? (uint64_t)(layout->batches - 1) * (uint64_t)layout->stride : 0;
+    return elements_bytes(others + one, layout->type);
 }
 
 static cublasStatus_t cublas_call(void)
@@ -217,6 +226,21 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
         assert_int_equal(bytes, sizeof(int32_t));
         own->bias_type = (cudaDataType_t) * (const int32_t *)value;
         break;
+    case CUBLASLT_MATMUL_DESC_A_SCALE_MODE:
+    case CUBLASLT_MATMUL_DESC_B_SCALE_MODE:
+        assert_int_equal(bytes, sizeof(int32_t));
+        *(attribute == CUBLASLT_MATMUL_DESC_A_SCALE_MODE ? &own->a_scale_mode
+                                                         : &own->b_scale_mode) =
+            *(const int32_t *)value;
+        break;
+    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+        assert_int_equal(bytes, sizeof own->a_scales);
+        memcpy(&own->a_scales, value, bytes);
+        break;
+    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+        assert_int_equal(bytes, sizeof own->b_scales);
+        memcpy(&own->b_scales, value, bytes);
+        break;
     default:
         assert_int_equal(attribute, CUBLASLT_MATMUL_DESC_FAST_ACCUM);
         assert_int_equal(bytes, sizeof(int8_t));
@@ -265,8 +289,23 @@ static void epilogue_check(const struct operation *operation, const struct matri
     if (!gradient && !(operation->epilogue & CUBLASLT_EPILOGUE_BIAS))
         return;
     assert_int_equal(operation->bias_type, d->type);
-    size_t bytes = (size_t)(gradient ? d->columns : d->rows) * element_bytes(d->type);
+    size_t bytes = elements_bytes(gradient ? d->columns : d->rows, d->type);
     script_within(operation->bias, bytes, script.own);
+}
+
+/* One of e4m3 for each 16 of fp4, in tiles of 128 columns by 4, each 1. Of other types there are none. */
+static void scales_check(int32_t mode, const void *scales, const struct matrix *of)
+{
+    const int one = 0x38;
+    if (of->type != CUDA_R_4F_E2M1) {
+        assert_true(mode == 0 && !scales);
+        return;
+    }
+    assert_int_equal(mode, CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3);
+    size_t bytes = (of->columns + 127) / 128 * 128 * ((of->rows + 63) / 64 * 4);
+    const struct allocation *allocation = script_within(scales, bytes, script.own);
+    assert_true(allocation->address == (uintptr_t)scales && allocation->alike >= bytes);
+    assert_int_equal(allocation->value, one);
 }
 
 /* A^T B or A B, of the shapes and alignments that the tensor units take. */
@@ -281,11 +320,11 @@ static const struct product_type *product_find(const struct operation *operation
     assert_true(a->batches == b->batches && b->batches == d->batches);
     epilogue_check(operation, d);
     assert_int_equal(a->type, b->type);
-    if (element_bytes(a->type) == 1) /* along the sums, the one form that 9.0 has */
+    if (element_bits(a->type) <= 8) /* along the sums, the one form that 9.0 has */
         assert_true(operation->a_transposed && !operation->b_transposed);
     for (int i = 0; i < 3; ++i) {
         assert_true(all[i]->leading >= (int64_t)all[i]->rows);
-        assert_true((size_t)all[i]->leading * element_bytes(all[i]->type) % 16 == 0);
+        assert_true(elements_bytes((uint64_t)all[i]->leading, all[i]->type) % 16 == 0);
     }
     for (size_t i = 0; i < sizeof product_types / sizeof *product_types; ++i) {
         const struct product_type *type = &product_types[i];
@@ -366,8 +405,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     assert_number(alpha, own->scale, script.alpha);
     script.alpha = 1.0;
     assert_number(beta, own->scale, 0.0);
-    script_assert_filled(a, layout_bytes(of_a), type->precision, script.own);
-    script_assert_filled(b, layout_bytes(of_b), type->precision, script.own);
+    /* each byte is a pair of fp4 */
+    enum precision filled = type->precision == PRECISION_FP4 ? PRECISION_INT8 : type->precision;
+    script_assert_filled(a, layout_bytes(of_a), filled, script.own);
+    script_assert_filled(b, layout_bytes(of_b), filled, script.own);
+    scales_check(own->a_scale_mode, own->a_scales, of_a);
+    scales_check(own->b_scale_mode, own->b_scales, of_b);
     assert_ptr_not_equal(a, b);
     script_within(d, layout_bytes(of_d), script.own);
     ++script.products;

@@ -422,8 +422,14 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t 
 {
     struct allocation *allocation = script_within(memory, bytes, script.own);
     cudaError_t code = script_enqueue(1e-6, stream);
-    if (code == cudaSuccess && allocation->contents)
+    if (code != cudaSuccess)
+        return code;
+    if (allocation->contents)
         memset(script_contents(memory, bytes), value, bytes);
+    if (allocation->address == (uintptr_t)memory) {
+        allocation->alike = bytes;
+        allocation->value = value;
+    }
     return code;
 }
 

@@ -30,6 +30,8 @@ struct allocation {
     unsigned char *contents;  /* owned: what the device has written; NULL if it is large */
     size_t filled;            /* of its bytes, */
     enum precision precision; /* with random numbers of this type */
+    size_t alike;             /* of its bytes, of this value */
+    int value;
 };
 
 /* What there is now. */

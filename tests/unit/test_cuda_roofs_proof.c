@@ -49,6 +49,25 @@ static void a_chip_has_its_own_tensor_instructions(void **state)
     assert_false(found[kind_of("fp16 tensor wgmma")]);
 }
 
+/* The scripted library looks at the scales. */
+static void products_of_fp4_have_scales(void **state)
+{
+    (void)state;
+    const struct roof_request request = {.compute[PRECISION_FP4] = true};
+    const int kind = kind_of("fp4 tensor library");
+    script.rate[kind] = 8000e12;
+    script.rate[kind_of("fp4 tensor tcgen05")] = 9000e12;
+    tune(&request, false);
+    assert_false(found[kind]);
+    bench.gpu.capability = script.capability = 100;
+    bench.gpu.chip = chip_find(100, "NVIDIA B200");
+    tune(&request, true);
+    struct roof roof = measure("fp4 tensor library");
+    assert_near(roof.performance, script.rate[kind]);
+    assert_near(roof.flops_ratio, 1.0);
+    assert_non_null(strstr(roof.setting, "k = 32768, e2m1 to bf16"));
+}
+
 static void a_product_that_is_not_offered_is_passed_over(void **state)
 {
     (void)state;
@@ -458,6 +477,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_row_that_is_not_built_is_passed_over),
         TEST(a_chip_has_its_own_tensor_instructions),
+        TEST(products_of_fp4_have_scales),
         TEST(a_product_that_is_not_offered_is_passed_over),
         TEST(a_lost_device_is_told),
         TEST(the_way_that_lost_the_device_is_named),

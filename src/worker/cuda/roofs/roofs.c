@@ -87,6 +87,7 @@ static const struct gpu_roof {
     [ROOF_FP16_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
     [ROOF_BF16_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
     [ROOF_FP8_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
+    [ROOF_FP4_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
     [ROOF_INT8_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
     [ROOF_LAUNCH_HOST] = {&roofs_launch, NULL},
     [ROOF_LAUNCH_LATENCY] = {&roofs_launch, NULL},

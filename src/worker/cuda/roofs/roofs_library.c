@@ -10,8 +10,8 @@
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/cuda/gpu/memory.h"
 
-/* Of each number of bytes so many elements that a column of an operand is as long. */
-#define DEPTH(element_bytes) (16384 / (element_bytes))
+/* Of each number of bits so many elements that a column of an operand is as long. */
+#define DEPTH(element_bits) (16384 * 8 / (element_bits))
 
 /* D = A^T B: the one orientation that all types are offered in. Sums are of 32 bits or more. */
 static const struct format {
@@ -21,22 +21,25 @@ static const struct format {
     int depth; /* k */
     int8_t
         fast_sums; /* fp8: sums are not widened in between, as the tensor units do by themselves */
+    int block;     /* so many neighbours along k share a scale; 0: there are no scales */
     int least;     /* compute capability */
     const char *what;
 } formats[] = {
-    {ROOF_FP64_TENSOR_LIBRARY, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, DEPTH(8), 0,
-     80, "to fp64"},
+    {ROOF_FP64_TENSOR_LIBRARY, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, DEPTH(64), 0,
+     0, 80, "to fp64"},
     {ROOF_TF32_TENSOR_LIBRARY, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32,
-     DEPTH(4), 0, 80, "to fp32"},
-    {ROOF_FP16_TENSOR_LIBRARY, CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, DEPTH(2), 0,
-     70, "to fp16"},
-    {ROOF_BF16_TENSOR_LIBRARY, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, DEPTH(2),
-     0, 80, "to bf16"},
-    {ROOF_FP8_TENSOR_LIBRARY, CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, DEPTH(1),
-     1, 89, "e4m3 to bf16, fast sums"},
-    {ROOF_INT8_TENSOR_LIBRARY, CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I, DEPTH(1), 0,
-     75, "to int32"},
-    {ROOF_INT8_TENSOR_LIBRARY, CUDA_R_8I, CUDA_R_8I, CUDA_R_32F, CUBLAS_COMPUTE_32I, DEPTH(1), 0,
+     DEPTH(32), 0, 0, 80, "to fp32"},
+    {ROOF_FP16_TENSOR_LIBRARY, CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, DEPTH(16), 0,
+     0, 70, "to fp16"},
+    {ROOF_BF16_TENSOR_LIBRARY, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, DEPTH(16),
+     0, 0, 80, "to bf16"},
+    {ROOF_FP8_TENSOR_LIBRARY, CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, DEPTH(8),
+     1, 0, 89, "e4m3 to bf16, fast sums"},
+    {ROOF_FP4_TENSOR_LIBRARY, CUDA_R_4F_E2M1, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, DEPTH(4),
+     0, 16, 100, "e2m1 to bf16, scales of 16"},
+    {ROOF_INT8_TENSOR_LIBRARY, CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I, DEPTH(8), 0,
+     0, 75, "to int32"},
+    {ROOF_INT8_TENSOR_LIBRARY, CUDA_R_8I, CUDA_R_8I, CUDA_R_32F, CUBLAS_COMPUTE_32I, DEPTH(8), 0, 0,
      75, "to int8"},
 };
 
@@ -56,7 +59,7 @@ enum {
     FORMATS = sizeof formats / sizeof *formats,
     SIZES = sizeof sizes / sizeof *sizes,
     ALGORITHMS = 5,
-    COLUMN_BYTES = DEPTH(1),
+    COLUMN_BYTES = DEPTH(8),
     RESULT_BYTES = 8 /* an element at most */
 };
 static const size_t workspace_bytes = (size_t)64 << 20;
@@ -75,6 +78,7 @@ struct library {
     cublasLtHandle_t handle;
     cublasLtMatmulPreference_t preference;
     void *a, *b, *d, *workspace;
+    void *scales;                 /* of a and of b, all 1; NULL: nothing has needed them */
     int64_t a_columns, b_columns; /* of COLUMN_BYTES each */
     enum precision filled;        /* what a and b hold; PRECISION_COUNT: nothing yet */
     struct product products[FORMATS][SIZES];
@@ -134,6 +138,7 @@ static void library_free(struct library *library)
         return;
     for (int i = 0; i < FORMATS * SIZES; ++i)
         product_close(&library->products[i / SIZES][i % SIZES]);
+    cudaFree(library->scales);
     cudaFree(library->workspace);
     cudaFree(library->d);
     cudaFree(library->b);
@@ -163,7 +168,45 @@ static enum status library_ready(struct roofs *roofs, struct error *error)
 
 /* ---- one product ---- */
 
-static enum status product_describe(struct product *p, struct error *error)
+/* e4m3 numbers without a sign, in tiles of 128 columns. Where in them a scale lies does not matter, since all
+ * are alike. */
+static enum status scales_make(const struct roofs *roofs, struct library *library, int block,
+                               struct error *error)
+{
+    const int one = 0x38, tile = 128;
+    int64_t columns =
+        library->a_columns > library->b_columns ? library->a_columns : library->b_columns;
+    size_t bytes = (size_t)((columns + tile - 1) / tile * tile) * (size_t)(DEPTH(4) / block);
+    void *scales;
+    TRY(memory_allocate((double)bytes, "scales of matrix products", &scales, error));
+    enum status status = CUDA(cudaMemsetAsync(scales, one, bytes, roofs->gpu->stream));
+    if (status)
+        cudaFree(scales);
+    else
+        library->scales = scales;
+    return status;
+}
+
+static enum status product_scale(const struct roofs *roofs, struct product *p, struct error *error)
+{
+    static const struct {
+        cublasLtMatmulDescAttributes_t mode, place;
+    } of[] = {{CUBLASLT_MATMUL_DESC_A_SCALE_MODE, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER},
+              {CUBLASLT_MATMUL_DESC_B_SCALE_MODE, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER}};
+    const int32_t mode = CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
+    struct library *library = roofs->library;
+    if (!library->scales)
+        TRY(scales_make(roofs, library, p->format->block, error));
+    for (int i = 0; i < 2; ++i) {
+        TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, of[i].mode, &mode, sizeof mode)));
+        TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, of[i].place, &library->scales,
+                                                  sizeof library->scales)));
+    }
+    return STATUS_OK;
+}
+
+static enum status product_describe(const struct roofs *roofs, struct product *p,
+                                    struct error *error)
 {
     const struct format *format = p->format;
     const cublasOperation_t transpose = CUBLAS_OP_T;
@@ -174,14 +217,17 @@ static enum status product_describe(struct product *p, struct error *error)
     if (format->fast_sums)
         TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM,
                                                   &format->fast_sums, sizeof format->fast_sums)));
+    if (format->block)
+        TRY(product_scale(roofs, p, error));
     TRY(CUBLAS(cublasLtMatrixLayoutCreate(&p->a, format->data, k, m, p->k)));
     TRY(CUBLAS(cublasLtMatrixLayoutCreate(&p->b, format->data, k, n, p->k)));
     return CUBLAS(cublasLtMatrixLayoutCreate(&p->d, format->result, m, n, p->m));
 }
 
-static enum status product_find(struct library *library, struct product *p, struct error *error)
+static enum status product_find(const struct roofs *roofs, struct product *p, struct error *error)
 {
-    TRY(product_describe(p, error));
+    const struct library *library = roofs->library;
+    TRY(product_describe(roofs, p, error));
     return CUBLAS(cublasLtMatmulAlgoGetHeuristic(library->handle, p->operation, p->a, p->b, p->d,
                                                  p->d, library->preference, ALGORITHMS, p->found,
                                                  &p->count));
@@ -197,7 +243,7 @@ static enum status product_ready(struct roofs *roofs, int format, int size, stru
                           .m = size_rows(&sizes[size], roofs),
                           .n = sizes[size].columns,
                           .k = formats[format].depth};
-    enum status status = product_find(roofs->library, p, error);
+    enum status status = product_find(roofs, p, error);
     if (status)
         product_close(p);
     return status;
@@ -248,22 +294,29 @@ static enum status library_prepare(struct roofs *roofs, int kind, int number, st
     return STATUS_OK;
 }
 
+/* What the operands are filled as: random bytes are random pairs of fp4, in which every pattern is a number. */
+static enum precision filled_as(const struct format *format)
+{
+    enum precision precision = precision_of(format);
+    return precision == PRECISION_FP4 ? PRECISION_INT8 : precision;
+}
+
 /* Random operands: zeros would draw less power and so run faster than real data. Integers are
  * random bytes. */
-static enum status operands_fill(struct library *library, const struct format *format,
+static enum status operands_fill(struct library *library, enum precision precision,
                                  cudaStream_t stream, struct error *error)
 {
-    const int significand = precision_info[precision_of(format)].significand;
-    const int exponent = precision_of(format) == PRECISION_INT8 ? significand - 1 : 0;
+    const struct precision_info *info = &precision_info[precision];
+    const int exponent = precision == PRECISION_INT8 ? info->significand - 1 : 0;
     void *const data[] = {library->a, library->b};
     const int64_t columns[] = {library->a_columns, library->b_columns};
     library->filled = PRECISION_COUNT;
     for (int i = 0; i < 2; ++i) {
-        struct fill fill = fill_make(1, (enum tensor)i, significand, exponent);
-        TRY(CUDA(kernel_fill(precision_of(format), data[i], columns[i] * format->depth, fill, 0,
-                             stream)));
+        struct fill fill = fill_make(1, (enum tensor)i, info->significand, exponent);
+        int64_t elements = columns[i] * (int64_t)(COLUMN_BYTES / info->bytes);
+        TRY(CUDA(kernel_fill(precision, data[i], elements, fill, 0, stream)));
     }
-    library->filled = precision_of(format);
+    library->filled = precision;
     return STATUS_OK;
 }
 
@@ -293,8 +346,8 @@ static enum status library_run(struct roofs *roofs, const struct method *method,
 {
     struct library *library = roofs->library;
     const struct product *p = method->row;
-    if (library->filled != precision_of(p->format))
-        TRY(operands_fill(library, p->format, roofs->gpu->stream, error));
+    if (library->filled != filled_as(p->format))
+        TRY(operands_fill(library, filled_as(p->format), roofs->gpu->stream, error));
     return product_run(library, p, method->choice, roofs->gpu->stream, error);
 }
 
