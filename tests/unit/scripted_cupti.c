@@ -122,6 +122,7 @@ CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params *parameters
 
 CUptiResult cuptiFinalize(void)
 {
+    assert_null(cupti.called);
     ++cupti.finalized;
     cupti.present = false;
     return CUPTI_SUCCESS;

@@ -52,6 +52,12 @@ extern struct cupti_script {
     CUpti_BuffersCallbackCompleteFunc completed;
 
     bool present; /* CUPTI is in the process */
+
+    /* Modules. */
+    CUptiResult subscribe;
+    CUpti_CallbackFunc called; /* NULL: nobody has subscribed */
+    void *caller;
+    int subscribed;
 } cupti;
 
 /* For cmocka: a GH100 whose counters can be read; nothing has happened, and nothing will be traced. */

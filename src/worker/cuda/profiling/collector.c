@@ -313,6 +313,14 @@ static CUptiResult decode(const struct collector *collector, struct range_sessio
     return CUPTI_SUCCESS;
 }
 
+/* What was counted after that is not to be believed; see module_watch.h. */
+static void check_modules(const struct collector *collector, struct outcome *outcome)
+{
+    if (outcome->code == COUNTED_YES && module_watch_saw_unload(&collector->profiler.watch))
+        outcome_set(outcome, COUNTED_INCOMPLETE,
+                    "a module was unloaded while its kernels were counted");
+}
+
 static enum status collect(struct collector *collector, struct range_session *session,
                            struct metric_set *set, const struct profiled_work *works, size_t count,
                            double (*values)[QUANTITY_COUNT], struct outcome *outcome,
@@ -334,6 +342,7 @@ static enum status collect(struct collector *collector, struct range_session *se
         code = decode(collector, session, set, values, outcome);
         if (code != CUPTI_SUCCESS)
             refusal_set(code, "counter data", outcome);
+        check_modules(collector, outcome);
     }
     range_session_end(session, &collector->profiler,
                       status == STATUS_OK && outcome->code == COUNTED_YES, status == STATUS_DEVICE);

@@ -22,6 +22,7 @@ static void range_profiler_disable(struct range_profiler *profiler)
     PARAMETERS(disable, CUpti_RangeProfiler_Disable);
     disable.pRangeProfilerObject = profiler->object;
     cuptiRangeProfilerDisable(&disable);
+    module_watch_end(&profiler->watch);
     profiler->object = NULL;
     free(profiler->names);
     free(profiler->image);
@@ -40,8 +41,9 @@ void range_profiler_detach(struct range_profiler *profiler)
 bool range_profiler_suits(const struct range_profiler *profiler,
                           const struct range_session *session)
 {
-    return profiler->object && profiler->by_launch == session->by_launch &&
-           profiler->tensors == session->tensors && profiler->room >= session->room;
+    return profiler->object && module_watch_is_clean(&profiler->watch) &&
+           profiler->by_launch == session->by_launch && profiler->tensors == session->tensors &&
+           profiler->room >= session->room;
 }
 
 /* CUPTI is detached before the range profiler is enabled anew. One that was enabled twice without that
@@ -58,6 +60,7 @@ static CUptiResult range_profiler_enable(struct range_profiler *profiler, CUcont
     TRY_CUPTI(range_profiler_attach(profiler));
     TRY_CUPTI(cuptiRangeProfilerEnable(&enable));
     profiler->object = enable.pRangeProfilerObject;
+    module_watch_begin(&profiler->watch);
     profiler->by_launch = session->by_launch;
     profiler->tensors = session->tensors;
     profiler->room = session->room > RANGES_LEAST ? session->room : RANGES_LEAST;
@@ -111,13 +114,14 @@ CUptiResult range_session_begin(struct range_session *session, struct range_prof
 void range_session_end(const struct range_session *session, struct range_profiler *profiler,
                        bool well, bool lost)
 {
-    struct range_profiler last = *profiler;
+    uint8_t *last_image = profiler->image;
+    char(*last_names)[RANGE_NAME] = profiler->names;
     profiler->image = session->image;
     profiler->names = session->names;
     if (!lost && (!well || !profiler->stays))
         range_profiler_detach(profiler);
-    free(last.names);
-    free(last.image);
+    free(last_names);
+    free(last_image);
 }
 
 CUptiResult range_pass_begin(struct range_session *session)

@@ -15,16 +15,18 @@
 #include <cupti_range_profiler.h>
 
 #include "worker/cuda/profiling/metric_set.h"
+#include "worker/cuda/profiling/module_watch.h"
 
 enum {
     RANGE_NAME = 24,
     RANGES_LEAST = 64 /* that there is room for: more than most collections have */
 };
 
-/* It is enabled only while CUPTI is attached to the process. */
+/* It is enabled only while CUPTI is attached to the process. Must not move: CUPTI has its watch's address. */
 struct range_profiler {
     bool attached;
     CUpti_RangeProfiler_Object *object; /* NULL: not enabled */
+    struct module_watch watch;          /* while it is enabled */
     /* What CUPTI was told when it was enabled. That cannot be changed: with another kind of range
      * PushRange fails, and another configuration is accepted, after which it counts wrong. */
     bool by_launch;
@@ -52,7 +54,7 @@ struct range_session {
 /* Nothing happens if it is attached. */
 CUptiResult range_profiler_attach(struct range_profiler *profiler);
 void range_profiler_detach(struct range_profiler *profiler);
-/* It was enabled for what this collection needs. */
+/* It was enabled for what this collection needs, and all code that it may have counted is still there. */
 bool range_profiler_suits(const struct range_profiler *profiler,
                           const struct range_session *session);
 
