@@ -10,6 +10,8 @@
 #include "scripted_bench.h"
 #include "worker/cuda/workloads/conv2d_graph.h"
 
+static struct plan_shelf *shelf; /* of the request; NULL in most tests */
+
 /* `only`: as in the request. */
 static enum status make(const char *only, struct conv2d_graph **graph, struct error *error)
 {
@@ -23,9 +25,10 @@ static enum status make(const char *only, struct conv2d_graph **graph, struct er
                       .compute = CUDNN_DATA_FLOAT},
         .tensor = true,
         .only = only,
+        .shelf = shelf,
         .workspace_limit = 1 << 20,
     };
-    scripted_backend = (struct scripted_backend){.engines = 3};
+    scripted_backend = (struct scripted_backend){.engines = 3, .alive = scripted_backend.alive};
     return conv2d_graph_create(&request, graph, error);
 }
 
@@ -78,12 +81,42 @@ static void what_is_no_name_is_refused(void **state)
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, bench_set_up, bench_tear_down)
 
+/* A plan that was named stays until the shelf is full; then all that are on it go. Those of a search go at
+ * once. */
+static void plans_are_destroyed_many_at_a_time(void **state)
+{
+    (void)state;
+    struct conv2d_graph *graph = NULL;
+    struct error error;
+    shelf = plan_shelf_create();
+    assert_non_null(shelf);
+    assert_int_equal(make(NULL, &graph, &error), STATUS_OK);
+    conv2d_graph_destroy(graph);
+    assert_int_equal(scripted_backend.alive, 0);
+    int last = 0;
+    for (int i = 0; i < PLAN_SHELF_MOST; ++i) {
+        assert_int_equal(make("engine-2", &graph, &error), STATUS_OK);
+        assert_int_equal(conv2d_graph_build(graph, 0, &error), STATUS_OK);
+        conv2d_graph_destroy(graph);
+        assert_true(scripted_backend.alive > last);
+        last = scripted_backend.alive;
+    }
+    assert_int_equal(make("engine-2", &graph, &error), STATUS_OK);
+    const int each = scripted_backend.alive - last;
+    conv2d_graph_destroy(graph);
+    assert_int_equal(scripted_backend.alive, each);
+    plan_shelf_destroy(shelf);
+    shelf = NULL;
+    assert_int_equal(scripted_backend.alive, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(heuristics_propose_plans),
         TEST(a_name_makes_its_plan),
         TEST(what_is_no_name_is_refused),
+        TEST(plans_are_destroyed_many_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

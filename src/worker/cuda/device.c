@@ -23,6 +23,7 @@
 #include "worker/cuda/gpu/graph_time.h"
 #include "worker/cuda/gpu/known_kernels.h"
 #include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/gpu/plan_shelf.h"
 #include "worker/cuda/gpu/replay.h"
 #include "worker/cuda/gpu/timing.h"
 #include "worker/cuda/profiling/profiler.h"
@@ -63,6 +64,7 @@ static void device_close(struct device_state *state)
         return;
     roofs_close(state->roofs);
     profiler_close(state->profiler);
+    plan_shelf_destroy(state->gpu.plans);
     libraries_close(&state->gpu);
     gpu_close(&state->gpu);
     free(state);
@@ -75,6 +77,7 @@ static enum status state_open(int index, struct device_state *state, struct devi
     libraries_describe(device);
     device->count_together = COUNT_TOGETHER;
     TRY(libraries_open(&state->gpu, error));
+    state->gpu.plans = plan_shelf_create();
     state->profiler = row_profiler_open(&state->gpu);
     return state->profiler ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory");
 }

@@ -13,6 +13,7 @@
 struct cudnnContext; /* cudnnHandle_t points to it */
 struct arena;
 struct nvml;
+struct plan_shelf;
 struct timer;
 
 struct gpu {
@@ -30,6 +31,7 @@ struct gpu {
     struct timer *timer;            /* timer.h */
     struct arena *arena;            /* arena.h: the memory of rows */
     struct cudnnContext *cudnn;     /* libraries.h; NULL: not opened */
+    struct plan_shelf *plans;       /* plan_shelf.h: of rows that are done; may be NULL */
     struct cublasLtContext *cublas; /* the same */
 };
 

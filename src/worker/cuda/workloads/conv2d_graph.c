@@ -9,6 +9,7 @@
 
 struct conv2d_graph {
     cudnnHandle_t cudnn;
+    struct plan_shelf *shelf; /* NULL: what is made is destroyed at once */
     struct cudnn_descriptors stack;
     size_t workspace_limit;
     double compiling; /* s, spent on plans that cuDNN compiles */
@@ -330,6 +331,7 @@ enum status conv2d_graph_create(const struct conv2d_graph_request *request,
     if (!created)
         return error_set(error, STATUS_FAILED, "no memory");
     created->cudnn = request->cudnn;
+    created->shelf = request->only ? request->shelf : NULL; /* hundreds would take much memory */
     created->workspace_limit = request->workspace_limit;
     enum status status = graph_prepare(created, request, error);
     if (status)
@@ -343,7 +345,7 @@ void conv2d_graph_destroy(struct conv2d_graph *graph)
 {
     if (!graph)
         return;
-    cudnn_descriptors_release(&graph->stack);
+    cudnn_descriptors_shelve(&graph->stack, graph->shelf);
     free(graph);
 }
 

@@ -12,7 +12,8 @@ enum { CONV2D_PLANS_MAX = 160, CONV2D_PLAN_NAME = 128 };
 struct conv2d_graph;
 
 struct conv2d_graph_request {
-    cudnnHandle_t cudnn; /* must outlive the graph */
+    cudnnHandle_t cudnn;      /* must outlive the graph */
+    struct plan_shelf *shelf; /* where a plan that is the only one goes in the end; may be NULL */
     struct conv2d_operation operation;
     bool tensor, vector;    /* take engines that use, and that do not use, tensor units */
     const char *only;       /* name of the one plan that is wanted; NULL: all that are proposed */

@@ -111,6 +111,7 @@ static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, const char
 {
     const struct conv2d_graph_request request = {
         .cudnn = gpu->cudnn,
+        .shelf = gpu->plans,
         .operation = {.shape = &c->shape,
                       .data = c->format->data,
                       .result = c->format->result,

@@ -26,10 +26,10 @@ void cudnn_descriptors_destroy(struct cudnn_descriptors *stack, int kept)
         cudnnBackendDestroyDescriptor(stack->descriptors[--stack->count]);
 }
 
-void cudnn_descriptors_release(struct cudnn_descriptors *stack)
+void cudnn_descriptors_shelve(struct cudnn_descriptors *stack, struct plan_shelf *shelf)
 {
-    cudnn_descriptors_destroy(stack, 0);
-    free(stack->descriptors);
+    plan_shelf_put(shelf, stack->descriptors, stack->count);
+    *stack = (struct cudnn_descriptors){0};
 }
 
 enum status cudnn_descriptor_build(struct cudnn_descriptors *stack,

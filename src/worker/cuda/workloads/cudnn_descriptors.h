@@ -5,6 +5,7 @@
 #define ROOFSWEEP_CUDNN_DESCRIPTORS_H
 
 #include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/gpu/plan_shelf.h"
 
 /* All zero: empty. Owns what is in it, and its memory. */
 struct cudnn_descriptors {
@@ -30,9 +31,10 @@ enum status cudnn_descriptor_build(struct cudnn_descriptors *stack,
                                    const struct cudnn_attribute *attributes,
                                    cudnnBackendDescriptor_t *descriptor, struct error *error);
 
-/* Destroys those above the first `kept`; release: all, and the memory. */
+/* Destroys those above the first `kept`. */
 void cudnn_descriptors_destroy(struct cudnn_descriptors *stack, int kept);
-void cudnn_descriptors_release(struct cudnn_descriptors *stack);
+/* All go to the shelf, or are destroyed if it is NULL, and the stack is empty. */
+void cudnn_descriptors_shelve(struct cudnn_descriptors *stack, struct plan_shelf *shelf);
 
 /* At most `room` values of an attribute; *count: how many there are of them. */
 enum status cudnn_attribute_get(cudnnBackendDescriptor_t descriptor,

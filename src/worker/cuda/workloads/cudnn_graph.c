@@ -6,6 +6,7 @@
 
 struct cudnn_graph {
     cudnnHandle_t cudnn;
+    struct plan_shelf *shelf;
     size_t workspace_limit;
     struct cudnn_descriptors stack;
     cudnnBackendDescriptor_t operations[CUDNN_GRAPH_OPERATIONS];
@@ -36,13 +37,15 @@ enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescripto
     return STATUS_OK;
 }
 
-enum status cudnn_graph_create(cudnnHandle_t cudnn, size_t workspace_limit,
-                               struct cudnn_graph **graph, struct error *error)
+enum status cudnn_graph_create(cudnnHandle_t cudnn, struct plan_shelf *shelf,
+                               size_t workspace_limit, struct cudnn_graph **graph,
+                               struct error *error)
 {
     struct cudnn_graph *created = calloc(1, sizeof *created);
     if (!created)
         return error_set(error, STATUS_FAILED, "no memory");
     created->cudnn = cudnn;
+    created->shelf = shelf;
     created->workspace_limit = workspace_limit;
     *graph = created;
     return STATUS_OK;
@@ -52,7 +55,7 @@ void cudnn_graph_destroy(struct cudnn_graph *graph)
 {
     if (!graph)
         return;
-    cudnn_descriptors_release(&graph->stack);
+    cudnn_descriptors_shelve(&graph->stack, graph->shelf);
     free(graph);
 }
 

@@ -18,8 +18,10 @@ struct cudnn_plan {
 
 struct cudnn_graph;
 
-enum status cudnn_graph_create(cudnnHandle_t cudnn, size_t workspace_limit,
-                               struct cudnn_graph **graph, struct error *error);
+/* `shelf`: where its plans go in the end; may be NULL. */
+enum status cudnn_graph_create(cudnnHandle_t cudnn, struct plan_shelf *shelf,
+                               size_t workspace_limit, struct cudnn_graph **graph,
+                               struct error *error);
 void cudnn_graph_destroy(struct cudnn_graph *graph); /* takes NULL */
 
 /* A descriptor with these attributes, which lives as long as the graph. */

@@ -92,7 +92,7 @@ static enum status layer_plan(struct gpu *gpu, const struct config *config, stru
                               struct record *record, struct error *error)
 {
     int chosen = 0;
-    TRY(cudnn_graph_create(gpu->cudnn, workspace_most, &l->graph, error));
+    TRY(cudnn_graph_create(gpu->cudnn, gpu->plans, workspace_most, &l->graph, error));
     TRY(norm_graph_describe(l->graph, &l->norm.shape, l->has, error));
     TRY(cudnn_graph_plan(l->graph, error));
     TRY(workspace_create(l, error));
