@@ -160,28 +160,6 @@ static void what_no_engine_takes_is_said(void **state)
     record_clear(&record);
 }
 
-/* `auto` takes kernels of our own where they are faster, or where the library has none. */
-static void own_kernels_take(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        bool takes;
-    } cases[] = {
-        {"norm precision=fp16", true},
-        {"norm precision=bf16 pass=training", true},
-        {"norm precision=fp16 pass=backward", false},
-        {"norm precision=fp64 pass=backward", true},
-        {"norm precision=fp16 operation=batch", true},
-        {"norm precision=fp16 operation=batch pass=training", true},
-        {"norm precision=fp64 operation=batch pass=backward", true},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        config = parse(cases[i].text);
-        assert_int_equal(norm_plain_takes(&config), cases[i].takes);
-    }
-}
-
 /* Wherever a call of the library fails. */
 static void failures_leave_nothing(void **state)
 {
@@ -211,7 +189,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_graph_is_a_layer_norm),
         TEST(what_no_engine_takes_is_said),
-        TEST(own_kernels_take),
         TEST(failures_leave_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

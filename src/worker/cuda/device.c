@@ -181,7 +181,7 @@ static const struct preparation {
     {&pool_workload, "cudnn", pool_cudnn_prepare, NULL},
     {&softmax_workload, "plain", softmax_plain_prepare, NULL},
     {&softmax_workload, "cudnn", softmax_cudnn_prepare, NULL},
-    {&norm_workload, "plain", norm_plain_prepare, norm_plain_takes},
+    {&norm_workload, "plain", norm_plain_prepare, NULL},
     {&norm_workload, "cudnn", norm_cudnn_prepare, NULL},
 };
 

@@ -37,12 +37,6 @@ enum status norm_plain_prepare(struct gpu *gpu, const struct config *config, uin
     return STATUS_OK;
 }
 
-bool norm_plain_takes(const struct config *config)
-{
-    const struct norm s = norm_from(config);
-    return s.operation == NORM_BATCH || s.pass != NORM_BACKWARD || s.precision == PRECISION_FP64;
-}
-
 enum status norm_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                struct work **work, struct record *record, struct error *error)
 {

@@ -6,7 +6,5 @@
 #include "worker/cuda/gpu/work.h"
 
 work_preparation norm_cudnn_prepare, norm_plain_prepare;
-/* Whether kernels of our own are likely the faster ones, or the library has none: layer norms of fp64. */
-bool norm_plain_takes(const struct config *config);
 
 #endif
