@@ -23,6 +23,7 @@ int InitializeInjection(void);
 static struct {
     CUpti_CallbackFunc callback;
     bool enabled[1000];
+    bool modules; /* unloading them is told */
     int subscribed, synchronized;
     CUptiResult subscribe;
     CUcontext context;
@@ -41,8 +42,11 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFun
 CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber,
                                 CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
-    (void)subscriber, (void)domain;
-    program.enabled[id] = enable;
+    (void)subscriber;
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+        program.modules = id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING;
+    else
+        program.enabled[id] = enable;
     return CUPTI_SUCCESS;
 }
 
@@ -87,6 +91,13 @@ static void call(CUpti_CallbackId id, const char *symbol)
 static void launch(const char *kernel)
 {
     call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, kernel);
+}
+
+static void unload(void)
+{
+    if (program.modules)
+        program.callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
+                         NULL);
 }
 
 static void kernel_ran(uint64_t start, uint64_t node)
@@ -442,6 +453,38 @@ static void counters_that_are_refused_say_why(void **state)
     injected_clear(&run.found);
 }
 
+static void unloads_before(void)
+{
+    CALL(cuMemAlloc_v2);
+    unload(); /* of what was never counted */
+    usual();
+}
+
+static void unloads_within(void)
+{
+    CALL(cuMemAlloc_v2);
+    CALL(cuProfilerStart);
+    launch("a");
+    unload();
+    launch("b");
+    CALL(cuProfilerStop);
+}
+
+static void what_unloads_counted_code_is_told(void **state)
+{
+    (void)state;
+    struct run run = {0};
+    run_program(unloads_before, "count", "profiler", &run);
+    assert_int_equal(run.found.refusal.code, OUTCOME_MISSING);
+    unlink_image();
+    injected_clear(&run.found);
+    run_program(unloads_within, "count", "profiler", &run);
+    assert_int_equal(run.found.region_count, 1);
+    assert_int_equal(run.found.refusal.code, COUNTED_INCOMPLETE);
+    assert_non_null(strstr(run.found.refusal.reason, "unloads a module"));
+    injected_clear(&run.found);
+}
+
 static void never_opens(void)
 {
     CALL(cuMemAlloc_v2);
@@ -509,6 +552,7 @@ int main(void)
         TEST(each_launch_by_itself),
         TEST(kernels_are_replayed_in_one_run),
         TEST(counters_that_are_refused_say_why),
+        TEST(what_unloads_counted_code_is_told),
         TEST(regions_of_odd_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

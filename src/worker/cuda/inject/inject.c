@@ -32,6 +32,7 @@ static struct injection {
     struct notes *notes;
     struct counting *counting; /* NULL: not yet started, refused, or over */
     bool tried;                /* counting */
+    bool counted;              /* a region, or a part of one, since counting started */
     enum stage stage;
     size_t regions;    /* that have been opened */
     double began;      /* s, CLOCK_MONOTONIC */
@@ -111,12 +112,14 @@ static void counting_begin(void)
         return;
     if (counting_by(injection.counting) == COUNTING_REPLAY)
         injection.begun = 0;
-    if (!context_is_counted())
+    if (!context_is_counted()) {
         outcome_set(&refusal, COUNTED_INCOMPLETE,
                     "the region is in another context than the first %s",
                     injection.task.kind == TASK_COUNT ? "allocation" : "region");
-    else if (counting_open(injection.counting, &refusal))
+    } else if (counting_open(injection.counting, &refusal)) {
+        injection.counted = true;
         return;
+    }
     counting_stop(&refusal);
 }
 
@@ -311,6 +314,23 @@ static void launched(const CUpti_CallbackData *data)
     pthread_mutex_unlock(&injection.lock);
 }
 
+/* CUPTI knows kernels that it has counted by their addresses: what is loaded to the same address next would be
+ * counted wrong; see profiling/module_watch.h. */
+static void module_unloaded(void)
+{
+    if (inside || injection.owner != getpid())
+        return;
+    pthread_mutex_lock(&injection.lock);
+    if (injection.counting && (injection.counted || by_launch())) {
+        struct outcome refusal;
+        outcome_set(&refusal, COUNTED_INCOMPLETE,
+                    "the program unloads a module whose kernels may have been counted");
+        counting_stop(&refusal);
+        notes_flush(injection.notes);
+    }
+    pthread_mutex_unlock(&injection.lock);
+}
+
 static void allocated(const CUpti_CallbackData *data)
 {
     if (data->callbackSite != CUPTI_API_EXIT || inside || injection.owner != getpid())
@@ -375,6 +395,13 @@ static void CUPTIAPI called(void *user, CUpti_CallbackDomain domain, CUpti_Callb
     for (int i = 0; i < CALLS && domain == CUPTI_CB_DOMAIN_DRIVER_API; ++i)
         if (calls[i].id == id)
             calls[i].call(data);
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
+        module_unloaded();
+}
+
+static bool may_count(void)
+{
+    return injection.task.kind == TASK_COUNT || injection.task.kind == TASK_PROFILE;
 }
 
 static CUptiResult watch(void)
@@ -384,6 +411,9 @@ static CUptiResult watch(void)
     for (int i = 0; i < CALLS && code == CUPTI_SUCCESS; ++i)
         if (is_watched(&calls[i]))
             code = cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i].id);
+    if (code == CUPTI_SUCCESS && may_count())
+        code = cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                                   CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
     if (code == CUPTI_SUCCESS &&
         (injection.task.kind == TASK_TRACE || injection.task.kind == TASK_PROFILE))
         code = tracing_enable();
