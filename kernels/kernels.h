@@ -263,6 +263,11 @@ cudaError_t kernel_link(int number, float *x, float *y, int count, cudaStream_t 
 /* delay.cu: one thread that keeps the stream waiting, so that what is enqueued behind it is all
  * there when it begins. */
 cudaError_t kernel_delay(double seconds, cudaStream_t stream);
+/* delay.cu: one thread that holds the stream until *released is at least `ticket`, or until `limit` s are
+ * over, so that a host that blocks or dies leaves no device waiting. released: pinned memory of the
+ * host's, which the host writes while the thread looks. */
+cudaError_t kernel_hold(const volatile uint64_t *released, uint64_t ticket, double limit,
+                        cudaStream_t stream);
 
 /* clock.cu: every multiprocessor's cycles, and the device's time. Where no block came to a
  * multiprocessor, its entry stays as it was. */

@@ -119,11 +119,13 @@ void script_assert_clean(void)
 
 double clock_monotonic(void)
 {
+    script_look();
     return machine.host += clock_call_time;
 }
 
 void clock_sleep(double seconds)
 {
+    script_look();
     machine.host += seconds;
 }
 
@@ -134,6 +136,7 @@ double clock_epoch(void)
 
 double script_device_time(void)
 {
+    script_look();
     return machine.device;
 }
 
@@ -157,6 +160,7 @@ bool script_is_lost(void)
 
 cudaError_t script_call(void)
 {
+    script_look();
     machine.host += script.call_time;
     ++script.calls;
     if (script.pause_every > 0 && script.calls % script.pause_every == 0)
@@ -350,6 +354,7 @@ static cudaError_t release(const void *memory, int device)
 /* Waits for the device, as the real one does. */
 cudaError_t cudaFree(void *memory)
 {
+    script_look();
     machine.host = fmax(machine.host, machine.device);
     script.frees += memory != NULL;
     return release(memory, script.own);
@@ -363,11 +368,20 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
     return script_call();
 }
 
+/* Only what is mapped can be touched. */
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
 {
-    assert_int_equal(flags, cudaHostAllocDefault);
+    assert_true(flags == cudaHostAllocDefault || flags == cudaHostAllocMapped);
     cudaError_t code = script_call();
-    return code == cudaSuccess ? allocate(memory, bytes, HOST) : code;
+    if (code == cudaSuccess)
+        code = allocate(memory, bytes, HOST);
+    if (code == cudaSuccess && flags == cudaHostAllocMapped) {
+        struct allocation *allocation = script_within(*memory, bytes, HOST);
+        assert_non_null(allocation->contents);
+        *memory = allocation->contents;
+        allocation->address = (uintptr_t)*memory;
+    }
+    return code;
 }
 
 /* That it takes NULL is nowhere said. */
@@ -386,99 +400,6 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
     if (code == cudaSuccess)
         memcpy(to, script_contents(from, bytes), bytes);
     return code;
-}
-
-/* ---- the stream ---- */
-
-cudaError_t script_enqueue(double seconds, cudaStream_t stream)
-{
-    assert_ptr_equal(stream, script_stream());
-    assert_int_equal(machine.current, script.own);
-    assert_false(machine.capturing);
-    cudaError_t code = script_call();
-    double *end = &machine.ends[machine.enqueued++ % QUEUE];
-    machine.host = fmax(machine.host, *end);
-    if (code == cudaSuccess) {
-        machine.device = fmax(machine.device, machine.host) + seconds;
-        script.busy += seconds;
-    }
-    *end = machine.device;
-    return code;
-}
-
-cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-{
-    assert_ptr_equal(stream, script_stream());
-    return cudaDeviceSynchronize();
-}
-
-cudaError_t cudaDeviceSynchronize(void)
-{
-    machine.host = fmax(machine.host, machine.device);
-    return script_call();
-}
-
-cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream)
-{
-    struct allocation *allocation = script_within(memory, bytes, script.own);
-    cudaError_t code = script_enqueue(1e-6, stream);
-    if (code != cudaSuccess)
-        return code;
-    if (allocation->contents)
-        memset(script_contents(memory, bytes), value, bytes);
-    if (allocation->address == (uintptr_t)memory) {
-        allocation->alike = bytes;
-        allocation->value = value;
-    }
-    return code;
-}
-
-struct CUevent_st {
-    double time; /* NaN: not recorded */
-};
-
-cudaError_t cudaEventCreate(cudaEvent_t *event)
-{
-    cudaError_t code = script_call();
-    if (code != cudaSuccess)
-        return code;
-    assert_non_null(*event = malloc(sizeof **event));
-    (*event)->time = NAN;
-    ++machine.events;
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t event)
-{
-    free(event);
-    return script_give_back(&machine.events);
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-{
-    cudaError_t code = script_enqueue(script.event_time, stream);
-    if (code == cudaSuccess)
-        event->time = machine.device;
-    return code;
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t event)
-{
-    machine.host = fmax(machine.host, event->time);
-    return script_call();
-}
-
-cudaError_t cudaEventQuery(cudaEvent_t event)
-{
-    return event->time > machine.host ? cudaErrorNotReady : cudaSuccess;
-}
-
-cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end)
-{
-    assert_false(isnan(begin->time) || isnan(end->time));
-    assert_true(begin->time <= end->time && (end->time <= machine.host || script_is_lost()));
-    *milliseconds = (float)(1e3 * (end->time - begin->time));
-    return script_call();
 }
 
 /* ---- graphs: of empty kernels, or of links ---- */

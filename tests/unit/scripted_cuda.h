@@ -75,6 +75,7 @@ struct script {
     /* What happened. */
     int allocations, frees;         /* of device memory, NULL not counted */
     int calls, collections, afresh; /* afresh: attached for the collection */
+    int holds;                      /* of the stream */
     double alpha;                   /* of the next product; then 1 again */
     int softmaxes;
     int products, finishes, sums; /* runs of products and of what stands beside them */

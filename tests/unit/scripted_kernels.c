@@ -160,24 +160,34 @@ static double cycles_until(double now)
 
 /* Every multiprocessor has a count of its own. Some are not met at the begin, others not at the
  * end. */
-cudaError_t kernel_clock(struct clock_stamp *stamps, int blocks, cudaStream_t stream)
+void script_stamp(const struct stamp *stamp)
 {
     enum { UNMET = 8 }; /* one of so many */
-    size_t bytes = CLOCK_STAMPS * sizeof *stamps;
-    bool end = script_within(stamps, bytes, script.own)->address != (uintptr_t)stamps;
-    struct clock_stamp *written = (struct clock_stamp *)script_contents(stamps, bytes);
-    assert_true(blocks >= MULTIPROCESSORS);
-    cudaError_t code = script_enqueue(0.0, stream);
-    double now = script_epoch() + machine.device;
-    if (code != cudaSuccess)
-        return code;
-    if (!end)
+    double now = script_epoch() + stamp->time;
+    if (!stamp->end)
         script.begin_time = now;
     for (int i = 0; i < MULTIPROCESSORS; ++i)
-        if (i % UNMET != end)
-            written[i] = (struct clock_stamp){.cycles = (uint64_t)cycles_until(machine.device) +
-                                                        1000u * (unsigned)i,
-                                              .nanoseconds = (uint64_t)(1e9 * now)};
+        if (i % UNMET != stamp->end)
+            stamp->written[i] = (struct clock_stamp){.cycles = (uint64_t)cycles_until(stamp->time) +
+                                                               1000u * (unsigned)i,
+                                                     .nanoseconds = (uint64_t)(1e9 * now)};
+}
+
+cudaError_t kernel_clock(struct clock_stamp *stamps, int blocks, cudaStream_t stream)
+{
+    size_t bytes = CLOCK_STAMPS * sizeof *stamps;
+    bool end = script_within(stamps, bytes, script.own)->address != (uintptr_t)stamps;
+    struct stamp stamp = {(struct clock_stamp *)script_contents(stamps, bytes), end, 0.0};
+    struct hold *hold = &machine.hold;
+    assert_true(blocks >= MULTIPROCESSORS);
+    cudaError_t code = script_enqueue(0.0, stream);
+    if (code != cudaSuccess)
+        return code;
+    stamp.time = machine.device;
+    script_stamp(&stamp);
+    assert_true(hold->stamp_count < 2);
+    if (hold->released)
+        hold->stamps[hold->stamp_count++] = stamp;
     return cudaSuccess;
 }
 

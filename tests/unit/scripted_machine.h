@@ -34,11 +34,32 @@ struct allocation {
     int value;
 };
 
+struct clock_stamp; /* kernels.h */
+
+/* A reading of the clocks, which is written when it is enqueued. */
+struct stamp {
+    struct clock_stamp *written;
+    bool end;    /* of a span */
+    double time; /* s, of the device */
+};
+
+/* What holds the stream: it is enqueued as if the host never released it, and all behind it comes earlier
+ * when that does. */
+struct hold {
+    const volatile uint64_t *released; /* NULL: nothing holds it */
+    uint64_t ticket;
+    double begin, end; /* s: end by its limit */
+    struct stamp stamps[2];
+    int stamp_count;
+};
+
 /* What there is now. */
 extern struct machine {
     double host, device; /* s: now, and when all that is enqueued will be done */
     double ends[QUEUE];  /* when each of what was enqueued last will be */
     size_t enqueued;
+    struct hold hold;
+    cudaEvent_t first_event; /* of a list of all */
     int current;
     bool context[DEVICES], mapped, capturing;
     cudaError_t last_error;
@@ -74,6 +95,9 @@ void script_assert_filled(const void *memory, size_t bytes, enum precision preci
 unsigned char *script_contents(const void *memory, size_t bytes);
 
 cudaError_t script_enqueue(double seconds, cudaStream_t stream);
+/* Whether the hold has been released, or is over: before anything that goes by the time. */
+void script_look(void);
+void script_stamp(const struct stamp *stamp);
 
 /* One run of a roof's work. */
 struct work_done {

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "base/clock.h"
 #include "kernels/kernels.h"
 #include "scripted_bench.h"
 #include "worker/cuda/gpu/check.h"
@@ -45,7 +46,7 @@ static void assert_all_near(const double *seconds, int count, double expected)
         assert_near(seconds[i], expected);
 }
 
-/* Once it is known how long the host takes to enqueue one, the device is kept waiting for all. */
+/* Once it is known how long the host takes to enqueue one, the device is held until all are. */
 static void iterations_run_at_the_device_s_pace(void **state)
 {
     (void)state;
@@ -139,7 +140,7 @@ static enum status choice_iterate(struct gpu *gpu, struct work *work, struct err
     return STATUS_OK;
 }
 
-static void the_delay_is_of_what_is_bound(void **state)
+static void the_hold_is_of_what_is_bound(void **state)
 {
     (void)state;
     enum { SAMPLES = 100 };
@@ -163,7 +164,99 @@ static void the_delay_is_of_what_is_bound(void **state)
     record_clear(&record);
 }
 
-/* The host is taken off its processor now and then: such a chunk is taken once more. */
+/* What calls of a library are like: they take the host much longer than the device. */
+struct counted_work {
+    struct work base;
+    int iterations; /* until now */
+    int fails_at;   /* the iteration of that number; 0: none */
+};
+
+static enum status counted_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    struct counted_work *counted = (struct counted_work *)work;
+    if (++counted->iterations == counted->fails_at)
+        return error_set(error, STATUS_FAILED, "it fails");
+    return CUDA(kernel_empty(gpu->stream));
+}
+
+static const struct work_ops counted_ops = {.iterate = counted_iterate};
+
+/* Its pace is known, as after a search. */
+static struct counted_work call_of_a_library(void)
+{
+    double seconds[2];
+    struct counted_work work = {.base.ops = &counted_ops};
+    struct error error;
+    script.event_time = 3e-6;
+    script.empty_time = 6e-6;
+    script.call_time = 100e-6;
+    assert_int_equal(timing_run(&bench.gpu, &work.base, false, 2, seconds, NULL, &error),
+                     STATUS_OK);
+    work.iterations = script.holds = 0;
+    return work;
+}
+
+static void a_slower_host_needs_no_second_attempt(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 20 };
+    double seconds[SAMPLES];
+    struct counted_work work = call_of_a_library();
+    struct record record;
+    struct error error;
+    record_init(&record);
+    script.call_time *= 3.0;
+    assert_int_equal(timing_run(&bench.gpu, &work.base, false, SAMPLES, seconds, &record, &error),
+                     STATUS_OK);
+    assert_true(record.sample_iterations > 50);
+    assert_int_equal(work.iterations, SAMPLES * record.sample_iterations);
+    assert_int_equal(script.holds, SAMPLES);
+    assert_int_equal(record.host_paced, 0);
+    assert_near(record.sm_clock_counted, script.sm_clock);
+    assert_all_near(seconds, SAMPLES, script.empty_time);
+    record_clear(&record);
+}
+
+/* It does not wait for a time that was guessed. */
+static void the_device_is_held_no_longer_than_the_host_needs(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 20 };
+    double seconds[SAMPLES];
+    struct counted_work work = call_of_a_library();
+    struct record record;
+    struct error error;
+    record_init(&record);
+    double begin = clock_monotonic();
+    assert_int_equal(timing_run(&bench.gpu, &work.base, false, SAMPLES, seconds, &record, &error),
+                     STATUS_OK);
+    double iterations = (double)SAMPLES * (double)record.sample_iterations;
+    assert_true(clock_monotonic() - begin <
+                1.15 * iterations * (script.call_time + script.empty_time));
+    record_clear(&record);
+}
+
+/* The host goes on at once, and not after the limit. */
+static void a_failure_releases_the_device(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 20 };
+    double seconds[SAMPLES];
+    struct counted_work work = call_of_a_library();
+    struct record record;
+    struct error error;
+    record_init(&record);
+    work.fails_at = 10;
+    assert_int_equal(timing_run(&bench.gpu, &work.base, false, SAMPLES, seconds, &record, &error),
+                     STATUS_FAILED);
+    double failed = clock_monotonic();
+    assert_int_equal(cudaStreamSynchronize(bench.gpu.stream), cudaSuccess);
+    assert_true(clock_monotonic() - failed < 2e-3);
+    record_clear(&record);
+}
+
+/* The host is taken off its processor for longer than the device is held, now and then: such a chunk is
+ * taken once more. */
 static void a_chunk_that_the_host_lost_is_repeated(void **state)
 {
     (void)state;
@@ -171,26 +264,64 @@ static void a_chunk_that_the_host_lost_is_repeated(void **state)
     static double seconds[SAMPLES];
     struct work work = {.ops = &empty_ops};
     script.pause_every = 997;
-    script.pause_time = 5e-3;
+    script.pause_time = 80e-3;
     struct record record = timed(&work, SAMPLES, seconds);
     assert_all_near(seconds, SAMPLES, script.empty_time);
     assert_int_equal(record.host_paced, 0);
     record_clear(&record);
 }
 
+/* A host that blocks beyond the limit. The second attempt is the last one, and then each sample is tried
+ * once. */
 static void what_cannot_be_had_is_flagged(void **state)
 {
     (void)state;
     enum { SAMPLES = 20 };
     double seconds[SAMPLES];
-    struct work work = {.ops = &empty_ops};
+    struct counted_work work = call_of_a_library();
+    struct record record;
     struct error error;
-    script.event_time = 3e-6;
-    assert_int_equal(timer_calibrate(bench.gpu.timer, &error), STATUS_OK);
+    record_init(&record);
     script.pause_every = 50;
-    script.pause_time = 50e-3;
-    struct record record = timed(&work, SAMPLES, seconds);
+    script.pause_time = 0.3;
+    assert_int_equal(timing_run(&bench.gpu, &work.base, false, SAMPLES, seconds, &record, &error),
+                     STATUS_OK);
     assert_int_equal(record.host_paced, 1);
+    assert_int_equal(script.holds, SAMPLES + 1);
+    assert_int_equal(work.iterations, (SAMPLES + 1) * record.sample_iterations);
+    record_clear(&record);
+}
+
+/* Launches that fill the queue sooner than one would think, by their number of nodes: several samples do
+ * not get there together, but one by one. The host is blocked once. */
+static enum status wide_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    enum { NODES = 200 };
+    (void)error;
+    struct counted_work *counted = (struct counted_work *)work;
+    double call_time = script.call_time;
+    ++counted->iterations;
+    script.call_time /= NODES;
+    for (int i = 0; i < NODES; ++i)
+        TRY(CUDA(kernel_empty(gpu->stream)));
+    script.call_time = call_time;
+    return STATUS_OK;
+}
+
+static void samples_that_do_not_fit_together_come_one_by_one(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 30 };
+    static const struct work_ops ops = {.iterate = wide_iterate};
+    double seconds[SAMPLES];
+    struct counted_work work = {.base.ops = &ops};
+    script.event_time = 3e-6;
+    script.call_time = 5e-6;
+    struct record record = timed(&work.base, SAMPLES, seconds);
+    assert_in_range(record.sample_iterations, 3, 4);
+    assert_int_equal(record.host_paced, 0);
+    assert_true(work.base.pace.one_by_one && !work.base.pace.given_up);
+    assert_true(work.iterations < (SAMPLES + 20) * record.sample_iterations + 10);
     record_clear(&record);
 }
 
@@ -392,8 +523,12 @@ int main(void)
         TEST(iterations_run_at_the_device_s_pace),
         TEST(hot_samples_hold_many_iterations),
         TEST(prepared_iterations_are_timed_one_by_one),
-        TEST(the_delay_is_of_what_is_bound),
+        TEST(the_hold_is_of_what_is_bound),
         TEST(a_graph_has_a_time_of_its_own),
+        TEST(a_slower_host_needs_no_second_attempt),
+        TEST(the_device_is_held_no_longer_than_the_host_needs),
+        TEST(a_failure_releases_the_device),
+        TEST(samples_that_do_not_fit_together_come_one_by_one),
         TEST(a_chunk_that_the_host_lost_is_repeated),
         TEST(what_cannot_be_had_is_flagged),
         TEST(more_launches_than_the_queue_holds),

@@ -1,6 +1,5 @@
 #include "worker/cuda/iteration.h"
 
-#include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/timer.h"
 
@@ -34,27 +33,31 @@ struct profiled_work iteration_counted(struct iteration *iteration)
     return (struct profiled_work){iteration_prepare, iteration_run, iteration, NULL};
 }
 
-/* The event is over as soon as the device no longer waits. */
+/* The event is over as soon as the device is no longer held. */
 static enum status iteration_hold(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
-    TRY(CUDA(kernel_delay(i->hold_time, i->gpu->stream)));
+    TRY(timer_hold(i->gpu->timer, i->hold_limit, error));
     return CUDA(cudaEventRecord(i->gpu->timer->events[0], i->gpu->stream));
+}
+
+static enum status iteration_enqueue(struct iteration *i, struct error *error)
+{
+    TRY(i->work->ops->iterate(i->gpu, i->work, error));
+    return timer_is_pending(i->gpu->timer, 0, &i->held, error);
 }
 
 static enum status iteration_run_held(void *argument, struct error *error)
 {
     struct iteration *i = argument;
-    TRY(i->work->ops->iterate(i->gpu, i->work, error));
-    i->held = cudaEventQuery(i->gpu->timer->events[0]) == cudaErrorNotReady;
-    (void)cudaGetLastError(); /* "not ready" is an answer */
-    return CUDA(cudaStreamSynchronize(i->gpu->stream));
+    enum status status = iteration_enqueue(i, error);
+    timer_release(i->gpu->timer);
+    return status ? status : CUDA(cudaStreamSynchronize(i->gpu->stream));
 }
 
 /* With CUPTI attached a launch takes the host longer, and the first one longest. */
 struct profiled_work iteration_traced(struct iteration *iteration, double host_time)
 {
-    const double margin = 4.0, least = 2e-3; /* s */
-    iteration->hold_time = margin * host_time + least;
+    iteration->hold_limit = chunk_limit(host_time);
     return (struct profiled_work){iteration_prepare, iteration_run_held, iteration, iteration_hold};
 }

@@ -12,8 +12,8 @@ struct iteration {
     struct gpu *gpu;
     struct work *work;
     bool cold;
-    double hold_time; /* s, that the device is kept waiting before it is traced */
-    bool held;        /* it still waited when all was enqueued */
+    double hold_limit; /* s, that the device is held at most before it is traced */
+    bool held;         /* it still was when all was enqueued */
 };
 
 /* The profiler's view of *iteration, which must outlive it: to be counted; and to be traced, with all

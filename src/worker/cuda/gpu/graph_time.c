@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "base/stats.h"
-#include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/timer.h"
 
@@ -36,15 +35,24 @@ static enum status graph_make(struct gpu *gpu, struct work *work, int iterations
     return STATUS_OK;
 }
 
-/* One launch. *ahead: the device was still kept waiting when it was enqueued. */
-static enum status graph_launch(struct gpu *gpu, cudaGraphExec_t executable, double delay,
-                                double *seconds, bool *ahead, struct error *error)
+static enum status launch_enqueue(struct gpu *gpu, cudaGraphExec_t executable, struct error *error)
 {
-    TRY(CUDA(kernel_delay(delay, gpu->stream)));
     TRY(CUDA(cudaEventRecord(gpu->timer->events[0], gpu->stream)));
     TRY(CUDA(cudaGraphLaunch(executable, gpu->stream)));
-    TRY(CUDA(cudaEventRecord(gpu->timer->events[1], gpu->stream)));
-    TRY(timer_is_pending(gpu->timer, 0, ahead, error));
+    return CUDA(cudaEventRecord(gpu->timer->events[1], gpu->stream));
+}
+
+/* One launch: the device is held until it is enqueued. A graph of more nodes than the queue takes lets the
+ * host wait for the device, and then a long limit would be lost time. */
+static enum status graph_launch(struct gpu *gpu, cudaGraphExec_t executable, double *seconds,
+                                struct error *error)
+{
+    const double limit = 10e-3; /* s */
+    TRY(timer_hold(gpu->timer, limit, error));
+    enum status status = launch_enqueue(gpu, executable, error);
+    timer_release(gpu->timer);
+    if (status)
+        return status;
     TRY(CUDA(cudaStreamSynchronize(gpu->stream)));
     return timer_elapsed(gpu->timer, 0, 1, seconds, error);
 }
@@ -53,18 +61,13 @@ static enum status graph_launch(struct gpu *gpu, cudaGraphExec_t executable, dou
 static enum status graph_run(struct gpu *gpu, cudaGraphExec_t executable, double *seconds,
                              struct error *error)
 {
-    const double delay_most = 8e-3; /* s */
     enum { LAUNCHES = 4 };
-    double times[LAUNCHES], delay = 2e-4; /* s */
+    double times[LAUNCHES];
     struct stats stats;
-    bool ahead;
     TRY(timer_reserve(gpu->timer, 2, error));
-    TRY(graph_launch(gpu, executable, delay, &times[0], &ahead, error));
-    for (int i = 0; i < LAUNCHES;) {
-        TRY(graph_launch(gpu, executable, delay, &times[i], &ahead, error));
-        i += ahead || delay > delay_most;
-        delay *= ahead ? 1.0 : 2.0;
-    }
+    TRY(graph_launch(gpu, executable, &times[0], error));
+    for (int i = 0; i < LAUNCHES; ++i)
+        TRY(graph_launch(gpu, executable, &times[i], error));
     TRY(stats_compute(times, LAUNCHES, &stats, error));
     *seconds = stats.median;
     return STATUS_OK;

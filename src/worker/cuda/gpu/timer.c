@@ -33,10 +33,34 @@ static enum status stamps_reserve(struct timer *timer, struct error *error)
     return STATUS_OK;
 }
 
+/* Which is mapped at the same address on the device: all addresses are unified. */
+static enum status released_reserve(struct timer *timer, struct error *error)
+{
+    void *released;
+    if (timer->released)
+        return STATUS_OK;
+    TRY(CUDA(cudaHostAlloc(&released, sizeof *timer->released, cudaHostAllocMapped)));
+    timer->released = released;
+    *timer->released = timer->ticket;
+    return STATUS_OK;
+}
+
 enum status timer_reserve(struct timer *timer, int events, struct error *error)
 {
     TRY(events_reserve(timer, events, error));
+    TRY(released_reserve(timer, error));
     return stamps_reserve(timer, error);
+}
+
+enum status timer_hold(struct timer *timer, double limit, struct error *error)
+{
+    ++timer->ticket;
+    return CUDA(kernel_hold(timer->released, timer->ticket, limit, timer->gpu->stream));
+}
+
+void timer_release(struct timer *timer)
+{
+    *timer->released = timer->ticket;
 }
 
 enum status timer_stamp(struct timer *timer, enum timer_end which, struct error *error)
@@ -86,27 +110,39 @@ enum status timer_is_pending(const struct timer *timer, int event, bool *pending
 {
     cudaError_t code = cudaEventQuery(timer->events[event]);
     *pending = code == cudaErrorNotReady;
-    return *pending ? STATUS_OK : CUDA(code);
+    if (!*pending)
+        return CUDA(code);
+    (void)cudaGetLastError(); /* "not ready" is an answer */
+    return STATUS_OK;
 }
 
 /* ---- calibration ---- */
 
 enum { PAIRS = 25 };
 
-/* The median time of pairs of events around so many empty kernels, enqueued before the first begins. */
-static enum status pairs_measure(struct timer *timer, int pairs, int kernels, double *median,
-                                 struct error *error)
+static enum status pairs_enqueue(struct timer *timer, int pairs, int kernels, struct error *error)
 {
-    const double enqueueing = 20e-6; /* s, more than an event or a launch takes the host */
-    double seconds[PAIRS];
-    struct stats stats;
-    TRY(CUDA(kernel_delay(enqueueing * pairs * (2 + kernels), timer->gpu->stream)));
     for (int i = 0; i < pairs; ++i) {
         TRY(CUDA(cudaEventRecord(timer->events[2 * i], timer->gpu->stream)));
         for (int j = 0; j < kernels; ++j)
             TRY(CUDA(kernel_empty(timer->gpu->stream)));
         TRY(CUDA(cudaEventRecord(timer->events[2 * i + 1], timer->gpu->stream)));
     }
+    return STATUS_OK;
+}
+
+/* The median time of pairs of events around so many empty kernels, enqueued before the first begins. */
+static enum status pairs_measure(struct timer *timer, int pairs, int kernels, double *median,
+                                 struct error *error)
+{
+    const double limit = 0.5; /* s, much more than so many launches take the host */
+    double seconds[PAIRS];
+    struct stats stats;
+    TRY(timer_hold(timer, limit, error));
+    enum status status = pairs_enqueue(timer, pairs, kernels, error);
+    timer_release(timer);
+    if (status)
+        return status;
     TRY(CUDA(cudaStreamSynchronize(timer->gpu->stream)));
     for (int i = 0; i < pairs; ++i)
         TRY(timer_elapsed(timer, 2 * i, 2 * i + 1, &seconds[i], error));
@@ -193,6 +229,8 @@ void timer_close(struct timer *timer)
     free(timer->events);
     cudaFree(timer->flush);
     cudaFree(timer->stamps);
+    if (timer->released)
+        cudaFreeHost((void *)timer->released);
     free(timer);
 }
 

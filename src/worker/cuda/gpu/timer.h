@@ -1,10 +1,11 @@
-/* The timer: the events and clock readings that times are made of, and the buffer that flushes the
- * last-level cache. One to each open GPU. */
+/* The timer: the events and clock readings that times are made of, what holds the device until all is
+ * enqueued, and the buffer that flushes the last-level cache. One to each open GPU. */
 #ifndef ROOFSWEEP_TIMER_H
 #define ROOFSWEEP_TIMER_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "worker/cuda/gpu/gpu.h"
 
@@ -17,7 +18,11 @@ struct timer {
     int event_count;
     struct clock_stamp *stamps; /* owned: CLOCK_STAMPS of a span's begin, as many of its end; on the
                                  * device */
-    void *flush;                /* owned: flush_bytes, allocated by the first flush */
+    /* owned: pinned memory of the host's, which the device reads. It only grows: to the ticket of what
+     * was released last. */
+    volatile uint64_t *released;
+    uint64_t ticket; /* of the last hold */
+    void *flush;     /* owned: flush_bytes, allocated by the first flush */
     size_t flush_bytes;
     double overhead;   /* s, that a pair of events adds; NaN until timer_calibrate */
     double clock_free; /* s-1, of the multiprocessors with next to nothing to do; likewise */
@@ -27,8 +32,15 @@ struct timer {
 struct timer *timer_open(const struct gpu *gpu);
 void timer_close(struct timer *timer); /* takes NULL */
 
-/* At least so many events, and what timer_stamp needs. */
+/* At least so many events, and what timer_stamp and timer_hold need. */
 enum status timer_reserve(struct timer *timer, int events, struct error *error);
+
+/* Holds the device: what is enqueued from here on begins when the host calls timer_release, or after
+ * `limit` s. As long as an event that was recorded behind it is pending, the device has begun nothing
+ * behind that event. The host must not wait for the device before it has released it. */
+enum status timer_hold(struct timer *timer, double limit, struct error *error);
+/* Of all holds until now; nothing if there is none. */
+void timer_release(struct timer *timer);
 
 /* Enqueues a reading of all multiprocessors' clocks where a span of work begins or ends. */
 enum timer_end { TIMER_BEGIN, TIMER_END };

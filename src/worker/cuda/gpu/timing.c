@@ -21,7 +21,7 @@ struct series {
 /* What the host saw of one chunk. */
 struct seen {
     double enqueue_time; /* s, of one iteration */
-    bool ahead;          /* each sample was enqueued before it began */
+    bool ahead;          /* all samples were enqueued before the first one began */
 };
 
 static enum status sample_enqueue(const struct series *s, cudaEvent_t pair[2], struct error *error)
@@ -37,38 +37,35 @@ static enum status sample_enqueue(const struct series *s, cudaEvent_t pair[2], s
     return CUDA(cudaEventRecord(pair[1], s->gpu->stream));
 }
 
-/* A sample has just been enqueued. The device has not begun it if what stands before it is not over: the
- * end of the sample before, or, of the first sample, its own first event. */
-static enum status sample_is_ahead(struct timer *timer, int sample, bool *ahead,
+/* The device's clock is read before the first sample and behind the last one. If the first sample's begin
+ * is still pending then, none of them has begun. */
+static enum status samples_enqueue(const struct series *s, int samples, struct seen *seen,
                                    struct error *error)
 {
-    bool pending;
-    TRY(timer_is_pending(timer, sample > 0 ? 2 * sample - 1 : 0, &pending, error));
-    *ahead = *ahead && pending;
-    return STATUS_OK;
-}
-
-/* The device's clock is read behind the delay and behind the last sample. */
-static enum status chunk_enqueue(const struct series *s, const struct chunk *chunk,
-                                 struct seen *seen, struct error *error)
-{
     struct timer *timer = s->gpu->timer;
-    double iterations = (double)chunk->samples * s->iterations;
-    if (chunk->delay > 0.0)
-        TRY(CUDA(kernel_delay(chunk->delay, s->gpu->stream)));
     if (s->record)
         TRY(timer_stamp(timer, TIMER_BEGIN, error));
     double begin = clock_monotonic();
-    seen->ahead = true;
-    for (int i = 0; i < chunk->samples; ++i) {
+    for (int i = 0; i < samples; ++i)
         TRY(sample_enqueue(s, &timer->events[2 * i], error));
-        TRY(sample_is_ahead(timer, i, &seen->ahead, error));
-    }
-    seen->enqueue_time = (clock_monotonic() - begin) / iterations;
-    return s->record ? timer_stamp(timer, TIMER_END, error) : STATUS_OK;
+    seen->enqueue_time = (clock_monotonic() - begin) / ((double)samples * s->iterations);
+    if (s->record)
+        TRY(timer_stamp(timer, TIMER_END, error));
+    return timer_is_pending(timer, 0, &seen->ahead, error);
 }
 
-/* Enqueues a chunk until the device is found waiting at its end. */
+/* Behind a hold, which ends here whatever happens. */
+static enum status chunk_enqueue(const struct series *s, const struct chunk *chunk,
+                                 struct seen *seen, struct error *error)
+{
+    if (chunk->limit > 0.0)
+        TRY(timer_hold(s->gpu->timer, chunk->limit, error));
+    enum status status = samples_enqueue(s, chunk->samples, seen, error);
+    timer_release(s->gpu->timer);
+    return status;
+}
+
+/* Enqueues a chunk until the device is found held at its end. */
 static enum status chunk_try(const struct series *s, int left, struct chunk *chunk,
                              struct seen *seen, struct error *error)
 {
@@ -78,13 +75,14 @@ static enum status chunk_try(const struct series *s, int left, struct chunk *chu
             TRY(CUDA(cudaStreamSynchronize(s->gpu->stream)));
         *chunk = chunk_plan(&s->work->pace, s->iterations, left, i);
         TRY(chunk_enqueue(s, chunk, seen, error));
-        if (seen->ahead || chunk->delay == 0.0)
+        if (seen->ahead || chunk->limit == 0.0)
             return STATUS_OK;
+        s->work->pace.one_by_one = true;
     }
     return STATUS_OK;
 }
 
-/* Of the work, not of the delay before it. Of throttling NVML tells what holds now, by its own clock;
+/* Of the work, not of the hold before it. Of throttling NVML tells what holds now, by its own clock;
  * whether it is so during the work, the counted clock says. */
 static enum status conditions_record(struct gpu *gpu, int last, struct record *record,
                                      struct error *error)
@@ -117,7 +115,7 @@ static enum status chunk_read(const struct series *s, int samples, double *secon
     return STATUS_OK;
 }
 
-/* A sample of more launches than the queue holds is never enqueued while the device waits. If the host
+/* A sample of more launches than the queue takes is never enqueued while the device is held. If the host
  * was far ahead at its end, the device did not wait for it: it had the whole queue to run. */
 static bool queue_was_full(const struct chunk *chunk, double sample_time, double lead)
 {
@@ -139,13 +137,13 @@ static void pace_update(struct series *s, const struct chunk *chunk, const struc
                         double lead, double shortest)
 {
     struct pace *pace = &s->work->pace;
-    bool delayed = chunk->delay > 0.0;
-    if (seen->ahead || !delayed)
+    bool held = chunk->limit > 0.0;
+    if (seen->ahead || !held)
         pace->enqueue_time = seen->enqueue_time;
-    if (delayed)
+    if (held)
         pace->iteration_time =
             pace->iteration_time > 0.0 ? fmin(pace->iteration_time, shortest) : shortest;
-    if (delayed && !seen->ahead) {
+    if (held && !seen->ahead) {
         pace->given_up = true;
         s->host_paced = s->host_paced || !queue_was_full(chunk, shortest * s->iterations, lead);
     }
