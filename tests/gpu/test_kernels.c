@@ -1,5 +1,6 @@
 /* The roofs' kernels do what they are timed for: copies and triads are right to the last byte and
- * write no further, sums of matrix products stay near where they began however long they run. */
+ * write no further, sums of matrix products stay near where they began however long they run. What holds
+ * the device does so until it is released, or until its limit. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdbool.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "kernels/kernels.h"
 
 enum { GUARD = 4096, BYTES_MAX = 4096 * 1031, SKIPPED = 77 };
@@ -156,6 +158,51 @@ static void check_onchip(int multiprocessors)
     cudaFree(data);
 }
 
+/* An event behind it is pending as long as it holds. It must be released while it holds, or never: s, from
+ * its launch to its end. */
+static double hold_time(const char *what, volatile uint64_t *word, uint64_t ticket, double limit,
+                        bool release)
+{
+    const double later = 5e-3; /* s */
+    cudaEvent_t behind;
+    cudaEventCreate(&behind);
+    double begin = clock_monotonic();
+    cudaError_t code = kernel_hold(word, ticket, limit, NULL);
+    cudaEventRecord(behind, NULL);
+    clock_sleep(later);
+    if (*word < ticket && cudaEventQuery(behind) != cudaErrorNotReady)
+        fail("hold", what, "it does not hold");
+    (void)cudaGetLastError(); /* "not ready" is an answer */
+    if (release)
+        *word = ticket;
+    ran("hold", what, code);
+    double time = clock_monotonic() - begin;
+    cudaEventDestroy(behind);
+    return time;
+}
+
+/* One word for all: it only grows. */
+static void check_hold(void)
+{
+    const double limit = 0.2, patience = 10.0; /* s */
+    void *memory;
+    if (!ran("hold", "its memory", cudaHostAlloc(&memory, sizeof(uint64_t), cudaHostAllocMapped)))
+        return;
+    volatile uint64_t *word = memory;
+    *word = 0;
+    hold_time("a first launch loads it", word, 0, patience, false);
+    for (uint64_t ticket = 1; ticket <= 3; ++ticket) {
+        if (hold_time("released", word, ticket, patience, true) >= patience / 2)
+            fail("hold", "released", "it goes on to its limit");
+        double time = hold_time("never released", word, ticket + 1, limit, false);
+        if (!(time >= 0.99 * limit && time < patience / 2))
+            fail("hold", "never released", "it does not end at its limit");
+    }
+    if (hold_time("released before", word, 2, patience, false) >= patience / 2)
+        fail("hold", "released before", "it holds all the same");
+    cudaFreeHost(memory);
+}
+
 int main(void)
 {
     struct cudaDeviceProp device;
@@ -167,6 +214,7 @@ int main(void)
     if (cudaGetDeviceProperties(&device, 0) != cudaSuccess)
         return 1;
     int capability = 10 * device.major + device.minor;
+    check_hold();
     check_memories();
     check_tensors(tensor_kernels, capability, device.multiProcessorCount);
 #ifdef ROOFSWEEP_WGMMA

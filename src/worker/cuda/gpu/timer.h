@@ -37,7 +37,8 @@ enum status timer_reserve(struct timer *timer, int events, struct error *error);
 
 /* Holds the device: what is enqueued from here on begins when the host calls timer_release, or after
  * `limit` s. As long as an event that was recorded behind it is pending, the device has begun nothing
- * behind that event. The host must not wait for the device before it has released it. */
+ * behind that event. The host must not wait for the device before it has released it: nor does it launch
+ * a kernel for the first time, whose code may be loaded only when the device has nothing to do. */
 enum status timer_hold(struct timer *timer, double limit, struct error *error);
 /* Of all holds until now; nothing if there is none. */
 void timer_release(struct timer *timer);

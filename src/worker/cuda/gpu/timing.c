@@ -77,7 +77,8 @@ static enum status chunk_try(const struct series *s, int left, struct chunk *chu
         TRY(chunk_enqueue(s, chunk, seen, error));
         if (seen->ahead || chunk->limit == 0.0)
             return STATUS_OK;
-        s->work->pace.one_by_one = true;
+        if (chunk->samples > 1)
+            s->work->pace.one_by_one = true;
     }
     return STATUS_OK;
 }
