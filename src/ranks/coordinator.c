@@ -15,6 +15,7 @@
 #include "ranks/resumption.h"
 #include "ranks/schedule.h"
 #include "ranks/shortage.h"
+#include "ranks/turn.h"
 
 struct coordinator {
     const struct manifest *manifest;
@@ -175,15 +176,17 @@ static void order_work(struct coordinator *coordinator, int rank, const struct o
 }
 
 /* One configuration at a time, so that those that are left go to whoever is free. What a rank has timed is
- * counted when it is enough, or when there is nothing more for this rank. */
+ * counted when its turn has come, or when there is nothing more for this rank. */
 static void hand_out(struct coordinator *coordinator, int rank)
 {
     const struct offer offer = offer_to(coordinator, rank);
+    const struct turn turn = {&offer, rank, &coordinator->crew, coordinator->devices,
+                              coordinator->schedule};
     bool waiting = offer.hand->count > 0;
     size_t item;
     if (coordinator->stopping)
         return;
-    if (waiting && offer_is_full(&offer))
+    if (waiting && turn_has_come(&turn))
         order_count(coordinator, rank);
     else if (schedule_next(coordinator->schedule, rank, offer_suits, &offer, &item))
         order_work(coordinator, rank, &offer, item);
@@ -290,7 +293,7 @@ static void take_row(struct coordinator *coordinator, int from, const struct han
     const size_t item = in_hand->item;
     bool late = rank->state == RANK_OVERDUE;
     experience_add(&coordinator->experience, from, item, record,
-                   late ? 0 : crew_duration(rank, in_hand, coordinator->now));
+                   late ? 0 : crew_duration(rank, in_hand, coordinator->now), in_hand->timed);
     hand_take(&rank->hand, item);
     take_item(coordinator, from, item, record, object);
     follow_hand(coordinator, from);
@@ -318,14 +321,16 @@ static void take_record(struct coordinator *coordinator, const struct letter *le
 
 static void take_timed(struct coordinator *coordinator, const struct letter *letter)
 {
-    struct hand_item *item = hand_find_config(&coordinator->crew.ranks[letter->from].hand,
-                                              coordinator->plan, letter->text);
+    const struct rank *rank = &coordinator->crew.ranks[letter->from];
+    struct hand_item *item = hand_find_config(&rank->hand, coordinator->plan, letter->text);
     if (!item) {
         stop(coordinator, STATUS_SYSTEM, "a rank has timed what nobody gave it");
         return;
     }
     item->timed = true;
-    item->seconds = coordinator->now - coordinator->crew.ranks[letter->from].since;
+    item->seconds = coordinator->now - rank->since;
+    if (rank->state == RANK_BUSY)
+        experience_add_timing(&coordinator->experience, letter->from, item->item, item->seconds);
     follow_hand(coordinator, letter->from);
 }
 

@@ -15,12 +15,6 @@ size_t offer_together(const struct offer *offer)
     return counted && most > 1 ? (size_t)most : 1;
 }
 
-bool offer_is_full(const struct offer *offer)
-{
-    const double stake_most = 10; /* s */
-    return offer->hand->count >= offer_together(offer) || hand_stake(offer->hand) >= stake_most;
-}
-
 static double estimate(const struct offer *offer, size_t item)
 {
     const struct plan_item *asked = &offer->plan->items[item];

@@ -29,10 +29,6 @@ struct offer {
  * says; 1 where nothing is counted. */
 size_t offer_together(const struct offer *offer);
 
-/* What the rank has timed is enough: as many rows as are counted together, or 10 s of timings, which would be
- * lost with the worker. */
-bool offer_is_full(const struct offer *offer);
-
 /* A schedule_filter; context: the offer. Nothing is begun that cannot end; what the rank has timed has its
  * counters still to come, and is reckoned as if it were measured anew. What is counted by itself finds
  * nothing that waits. */

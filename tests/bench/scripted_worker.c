@@ -4,10 +4,12 @@
  * simulated, in every record, file and table. ROOFSWEEP_SIMULATED_PACE=0 leaves the pauses out.
  *
  * It has counters, and counts COUNT_TOGETHER rows together: a collection takes as long to begin, and each of its
- * rows as long, as on one H200 alone; its counts are the modelled ones. ROOFSWEEP_SIMULATED_ROOM is how many
- * rows may wait for lack of memory. */
+ * rows as long, as on one H200 alone. As on GPUs, one worker of a machine collects at a time, and others wait for
+ * it. Its counts are the modelled ones. ROOFSWEEP_SIMULATED_ROOM is how many rows may wait for lack of memory. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,12 +22,13 @@ enum { DEVICES = 1024 };
 static const double open_time = 0.2, tune_time = 0.1, prepare_time = 0.1;
 static const double iteration_time = 1e-3;
 /* s, to begin a collection of counters, and for each row of it */
-static const double collection_time = 40e-3, row_time = 4e-3;
+static const double collection_time = 0.1, row_time = 5e-3;
 enum { COUNT_TOGETHER = 16 };
 
 struct device_state {
     int index;
-    long works; /* prepared now */
+    long works;  /* prepared now */
+    int program; /* descriptor of this worker's file; who has it locked collects */
 };
 
 struct work {
@@ -56,6 +59,7 @@ static enum status scripted_devices(int *count, struct error *error)
 
 static void scripted_close(struct device_state *state)
 {
+    close(state->program);
     free(state);
 }
 
@@ -65,9 +69,10 @@ static enum status scripted_open(int index, struct device_state **state, struct 
     struct device_state *opened = malloc(sizeof *opened);
     if (!opened)
         return error_set(error, STATUS_DEVICE, "no memory to open the device");
+    int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     srand48((long)(clock_epoch() * 1e6) ^ getpid());
     pause_up_to(open_time);
-    *opened = (struct device_state){.index = index};
+    *opened = (struct device_state){.index = index, .program = program};
     device->count_together = COUNT_TOGETHER;
     snprintf(device->kind, sizeof device->kind, "cuda");
     if (gethostname(device->hostname, sizeof device->hostname - 1) != 0)
@@ -180,8 +185,8 @@ static bool scripted_has_room(struct device_state *state, const struct config *c
 static enum status scripted_count(struct device_state *state, const struct countable *rows,
                                   size_t count, struct error *error)
 {
-    (void)state;
     (void)error;
+    flock(state->program, LOCK_EX);
     pause_for(collection_time);
     for (size_t i = 0; i < count; ++i) {
         const struct cost cost = config_cost(&rows[i].work->config);
@@ -191,6 +196,7 @@ static enum status scripted_count(struct device_state *state, const struct count
         rows[i].record->bytes_counted[LEVEL_DRAM] = rows[i].record->bytes_counted[LEVEL_L2] =
             cost.bytes;
     }
+    flock(state->program, LOCK_UN);
     return STATUS_OK;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "model/protocol.h"
+#include "ranks/earlier_rows.h"
 
 void assert_ok(enum status status, const struct error *error)
 {
@@ -211,4 +212,69 @@ struct config measured_in(struct stage *stage, int rank, double seconds)
     arrive(stage, rank, LETTER_RECORD, text);
     free(text);
     return config;
+}
+
+/* ---- rows that are counted together ---- */
+
+void stage_begin_counting(struct stage *stage, int together)
+{
+    const struct coordinator_settings settings = {.roofs_patience = 100,
+                                                  .work_patience = 50,
+                                                  .count_patience = STAGE_COUNT_PATIENCE,
+                                                  .stop_patience = 10};
+    for (int rank = 0; rank < stage->ranks; ++rank) {
+        stage->devices[rank].count_together = together;
+        outcome_set(&stage->devices[rank].counters, COUNTED_YES, NULL);
+    }
+    stage_open(stage, settings, JOURNAL_CREATE);
+    coordinator_watch(stage->coordinator, STAGE_BEGIN);
+    all_devices_arrive(stage);
+}
+
+bool work_that_waits(struct stage *stage, int rank, bool later, char text[WORKLOAD_TEXT])
+{
+    struct request request;
+    struct error error;
+    char *line = collected_take(&stage->sent, rank, LETTER_WORK);
+    if (!line)
+        return false;
+    assert_ok(request_decode(line, &request, &error), &error);
+    free(line);
+    assert_int_equal(request.count_later, later);
+    config_format(&request.config, text);
+    return true;
+}
+
+void rank_times(struct stage *stage, int rank, char text[WORKLOAD_TEXT])
+{
+    assert_true(work_that_waits(stage, rank, true, text));
+    arrive(stage, rank, LETTER_TIMED, text);
+}
+
+bool is_told_to_count(struct stage *stage, int rank)
+{
+    char *letter = collected_take(&stage->sent, rank, LETTER_COUNT);
+    free(letter);
+    return letter;
+}
+
+void record_arrives(struct stage *stage, int rank, const char *configuration)
+{
+    struct config config;
+    struct error error;
+    assert_ok(config_parse(configuration, &config, &error), &error);
+    char *text = record_text(&config, rank, RECORD_MEASURED);
+    arrive(stage, rank, LETTER_RECORD, text);
+    free(text);
+}
+
+void assert_each_once(struct stage *stage, size_t count)
+{
+    struct error error;
+    assert_int_equal(stage_end(stage, &error), STATUS_OK);
+    struct results *rows = stage_rows(stage);
+    assert_int_equal(rows->row_count, count);
+    assert_int_equal(earlier_rows_missing(stage->plan, rows), 0);
+    results_destroy(rows);
+    stage_clear(stage);
 }

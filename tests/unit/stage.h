@@ -6,7 +6,11 @@
 #include "collected_post.h"
 #include "ranks/coordinator.h"
 
-enum { STAGE_RANKS = 3, STAGE_BEGIN = 1000 /* s, the first moment of one with patience */ };
+enum {
+    STAGE_RANKS = 3,
+    STAGE_BEGIN = 1000,       /* s, the first moment of one with patience */
+    STAGE_COUNT_PATIENCE = 20 /* s, for each row that waits for its counters */
+};
 
 struct stage {
     struct manifest *manifest;
@@ -60,5 +64,19 @@ bool rank_measures(struct stage *stage, int rank, enum record_status status);
 struct config measured_in(struct stage *stage, int rank, double seconds);
 /* Ranks from `first` on measure in turns as long as there is work. */
 size_t measure_all(struct stage *stage, int first);
+
+/* ---- rows that are counted together ---- */
+
+/* After stage_make, at STAGE_BEGIN: devices that count so many rows together, with their roofs. */
+void stage_begin_counting(struct stage *stage, int together);
+
+/* The configuration that a rank was given; whether its counters may wait must be as expected. */
+bool work_that_waits(struct stage *stage, int rank, bool later, char text[WORKLOAD_TEXT]);
+/* The rank times what it was given. */
+void rank_times(struct stage *stage, int rank, char text[WORKLOAD_TEXT]);
+bool is_told_to_count(struct stage *stage, int rank);
+void record_arrives(struct stage *stage, int rank, const char *configuration);
+/* The sweep has ended with a row for each configuration, so many in all. Clears the stage. */
+void assert_each_once(struct stage *stage, size_t count);
 
 #endif

@@ -12,72 +12,11 @@
 static const char four[] = "[conv2d grid]\nbatch = 1, 2, 4, 8\n";
 
 enum { TOGETHER = 3 };
-static const double count_patience = 20;
 
-/* Devices that count so many rows together. */
 static void stage_start_together(struct stage *stage, int ranks, const char *manifest)
 {
-    const struct coordinator_settings settings = {.roofs_patience = 100,
-                                                  .work_patience = 50,
-                                                  .count_patience = count_patience,
-                                                  .stop_patience = 10};
     *stage = stage_make(ranks, manifest);
-    for (int rank = 0; rank < ranks; ++rank) {
-        stage->devices[rank].count_together = TOGETHER;
-        outcome_set(&stage->devices[rank].counters, COUNTED_YES, NULL);
-    }
-    stage_open(stage, settings, JOURNAL_CREATE);
-    coordinator_watch(stage->coordinator, STAGE_BEGIN);
-    all_devices_arrive(stage);
-}
-
-/* The configuration that a rank was given; whether its counters may wait must be as expected. */
-static bool work_that_waits(struct stage *stage, int rank, bool later, char text[WORKLOAD_TEXT])
-{
-    struct request request;
-    struct error error;
-    char *line = collected_take(&stage->sent, rank, LETTER_WORK);
-    if (!line)
-        return false;
-    assert_ok(request_decode(line, &request, &error), &error);
-    free(line);
-    assert_int_equal(request.count_later, later);
-    config_format(&request.config, text);
-    return true;
-}
-
-static void rank_times(struct stage *stage, int rank, char text[WORKLOAD_TEXT])
-{
-    assert_true(work_that_waits(stage, rank, true, text));
-    arrive(stage, rank, LETTER_TIMED, text);
-}
-
-static bool is_told_to_count(struct stage *stage, int rank)
-{
-    char *letter = collected_take(&stage->sent, rank, LETTER_COUNT);
-    free(letter);
-    return letter;
-}
-
-static void record_arrives(struct stage *stage, int rank, const char *configuration)
-{
-    struct config config;
-    struct error error;
-    assert_ok(config_parse(configuration, &config, &error), &error);
-    char *text = record_text(&config, rank, RECORD_MEASURED);
-    arrive(stage, rank, LETTER_RECORD, text);
-    free(text);
-}
-
-static void assert_each_once(struct stage *stage, size_t count)
-{
-    struct error error;
-    assert_int_equal(stage_end(stage, &error), STATUS_OK);
-    struct results *rows = stage_rows(stage);
-    assert_int_equal(rows->row_count, count);
-    assert_int_equal(earlier_rows_missing(stage->plan, rows), 0);
-    results_destroy(rows);
-    stage_clear(stage);
+    stage_begin_counting(stage, TOGETHER);
 }
 
 /* One after the other is handed out; as many as the device says are counted, and what is left at the end. */
@@ -274,11 +213,11 @@ static void a_rank_may_be_silent_over_its_counts(void **state)
     rank_times(&stage, 0, texts[0]);
     rank_times(&stage, 0, texts[1]);
     assert_true(is_told_to_count(&stage, 0));
-    coordinator_watch(stage.coordinator, 999 + 2 * count_patience);
+    coordinator_watch(stage.coordinator, 999 + 2 * STAGE_COUNT_PATIENCE);
     record_arrives(&stage, 0, texts[0]);
-    coordinator_watch(stage.coordinator, 998 + 3 * count_patience);
+    coordinator_watch(stage.coordinator, 998 + 3 * STAGE_COUNT_PATIENCE);
     assert_null(collected_take(&stage.sent, 0, LETTER_STOP));
-    coordinator_watch(stage.coordinator, 1000 + 3 * count_patience);
+    coordinator_watch(stage.coordinator, 1000 + 3 * STAGE_COUNT_PATIENCE);
     assert_false(work_that_waits(&stage, 0, true, again)); /* overdue, and so all ranks are */
     record_arrives(&stage, 0, texts[1]);
     struct error error;
