@@ -77,11 +77,16 @@ int profiler_set_up(void **state)
     return 0;
 }
 
+static bool tracer_is_attached(enum profiler_state state)
+{
+    return state == PROFILER_TRACER_STAYS || state == PROFILER_TRACER_BETWEEN;
+}
+
 /* The counters never stay behind. */
 int profiler_tear_down(void **state)
 {
     (void)state;
-    bool tracer = profiler_state(profiler) == PROFILER_TRACER_STAYS;
+    bool tracer = tracer_is_attached(profiler_state(profiler));
     profiler_close(profiler);
     assert_int_equal(cupti.enabled, cupti.disabled);
     assert_true(tracer || !cupti.present);
@@ -90,8 +95,8 @@ int profiler_tear_down(void **state)
 
 void assert_state(enum profiler_state state)
 {
-    bool attached = state == PROFILER_ON_TRIAL || state == PROFILER_TRACER_STAYS ||
-                    state == PROFILER_COUNTERS_STAY;
+    bool attached =
+        state == PROFILER_ON_TRIAL || tracer_is_attached(state) || state == PROFILER_COUNTERS_STAY;
     bool stays = attached && state != PROFILER_ON_TRIAL;
     assert_int_equal(profiler_state(profiler), state);
     assert_int_equal(cupti.present, attached);

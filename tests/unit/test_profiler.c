@@ -25,7 +25,10 @@ static void the_table_allows_what_the_header_says(void **state)
         {PROFILER_COUNTERS_STAY, PROFILER_COUNTERS_LOST},
         {PROFILER_COUNTERS_STAY, PROFILER_LEAVES},
         {PROFILER_COUNTERS_LOST, PROFILER_COUNTERS_STAY},
+        {PROFILER_COUNTERS_LOST, PROFILER_TRACER_BETWEEN},
         {PROFILER_COUNTERS_LOST, PROFILER_LEAVES},
+        {PROFILER_TRACER_BETWEEN, PROFILER_COUNTERS_LOST},
+        {PROFILER_TRACER_BETWEEN, PROFILER_LEAVES},
         {PROFILER_LEAVES, PROFILER_ON_TRIAL},
     };
     size_t found = 0;
@@ -165,8 +168,8 @@ static void lost_counters_come_back_and_are_judged_again(void **state)
     cupti.start = CUPTI_ERROR_HARDWARE_BUSY;
     assert_int_equal(count(0).code, COUNTED_REFUSED);
     assert_state(PROFILER_COUNTERS_LOST);
-    trace_well(); /* attaches and detaches */
-    assert_state(PROFILER_COUNTERS_LOST);
+    trace_well();
+    assert_state(PROFILER_TRACER_BETWEEN);
     cupti.start = CUPTI_SUCCESS;
     int judged = test.judged;
     count_well(0);
@@ -222,44 +225,84 @@ static void without_a_judge_all_stays(void **state)
     assert_int_equal(test.judged, 0);
 }
 
-static void works_are_counted_in_one_collection(void **state)
+enum { WORKS = 3 };
+
+static void count_works(void)
 {
-    (void)state;
-    enum { WORKS = 3 };
     const struct profiled_work works[WORKS] = {work, work, work};
     double values[WORKS][QUANTITY_COUNT];
     struct outcome outcome;
     struct error error;
-    begin_counting();
-    int attached = cupti.attached;
     assert_int_equal(profiler_count(profiler, 0, works, WORKS, values, &outcome, &error),
                      STATUS_OK);
     assert_int_equal(outcome.code, COUNTED_YES);
     for (int i = 0; i < WORKS; ++i)
         assert_true(values[i][QUANTITY_DRAM_READ] == CUPTI_EACH * (WORKS - i));
-    assert_int_equal(cupti.attached, attached);
+    assert_int_equal(profiler_review(profiler, &error), STATUS_OK);
 }
 
-/* Whether what stays attached counts the same again, a few works show. */
-static void few_of_many_works_are_counted_twice(void **state)
+/* What it leaves behind would disturb times: the tracer stays attached until the next ones are counted. */
+static void after_several_works_the_counters_leave(void **state)
 {
     (void)state;
-    enum { WORKS = 20, TRIAL = 1, AGAIN = 4 };
-    struct profiled_work works[WORKS];
-    double values[WORKS][QUANTITY_COUNT];
-    struct outcome outcome;
-    struct error error;
-    for (int i = 0; i < WORKS; ++i)
-        works[i] = work;
+    begin_counting();
+    int attached = cupti.attached;
+    count_works();
+    assert_int_equal(cupti.attached, attached);
+    assert_state(PROFILER_COUNTERS_LOST);
+    int judged = test.judged;
+    for (int i = 0; i < 2; ++i) {
+        trace_well();
+        assert_state(PROFILER_TRACER_BETWEEN);
+        int finalized = cupti.finalized;
+        trace_well();
+        assert_int_equal(cupti.finalized, finalized);
+        assert_state(PROFILER_TRACER_BETWEEN);
+        count_works();
+        assert_int_equal(cupti.finalized,
+                         finalized + 2); /* the tracer, and the counters behind it */
+        assert_state(PROFILER_COUNTERS_LOST);
+    }
+    assert_int_equal(test.judged, judged + 1); /* once is enough */
+    count_well(0);                             /* one work alone: they stay, if they may */
+    assert_state(PROFILER_COUNTERS_STAY);
+}
+
+static void a_tracer_between_that_disturbs_times_leaves_for_good(void **state)
+{
+    (void)state;
+    begin_counting();
+    count_works();
+    test.disturbed = 1.5;
+    trace_well();
+    assert_state(PROFILER_LEAVES);
+    count_works();
+    trace_well();
+    assert_state(PROFILER_LEAVES);
+}
+
+static void a_tracer_between_makes_room(void **state)
+{
+    (void)state;
+    begin_counting();
+    count_works();
+    trace_well();
+    profiler_lend(profiler);
+    assert_state(PROFILER_COUNTERS_LOST);
+}
+
+/* By the first of them: after all of them it could not be told. */
+static void several_works_decide_whether_it_stays(void **state)
+{
+    (void)state;
+    enum { TRIAL = 1, AGAIN = 1 };
     assert_int_equal(try_counters().code, COUNTED_YES);
     profiler_leave(profiler);
     int pushed = cupti.pushed;
-    assert_int_equal(profiler_count(profiler, 0, works, WORKS, values, &outcome, &error),
-                     STATUS_OK);
-    assert_int_equal(outcome.code, COUNTED_YES);
-    assert_state(PROFILER_COUNTERS_STAY);
-    assert_int_equal(cupti.pushed - pushed, WORKS + TRIAL + AGAIN);
-    assert_false(isnan(values[WORKS - 1][QUANTITY_DRAM_READ]));
+    count_works();
+    assert_state(PROFILER_COUNTERS_LOST);
+    assert_int_equal(cupti.pushed - pushed, 1 + TRIAL + AGAIN + WORKS);
+    assert_int_equal(test.judged, 2);
 }
 
 /* ---- refusals ---- */
@@ -320,8 +363,10 @@ int main(void)
         TEST(counters_that_count_more_are_judged_again),
         TEST(without_known_kernels_nothing_is_decided),
         TEST(without_a_judge_all_stays),
-        TEST(works_are_counted_in_one_collection),
-        TEST(few_of_many_works_are_counted_twice),
+        TEST(after_several_works_the_counters_leave),
+        TEST(a_tracer_between_that_disturbs_times_leaves_for_good),
+        TEST(a_tracer_between_makes_room),
+        TEST(several_works_decide_whether_it_stays),
         TEST(refused_counters_are_not_tried_again),
         TEST(counters_without_memory_are_refused),
         TEST(a_refusal_that_shows_late_is_one),

@@ -46,9 +46,9 @@
 #include "worker/cuda/workloads/pool.h"
 #include "worker/cuda/workloads/softmax.h"
 
-/* Rows whose counters are read together: with more of them a row's share of programming the counters no longer
- * falls (docs/measurements.md, "Counters of several rows"). */
-enum { COUNT_TOGETHER = 64 };
+/* Rows whose counters are read together: a row's share of attaching CUPTI is then 2 ms
+ * (docs/measurements.md, "Counters of several rows"). */
+enum { COUNT_TOGETHER = 128 };
 
 /* The open device: each member has its own header. */
 struct device_state {

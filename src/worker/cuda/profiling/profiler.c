@@ -20,6 +20,7 @@ struct profiler {
     bool judged;             /* the ratio is of what stays attached */
     unsigned judged_tensors; /* that were counted when it was judged */
     double undisturbed[PROFILER_TIMES]; /* of known kernels, with nothing attached */
+    double between; /* the ratio with the tracer attached between collections; NaN: not judged */
     double ratio;
 };
 
@@ -31,7 +32,8 @@ static const unsigned changes[PROFILER_STATES] = {
     [PROFILER_ON_TRIAL] = TO(UNDECIDED) | TO(COUNTERS_STAY),
     [PROFILER_TRACER_STAYS] = TO(LEAVES),
     [PROFILER_COUNTERS_STAY] = TO(COUNTERS_LOST) | TO(LEAVES),
-    [PROFILER_COUNTERS_LOST] = TO(COUNTERS_STAY) | TO(LEAVES),
+    [PROFILER_COUNTERS_LOST] = TO(COUNTERS_STAY) | TO(TRACER_BETWEEN) | TO(LEAVES),
+    [PROFILER_TRACER_BETWEEN] = TO(COUNTERS_LOST) | TO(LEAVES),
     [PROFILER_LEAVES] = TO(ON_TRIAL),
 };
 
@@ -65,7 +67,8 @@ double profiler_ratio(const struct profiler *profiler)
 
 static bool stays_attached(const struct profiler *profiler)
 {
-    return profiler->state == PROFILER_TRACER_STAYS || profiler->state == PROFILER_COUNTERS_STAY;
+    return profiler->state == PROFILER_TRACER_STAYS || profiler->state == PROFILER_COUNTERS_STAY ||
+           profiler->state == PROFILER_TRACER_BETWEEN;
 }
 
 /* A collection that failed has detached CUPTI; one that succeeded may have attached it. */
@@ -98,11 +101,23 @@ static void follow_collector(struct profiler *profiler)
 /* What stayed attached leaves for good. */
 static void leave_for_good(struct profiler *profiler)
 {
-    if (profiler->state == PROFILER_TRACER_STAYS)
+    if (profiler->state == PROFILER_TRACER_STAYS || profiler->state == PROFILER_TRACER_BETWEEN)
         cupti_detach();
-    else
+    if (profiler->collector)
         collector_stay(profiler->collector, false);
     change(profiler, PROFILER_LEAVES);
+}
+
+/* The counters come back with the next collection. */
+static void leave_until_then(struct profiler *profiler)
+{
+    if (profiler->state == PROFILER_TRACER_BETWEEN) {
+        cupti_detach();
+        change(profiler, PROFILER_COUNTERS_LOST);
+    } else if (profiler->state == PROFILER_COUNTERS_STAY) {
+        collector_lend(profiler->collector);
+        follow_collector(profiler);
+    }
 }
 
 /* ---- known kernels ---- */
@@ -153,6 +168,8 @@ static enum status collect(struct profiler *profiler, unsigned tensors,
                            double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                            struct error *error)
 {
+    if (profiler->state == PROFILER_TRACER_BETWEEN)
+        leave_until_then(profiler);
     enum status status =
         collector_collect(profiler->collector, tensors, works, count, values, outcome, error);
     if (status != STATUS_DEVICE)
@@ -255,27 +272,24 @@ static bool counts_agree(const double first[QUANTITY_COUNT], const double second
     return true;
 }
 
-/* The last few works are collected again, after something else, so that nothing left of the first
- * collection passes for the second. What stays attached counts all works in the same way. */
-enum { AGAIN_MOST = 4 };
+/* The work is collected again, after something else, so that nothing left of the first collection passes
+ * for the second. What stays attached counts all works in the same way. */
 static enum status collect_again(struct profiler *profiler, unsigned tensors,
-                                 const struct profiled_work *works, size_t count,
-                                 double (*values)[QUANTITY_COUNT], bool *agree, struct error *error)
+                                 const struct profiled_work *work,
+                                 const double values[QUANTITY_COUNT], bool *agree,
+                                 struct error *error)
 {
     struct outcome outcome;
-    double again[AGAIN_MOST][QUANTITY_COUNT];
-    const size_t few = count < AGAIN_MOST ? count : AGAIN_MOST, skipped = count - few;
+    double again[1][QUANTITY_COUNT];
     enum status status = collect_trial(profiler, 0, &outcome, error);
     if (status == STATUS_OK)
-        status = collect(profiler, tensors, works + skipped, few, again, &outcome, error);
-    *agree = true;
-    for (size_t i = 0; i < few && status == STATUS_OK; ++i)
-        *agree = *agree && counts_agree(values[skipped + i], again[i]);
+        status = collect(profiler, tensors, work, 1, again, &outcome, error);
+    *agree = status || counts_agree(values, again[0]);
     return status;
 }
 
 static enum status count_and_decide(struct profiler *profiler, unsigned tensors,
-                                    const struct profiled_work *works, size_t count,
+                                    const struct profiled_work *work,
                                     double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                                     struct error *error)
 {
@@ -283,11 +297,11 @@ static enum status count_and_decide(struct profiler *profiler, unsigned tensors,
     profiler_leave(profiler);
     TRY(judge_begin(profiler, &known, error));
     collector_stay(profiler->collector, known);
-    TRY(collect(profiler, tensors, works, count, values, outcome, error));
+    TRY(collect(profiler, tensors, work, 1, values, outcome, error));
     if (profiler->state != PROFILER_ON_TRIAL)
         return STATUS_OK; /* it failed, or nobody could judge: decided with the next one */
     change(profiler, PROFILER_COUNTERS_STAY);
-    TRY(collect_again(profiler, tensors, works, count, values, &agree, error));
+    TRY(collect_again(profiler, tensors, work, values[0], &agree, error));
     if (!agree && profiler->state != PROFILER_LEAVES)
         leave_for_good(profiler);
     return profiler->state == PROFILER_COUNTERS_STAY ? judge(profiler, error) : STATUS_OK;
@@ -298,8 +312,15 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
                            double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                            struct error *error)
 {
-    return (profiler_is_undecided(profiler) ? count_and_decide : collect)(
-        profiler, tensors, works, count, values, outcome, error);
+    if (profiler_is_undecided(profiler)) {
+        TRY(count_and_decide(profiler, tensors, works, values, outcome, error));
+        if (count == 1)
+            return STATUS_OK;
+    }
+    TRY(collect(profiler, tensors, works, count, values, outcome, error));
+    if (count > 1 && profiler->judge.measure)
+        leave_until_then(profiler);
+    return STATUS_OK;
 }
 
 enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
@@ -307,6 +328,8 @@ enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
                                     double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                                     struct error *error)
 {
+    if (profiler->state == PROFILER_TRACER_BETWEEN)
+        leave_until_then(profiler);
     enum status status = collector_collect_launches(profiler->collector, tensors, work, launches,
                                                     most, values, outcome, error);
     if (status != STATUS_DEVICE)
@@ -333,10 +356,7 @@ void profiler_leave(struct profiler *profiler)
 void profiler_lend(struct profiler *profiler)
 {
     profiler_leave(profiler);
-    if (profiler->state != PROFILER_COUNTERS_STAY)
-        return;
-    collector_lend(profiler->collector);
-    follow_collector(profiler);
+    leave_until_then(profiler);
 }
 
 void profiler_keep(struct profiler *profiler)
@@ -347,11 +367,32 @@ void profiler_keep(struct profiler *profiler)
 
 /* ---- trace ---- */
 
+/* Between collections of several works each CUPTI stays attached for the next trace, if it leaves times
+ * alone. */
+static enum status trace_between(struct profiler *profiler, const struct profiled_work *work,
+                                 struct outcome *outcome, struct error *error)
+{
+    enum status status = tracer_run(profiler->tracer, work, true, outcome, error);
+    if (status && status != STATUS_DEVICE)
+        cupti_detach();
+    if (status)
+        return status;
+    change(profiler, PROFILER_TRACER_BETWEEN);
+    if (isnan(profiler->between))
+        status = judge(profiler, error);
+    else
+        profiler->ratio = profiler->between;
+    profiler->between = profiler->ratio;
+    return status;
+}
+
 /* Where nothing is counted, CUPTI stays attached for the next trace, if it leaves times alone. */
 static enum status trace_and_decide(struct profiler *profiler, const struct profiled_work *work,
                                     struct outcome *outcome, struct error *error)
 {
     bool known;
+    if (profiler->state == PROFILER_COUNTERS_LOST && profiler->judge.measure)
+        return trace_between(profiler, work, outcome, error);
     if (profiler->state != PROFILER_UNDECIDED || profiler->collector)
         return tracer_run(profiler->tracer, work, stays_attached(profiler), outcome, error);
     TRY(judge_begin(profiler, &known, error));
@@ -407,7 +448,7 @@ struct profiler *profiler_open(const struct profiler_judge *judge,
     profiler->judge = *judge;
     profiler->trial = *trial;
     profiler->counters.code = OUTCOME_MISSING;
-    profiler->ratio = NAN;
+    profiler->ratio = profiler->between = NAN;
     profiler->tracer = tracer_open();
     if (profiler->tracer)
         return profiler;

@@ -4,7 +4,8 @@
  * Attaching CUPTI takes far longer than counting, and the processes of a node wait for each other over
  * it. So it stays attached between uses, idle, if that leaves the times of known kernels alone and
  * counts stay right. The profiler finds that out with its first trace or collection, and looks again
- * after whatever may have changed it.
+ * after whatever may have changed it. After a collection of several works the counters always leave:
+ * from then on each kernel that follows another would begin later ("Idle profiler in the process").
  *
  * It knows nothing of workloads, records or devices: work comes in as callbacks, values and kernels go
  * out as plain data. Not thread-safe; one to a process. */
@@ -30,11 +31,14 @@
  *   ON_TRIAL        UNDECIDED       profiler_leave; a collection failed
  *   ON_TRIAL        COUNTERS_STAY   the first collection by profiler_count succeeded
  *   TRACER_STAYS    LEAVES          times are disturbed; a trace failed; the counters are to be tried
- *   COUNTERS_STAY   COUNTERS_LOST   a collection failed; profiler_lend
+ *   COUNTERS_STAY   COUNTERS_LOST   a collection failed, or was of several works; profiler_lend
  *   COUNTERS_STAY   LEAVES          times are disturbed; counts differ; a trace failed; a collection
  *                                   succeeded only with CUPTI attached anew
  *   COUNTERS_LOST   COUNTERS_STAY   the next collection succeeded
+ *   COUNTERS_LOST   TRACER_BETWEEN  a trace
  *   COUNTERS_LOST   LEAVES          counts differ
+ *   TRACER_BETWEEN  COUNTERS_LOST   before the next collection; profiler_lend
+ *   TRACER_BETWEEN  LEAVES          times are disturbed; a trace failed
  *   LEAVES          ON_TRIAL        the counters are tried where only the tracer had left for good
  */
 enum profiler_state {
@@ -43,6 +47,7 @@ enum profiler_state {
     PROFILER_TRACER_STAYS,  /* attached by the tracer, for good */
     PROFILER_COUNTERS_STAY, /* attached by the counters, for good */
     PROFILER_COUNTERS_LOST, /* nothing is attached; the counters come back with the next collection */
+    PROFILER_TRACER_BETWEEN, /* attached by the tracer; the counters come back in its place */
     PROFILER_LEAVES, /* nothing is attached, for good: each use attaches and detaches CUPTI */
     PROFILER_STATES
 };
@@ -98,8 +103,8 @@ const struct outcome *profiler_counters(const struct profiler *profiler);
 bool profiler_has(const struct profiler *profiler, enum quantity quantity);
 
 /* Counts pieces of work in one collection, as collector_collect: values[i] is of works[i]. Decides with
- * the first that succeeds whether CUPTI stays attached: it must count the same again, after something
- * else was counted, and leave the times of known kernels alone. */
+ * the first work whether CUPTI stays attached: it must count the same again, after something else was
+ * counted, and leave the times of known kernels alone. */
 enum status profiler_count(struct profiler *profiler, unsigned tensors,
                            const struct profiled_work *works, size_t count,
                            double (*values)[QUANTITY_COUNT], struct outcome *outcome,

@@ -19,7 +19,7 @@
 
 enum {
     RANGE_NAME = 24,
-    RANGES_LEAST = 64 /* that there is room for: more than most collections have */
+    RANGES_LEAST = 128 /* that there is room for: more than most collections have */
 };
 
 /* It is enabled only while CUPTI is attached to the process. Must not move: CUPTI has its watch's address. */
