@@ -16,7 +16,7 @@ typedef CUpti_ActivityKernel9 scripted_kernel;
 #endif
 
 /* A set takes three passes, and finds 7 for every metric, 7 more in each further range. */
-enum { CUPTI_PASSES = 3, CUPTI_EACH = 7, CUPTI_RECORDS = 8, CUPTI_RANGES = 128 };
+enum { CUPTI_PASSES = 3, CUPTI_EACH = 7, CUPTI_RECORDS = 8, CUPTI_RANGES = 256 };
 
 extern struct cupti_script {
     const char *chip;

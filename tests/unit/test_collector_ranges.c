@@ -19,7 +19,7 @@ static const char *text_of(const struct outcome *outcome)
     return text;
 }
 
-enum { MANY = 20, MORE = 100 };
+enum { MANY = 20, MORE = 200 };
 
 /* One of many works: which one it is, how often it was prepared and run. */
 struct many {
