@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static const double stake_most = 10, stake_least = 1; /* s */
+static const double stake_most = 10, stake_least = 2; /* s */
 static const double nearly = 7.0 / 8;                 /* of a bound */
 
 /* So much of one of the bounds. */

@@ -25,7 +25,7 @@ struct turn {
  * - Where the host has other ranks: seven eighths of either bound. So ranks that began together come apart.
  * - Where others share the host or what is to come: as much as is still to come for this rank, as the schedule
  *   predicts from rows of this run. So batches shrink, and little is left to count when the rows run out.
- *   It is 1 s of timings at least. To begin a collection takes about 0.1 s, and that is to stay a small part of
+ *   It is 2 s of timings at least. To begin a collection takes about 0.3 s, and that is to stay a small part of
  *   what it is for, whatever is predicted. */
 bool turn_has_come(const struct turn *turn);
 

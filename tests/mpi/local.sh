@@ -76,7 +76,7 @@ expect 0 "$roofsweep" --list matmul
 expect 0 "$roofsweep" --list chips
 says "multiply-adds of one multiprocessor in one clock"
 expect 0 "$roofsweep" --list chips --csv
-says '"Hopper","9.0",,64,128,256,256,128,1024,2048,2048,4096,4096'
+says '"Hopper","9.0",,64,128,256,256,128,1024,2048,2048,4096,0,4096'
 
 # Several journals: of jobs that shared out a list, and one of which went on with the other's.
 sed -i 's/^batch = .*/batch = 1/; s/^height = .*/height = 8, 10/' sweep.ini
