@@ -6,56 +6,66 @@
 #include "worker/cuda/gpu/memory.h"
 #include "worker/cuda/gpu/timer.h"
 
-enum { LAUNCHES = 300, SAMPLES = 9, FMA_BLOCK = 1024 };
-static const double enqueueing = 10e-3; /* s, more than so many launches take the host */
+enum { LAUNCHES = 300, SAMPLES = 15, FMA_BLOCK = 1024 };
+static const double warming = 10e-3; /* s of load, after which the clock has risen */
 
-static enum status span_end(struct gpu *gpu, double *seconds, struct error *error)
-{
-    TRY(CUDA(cudaEventRecord(gpu->timer->events[1], gpu->stream)));
-    TRY(CUDA(cudaEventSynchronize(gpu->timer->events[1])));
-    return timer_elapsed(gpu->timer, 0, 1, seconds, error);
-}
+/* What is timed, of gpu->stream. */
+typedef enum status enqueue(struct gpu *gpu, void *out, struct error *error);
 
-/* All are queued before the first begins, as in timing.c. */
-static enum status gap_time(struct gpu *gpu, void *out, double *seconds, struct error *error)
+static enum status gap_enqueue(struct gpu *gpu, void *out, struct error *error)
 {
     (void)out;
-    TRY(CUDA(kernel_delay(enqueueing, gpu->stream)));
-    TRY(CUDA(cudaEventRecord(gpu->timer->events[0], gpu->stream)));
     for (int i = 0; i < LAUNCHES; ++i)
         TRY(CUDA(kernel_empty(gpu->stream)));
-    TRY(span_end(gpu, seconds, error));
-    *seconds /= LAUNCHES;
     return STATUS_OK;
 }
 
-static enum status kernel_time(struct gpu *gpu, void *out, double *seconds, struct error *error)
+static enum status kernel_enqueue(struct gpu *gpu, void *out, struct error *error)
 {
     const struct fma_kernel *kernel = fma_kernels;
     const int64_t iterations = 400;
     while (kernel->precision != PRECISION_FP32)
         ++kernel;
-    TRY(CUDA(kernel_delay(enqueueing / 100, gpu->stream)));
+    return CUDA(kernel->launch(out, iterations, gpu->multiprocessors, FMA_BLOCK, gpu->stream));
+}
+
+static enum status span_enqueue(struct gpu *gpu, enqueue *work, void *out, struct error *error)
+{
     TRY(CUDA(cudaEventRecord(gpu->timer->events[0], gpu->stream)));
-    TRY(CUDA(kernel->launch(out, iterations, gpu->multiprocessors, FMA_BLOCK, gpu->stream)));
-    return span_end(gpu, seconds, error);
+    TRY(work(gpu, out, error));
+    return CUDA(cudaEventRecord(gpu->timer->events[1], gpu->stream));
+}
+
+/* All is queued before the first begins, as in timing.c. */
+static enum status held_time(struct gpu *gpu, enqueue *work, void *out, double *seconds,
+                             struct error *error)
+{
+    const double longest = 0.1; /* s, that the host may take */
+    TRY(timer_hold(gpu->timer, longest, error));
+    enum status status = span_enqueue(gpu, work, out, error);
+    timer_release(gpu->timer);
+    if (status)
+        return status;
+    TRY(CUDA(cudaEventSynchronize(gpu->timer->events[1])));
+    return timer_elapsed(gpu->timer, 0, 1, seconds, error);
 }
 
 static enum status medians(struct gpu *gpu, void *out, double times[KNOWN_KERNELS],
                            struct error *error)
 {
-    static enum status (*const measures[KNOWN_KERNELS])(struct gpu * gpu, void *out,
-                                                        double *seconds, struct error *error) = {
-        kernel_time, gap_time}; /* the gap depends on the clock most: warm */
+    /* the gap depends on the clock most: warm */
+    static enqueue *const works[KNOWN_KERNELS] = {kernel_enqueue, gap_enqueue};
+    TRY(CUDA(kernel_delay(warming, gpu->stream)));
     for (int i = 0; i < KNOWN_KERNELS; ++i) {
         double seconds[SAMPLES];
         struct stats stats;
-        TRY(measures[i](gpu, out, &seconds[0], error)); /* warm-up */
+        TRY(works[i](gpu, out, error)); /* loads its code, for which the device must not be held */
         for (int j = 0; j < SAMPLES; ++j)
-            TRY(measures[i](gpu, out, &seconds[j], error));
+            TRY(held_time(gpu, works[i], out, &seconds[j], error));
         TRY(stats_compute(seconds, SAMPLES, &stats, error));
         times[i] = stats.median;
     }
+    times[KNOWN_KERNELS - 1] /= LAUNCHES;
     return STATUS_OK;
 }
 
