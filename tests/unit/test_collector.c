@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "scripted_cupti.h"
-#include "scripted_modules.h"
 #include "worker/cuda/profiling/collector.h"
 
 static const char *text_of(const struct outcome *outcome)
@@ -390,71 +389,6 @@ static void it_stays_attached_if_told(void **state)
     assert_false(collector_is_attached(NULL));
 }
 
-/* CUPTI would take what is loaded to the same address for what was there before. */
-static void unloaded_code_begins_afresh(void **state)
-{
-    (void)state;
-    struct outcome outcome;
-    struct collector *collector = collector_open(0, NULL, &outcome);
-    collector_stay(collector, true);
-    cupti_unload(); /* nothing has been counted yet */
-    assert_string_equal(collect_again(collector, false), "counted");
-    assert_string_equal(collect_again(collector, false), "counted");
-    assert_int_equal(cupti.enabled, 1);
-    cupti_unload();
-    cupti_unload();
-    assert_string_equal(collect_again(collector, false), "counted");
-    assert_string_equal(collect_again(collector, false), "counted");
-    assert_int_equal(cupti.enabled, 2);
-    assert_true(collector_is_attached(collector));
-    collector_close(collector);
-    assert_int_equal(cupti.enabled, cupti.disabled);
-    assert_int_equal(cupti.finalized, cupti.attached);
-}
-
-static enum status run_and_unload(void *argument, struct error *error)
-{
-    (void)argument, (void)error;
-    ++cupti.runs;
-    cupti_unload();
-    return STATUS_OK;
-}
-
-static void code_unloaded_on_the_way_shows(void **state)
-{
-    (void)state;
-    struct outcome outcome;
-    struct error error;
-    double values[1][QUANTITY_COUNT];
-    const struct profiled_work work = {prepare, run_and_unload, NULL, NULL};
-    struct collector *collector = collector_open(0, NULL, &outcome);
-    collector_stay(collector, true);
-    assert_int_equal(collector_collect(collector, 0, &work, 1, values, &outcome, &error),
-                     STATUS_OK);
-    assert_string_equal(text_of(&outcome),
-                        "incomplete: a module was unloaded while its kernels were counted");
-    assert_true(isnan(values[0][QUANTITY_VECTOR_FP32]));
-    assert_string_equal(collect_again(collector, false), "counted");
-    collector_close(collector);
-}
-
-/* Beside another tool, which has subscribed, nothing is known of modules: each collection begins afresh. */
-static void what_cannot_be_watched_begins_afresh(void **state)
-{
-    (void)state;
-    struct outcome outcome;
-    struct collector *collector = collector_open(0, NULL, &outcome);
-    collector_stay(collector, true);
-    cupti.subscribe = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-    for (int i = 1; i <= 3; ++i) {
-        assert_string_equal(collect_again(collector, false), "counted");
-        assert_int_equal(cupti.enabled, i);
-    }
-    assert_int_equal(cupti.subscribed, 0);
-    collector_close(collector);
-    assert_int_equal(cupti.finalized, cupti.attached);
-}
-
 /* A profiler that cannot be told anew what to do must not cost every second collection. */
 static void staying_attached_may_be_in_the_way(void **state)
 {
@@ -569,9 +503,6 @@ int main(void)
         cmocka_unit_test_setup(another_number_of_launches_shows, cupti_set_up),
         cmocka_unit_test_setup(it_stays_attached_if_told, cupti_set_up),
         cmocka_unit_test_setup(staying_attached_may_be_in_the_way, cupti_set_up),
-        cmocka_unit_test_setup(unloaded_code_begins_afresh, cupti_set_up),
-        cmocka_unit_test_setup(code_unloaded_on_the_way_shows, cupti_set_up),
-        cmocka_unit_test_setup(what_cannot_be_watched_begins_afresh, cupti_set_up),
         cmocka_unit_test_setup(what_it_counts_grows, cupti_set_up),
         cmocka_unit_test_setup(there_is_room_for_several_ranges, cupti_set_up),
         cmocka_unit_test_setup(what_cannot_begin_leaves_nothing, cupti_set_up),
