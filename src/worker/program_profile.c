@@ -126,6 +126,7 @@ static enum status count_runs(struct program_run *run, struct found *found, cons
             count_run(run, &found->traced, image, &counted, &found->outcome, error);
         if (status)
             return status;
+        found->traced.unloaded |= counted.unloaded;
         if (found->outcome.code != COUNTED_YES || counted.last) {
             injected_clear(&found->counted);
             found->counted = counted;

@@ -131,6 +131,23 @@ static void flops_in_graphs_are_missing_and_never_0(void **state)
     record_clear(&record);
 }
 
+/* Of code that was unloaded vector FLOPs may be those of something else. */
+static void flops_of_unloaded_code_are_missing(void **state)
+{
+    (void)state;
+    struct record record;
+    struct injected injected = injected_of(100, 1000, 0);
+    injected.unloaded = true;
+    record_init(&record);
+    counts_record(&injected, &injected, 20, &record);
+    assert_true(isnan(record.flops_counted) && isnan(record.flops_vector[PRECISION_FP32]));
+    assert_true(record.flops_tensor[PRECISION_FP16] == 50 && record.unit == UNIT_TENSOR);
+    assert_true(record.bytes_counted[LEVEL_DRAM] == 4);
+    assert_int_equal(record.counters.code, COUNTED_INCOMPLETE);
+    assert_non_null(strstr(record.counters.reason, "unloads code"));
+    record_clear(&record);
+}
+
 static void tensors_follow_from_the_precision(void **state)
 {
     (void)state;
@@ -182,6 +199,7 @@ int main(void)
         cmocka_unit_test(graphs_take_flops_from_the_same_kernels_without),
         cmocka_unit_test(copies_and_fills_are_told),
         cmocka_unit_test(flops_in_graphs_are_missing_and_never_0),
+        cmocka_unit_test(flops_of_unloaded_code_are_missing),
         cmocka_unit_test(tensors_follow_from_the_precision),
         cmocka_unit_test(lines_of_several_processes),
     };

@@ -46,7 +46,7 @@ enum status counts_trace(struct injected *traced, int64_t iterations, struct rec
     return status;
 }
 
-static void flops_record(const double values[QUANTITY_COUNT], double iterations, bool graphs,
+static void flops_record(const double values[QUANTITY_COUNT], double iterations, bool vectorless,
                          struct record *record)
 {
     double vector = 0.0, tensor = 0.0;
@@ -54,7 +54,7 @@ static void flops_record(const double values[QUANTITY_COUNT], double iterations,
         enum quantity v = quantity_of((enum precision)precision, false);
         enum quantity t = quantity_of((enum precision)precision, true);
         /* bf16 is counted with fp16, once */
-        if (v < QUANTITY_COUNT && precision != PRECISION_BF16 && !graphs && !isnan(values[v])) {
+        if (v < QUANTITY_COUNT && precision != PRECISION_BF16 && !vectorless && !isnan(values[v])) {
             record->flops_vector[precision] = values[v] / iterations;
             vector += record->flops_vector[precision];
         }
@@ -63,9 +63,9 @@ static void flops_record(const double values[QUANTITY_COUNT], double iterations,
             tensor += record->flops_tensor[precision];
         }
     }
-    if (!graphs)
+    if (!vectorless)
         record->flops_counted = vector + tensor;
-    if (!graphs || tensor > 0.0)
+    if (!vectorless || tensor > 0.0)
         record->unit = tensor > vector ? UNIT_TENSOR : UNIT_VECTOR;
 }
 
@@ -116,7 +116,8 @@ static void kernels_record(const struct injected *counted, struct injected *trac
         struct kernel *kernel = &record->kernels[traced->launches[i].kernel];
         double bytes[LEVEL_COUNT];
         quantity_bytes(counted->each[i], bytes);
-        kernel_add(&kernel->flops_counted, flops_all(counted->each[i]));
+        if (!traced->unloaded)
+            kernel_add(&kernel->flops_counted, flops_all(counted->each[i]));
         for (int level = 0; level < LEVEL_COUNT && !graphs; ++level)
             if (!isnan(bytes[level]))
                 kernel_add(&kernel->bytes_counted[level], bytes[level]);
@@ -179,20 +180,25 @@ void counts_ungraph(struct injected *traced, struct injected *counted,
     plain_counted->each = NULL;
     plain_counted->each_count = 0;
     traced->ungraphed = true;
+    traced->unloaded = plain_traced->unloaded;
 }
 
 void counts_record(const struct injected *counted, struct injected *traced, int64_t iterations,
                    struct record *record)
 {
-    bool graphs = traced->in_graphs > 0, missing = graphs && !traced->ungraphed;
-    flops_record(counted->values, (double)iterations, missing, record);
+    bool graphs = traced->in_graphs > 0, in_graphs = graphs && !traced->ungraphed;
+    flops_record(counted->values, (double)iterations, in_graphs || traced->unloaded, record);
     bytes_record(counted->values, (double)iterations, record);
     kernels_record(counted, traced, (double)iterations, graphs, record);
-    if (missing)
+    if (in_graphs)
         outcome_set(&record->counters, COUNTED_INCOMPLETE,
                     "%zu of %zu kernels are launched by CUDA graphs, where vector FLOPs cannot be "
                     "counted",
                     traced->in_graphs, traced->launch_count);
+    else if (traced->unloaded)
+        outcome_set(&record->counters, COUNTED_INCOMPLETE,
+                    "the program unloads code while it is counted, so that its vector FLOPs may be "
+                    "wrong");
     else
         outcome_set(&record->counters, COUNTED_YES, NULL);
 }

@@ -134,6 +134,13 @@ static enum status passes_take(const char *text, struct injected *in, struct err
     return STATUS_OK;
 }
 
+static enum status unloaded_take(const char *text, struct injected *in, struct error *error)
+{
+    (void)text, (void)error;
+    in->unloaded = true;
+    return STATUS_OK;
+}
+
 static enum status value_take(const char *text, struct injected *in, struct error *error)
 {
     int quantity = -1;
@@ -191,7 +198,7 @@ static const struct {
     {"opened", opened_take},     {"closed", closed_take},     {"kernel", kernel_take},
     {"untraced", untraced_take}, {"launched", launched_take}, {"passes", passes_take},
     {"value", value_take},       {"refused", refused_take},   {"each", each_take},
-    {"copy", copy_take},         {"fill", fill_take},
+    {"copy", copy_take},         {"fill", fill_take},         {"unloaded", unloaded_take},
 };
 
 static enum status line_take(char *line, struct injected *in, struct error *error)

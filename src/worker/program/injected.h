@@ -10,6 +10,7 @@
  *   passes COUNT LAST                     runs that counting takes; 1: this was the last
  *   value QUANTITY NUMBER                 what was counted, by enum quantity
  *   each LAUNCH QUANTITY NUMBER           the same of one of the region's launches
+ *   unloaded                              vector FLOPs may be wrong: counted code was unloaded
  *   refused CODE REASON                   nothing is counted (enum counted) */
 #ifndef ROOFSWEEP_WORKER_PROGRAM_INJECTED_H
 #define ROOFSWEEP_WORKER_PROGRAM_INJECTED_H
@@ -51,6 +52,8 @@ struct injected {
     char sequence[64];  /* "HASH COUNT" */
     size_t passes;
     bool last;
+    bool
+        unloaded; /* the program has unloaded counted code, in this run or in one that it goes on from */
     double values[QUANTITY_COUNT];
     double (
         *each)[QUANTITY_COUNT]; /* owned; by launch, in the order of the calls; NULL: not counted */

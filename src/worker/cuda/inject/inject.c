@@ -33,6 +33,7 @@ static struct injection {
     struct counting *counting; /* NULL: not yet started, refused, or over */
     bool tried;                /* counting */
     bool counted;              /* a region, or a part of one, since counting started */
+    bool unloaded;             /* code that may have been counted; that has been told */
     enum stage stage;
     size_t regions;    /* that have been opened */
     double began;      /* s, CLOCK_MONOTONIC */
@@ -314,19 +315,17 @@ static void launched(const CUpti_CallbackData *data)
     pthread_mutex_unlock(&injection.lock);
 }
 
-/* CUPTI knows kernels that it has counted by their addresses: what is loaded to the same address next would be
- * counted wrong; see profiling/module_watch.h. */
+/* CUPTI knows kernels whose vector FLOPs it has counted by their addresses: those of what is loaded to the same
+ * address next would be wrong; see profiling/module_watch.h. */
 static void module_unloaded(void)
 {
     if (inside || injection.owner != getpid())
         return;
     pthread_mutex_lock(&injection.lock);
-    if (injection.counting && (injection.counted || by_launch())) {
-        struct outcome refusal;
-        outcome_set(&refusal, COUNTED_INCOMPLETE,
-                    "the program unloads a module whose kernels may have been counted");
-        counting_stop(&refusal);
-        notes_flush(injection.notes);
+    if (injection.counting && !injection.unloaded && (injection.counted || by_launch())) {
+        injection.unloaded = true;
+        note(injection.notes, "unloaded");
+        notes_flush(injection.notes); /* before the process may die of it */
     }
     pthread_mutex_unlock(&injection.lock);
 }
