@@ -6,12 +6,12 @@ static void CUPTIAPI called(void *user, CUpti_CallbackDomain domain, CUpti_Callb
     struct module_watch *watch = user;
     (void)data;
     if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
-        atomic_store(&watch->unloaded, true);
+        __atomic_store_n(&watch->unloaded, true, __ATOMIC_SEQ_CST);
 }
 
 void module_watch_begin(struct module_watch *watch)
 {
-    atomic_store(&watch->unloaded, false);
+    __atomic_store_n(&watch->unloaded, false, __ATOMIC_SEQ_CST);
     if (cuptiSubscribe(&watch->subscriber, called, watch) != CUPTI_SUCCESS)
         return;
     watch->watching =
@@ -30,7 +30,7 @@ void module_watch_end(struct module_watch *watch)
 
 bool module_watch_saw_unload(const struct module_watch *watch)
 {
-    return atomic_load(&watch->unloaded);
+    return __atomic_load_n(&watch->unloaded, __ATOMIC_SEQ_CST);
 }
 
 bool module_watch_is_clean(const struct module_watch *watch)

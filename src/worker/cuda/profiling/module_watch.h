@@ -8,7 +8,6 @@
 #ifndef ROOFSWEEP_MODULE_WATCH_H
 #define ROOFSWEEP_MODULE_WATCH_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <cupti.h>
 
@@ -16,7 +15,7 @@
 struct module_watch {
     CUpti_SubscriberHandle subscriber;
     bool watching;
-    atomic_bool unloaded; /* set by whatever thread unloads */
+    bool unloaded; /* set by whatever thread unloads: by __atomic functions alone */
 };
 
 /* CUPTI is in the process. Where another tool is CUPTI's subscriber nothing can be watched. */
