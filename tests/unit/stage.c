@@ -126,17 +126,25 @@ void all_devices_arrive(struct stage *stage)
         device_arrives(stage, rank);
 }
 
-/* The work that a rank was given; false: none. */
-bool work_of(struct stage *stage, int rank, struct config *config)
+/* What a rank was asked; false: nothing. */
+static bool request_taken(struct stage *stage, int rank, struct request *request)
 {
-    struct request request;
     struct error error;
     char *line = collected_take(&stage->sent, rank, LETTER_WORK);
     if (!line)
         return false;
-    assert_ok(request_decode(line, &request, &error), &error);
-    assert_int_equal(request.op, REQUEST_MEASURE);
+    assert_ok(request_decode(line, request, &error), &error);
+    assert_int_equal(request->op, REQUEST_MEASURE);
     free(line);
+    return true;
+}
+
+/* The work that a rank was given; false: none. */
+bool work_of(struct stage *stage, int rank, struct config *config)
+{
+    struct request request;
+    if (!request_taken(stage, rank, &request))
+        return false;
     *config = request.config;
     return true;
 }
@@ -234,12 +242,8 @@ void stage_begin_counting(struct stage *stage, int together)
 bool work_that_waits(struct stage *stage, int rank, bool later, char text[WORKLOAD_TEXT])
 {
     struct request request;
-    struct error error;
-    char *line = collected_take(&stage->sent, rank, LETTER_WORK);
-    if (!line)
+    if (!request_taken(stage, rank, &request))
         return false;
-    assert_ok(request_decode(line, &request, &error), &error);
-    free(line);
     assert_int_equal(request.count_later, later);
     config_format(&request.config, text);
     return true;

@@ -52,8 +52,7 @@ struct injected {
     char sequence[64];  /* "HASH COUNT" */
     size_t passes;
     bool last;
-    bool
-        unloaded; /* the program has unloaded counted code, in this run or in one that it goes on from */
+    bool unloaded; /* counted code, by this run or by one that it goes on from */
     double values[QUANTITY_COUNT];
     double (
         *each)[QUANTITY_COUNT]; /* owned; by launch, in the order of the calls; NULL: not counted */

@@ -53,19 +53,23 @@ static enum status held_time(struct gpu *gpu, enqueue *work, void *out, double *
 static enum status medians(struct gpu *gpu, void *out, double times[KNOWN_KERNELS],
                            struct error *error)
 {
-    /* the gap depends on the clock most: warm */
-    static enqueue *const works[KNOWN_KERNELS] = {kernel_enqueue, gap_enqueue};
+    static const struct {
+        enqueue *work;
+        int parts; /* of which one is wanted */
+    } known[KNOWN_KERNELS] = {
+        {kernel_enqueue, 1}, {gap_enqueue, LAUNCHES}, /* the gap depends on the clock most: warm */
+    };
     TRY(CUDA(kernel_delay(warming, gpu->stream)));
     for (int i = 0; i < KNOWN_KERNELS; ++i) {
         double seconds[SAMPLES];
         struct stats stats;
-        TRY(works[i](gpu, out, error)); /* loads its code, for which the device must not be held */
+        TRY(known[i].work(gpu, out,
+                          error)); /* loads its code, for which the device must not be held */
         for (int j = 0; j < SAMPLES; ++j)
-            TRY(held_time(gpu, works[i], out, &seconds[j], error));
+            TRY(held_time(gpu, known[i].work, out, &seconds[j], error));
         TRY(stats_compute(seconds, SAMPLES, &stats, error));
-        times[i] = stats.median;
+        times[i] = stats.median / known[i].parts;
     }
-    times[KNOWN_KERNELS - 1] /= LAUNCHES;
     return STATUS_OK;
 }
 
