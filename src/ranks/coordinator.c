@@ -180,8 +180,7 @@ static void order_work(struct coordinator *coordinator, int rank, const struct o
 static void hand_out(struct coordinator *coordinator, int rank)
 {
     const struct offer offer = offer_to(coordinator, rank);
-    const struct turn turn = {&offer, rank, &coordinator->crew, coordinator->devices,
-                              coordinator->schedule};
+    const struct turn turn = {&offer, rank, &coordinator->crew, coordinator->devices};
     bool waiting = offer.hand->count > 0;
     size_t item;
     if (coordinator->stopping)

@@ -7,9 +7,9 @@
  * rank. If it writes again, it takes part again; of two records of one configuration the first is kept.
  *
  * Rows of a rank may wait until their counters are read together: as many as [measure] count_together or its
- * device says, and until 10 s of their timings would be lost with the worker; fewer towards the end of the
- * sweep, and ranks of a host in turns (turn.h). They are counted, too, when there is nothing more for that rank. What is lost before it was counted is handed out again, to be counted
- * by itself.
+ * device says, or until 10 s of their timings would be lost with the worker; a little fewer where that lets ranks
+ * of a host count at different times (turn.h). They are counted, too, when there is nothing more for that rank.
+ * What is lost before it was counted is handed out again, to be counted by itself.
  *
  * With a time limit, nothing is handed out that cannot end before it (forecast.h). When nothing that is left
  * can, or the limit has come, the sweep ends, and says what is left. */

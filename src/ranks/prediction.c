@@ -49,7 +49,6 @@ struct prediction {
     uint32_t *cell_of; /* by item */
     struct learner *ranks;
     double rows, fresh; /* known; of these since the predictions were made */
-    bool learnt;        /* they were made */
 };
 
 /* ---- cells ---- */
@@ -182,11 +181,6 @@ double prediction_seconds(const struct prediction *prediction, size_t cell)
     return prediction->cells[cell].seconds;
 }
 
-bool prediction_is_learnt(const struct prediction *prediction)
-{
-    return prediction->learnt;
-}
-
 double prediction_slowness(const struct prediction *prediction, int rank)
 {
     const struct learner *learner = &prediction->ranks[rank];
@@ -236,7 +230,6 @@ static void predict(struct prediction *prediction)
         prediction->fresh * pairs_each < pairs)
         return;
     prediction->fresh = 0;
-    prediction->learnt = true;
     for (size_t i = 0; i < prediction->cell_count; ++i)
         if (is_judged(&prediction->cells[i]))
             prediction->cells[i].seconds = from_neighbours(prediction, &prediction->cells[i]);

@@ -36,9 +36,6 @@ size_t prediction_cell(const struct prediction *prediction, size_t item);
  * took. 0 of configurations that cannot exist. While nothing is known, the same for all others. */
 double prediction_seconds(const struct prediction *prediction, size_t cell);
 
-/* Predictions rest on rows. */
-bool prediction_is_learnt(const struct prediction *prediction);
-
 /* 1 until enough rows tell otherwise. Only ratios between ranks mean something. */
 double prediction_slowness(const struct prediction *prediction, int rank);
 

@@ -12,7 +12,7 @@ enum state { WAITING, GIVEN, DONE };
 /* Items of one cell of the prediction, in `order` from `begin` to before `end`. */
 struct group {
     size_t begin, end;
-    size_t given; /* of them; without replicate */
+    size_t waiting, given; /* of them, by state; without replicate */
 };
 
 /* `state` has a row of `count` for each queue; there is one queue, or with replicate one a rank. */
@@ -27,7 +27,6 @@ struct schedule {
     unsigned char *state; /* enum state */
     int *holder;          /* rank that has a GIVEN item */
     size_t *held;         /* by rank: GIVEN items */
-    size_t *waiting;      /* by queue and group: WAITING items */
     size_t *first;        /* by queue and group: all before it in `order` are given or done */
     size_t total, remaining;
 };
@@ -71,6 +70,7 @@ static bool set_order(struct schedule *schedule, const struct plan *plan)
         schedule->order[i] = entries[i].item;
         group->begin = group->end == 0 ? i : group->begin;
         group->end = i + 1;
+        ++group->waiting;
     }
     free(entries);
     return true;
@@ -86,24 +86,15 @@ static bool reserve(struct schedule *schedule)
     schedule->state = calloc(schedule->total + 1, 1);
     schedule->holder = malloc((schedule->total + 1) * sizeof *schedule->holder);
     schedule->held = calloc((size_t)schedule->ranks, sizeof *schedule->held);
-    schedule->waiting = calloc(queues * schedule->group_count + 1, sizeof *schedule->waiting);
     schedule->first = calloc(queues * schedule->group_count + 1, sizeof *schedule->first);
     return schedule->modelled && schedule->order && schedule->groups && schedule->state &&
-           schedule->holder && schedule->held && schedule->waiting && schedule->first;
+           schedule->holder && schedule->held && schedule->first;
 }
 
 static void rewind_queue(struct schedule *schedule, size_t queue)
 {
     for (size_t i = 0; i < schedule->group_count; ++i)
         schedule->first[queue * schedule->group_count + i] = schedule->groups[i].begin;
-}
-
-static void fill_queue(struct schedule *schedule, size_t queue)
-{
-    for (size_t i = 0; i < schedule->group_count; ++i)
-        schedule->waiting[queue * schedule->group_count + i] =
-            schedule->groups[i].end - schedule->groups[i].begin;
-    rewind_queue(schedule, queue);
 }
 
 struct schedule *schedule_create(const struct plan *plan, int ranks, bool replicate)
@@ -119,7 +110,7 @@ struct schedule *schedule_create(const struct plan *plan, int ranks, bool replic
     schedule->group_count = schedule->prediction ? prediction_cells(schedule->prediction) : 0;
     if (schedule->prediction && reserve(schedule) && set_order(schedule, plan)) {
         for (size_t queue = 0; queue < (size_t)schedule->queues; ++queue)
-            fill_queue(schedule, queue);
+            rewind_queue(schedule, queue);
         return schedule;
     }
     schedule_destroy(schedule);
@@ -137,7 +128,6 @@ void schedule_destroy(struct schedule *schedule)
     free(schedule->state);
     free(schedule->holder);
     free(schedule->held);
-    free(schedule->waiting);
     free(schedule->first);
     free(schedule);
 }
@@ -150,11 +140,10 @@ static size_t queue_of(const struct schedule *schedule, int rank)
 /* Keeps the counts by group and by rank. */
 static void set_state(struct schedule *schedule, size_t queue, size_t item, enum state to)
 {
-    size_t at = queue * schedule->count + item, cell = prediction_cell(schedule->prediction, item);
-    struct group *group = &schedule->groups[cell];
+    size_t at = queue * schedule->count + item;
+    struct group *group = &schedule->groups[prediction_cell(schedule->prediction, item)];
     enum state from = (enum state)schedule->state[at];
-    schedule->waiting[queue * schedule->group_count + cell] +=
-        (size_t)(to == WAITING) - (size_t)(from == WAITING);
+    group->waiting += (size_t)(to == WAITING) - (size_t)(from == WAITING);
     group->given += (size_t)(to == GIVEN) - (size_t)(from == GIVEN);
     if (from == GIVEN)
         --schedule->held[schedule->holder[at]];
@@ -196,41 +185,20 @@ static double fastest_at_work(const struct schedule *schedule)
     return fastest;
 }
 
-/* Of the ranks at work and this one: rows of a rank of slowness 1 for each of its rows. */
-static double speed_at_work(const struct schedule *schedule, int asking)
+/* s that the ranks at work and this one need for all that is left, as predicted. What is under way is half
+ * done. */
+static double time_to_come(const struct schedule *schedule, int asking)
 {
-    double speed = 0;
+    double work = 0, speed = 0;
+    for (size_t i = 0; i < schedule->group_count; ++i) {
+        const struct group *group = &schedule->groups[i];
+        double items = (double)group->waiting + (double)group->given / 2;
+        work += items > 0 ? items * prediction_seconds(schedule->prediction, i) : 0;
+    }
     for (int rank = 0; rank < schedule->ranks; ++rank)
         if (rank == asking || schedule->held[rank] > 0)
             speed += 1 / prediction_slowness(schedule->prediction, rank);
-    return speed;
-}
-
-/* s that a rank of slowness 1 needs for what waits, and for this part of what is under way, as predicted. */
-static double work_of(const struct schedule *schedule, size_t queue, double part)
-{
-    const size_t *waiting = &schedule->waiting[queue * schedule->group_count];
-    double work = 0;
-    for (size_t i = 0; i < schedule->group_count; ++i) {
-        double items = (double)waiting[i] + part * (double)schedule->groups[i].given;
-        work += items > 0 ? items * prediction_seconds(schedule->prediction, i) : 0;
-    }
-    return work;
-}
-
-/* s that the ranks at work and this one need for all that is left. What is under way is half done. */
-static double time_to_come(const struct schedule *schedule, int asking)
-{
-    return work_of(schedule, 0, 0.5) / speed_at_work(schedule, asking);
-}
-
-double schedule_share(const struct schedule *schedule, int rank)
-{
-    if (!prediction_is_learnt(schedule->prediction))
-        return INFINITY;
-    double work = work_of(schedule, queue_of(schedule, rank), 0);
-    return schedule->queues > 1 ? work * prediction_slowness(schedule->prediction, rank)
-                                : work / speed_at_work(schedule, rank);
+    return work / speed;
 }
 
 /* The longest item that this rank may begin, s on a rank of slowness 1. */

@@ -37,11 +37,6 @@ typedef bool schedule_filter(const void *context, size_t item);
 bool schedule_next(struct schedule *schedule, int rank, schedule_filter *may, const void *context,
                    size_t *item);
 
-/* s, of this rank's share of what waits to be handed out, as predicted: with replicate it has all of its own,
- * else ranks that have an item, and this one, share by their speed. INFINITY: no time was learnt, or something
- * waits that has no modelled cost. */
-double schedule_share(const struct schedule *schedule, int rank);
-
 /* The rank gives the item back: it is handed out again. Nothing happens if the rank does not have it. */
 void schedule_return(struct schedule *schedule, int rank, size_t item);
 

@@ -8,25 +8,20 @@
 #include "model/device.h"
 #include "ranks/crew.h"
 #include "ranks/offer.h"
-#include "ranks/schedule.h"
 
 struct turn {
     const struct offer *offer; /* to the rank */
     int rank;                  /* that is free */
     const struct crew *crew;
     const struct device *devices; /* of each rank */
-    const struct schedule *schedule;
 };
 
-/* At once: as many rows as are counted together, or 10 s of timings, which would be lost with the worker.
- *
- * Earlier, if no other rank of the host counts at the moment, because a driver programs the counters of one
- * process at a time: ranks of a host that count at once wait for each other, while ranks that measure go on.
- * - Where the host has other ranks: seven eighths of either bound. So ranks that began together come apart.
- * - Where others share the host or what is to come: as much as is still to come for this rank, as the schedule
- *   predicts from rows of this run. So batches shrink, and little is left to count when the rows run out.
- *   It is 2 s of timings at least. To begin a collection takes about 0.3 s, and that is to stay a small part of
- *   what it is for, whatever is predicted. */
+/* Not before it must, because each collection costs a fixed time, and a row more costs little.
+ * - It must with a full hand: as many rows as are counted together, or 10 s of timings, which would be lost with
+ *   the worker.
+ * - Seven eighths of either bound are enough if the rank's host has other ranks that get work, and none of them
+ *   counts at the moment. A driver programs the counters of one process at a time. So ranks that began together
+ *   come apart: while one counts, the others time. */
 bool turn_has_come(const struct turn *turn);
 
 #endif

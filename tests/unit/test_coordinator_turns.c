@@ -1,4 +1,4 @@
-/* When ranks count what they have timed: how much towards the end of a sweep, and which of a node at a time. */
+/* When ranks count what they have timed: with a full hand, and which of a host at a time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "stage.h"
 
@@ -15,6 +16,7 @@ static const char forty[] = "[conv2d grid]\nbatch = 1:40:+1\n";
 static const char twenty[] = "[conv2d grid]\nbatch = 1:20:+1\n";
 static const char twenty_each[] =
     "[sweep]\ndistribute = replicate\n[conv2d grid]\nbatch = 1:20:+1\n";
+static const char hundred[] = "[conv2d grid]\nbatch = 1:100:+1\n";
 static const double row_time = 0.4, collection_time = 0.6; /* s */
 
 /* A rank as it is played. */
@@ -29,9 +31,9 @@ struct player {
 /* A sweep as it was played. */
 struct played {
     struct player players[STAGE_RANKS];
-    size_t left;        /* rows that nobody was given */
-    bool at_once;       /* two counted at a time */
-    bool at_once_early; /* while there were rows that nobody had */
+    size_t left;  /* rows that nobody was given */
+    size_t early; /* collections that began while there were such rows */
+    size_t meets; /* of them, while another rank counted */
     size_t rows;
 };
 
@@ -54,8 +56,8 @@ static void player_hears(struct stage *stage, struct played *played, int rank, d
         --played->left;
         player->until = now + row_time;
     } else if (is_told_to_count(stage, rank)) {
-        played->at_once |= others_count(played, player);
-        played->at_once_early |= others_count(played, player) && played->left > 0;
+        played->early += played->left > 0;
+        played->meets += played->left > 0 && others_count(played, player);
         player->counting = true;
         player->batches[player->batch_count++] = player->count;
         player->until = now + collection_time;
@@ -122,96 +124,92 @@ static void stage_of_hosts(struct stage *stage, int ranks, const char *manifest,
     stage_begin_counting(stage, together);
 }
 
-/* Smaller and smaller, and none but the last is of less than two seconds of timings. */
-static void assert_shrinking(const struct player *player)
+/* Each collection costs a fixed time: what fits one is not taken apart, whoever shares the host or the rows. */
+static void what_fits_a_batch_is_counted_once(void **state)
 {
-    const double least = 2;
+    (void)state;
+    static const struct {
+        int ranks;
+        bool hosts;
+        const char *manifest;
+        size_t rows;
+    } sweeps[] = {{1, false, twenty, 20},
+                  {2, false, forty, 40},
+                  {2, true, forty, 40},
+                  {2, false, twenty_each, 40},
+                  {2, true, twenty_each, 40}};
+    for (size_t i = 0; i < sizeof sweeps / sizeof *sweeps; ++i) {
+        struct stage stage;
+        (sweeps[i].hosts ? stage_of_hosts : stage_of)(&stage, sweeps[i].ranks, sweeps[i].manifest,
+                                                      100);
+        struct played played = play(&stage, sweeps[i].rows);
+        for (int rank = 0; rank < sweeps[i].ranks; ++rank)
+            assert_int_equal(played.players[rank].batch_count, 1);
+        assert_int_equal(played.rows, sweeps[i].rows);
+        assert_each_once(&stage, sweeps[i].rows);
+    }
+}
+
+/* Full ones, and what is left. */
+static void assert_full_batches(const struct player *player, size_t full, size_t rest)
+{
     assert_true(player->batch_count >= 2);
-    for (size_t i = 1; i < player->batch_count; ++i) {
-        assert_true(player->batches[i] <= player->batches[i - 1]);
-        assert_true((double)player->batches[i - 1] * row_time > least - 1e-6);
-    }
-    assert_true(2 * player->batches[player->batch_count - 1] <= player->batches[0]);
+    for (size_t i = 0; i + 1 < player->batch_count; ++i)
+        assert_int_equal(player->batches[i], full);
+    assert_int_equal(player->batches[player->batch_count - 1], rest);
 }
 
-static void batches_shrink_towards_the_end(void **state)
+/* Up to the end of the sweep. */
+static void a_rank_without_neighbours_fills_its_batches(void **state)
 {
     (void)state;
     struct stage stage;
-    stage_of(&stage, 2, forty, 100);
-    struct played played = play(&stage, 40);
-    assert_shrinking(&played.players[0]);
-    assert_shrinking(&played.players[1]);
-    assert_int_equal(played.rows, 40);
-    assert_each_once(&stage, 40);
-}
-
-/* Each has rows of its own to come. */
-static void so_they_do_when_all_ranks_measure_all(void **state)
-{
-    (void)state;
-    struct stage stage;
-    stage_of(&stage, 2, twenty_each, 100);
-    struct played played = play(&stage, 40);
-    assert_shrinking(&played.players[0]);
-    assert_shrinking(&played.players[1]);
-    assert_false(played.at_once_early);
-    assert_int_equal(played.rows, 40);
-    assert_each_once(&stage, 40);
-}
-
-static void ranks_of_a_host_count_in_turns(void **state)
-{
-    (void)state;
-    struct stage stage;
-    stage_of(&stage, 3, forty, 100);
-    struct played played = play(&stage, 40);
-    assert_false(played.at_once_early);
-    assert_each_once(&stage, 40);
-}
-
-static void ranks_of_other_hosts_count_when_they_like(void **state)
-{
-    (void)state;
-    struct stage stage;
-    stage_of_hosts(&stage, 2, forty, 100);
-    struct played played = play(&stage, 40);
-    assert_shrinking(&played.players[0]);
-    assert_true(played.at_once_early);
-    assert_each_once(&stage, 40);
-}
-
-/* Nobody waits for it, at its host or for its rows: more collections would only cost more. */
-static void a_rank_by_itself_counts_once(void **state)
-{
-    (void)state;
-    struct stage stage;
-    stage_of(&stage, 1, twenty, 100);
+    stage_of(&stage, 1, twenty, 8);
     struct played played = play(&stage, 20);
-    assert_int_equal(played.players[0].batch_count, 1);
+    assert_full_batches(&played.players[0], 8, 4);
     assert_each_once(&stage, 20);
-    stage_of_hosts(&stage, 2, twenty_each, 100);
+    stage_of_hosts(&stage, 2, forty, 8);
     played = play(&stage, 40);
-    assert_int_equal(played.players[0].batch_count, 1);
-    assert_int_equal(played.players[1].batch_count, 1);
+    assert_full_batches(&played.players[0], 8, 4);
+    assert_full_batches(&played.players[1], 8, 4);
+    assert_true(played.meets > 0);
     assert_each_once(&stage, 40);
 }
 
-/* The first row of each rank tells nothing, and nothing is told of a program. */
-static void nothing_is_counted_early_by_guess(void **state)
+/* Of three that began together one counts early, and the other two meet once. */
+static void ranks_of_a_host_come_apart(void **state)
 {
     (void)state;
-    struct stage stage;
-    stage_of(&stage, 2, "[conv2d grid]\nbatch = 1, 2, 4, 8, 16\n", 100);
-    char texts[2][WORKLOAD_TEXT];
-    for (int rank = 0; rank < 2; ++rank)
-        assert_true(work_that_waits(&stage, rank, true, texts[rank]));
-    coordinator_watch(stage.coordinator, STAGE_BEGIN + 6);
-    for (int rank = 0; rank < 2; ++rank) {
-        arrive(&stage, rank, LETTER_TIMED, texts[rank]);
-        assert_false(is_told_to_count(&stage, rank));
-        assert_true(work_that_waits(&stage, rank, true, texts[rank]));
+    for (int ranks = 2; ranks <= 3; ++ranks) {
+        struct stage stage;
+        stage_of(&stage, ranks, hundred, 16);
+        struct played played = play(&stage, 100);
+        assert_true(played.early >= 4);
+        assert_int_equal(played.meets, ranks - 2);
+        for (int rank = 0; rank < ranks; ++rank)
+            for (size_t i = 0; i + 1 < played.players[rank].batch_count; ++i)
+                assert_in_range(played.players[rank].batches[i], 14, 16);
+        assert_each_once(&stage, 100);
     }
+}
+
+/* Records come late, so timings tell which rows take long, and those come first. */
+static void timings_teach_the_order(void **state)
+{
+    (void)state;
+    const bool half[] = {false, true, false, false, true, true}; /* fp16 */
+    struct stage stage;
+    char text[WORKLOAD_TEXT];
+    double now = STAGE_BEGIN;
+    stage_of(&stage, 1, "[conv2d grid]\nbatch = 1600:1602:+1\nprecision = fp32, fp16\n", 100);
+    for (size_t i = 0; i < sizeof half / sizeof *half; ++i) {
+        assert_true(work_that_waits(&stage, 0, true, text));
+        assert_int_equal(strstr(text, "fp16") != NULL, half[i]);
+        now += half[i] ? 1 : 2;
+        coordinator_watch(stage.coordinator, now);
+        arrive(&stage, 0, LETTER_TIMED, text);
+    }
+    assert_true(is_told_to_count(&stage, 0));
     stage_clear(&stage);
 }
 
@@ -262,6 +260,22 @@ static void ten_seconds_wait_for_nobody(void **state)
     stage_clear(&stage);
 }
 
+/* One that is lost is no neighbour: nobody comes apart from it. */
+static void a_lost_rank_is_no_reason_to_count(void **state)
+{
+    (void)state;
+    char text[WORKLOAD_TEXT];
+    struct stage stage;
+    stage_of(&stage, 2, forty, 8);
+    arrive(&stage, 0, LETTER_LOST, "fell off the bus");
+    for (int i = 0; i < 8; ++i) {
+        assert_false(is_told_to_count(&stage, 1));
+        rank_times(&stage, 1, text);
+    }
+    assert_true(is_told_to_count(&stage, 1));
+    stage_clear(&stage);
+}
+
 /* One that is lost over its counts keeps nobody else from counting. */
 static void a_lost_rank_has_no_turn(void **state)
 {
@@ -283,14 +297,13 @@ static void a_lost_rank_has_no_turn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_shrink_towards_the_end),
-        cmocka_unit_test(so_they_do_when_all_ranks_measure_all),
-        cmocka_unit_test(ranks_of_a_host_count_in_turns),
-        cmocka_unit_test(ranks_of_other_hosts_count_when_they_like),
-        cmocka_unit_test(a_rank_by_itself_counts_once),
-        cmocka_unit_test(nothing_is_counted_early_by_guess),
+        cmocka_unit_test(what_fits_a_batch_is_counted_once),
+        cmocka_unit_test(a_rank_without_neighbours_fills_its_batches),
+        cmocka_unit_test(ranks_of_a_host_come_apart),
+        cmocka_unit_test(timings_teach_the_order),
         cmocka_unit_test(a_full_batch_waits_for_nobody),
         cmocka_unit_test(ten_seconds_wait_for_nobody),
+        cmocka_unit_test(a_lost_rank_is_no_reason_to_count),
         cmocka_unit_test(a_lost_rank_has_no_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,51 +111,6 @@ static void doubly_done_counts_once(void **state)
     schedule_destroy(schedule);
 }
 
-/* Of what waits, by what was learnt: a rank's own with replicate, else what ranks at work share. */
-static void a_share_is_what_is_to_come(void **state)
-{
-    (void)state;
-    struct schedule *schedule = five_items(2, false);
-    size_t item;
-    assert_true(isinf(schedule_share(schedule, 0)));
-    schedule_learn(schedule, 0, 0, 3, true);
-    assert_true(fabs(schedule_share(schedule, 0) - ITEMS * 3) < 1e-9); /* nobody else is at work */
-    assert_true(schedule_next(schedule, 1, NULL, NULL, &item));
-    assert_true(fabs(schedule_share(schedule, 0) - (ITEMS - 1) * 3 / 2.0) < 1e-9);
-    schedule_done(schedule, 1, item);
-    schedule_done(schedule, 1, 4); /* by whoever was late */
-    assert_true(fabs(schedule_share(schedule, 0) - (ITEMS - 2) * 3) < 1e-9);
-    assert_true(schedule_next(schedule, 0, NULL, NULL, &item));
-    schedule_return(schedule, 0, item);
-    assert_true(fabs(schedule_share(schedule, 0) - (ITEMS - 2) * 3) < 1e-9);
-    schedule_destroy(schedule);
-    schedule = five_items(2, true);
-    schedule_learn(schedule, 0, 0, 3, true);
-    assert_true(schedule_next(schedule, 1, NULL, NULL, &item));
-    assert_true(fabs(schedule_share(schedule, 0) - ITEMS * 3) < 1e-9);
-    assert_true(fabs(schedule_share(schedule, 1) - (ITEMS - 1) * 3) < 1e-9);
-    schedule_lose(schedule, 1);
-    assert_true(schedule_share(schedule, 1) == 0);
-    schedule_destroy(schedule);
-}
-
-/* Rows without a modelled cost may take any time. */
-static void a_share_of_the_unknown_is_unknown(void **state)
-{
-    (void)state;
-    struct plan_item items[2] = {{.cost = {.flops = 1e12, .bytes = 1}},
-                                 {.cost = {.flops = NAN, .bytes = NAN}}};
-    struct plan plan = {.items = items, .count = 2};
-    struct schedule *schedule = schedule_create(&plan, 1, false);
-    size_t item;
-    schedule_learn(schedule, 0, 0, 3, true);
-    assert_true(isinf(schedule_share(schedule, 0)));
-    assert_true(schedule_next(schedule, 0, NULL, NULL, &item));
-    assert_int_equal(item, 1);
-    assert_true(fabs(schedule_share(schedule, 0) - 3) < 1e-9);
-    schedule_destroy(schedule);
-}
-
 static bool is_even(const void *context, size_t item)
 {
     ++*(size_t *)context;
@@ -191,8 +145,6 @@ int main(void)
         cmocka_unit_test(lost_rank_gives_its_item_back),
         cmocka_unit_test(replicate_gives_each_item_to_each_rank),
         cmocka_unit_test(doubly_done_counts_once),
-        cmocka_unit_test(a_share_is_what_is_to_come),
-        cmocka_unit_test(a_share_of_the_unknown_is_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
