@@ -8,7 +8,7 @@ const struct comment file_comments[] = {
      "nothing is traced or counted meanwhile; performance and what follows from it use this time"},
     {"profiler_ratio",
      "missing: no profiler was in the process while the row was timed. With one, idle, host_time may "
-     "be longer, the device's times are not: beyond 2 % it would not have stayed"},
+     "be longer, the device's times are not: beyond 5 % it would not have stayed"},
     {"time_sample", "of one sample, over its sample_iterations; the first samples in the order of "
                     "time"},
     {"host_time",

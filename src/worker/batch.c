@@ -140,11 +140,6 @@ static enum status begin(struct batch *batch, struct device_state *state,
     return status ? status : measure_begin(batch->device, state, request, row, error);
 }
 
-static bool may_wait(const struct device_ops *device, const struct device_state *state)
-{
-    return device->has_room && !(device->counts_at_once && device->counts_at_once(state));
-}
-
 enum status batch_measure(struct batch *batch, struct device_state *state,
                           const struct request *request, struct record *record, bool *waits,
                           struct error *error)
@@ -155,7 +150,7 @@ enum status batch_measure(struct batch *batch, struct device_state *state,
         status = begin(batch, state, request, &row, error);
     if (status)
         return status;
-    *waits = row.work && request->count_later && may_wait(batch->device, state);
+    *waits = row.work && request->count_later && batch->device->has_room;
     if (row.work && !*waits)
         status = count_alone(batch, state, &row, error);
     if (status)

@@ -115,9 +115,6 @@ struct device_ops {
     /* Whether this configuration can be prepared and measured beside the work that is there, and will
      * be as if it were alone. NULL: it never can. */
     bool (*has_room)(struct device_state *state, const struct config *config);
-    /* Whether rows had better be counted as they come, since what a first one shows makes those that follow
-     * cheaper. NULL: never. */
-    bool (*counts_at_once)(const struct device_state *state);
 
     /* Counts rows together, each with as many iterations as the hardware counters need, at least one,
      * `cold` as in `time`: sets flops_*, bytes_* and counters of their records, which also say why there

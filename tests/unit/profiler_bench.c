@@ -22,9 +22,12 @@ static enum status judge_measure(void *argument, double times[PROFILER_TIMES], s
 {
     assert_ptr_equal(argument, &test);
     ++test.judged;
+    bool disturbed = cupti.present;
+    if (disturbed && test.disturbances && --test.disturbances == 0)
+        test.disturbed = 1.0;
     for (int i = 0; i < PROFILER_TIMES; ++i)
-        times[i] = (i + 1) * 1e-3 * (cupti.present ? test.disturbed : 1.0);
-    return tell(test.judge, error);
+        times[i] = (i + 1) * 1e-3 * (disturbed ? test.disturbed : 1.0);
+    return tell(cupti.present && test.judge_later ? test.judge_later : test.judge, error);
 }
 
 static enum status trial_reserve(void *argument, struct error *error)
@@ -77,30 +80,22 @@ int profiler_set_up(void **state)
     return 0;
 }
 
-static bool tracer_is_attached(enum profiler_state state)
-{
-    return state == PROFILER_TRACER_STAYS || state == PROFILER_TRACER_BETWEEN;
-}
-
 /* The counters never stay behind. */
 int profiler_tear_down(void **state)
 {
     (void)state;
-    bool tracer = tracer_is_attached(profiler_state(profiler));
+    bool tracer = profiler_attached(profiler) == PROFILER_TRACER;
     profiler_close(profiler);
     assert_int_equal(cupti.enabled, cupti.disabled);
     assert_true(tracer || !cupti.present);
     return 0;
 }
 
-void assert_state(enum profiler_state state)
+void assert_attached(enum profiler_attached attached)
 {
-    bool attached =
-        state == PROFILER_ON_TRIAL || tracer_is_attached(state) || state == PROFILER_COUNTERS_STAY;
-    bool stays = attached && state != PROFILER_ON_TRIAL;
-    assert_int_equal(profiler_state(profiler), state);
-    assert_int_equal(cupti.present, attached);
-    assert_int_equal(!isnan(profiler_ratio(profiler)), stays);
+    assert_int_equal(profiler_attached(profiler), attached);
+    assert_int_equal(cupti.present, attached != PROFILER_NOTHING);
+    assert_int_equal(!isnan(profiler_ratio(profiler)), attached == PROFILER_TRACER);
 }
 
 /* ---- steps ---- */
@@ -122,16 +117,6 @@ struct outcome count(unsigned tensors)
     assert_int_equal(profiler_count(profiler, tensors, &work, 1, values, &outcome, &error),
                      STATUS_OK);
     assert_int_equal(isnan(values[0][QUANTITY_VECTOR_FP32]), outcome.code != COUNTED_YES);
-    assert_int_equal(profiler_review(profiler, &error), STATUS_OK);
-    return outcome;
-}
-
-struct outcome collect(void)
-{
-    struct outcome outcome;
-    struct error error;
-    double values[1][QUANTITY_COUNT];
-    assert_int_equal(profiler_collect(profiler, 0, &work, 1, values, &outcome, &error), STATUS_OK);
     return outcome;
 }
 
@@ -140,11 +125,9 @@ void count_well(unsigned tensors)
     assert_int_equal(count(tensors).code, COUNTED_YES);
 }
 
-/* As a worker does it: preflight, then the first row. */
 void begin_counting(void)
 {
     assert_int_equal(try_counters().code, COUNTED_YES);
-    profiler_leave(profiler);
     count_well(0);
 }
 

@@ -12,8 +12,10 @@ extern struct profiler *profiler;
 
 /* What the callbacks do. */
 struct profiler_script {
-    double disturbed;                  /* factor of known kernels' times while CUPTI is there */
+    double disturbed;                  /* factor of known kernels' times while CUPTI is there, */
+    int disturbances;                  /* so often; 0: always */
     enum status judge, reserve;        /* of known kernels, and of the trial's memory, */
+    enum status judge_later;           /* of known kernels while CUPTI is there */
     enum status prepare, run;          /* and of the work; each but STATUS_OK with an error */
     int judged, prepared, runs, holds; /* how often they were called */
     CUptiResult start_from_now; /* what the first run of the work makes of all later starts */
@@ -28,15 +30,14 @@ enum status work_run(void *argument, struct error *error);
 int profiler_set_up(void **state);
 int profiler_tear_down(void **state); /* the counters never stay behind */
 void open_profiler(bool judged);
-void assert_state(enum profiler_state state);
+void assert_attached(enum profiler_attached attached); /* and a ratio where it is the tracer */
 
 /* ---- steps ---- */
 
 struct outcome try_counters(void);
 struct outcome count(unsigned tensors);
 void count_well(unsigned tensors);
-struct outcome collect(void);
-/* As a worker does it: preflight, then the first row. */
+/* Preflight, then a first collection. */
 void begin_counting(void);
 struct outcome trace(void);
 void trace_well(void);

@@ -89,7 +89,7 @@ struct collector *collector_open(int device, CUcontext context, struct outcome *
     (void)context, (void)refusal;
     assert_int_equal(device, script.own);
     assert_false(machine.opened);
-    machine.opened = machine.attached = machine.stays = true;
+    machine.opened = machine.attached = true;
     return (struct collector *)&machine.opened;
 }
 
@@ -101,36 +101,15 @@ void collector_close(struct collector *collector)
     machine.attached = false;
 }
 
-void collector_stay(struct collector *collector, bool stays)
-{
-    assert_non_null(collector);
-    machine.stays = stays;
-    machine.asked = 0;
-    if (!stays)
-        machine.attached = false;
-}
-
-void collector_lend(struct collector *collector)
+void collector_detach(struct collector *collector)
 {
     assert_non_null(collector);
     machine.attached = false;
 }
 
-bool collector_stays(const struct collector *collector)
-{
-    assert_non_null(collector);
-    return machine.stays;
-}
-
 bool collector_is_attached(const struct collector *collector)
 {
     return collector && machine.attached;
-}
-
-unsigned collector_asked(const struct collector *collector)
-{
-    assert_non_null(collector);
-    return machine.asked;
 }
 
 bool collector_has(const struct collector *collector, enum quantity quantity)
@@ -152,7 +131,7 @@ static void counts_tell(const double *counts, unsigned tensors, double values[QU
 static void outcome_tell(const char *text, struct outcome *outcome)
 {
     assert_true(outcome_parse(text, counted_word, outcome));
-    machine.attached = machine.stays && outcome->code == COUNTED_YES;
+    machine.attached = outcome->code == COUNTED_YES;
 }
 
 /* The first is the preflight: one or two. */
@@ -178,7 +157,6 @@ enum status collector_collect(struct collector *collector, unsigned tensors,
     if (!machine.tried)
         return preflight(tensors, works, outcome, error);
     ++script.collections;
-    machine.asked |= tensors;
     script.afresh += !stayed;
     machine.attached = true;
     machine.cache = SCRIPT_FOREIGN;
@@ -188,9 +166,7 @@ enum status collector_collect(struct collector *collector, unsigned tensors,
         script.counted_cache = machine.cache;
         TRY(works[i].run(works[i].argument, error));
         assert_true(machine.device <= machine.host || script_is_lost());
-        counts_tell(script.stale && stayed ? machine.counts_before : machine.counts, tensors,
-                    values[i]);
-        memcpy(machine.counts_before, machine.counts, sizeof machine.counts);
+        counts_tell(machine.counts, tensors, values[i]);
     }
     outcome_tell(script.collection, outcome);
     for (size_t i = 0; i < count && outcome->code != COUNTED_YES; ++i)

@@ -70,7 +70,6 @@ struct script {
     const char *no_tensors;             /* of a preflight that asks for any; NULL: as of others */
     enum quantity absent;               /* QUANTITY_COUNT: none */
     double counted[QUANTITY_COUNT];     /* over what was done */
-    bool stale; /* where the profiler had stayed, it tells the counts of the work before */
 
     /* What happened. */
     int allocations, frees;         /* of device memory, NULL not counted */

@@ -74,9 +74,8 @@ extern struct machine {
         int choice;
     } loaded[LOADED]; /* code; the first `loads` */
     size_t loads;
-    bool opened, tried, attached, stays;                          /* the collector */
-    unsigned asked;                                               /* tensors, of them */
-    double counts[QUANTITY_COUNT], counts_before[QUANTITY_COUNT]; /* of the last two works */
+    bool opened, tried, attached;  /* the collector */
+    double counts[QUANTITY_COUNT]; /* of the last work */
     enum script_cache cache;
 } machine;
 

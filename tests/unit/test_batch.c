@@ -24,7 +24,6 @@ struct device_state {
     enum status failure; /* of a collection with it; STATUS_OK: it is labelled */
     double crowded;      /* this value cannot be prepared beside others */
     bool lost;           /* the next collection loses the device */
-    bool undecided;      /* until the first collection rows are counted as they come */
 };
 
 static enum status made_up_prepare(struct device_state *state, const struct config *config,
@@ -68,11 +67,6 @@ static bool made_up_has_room(struct device_state *state, const struct config *co
     return state->works <= state->room;
 }
 
-static bool made_up_counts_at_once(const struct device_state *state)
-{
-    return state->undecided && state->collections == 0;
-}
-
 static enum status made_up_count(struct device_state *state, const struct countable *rows,
                                  size_t count, struct error *error)
 {
@@ -104,7 +98,6 @@ static const struct device_ops made_up = {
     .time = made_up_time,
     .trace = made_up_trace,
     .has_room = made_up_has_room,
-    .counts_at_once = made_up_counts_at_once,
     .count_hardware = made_up_count,
     .release = made_up_release,
 };
@@ -228,26 +221,6 @@ static void without_room_nothing_waits(void **state)
     batch_destroy(batch, &device);
 }
 
-/* What the first row shows makes all others cheaper. */
-static void a_first_row_may_be_counted_at_once(void **state)
-{
-    (void)state;
-    struct device_state device = {.room = 9, .undecided = true};
-    struct batch *batch = batch_create(&made_up);
-    struct record record;
-    assert_false(measure(batch, &device, 1, true, &record));
-    assert_counted(&record, 1);
-    assert_waits(batch, &device, 2);
-    assert_waits(batch, &device, 3);
-    for (int i = 2; i <= 3; ++i) {
-        record = taken(batch, &device);
-        assert_counted(&record, i);
-    }
-    assert_int_equal(device.collections, 2);
-    assert_empty(batch, &device);
-    batch_destroy(batch, &device);
-}
-
 /* Those that wait are counted before the next one is prepared, and keep their turn. */
 static void where_room_is_short_they_are_counted_first(void **state)
 {
@@ -336,7 +309,6 @@ int main(void)
         cmocka_unit_test(order_changes_nothing),
         cmocka_unit_test(a_row_need_not_wait),
         cmocka_unit_test(without_room_nothing_waits),
-        cmocka_unit_test(a_first_row_may_be_counted_at_once),
         cmocka_unit_test(where_room_is_short_they_are_counted_first),
         cmocka_unit_test(what_fails_beside_others_is_measured_without_them),
         cmocka_unit_test(a_row_that_cannot_be_counted_is_counted_alone),

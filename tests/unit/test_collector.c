@@ -247,12 +247,11 @@ static void an_unknown_range_shows(void **state)
 
 enum { BEFORE = 2, LAUNCHES = 3, ROOM = 152 };
 
-static struct collector *collector_that_stays(void)
+static struct collector *collector_begin(void)
 {
     struct outcome refused;
     struct collector *collector = collector_open(0, NULL, &refused);
     assert_non_null(collector);
-    collector_stay(collector, true);
     return collector;
 }
 
@@ -261,7 +260,7 @@ static void room_is_made_for_the_largest(void **state)
 {
     (void)state;
     static const size_t launches[] = {1, 3, 2};
-    struct collector *collector = collector_that_stays();
+    struct collector *collector = collector_begin();
     for (size_t i = 0; i < sizeof launches / sizeof *launches; ++i) {
         double values[LAUNCHES][QUANTITY_COUNT];
         const struct profiled_work work = {prepare, run, NULL, NULL};
@@ -342,34 +341,25 @@ static const char *collect_again(struct collector *collector, bool by_launch)
     return text_of(&outcome);
 }
 
-/* Attached once for many collections, anew for another kind of range or after a failure, and gone
- * at the end. */
-static void it_stays_attached_if_told(void **state)
+/* Attached once for many collections, anew for another kind of range or after a failure, until it is
+ * detached, and gone at the end. */
+static void it_stays_attached(void **state)
 {
     (void)state;
     struct outcome outcome;
     struct collector *collector = collector_open(0, NULL, &outcome);
     assert_non_null(collector);
-    assert_true(collector_is_attached(collector));
-    collector_stay(collector, false);
-    assert_false(collector_is_attached(collector));
-    assert_int_equal(cupti.finalized, 1);
-    assert_string_equal(collect_again(collector, false), "counted");
-    assert_false(collector_is_attached(collector));
-    assert_int_equal(cupti.finalized, 2);
-
-    collector_stay(collector, true);
     for (int i = 0; i < 3; ++i) {
         assert_string_equal(collect_again(collector, false), "counted");
         assert_true(collector_is_attached(collector));
     }
-    assert_int_equal(cupti.enabled, 2);
-    assert_int_equal(cupti.finalized, 2);
+    assert_int_equal(cupti.enabled, 1);
+    assert_int_equal(cupti.finalized, 0);
 
     assert_string_equal(collect_again(collector, true), "counted"); /* another kind of range */
-    assert_int_equal(cupti.enabled, 3);
-    assert_int_equal(cupti.disabled, 2);
-    assert_int_equal(cupti.finalized, 3);
+    assert_int_equal(cupti.enabled, 2);
+    assert_int_equal(cupti.disabled, 1);
+    assert_int_equal(cupti.finalized, 1);
 
     cupti.start = CUPTI_ERROR_HARDWARE_BUSY;
     assert_memory_equal(collect_again(collector, true), "refused: ", 9);
@@ -379,9 +369,11 @@ static void it_stays_attached_if_told(void **state)
     assert_string_equal(collect_again(collector, true), "counted");
     assert_true(collector_is_attached(collector));
 
-    collector_stay(collector, false);
-    assert_false(collector_is_attached(collector));
-    collector_stay(collector, true);
+    for (int i = 0; i < 2; ++i) {
+        collector_detach(collector);
+        assert_false(collector_is_attached(collector));
+        assert_int_equal(cupti.finalized, cupti.attached);
+    }
     assert_string_equal(collect_again(collector, false), "counted");
     collector_close(collector);
     assert_int_equal(cupti.enabled, cupti.disabled);
@@ -395,13 +387,12 @@ static void staying_attached_may_be_in_the_way(void **state)
     (void)state;
     struct outcome outcome;
     struct collector *collector = collector_open(0, NULL, &outcome);
-    collector_stay(collector, true);
     cupti.config_once = true;
     for (int i = 0; i < 4; ++i) {
+        int enabled = cupti.enabled;
         assert_string_equal(collect_again(collector, false), "counted");
-        assert_int_equal(collector_is_attached(collector), i == 0);
+        assert_int_equal(cupti.enabled, enabled + 1); /* never twice for one */
     }
-    assert_int_equal(cupti.enabled, cupti.disabled);
     collector_close(collector);
     assert_int_equal(cupti.finalized, cupti.attached);
 }
@@ -434,7 +425,6 @@ static void what_it_counts_grows(void **state)
         int enabled;
     } rows[] = {{0, 1}, {0, 1}, {fp16, 2}, {0, 2}, {bf16, 3}, {fp16, 3}, {0, 3}, {bf16, 3}};
     struct collector *collector = collector_open(0, NULL, &outcome);
-    collector_stay(collector, true);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         collect_tensors(collector, rows[i].tensors, values);
         assert_int_equal(cupti.enabled, rows[i].enabled);
@@ -442,32 +432,35 @@ static void what_it_counts_grows(void **state)
         assert_int_equal(isnan(values[QUANTITY_TENSOR_BF16]), rows[i].tensors != bf16);
         assert_true(collector_is_attached(collector));
     }
-    assert_int_equal(collector_asked(collector), fp16 | bf16);
-    collector_stay(collector, false);
-    collector_stay(collector, true);
+    collector_detach(collector); /* forgets what was asked for */
     collect_tensors(collector, fp16, values);
-    assert_true(isnan(values[QUANTITY_TENSOR_BF16]));
+    assert_int_equal(cupti.enabled, 4);
+    collect_tensors(collector, bf16, values);
+    assert_int_equal(cupti.enabled, 5);
     collector_close(collector);
     assert_int_equal(cupti.enabled, cupti.disabled);
     assert_int_equal(cupti.finalized, cupti.attached);
 }
 
-/* Of ranges, too, it has room for as many as it was told first. */
-static void there_is_room_for_several_ranges(void **state)
+/* Of ranges, too, it has room for as many as it was told first. Room for more would cost time. */
+static void there_is_room_for_as_many_ranges_as_there_are(void **state)
 {
     (void)state;
     struct outcome outcome;
     double values[WORKS][QUANTITY_COUNT];
+    static const struct {
+        size_t works, room;
+        int enabled;
+    } rows[] = {{1, 1, 1}, {3, 3, 2}, {2, 3, 2}, {3, 3, 2}};
     struct collector *collector = collector_open(0, NULL, &outcome);
-    for (size_t works = 1; works <= WORKS; ++works) {
-        cupti.ranges = works;
-        assert_string_equal(collect_works(collector, works, values), "counted");
-        assert_true(cupti.room >= works);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        cupti.ranges = rows[i].works;
+        assert_string_equal(collect_works(collector, rows[i].works, values), "counted");
+        assert_int_equal(cupti.room, rows[i].room);
+        assert_int_equal(cupti.enabled, rows[i].enabled);
     }
-    assert_int_equal(cupti.enabled, 1);
-    assert_int_equal(cupti.attached, 1);
     collector_close(collector);
-    assert_int_equal(cupti.finalized, 1);
+    assert_int_equal(cupti.finalized, cupti.attached);
 }
 
 /* Where it cannot even be enabled, nothing stays behind. */
@@ -476,7 +469,6 @@ static void what_cannot_begin_leaves_nothing(void **state)
     (void)state;
     struct outcome outcome;
     struct collector *collector = collector_open(0, NULL, &outcome);
-    collector_stay(collector, true);
     cupti.enable = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     assert_memory_equal(collect_again(collector, false), "refused: ", 9);
     assert_false(collector_is_attached(collector));
@@ -501,10 +493,10 @@ int main(void)
         cmocka_unit_test_setup(room_is_made_for_the_largest, cupti_set_up),
         cmocka_unit_test_setup(each_launch_has_its_counts, cupti_set_up),
         cmocka_unit_test_setup(another_number_of_launches_shows, cupti_set_up),
-        cmocka_unit_test_setup(it_stays_attached_if_told, cupti_set_up),
+        cmocka_unit_test_setup(it_stays_attached, cupti_set_up),
         cmocka_unit_test_setup(staying_attached_may_be_in_the_way, cupti_set_up),
         cmocka_unit_test_setup(what_it_counts_grows, cupti_set_up),
-        cmocka_unit_test_setup(there_is_room_for_several_ranges, cupti_set_up),
+        cmocka_unit_test_setup(there_is_room_for_as_many_ranges_as_there_are, cupti_set_up),
         cmocka_unit_test_setup(what_cannot_begin_leaves_nothing, cupti_set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,12 +60,11 @@ static enum status collect_many(struct collector *collector, struct many *many, 
     return collector_collect(collector, 0, works, count, values, outcome, &error);
 }
 
-static struct collector *collector_that_stays(void)
+static struct collector *collector_begin(void)
 {
     struct outcome refused;
     struct collector *collector = collector_open(0, NULL, &refused);
     assert_non_null(collector);
-    collector_stay(collector, true);
     return collector;
 }
 
@@ -85,7 +84,7 @@ static void many_ranges_are_counted_in_each_pass(void **state)
         size_t count;
         int enabled;
     } rows[] = {{MANY, 1}, {MANY, 1}, {MORE, 2}, {MANY, 2}};
-    struct collector *collector = collector_that_stays();
+    struct collector *collector = collector_begin();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         static double values[MORE][QUANTITY_COUNT];
         struct many many[MORE] = {0};
@@ -114,7 +113,7 @@ static void a_work_that_fails_ends_the_collection(void **state)
         struct many many[MANY] = {0}, again[MANY] = {0};
         struct outcome outcome;
         cupti_set_up(NULL);
-        struct collector *collector = collector_that_stays();
+        struct collector *collector = collector_begin();
         many[MANY / 2].fails_at = pass;
         assert_int_equal(collect_many(collector, many, MANY, values, &outcome), STATUS_FAILED);
         assert_nothing(values, MANY);
@@ -136,7 +135,7 @@ static void a_range_that_fails_ends_the_collection(void **state)
     double values[MANY][QUANTITY_COUNT];
     struct many many[MANY] = {0};
     struct outcome outcome;
-    struct collector *collector = collector_that_stays();
+    struct collector *collector = collector_begin();
     cupti.push = CUPTI_ERROR_INVALID_OPERATION;
     cupti.push_from = MANY + 7; /* in the second pass */
     assert_int_equal(collect_many(collector, many, MANY, values, &outcome), STATUS_OK);
@@ -165,7 +164,7 @@ static void another_number_of_ranges_shows(void **state)
         struct outcome outcome;
         struct error error;
         cupti_set_up(NULL);
-        struct collector *collector = collector_that_stays();
+        struct collector *collector = collector_begin();
         for (int j = 0; j < MANY; ++j)
             works[j] = (struct profiled_work){many_prepare, many_run, &many[j], NULL};
         cupti.passes = CUPTI_PASSES * MANY;

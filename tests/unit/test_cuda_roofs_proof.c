@@ -237,7 +237,7 @@ static void a_device_too_full_to_flush_is_not_counted(void **state)
     tune_all(true);
     assert_memory_equal(bench.counters, "refused: ", 9);
     assert_non_null(strstr(bench.counters, "memory"));
-    assert_int_equal(profiler_state(bench.profiler), PROFILER_UNDECIDED);
+    assert_int_equal(profiler_attached(bench.profiler), PROFILER_NOTHING);
     assert_int_equal(script.collections, 0);
     struct roof roof = measure("fp64 vector");
     assert_near(roof.performance, script.rate[kind_of("fp64 vector")]);

@@ -21,11 +21,6 @@
 #include "worker/cuda/workloads/matmul.h"
 #include "worker/cuda/workloads/search.h"
 
-static bool is_attached(void)
-{
-    return profiler_state(bench.profiler) == PROFILER_COUNTERS_STAY;
-}
-
 static enum status empty_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     (void)work;
@@ -165,13 +160,11 @@ static void rows_clear(struct rows *rows)
     }
 }
 
-/* In whatever order: as if each were alone. The counters leave behind each, and come back for the next. */
+/* In whatever order: as if each were alone. */
 static void rows_are_counted_in_one_collection(void **state)
 {
     (void)state;
     static const int orders[][ROWS] = {{1, 2, 3, 4}, {4, 3, 2, 1}, {2, 4, 1, 3}};
-    so_many_are_counted(1); /* decides that the profiler stays */
-    int collections = script.collections;
     for (size_t i = 0; i < sizeof orders / sizeof *orders; ++i) {
         struct rows rows;
         rows_make(&rows, orders[i]);
@@ -182,23 +175,7 @@ static void rows_are_counted_in_one_collection(void **state)
         }
         rows_clear(&rows);
     }
-    assert_int_equal(script.collections, collections + 3);
-    assert_int_equal(script.afresh, 3);
-    assert_false(is_attached());
-}
-
-/* The first collection of a process may be of several rows. */
-static void a_batch_may_come_first(void **state)
-{
-    (void)state;
-    static const int order[ROWS] = {1, 2, 3, 4};
-    struct rows rows;
-    rows_make(&rows, order);
-    assert_int_equal(rows_run(&rows), STATUS_OK);
-    assert_false(is_attached());
-    for (int i = 0; i < ROWS; ++i)
-        assert_true(rows.records[i].flops_counted == order[i] * flops_of_one());
-    rows_clear(&rows);
+    assert_int_equal(script.collections, 3);
 }
 
 /* A row says nothing of tensor units that it cannot use, though others of the collection ask for them. */
@@ -298,50 +275,16 @@ static void rows_are_counted_with_the_cache_as_timed(void **state)
     }
 }
 
-/* It stays after the first row, where it then counts the row's work as it did before. */
-static void a_profiler_stays_between_rows(void **state)
+/* Rows are timed next: each collection attaches CUPTI, and nothing stays. */
+static void nothing_is_attached_between_collections(void **state)
 {
     (void)state;
     so_many_are_counted(3);
-    assert_true(is_attached());
-    assert_int_equal(script.afresh, 1);
-    assert_near(profiler_ratio(bench.profiler), 1.0);
-}
-
-/* The same work twice would tell the same. */
-static void a_profiler_that_tells_what_was_does_not_stay(void **state)
-{
-    (void)state;
-    script.stale = true;
-    so_many_are_counted(3);
-    assert_false(is_attached());
-    assert_true(isnan(profiler_ratio(bench.profiler)));
+    assert_int_equal(profiler_attached(bench.profiler), PROFILER_NOTHING);
     assert_int_equal(script.afresh, 3);
-}
-
-/* It is not there while the next row is timed, and then is another one than was judged. */
-static void a_profiler_that_was_lost_is_judged_when_it_is_back(void **state)
-{
-    (void)state;
-    so_many_are_counted(2);
     row_is_counted(PRECISION_FP32, UNIT_VECTOR, "refused: taken by another");
-    assert_false(is_attached());
-    assert_true(isnan(profiler_ratio(bench.profiler)));
+    assert_int_equal(profiler_attached(bench.profiler), PROFILER_NOTHING);
     so_many_are_counted(1);
-    assert_true(is_attached());
-    assert_near(profiler_ratio(bench.profiler), 1.0);
-}
-
-static void a_profiler_that_counts_more_is_judged_again(void **state)
-{
-    (void)state;
-    so_many_are_counted(1);
-    script.empty_time *= 2; /* so that it seems to be in the way */
-    so_many_are_counted(1);
-    assert_true(is_attached());
-    row_is_counted(PRECISION_TF32, UNIT_TENSOR, "counted");
-    assert_false(is_attached());
-    assert_true(isnan(profiler_ratio(bench.profiler)));
 }
 
 /* ---- products ---- */
@@ -409,14 +352,10 @@ int main(void)
         TEST(a_replay_is_counted_in_the_stream),
         TEST(rows_are_counted_with_the_cache_as_timed),
         TEST(rows_are_counted_in_one_collection),
-        TEST(a_batch_may_come_first),
         TEST(what_others_ask_for_is_not_told),
         TEST(a_batch_that_fails_can_be_counted_again),
         TEST(kernels_of_a_batch_have_their_counts),
-        TEST(a_profiler_stays_between_rows),
-        TEST(a_profiler_that_tells_what_was_does_not_stay),
-        TEST(a_profiler_that_was_lost_is_judged_when_it_is_back),
-        TEST(a_profiler_that_counts_more_is_judged_again),
+        TEST(nothing_is_attached_between_collections),
         TEST(sums_of_products_stay_wide),
         TEST(sparse_products_are_counted_as_done),
     };

@@ -49,7 +49,6 @@ static void unloaded_code_begins_afresh(void **state)
     (void)state;
     struct outcome outcome;
     struct collector *collector = collector_open(0, NULL, &outcome);
-    collector_stay(collector, true);
     cupti_unload(); /* nothing has been counted yet */
     assert_string_equal(collected(collector), "counted");
     assert_string_equal(collected(collector), "counted");
@@ -81,7 +80,6 @@ static void code_unloaded_on_the_way_shows(void **state)
     double values[1][QUANTITY_COUNT];
     const struct profiled_work work = {prepare, run_and_unload, NULL, NULL};
     struct collector *collector = collector_open(0, NULL, &outcome);
-    collector_stay(collector, true);
     assert_int_equal(collector_collect(collector, 0, &work, 1, values, &outcome, &error),
                      STATUS_OK);
     assert_string_equal(text_of(&outcome),
@@ -97,7 +95,6 @@ static void what_cannot_be_watched_begins_afresh(void **state)
     (void)state;
     struct outcome outcome;
     struct collector *collector = collector_open(0, NULL, &outcome);
-    collector_stay(collector, true);
     cupti.subscribe = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     for (int i = 1; i <= 3; ++i) {
         assert_string_equal(collected(collector), "counted");

@@ -231,7 +231,6 @@ static enum status device_prepare(struct device_state *state, const struct confi
     const struct preparation *preparation = NULL;
     TRY(preparation_find(config, &preparation, error));
     TRY(arena_check(state->gpu.arena, config_cost(config).memory, "the tensors", error));
-    profiler_leave(state->profiler);
     TRY(work_create(state, preparation, config, seed, work, record, error));
     snprintf(record->implementation, sizeof record->implementation, "%s",
              preparation->implementation);
@@ -278,12 +277,6 @@ static bool device_has_room(struct device_state *state, const struct config *con
     struct error unknown;
     return arena_available(state->gpu.arena, &available, &unknown) == STATUS_OK &&
            available >= enough + tensors * config_cost(config).memory;
-}
-
-/* Until it is decided that CUPTI stays attached, each row attaches and detaches it for its trace. */
-static bool device_counts_at_once(const struct device_state *state)
-{
-    return profiler_is_undecided(state->profiler);
 }
 
 static enum status device_reject(struct device_state *state, struct work *work,
@@ -411,7 +404,6 @@ const struct device_ops device_ops = {
     .energy = device_energy,
     .trace = device_trace,
     .has_room = device_has_room,
-    .counts_at_once = device_counts_at_once,
     .count_hardware = device_count_hardware,
     .run = device_run,
     .read = device_read,

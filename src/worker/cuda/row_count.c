@@ -247,7 +247,9 @@ static enum status works_count(struct profiler *profiler, struct gpu *gpu,
     if (status == STATUS_OK)
         status = collection_count(profiler, &collection, rows, error);
     collection_free(&collection);
-    return status ? status : profiler_review(profiler, error);
+    if (status != STATUS_DEVICE)
+        profiler_leave(profiler);
+    return status;
 }
 
 /* What cannot be counted in its graph, nor by the same kernels in the stream, is told, and never 0. */

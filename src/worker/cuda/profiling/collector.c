@@ -30,38 +30,22 @@ struct collector {
     const struct chip_family *family;
     uint8_t *availability; /* owned */
     struct collection collections[QUANTITY_TENSOR_SETS];
-    unsigned asked; /* tensors, since CUPTI stays attached */
+    unsigned asked; /* tensors, since CUPTI was attached */
+    bool afresh;    /* it counts only once an attachment */
     int passes;
 };
 
-/* ---- whether CUPTI stays ---- */
+/* ---- what is attached ---- */
 
-void collector_stay(struct collector *collector, bool stays)
+void collector_detach(struct collector *collector)
 {
-    collector->profiler.stays = stays;
     collector->asked = 0;
-    if (!stays)
-        range_profiler_detach(&collector->profiler);
-}
-
-void collector_lend(struct collector *collector)
-{
     range_profiler_detach(&collector->profiler);
-}
-
-bool collector_stays(const struct collector *collector)
-{
-    return collector->profiler.stays;
 }
 
 bool collector_is_attached(const struct collector *collector)
 {
     return collector && collector->profiler.attached;
-}
-
-unsigned collector_asked(const struct collector *collector)
-{
-    return collector->asked;
 }
 
 /* ---- the device ---- */
@@ -136,7 +120,6 @@ struct collector *collector_open(int device, CUcontext context, struct outcome *
         return NULL;
     }
     collector->context = context;
-    collector->profiler.stays = true;
     CUptiResult code = describe(collector, device, &call);
     if (code == CUPTI_SUCCESS) {
         collector->family = chip_family_find(collector->chip);
@@ -392,8 +375,7 @@ static enum status collect_ranges(struct collector *collector,
         outcome_set(outcome, COUNTED_YES, NULL);
         status =
             collect(collector, &session, collection->set, works, count, values, outcome, error);
-        if (status == STATUS_OK && outcome->code == COUNTED_YES)
-            collector_stay(collector, false);
+        collector->afresh = status == STATUS_OK && outcome->code == COUNTED_YES;
     }
     return status;
 }
@@ -413,8 +395,9 @@ static enum status collect_kind(struct collector *collector, struct range_sessio
                                 struct error *error)
 {
     const unsigned tensors = session.tensors;
-    if (collector->profiler.stays)
-        session.tensors = collector->asked |= tensors;
+    if (collector->afresh)
+        collector_detach(collector);
+    session.tensors = collector->asked |= tensors;
     forget(values, session.count);
     outcome_set(outcome, COUNTED_YES, NULL);
     enum status status = collect_ranges(collector, &session, works, count, values, outcome, error);
@@ -439,11 +422,12 @@ enum status collector_collect_launches(struct collector *collector, unsigned ten
                                        size_t most, double (*values)[QUANTITY_COUNT],
                                        struct outcome *outcome, struct error *error)
 {
+    const size_t filling = 128; /* launches that make caches as they are when timed, at most */
     const size_t preparing = 7; /* times what is counted: twice another pass, and itself */
     const struct range_session session = {
         .by_launch = true,
         .tensors = tensors,
         .count = launches,
-        .room = RANGES_LEAST + (1 + preparing) * (launches > most ? launches : most)};
+        .room = filling + (1 + preparing) * (launches > most ? launches : most)};
     return collect_kind(collector, session, work, 1, values, outcome, error);
 }

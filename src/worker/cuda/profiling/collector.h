@@ -1,9 +1,9 @@
 /* The collector: reads hardware counters of the GPU of this process, by CUPTI's range profiler. Only
  * profiler.c calls it.
  *
- * Life cycle: collector_open once, the collect functions any number of times, collector_close. From
- * collector_open on CUPTI stays attached, until the collector is told to let it leave. After that
- * CUPTI is attached within the collect functions only. Not thread-safe. */
+ * Life cycle: collector_open once, the collect functions any number of times, collector_close. CUPTI stays
+ * attached from one to the next until collector_detach, and is attached again by the next collection. Not
+ * thread-safe. */
 #ifndef ROOFSWEEP_COLLECTOR_H
 #define ROOFSWEEP_COLLECTOR_H
 
@@ -42,23 +42,16 @@ enum status collector_collect_launches(struct collector *collector, unsigned ten
                                        size_t most, double (*values)[QUANTITY_COUNT],
                                        struct outcome *outcome, struct error *error);
 
-/* true: from the next collection on CUPTI stays attached between collections, idle. false: it leaves
- * at once, and then after each collection. Both forget which tensors were asked for.
+/* CUPTI leaves until the next collection, and forgets which tensors were asked for.
  *
- * Attaching costs far more than counting, and the processes of a node wait for each other over it.
- * What is counted CUPTI is told once, when it is attached. So that it need not be attached anew for
- * long, it goes on to count all tensors that were asked for since. After a failed collection it leaves
- * in any case. A collection that fails where CUPTI had stayed, or that leaves a quantity without
- * value, is repeated with CUPTI attached anew. If that succeeds, CUPTI no longer stays. */
-void collector_stay(struct collector *collector, bool stays);
-bool collector_stays(const struct collector *collector);
-/* CUPTI leaves, so that another process can count; the next collection attaches it anew. */
-void collector_lend(struct collector *collector);
+ * Attaching it costs far more than counting, and the processes of a node wait for each other over it. What is
+ * counted CUPTI is told once, when it is attached. So that collections which follow each other need not
+ * attach it anew, it goes on to count all tensors that were asked for since. After a failed collection it
+ * leaves in any case. A collection that fails where CUPTI had stayed, or that leaves a quantity without value, is
+ * repeated with CUPTI attached anew. If that succeeds, all later ones attach it anew. */
+void collector_detach(struct collector *collector);
 /* Whether CUPTI is attached now; takes NULL. */
 bool collector_is_attached(const struct collector *collector);
-
-/* The tensors that were asked for since it stays. */
-unsigned collector_asked(const struct collector *collector);
 
 /* Whether the chip can count it at all. */
 bool collector_has(const struct collector *collector, enum quantity quantity);

@@ -63,7 +63,7 @@ static CUptiResult range_profiler_enable(struct range_profiler *profiler, CUcont
     module_watch_begin(&profiler->watch);
     profiler->by_launch = session->by_launch;
     profiler->tensors = session->tensors;
-    profiler->room = session->room > RANGES_LEAST ? session->room : RANGES_LEAST;
+    profiler->room = session->room;
     return CUPTI_SUCCESS;
 }
 
@@ -118,7 +118,7 @@ void range_session_end(const struct range_session *session, struct range_profile
     char(*last_names)[RANGE_NAME] = profiler->names;
     profiler->image = session->image;
     profiler->names = session->names;
-    if (!lost && (!well || !profiler->stays))
+    if (!lost && !well)
         range_profiler_detach(profiler);
     free(last_names);
     free(last_image);

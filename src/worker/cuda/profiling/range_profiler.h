@@ -17,10 +17,7 @@
 #include "worker/cuda/profiling/metric_set.h"
 #include "worker/cuda/profiling/module_watch.h"
 
-enum {
-    RANGE_NAME = 24,
-    RANGES_LEAST = 128 /* that there is room for: more than most collections have */
-};
+enum { RANGE_NAME = 24 };
 
 /* It is enabled only while CUPTI is attached to the process. Must not move: CUPTI has its watch's address. */
 struct range_profiler {
@@ -32,7 +29,6 @@ struct range_profiler {
     bool by_launch;
     unsigned tensors;
     size_t room; /* ranges */
-    bool stays;  /* attached after a collection that succeeded */
     /* Owned, of the last collection. CUPTI may use them until it is told of others: nothing says
      * that it does not. */
     uint8_t *image;
@@ -44,7 +40,8 @@ struct range_session {
     bool by_launch; /* a range of its own for each kernel; otherwise for each piece of work */
     unsigned tensors;
     size_t count; /* of what there are values of: the last ranges, or all */
-    size_t room;  /* for more ranges than there may be */
+    size_t
+        room; /* for so many ranges; each costs time when CUPTI is attached, and at its collections */
     CUpti_RangeProfiler_Object *profiler;
     uint8_t *image; /* owned: counter data */
     size_t image_size;

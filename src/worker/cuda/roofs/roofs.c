@@ -354,7 +354,7 @@ static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
     if (count == 0)
         return STATUS_OK;
     enum status status =
-        profiler_collect(profiler, QUANTITY_ALL_TENSORS, works, count, values, &outcome, error);
+        profiler_count(profiler, QUANTITY_ALL_TENSORS, works, count, values, &outcome, error);
     if (status == STATUS_DEVICE)
         return status;
     if (status)
