@@ -245,14 +245,19 @@ static void take_device(struct coordinator *coordinator, const struct letter *le
     coordinator->crew.ranks[letter->from].state = RANK_IDLE;
 }
 
+static struct progress_left what_is_left(const struct coordinator *coordinator)
+{
+    return (struct progress_left){schedule_remaining(coordinator->schedule),
+                                  crew_timed(&coordinator->crew)};
+}
+
 /* Counts the item as done for this rank. Steals the reference. */
 static void finish_item(struct coordinator *coordinator, int rank, size_t item,
                         const struct record *record, json_t *json)
 {
     struct error error;
     schedule_done(coordinator->schedule, rank, item);
-    if (ledger_record(coordinator->ledger, item, record, json,
-                      schedule_remaining(coordinator->schedule), &error))
+    if (ledger_record(coordinator->ledger, item, record, json, what_is_left(coordinator), &error))
         stop(coordinator, STATUS_SYSTEM, error.text);
     if (ledger_is_spent(coordinator->ledger))
         stop(coordinator, STATUS_FAILED, "as many configurations failed as max_failures allows");
@@ -331,6 +336,7 @@ static void take_timed(struct coordinator *coordinator, const struct letter *let
     if (rank->state == RANK_BUSY)
         experience_add_timing(&coordinator->experience, letter->from, item->item, item->seconds);
     follow_hand(coordinator, letter->from);
+    ledger_timed(coordinator->ledger, what_is_left(coordinator));
 }
 
 /* It was timed, and lost with its worker. By itself it is lost with nothing else, and its own attempts are

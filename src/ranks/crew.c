@@ -31,6 +31,17 @@ struct crew_census crew_look(const struct crew *crew)
     return census;
 }
 
+size_t crew_timed(const struct crew *crew)
+{
+    size_t timed = 0;
+    for (int i = 0; i < crew->count; ++i) {
+        const struct rank *rank = &crew->ranks[i];
+        if (rank->state < RANK_LOST)
+            timed += rank->hand.count - (rank->state == RANK_BUSY && rank->hand.count > 0);
+    }
+    return timed;
+}
+
 bool crew_gone(const struct crew *crew)
 {
     for (int rank = 0; rank < crew->count; ++rank)

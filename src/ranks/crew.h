@@ -46,6 +46,9 @@ struct crew_census {
 };
 struct crew_census crew_look(const struct crew *crew);
 
+/* Configurations that are timed and wait for their counters, of all ranks that get work. */
+size_t crew_timed(const struct crew *crew);
+
 /* Every rank has said its last word. */
 bool crew_gone(const struct crew *crew);
 /* Those that have not, with their hosts: "rank 3 on node7, rank 5 on node8". False: there are none. */

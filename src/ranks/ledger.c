@@ -54,7 +54,7 @@ static void log_sampling(const struct ledger *ledger, const struct record *recor
 }
 
 enum status ledger_record(struct ledger *ledger, size_t item, const struct record *record,
-                          json_t *json, size_t left, struct error *error)
+                          json_t *json, struct progress_left left, struct error *error)
 {
     const struct plan_item *asked = &ledger->plan->items[item];
     record_patch(json, "label", text_encode(asked->label));
@@ -66,6 +66,11 @@ enum status ledger_record(struct ledger *ledger, size_t item, const struct recor
     ledger->failures += record->status == RECORD_FAILED;
     progress_update(ledger->progress, left, ledger->failures);
     return status;
+}
+
+void ledger_timed(struct ledger *ledger, struct progress_left left)
+{
+    progress_update(ledger->progress, left, ledger->failures);
 }
 
 enum status ledger_sync(struct ledger *ledger, struct error *error)

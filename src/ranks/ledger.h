@@ -23,10 +23,11 @@ void ledger_destroy(struct ledger *ledger); /* takes NULL */
 /* Steals the reference. From the last device on the time left is reckoned. STATUS_SYSTEM. */
 enum status ledger_device(struct ledger *ledger, json_t *device, struct error *error);
 /* The record of a plan item, whose JSON this is. Label and hash become the plan's, whatever a worker says: a
- * resumed sweep finds the row by its hash. `left`: configurations without a record, after this one. Steals the
- * reference. STATUS_SYSTEM. */
+ * resumed sweep finds the row by its hash. `left`: after this one. Steals the reference. STATUS_SYSTEM. */
 enum status ledger_record(struct ledger *ledger, size_t item, const struct record *record,
-                          json_t *json, size_t left, struct error *error);
+                          json_t *json, struct progress_left left, struct error *error);
+/* One more is timed, and waits for its counters. */
+void ledger_timed(struct ledger *ledger, struct progress_left left);
 /* What was written is on disk. STATUS_SYSTEM. */
 enum status ledger_sync(struct ledger *ledger, struct error *error);
 /* As many configurations failed as max_failures allows. */

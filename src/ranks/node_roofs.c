@@ -97,7 +97,7 @@ static void advance(struct node *node, size_t roofs)
 {
     node->left -= roofs < node->left ? roofs : node->left;
     if (node->progress && !node->ranks.leaving)
-        progress_update(node->progress, node->left, 0);
+        progress_update(node->progress, (struct progress_left){.count = node->left}, 0);
 }
 
 static bool wants_alone(const struct node *node, int kind)

@@ -37,32 +37,54 @@ static void format_left(double seconds, char text[32])
         snprintf(text, 32, "%ld:%02ld:%02ld", left / 3600, left / 60 % 60, left % 60);
 }
 
-void progress_format(size_t done, size_t total, size_t failed, double seconds_left, char text[128])
+enum { WIDTH = 20 };
+
+static void format_bar(size_t done, size_t timed, size_t total, char bar[WIDTH + 1])
 {
-    enum { WIDTH = 20 };
-    char bar[WIDTH + 1], left[32] = "-:--";
     size_t filled = total ? done * WIDTH / total : WIDTH;
+    size_t reached = total ? (done + timed) * WIDTH / total : WIDTH;
     memset(bar, '.', WIDTH);
+    memset(bar, '+', reached);
     memset(bar, '#', filled);
     bar[WIDTH] = '\0';
-    if (seconds_left >= 0)
-        format_left(seconds_left, left);
-    snprintf(text, 128, "[%s] %zu/%zu, %zu failed, %s left", bar, done, total, failed, left);
 }
 
-void progress_update(struct progress *progress, size_t left, size_t failed)
+void progress_format(size_t total, struct progress_left left, size_t failed, double seconds_left,
+                     char text[128])
+{
+    char bar[WIDTH + 1], time[32] = "-:--", timed[32] = "";
+    size_t done = total - left.count;
+    format_bar(done, left.timed, total, bar);
+    if (left.timed > 0)
+        snprintf(timed, sizeof timed, " %zu timed,", left.timed);
+    if (seconds_left >= 0)
+        format_left(seconds_left, time);
+    snprintf(text, 128, "[%s] %zu/%zu,%s %zu failed, %s left", bar, done, total, timed, failed,
+             time);
+}
+
+/* What is timed is nearly done: counting takes a small part of a row. < 0: nothing has been done here. */
+static double seconds_left(const struct progress *progress, struct progress_left left, double now)
+{
+    size_t reached = progress->total - left.count + left.timed;
+    return reached > progress->at_start
+               ? (now - progress->start) / (double)(reached - progress->at_start) *
+                     (double)(left.count - left.timed)
+               : -1;
+}
+
+void progress_update(struct progress *progress, struct progress_left left, size_t failed)
 {
     const struct log *log = progress->log;
-    size_t done = progress->total - left, here = done - progress->at_start;
-    double now = clock_monotonic(), seconds_left = -1;
+    double now = clock_monotonic();
     char text[128];
-    if (here > 0)
-        seconds_left = (now - progress->start) / (double)here * (double)left;
-    progress_format(done, progress->total, failed, seconds_left, text);
+    if (left.timed > left.count)
+        left.timed = left.count;
+    progress_format(progress->total, left, failed, seconds_left(progress, left, now), text);
     if (log->terminal && log->level >= LOG_INFO) {
         fprintf(log->stream, "\r\033[K%s%s", progress->what, text);
         fflush(log->stream);
-    } else if (left == 0 || now - progress->printed >= line_interval) {
+    } else if (left.count == 0 || now - progress->printed >= line_interval) {
         log_print(log, LOG_INFO, "%s%s", progress->what, text);
         progress->printed = now;
     }

@@ -15,11 +15,17 @@ struct progress *progress_create(const struct log *log, const char *what, size_t
                                  size_t total);
 /* The first configuration is handed out now: the time left is reckoned from here. */
 void progress_start(struct progress *progress);
-/* `left`: what is still to do; it may grow smaller than total - done if a rank is lost. */
-void progress_update(struct progress *progress, size_t left, size_t failed);
+/* What is still to do, which may grow smaller than total - done if a rank is lost; so many of these are timed, and
+ * wait for their counters. */
+struct progress_left {
+    size_t count, timed;
+};
+void progress_update(struct progress *progress, struct progress_left left, size_t failed);
 void progress_destroy(struct progress *progress); /* clears the bar; takes NULL */
 
-/* The pure part: "[#####...............]  12/48, 1 failed, 0:35 left" into text. */
-void progress_format(size_t done, size_t total, size_t failed, double seconds_left, char text[128]);
+/* The pure part: "[#####++.............] 12/48, 6 timed, 1 failed, 0:35 left" into text. seconds_left < 0:
+ * unknown. */
+void progress_format(size_t total, struct progress_left left, size_t failed, double seconds_left,
+                     char text[128]);
 
 #endif

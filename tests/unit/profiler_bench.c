@@ -22,11 +22,10 @@ static enum status judge_measure(void *argument, double times[PROFILER_TIMES], s
 {
     assert_ptr_equal(argument, &test);
     ++test.judged;
-    bool disturbed = cupti.present;
-    if (disturbed && test.disturbances && --test.disturbances == 0)
-        test.disturbed = 1.0;
     for (int i = 0; i < PROFILER_TIMES; ++i)
-        times[i] = (i + 1) * 1e-3 * (disturbed ? test.disturbed : 1.0);
+        times[i] = (i + 1) * 1e-3 * (cupti.present ? test.disturbed : 1.0);
+    if (cupti.present && test.disturbances && --test.disturbances == 0)
+        test.disturbed = 1.0;
     return tell(cupti.present && test.judge_later ? test.judge_later : test.judge, error);
 }
 

@@ -11,19 +11,22 @@ static void lines(void **state)
 {
     (void)state;
     static const struct {
-        size_t done, total, failed;
-        double left;
+        size_t total, left, timed, failed;
+        double seconds;
         const char *text;
     } rows[] = {
-        {0, 48, 0, -1, "[....................] 0/48, 0 failed, -:-- left"},
-        {12, 48, 1, 35.2, "[#####...............] 12/48, 1 failed, 0:35 left"},
-        {48, 48, 0, 0, "[####################] 48/48, 0 failed, 0:00 left"},
-        {1, 100000, 0, 7322, "[....................] 1/100000, 0 failed, 2:02:02 left"},
-        {0, 0, 0, 0, "[####################] 0/0, 0 failed, 0:00 left"},
+        {48, 48, 0, 0, -1, "[....................] 0/48, 0 failed, -:-- left"},
+        {48, 36, 0, 1, 35.2, "[#####...............] 12/48, 1 failed, 0:35 left"},
+        {48, 36, 6, 1, 35.2, "[#####++.............] 12/48, 6 timed, 1 failed, 0:35 left"},
+        {48, 48, 48, 0, 0, "[++++++++++++++++++++] 0/48, 48 timed, 0 failed, 0:00 left"},
+        {48, 0, 0, 0, 0, "[####################] 48/48, 0 failed, 0:00 left"},
+        {100000, 99999, 0, 0, 7322, "[....................] 1/100000, 0 failed, 2:02:02 left"},
+        {0, 0, 0, 0, 0, "[####################] 0/0, 0 failed, 0:00 left"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         char text[128];
-        progress_format(rows[i].done, rows[i].total, rows[i].failed, rows[i].left, text);
+        const struct progress_left left = {rows[i].left, rows[i].timed};
+        progress_format(rows[i].total, left, rows[i].failed, rows[i].seconds, text);
         assert_string_equal(text, rows[i].text);
     }
 }
