@@ -5,19 +5,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "collector_bench.h"
 #include "scripted_cupti.h"
 #include "worker/cuda/profiling/collector.h"
-
-static const char *text_of(const struct outcome *outcome)
-{
-    static char text[OUTCOME_TEXT];
-    outcome_format(outcome, counted_word, text);
-    return text;
-}
 
 /* Opens the scripted device and gives the refusal, "" for none. */
 static const char *refusal(void)
@@ -100,37 +92,15 @@ static void unknown_chips_are_refused(void **state)
     assert_non_null(strstr(refusal(), "XY999"));
 }
 
-static enum status run(void *argument, struct error *error)
-{
-    (void)argument, (void)error;
-    assert_true(cupti.within == (cupti.range == CUPTI_UserRange));
-    ++cupti.runs;
-    return STATUS_OK;
-}
-
-/* What CUPTI does to begin a pass must not come between this and the work. */
-static enum status prepare(void *argument, struct error *error)
-{
-    (void)argument, (void)error;
-    assert_true(cupti.passing && !cupti.within);
-    return STATUS_OK;
-}
-
 /* Counts and gives the outcome. */
 static const char *counted(double values[QUANTITY_COUNT])
 {
-    struct outcome outcome;
-    struct error error;
-    const struct profiled_work work = {prepare, run, NULL, NULL};
-    struct collector *collector = collector_open(0, NULL, &outcome);
-    assert_non_null(collector);
-    assert_int_equal(collector_collect(collector, quantity_tensor(QUANTITY_TENSOR_FP16), &work, 1,
-                                       (double(*)[QUANTITY_COUNT])values, &outcome, &error),
-                     STATUS_OK);
+    struct collector *collector = collector_begin();
+    const char *text = collect(collector, quantity_tensor(QUANTITY_TENSOR_FP16), &bench_work, 1,
+                               (double(*)[QUANTITY_COUNT])values);
     assert_int_equal(cupti.runs, collector_passes(collector));
-    collector_close(collector);
-    assert_int_equal(cupti.finalized, cupti.attached);
-    return text_of(&outcome);
+    collector_end(collector);
+    return text;
 }
 
 /* The outcome where nothing may be counted. */
@@ -198,30 +168,21 @@ enum { WORKS = 3 };
 static const char *collect_works(struct collector *collector, size_t count,
                                  double (*values)[QUANTITY_COUNT])
 {
-    struct outcome outcome;
-    struct error error;
-    const struct profiled_work works[WORKS] = {
-        {prepare, run, NULL, NULL}, {prepare, run, NULL, NULL}, {prepare, run, NULL, NULL}};
-    cupti.runs = 0;
+    const struct profiled_work works[WORKS] = {bench_work, bench_work, bench_work};
     cupti.passes = CUPTI_PASSES * (int)count;
-    assert_int_equal(collector_collect(collector, 0, works, count, values, &outcome, &error),
-                     STATUS_OK);
-    return text_of(&outcome);
+    return collect(collector, 0, works, count, values);
 }
 
 /* All within one attachment. */
 static const char *each_outcome(double (*values)[QUANTITY_COUNT])
 {
-    struct outcome refused;
-    struct collector *collector = collector_open(0, NULL, &refused);
-    assert_non_null(collector);
+    struct collector *collector = collector_begin();
     cupti.ranges = WORKS;
     const char *text = collect_works(collector, WORKS, values);
     assert_int_equal(cupti.attached, 1);
     assert_int_equal(cupti.enabled, 1);
     assert_int_equal(collector_passes(collector), CUPTI_PASSES);
-    collector_close(collector);
-    assert_int_equal(cupti.finalized, cupti.attached);
+    collector_end(collector);
     return text;
 }
 
@@ -247,14 +208,6 @@ static void an_unknown_range_shows(void **state)
 
 enum { BEFORE = 2, LAUNCHES = 3, ROOM = 152 };
 
-static struct collector *collector_begin(void)
-{
-    struct outcome refused;
-    struct collector *collector = collector_open(0, NULL, &refused);
-    assert_non_null(collector);
-    return collector;
-}
-
 /* So that CUPTI is attached once for launches of several works, whose largest is not the first. */
 static void room_is_made_for_the_largest(void **state)
 {
@@ -263,34 +216,20 @@ static void room_is_made_for_the_largest(void **state)
     struct collector *collector = collector_begin();
     for (size_t i = 0; i < sizeof launches / sizeof *launches; ++i) {
         double values[LAUNCHES][QUANTITY_COUNT];
-        const struct profiled_work work = {prepare, run, NULL, NULL};
-        struct outcome outcome;
-        struct error error;
-        cupti.runs = 0;
         cupti.ranges = launches[i];
-        assert_int_equal(collector_collect_launches(collector, 0, &work, launches[i], LAUNCHES,
-                                                    values, &outcome, &error),
-                         STATUS_OK);
-        assert_string_equal(text_of(&outcome), "counted");
+        assert_string_equal(collect_launches(collector, launches[i], LAUNCHES, values), "counted");
         assert_int_equal(cupti.enabled, 1);
         assert_int_equal(cupti.room, ROOM);
     }
-    collector_close(collector);
+    collector_end(collector);
 }
 
 static const char *launches_outcome(double (*values)[QUANTITY_COUNT])
 {
-    struct outcome outcome;
-    struct error error;
-    const struct profiled_work work = {prepare, run, NULL, NULL};
-    struct collector *collector = collector_open(0, NULL, &outcome);
-    assert_non_null(collector);
-    assert_int_equal(
-        collector_collect_launches(collector, 0, &work, LAUNCHES, 0, values, &outcome, &error),
-        STATUS_OK);
-    collector_close(collector);
-    assert_int_equal(cupti.finalized, cupti.attached);
-    return text_of(&outcome);
+    struct collector *collector = collector_begin();
+    const char *text = collect_launches(collector, LAUNCHES, 0, values);
+    collector_end(collector);
+    return text;
 }
 
 static void each_launch_has_its_counts(void **state)
@@ -327,46 +266,30 @@ static void another_number_of_launches_shows(void **state)
     }
 }
 
-static const char *collect_again(struct collector *collector, bool by_launch)
-{
-    struct outcome outcome;
-    double values[1][QUANTITY_COUNT];
-    struct error error;
-    const struct profiled_work work = {prepare, run, NULL, NULL};
-    cupti.runs = 0;
-    assert_int_equal(
-        by_launch ? collector_collect_launches(collector, 0, &work, 1, 0, values, &outcome, &error)
-                  : collector_collect(collector, 0, &work, 1, values, &outcome, &error),
-        STATUS_OK);
-    return text_of(&outcome);
-}
-
 /* Attached once for many collections, anew for another kind of range or after a failure, until it is
  * detached, and gone at the end. */
 static void it_stays_attached(void **state)
 {
     (void)state;
-    struct outcome outcome;
-    struct collector *collector = collector_open(0, NULL, &outcome);
-    assert_non_null(collector);
+    struct collector *collector = collector_begin();
     for (int i = 0; i < 3; ++i) {
-        assert_string_equal(collect_again(collector, false), "counted");
+        assert_string_equal(collect_again(collector), "counted");
         assert_true(collector_is_attached(collector));
     }
     assert_int_equal(cupti.enabled, 1);
     assert_int_equal(cupti.finalized, 0);
 
-    assert_string_equal(collect_again(collector, true), "counted"); /* another kind of range */
+    assert_string_equal(collect_launch_again(collector), "counted"); /* another kind of range */
     assert_int_equal(cupti.enabled, 2);
     assert_int_equal(cupti.disabled, 1);
     assert_int_equal(cupti.finalized, 1);
 
     cupti.start = CUPTI_ERROR_HARDWARE_BUSY;
-    assert_memory_equal(collect_again(collector, true), "refused: ", 9);
+    assert_memory_equal(collect_launch_again(collector), "refused: ", 9);
     assert_false(collector_is_attached(collector));
     assert_int_equal(cupti.enabled, cupti.disabled);
     cupti.start = CUPTI_SUCCESS;
-    assert_string_equal(collect_again(collector, true), "counted");
+    assert_string_equal(collect_launch_again(collector), "counted");
     assert_true(collector_is_attached(collector));
 
     for (int i = 0; i < 2; ++i) {
@@ -374,10 +297,8 @@ static void it_stays_attached(void **state)
         assert_false(collector_is_attached(collector));
         assert_int_equal(cupti.finalized, cupti.attached);
     }
-    assert_string_equal(collect_again(collector, false), "counted");
-    collector_close(collector);
-    assert_int_equal(cupti.enabled, cupti.disabled);
-    assert_int_equal(cupti.finalized, cupti.attached);
+    assert_string_equal(collect_again(collector), "counted");
+    collector_end(collector);
     assert_false(collector_is_attached(NULL));
 }
 
@@ -385,29 +306,21 @@ static void it_stays_attached(void **state)
 static void staying_attached_may_be_in_the_way(void **state)
 {
     (void)state;
-    struct outcome outcome;
-    struct collector *collector = collector_open(0, NULL, &outcome);
+    struct collector *collector = collector_begin();
     cupti.config_once = true;
     for (int i = 0; i < 4; ++i) {
         int enabled = cupti.enabled;
-        assert_string_equal(collect_again(collector, false), "counted");
+        assert_string_equal(collect_again(collector), "counted");
         assert_int_equal(cupti.enabled, enabled + 1); /* never twice for one */
     }
-    collector_close(collector);
-    assert_int_equal(cupti.finalized, cupti.attached);
+    collector_end(collector);
 }
 
 static void collect_tensors(struct collector *collector, unsigned tensors,
                             double values[QUANTITY_COUNT])
 {
-    struct outcome outcome;
-    struct error error;
-    const struct profiled_work work = {prepare, run, NULL, NULL};
-    cupti.runs = 0;
-    assert_int_equal(collector_collect(collector, tensors, &work, 1,
-                                       (double(*)[QUANTITY_COUNT])values, &outcome, &error),
-                     STATUS_OK);
-    assert_int_equal(outcome.code, COUNTED_YES);
+    assert_string_equal(
+        collect(collector, tensors, &bench_work, 1, (double(*)[QUANTITY_COUNT])values), "counted");
     assert_true(values[QUANTITY_VECTOR_FP32] > 0.0);
 }
 
@@ -416,7 +329,6 @@ static void collect_tensors(struct collector *collector, unsigned tensors,
 static void what_it_counts_grows(void **state)
 {
     (void)state;
-    struct outcome outcome;
     double values[QUANTITY_COUNT];
     const unsigned fp16 = quantity_tensor(QUANTITY_TENSOR_FP16);
     const unsigned bf16 = quantity_tensor(QUANTITY_TENSOR_BF16);
@@ -424,7 +336,7 @@ static void what_it_counts_grows(void **state)
         unsigned tensors;
         int enabled;
     } rows[] = {{0, 1}, {0, 1}, {fp16, 2}, {0, 2}, {bf16, 3}, {fp16, 3}, {0, 3}, {bf16, 3}};
-    struct collector *collector = collector_open(0, NULL, &outcome);
+    struct collector *collector = collector_begin();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         collect_tensors(collector, rows[i].tensors, values);
         assert_int_equal(cupti.enabled, rows[i].enabled);
@@ -437,44 +349,39 @@ static void what_it_counts_grows(void **state)
     assert_int_equal(cupti.enabled, 4);
     collect_tensors(collector, bf16, values);
     assert_int_equal(cupti.enabled, 5);
-    collector_close(collector);
-    assert_int_equal(cupti.enabled, cupti.disabled);
-    assert_int_equal(cupti.finalized, cupti.attached);
+    collector_end(collector);
 }
 
 /* Of ranges, too, it has room for as many as it was told first. Room for more would cost time. */
 static void there_is_room_for_as_many_ranges_as_there_are(void **state)
 {
     (void)state;
-    struct outcome outcome;
     double values[WORKS][QUANTITY_COUNT];
     static const struct {
         size_t works, room;
         int enabled;
     } rows[] = {{1, 1, 1}, {3, 3, 2}, {2, 3, 2}, {3, 3, 2}};
-    struct collector *collector = collector_open(0, NULL, &outcome);
+    struct collector *collector = collector_begin();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         cupti.ranges = rows[i].works;
         assert_string_equal(collect_works(collector, rows[i].works, values), "counted");
         assert_int_equal(cupti.room, rows[i].room);
         assert_int_equal(cupti.enabled, rows[i].enabled);
     }
-    collector_close(collector);
-    assert_int_equal(cupti.finalized, cupti.attached);
+    collector_end(collector);
 }
 
 /* Where it cannot even be enabled, nothing stays behind. */
 static void what_cannot_begin_leaves_nothing(void **state)
 {
     (void)state;
-    struct outcome outcome;
-    struct collector *collector = collector_open(0, NULL, &outcome);
+    struct collector *collector = collector_begin();
     cupti.enable = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
-    assert_memory_equal(collect_again(collector, false), "refused: ", 9);
+    assert_memory_equal(collect_again(collector), "refused: ", 9);
     assert_false(collector_is_attached(collector));
     assert_int_equal(cupti.finalized, cupti.attached);
     assert_int_equal(cupti.disabled, 0);
-    collector_close(collector);
+    collector_end(collector);
 }
 
 int main(void)

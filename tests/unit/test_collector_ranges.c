@@ -5,19 +5,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "collector_bench.h"
 #include "scripted_cupti.h"
 #include "worker/cuda/profiling/collector.h"
-
-static const char *text_of(const struct outcome *outcome)
-{
-    static char text[OUTCOME_TEXT];
-    outcome_format(outcome, counted_word, text);
-    return text;
-}
 
 enum { MANY = 20, MORE = 200 };
 
@@ -60,14 +51,6 @@ static enum status collect_many(struct collector *collector, struct many *many, 
     return collector_collect(collector, 0, works, count, values, outcome, &error);
 }
 
-static struct collector *collector_begin(void)
-{
-    struct outcome refused;
-    struct collector *collector = collector_open(0, NULL, &refused);
-    assert_non_null(collector);
-    return collector;
-}
-
 static void assert_nothing(double (*values)[QUANTITY_COUNT], size_t count)
 {
     for (size_t i = 0; i < count; ++i)
@@ -100,8 +83,7 @@ static void many_ranges_are_counted_in_each_pass(void **state)
                         CUPTI_EACH * (double)(rows[i].count - j)); /* known by its name */
         }
     }
-    collector_close(collector);
-    assert_int_equal(cupti.finalized, cupti.attached);
+    collector_end(collector);
 }
 
 /* It ends the collection, in whichever pass: nothing is told, CUPTI leaves, and the next one is right. */
@@ -123,8 +105,7 @@ static void a_work_that_fails_ends_the_collection(void **state)
         assert_int_equal(collect_many(collector, again, MANY, values, &outcome), STATUS_OK);
         assert_string_equal(text_of(&outcome), "counted");
         assert_true(values[0][QUANTITY_DRAM_READ] == CUPTI_EACH * MANY);
-        collector_close(collector);
-        assert_int_equal(cupti.finalized, cupti.attached);
+        collector_end(collector);
     }
 }
 
@@ -144,8 +125,7 @@ static void a_range_that_fails_ends_the_collection(void **state)
     assert_int_equal(many[6].ran, 2);
     assert_int_equal(many[7].ran, 1);
     assert_false(collector_is_attached(collector));
-    collector_close(collector);
-    assert_int_equal(cupti.finalized, cupti.attached);
+    collector_end(collector);
 }
 
 static void another_number_of_ranges_shows(void **state)
@@ -161,8 +141,6 @@ static void another_number_of_ranges_shows(void **state)
         double values[MANY][QUANTITY_COUNT];
         struct profiled_work works[MANY];
         struct many many[MANY] = {0};
-        struct outcome outcome;
-        struct error error;
         cupti_set_up(NULL);
         struct collector *collector = collector_begin();
         for (int j = 0; j < MANY; ++j)
@@ -170,11 +148,9 @@ static void another_number_of_ranges_shows(void **state)
         cupti.passes = CUPTI_PASSES * MANY;
         cupti.ranges = rows[i].ranges;
         cupti.dropped = rows[i].dropped;
-        assert_int_equal(collector_collect(collector, 0, works, MANY, values, &outcome, &error),
-                         STATUS_OK);
-        assert_string_equal(text_of(&outcome), rows[i].text);
+        assert_string_equal(collect(collector, 0, works, MANY, values), rows[i].text);
         assert_nothing(values, MANY);
-        collector_close(collector);
+        collector_end(collector);
     }
 }
 
