@@ -6,40 +6,17 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "computed.h"
+#include "parsed.h"
 #include "model/reference.h"
 #include "model/workloads/conv2d.h"
-#include "model/workloads/lstm.h"
 #include "model/workloads/matmul.h"
 #include "worker/measure.h"
 #include "worker/verify.h"
 
-static const uint64_t seed = 7;
-
-/* To the nearest value of `significand` bits; the exponent has no end. */
-static double rounded(double value, int significand)
-{
-    int exponent;
-    double mantissa = frexp(value, &exponent);
-    return ldexp(rint(ldexp(mantissa, significand)), exponent - significand);
-}
-
-/* How something is computed: significands in bits, 53 for no rounding. */
-struct way {
-    int inputs, sums, result;
-    bool taps_dropped; /* those in the kernel's last column */
-    int64_t wrong;     /* every such element is off by `shift`; 0: none */
-    double shift;
-};
-
 /* ---- a conv2d, forward, in a way ---- */
-
-struct computed {
-    struct config config; /* layout as it lies */
-    struct way way;
-};
 
 static double conv2d_output(const struct computed *computed, int64_t offset)
 {
@@ -69,13 +46,6 @@ static double conv2d_output(const struct computed *computed, int64_t offset)
     return rounded(sum, way->result) + shift;
 }
 
-static enum status computed_run(struct device_state *state, struct work *work, int64_t samples,
-                                struct error *error)
-{
-    (void)state, (void)work, (void)samples, (void)error;
-    return STATUS_OK;
-}
-
 static enum status computed_read(struct device_state *state, struct work *work, enum tensor tensor,
                                  const int64_t *offsets, int64_t count, double *values,
                                  struct error *error)
@@ -89,18 +59,9 @@ static enum status computed_read(struct device_state *state, struct work *work, 
 
 static const struct device_ops computing = {.run = computed_run, .read = computed_read};
 
-static struct config config_of(const char *text)
-{
-    struct config config;
-    struct error error;
-    if (config_parse(text, &config, &error))
-        fail_msg("%s: %s", text, error.text);
-    return config;
-}
-
 static enum status verified(const char *text, const struct way *way, struct record *record)
 {
-    struct config config = config_of(text);
+    struct config config = parse(text);
     struct computed computed = {config, *way};
     struct error error;
     record_init(record);
@@ -231,7 +192,7 @@ static void product_is(enum status expected, int k, struct way way)
     struct record record;
     struct error error;
     snprintf(text, sizeof text, "matmul m=16 n=16 k=%d precision=fp8", k);
-    struct computed computed = {config_of(text), way};
+    struct computed computed = {parse(text), way};
     record_init(&record);
     if (verify_work(&ops, (struct device_state *)&computed, NULL, &computed.config, seed, &record,
                     &error) != expected)
@@ -256,109 +217,6 @@ static void products_of_fp8_are_told_apart(void **state)
     product_is(STATUS_FAILED, 65536, (struct way){4, 14, 11, false, 0, 0.0});
 }
 
-/* ---- an LSTM, forward, in a way ---- */
-
-enum { LSTM_OUTPUTS_MAX = 4096, LSTM_HIDDEN_MAX = 64, GATES = 4 };
-
-struct computed_lstm {
-    struct config config;
-    struct way way;
-    double y[LSTM_OUTPUTS_MAX];
-};
-
-static double sigmoid(double value)
-{
-    return 1.0 / (1.0 + exp(-value));
-}
-
-/* One gate's sum, over the input and the last state, whose sums are rounded as the way says. */
-static double gate_sum(const struct computed_lstm *l, const struct lstm *s, int64_t gate,
-                       int64_t unit, int64_t row, const double *state)
-{
-    const struct way *way = &l->way;
-    struct fill x = config_fill(&l->config, seed, TENSOR_INPUT);
-    struct fill w = config_fill(&l->config, seed, TENSOR_WEIGHT);
-    int64_t line = gate * s->hidden + unit;
-    int64_t input = lstm_w_at(s, 0, 0, LSTM_INPUT_MATRIX) + line * s->features;
-    int64_t recurrent = lstm_w_at(s, 0, 0, LSTM_RECURRENT_MATRIX) + line * s->hidden;
-    double sum = fill_value(w, (uint64_t)(lstm_w_at(s, 0, 0, LSTM_BIAS) + line));
-    for (int64_t i = 0; i < s->features; ++i)
-        sum = rounded(sum + rounded(fill_value(x, (uint64_t)(row * s->features + i)), way->inputs) *
-                                rounded(fill_value(w, (uint64_t)(input + i)), way->inputs),
-                      way->sums);
-    for (int64_t i = 0; i < s->hidden; ++i)
-        sum = rounded(sum + rounded(state[i], way->inputs) *
-                                rounded(fill_value(w, (uint64_t)(recurrent + i)), way->inputs),
-                      way->sums);
-    return sum;
-}
-
-static void lstm_compute(struct computed_lstm *l)
-{
-    const struct lstm s = lstm_from(&l->config);
-    const int bits = l->way.result;
-    for (int64_t n = 0; n < s.batch; ++n) {
-        double cell[LSTM_HIDDEN_MAX] = {0}, state[LSTM_HIDDEN_MAX] = {0};
-        for (int64_t t = 0; t < s.sequence; ++t) {
-            int64_t row = t * s.batch + n;
-            double next[LSTM_HIDDEN_MAX] = {0};
-            for (int64_t i = 0; i < s.hidden; ++i) {
-                double gates[GATES];
-                for (int64_t gate = 0; gate < GATES; ++gate)
-                    gates[gate] = gate_sum(l, &s, gate, i, row, state);
-                cell[i] =
-                    rounded(sigmoid(gates[1]) * cell[i] + sigmoid(gates[0]) * tanh(gates[2]), bits);
-                next[i] = rounded(sigmoid(gates[3]) * tanh(cell[i]), bits);
-            }
-            memcpy(state, next, sizeof next);
-            for (int64_t i = 0; i < s.hidden; ++i)
-                l->y[row * s.hidden + i] = state[i];
-        }
-    }
-}
-
-static enum status lstm_read(struct device_state *state, struct work *work, enum tensor tensor,
-                             const int64_t *offsets, int64_t count, double *values,
-                             struct error *error)
-{
-    (void)work, (void)error;
-    assert_int_equal(tensor, TENSOR_OUTPUT);
-    for (int64_t i = 0; i < count; ++i)
-        values[i] = ((const struct computed_lstm *)state)->y[offsets[i]];
-    return STATUS_OK;
-}
-
-static void lstm_is(enum status expected, const char *precision, struct way way)
-{
-    static const struct device_ops ops = {.run = computed_run, .read = lstm_read};
-    static struct computed_lstm l;
-    char text[WORKLOAD_TEXT];
-    struct record record;
-    struct error error;
-    snprintf(text, sizeof text, "lstm batch=4 sequence=16 features=32 hidden=16 precision=%s",
-             precision);
-    l = (struct computed_lstm){.config = config_of(text), .way = way};
-    lstm_compute(&l);
-    record_init(&record);
-    if (verify_work(&ops, (struct device_state *)&l, NULL, &l.config, seed, &record, &error) !=
-        expected)
-        fail_msg("%s, inputs of %d bits, sums of %d: error %.3g of %.3g, of an element %.3g", text,
-                 way.inputs, way.sums, record.verify_error, record.verify_tolerance,
-                 record.verify_element_error);
-    record_clear(&record);
-}
-
-static void lstms_are_told_apart(void **state)
-{
-    (void)state;
-    lstm_is(STATUS_OK, "fp32", (struct way){24, 24, 24, false, 0, 0.0});
-    lstm_is(STATUS_FAILED, "fp32", (struct way){11, 24, 24, false, 0, 0.0});
-    lstm_is(STATUS_FAILED, "fp32", (struct way){24, 11, 24, false, 0, 0.0});
-    lstm_is(STATUS_OK, "fp16", (struct way){11, 24, 11, false, 0, 0.0});
-    lstm_is(STATUS_FAILED, "fp16", (struct way){11, 11, 11, false, 0, 0.0});
-    lstm_is(STATUS_FAILED, "fp16", (struct way){8, 24, 11, false, 0, 0.0});
-}
-
 /* ---- where the result lies ---- */
 
 /* layout = auto: the result lies in the layout that the record names. */
@@ -367,8 +225,8 @@ static void the_chosen_layout_is_compared(void **state)
     (void)state;
     const enum layout layouts[] = {LAYOUT_NHWC, LAYOUT_NCHW};
     const char *const words[] = {"nhwc", "nchw"};
-    struct config config = config_of("conv2d batch=2 height=7 width=5 channels=3 filters=4 "
-                                     "layout=auto precision=fp32");
+    struct config config = parse("conv2d batch=2 height=7 width=5 channels=3 filters=4 "
+                                 "layout=auto precision=fp32");
     for (int lies = 0; lies < 2; ++lies)
         for (int told = 0; told < 2; ++told) {
             struct computed computed = {conv2d_with_layout(&config, layouts[lies]),
@@ -389,12 +247,12 @@ static void the_chosen_layout_is_compared(void **state)
 static void a_named_layout_is_the_row_s_own(void **state)
 {
     (void)state;
-    struct config config = config_of("conv2d layout=nchw");
+    struct config config = parse("conv2d layout=nchw");
     struct record record;
     record_init(&record);
     record_set_config(&record, &config);
     assert_string_equal(record.layout_chosen, "nchw");
-    config = config_of("lstm");
+    config = parse("lstm");
     record_set_config(&record, &config);
     assert_string_equal(record.layout_chosen, "");
     record_clear(&record);
@@ -479,8 +337,8 @@ static struct record measured(int wrong, int others)
     struct request request = request_default(REQUEST_MEASURE);
     struct measured row;
     struct error error;
-    request.config = config_of("conv2d batch=1 height=10 width=10 channels=16 filters=8 "
-                               "precision=fp32");
+    request.config = parse("conv2d batch=1 height=10 width=10 channels=16 filters=8 "
+                           "precision=fp32");
     request.seed = seed;
     request.measure.counters = COUNTERS_OFF;
     assert_int_equal(
@@ -520,7 +378,6 @@ int main(void)
         cmocka_unit_test(dropped_taps_fail),
         cmocka_unit_test(one_wrong_element_fails),
         cmocka_unit_test(nothing_passes_for_a_number),
-        cmocka_unit_test(lstms_are_told_apart),
         cmocka_unit_test(products_of_fp8_are_told_apart),
         cmocka_unit_test(the_chosen_layout_is_compared),
         cmocka_unit_test(a_named_layout_is_the_row_s_own),
