@@ -53,7 +53,7 @@ median = data.time_median.values
 speed = {key: median[rows["cudnn"]] / median[rows[hand]] for key, rows in others.items()
          for hand in ("tiled", "persistent") if hand in rows and "cudnn" in rows}
 assert len(speed) == 25, len(speed)
-assert all(value > 0.65 for value in speed.values()), speed
+assert all(value > 0.6 for value in speed.values()), speed
 slower = sorted(key for key, value in speed.items() if key.startswith("lstm") and value < 1)
 assert len(slower) == 2 and "features=128 hidden=256" in slower[0] and "features=256" in slower[1], slower
 assert all(value > 1.4 for key, value in speed.items() if "lstm" in key and "features=32 hidden=16 " in key), speed
