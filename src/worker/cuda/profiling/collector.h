@@ -35,7 +35,7 @@ enum status collector_collect(struct collector *collector, unsigned tensors,
 
 /* As collector_collect, but of each kernel by itself, while no other runs: values[i] is of the i-th of
  * the last `launches` launches, which are those of `run`. Those of `prepare` come before. If they are
- * more than 7 times as many and 63, the outcome is COUNTED_INCOMPLETE. `most`: launches that collections
+ * more than 7 times as many and 127, the outcome is COUNTED_INCOMPLETE. `most`: launches that collections
  * which follow this one will have, so that CUPTI need not be attached anew for them. */
 enum status collector_collect_launches(struct collector *collector, unsigned tensors,
                                        const struct profiled_work *work, size_t launches,
