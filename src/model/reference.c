@@ -3,6 +3,16 @@
 #include <math.h>
 #include <stdlib.h>
 
+const char *const tensor_name[TENSOR_COUNT] = {
+    [TENSOR_INPUT] = "input",
+    [TENSOR_WEIGHT] = "weights",
+    [TENSOR_OUTPUT] = "output",
+    [TENSOR_BIAS] = "bias",
+    [TENSOR_WEIGHT_UPDATED] = "updated weights",
+    [TENSOR_BIAS_UPDATED] = "updated bias",
+    [TENSOR_VALUE] = "values",
+};
+
 void reference_in_turn(int64_t count, reference_task *task, void *context)
 {
     for (int64_t i = 0; i < count; ++i)
@@ -14,6 +24,7 @@ void expectation_clear(struct expectation *expectation)
     for (size_t i = 0; i < expectation->count; ++i) {
         free(expectation->slices[i].offsets);
         free(expectation->slices[i].expected);
+        free(expectation->slices[i].ends);
     }
     *expectation = (struct expectation){.count = 0};
 }
@@ -21,7 +32,7 @@ void expectation_clear(struct expectation *expectation)
 enum status expectation_add(struct expectation *expectation, enum tensor tensor, int64_t count,
                             struct slice **slice, struct error *error)
 {
-    struct slice added = {tensor, count, NULL, NULL};
+    struct slice added = {.tensor = tensor, .count = count};
     added.offsets = malloc((size_t)count * sizeof *added.offsets);
     added.expected = malloc((size_t)count * sizeof *added.expected);
     if (!added.offsets || !added.expected) {

@@ -31,12 +31,19 @@ struct reference_request {
     void *context;
 };
 
+/* For people: the role of a result. In backward passes it is the role's gradient. */
+extern const char *const tensor_name[TENSOR_COUNT];
+
 /* Elements of one result tensor: where they lie, and what they must be. */
 struct slice {
     enum tensor tensor;
     int64_t count;
     int64_t *offsets; /* in the layout that workloads/ defines, in elements */
     double *expected;
+    /* Parts whose elements have sizes of their own, one behind the other: each is held to the tolerances by
+     * itself. Where each ends, in elements of the slice; NULL: the slice is one part. */
+    int64_t *ends;
+    size_t parts;
 };
 
 /* All that is compared of one configuration. */

@@ -44,8 +44,9 @@ const struct field roof_fields[] = {
     R(sustained_clock, FIELD_DOUBLE, "s-1", "multiprocessor clock once it has settled"),
     R(sustained_power, FIELD_DOUBLE, "W", "power draw once the clock has settled"),
     R(settling_time, FIELD_DOUBLE, "s", "time under load until the clock has settled"),
-    FIELD_OF_FLAGS(struct roof, settled, no_yes,
-                   "the clock has settled: two windows had equal clocks, or a second its average"),
+    FIELD_OF_FLAGS(
+        struct roof, settled, no_yes,
+        "the clock has settled: nothing limits it, or power does on the average, or it held still"),
     R(working_set, FIELD_DOUBLE, "byte", "largest set that is read at nearly the roof's rate"),
     R(flops_ratio, FIELD_DOUBLE, "1", "counted over expected FLOPs"),
     R(bytes_ratio, FIELD_LEVELS, "1", "bytes counted at a level over bytes asked for"),

@@ -53,8 +53,7 @@ struct roof {
     double sustained_clock; /* s-1, over these windows */
     double sustained_power; /* W, over these windows */
     double settling_time;   /* s, from the load's begin to the last window's end */
-    int64_t
-        settled; /* 1: the last windows have equal clocks, or a steady average; 0: the time ran out */
+    int64_t settled; /* 1: the clock is free, at the power limit or still; 0: the time ran out */
     /* byte, of a cache's read roof: the largest set that is read at nearly the same rate; missing where
      * nobody asked for it */
     double working_set;

@@ -149,8 +149,8 @@ const struct comment file_comments[] = {
     {"device_sustained_tensor", "best of its roofs"},
     {"device_roof_performance", "the burst: before power or heat bring the clock down"},
     {"device_roof_sustained",
-     "the same work, gone on with until two windows of 0.1 s have equal clocks at the power limit or at "
-     "the burst's clock, else on the average of a second, or after 2 s"},
+     "the same work, gone on with until nothing limits it, the power limit is kept on the average or "
+     "the clock has held still for 1 s; after 2 s as it is"},
     {"device_launch_overhead", "its roof launch gap"},
     {"device_launch_dependent", "its roof launch gap dependent"},
     {"device_roof_condition",

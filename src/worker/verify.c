@@ -27,30 +27,71 @@ static void threads_loop(int64_t count, reference_task *task, void *context)
         task(context, i);
 }
 
-/* The larger one, and NaN if one is: a NaN never passes. */
-static double worse(double a, double b)
+/* A NaN is the worst: it never passes. */
+static bool is_worse(double error, double than)
 {
-    return isnan(b) || b > a ? b : a;
+    return isnan(error) || error > than;
 }
 
-/* Of one slice: 2-norm of the difference over that of the reference, and the worst element. */
+/* 2-norm of the difference over that of the reference, and the worst element. */
 struct errors {
-    double norm, element;
+    double norm;
+    enum tensor tensor; /* of these elements */
+    int64_t count;
+    double element;
+    enum tensor element_tensor;
+    int64_t offset;
+    double value, expected;
 };
 
-static struct errors slice_errors(const struct slice *slice, const double *values)
+/* Of the elements [begin, end). */
+static struct errors part_errors(const struct slice *slice, const double *values, int64_t begin,
+                                 int64_t end)
 {
-    double difference = 0.0, norm = 0.0, element = 0.0;
-    for (int64_t i = 0; i < slice->count; ++i) {
+    struct errors errors = {
+        .tensor = slice->tensor, .count = end - begin, .element_tensor = slice->tensor};
+    double difference = 0.0, norm = 0.0;
+    for (int64_t i = begin; i < end; ++i) {
         double d = values[i] - slice->expected[i];
         difference += d * d;
         norm += slice->expected[i] * slice->expected[i];
     }
-    double mean = sqrt((norm > 0.0 ? norm : 1.0) / (double)slice->count);
-    for (int64_t i = 0; i < slice->count; ++i)
-        element = worse(element, fabs(values[i] - slice->expected[i]) /
-                                     fmax(mean, fabs(slice->expected[i])));
-    return (struct errors){sqrt(difference / (norm > 0.0 ? norm : 1.0)), element};
+    const double mean = sqrt((norm > 0.0 ? norm : 1.0) / (double)(end - begin));
+    for (int64_t i = begin; i < end; ++i) {
+        const double expected = slice->expected[i];
+        const double element = fabs(values[i] - expected) / fmax(mean, fabs(expected));
+        if (!is_worse(element, errors.element))
+            continue;
+        errors.element = element;
+        errors.offset = slice->offsets[i];
+        errors.value = values[i];
+        errors.expected = expected;
+    }
+    errors.norm = sqrt(difference / (norm > 0.0 ? norm : 1.0));
+    return errors;
+}
+
+/* The larger norm, and the worse element. */
+static void errors_join(struct errors *errors, const struct errors *found)
+{
+    struct errors joined = is_worse(found->element, errors->element) ? *found : *errors;
+    const struct errors *norm = is_worse(found->norm, errors->norm) ? found : errors;
+    joined.norm = norm->norm;
+    joined.tensor = norm->tensor;
+    joined.count = norm->count;
+    *errors = joined;
+}
+
+static void slice_errors(const struct slice *slice, const double *values, struct errors *errors)
+{
+    const size_t parts = slice->ends ? slice->parts : 1;
+    int64_t begin = 0;
+    for (size_t i = 0; i < parts; ++i) {
+        const int64_t end = slice->ends ? slice->ends[i] : slice->count;
+        const struct errors found = part_errors(slice, values, begin, end);
+        errors_join(errors, &found);
+        begin = end;
+    }
 }
 
 static enum status slice_compare(const struct device_ops *device, struct device_state *state,
@@ -63,21 +104,18 @@ static enum status slice_compare(const struct device_ops *device, struct device_
                          (long long)slice->count);
     enum status status =
         device->read(state, work, slice->tensor, slice->offsets, slice->count, values, error);
-    if (status == STATUS_OK) {
-        struct errors found = slice_errors(slice, values);
-        errors->norm = worse(errors->norm, found.norm);
-        errors->element = worse(errors->element, found.element);
-    }
+    if (status == STATUS_OK)
+        slice_errors(slice, values, errors);
     free(values);
     return status;
 }
 
-/* The largest errors over the slices; each tensor is held to the tolerances on its own. */
+/* The largest errors over the slices; each part of a tensor is held to the tolerances on its own. */
 static enum status compare(const struct device_ops *device, struct device_state *state,
                            struct work *work, const struct expectation *expectation,
                            const struct config *config, struct record *record, struct error *error)
 {
-    struct errors errors = {0.0, 0.0};
+    struct errors errors = {0};
     int64_t elements = 0;
     for (size_t i = 0; i < expectation->count; ++i) {
         enum status status =
@@ -92,13 +130,17 @@ static enum status compare(const struct device_ops *device, struct device_state 
     record->verify_element_tolerance = config_element_tolerance(config);
     record->verify_elements = elements;
     if (!(errors.norm <= record->verify_tolerance))
-        return error_set(error, STATUS_FAILED,
-                         "wrong result: relative error %.3g over %lld elements, allowed %.3g",
-                         errors.norm, (long long)elements, record->verify_tolerance);
+        return error_set(
+            error, STATUS_FAILED,
+            "wrong result: relative error %.3g over %lld elements of '%s', allowed %.3g",
+            errors.norm, (long long)errors.count, tensor_name[errors.tensor],
+            record->verify_tolerance);
     if (!(errors.element <= record->verify_element_tolerance))
         return error_set(error, STATUS_FAILED,
-                         "wrong result: relative error %.3g of one of %lld elements, allowed %.3g",
-                         errors.element, (long long)elements, record->verify_element_tolerance);
+                         "wrong result: element %lld of '%s' is %.6g instead of %.6g: relative "
+                         "error %.3g, allowed %.3g",
+                         (long long)errors.offset, tensor_name[errors.element_tensor], errors.value,
+                         errors.expected, errors.element, record->verify_element_tolerance);
     return STATUS_OK;
 }
 

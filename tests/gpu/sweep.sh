@@ -30,7 +30,7 @@ directions = 1, 2
 precision = fp32, fp16
 pass = forward, backward
 [lstm not-offered]
-precision = bf16
+precision = tf32
 INI
 expect 0 run "$gpus" sweep.ini
 "$ROOFSWEEP_PYTHON" "$root/tests/postproc/recompute.py" sweep.nc || fail "derived values"

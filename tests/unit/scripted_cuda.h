@@ -54,6 +54,8 @@ struct script {
     /* From `falls_from`, s of the device, the clock lies by this share above sm_clock, and falls to it
      * with this time constant, s. 0: it is sm_clock all the time. */
     double falls_from, falls_by, falls_in;
+    double swings_by,
+        swings_in; /* it swings about that by this share, s for once up and down; 0: it does not */
     double idle_power, busy_power; /* W, by the counter of energy; 0: there is none */
     int processes;                 /* that compute on the device, this one included */
 
@@ -88,7 +90,9 @@ struct script {
 };
 extern struct script script;
 
-double script_device_time(void); /* s: when all that is enqueued will be done */
+double script_clock_share(double begin,
+                          double end); /* of sm_clock, between these times, s; power goes by it */
+double script_device_time(void);       /* s: when all that is enqueued will be done */
 /* An H200 alone, idle; nothing has happened. */
 void script_reset(void);
 cudaStream_t script_stream(void);

@@ -148,14 +148,27 @@ cudaError_t kernel_column_sums(enum precision precision, void *sums, const void 
     return script_enqueue((double)(rows * columns) * (double)bytes / 1e12, stream);
 }
 
+/* rad, of the clock's swings. */
+static double swing_at(double now)
+{
+    return script.swings_in > 0.0 ? 2.0 * acos(-1.0) * now / script.swings_in : 0.0;
+}
+
 /* The clock's integral over the device's time. */
 static double cycles_until(double now)
 {
-    double since = fmax(0.0, now - script.falls_from);
-    double more = script.falls_in > 0.0
-                      ? script.falls_by * script.falls_in * (1.0 - exp(-since / script.falls_in))
-                      : 0.0;
-    return script.sm_clock * (now + more);
+    const double since = fmax(0.0, now - script.falls_from);
+    const double fallen = script.falls_in > 0.0 ? script.falls_by * script.falls_in *
+                                                      (1.0 - exp(-since / script.falls_in))
+                                                : 0.0;
+    const double swung =
+        script.swings_by * script.swings_in / (2.0 * acos(-1.0)) * sin(swing_at(now));
+    return script.sm_clock * (now + fallen + swung);
+}
+
+double script_clock_share(double begin, double end)
+{
+    return (cycles_until(end) - cycles_until(begin)) / (script.sm_clock * (end - begin));
 }
 
 /* Every multiprocessor has a count of its own. Some are not met at the begin, others not at the

@@ -111,7 +111,7 @@ static void power_is_of_long_loads(void **state)
     assert_true(isnan(measure("dram read").power));
     assert_int_equal(measure_at(kind_of("dram read"), clock_epoch() + 0.05, &roof, &error),
                      STATUS_OK);
-    assert_true(roof.power == 700.0);
+    assert_near(roof.power, 700.0);
     assert_int_equal(measure_at(kind_of("fp16 vector"), clock_epoch() + 0.05, &roof, &error),
                      STATUS_OK);
     assert_true(isnan(roof.power)); /* of compute it is the burst's */

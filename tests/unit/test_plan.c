@@ -127,7 +127,7 @@ static void test_sweeps(void **state)
         {SWEEPS "loops.ini", 2 * 2 + 2 + 2 + 1, 0, 0},
         {SWEEPS "guide.ini", 5, 0, 0},
         {SWEEPS "handwritten.ini", 6 + 12 + 9 + 8 + 2 + 6 + 4 + 8 + 4 + 1, 0, 0},
-        {SWEEPS "recurrent.ini", 32 + 2 + 6, 0, 0},
+        {SWEEPS "recurrent.ini", 32 + 2 + 2 + 6, 0, 0},
         {SWEEPS "training.ini", 1 + 1 + 1 + 2 + 4 * 2, 0, 0},
         {SWEEPS "precisions.ini", 4 + 1 + 4 + 4 + 4, 0, 0},
         {SWEEPS "quickstart.ini", 3 * 3 + 4 * 2 - 1, 0, 1},

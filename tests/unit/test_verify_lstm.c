@@ -12,6 +12,7 @@
 #include "parsed.h"
 #include "model/reference.h"
 #include "model/workloads/lstm.h"
+#include "model/workloads/lstm_reference.h"
 #include "worker/verify.h"
 
 enum { LSTM_OUTPUTS_MAX = 4096, LSTM_HIDDEN_MAX = 64, GATES = 4 };
@@ -115,10 +116,75 @@ static void lstms_are_told_apart(void **state)
     lstm_is(STATUS_FAILED, "fp16", (struct way){8, 24, 11, false, 0, 0.0});
 }
 
+/* A backward pass whose weights' gradient is right but for some elements of one gate in one part. */
+struct gradient {
+    struct config config;
+    enum lstm_part part;
+    int64_t gate, every; /* each so many of the gate's elements is off */
+    double off;          /* by this share of the gate's root mean square */
+};
+
+static enum status gradient_read(struct device_state *state, struct work *work, enum tensor tensor,
+                                 const int64_t *offsets, int64_t count, double *values,
+                                 struct error *error)
+{
+    const struct gradient *g = (const struct gradient *)state;
+    const struct lstm s = lstm_from(&g->config);
+    const int64_t size = lstm_part_size(&s, 0, g->part) / s.cell->gates;
+    const int64_t begin = lstm_w_at(&s, 0, 0, g->part) + g->gate * size;
+    double *dx = test_calloc((size_t)lstm_x_size(&s), sizeof *dx), squares = 0.0;
+    double *dw = test_calloc((size_t)lstm_w_size(&s), sizeof *dw);
+    (void)work;
+    assert_int_equal(lstm_reference_compute(&g->config, seed, s.batch, reference_in_turn, NULL,
+                                            NULL, dx, dw, error),
+                     STATUS_OK);
+    for (int64_t i = begin; i < begin + size; ++i)
+        squares += dw[i] * dw[i];
+    for (int64_t i = begin; i < begin + size; i += g->every)
+        dw[i] += g->off * sqrt(squares / (double)size);
+    for (int64_t i = 0; i < count; ++i)
+        values[i] = tensor == TENSOR_WEIGHT ? dw[offsets[i]] : dx[offsets[i]];
+    test_free(dx);
+    test_free(dw);
+    return STATUS_OK;
+}
+
+static void gradient_is(enum status expected, enum lstm_part part, int64_t gate, int64_t every,
+                        double off)
+{
+    static const struct device_ops ops = {.run = computed_run, .read = gradient_read};
+    struct gradient g = {parse("lstm batch=4 pass=backward precision=fp16"), part, gate, every,
+                         off};
+    struct record record;
+    struct error error;
+    record_init(&record);
+    if (verify_work(&ops, (struct device_state *)&g, NULL, &g.config, seed, &record, &error) !=
+        expected)
+        fail_msg("part %d, gate %d: error %.3g of %.3g, of an element %.3g", (int)part, (int)gate,
+                 record.verify_error, record.verify_tolerance, record.verify_element_error);
+    record_clear(&record);
+}
+
+/* Gradients of the gates differ by up to two hundred times here, and those of the matrices and the bias. */
+static void each_gate_has_its_own_size(void **state)
+{
+    (void)state;
+    static const enum lstm_part parts[] = {LSTM_INPUT_MATRIX, LSTM_RECURRENT_MATRIX, LSTM_BIAS};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i)
+        for (int64_t gate = 0; gate < GATES; ++gate) {
+            gradient_is(STATUS_OK, parts[i], gate, 1, 5e-4);
+            gradient_is(STATUS_FAILED, parts[i], gate, 1, 2e-3);
+            gradient_is(STATUS_FAILED, parts[i], gate, LSTM_OUTPUTS_MAX, 0.2);
+        }
+    for (int64_t gate = 0; gate < GATES; ++gate)
+        gradient_is(STATUS_OK, LSTM_INPUT_MATRIX, gate, 100, 8e-3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lstms_are_told_apart),
+        cmocka_unit_test(each_gate_has_its_own_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -462,6 +462,31 @@ static enum status output_read(const struct reference_request *request, const st
     return status;
 }
 
+/* The gates' gradients differ by orders of magnitude, those of the matrices and of the bias as well. */
+static enum status weights_divide(const struct lstm *s, struct slice *weights, struct error *error)
+{
+    const int runs[LSTM_PARTS] = {
+        [LSTM_INPUT_MATRIX] = s->cell->gates,
+        [LSTM_RECURRENT_MATRIX] = s->cell->gates,
+        [LSTM_BIAS] = s->cell->sums,
+        [LSTM_PROJECTION] = s->projection > 0,
+    };
+    int each = 0;
+    for (int part = 0; part < LSTM_PARTS; ++part)
+        each += runs[part];
+    weights->ends = malloc((size_t)(s->layers * s->directions * each) * sizeof *weights->ends);
+    if (!weights->ends)
+        return error_set(error, STATUS_FAILED, "no memory for the parts of the weights");
+    for (int64_t layer = 0; layer < s->layers; ++layer)
+        for (int64_t direction = 0; direction < s->directions; ++direction)
+            for (int part = 0; part < LSTM_PARTS; ++part)
+                for (int run = 1; run <= runs[part]; ++run)
+                    weights->ends[weights->parts++] =
+                        lstm_w_at(s, layer, direction, (enum lstm_part)part) +
+                        lstm_part_size(s, layer, (enum lstm_part)part) / runs[part] * run;
+    return STATUS_OK;
+}
+
 enum status lstm_reference(const struct reference_request *request, struct expectation *expectation,
                            struct error *error)
 {
@@ -476,6 +501,8 @@ enum status lstm_reference(const struct reference_request *request, struct expec
                                          s.sequence * samples * width, &first, error);
     if (status == STATUS_OK && !forward)
         status = expectation_add(expectation, TENSOR_WEIGHT, lstm_w_size(&s), &weights, error);
+    if (status == STATUS_OK && !forward)
+        status = weights_divide(&s, weights, error);
     if (status == STATUS_OK && !forward && s.kind == LSTM_RELU)
         status = output_read(request, &s, samples, &seen, error);
     if (status)

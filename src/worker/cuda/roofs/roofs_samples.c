@@ -135,12 +135,13 @@ enum status samples_burst(struct roofs *roofs, struct winner *winner, int kind, 
 static const double window_time = 0.1; /* s */
 /* The driver keeps the power limit on the average of about a second: it lets a load draw some per cent more, and
  * then less for some tenths of a second (docs/measurements.md, "Windows of a sustained load"). */
-enum { WINDOWS_OF_AVERAGE = 10, WINDOWS_MOST = 20 };
+enum { WINDOWS_LEAST = 3, WINDOWS_OF_AVERAGE = 10, WINDOWS_MOST = 20 };
 
 struct window {
     double begin;         /* s since the epoch */
     double seconds, work; /* of the device */
     double clock;         /* s-1, of the multiprocessors */
+    double power;         /* W; NaN: not known */
 };
 
 /* All runs back to back, between two events. each: s, one run, about. */
@@ -159,54 +160,85 @@ static enum status window_run(struct roofs *roofs, const struct winner *winner, 
     TRY(CUDA(cudaStreamSynchronize(roofs->gpu->stream)));
     TRY(run_elapsed(roofs, 0, &window->seconds, error));
     window->work = run_work(&winner->method) * runs;
+    window->power = nvml_power(roofs->gpu->nvml, window->begin);
     return timer_clock(timer, &window->clock, error);
 }
 
-/* What the last windows show together. */
+/* What some windows show together. */
 struct view {
     double rate, clock, power; /* s-1, s-1, W; power NaN: not known */
 };
 
-static struct view view_of(const struct roofs *roofs, const struct window *windows, int count)
+static struct view view_of(const struct window *windows, int count)
 {
-    double work = 0.0, seconds = 0.0, cycles = 0.0;
+    double work = 0.0, seconds = 0.0, cycles = 0.0, joules = 0.0, sensed = 0.0;
     for (int i = 0; i < count; ++i) {
-        work += windows[i].work;
-        seconds += windows[i].seconds;
-        cycles += windows[i].clock * windows[i].seconds;
+        const struct window *window = &windows[i];
+        work += window->work;
+        seconds += window->seconds;
+        cycles += window->clock * window->seconds;
+        if (isnan(window->power)) /* the sensor is slower than this window */
+            continue;
+        joules += window->power * window->seconds;
+        sensed += window->seconds;
     }
-    return (struct view){work / seconds, cycles / seconds,
-                         nvml_power(roofs->gpu->nvml, windows[0].begin)};
+    return (struct view){work / seconds, cycles / seconds, sensed > 0.0 ? joules / sensed : NAN};
 }
 
-static const double over =
-    1.05; /* of the power limit: what the average may be, with the sensor's error */
+static const double under = 0.98, over = 1.002; /* of the power limit: what it is kept to */
+static const double same = 0.01;                /* clocks: their steps are 15 MHz, about 1 % */
 
-static const double same = 0.005; /* clocks: steps are 15 MHz, about 1 %; a mean lies in between */
-
-/* The clock holds still, at what the limit allows: what is far below it is about to rise, what is above to fall.
- * Or it is the burst's: then nothing limits it. */
-static bool is_steady(const struct roofs *roofs, const struct winner *winner, double before,
-                      double now, double power)
+/* Nothing limits it: the clock is still the burst's, with no more power than is allowed. The burst was the window
+ * before the first. Where power is not known yet, another window may tell. */
+static bool is_free(const struct roofs *roofs, const struct winner *winner,
+                    const struct window *last, int count)
 {
-    const double under = 0.97, limit = roofs->gpu->power_limit;
-    const bool still = fabs(now - before) <= same * before;
-    const bool free = fabs(now - winner->clock) <= 2.0 * same * winner->clock;
-    return still && !(power > over * limit) && (free || !(power < under * limit));
+    const int few = count > 1 ? 2 : 1;
+    const double power = view_of(last - few, few).power;
+    for (int i = 1; i <= few; ++i)
+        if (!(fabs(last[-i].clock - winner->clock) <= same * winner->clock))
+            return false;
+    return isnan(power) ? count >= WINDOWS_LEAST : !(power > over * roofs->gpu->power_limit);
 }
 
-/* On the average the limit was kept, and the clock has held still for as long, or fallen and risen again. */
-static bool is_average(const struct roofs *roofs, const struct window *windows, int count,
-                       double power)
+/* Something else than power holds the clock. */
+static bool is_still(const struct roofs *roofs, const struct window *windows, int count)
 {
     double lowest = windows[0].clock, highest = lowest;
     for (int i = 1; i < count; ++i) {
         lowest = fmin(lowest, windows[i].clock);
         highest = fmax(highest, windows[i].clock);
     }
-    const bool still = highest <= (1.0 + 2.0 * same) * lowest;
-    const bool risen = windows[count - 1].clock > (1.0 + same) * lowest;
-    return (still || risen) && !(power > over * roofs->gpu->power_limit);
+    return highest <= (1.0 + 2.0 * same) * lowest &&
+           !(view_of(windows, count).power > over * roofs->gpu->power_limit);
+}
+
+/* The most windows up to the last in which the limit was kept on the average; 0: there are none. The clock comes
+ * down in the first one. */
+static int limited_windows(const struct roofs *roofs, const struct window *last, int count)
+{
+    const double limit = roofs->gpu->power_limit;
+    for (int many = count - 1; many >= WINDOWS_LEAST - 1; --many) {
+        const double power = view_of(last - many, many).power;
+        if (power >= under * limit && power <= over * limit)
+            return many;
+    }
+    return 0;
+}
+
+/* How many windows up to the last say what is sustained; 0: the device has not settled. */
+static int windows_settled(const struct roofs *roofs, const struct winner *winner,
+                           const struct window *windows, int count)
+{
+    const struct window *last = windows + count;
+    if (is_free(roofs, winner, last, count))
+        return count > 1 ? 2 : 1;
+    const int limited = limited_windows(roofs, last, count);
+    if (limited > 0)
+        return limited;
+    const bool still = count >= WINDOWS_OF_AVERAGE &&
+                       is_still(roofs, last - WINDOWS_OF_AVERAGE, WINDOWS_OF_AVERAGE);
+    return still ? WINDOWS_OF_AVERAGE : 0;
 }
 
 static void sustained_set(const struct view *view, bool settled, struct roof *roof)
@@ -218,38 +250,22 @@ static void sustained_set(const struct view *view, bool settled, struct roof *ro
     roof->settled = settled;
 }
 
-/* Of the last of `count` windows. The burst is the one before the first. */
-static bool windows_settled(const struct roofs *roofs, const struct winner *winner,
-                            const struct window *windows, int count, struct view *view)
-{
-    const struct window *last = &windows[count - 1];
-    const double before = count > 1 ? last[-1].clock : winner->clock;
-    const int few = count > 1 ? 2 : 1;
-    *view = view_of(roofs, last + 1 - few, few);
-    if (is_steady(roofs, winner, before, last->clock, view->power))
-        return true;
-    if (count < WINDOWS_OF_AVERAGE)
-        return false;
-    windows += count - WINDOWS_OF_AVERAGE;
-    *view = view_of(roofs, windows, WINDOWS_OF_AVERAGE);
-    return is_average(roofs, windows, WINDOWS_OF_AVERAGE, view->power);
-}
-
 enum status samples_sustain(struct roofs *roofs, const struct winner *winner, struct roof *roof,
                             struct error *error)
 {
     const double each = run_work(&winner->method) / winner->way.rate;
     const double cooling = 0.1; /* s */
     struct window windows[WINDOWS_MOST];
-    struct view view;
-    bool settled = false;
+    int count = 0, settled = 0;
     if (isnan(roof->start_time)) /* there was no burst */
         roof->start_time = clock_epoch();
-    for (int count = 0; count < WINDOWS_MOST && !settled;) {
+    while (count < WINDOWS_MOST && settled == 0) {
         TRY(window_run(roofs, winner, each, &windows[count++], error));
-        settled = windows_settled(roofs, winner, windows, count, &view);
+        settled = windows_settled(roofs, winner, windows, count);
     }
-    sustained_set(&view, settled, roof);
+    const int seen = settled > 0 ? settled : WINDOWS_OF_AVERAGE;
+    const struct view view = view_of(windows + count - seen, seen);
+    sustained_set(&view, settled > 0, roof);
     roofs->busy_until = clock_epoch();
     roofs->rests_until = roofs->busy_until + cooling;
     return STATUS_OK;

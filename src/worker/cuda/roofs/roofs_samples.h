@@ -17,10 +17,9 @@ enum {
 enum status samples_burst(struct roofs *roofs, struct winner *winner, int kind, double start,
                           struct roof *roof, struct error *error);
 
-/* Goes on with the work in windows of 0.1 s, until two of them have equal clocks, and either the clock of the
- * burst or the power limit's power; else for as long as the limit takes to be kept on the average, 1 s, or for
- * 2 s. Sets the sustained_ members of *roof, settling_time and settled. It may come after samples_burst; for
- * families without `time`. */
+/* Goes on with the work in windows of 0.1 s, until nothing limits the device, or the power limit is kept on the average,
+ * or the clock has held still for 1 s; for 2 s at most. Sets the sustained_ members of *roof,
+ * settling_time and settled. It may come after samples_burst; for families without `time`. */
 enum status samples_sustain(struct roofs *roofs, const struct winner *winner, struct roof *roof,
                             struct error *error);
 
