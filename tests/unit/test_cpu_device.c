@@ -17,7 +17,7 @@
 #include "worker/verify.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/lstm.h"
-#include "model/workloads/lstm_reference.h"
+#include "model/workloads/lstm_network.h"
 
 static const uint64_t seed = 3;
 
@@ -208,7 +208,7 @@ static void check_lstm(struct device_state *state, const char *text, int64_t sam
     for (int64_t i = 0; i < lstm_w_size(&s); ++i)
         w_offsets[i] = i;
     assert_int_equal(
-        lstm_reference_compute(&config, seed, samples, reference_in_turn, NULL, y, dx, dw, &error),
+        lstm_network_compute(&config, seed, samples, reference_in_turn, NULL, y, dx, dw, &error),
         STATUS_OK);
     /* Repetitions are of the whole batch. */
     struct work *work = run_work(state, text, &config, samples, samples == s.batch ? 2 : 0);

@@ -16,7 +16,7 @@
 #include "worker/device_ops.h"
 #include "model/reference.h"
 #include "worker/verify.h"
-#include "model/workloads/lstm_reference.h"
+#include "model/workloads/lstm_network.h"
 
 static const struct roof_order at_once;
 

@@ -11,7 +11,7 @@
 
 #include "expected.h"
 #include "model/workloads/lstm.h"
-#include "model/workloads/lstm_reference.h"
+#include "model/workloads/lstm_network.h"
 #include "parsed.h"
 
 /* What a unit becomes, by the formulas that PyTorch's pages have for these cells. `a`: input product and
@@ -95,7 +95,7 @@ static void check_lstm(const char *text, int64_t samples)
     double *plain = zeros(lstm_y_size(&s)), *y = zeros(s.sequence * samples * row);
     double *dx = zeros(s.sequence * samples * s.features), *dw = zeros(lstm_w_size(&s));
     assert_int_equal(
-        lstm_reference_compute(&config, SEED, samples, reference_in_turn, NULL, y, dx, dw, &error),
+        lstm_network_compute(&config, SEED, samples, reference_in_turn, NULL, y, dx, dw, &error),
         STATUS_OK);
     lstm_loss(&s, x, w, dy, samples, plain);
     for (int64_t t = 0; t < s.sequence; ++t)
@@ -168,7 +168,7 @@ static void lstm_switched_by_the_device(void **state)
     struct error error;
     double *off = zeros(2 * 3 * 3), *dx = filled(&config, TENSOR_INPUT, 2 * 3 * 2);
     assert_int_equal(
-        lstm_reference_compute(&config, SEED, 2, reference_in_turn, off, NULL, dx, NULL, &error),
+        lstm_network_compute(&config, SEED, 2, reference_in_turn, off, NULL, dx, NULL, &error),
         STATUS_OK);
     for (int i = 0; i < 2 * 3 * 2; ++i)
         assert_true(dx[i] == 0.0);

@@ -12,7 +12,7 @@
 #include "parsed.h"
 #include "model/reference.h"
 #include "model/workloads/lstm.h"
-#include "model/workloads/lstm_reference.h"
+#include "model/workloads/lstm_network.h"
 #include "worker/verify.h"
 
 enum { LSTM_OUTPUTS_MAX = 4096, LSTM_HIDDEN_MAX = 64, GATES = 4 };
@@ -135,8 +135,8 @@ static enum status gradient_read(struct device_state *state, struct work *work, 
     double *dx = test_calloc((size_t)lstm_x_size(&s), sizeof *dx), squares = 0.0;
     double *dw = test_calloc((size_t)lstm_w_size(&s), sizeof *dw);
     (void)work;
-    assert_int_equal(lstm_reference_compute(&g->config, seed, s.batch, reference_in_turn, NULL,
-                                            NULL, dx, dw, error),
+    assert_int_equal(lstm_network_compute(&g->config, seed, s.batch, reference_in_turn, NULL, NULL,
+                                          dx, dw, error),
                      STATUS_OK);
     for (int64_t i = begin; i < begin + size; ++i)
         squares += dw[i] * dw[i];
