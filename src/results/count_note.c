@@ -319,21 +319,54 @@ static bool by_movers(const struct facts *f, char reason[REASON_TEXT])
 
 /* What a single kernel of the model would keep to itself. */
 static const struct {
-    const char *algorithm, *reason;
+    const char *words[2];
+    const char *reason;
 } between[] = {
-    {"three-steps",
+    {{"three-steps"},
      "the scores are written and read between its steps; the model has them in a kernel"},
-    {"-separate", "the kernel behind the product reads it and writes it again"},
+    {{"-separate"}, "the kernel behind the product reads it and writes it again"},
+    {{"scalePackedTensor"}, "a kernel sets the result to zero, and another adds to it"},
 };
 
 static bool by_steps(const struct facts *f, char reason[REASON_TEXT])
 {
     for (size_t i = 0; i < sizeof between / sizeof *between; ++i)
-        if (strstr(f->record->algorithm, between[i].algorithm)) {
+        if (ran(f->record, between[i].words)) {
             snprintf(reason, REASON_TEXT, "%s", between[i].reason);
             return true;
         }
     return false;
+}
+
+/* Kernels hand over results in the workspace: what is beyond the model is up to its size written, and as much
+ * read. Fourier transforms of tiles use it again for each tile. */
+static bool by_workspace(const struct facts *f, char reason[REASON_TEXT])
+{
+    static const char *const transforms[] = {"fft", NULL};
+    const struct record *record = f->record;
+    const double moved =
+        (record->bytes_counted[LEVEL_DRAM] - record->bytes_model) / record->workspace;
+    const double least = 0.5, both = 2.1; /* of a workspace that is written and read */
+    if (!(record->workspace > 0.0) || record->kernel_count < 2 || !(moved >= least) ||
+        (moved > both && !ran(record, transforms)))
+        return false;
+    snprintf(reason, REASON_TEXT,
+             "its kernels hand over results%s in a workspace of %.3g MB; %.3g times that is moved",
+             moved > both ? " of one tile after the other" : "", 1e-6 * record->workspace, moved);
+    return true;
+}
+
+/* A single kernel that reads more than there is. */
+static bool by_rereading(const struct facts *f, char reason[REASON_TEXT])
+{
+    const struct record *record = f->record;
+    const double times = record->bytes_read[LEVEL_DRAM] / record->footprint;
+    if (record->kernel_count != 1 || !(times > 1.1) ||
+        !(record->footprint > f->device->cache[LEVEL_L2]))
+        return false;
+    snprintf(reason, REASON_TEXT, "it reads %.3g times all its tensors: l2 does not hold them",
+             times);
+    return true;
 }
 
 static bool by_cache(const struct facts *f, char reason[REASON_TEXT])
@@ -368,7 +401,9 @@ static const struct rule flops_rules[] = {
     {true, by_convention},     {false, by_convention},  {false, NULL},
 };
 static const struct rule bytes_rules[] = {
-    {true, by_movers}, {true, by_steps}, {false, by_cache}, {false, NULL}};
+    {true, by_movers},    {true, by_steps},  {true, by_workspace},
+    {true, by_rereading}, {false, by_cache}, {false, NULL},
+};
 
 static void explain(const struct rule *rules, struct facts *facts, const char *what, double counted,
                     double modelled, char text[COUNT_NOTE_TEXT])

@@ -318,6 +318,87 @@ static void conversions_move_bytes(void **state)
     expect(&r, "dram bytes: counted is 3 times the model: not explained");
 }
 
+static struct record moving(const char *text, double bytes)
+{
+    struct record r = counted(text, UNIT_VECTOR, 1.0);
+    r.bytes_read[LEVEL_DRAM] = r.bytes_counted[LEVEL_DRAM] = r.bytes_model + bytes;
+    add_kernel(&r, "im2col4d_kernel<float>", 0.0, NAN);
+    add_kernel(&r, "explicit_convolve_sgemm<float>", r.flops_model, NAN);
+    return r;
+}
+
+/* Twice: written, and read. */
+static void workspaces_move_bytes(void **state)
+{
+    (void)state;
+    const char *text = "conv2d height=56 width=56 cache=cold";
+    const double size = 160e6, model = counted(text, UNIT_VECTOR, 1.0).bytes_model;
+    char expected[COUNT_NOTE_TEXT];
+    static const struct {
+        double moved, size;
+        const char *kernel; /* besides */
+        bool explained;
+    } cases[] = {
+        {1.98, 1.0, NULL, true},     {0.6, 1.0, NULL, true},
+        {0.4, 1.0, NULL, false},     {2.5, 1.0, NULL, false},
+        {1.98, 0.0, NULL, false},    {16.0, 1.0, "fft2d_r2c_32x32<float>", true},
+        {16.0, 0.0, "fft2d", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct record r = moving(text, cases[i].moved * size);
+        r.workspace = cases[i].size * size;
+        if (cases[i].kernel)
+            add_kernel(&r, cases[i].kernel, 0.0, NAN);
+        int used = snprintf(
+            expected, sizeof expected,
+            "dram bytes: counted is %.3g times the model: ", 1.0 + cases[i].moved * size / model);
+        if (cases[i].explained)
+            snprintf(
+                expected + used, sizeof expected - (size_t)used,
+                "its kernels hand over results%s in a workspace of 160 MB; %.3g times that is moved",
+                cases[i].moved > 2.1 ? " of one tile after the other" : "", cases[i].moved);
+        else
+            snprintf(expected + used, sizeof expected - (size_t)used, "not explained");
+        expect(&r, expected);
+    }
+}
+
+static void results_are_added_to(void **state)
+{
+    (void)state;
+    struct record r = counted("conv2d layout=nchw pass=backward-data", UNIT_VECTOR, 1.0);
+    r.bytes_counted[LEVEL_DRAM] = 2.0 * r.bytes_model;
+    add_kernel(&r, "scalePackedTensor_kernel<float>", 0.0, NAN);
+    add_kernel(&r, "dgrad_engine<float>", r.flops_model, NAN);
+    expect(&r, "dram bytes: counted is 2 times the model: a kernel sets the result to zero, and "
+               "another adds to it");
+}
+
+/* 201 MB in fp32, of which an L2 of 50 MB holds a part. */
+static void products_read_again(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *reason;
+        double read; /* of the model */
+    } cases[] = {
+        {"matmul m=4096 n=4096 k=4096", "it reads 1.7 times all its tensors: l2 does not hold them",
+         1.7},
+        {"matmul m=4096 n=4096 k=4096", "not explained", 1.05},
+        {"matmul m=256 n=256 k=256", "not explained", 1.7},
+    };
+    char expected[COUNT_NOTE_TEXT];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct record r = counted(cases[i].text, UNIT_VECTOR, 1.0);
+        r.bytes_read[LEVEL_DRAM] = cases[i].read * r.footprint;
+        r.bytes_counted[LEVEL_DRAM] = 2.0 * r.bytes_model;
+        add_kernel(&r, "gemm", r.flops_model, NAN);
+        snprintf(expected, sizeof expected, "dram bytes: counted is 2 times the model: %s",
+                 cases[i].reason);
+        expect(&r, expected);
+    }
+}
+
 static void caches_save_bytes(void **state)
 {
     (void)state;
@@ -369,6 +450,9 @@ int main(void)
         cmocka_unit_test(vector_units_explain),
         cmocka_unit_test(gates_explain),
         cmocka_unit_test(conversions_move_bytes),
+        cmocka_unit_test(workspaces_move_bytes),
+        cmocka_unit_test(results_are_added_to),
+        cmocka_unit_test(products_read_again),
         cmocka_unit_test(caches_save_bytes),
         cmocka_unit_test(both_are_said),
     };
