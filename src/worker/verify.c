@@ -44,9 +44,9 @@ struct errors {
     double value, expected;
 };
 
-/* Of the elements [begin, end). */
+/* Of the elements [begin, end), whose root mean square counts as `least` at least. */
 static struct errors part_errors(const struct slice *slice, const double *values, int64_t begin,
-                                 int64_t end)
+                                 int64_t end, double least)
 {
     struct errors errors = {
         .tensor = slice->tensor, .count = end - begin, .element_tensor = slice->tensor};
@@ -56,6 +56,7 @@ static struct errors part_errors(const struct slice *slice, const double *values
         difference += d * d;
         norm += slice->expected[i] * slice->expected[i];
     }
+    norm = fmax(norm, least * least * (double)(end - begin));
     const double mean = sqrt((norm > 0.0 ? norm : 1.0) / (double)(end - begin));
     for (int64_t i = begin; i < end; ++i) {
         const double expected = slice->expected[i];
@@ -82,13 +83,30 @@ static void errors_join(struct errors *errors, const struct errors *found)
     *errors = joined;
 }
 
-static void slice_errors(const struct slice *slice, const double *values, struct errors *errors)
+/* fp16 has fewer digits below 6e-5, where the gradients of a deep network's first layers soon are. There a part
+ * counts as at least so large, of its tensor's root mean square. */
+static double least_share(enum precision precision)
+{
+    return precision == PRECISION_FP16 ? 0.01 : 0.0;
+}
+
+static double root_mean_square(const double *values, int64_t count)
+{
+    double squares = 0.0;
+    for (int64_t i = 0; i < count; ++i)
+        squares += values[i] * values[i];
+    return sqrt(squares / (double)count);
+}
+
+static void slice_errors(const struct slice *slice, const double *values, enum precision precision,
+                         struct errors *errors)
 {
     const size_t parts = slice->ends ? slice->parts : 1;
+    const double least = least_share(precision) * root_mean_square(slice->expected, slice->count);
     int64_t begin = 0;
     for (size_t i = 0; i < parts; ++i) {
         const int64_t end = slice->ends ? slice->ends[i] : slice->count;
-        const struct errors found = part_errors(slice, values, begin, end);
+        const struct errors found = part_errors(slice, values, begin, end, least);
         errors_join(errors, &found);
         begin = end;
     }
@@ -96,7 +114,8 @@ static void slice_errors(const struct slice *slice, const double *values, struct
 
 static enum status slice_compare(const struct device_ops *device, struct device_state *state,
                                  struct work *work, const struct slice *slice,
-                                 struct errors *errors, struct error *error)
+                                 enum precision precision, struct errors *errors,
+                                 struct error *error)
 {
     double *values = malloc((size_t)slice->count * sizeof *values);
     if (!values)
@@ -105,7 +124,7 @@ static enum status slice_compare(const struct device_ops *device, struct device_
     enum status status =
         device->read(state, work, slice->tensor, slice->offsets, slice->count, values, error);
     if (status == STATUS_OK)
-        slice_errors(slice, values, errors);
+        slice_errors(slice, values, precision, errors);
     free(values);
     return status;
 }
@@ -118,8 +137,8 @@ static enum status compare(const struct device_ops *device, struct device_state 
     struct errors errors = {0};
     int64_t elements = 0;
     for (size_t i = 0; i < expectation->count; ++i) {
-        enum status status =
-            slice_compare(device, state, work, &expectation->slices[i], &errors, error);
+        enum status status = slice_compare(device, state, work, &expectation->slices[i],
+                                           config_precision(config), &errors, error);
         if (status)
             return status;
         elements += expectation->slices[i].count;

@@ -119,6 +119,7 @@ static void lstms_are_told_apart(void **state)
 /* A backward pass whose weights' gradient is right but for some elements of one gate in one part. */
 struct gradient {
     struct config config;
+    int64_t layer;
     enum lstm_part part;
     int64_t gate, every; /* each so many of the gate's elements is off */
     double off;          /* by this share of the gate's root mean square */
@@ -130,8 +131,8 @@ static enum status gradient_read(struct device_state *state, struct work *work, 
 {
     const struct gradient *g = (const struct gradient *)state;
     const struct lstm s = lstm_from(&g->config);
-    const int64_t size = lstm_part_size(&s, 0, g->part) / s.cell->gates;
-    const int64_t begin = lstm_w_at(&s, 0, 0, g->part) + g->gate * size;
+    const int64_t size = lstm_part_size(&s, g->layer, g->part) / s.cell->gates;
+    const int64_t begin = lstm_w_at(&s, g->layer, 0, g->part) + g->gate * size;
     double *dx = test_calloc((size_t)lstm_x_size(&s), sizeof *dx), squares = 0.0;
     double *dw = test_calloc((size_t)lstm_w_size(&s), sizeof *dw);
     (void)work;
@@ -149,19 +150,18 @@ static enum status gradient_read(struct device_state *state, struct work *work, 
     return STATUS_OK;
 }
 
-static void gradient_is(enum status expected, enum lstm_part part, int64_t gate, int64_t every,
-                        double off)
+static void gradient_is(enum status expected, const char *text, struct gradient g)
 {
     static const struct device_ops ops = {.run = computed_run, .read = gradient_read};
-    struct gradient g = {parse("lstm batch=4 pass=backward precision=fp16"), part, gate, every,
-                         off};
     struct record record;
     struct error error;
+    g.config = parse(text);
     record_init(&record);
     if (verify_work(&ops, (struct device_state *)&g, NULL, &g.config, seed, &record, &error) !=
         expected)
-        fail_msg("part %d, gate %d: error %.3g of %.3g, of an element %.3g", (int)part, (int)gate,
-                 record.verify_error, record.verify_tolerance, record.verify_element_error);
+        fail_msg("%s, part %d, gate %d: error %.3g of %.3g, of an element %.3g", text, (int)g.part,
+                 (int)g.gate, record.verify_error, record.verify_tolerance,
+                 record.verify_element_error);
     record_clear(&record);
 }
 
@@ -169,15 +169,33 @@ static void gradient_is(enum status expected, enum lstm_part part, int64_t gate,
 static void each_gate_has_its_own_size(void **state)
 {
     (void)state;
+    static const char text[] = "lstm batch=4 pass=backward precision=fp16";
     static const enum lstm_part parts[] = {LSTM_INPUT_MATRIX, LSTM_RECURRENT_MATRIX, LSTM_BIAS};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i)
         for (int64_t gate = 0; gate < GATES; ++gate) {
-            gradient_is(STATUS_OK, parts[i], gate, 1, 5e-4);
-            gradient_is(STATUS_FAILED, parts[i], gate, 1, 2e-3);
-            gradient_is(STATUS_FAILED, parts[i], gate, LSTM_OUTPUTS_MAX, 0.2);
+            struct gradient g = {.part = parts[i], .gate = gate, .every = 1, .off = 5e-4};
+            gradient_is(STATUS_OK, text, g);
+            g.off = 2e-3;
+            gradient_is(STATUS_FAILED, text, g);
+            g.off = 0.2;
+            g.every = LSTM_OUTPUTS_MAX; /* the first element alone */
+            gradient_is(STATUS_FAILED, text, g);
         }
     for (int64_t gate = 0; gate < GATES; ++gate)
-        gradient_is(STATUS_OK, LSTM_INPUT_MATRIX, gate, 100, 8e-3);
+        gradient_is(STATUS_OK, text, (struct gradient){.gate = gate, .every = 100, .off = 8e-3});
+}
+
+/* What reaches the first of six layers is 1e-7, less than fp16 can say. */
+static void gradients_may_vanish_in_fp16(void **state)
+{
+    (void)state;
+    const struct gradient lost = {.part = LSTM_RECURRENT_MATRIX, .every = 1, .off = 1.0};
+    struct gradient last = lost;
+    last.layer = 5;
+    gradient_is(STATUS_OK, "lstm layers=6 batch=4 pass=backward precision=fp16", lost);
+    gradient_is(STATUS_FAILED, "lstm layers=6 batch=4 pass=backward precision=fp16", last);
+    gradient_is(STATUS_FAILED, "lstm layers=6 batch=4 pass=backward precision=bf16", lost);
+    gradient_is(STATUS_FAILED, "lstm layers=6 batch=4 pass=backward precision=fp32", lost);
 }
 
 int main(void)
@@ -185,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lstms_are_told_apart),
         cmocka_unit_test(each_gate_has_its_own_size),
+        cmocka_unit_test(gradients_may_vanish_in_fp16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
