@@ -346,9 +346,12 @@ static bool by_workspace(const struct facts *f, char reason[REASON_TEXT])
     const struct record *record = f->record;
     const double moved =
         (record->bytes_counted[LEVEL_DRAM] - record->bytes_model) / record->workspace;
-    const double least = 0.5, both = 2.1; /* of a workspace that is written and read */
+    const bool transformed = ran(record, transforms);
+    const double both = 2.1; /* of a workspace that is written and read */
+    const double least =
+        transformed ? 0.0 : 0.5; /* all that transforms hand over, they hand over there */
     if (!(record->workspace > 0.0) || record->kernel_count < 2 || !(moved >= least) ||
-        (moved > both && !ran(record, transforms)))
+        (moved > both && !transformed))
         return false;
     snprintf(reason, REASON_TEXT,
              "its kernels hand over results%s in a workspace of %.3g MB; %.3g times that is moved",
@@ -356,16 +359,54 @@ static bool by_workspace(const struct facts *f, char reason[REASON_TEXT])
     return true;
 }
 
-/* A single kernel that reads more than there is. */
+/* A single kernel that reads and writes more than there is. What it writes may stay in L2, so that is counted there. */
 static bool by_rereading(const struct facts *f, char reason[REASON_TEXT])
 {
     const struct record *record = f->record;
-    const double times = record->bytes_read[LEVEL_DRAM] / record->footprint;
-    if (record->kernel_count != 1 || !(times > 1.1) ||
+    const double read = record->bytes_read[LEVEL_DRAM], written = record->bytes_written[LEVEL_L2];
+    if (record->kernel_count != 1 || !(read + written > 1.1 * record->footprint) ||
         !(record->footprint > f->device->cache[LEVEL_L2]))
         return false;
-    snprintf(reason, REASON_TEXT, "it reads %.3g times all its tensors: l2 does not hold them",
-             times);
+    snprintf(reason, REASON_TEXT,
+             "its kernel reads %.3g MB and writes %.3g MB, of tensors of %.3g MB: l2 does not hold "
+             "them",
+             1e-6 * read, 1e-6 * written, 1e-6 * record->footprint);
+    return true;
+}
+
+/* What small work writes stays in L2. But a device writes up to 262144 bytes once in about 13 ms, whatever runs on it
+ * (docs/measurements.md, "Writes that are nobody's"). */
+static bool by_device(const struct facts *f, char reason[REASON_TEXT])
+{
+    const double least = 64e3, most = 300e3; /* byte */
+    const struct record *record = f->record;
+    const double written = record->bytes_written[LEVEL_DRAM];
+    const double beyond = record->bytes_counted[LEVEL_DRAM] - record->bytes_model;
+    if (!(record->footprint < f->device->cache[LEVEL_L2] / 4.0) || !(written >= least) ||
+        !(written <= most) || !(written >= 0.5 * beyond))
+        return false;
+    snprintf(reason, REASON_TEXT,
+             "%.3g kB of it are the device's own writes, which come now and then", 1e-3 * written);
+    return true;
+}
+
+/* A flush takes the kernels' code out of L2, too: each reads its code, and 4 kB more (docs/measurements.md, "Code in
+ * device memory"). A part of what the model has as written stays in L2, so it is at least what is beyond the model. */
+static bool by_code(const struct facts *f, char reason[REASON_TEXT])
+{
+    const double most = 64e3; /* byte, of a kernel */
+    const struct record *record = f->record;
+    const double each =
+        (record->bytes_counted[LEVEL_DRAM] - record->bytes_model) / (double)record->kernel_count;
+    if (!config_cold(&f->config) || !(each <= most))
+        return false;
+    if (record->kernel_count == 1)
+        snprintf(reason, REASON_TEXT, "a cold cache reads its kernel's code, too: at least %.3g kB",
+                 1e-3 * each);
+    else
+        snprintf(reason, REASON_TEXT,
+                 "a cold cache reads the code of its %zu kernels, too: at least %.3g kB for each",
+                 record->kernel_count, 1e-3 * each);
     return true;
 }
 
@@ -401,8 +442,8 @@ static const struct rule flops_rules[] = {
     {true, by_convention},     {false, by_convention},  {false, NULL},
 };
 static const struct rule bytes_rules[] = {
-    {true, by_movers},    {true, by_steps},  {true, by_workspace},
-    {true, by_rereading}, {false, by_cache}, {false, NULL},
+    {true, by_movers}, {true, by_steps}, {true, by_workspace}, {true, by_rereading},
+    {true, by_device}, {true, by_code},  {false, by_cache},    {false, NULL},
 };
 
 static void explain(const struct rule *rules, struct facts *facts, const char *what, double counted,

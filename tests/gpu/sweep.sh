@@ -57,14 +57,16 @@ assert numpy.allclose(by_kernel[counted], data.flops_counted.values[counted], rt
 dram, l2 = (data.memory_level_name.values.tolist().index(name) for name in ("dram", "l2"))
 mine = counted & (data.workload.values == "conv2d") & (data.footprint.values < data.device_cache.values[:, l2].min() / 4)
 hot, cold = mine & (data.cache.values == "hot"), mine & (data.cache.values == "cold")
-part = data.bytes_counted.values[:, dram] / data.footprint.values
+read, written, part = (data[name].values[:, dram] / data.footprint.values for name in ("bytes_read", "bytes_written", "bytes_counted"))
 assert not mine.any() or (hot.any() and cold.any())
-assert (part[hot] < 0.05).all(), part[hot]
-assert (part[cold] > 0.1).all(), part[cold]
-assert (data.bytes_written.values[cold, dram] < 0.05 * data.footprint.values[cold]).all(), data.bytes_written.values[cold, dram]
+assert (read[hot] < 0.05).all(), read[hot]
+assert (read[cold] > 0.1).all(), read[cold]
+nobody = 262144 / data.footprint.values  # what the device may write by itself meanwhile
+assert (written < 0.05 + nobody)[mine].all(), written[mine]
 lone = numpy.bincount(data.kernel_config.values, minlength=data.sizes["config"]) == 1
 by_kernel = numpy.bincount(data.kernel_config.values, data.kernel_bytes_counted.values[:, dram], data.sizes["config"])
-assert (numpy.abs(by_kernel / data.footprint.values - part)[mine & lone] < 0.05).all(), (by_kernel / data.footprint.values - part)[mine & lone]
+apart = numpy.abs(by_kernel / data.footprint.values - part)
+assert (apart < 0.05 + nobody)[mine & lone].all(), apart[mine & lone]
 # Time is split into kernels and gaps; what the host needs is known of every row, and of every kernel how it fills the GPU.
 assert (good.busy_share > 0.2).all() and (good.busy_share < 1.2).all(), good.busy_share.values
 assert (good.gap_share >= 0).all() and (good.host_time > 0).all()

@@ -342,7 +342,7 @@ static void workspaces_move_bytes(void **state)
         {1.98, 1.0, NULL, true},     {0.6, 1.0, NULL, true},
         {0.4, 1.0, NULL, false},     {2.5, 1.0, NULL, false},
         {1.98, 0.0, NULL, false},    {16.0, 1.0, "fft2d_r2c_32x32<float>", true},
-        {16.0, 0.0, "fft2d", false},
+        {16.0, 0.0, "fft2d", false}, {0.02, 1.0, "fft2d", true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct record r = moving(text, cases[i].moved * size);
@@ -380,21 +380,79 @@ static void products_read_again(void **state)
     (void)state;
     static const struct {
         const char *text, *reason;
-        double read; /* of the model */
+        double read, written; /* of all tensors */
     } cases[] = {
-        {"matmul m=4096 n=4096 k=4096", "it reads 1.7 times all its tensors: l2 does not hold them",
-         1.7},
-        {"matmul m=4096 n=4096 k=4096", "not explained", 1.05},
-        {"matmul m=256 n=256 k=256", "not explained", 1.7},
+        {"matmul m=4096 n=4096 k=4096",
+         "its kernel reads 342 MB and writes 67.1 MB, of tensors of 201 MB: l2 does not hold them",
+         1.7, 1.0 / 3.0},
+        {"matmul m=4096 n=4096 k=4096",
+         "its kernel reads 161 MB and writes 67.1 MB, of tensors of 201 MB: l2 does not hold them",
+         0.8, 1.0 / 3.0},
+        {"matmul m=4096 n=4096 k=4096", "not explained", 0.7, 1.0 / 3.0},
+        {"matmul m=256 n=256 k=256", "not explained", 1.7, 1.0 / 3.0},
     };
     char expected[COUNT_NOTE_TEXT];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         struct record r = counted(cases[i].text, UNIT_VECTOR, 1.0);
         r.bytes_read[LEVEL_DRAM] = cases[i].read * r.footprint;
+        r.bytes_written[LEVEL_L2] = cases[i].written * r.footprint;
         r.bytes_counted[LEVEL_DRAM] = 2.0 * r.bytes_model;
         add_kernel(&r, "gemm", r.flops_model, NAN);
         snprintf(expected, sizeof expected, "dram bytes: counted is 2 times the model: %s",
                  cases[i].reason);
+        expect(&r, expected);
+    }
+}
+
+static void devices_write(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *reason;
+        double written; /* byte */
+    } cases[] = {
+        {"lstm cache=hot", "262 kB of it are the device's own writes, which come now and then",
+         262144},
+        {"lstm cache=hot", "not explained", 400e3},
+        {"lstm cache=hot", "not explained", 30e3},
+        {"lstm cache=hot batch=4096 hidden=256", "not explained", 262144},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char expected[COUNT_NOTE_TEXT];
+        struct record r = counted(cases[i].text, UNIT_VECTOR, 1.0);
+        r.bytes_written[LEVEL_DRAM] = cases[i].written;
+        r.bytes_counted[LEVEL_DRAM] = r.bytes_model * 1.2 + cases[i].written;
+        add_kernel(&r, "RNN_step", r.flops_model, NAN);
+        snprintf(expected, sizeof expected, "dram bytes: counted is %.3g times the model: %s",
+                 r.bytes_counted[LEVEL_DRAM] / r.bytes_model, cases[i].reason);
+        expect(&r, expected);
+    }
+}
+
+static void code_is_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *cache, *reason;
+        size_t kernels;
+        double beyond; /* byte, beyond the model */
+    } cases[] = {
+        {"cold", "a cold cache reads the code of its 2 kernels, too: at least 30 kB for each", 2,
+         60e3},
+        {"cold", "a cold cache reads its kernel's code, too: at least 27 kB", 1, 27e3},
+        {"cold", "not explained", 1, 70e3},
+        {"cold", "not explained", 0, 27e3},
+        {"hot", "not explained", 2, 60e3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char text[128], expected[COUNT_NOTE_TEXT];
+        snprintf(text, sizeof text, "lstm batch=16 features=32 hidden=16 cache=%s", cases[i].cache);
+        struct record r = counted(text, UNIT_VECTOR, 1.0);
+        r.bytes_counted[LEVEL_DRAM] += cases[i].beyond;
+        for (size_t j = 0; j < cases[i].kernels; ++j)
+            add_kernel(&r, j > 0 ? "RNN_step" : "gemm", r.flops_model, NAN);
+        snprintf(expected, sizeof expected, "dram bytes: counted is %.3g times the model: %s",
+                 r.bytes_counted[LEVEL_DRAM] / r.bytes_model, cases[i].reason);
         expect(&r, expected);
     }
 }
@@ -453,6 +511,8 @@ int main(void)
         cmocka_unit_test(workspaces_move_bytes),
         cmocka_unit_test(results_are_added_to),
         cmocka_unit_test(products_read_again),
+        cmocka_unit_test(devices_write),
+        cmocka_unit_test(code_is_read),
         cmocka_unit_test(caches_save_bytes),
         cmocka_unit_test(both_are_said),
     };
