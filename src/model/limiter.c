@@ -8,9 +8,14 @@
 const char *const limiter_name[] = {"compute",  "bandwidth", "latency", "kernel",
                                     "overhead", "host",      "unknown", NULL};
 
-static bool all_known(const struct limiter_shares *shares)
+/* A known part above one half is the largest, whatever the unknown ones are. But compute and bandwidth go on at the same
+ * time: one of them says nothing without the other. */
+static bool is_decided(const struct limiter_shares *shares)
 {
-    return !isnan(shares->compute) && !isnan(shares->bandwidth) && !isnan(shares->gap);
+    const double half = 0.5;
+    const bool roofs = !isnan(shares->compute) && !isnan(shares->bandwidth);
+    return (roofs && !isnan(shares->gap)) || shares->gap > half ||
+           (roofs && fmax(shares->compute, shares->bandwidth) > half);
 }
 
 static enum limiter limiter_of_rest(double few_blocks)
@@ -24,13 +29,12 @@ static enum limiter limiter_of_rest(double few_blocks)
 /* fmax passes over a NaN. */
 enum limiter limiter_of(const struct limiter_shares *shares)
 {
-    const double half = 0.5;
     double compute = fmax(shares->compute, 0), bandwidth = fmax(shares->bandwidth, 0);
     double explained = fmax(compute, bandwidth), gap = fmax(shares->gap, 0);
     double rest = 1 - gap - explained;
     if (shares->host > 1)
         return LIMITER_HOST;
-    if (!all_known(shares) && fmax(gap, explained) <= half)
+    if (!is_decided(shares))
         return LIMITER_UNKNOWN;
     if (gap > fmax(explained, rest))
         return LIMITER_OVERHEAD;

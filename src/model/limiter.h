@@ -9,8 +9,8 @@
  *   compute, bandwidth   what the work would need; the longer of the two
  *   latency    the rest, where most of the kernels' time passes in kernels without enough parallelism
  *   kernel     the rest, where the kernels had enough to do: they reach no roof by themselves
- *   unknown    a part is not known, and none of the known ones is more than half; or the rest is the
- *              largest, and nobody knows whether the kernels had enough to do
+ *   unknown    a part is not known that might be the largest: one of compute and bandwidth says nothing without the
+ *              other; or the rest is the largest, and nobody knows whether the kernels had enough to do
  * The paper's `bound` (roofline.h) asks another question: which roof is the lowest. */
 #ifndef ROOFSWEEP_LIMITER_H
 #define ROOFSWEEP_LIMITER_H

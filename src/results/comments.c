@@ -30,16 +30,19 @@ const struct comment file_comments[] = {
     {"gap_time",
      "time_median - timer_overhead / sample_iterations - busy_time, at least 0; without "
      "timer_overhead, of CPUs, trace_time - busy_time; without either, of programs, time_median - busy_time"},
-    {"busy_share", "busy_time / time_median"},
-    {"gap_share", "gap_time / time_median"},
-    {"host_share", "host_time / time_median; above 1 an ordinary caller would see the host's pace"},
+    {"busy_share",
+     "busy_time / (time_median - timer_overhead / sample_iterations); of CPUs and programs busy_time / "
+     "time_median"},
+    {"gap_share", "gap_time over the same time as busy_share"},
+    {"host_share",
+     "host_time over the same time as busy_share; above 1 an ordinary caller would see the host's pace"},
     {"compute_roof_time",
      "sum over units and precisions of their FLOPs over their own compute roof at the row's clock; a part "
      "below 1 % of the FLOPs may lack a roof"},
     {"level_time",
      "as of bandwidth_roof, of each level; of modelled bytes at roof_memory_level alone"},
-    {"compute_share", "compute_roof_time / time_median"},
-    {"bandwidth_share", "level_time at roof_memory_level / time_median"},
+    {"compute_share", "compute_roof_time over the same time as busy_share"},
+    {"bandwidth_share", "level_time at roof_memory_level over the same time as busy_share"},
     {"configured_fraction",
      "performance over the highest compute roof of config_precision, of whatever unit the device has, at the row's clock"},
     {"zero_flop_launches", "missing unless the FLOPs of each kernel are known"},
@@ -121,7 +124,7 @@ const struct comment file_comments[] = {
     {"search_margin", "runner_up_time / search_time - 1; below search_noise the choice is luck"},
     {"algorithm_tuned", "algorithm_id is not heuristic_id"},
     {"timer_share",
-     "timer_overhead / (sample_iterations x time_median); it is subtracted in gap_time alone"},
+     "timer_overhead / (sample_iterations x time_median); it is subtracted in gap_time and the shares of the time"},
     {"energy_idle_share", "idle_power x energy_time / energy"},
     {"time_median_low", "two of the samples by their rank, whatever the distribution; missing for "
                         "fewer than 6 samples; samples are taken as independent"},

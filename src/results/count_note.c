@@ -367,10 +367,11 @@ static bool by_rereading(const struct facts *f, char reason[REASON_TEXT])
     if (record->kernel_count != 1 || !(read + written > 1.1 * record->footprint) ||
         !(record->footprint > f->device->cache[LEVEL_L2]))
         return false;
-    snprintf(reason, REASON_TEXT,
-             "its kernel reads %.3g MB and writes %.3g MB, of tensors of %.3g MB: l2 does not hold "
-             "them",
-             1e-6 * read, 1e-6 * written, 1e-6 * record->footprint);
+    snprintf(
+        reason, REASON_TEXT,
+        "its kernel reads %.3g MB from dram and writes %.3g MB to l2, of tensors of %.3g MB: l2 "
+        "does not hold them",
+        1e-6 * read, 1e-6 * written, 1e-6 * record->footprint);
     return true;
 }
 
@@ -416,7 +417,8 @@ static bool by_cache(const struct facts *f, char reason[REASON_TEXT])
     bool hot = !config_cold(&f->config);
     bool written = record->bytes_read[LEVEL_DRAM] + record->bytes_written[LEVEL_L2] >=
                    0.9 * record->bytes_model;
-    bool held = record->footprint <= f->device->cache[LEVEL_L2];
+    const double little = 0.3; /* of the model: of a tensor that does not stay more is moved */
+    bool held = f->ratio <= little;
     if (!hot && !written)
         return false;
     snprintf(reason, REASON_TEXT, "%s",

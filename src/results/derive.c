@@ -13,7 +13,9 @@ const char *const source_name[] = {"counted", "modelled", "none", NULL};
 static enum memory_level shared_level(const struct record *record, const struct device *device)
 {
     enum memory_level cache = isnan(device->cache[LEVEL_L3]) ? LEVEL_L2 : LEVEL_L3;
-    if (isnan(record->footprint) || isnan(device->cache[cache]))
+    if (isnan(record->footprint)) /* a program that states its bytes alone */
+        return isnan(record->bytes_model) ? LEVEL_COUNT : LEVEL_DRAM;
+    if (isnan(device->cache[cache]))
         return LEVEL_COUNT;
     double holds = device->working_set[cache];
     if (isnan(holds))
@@ -115,22 +117,25 @@ static void roofline_derive(const struct record *record, const struct device *de
     derived->sustained_fraction = derived->roofline.performance / derived->units.sustained;
 }
 
-/* What is left of the time without the kernels, and without what a pair of events adds. CPUs have no
- * such pair, and what they trace is the work as it is: there the traced run itself tells. Programs have
- * neither: their time is as it is. */
+/* s, of an iteration without what a pair of events adds to it. CPUs and programs have no such pair. */
+static double own_time(const struct record *record)
+{
+    const double timer = record->timer_overhead / number_of(record->sample_iterations);
+    return isnan(timer) ? record->time_median : record->time_median - timer;
+}
+
+/* What is left of the time without the kernels. What CPUs trace is the work as it is: there the traced run itself
+ * tells. Programs have no such run. */
 static double gap_of(const struct record *record)
 {
-    double timer = record->timer_overhead / number_of(record->sample_iterations);
-    bool paired = !isnan(timer), traced = !isnan(record->trace_time);
-    double whole =
-        !paired && traced ? record->trace_time : record->time_median - (paired ? timer : 0);
-    return whole - record->busy_time;
+    bool paired = !isnan(record->timer_overhead), traced = !isnan(record->trace_time);
+    return (!paired && traced ? record->trace_time : own_time(record)) - record->busy_time;
 }
 
 /* A trace is a run of its own: it may be a little longer than the time. */
 static void limiter_derive(const struct record *record, struct derived *derived)
 {
-    double time = record->time_median, gap = gap_of(record);
+    double time = own_time(record), gap = gap_of(record);
     derived->gap_time = isnan(gap) ? NAN : fmax(gap, 0);
     derived->busy_share = record->busy_time / time;
     derived->shares = (struct limiter_shares){

@@ -102,6 +102,8 @@ class Row:
         if not self.known or self.file.values["cache"][self.row] == "cold":
             return levels.index("dram")
         cache = levels.index("l2" if math.isnan(self.cache[levels.index("l3")]) else "l3")
+        if math.isnan(self.get("footprint")) and not math.isnan(self.get("bytes_model")):
+            return levels.index("dram")
         if math.isnan(self.get("footprint")) or math.isnan(self.cache[cache]):
             return None
         holds = self.ceilings["working_set"][cache]
@@ -220,8 +222,8 @@ class Row:
         few = shares["few_blocks_share"]
         if shares["host_share"] > 1:
             return "host"
-        missing = any(math.isnan(shares[name]) for name in ("compute_share", "bandwidth_share", "gap_share"))
-        if missing and max(gap, explained) <= 0.5:
+        roofs = not any(math.isnan(shares[name]) for name in ("compute_share", "bandwidth_share"))
+        if not (roofs and (not math.isnan(shares["gap_share"]) or explained > 0.5)) and gap <= 0.5:
             return "unknown"
         if gap > max(explained, rest):
             return "overhead"
@@ -261,7 +263,8 @@ class Row:
         }
         timer = divide(self.get("timer_overhead"), self.get("sample_iterations"))
         traced = self.get("trace_time")
-        whole = time - timer if not math.isnan(timer) else time if math.isnan(traced) else traced
+        lasting = time if math.isnan(timer) else time - timer
+        whole = lasting if not math.isnan(timer) or math.isnan(traced) else traced
         gap = whole - self.get("busy_time")
         timer_share = divide(timer, time)
         idle_energy = self.get("idle_power") * self.get("energy_time")
@@ -287,14 +290,14 @@ class Row:
             "timer_share": timer_share,
             "timer_visible": "unknown" if math.isnan(timer_share) else "yes" if timer_share > 0.02 else "no",
             "energy_idle_share": divide(idle_energy, self.get("energy")),
-            "busy_share": divide(self.get("busy_time"), time),
+            "busy_share": divide(self.get("busy_time"), lasting),
             "gap_time": gap,
-            "gap_share": divide(gap, time),
-            "host_share": divide(self.get("host_time"), time),
+            "gap_share": divide(gap, lasting),
+            "host_share": divide(self.get("host_time"), lasting),
             "compute_roof_time": needed,
-            "compute_share": divide(needed, time),
+            "compute_share": divide(needed, lasting),
             "level_time": times,
-            "bandwidth_share": divide(moving, time),
+            "bandwidth_share": divide(moving, lasting),
             "flops_source": source["flops"],
             "bytes_source": source["bytes"],
         }

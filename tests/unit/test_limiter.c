@@ -31,9 +31,12 @@ static void the_largest_part_limits(void **state)
         {{0, 0.9, 0.05, 0.1, 0}, LIMITER_BANDWIDTH},
         {{0.6, 0.2, 0.1, NAN, NAN}, LIMITER_COMPUTE}, /* as on a CPU */
         {{0.3, 0.2, 0.1, NAN, NAN}, LIMITER_UNKNOWN},
-        {{NAN, 0.6, 0.1, 0.2, 0}, LIMITER_BANDWIDTH},
+        {{NAN, 0.6, 0.1, 0.2, 0}, LIMITER_UNKNOWN}, /* FLOPs may take longer still */
         {{NAN, 0.4, 0.1, 0.2, 0}, LIMITER_UNKNOWN},
-        {{0.6, NAN, NAN, NAN, NAN}, LIMITER_COMPUTE},
+        {{0.6, NAN, NAN, NAN, NAN}, LIMITER_UNKNOWN},
+        {{0.6, 0.3, NAN, NAN, NAN}, LIMITER_COMPUTE},
+        {{0.3, 0.4, NAN, NAN, 0}, LIMITER_UNKNOWN},
+        {{0.3, NAN, 0.55, NAN, NAN}, LIMITER_OVERHEAD},
         {{NAN, NAN, 0.6, NAN, NAN}, LIMITER_OVERHEAD},
         {{NAN, NAN, NAN, 1.5, NAN}, LIMITER_HOST},
         {{NAN, NAN, NAN, NAN, NAN}, LIMITER_UNKNOWN},

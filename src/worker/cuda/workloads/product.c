@@ -222,7 +222,8 @@ static int bound_index(const struct product *p)
     return i;
 }
 
-/* The algorithm itself says which unit it runs on. For fp64 that depends on the chip. */
+/* The algorithm itself says which unit it runs on. For fp64 that depends on the chip. Some that take tf32 say FMA
+ * (algo-43 of cuBLAS 13.0 on an H200), but only tensor units multiply tf32. */
 enum status product_describe(const struct product *p, struct record *record, struct error *error)
 {
     uint64_t numerics;
@@ -230,7 +231,9 @@ enum status product_describe(const struct product *p, struct record *record, str
     TRY(CUBLAS(cublasLtMatmulAlgoCapGetAttribute(&p->bound.algo,
                                                  CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &numerics,
                                                  sizeof numerics, &written)));
-    bool tensor = (numerics & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK) != 0;
+    const uint64_t of_tensor_units =
+        CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32;
+    bool tensor = (numerics & of_tensor_units) != 0;
     snprintf(record->algorithm, sizeof record->algorithm, "%s", p->names[bound_index(p)]);
     snprintf(record->math, sizeof record->math, "%s", tensor ? "tensor-op" : "fma");
     record->unit = tensor ? UNIT_TENSOR : UNIT_VECTOR;
