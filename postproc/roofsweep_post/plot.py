@@ -36,7 +36,8 @@ def add_options(parser):
     parser.add_argument("-s", "--series", nargs="+", metavar="NAME", help="variables that tell series apart")
     parser.add_argument("-b", "--by", metavar="PARAMETER", help="the parameter that orders and joins points")
     parser.add_argument(
-        "--level", default="dram", help="memory level, or `row` for each row's own, or `all` (default: dram)"
+        "--level",
+        help="memory level, or `row` for each row's own, or `all` (default: dram; of four, complexity and time: row)",
     )
     parser.add_argument("--width", choices=["column", "page"], default="column", help="default: column")
     parser.add_argument(

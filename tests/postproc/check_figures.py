@@ -83,7 +83,7 @@ def check_planes(data):
             bandwidth = np.median(data["device_peak_bandwidth"].sel(memory_level=level).values)
             (roof,) = [line for gid, line in lines(axes, "").items() if (gid or "").startswith(f"roof|{level} ")]
             assert np.allclose(roof.get_ydata() / roof.get_xdata(), bandwidth), "a roof is elsewhere"
-        (axes,) = figures.draw(data, "complexity", where, labels=["conv2d-filters"])
+        (axes,) = figures.draw(data, "complexity", where, labels=["conv2d-filters"], level="dram")
         nothing_overlaps(axes)
         series = next(line for gid, line in lines(axes, "|closed").items() if gid.startswith(precision))
         same(series, flops / intensity, flops)

@@ -20,12 +20,14 @@ KINDS = {
 
 
 def draw(
-    data, kind="classic", where=(), series=None, by=None, level="dram", width="column", annotate="auto", labels=()
+    data, kind="classic", where=(), series=None, by=None, level=None, width="column", annotate="auto", labels=()
 ):
     """The axes of one figure, a list. data: a dataset of load(), or several; where, series, by, level, labels: see
-    scene.scene(); width: column or page; annotate: points that are labelled: all, ends, none or auto."""
+    scene.scene(), without a level that of the kind; width: column or page; annotate: points that are labelled: all,
+    ends, none or auto."""
     module = KINDS[kind]
     build = getattr(module, "build", scene)
+    level = level or getattr(module, "LEVEL", "dram")
     found = build(data, where=where, series=series, by=by, level=level, labels=labels)
     with style.settings():
         height = module.HEIGHT[width]

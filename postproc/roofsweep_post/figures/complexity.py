@@ -4,5 +4,6 @@ from .planes import draw_complexity as draw
 
 HELP = "FLOPs against bytes: equal intensity, machine balance, box of launch overhead"
 PANELS, HEIGHT = 1, {"column": 2.7, "page": 4.2}
+LEVEL = "row"  # that which limits each row: another one would show it on the wrong side of the balance
 
 __all__ = ["draw"]

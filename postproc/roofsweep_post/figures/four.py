@@ -4,6 +4,7 @@ from .planes import draw_times
 
 HELP = "complexity (closed, at its roofs) and time (open) in one plane; their distance is what is lost"
 PANELS, HEIGHT = 1, {"column": 2.9, "page": 4.6}
+LEVEL = "row"  # that which limits each row: another one would show it on the wrong side of the balance
 
 
 def draw(figure, axes, scene, annotate, height):

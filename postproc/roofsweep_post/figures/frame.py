@@ -32,7 +32,8 @@ def caption(scene, key=""):
             values = sorted(set(own[name]) - {""})
             facts += [word.format(" and ".join(values))] if values else []
         facts.append(data.attrs.get("source", ""))
-    facts.append(f"roofs and bytes at {scene.level}" if scene.level not in ("row", "all") else "")
+    level = scene.level if scene.level != "row" else listed(dict.fromkeys(scene.rows["level"]), 3)
+    facts.append(f"roofs and bytes at {level}" if level != "all" else "")
     return "; ".join(fact for fact in facts if fact) + (f". Key: {key}" if key else "")
 
 
