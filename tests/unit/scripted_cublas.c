@@ -435,7 +435,7 @@ cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t *alg
                                                  cublasLtMatmulAlgoCapAttributes_t attribute,
                                                  void *value, size_t bytes, size_t *written)
 {
-    const uint64_t flags = CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA;
+    const uint64_t flags = script.numerics ? script.numerics : CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA;
     assert_int_equal(algorithm->data[1], ALGORITHM_MARK);
     assert_int_equal(attribute, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS);
     assert_int_equal(bytes, sizeof flags);

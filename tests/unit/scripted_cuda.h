@@ -64,8 +64,10 @@ struct script {
     cudaError_t refusal; /* of kernels, at their launch */
     bool no_epilogues;   /* of products */
     bool not_offered;    /* the products, already when their algorithms are asked for */
-    int fail_at;         /* only the call of this number, from 1; 0: none */
-    int lost_at;         /* that one and all after it: the context is gone */
+    unsigned long
+        numerics; /* what their algorithms say of themselves; 0: that they take the tensor units */
+    int fail_at;  /* only the call of this number, from 1; 0: none */
+    int lost_at;  /* that one and all after it: the context is gone */
 
     /* What the counters do. */
     const char *preflight, *collection; /* outcomes: "counted", or why not */

@@ -131,6 +131,29 @@ static void plain_layers(void **state)
     }
 }
 
+/* What takes tf32 runs on tensor units, even where it says FMA. */
+static void algorithms_name_their_unit(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned long numerics;
+        enum unit unit;
+    } cases[] = {
+        {CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32,
+         UNIT_TENSOR},
+        {CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32, UNIT_TENSOR},
+        {CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F, UNIT_VECTOR},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct record record;
+        script.numerics = cases[i].numerics;
+        run_once(matmul_cublaslt_prepare, "matmul m=64 n=128 k=256 precision=tf32", &record);
+        assert_int_equal(record.unit, cases[i].unit);
+        assert_string_equal(record.math, cases[i].unit == UNIT_TENSOR ? "tensor-op" : "fma");
+        record_clear(&record);
+    }
+}
+
 /* Bias and result are of fp16, and the sums are fast ones where that is asked for. */
 static void products_of_fp8(void **state)
 {
@@ -253,6 +276,7 @@ int main(void)
         TEST(epilogues_are_fused_where_they_can_be),
         TEST(what_cannot_be_fused_is_said),
         TEST(plain_layers),
+        TEST(algorithms_name_their_unit),
         TEST(products_of_fp8),
         TEST(chips_without_fp8_are_told),
         TEST(products_by_tiles),
