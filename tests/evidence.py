@@ -32,6 +32,7 @@ class File:
         self.level = "dram" if self.cold else "l2"
         counted = data.bytes_counted.values[:, self.levels.index(self.level)]
         table["bytes"] = np.where(np.isnan(counted), table.bytes_model, counted)
+        table["whole_bytes"] = self.whole_bytes(table)
         table["flops"] = table.flops_counted.fillna(table.flops_model)
         table["tensor_flops"] = np.nansum(data.flops_tensor.values, axis=1)
         table["ai"] = table.flops / table.bytes
@@ -44,9 +45,22 @@ class File:
         self.conv2d = self.rows[self.rows.workload == "conv2d"]
         self.lstm = self.rows[self.rows.workload == "lstm"]
 
+    def whole_bytes(self, table):
+        """Read from device memory and written to L2: what small work writes is still there when its time is over."""
+        if self.level != "dram" or "bytes_read" not in self.data:
+            return table.bytes
+        dram, l2 = self.levels.index("dram"), self.levels.index("l2")
+        whole = self.data.bytes_read.values[:, dram] + self.data.bytes_written.values[:, l2]
+        return np.where(np.isnan(whole), table.bytes, whole)
+
     def flag(self, name, word):
         """The value of a flag variable that stands for a word."""
         return self.data[name].attrs["flag_values"][self.data[name].attrs["flag_meanings"].split().index(word)]
+
+    def words(self, name):
+        """{value: word} of a flag variable."""
+        attributes = self.data[name].attrs
+        return dict(zip(attributes["flag_values"], attributes["flag_meanings"].split(), strict=True))
 
     def add_kernels(self, table):
         """Of each row: which kernels ran, as one text; launches that hardly do FLOPs; their part of the time."""
@@ -63,12 +77,6 @@ class File:
             total = np.sum(time[mine])
             part.append(np.sum(time[mine & idle]) / total if total > 0 else np.nan)
         table["kernels"], table["idle_launches"], table["idle_part"] = names, launches, part
-
-    def balance(self, precision):
-        """FLOP/byte, of the device that the rows are of: the fastest unit's peak over the bandwidth."""
-        index, data = self.precisions.index(precision), self.data
-        peak = np.nanmax([data.device_peak_vector.values[0, index], data.device_peak_tensor.values[0, index]])
-        return peak / data.device_peak_bandwidth.values[0, self.levels.index(self.level)]
 
     def sweep(self, table, label, axis):
         """For each series of a labelled sweep: its name, and its rows in the order of what varies."""

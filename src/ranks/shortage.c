@@ -45,22 +45,24 @@ static const char *seconds_format(double seconds, char text[SECONDS_TEXT])
     return text;
 }
 
+enum { PART_TEXT = 192 }; /* of one of the two reasons */
+
 /* Why none of those that could fit another run was begun. */
-static void format_late(const struct shortage *shortage, char text[SHORTAGE_TEXT])
+static void format_late(const struct shortage *shortage, char text[PART_TEXT])
 {
     char left[SECONDS_TEXT], shortest[SECONDS_TEXT];
     if (shortage->left > 0)
-        snprintf(text, SHORTAGE_TEXT, "%s remain for rows, and the shortest of them may take %s",
+        snprintf(text, PART_TEXT, "%s remain for rows, and the shortest of them may take %s",
                  seconds_format(shortage->left, left),
                  seconds_format(shortage->shortest, shortest));
     else
-        snprintf(text, SHORTAGE_TEXT, "it has come, less the time to write the file");
+        snprintf(text, PART_TEXT, "it has come, less the time to write the file");
 }
 
-static void format_never(const struct shortage *shortage, char text[SHORTAGE_TEXT])
+static void format_never(const struct shortage *shortage, char text[PART_TEXT])
 {
     char longest[SECONDS_TEXT], room[SECONDS_TEXT];
-    snprintf(text, SHORTAGE_TEXT,
+    snprintf(text, PART_TEXT,
              "%zu of them may take up to %s, more than any run with this limit has for a row (%s): "
              "give it a longer one",
              shortage->never, seconds_format(shortage->longest, longest),
@@ -70,7 +72,7 @@ static void format_never(const struct shortage *shortage, char text[SHORTAGE_TEX
 void shortage_format(const struct shortage *shortage, const struct time_limit *limit, size_t total,
                      char text[SHORTAGE_TEXT])
 {
-    char late[SHORTAGE_TEXT] = "", never[SHORTAGE_TEXT] = "";
+    char late[PART_TEXT] = "", never[PART_TEXT] = "";
     size_t count = shortage->late + shortage->never;
     if (count == 0) {
         snprintf(text, SHORTAGE_TEXT,

@@ -29,7 +29,7 @@ void shortage_add_left(struct shortage *shortage, const struct plan *plan,
 bool shortage_is_hopeless(const struct shortage *shortage);
 
 /* One line for people. `total`: configurations of the sweep. */
-enum { SHORTAGE_TEXT = 512 };
+enum { SHORTAGE_TEXT = 576 };
 void shortage_format(const struct shortage *shortage, const struct time_limit *limit, size_t total,
                      char text[SHORTAGE_TEXT]);
 
