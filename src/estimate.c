@@ -81,9 +81,10 @@ void estimate_print(const struct estimate_total *total, FILE *stream)
                    time_format(total->seconds, text), total->judged);
     if (assumed > 0)
         utf8_print(stream,
-                   "time on one device, if it is a slow one: at most %s for %zu "
-                   "configurations; a fast GPU takes below a second for most\n",
+                   "time on one slow device: at most %s for %zu configurations; a fast GPU takes "
+                   "less than 1 s for most\n",
                    time_format(total->at_most, text), assumed);
     if (total->left > 0)
-        utf8_print(stream, "several devices share that; roofs come on top\n");
+        utf8_print(stream,
+                   "several devices share this time; measuring the roofs is not included\n");
 }

@@ -39,11 +39,13 @@ static enum status look_at_outputs(struct inputs *inputs, const struct options *
 {
     char settings[256];
     const struct sweep_settings *manifest = &inputs->manifest->sweep;
-    enum status status = outputs_check(
+    enum status status = outputs_name(
         options->output ? options->output : manifest->output, options->resume,
         options->overwrite || (manifest->overwrite && !options->resume), &inputs->outputs, error);
     if (status == STATUS_OK && options->manifest)
         status = outputs_check_input(&inputs->outputs, options->manifest, "the manifest", error);
+    if (status == STATUS_OK)
+        status = outputs_check(&inputs->outputs, error);
     if (status == STATUS_OK)
         status = open_choices(inputs, error);
     if (status)

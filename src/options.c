@@ -294,6 +294,7 @@ static enum status check_operands(const struct options *options, char **operands
     if (count > most)
         return error_set(error, STATUS_USAGE, "unexpected '%s'; %s", operands[most],
                          options->program ? "the command of --program stands in quotes"
+                         : manifests == 0 ? "this goes without a manifest"
                                           : "one manifest at a time");
     if (!needs_manifest(options->action) && !amendment_is_empty(&options->amendment))
         return error_set(error, STATUS_USAGE, "--set and --only go with a manifest");

@@ -178,9 +178,11 @@ static enum status check_used(const struct writer *writer, struct error *error)
                              "'");
     for (size_t i = 0; i < writer->amendment->only_count; ++i)
         if (!writer->kept[i])
-            return error_set(error, STATUS_USAGE,
-                             "--only '%.60s': no workload section has that label",
-                             writer->amendment->onlys[i]);
+            return error_set(
+                error, STATUS_USAGE,
+                "--only '%.60s': no workload section has that label; --dry-run without "
+                "--only shows them",
+                writer->amendment->onlys[i]);
     return STATUS_OK;
 }
 

@@ -22,8 +22,11 @@ static enum status bytes_check(const char *text, size_t length, struct error *er
     const unsigned char *bytes = (const unsigned char *)text;
     for (size_t i = 0, step; i < length; i += step)
         if ((step = utf8_character(text + i, length - i)) == 0)
-            return error_set(error, STATUS_USAGE, "not %s (byte 0x%02x)",
-                             bytes[i] < 0x80 ? "a text file" : "UTF-8 text", bytes[i]);
+            return error_set(error, STATUS_USAGE, "not %s (byte 0x%02x)%s",
+                             bytes[i] < 0x80 ? "a text file" : "UTF-8 text", bytes[i],
+                             bytes[i] == '\r'   ? "; lines end in CR alone: save it with LF"
+                             : bytes[i] >= 0x80 ? "; save it as UTF-8"
+                                                : "");
     if (length > INI_LINE_BYTES)
         return error_set(error, STATUS_USAGE, "a line of %zu bytes; at most %d are allowed", length,
                          INI_LINE_BYTES);

@@ -132,7 +132,9 @@ static enum status line_take(void *user, const struct ini_line *line, struct err
     if (!line->key)
         return section_begin(reader, line, error);
     if (*line->section == '\0')
-        return error_set(error, STATUS_USAGE, "key '%s' stands before the first section",
+        return error_set(error, STATUS_USAGE,
+                         "key '%s' stands before the first section; write [conv2d LABEL] or "
+                         "another one above it",
                          line->key);
     if (*line->value == '\0')
         return error_set(error, STATUS_USAGE, "key '%s' has no value", line->key);

@@ -246,7 +246,9 @@ static enum status model_check(const char *text, bool *used, const struct worklo
 {
     const struct workload *model = workload_find(text);
     if (!model || !model->cost || model == &program_workload)
-        return error_set(error, STATUS_USAGE, "model: '%s' is no workload that is modelled", text);
+        return error_set(error, STATUS_USAGE,
+                         "model: '%s' is no workload that is modelled; roofsweep --list has them",
+                         text);
     for (size_t i = 0; i < axes->count; ++i)
         used[i] |= workload_parameter(model, axes->parameters[i].name) >= 0;
     return STATUS_OK;

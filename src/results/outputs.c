@@ -121,8 +121,8 @@ enum status outputs_check_merged(const char *file, const char *path, bool overwr
     return check_made_of(file, "one of the files to merge", path, overwrite, error);
 }
 
-enum status outputs_check(const char *path, bool resume, bool overwrite, struct outputs *outputs,
-                          struct error *error)
+enum status outputs_name(const char *path, bool resume, bool overwrite, struct outputs *outputs,
+                         struct error *error)
 {
     struct outputs named = {.resume = resume, .overwrite = overwrite};
     if (strlen(path) >= sizeof named.netcdf)
@@ -130,22 +130,28 @@ enum status outputs_check(const char *path, bool resume, bool overwrite, struct 
                          sizeof named.netcdf - 1);
     strcpy(named.netcdf, path);
     snprintf(named.journal, sizeof named.journal, "%s.journal", path);
-    enum status status = check_output(named.netcdf, error);
+    *outputs = named;
+    return STATUS_OK;
+}
+
+enum status outputs_check(const struct outputs *outputs, struct error *error)
+{
+    enum status status = check_output(outputs->netcdf, error);
     if (status == STATUS_OK)
-        status = check_journal(named.journal, overwrite, error);
+        status = check_journal(outputs->journal, outputs->overwrite, error);
     if (status)
         return status;
-    bool netcdf = exists(named.netcdf), journal = exists(named.journal);
-    if (!resume && !overwrite && (netcdf || journal))
+    bool netcdf = exists(outputs->netcdf), journal = exists(outputs->journal);
+    if (!outputs->resume && !outputs->overwrite && (netcdf || journal))
         return error_set(error, STATUS_USAGE,
                          "%s exists%s; --resume goes on with it, --overwrite replaces it, --output "
                          "names another",
-                         netcdf ? path : named.journal, netcdf ? "" : " (an unfinished sweep)");
-    if (resume && netcdf && !journal)
+                         netcdf ? outputs->netcdf : outputs->journal,
+                         netcdf ? "" : " (an unfinished sweep)");
+    if (outputs->resume && netcdf && !journal)
         return error_set(error, STATUS_USAGE,
                          "cannot resume %s: its journal %s is gone; --overwrite measures all anew",
-                         path, named.journal);
-    *outputs = named;
+                         outputs->netcdf, outputs->journal);
     return STATUS_OK;
 }
 

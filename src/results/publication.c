@@ -120,8 +120,9 @@ static enum status gathered_name(const struct publication *publication, char *ne
     size_t length = strlen(publication->journal), cut = sizeof suffix - 1;
     bool has_suffix = length > cut && strcmp(publication->journal + length - cut, suffix) == 0;
     if (!publication->netcdf && !has_suffix)
-        return error_set(error, STATUS_USAGE, "'%s' does not end in %s; say --output FILE",
-                         publication->journal, suffix);
+        return error_set(error, STATUS_USAGE,
+                         "'%s' does not end in %s: name OUTPUT%s, or say --output FILE",
+                         publication->journal, suffix, suffix);
     int used = publication->netcdf
                    ? snprintf(netcdf, size, "%s", publication->netcdf)
                    : snprintf(netcdf, size, "%.*s", (int)(length - cut), publication->journal);

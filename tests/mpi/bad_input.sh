@@ -30,6 +30,16 @@ printf '[conv2d huge]\nbatch = 1:1000:+1\nwidth = 8:1007:+1\nheight = 8:1007:+1\
 expect 2 "$roofsweep" huge.ini
 says "1000000000"
 says "max_configurations"
+printf '[conv2d a]\rbatch = 1\r' >cr.ini
+expect 2 "$roofsweep" cr.ini
+says "cr.ini:1: not a text file (byte 0x0d); lines end in CR alone"
+printf '[conv2d a]\nbatch = 1\n; \377\n' >latin.ini
+expect 2 "$roofsweep" latin.ini
+says "latin.ini:3: not UTF-8 text (byte 0xff); save it as UTF-8"
+expect 2 "$roofsweep" --gather sweep.nc
+says "name OUTPUT.journal, or say --output"
+expect 2 "$roofsweep" --self-test sweep.ini
+says "this goes without a manifest"
 : >empty.ini
 expect 2 "$roofsweep" empty.ini
 says "empty.ini"

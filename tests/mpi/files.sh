@@ -56,6 +56,8 @@ ln sweep.ini hard.nc
 ln -s sweep.ini soft.nc
 for name in sweep.ini ./sweep.ini hard.nc soft.nc; do
     expect 2 "$roofsweep" --resume -o $name sweep.ini
+    expect 2 "$roofsweep" -o $name sweep.ini
+    says "$name: it is the manifest; --output names another"
     expect 2 "$roofsweep" --overwrite -o $name sweep.ini
     says "$name: it is the manifest; --output names another"
     cmp manifest sweep.ini || fail "the manifest is replaced through $name"

@@ -41,7 +41,7 @@ static void rows_that_are_there_tell_of_others(void **state)
     assert_int_equal(total.judged, 0);
     assert_true(total.at_most > 5 * 5 && total.at_most < 5 * 120);
     char *text = printed(&total);
-    assert_non_null(strstr(text, "if it is a slow one: at most "));
+    assert_non_null(strstr(text, "on one slow device: at most "));
     assert_null(strstr(text, "judged"));
     free(text);
 
