@@ -5,9 +5,11 @@ import signal
 import sys
 
 from . import check, compare, export, merge, plot, report, roof_table, row_table
+from .arguments import Parser, check_outputs
 from .texts import Refused, plain
 
-# {word: module with HELP, DESCRIPTION, add_options(parser) and run(options), which returns the exit status}
+# {word: module with HELP, DESCRIPTION, add_options(parser) and run(options), which returns the exit status; also
+# default_output(options), if --output has a default, and WRITES_NETCDF, if it is a result file}
 COMMANDS = {
     "rows": row_table,
     "plot": plot,
@@ -21,7 +23,7 @@ COMMANDS = {
 
 
 def arguments(words):
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="roofsweep-post", description="Reads result files of roofsweep. `roofsweep-post COMMAND --help` says more."
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -39,8 +41,12 @@ def arguments(words):
 def main(words=None):
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `roofsweep-post ... | head` is no error
     options = arguments(words)
+    module = COMMANDS[options.command]
     try:
-        return COMMANDS[options.command].run(options)
+        if hasattr(module, "default_output"):
+            options.output = options.output or module.default_output(options)
+        check_outputs(options, getattr(module, "WRITES_NETCDF", False))
+        return module.run(options)
     except Refused as refused:
         print(f"roofsweep-post: {plain(refused)}", file=sys.stderr)
         return 2

@@ -6,6 +6,7 @@ import numpy as np
 import pandas
 
 from . import verdicts
+from .arguments import whole
 from .dataset import load
 from .deviations import THRESHOLD, judged
 from .frames import kind_order, roofs, rows, short_texts
@@ -61,7 +62,7 @@ def add_options(parser):
     parser.add_argument(
         "-c",
         "--configurations",
-        type=int,
+        type=whole(0),
         default=20,
         metavar="N",
         help="list the N configurations that differ most (default: %(default)d)",

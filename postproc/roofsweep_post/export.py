@@ -5,9 +5,9 @@ import sys
 import pandas
 
 from . import selection
+from .arguments import write, writing
 from .dataset import load
 from .frames import flat, kernels, roofs, rows
-from .texts import Refused
 
 HELP = "rows, roofs, kernels or devices as CSV, JSON or Markdown"
 DESCRIPTION = """Writes one table of a result file, or of several below each other: rows (configurations), roofs,
@@ -58,12 +58,9 @@ def run(options):
     if options.columns:
         table = table[[selection.column(table, name) for name in options.columns.split(",")]]
     text = FORMATS[options.format](table)
-    try:
-        if options.output:
-            with open(options.output, "w", encoding="utf-8") as stream:
-                stream.write(text)
-        else:
+    if options.output:
+        write(options.output, text)
+    else:
+        with writing("standard output"):
             sys.stdout.write(text)
-    except OSError as error:
-        raise Refused(f"cannot write {options.output}: {error.strerror}") from error
     return 0

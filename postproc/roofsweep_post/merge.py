@@ -11,6 +11,8 @@ DESCRIPTION = """Starts `roofsweep --merge FILE... --output FILE`, which must be
 A device that is the same in several files, roofs included, is one device. A configuration that was measured on the
 same device in several files is an error that names it, unless --newest is given."""
 
+WRITES_NETCDF = True
+
 
 def add_options(parser):
     parser.add_argument("files", nargs="+", metavar="file", help="result file of roofsweep")

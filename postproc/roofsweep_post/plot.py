@@ -3,6 +3,7 @@
 import os
 
 from . import selection
+from .arguments import writing
 from .dataset import load
 from .texts import Refused, plain
 
@@ -48,10 +49,14 @@ def add_options(parser):
     )
 
 
+def default_output(options):
+    return f"{options.kind}.pdf"
+
+
 def run(options):
     from . import figures
 
-    output = options.output or f"{options.kind}.pdf"
+    output = options.output
     if os.path.splitext(output)[1][1:] not in FORMATS:
         raise Refused(f"--output {output}: its name ends in none of {', '.join(FORMATS)}")
     files = [load(path) for path in options.files]
@@ -64,10 +69,7 @@ def run(options):
 def save(figure, path):
     from .figures import style
 
-    try:
-        with style.settings():  # files that are the same each time
-            metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(path.rsplit(".", 1)[-1])
-            figure.savefig(path, metadata=metadata)
-    except OSError as error:
-        raise Refused(f"cannot write: {error}") from error
+    with writing(path), style.settings():  # files that are the same each time
+        metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(path.rsplit(".", 1)[-1])
+        figure.savefig(path, metadata=metadata)
     print(plain(path))

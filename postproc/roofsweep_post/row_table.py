@@ -2,6 +2,7 @@
 
 from . import selection
 from .advice import advise
+from .arguments import whole
 from .dataset import load
 from .frames import rows, short_texts
 from .texts import scaled, share, table
@@ -37,7 +38,7 @@ def add_options(parser):
         default="file",
         help="the slowest, the noisiest or the furthest from its roof first",
     )
-    parser.add_argument("-n", "--most", type=int, metavar="N", help="only the first N")
+    parser.add_argument("-n", "--most", type=whole(1), metavar="N", help="only the first N")
     parser.add_argument("-a", "--advice", action="store_true", help="say of each what to try")
 
 

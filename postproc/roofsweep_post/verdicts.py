@@ -4,7 +4,8 @@ import json
 import xml.etree.ElementTree as xml
 from dataclasses import asdict, dataclass, field
 
-from .texts import Refused, listed, plain
+from .arguments import write
+from .texts import listed, plain
 
 
 @dataclass
@@ -60,10 +61,6 @@ def publish(verdicts, command, options):
     for verdict in verdicts:
         print(verdict.line())
     for path, text in [(options.json, as_json), (options.junit, as_junit)]:
-        try:
-            if path:
-                with open(path, "w", encoding="utf-8") as stream:
-                    stream.write(text(verdicts, command))
-        except OSError as error:
-            raise Refused(f"cannot write {path}: {error.strerror}") from error
+        if path:
+            write(path, text(verdicts, command))
     return 0 if passed(verdicts) else 1

@@ -30,6 +30,15 @@ suite = xml.parse("found.xml").getroot()
 assert (suite.get("tests"), suite.get("failures")) == ("8", "1"), suite.attrib
 ' || fail "JSON or JUnit"
 
+for option in json junit; do
+    kept sick.nc "cannot write sick.nc: it is a file that is read; --$option must name another" \
+        check sick.nc --targets "$root/sweeps/targets.ini" "--$option" sick.nc
+    kept node.nc "cannot write node.nc: it exists and is a NetCDF file" \
+        check sick.nc --targets "$root/sweeps/targets.ini" "--$option" node.nc
+    cp "$root/sweeps/targets.ini" own.ini
+    kept own.ini "cannot write own.ini: it is a file that is read" check sick.nc --targets own.ini "--$option" own.ini
+done
+
 # Devices one by one; what is not measured or doubtful is not reached.
 printf '[Sample GPU]\ndram read = 3.55 TB/s\nl2 read = 8 TB/s\nfp32 vector = 98 %%\n' >node.ini
 expect 1 script check node.nc --targets node.ini

@@ -138,7 +138,7 @@ no variable 'filtres'; did you mean filters | plot four quickstart.nc --where fi
 'filters' is no condition | plot four quickstart.nc --where filters
 no memory level 'l9'; there are: dram, | plot four quickstart.nc --level l9
 its name ends in none of pdf, svg, png | plot four quickstart.nc --output figure.txt
-cannot write | plot four quickstart.nc --output nowhere/figure.pdf
+cannot write nowhere/figure.pdf: No such file | plot four quickstart.nc --output nowhere/figure.pdf
 it holds roofs alone | plot four alone.nc
 no configuration was measured on two devices | plot strip golden.nc"""
 lines = [[part.strip() for part in line.split("|")] for line in wrong.splitlines()]
@@ -153,6 +153,11 @@ for text, words in lines:
     assert status == 2 and said.getvalue().startswith("roofsweep-post: ") and text in said.getvalue(), (words, said.getvalue())
 PY
 "$ROOFSWEEP_PYTHON" refused.py || fail "a wrong file or word"
+ln -s golden.nc golden.pdf
+kept golden.nc "cannot write golden.pdf: it is a file that is read; --output must" plot four golden.nc -o golden.pdf
+cp node.nc four.pdf
+kept four.pdf "cannot write four.pdf: it exists and is a NetCDF file; --output must" plot four golden.nc
+refused_option "FILE stands before --where, --labels, --series: every word" plot four --labels filters golden.nc
 expect 0 script plot --help
 says "complexity"
 expect 2 script plot nothing quickstart.nc

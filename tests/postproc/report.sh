@@ -14,5 +14,11 @@ for files in golden.nc alone.nc "golden.nc node.nc" "$root/tests/data/roofs_8xh2
     [ "$(wc -c <page.html)" -lt 6000000 ] || fail "a report of $files is large"
 done
 refused "none.nc: No such file" report none.nc
-refused "cannot write" report golden.nc --output nowhere/page.html
+refused "cannot write nowhere/page.html: No such" report golden.nc --output nowhere/page.html
+# A report overwrites no result file, whatever names it.
+kept golden.nc "cannot write golden.nc: it is a file that is read; --output must name another" report golden.nc -o golden.nc
+kept golden.nc "cannot write ./golden.nc: it is a file that is read" report node.nc "$work/golden.nc" --output ./golden.nc
+kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" report golden.nc -o node.nc
+cp golden.nc named.html
+kept named.html "cannot write named.html: it is a file that is read" report named.html
 "$ROOFSWEEP_PYTHON" "$root/tests/postproc/check_report.py" "$root/tests/data/paper_h200.nc"

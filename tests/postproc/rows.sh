@@ -82,3 +82,20 @@ says "tf32, fp16 or bf16, which have tensor units"
 expect 0 script rows golden.nc
 row "^conv2d *#0 node1" "25 us" "3.0 %" latency "two modes, throttled"
 refused "no row has batch=77" rows "$h200" --where batch=77
+refused_option "argument -n/--most: '-1' is no whole number from 1 on" rows "$h200" --most -1
+refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 0
+# An option that takes every word behind it takes the file, too.
+refused_option "FILE stands before --where: every word behind these is theirs" rows --where precision=fp32 "$h200"
+refused_option "FILE stands before --where: every word" export --where precision=fp32 "$h200"
+
+# A table overwrites no result file.
+kept golden.nc "cannot write golden.nc: it is a file that is read; --output must name another" export golden.nc -o golden.nc
+kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" export golden.nc -o node.nc
+expect 0 script export golden.nc --output rows.csv
+expect 0 script export golden.nc --output rows.csv
+# --merge writes a result file: over another one with --overwrite, over one that it reads never.
+export ROOFSWEEP="$roofsweep"
+kept golden.nc "cannot write golden.nc: it is a file that is read" merge golden.nc sweep.nc --overwrite --output golden.nc
+cp node.nc old.nc
+expect 0 script merge golden.nc --overwrite --output old.nc
+! cmp -s node.nc old.nc || fail "--overwrite does not overwrite"

@@ -18,6 +18,20 @@ refused() {
     ! grep -q Traceback output || { cat output; fail "a traceback"; }
 }
 
+# refused_option TEXT COMMAND...: as argparse says it, with the usage in front.
+refused_option() {
+    refused "$@"
+    says "usage: "
+}
+# kept FILE TEXT COMMAND...: the command would overwrite FILE; it is refused, and FILE is as it was.
+kept() {
+    cp "$1" kept.copy
+    kept=$1
+    shift
+    refused "$@"
+    cmp -s "$kept" kept.copy || fail "$kept has changed: $*"
+}
+
 ncgen -4 -o golden.nc "$root/tests/data/golden.cdl"
 # A file of roofs alone: the golden sample without configurations.
 python '

@@ -7,6 +7,7 @@ import json
 import os
 import re
 
+from ..arguments import write
 from ..dataset import load
 from ..texts import Refused, plain
 from .content import content
@@ -56,13 +57,11 @@ def page(files):
     return re.sub(r"{{(\w+)}}", lambda found: values[found[1]], template)  # in one go: values may hold braces, too
 
 
+def default_output(options):
+    return os.path.splitext(os.path.basename(options.files[0]))[0] + ".html"
+
+
 def run(options):
-    path = options.output or os.path.splitext(os.path.basename(options.files[0]))[0] + ".html"
-    text = page([load(name) for name in options.files])
-    try:
-        with open(path, "w", encoding="utf-8") as stream:
-            stream.write(text)
-    except OSError as error:
-        raise Refused(f"cannot write {path}: {error.strerror}") from error
-    print(plain(path))
+    write(options.output, page([load(name) for name in options.files]))
+    print(plain(options.output))
     return 0

@@ -1,0 +1,93 @@
+"""What options of several commands have in common: files that are written, whole numbers, where FILE stands."""
+
+import argparse
+import contextlib
+import os
+
+from .texts import Refused
+
+# Options that name a file to write, and arguments that name files to read.
+OUTPUTS = ("output", "json", "junit")
+INPUTS = ("file", "files", "targets")
+# How NetCDF files begin: netCDF-4, which is HDF5, and the older formats.
+SIGNATURES = (b"\x89HDF", b"CDF\x01", b"CDF\x02", b"CDF\x05")
+# Options that take every word behind them.
+GREEDY = ("--where", "--labels", "--series")
+
+
+class Parser(argparse.ArgumentParser):
+    """Says where FILE stands, if an option before it may have taken it."""
+
+    def error(self, message):
+        greedy = [name for name in GREEDY if f" {name} " in self.format_help()]
+        if greedy and "required:" in message and message.endswith("file"):
+            message += f"; FILE stands before {', '.join(greedy)}: every word behind these is theirs"
+        super().error(message)
+
+
+def whole(least):
+    """The type of an option that is a whole number from `least` on."""
+
+    def number(text):
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"'{text}' is no whole number from {least} on")
+        return int(text)
+
+    return number
+
+
+def named(options, names):
+    """{path: option} of what these options name."""
+    found = {}
+    for name in names:
+        value = getattr(options, name, None)
+        found |= {path: name for path in (value if isinstance(value, list) else [value]) if path}
+    return found
+
+
+def same(one, other):
+    """Whether two paths are one file, by whatever link. One that is still to be written is known by its path."""
+    if os.path.exists(one) and os.path.exists(other):
+        return os.path.samefile(one, other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def is_netcdf(path):
+    """By its first bytes. What is no regular file is not opened: a pipe would wait for its writer."""
+    if not os.path.isfile(path):
+        return False
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(4).startswith(SIGNATURES)
+    except OSError:
+        return False
+
+
+def check_outputs(options, writes_netcdf=False):
+    """Refuses to write over what is read or over a result file. Before anything is read or written.
+
+    writes_netcdf: the output is a result file itself, and --overwrite decides."""
+    outputs = [(path, name) for name in OUTPUTS for path in named(options, [name])]
+    outputs = [(path, name) for path, name in outputs if os.path.isfile(path) or not os.path.exists(path)]  # /dev/null
+    for place, (path, name) in enumerate(outputs):
+        other = f"; --{name} must name another file"
+        if any(same(path, read) for read in named(options, INPUTS)):
+            raise Refused(f"cannot write {path}: it is a file that is read{other}")
+        if any(same(path, earlier) for earlier, _ in outputs[:place]):
+            raise Refused(f"cannot write {path}: another option names it, too{other}")
+        if not writes_netcdf and is_netcdf(path):
+            raise Refused(f"cannot write {path}: it exists and is a NetCDF file{other}, or remove it first")
+
+
+@contextlib.contextmanager
+def writing(path):
+    """Around what writes a file: an error names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise Refused(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def write(path, text):
+    with writing(path), open(path, "w", encoding="utf-8") as stream:
+        stream.write(text)
