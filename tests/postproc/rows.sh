@@ -97,5 +97,6 @@ expect 0 script export golden.nc --output rows.csv
 export ROOFSWEEP="$roofsweep"
 kept golden.nc "cannot write golden.nc: it is a file that is read" merge golden.nc sweep.nc --overwrite --output golden.nc
 cp node.nc old.nc
-expect 0 script merge golden.nc --overwrite --output old.nc
+cp sweep.nc again.nc
+expect 0 script merge sweep.nc again.nc --newest --overwrite --output old.nc
 ! cmp -s node.nc old.nc || fail "--overwrite does not overwrite"
