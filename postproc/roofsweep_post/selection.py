@@ -17,17 +17,30 @@ def column(table, name):
     for found in (name, f"config_{name}", f"{name}_height"):
         if found in table:
             return found
-    names = sorted(map(str, table.columns))
-    near = difflib.get_close_matches(name, names)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
-    raise Refused(f"no variable '{name}'; {hint}")
+    raise Refused(f"no variable '{name}'; {hint(name, sorted(map(str, table.columns)))}")
+
+
+def hint(name, names):
+    """The nearest of the names, also by what column() takes for them; all of them if none is near."""
+    short = [other.removeprefix("config_").removesuffix("_height") for other in names]
+    near = difflib.get_close_matches(name, dict.fromkeys([*names, *short]))
+    return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
+
+
+def number(word):
+    """A word as a number; None if it is none."""
+    try:
+        return float(word)
+    except ValueError:
+        return None
 
 
 def equal(values, words):
     """Which values are one of the words, as text or as number."""
     found = values.astype(str).isin(words).to_numpy()
     if values.dtype.kind in "fiu":
-        found |= values.isin([float(word) for word in words if re.fullmatch(r"[-+.\deE]+", word)]).to_numpy()
+        numbers = [number(word) for word in words if re.fullmatch(r"[-+.\deE]+", word)]
+        found |= values.isin([value for value in numbers if value is not None]).to_numpy()
     return found
 
 
@@ -43,10 +56,12 @@ def matches(table, term):
         return ~found if operator == "!=" else found
     values = table[column(table, name)]
     if operator in NUMBERS:
+        if number(text) is None:
+            raise Refused(f"'{term}': '{text}' is no number")
         try:
-            return NUMBERS[operator](values.to_numpy(float), float(text))
-        except ValueError as error:
-            raise Refused(f"'{term}': {name} or '{text}' is no number") from error
+            return NUMBERS[operator](values.to_numpy(float), number(text))
+        except (TypeError, ValueError) as error:
+            raise Refused(f"'{term}': {name} is no number; = and != choose words") from error
     found = equal(values, text.split(","))
     return ~found if operator == "!=" else found
 

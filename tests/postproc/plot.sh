@@ -139,7 +139,13 @@ no variable 'filtres'; did you mean filters | plot four quickstart.nc --where fi
 no memory level 'l9'; there are: dram, | plot four quickstart.nc --level l9
 its name ends in none of pdf, svg, png | plot four quickstart.nc --output figure.txt
 cannot write nowhere/figure.pdf: No such file | plot four quickstart.nc --output nowhere/figure.pdf
-it holds roofs alone | plot four alone.nc
+alone.nc: it holds roofs alone, no configurations; `plot map` and `plot history` draw | plot four alone.nc
+alone.nc: it holds roofs alone | plot four alone.nc --labels filters
+alone.nc: history needs two files or more of one device | plot history alone.nc
+did you mean precision | plot four quickstart.nc --where precison=fp32
+'batch>=x': 'x' is no number | plot four quickstart.nc --where batch>=x
+'pass>=3': pass is no number; = and != | plot four quickstart.nc --where pass>=3
+no row has batch=e; there are: | plot four quickstart.nc --where batch=e
 no configuration was measured on two devices | plot strip golden.nc"""
 lines = [[part.strip() for part in line.split("|")] for line in wrong.splitlines()]
 for command in ("plot four", "compare", "roofs", "export", "rows", "report", "check --targets /dev/null"):

@@ -17,8 +17,9 @@ def build(data, where=(), **_):
     table = choose(roof_table(files), where)
     table = medians(table[table["usable"]], "key")
     counts = table.groupby("uuid")["file"].nunique()
-    if counts.max() < 2:
-        raise Refused("no device is in two of the files")
+    if not counts.max() >= 2:  # no device at all: NaN
+        names = ", ".join(data.attrs["path"] for data in files)
+        raise Refused(f"{names}: history needs two files or more of one device")
     device = counts.idxmax()
     if (counts == counts.max()).sum() > 1:
         names = ", ".join(counts[counts == counts.max()].index)

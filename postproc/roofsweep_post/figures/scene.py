@@ -109,21 +109,24 @@ def by_label(table, labels):
     return pandas.concat(parts, ignore_index=True)
 
 
+def check_rows(files):
+    if not sum(one.sizes["config"] for one in files):
+        names = ", ".join(one.attrs["path"] for one in files)
+        raise Refused(f"{names}: it holds roofs alone, no configurations; `plot map` and `plot history` draw roofs")
+
+
 def scene(data, where=(), series=None, by=None, level="dram", labels=()):
     """A Scene of the rows that fulfil `where` and have one of the labels.
 
     series: variables that tell curves apart (default: what is crossed with the shapes and differs); by: the parameter
     that orders and joins points; level: dram, l2, ..., row for each row's own, or all."""
     files = several(data)
+    check_rows(files)
     table = choose(rows(files), where)
     table = by_label(table, labels) if labels else table
     table = table[table["performance"].notna()]
     if table.empty:
-        raise Refused(
-            "it holds roofs alone, no configurations"
-            if not sum(one.sizes["config"] for one in files)
-            else "no row that was chosen is measured and has FLOPs"
-        )
+        raise Refused("no row that was chosen is measured and has FLOPs")
     table = with_bandwidths(table.reset_index(drop=True), files)
     if series:
         keys = [column(table, name) for name in series]
