@@ -8,8 +8,8 @@ from . import verdicts
 from .dataset import load
 from .devices import Devices
 from .frames import head_line, roofs, rows, short_texts
-from .selection import choose, column
-from .targets import FIGURE, Kinds, Targets, read
+from .selection import choose, column, hint, number
+from .targets import FIGURE, Ini, Kinds, Targets
 from .texts import PREFIXES, Refused, percent, plain, scaled
 
 HELP = "does every device reach its targets: PASS or FAIL for each"
@@ -19,7 +19,7 @@ A section named like a model holds what its roofs shall reach at least (a time: 
 theory at the measured clock, or another roof of the same device:
 
     [NVIDIA H200]
-    dram triad = 4.3 TB/s
+    dram triad = 4.28 TB/s
     fp16 tensor wgmma = 90 %
 
 A section MODEL | NAME holds references of configurations, with a tolerance. `where` chooses the rows, as in `plot`;
@@ -35,6 +35,7 @@ Exit status: 0 all pass, 1 a device fails, 2 the file or the targets cannot be r
 
 REFERENCE = re.compile(FIGURE.pattern + r"(?: *\+- *(\d+(?:\.\d+)?) *%)?")
 UNITS = {"s": "s", "byte s-1": "B/s", "s-1": "FLOP/s", "1": "%"}
+EXAMPLES = {"s": "16.2 us", "B/s": "2.5 TB/s", "FLOP/s": "500 TFLOP/s", "%": "40 %"}
 
 
 def add_options(parser):
@@ -43,20 +44,31 @@ def add_options(parser):
     verdicts.add_options(parser)
 
 
-class Reference:
-    """What one variable of some rows shall reach. least and tolerance are plain numbers."""
+def figures_of(data):
+    """{variable: unit} of the rows' figures that can have a target."""
+    own = {name: data[name] for name in data.variables if data[name].dims == ("config",)}
+    units = {name: UNITS.get(found.attrs.get("units", "1")) for name, found in own.items() if found.dtype.kind in "fiu"}
+    return {name: unit for name, unit in units.items() if unit}
 
-    def __init__(self, name, text, data):
+
+class Reference:
+    """What one variable of some rows shall reach. wanted and tolerance are plain numbers. units: see figures_of()."""
+
+    def __init__(self, name, text, units):
+        if name not in units:
+            raise Refused(f"'{name}' is no figure of a row; {hint(name, sorted(units))}")
+        own = units[name]
         parsed = REFERENCE.fullmatch(text.strip())
         if not parsed:
-            raise Refused(f"{name} = {text}: no figure, as in 16.2 us +- 5 % or 40 %")
+            example = f"as in {name} = {EXAMPLES[own]} or {EXAMPLES[own]} +- 5 %"
+            alone = number(text.partition("+-")[0]) is not None
+            raise Refused(f"{name} = {text}: {'a figure without a unit' if alone else 'no figure'}, {example}")
         self.name, self.text = name, text.strip()
         unit = parsed[2] or parsed[4]
         self.wanted = float(parsed[1]) * (0.01 if parsed[2] else PREFIXES[parsed[3]])
         self.tolerance = 0.01 * float(parsed[5] or 0)
-        own = UNITS.get(data[name].attrs.get("units", "1")) if name in data else None
         if own != unit:
-            raise Refused(f"{name} = {text}: {name} is in {own or 'no unit'}")
+            raise Refused(f"{name} = {text}: {name} is in {own}, as in {name} = {EXAMPLES[own]}")
         self.unit, self.at_most = unit, unit == "s"
 
     def shown(self, value):
@@ -77,14 +89,20 @@ class References:
 
     def __init__(self, path, data):
         self.sections = []
-        parser = read(path)
-        for section in [name for name in parser.sections() if "|" in name]:
+        ini, units = Ini(path), figures_of(data)
+        for section in [name for name in ini.sections() if "|" in name]:
             model, name = (part.strip() for part in section.split("|", 1))
-            keys = dict(parser[section])
+            keys = dict(ini[section])
             where = keys.pop("where", "").split()
             if not where or not keys:
-                raise Refused(f"{path}: [{section}] needs `where` and at least one variable")
-            self.sections.append((model, name, where, [Reference(key, text, data) for key, text in keys.items()]))
+                raise Refused(f"{ini.place(section)} needs `where` and at least one variable")
+            found = []
+            for key, text in keys.items():
+                try:
+                    found.append(Reference(key, text, units))
+                except Refused as refused:
+                    raise Refused(f"{ini.place(section, key)} {refused}") from refused
+            self.sections.append((model, name, where, found))
 
     def judge(self, table, model, verdict):
         """Adds to a verdict what the rows of one device say."""

@@ -23,16 +23,59 @@ def middle(column):
     return known.median() if len(known) else np.nan
 
 
-def read(path):
-    """The INI file, read; empty without a path."""
-    parser = configparser.ConfigParser(delimiters="=", interpolation=None)
+def text_of(path):
+    """The text of a file."""
     try:
-        if path:
-            with open(path, encoding="utf-8") as stream:
-                parser.read_file(stream, path)
-    except (OSError, ValueError, configparser.Error) as error:
-        raise Refused(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-    return parser
+        with open(path, "rb") as stream:
+            found = stream.read()
+        text = found.decode("utf-8-sig")  # editors of Windows begin with a mark
+        if (nul := found.find(b"\0")) >= 0:  # it is UTF-8, and no text
+            raise UnicodeDecodeError("utf-8", found, nul, nul + 1, "NUL")
+        return text
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise Refused(f"{path}:{line}: no text (UTF-8); targets are an INI file, as sweeps/targets.ini is") from error
+    except OSError as error:
+        raise Refused(f"{path}: {error.strerror or error}") from error
+
+
+def fault(path, text, error):
+    """What is wrong with an INI file, where, and the way out."""
+    if isinstance(error, configparser.MissingSectionHeaderError):
+        line = error.line.strip()[:60]
+        return f"{path}:{error.lineno}: '{line}' stands in no section; put a line [MODEL] above, as [NVIDIA H200]"
+    if isinstance(error, configparser.DuplicateSectionError):
+        return f"{path}:{error.lineno}: a second section [{error.section}]; put its lines into the first"
+    if isinstance(error, configparser.DuplicateOptionError):
+        return f"{path}:{error.lineno}: [{error.section}] has '{error.option}' twice; leave one of them"
+    number = error.errors[0][0]
+    line = text.split("\n")[number - 1].strip()[:60]
+    return f"{path}:{number}: '{line}' is no target; one is NAME = VALUE"
+
+
+class Ini(configparser.ConfigParser):
+    """An INI file that knows where its keys stand; empty without a path."""
+
+    def __init__(self, path):
+        super().__init__(delimiters="=", interpolation=None)
+        self.path, self.text = path, text_of(path) if path else ""
+        try:
+            self.read_string(self.text, str(path))
+        except configparser.Error as error:
+            raise Refused(fault(path, self.text, error)) from error
+
+    def place(self, section, key=None):
+        """FILE:LINE: [SECTION] of a key, or of the section's head."""
+        own = None
+        for number, line in enumerate(self.text.split("\n"), 1):
+            if head := self.SECTCRE.match(line.strip()):
+                own = head["header"]
+                found = key is None
+            else:
+                found = self.optionxform(line.partition("=")[0].strip()) == key
+            if found and own == section:
+                return f"{self.path}:{number}: [{section}]"
+        return f"{self.path}: [{section}]"
 
 
 class Kinds:
@@ -57,13 +100,13 @@ class Kinds:
 class Target:
     """One thing that a roof shall reach."""
 
-    def __init__(self, text, kinds):
-        self.text, self.least, self.unit = text, None, None
+    def __init__(self, text, kinds, place):
+        self.text, self.least, self.unit, self.place = text, None, None, place
         if number := FIGURE.fullmatch(text):
             self.least = float(number[1]) * (0.01 if number[2] else PREFIXES[number[3]])
             self.unit = number[2] or number[4]
         elif not kinds.possible(text):
-            raise ValueError(f"'{text}' is neither a figure, as in 4.48 TB/s or 97 %, nor a roof")
+            raise Refused(f"{place} '{text}' is neither a figure, as in 4.28 TB/s or 97 %, nor a roof")
 
     def reached(self, roof, others):
         """How far `roof` gets: 1 or more is enough; NaN if that is not known. others: of its device."""
@@ -76,7 +119,7 @@ class Target:
             same = others[(others["name"] == self.text) & (others["condition"] == roof["condition"]) & others["usable"]]
             least, unit = middle(same["value"]), same["unit"].max() if len(same) else roof["unit"]
         if unit != roof["unit"]:
-            raise Refused(f"{roof['name']} is in {roof['unit']}, its target '{self.text}' is not")
+            raise Refused(f"{self.place} {roof['name']} is in {roof['unit']}, its target '{self.text}' is not")
         return least / roof["value"] if roof["unit"] == "s" else roof["value"] / least
 
     def verdict(self, found, rows):
@@ -100,16 +143,14 @@ class Targets:
 
     def __init__(self, path, kinds):
         self.path, self.counts, self.short, self.by_model = path, Counter(), [], {}
-        parser = read(path)
-        try:
-            for model in [name for name in parser.sections() if "|" not in name]:
-                self.by_model[model] = {}
-                for kind, value in parser[model].items() if model in kinds.models else ():
-                    if not kinds.possible(kind):
-                        raise ValueError(f"'{kind}' is no roof; there are: {', '.join(kinds.order())}")
-                    self.by_model[model][kind] = [Target(text.strip(), kinds) for text in value.split(",")]
-        except ValueError as error:
-            raise Refused(f"{path}: {error}") from error
+        ini = Ini(path)
+        for model in [name for name in ini.sections() if "|" not in name]:
+            self.by_model[model] = {}
+            for kind, value in ini[model].items() if model in kinds.models else ():
+                place = ini.place(model, kind)
+                if not kinds.possible(kind):
+                    raise Refused(f"{place} '{kind}' is no roof; there are: {', '.join(kinds.order())}")
+                self.by_model[model][kind] = [Target(text.strip(), kinds, place) for text in value.split(",")]
 
     def kinds(self, model):
         return list(self.by_model.get(model, {}))

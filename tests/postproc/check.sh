@@ -77,9 +77,33 @@ reference "roof_fraction = 100 %" 1
 reference "performance = 1 GFLOP/s" 0
 reference "where_not = 3" 2
 reference "time_median = 3 TB/s" 2
-says "time_median is in s"
+says "rows.ini:4: [NVIDIA H200 | one] time_median = 3 TB/s: time_median is in s, as in time_median = 16.2 us"
 reference "time_median = soon" 2
-says "no figure, as in 16.2 us"
+says "rows.ini:4: [NVIDIA H200 | one] time_median = soon: no figure, as in time_median = 16.2 us"
+reference "roof_fraction = 30 %
+time_median = 3" 2
+says "rows.ini:5: [NVIDIA H200 | one] time_median = 3: a figure without a unit, as in time_median = 16.2 us or"
+reference "time_medan = 3 us +- 5 %" 2
+says "rows.ini:4: [NVIDIA H200 | one] 'time_medan' is no figure of a row; did you mean time_median"
+reference "algorithm = 3 us" 2
+says "rows.ini:4: [NVIDIA H200 | one] 'algorithm' is no figure of a row; "
+reference "" 2
+says "rows.ini:2: [NVIDIA H200 | one] needs \`where\` and at least one variable"
+# What is no INI file: the line, and what it should be.
+wrong() {
+    # shellcheck disable=SC2059 # with line ends
+    printf "$1" >wrong.ini
+    refused "$2" check "$h200" --targets wrong.ini
+}
+wrong '# ours\ndram triad = 4 TB/s\n' "wrong.ini:2: 'dram triad = 4 TB/s' stands in no section; put a line [MODEL] above"
+wrong '[A]\ndram triad\n' "wrong.ini:2: 'dram triad' is no target; one is NAME = VALUE"
+wrong '[A]\n[A]\n' "wrong.ini:2: a second section [A]; put its lines into the first"
+wrong '[A]\nx = 1\nX = 2\n' "wrong.ini:3: [A] has 'x' twice; leave one of them"
+wrong '[A]\n\nx = \377\n' "wrong.ini:3: no text (UTF-8); targets are an INI file"
+wrong '[A]\nx = \000\n' "wrong.ini:2: no text (UTF-8); targets are an INI file"
+wrong '[NVIDIA H200]\ndram triad = quick\n' "wrong.ini:2: [NVIDIA H200] 'quick' is neither a figure"
+refused "$h200:1: no text (UTF-8)" check "$h200" --targets "$h200"
+refused "none.ini: No such file" check "$h200" --targets none.ini
 printf '[NVIDIA H200]\n[NVIDIA H200 | none]\nwhere = batch=77\ntime_median = 1 s\n' >rows.ini
 expect 1 script check "$h200" --targets rows.ini
 row "^FAIL #0" "none: no row has batch=77"

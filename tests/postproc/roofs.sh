@@ -133,11 +133,11 @@ expect 0 script roofs golden.nc --targets empty.ini
 printf '[Sample GPU]\n[Sample CPU]\nanother thing = 1 TB/s\n' >other.ini
 expect 0 script roofs node.nc --targets other.ini
 printf '[Sample GPU]\ndram reed = 1 TB/s\n' >wrong.ini
-refused "'dram reed' is no roof; there are: dram read, " roofs node.nc --targets wrong.ini
+refused "wrong.ini:2: [Sample GPU] 'dram reed' is no roof; there are: dram read, " roofs node.nc --targets wrong.ini
 printf '[Sample GPU]\ndram read = fast\n' >wrong.ini
 refused "'fast' is neither a figure" roofs node.nc --targets wrong.ini
 printf '[Sample GPU]\nfp32 vector = 1 TB/s\n' >wrong.ini
-refused "fp32 vector is in FLOP/s, its target '1 TB/s' is not" roofs node.nc --targets wrong.ini
+refused "wrong.ini:2: [Sample GPU] fp32 vector is in FLOP/s, its target '1 TB/s' is not" roofs node.nc --targets wrong.ini
 refused "none.ini: No such file" roofs node.nc --targets none.ini
 
 # Units are the file's; of int8 it says that its operations are no FLOPs.
