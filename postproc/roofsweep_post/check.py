@@ -26,7 +26,7 @@ A section MODEL | NAME holds references of configurations, with a tolerance. `wh
 each row must reach each variable: a time at most, all else at least:
 
     [NVIDIA H200 | conv2d 64 filters]
-    where = label=conv2d-filters filters=64 pass=forward precision=fp16
+    where = label=conv2d-filters filters=64 pass=forward precision=fp16 cache=hot layout=nhwc
     time_median = 16.2 us +- 5 %
     roof_fraction = 40 % +- 10 %
 
