@@ -13,6 +13,9 @@ from roofsweep_post.absent import completed  # noqa: E402
 
 HOLDS, PART, NOT, UNKNOWN = "holds", "holds in part", "does not hold", "cannot be told from this file"
 SHAPE = ["batch", "filters", "kernel_height", "stride", "sequence", "features", "hidden"]
+OF_RESULT = ["height", "width", "channels", "kernel_width", "groups", "padding"]
+PRESERVED = 1.15  # of an arithmetic intensity: largest over smallest
+FASTER = 0.02  # of a program's kernels: what two runs differ by without a cause
 
 
 class File:
@@ -26,13 +29,13 @@ class File:
         self.precisions = [str(precision) for precision in data.precision_name.values]
         names = [name for name in data.data_vars if data[name].dims == ("config",)]
         table = pandas.DataFrame({name: data[name].values for name in names})
-        table = table.assign(**{name: np.nan for name in SHAPE if name not in table})  # of no row
+        table = table.assign(**{name: np.nan for name in SHAPE + OF_RESULT if name not in table})  # of no row
         table["row"] = np.arange(len(table))
         self.cold = bool((table.cache == "cold").any())
         self.level = "dram" if self.cold else "l2"
         counted = data.bytes_counted.values[:, self.levels.index(self.level)]
-        table["bytes"] = np.where(np.isnan(counted), table.bytes_model, counted)
-        table["whole_bytes"] = self.whole_bytes(table)
+        table["memory_bytes"] = np.where(np.isnan(counted), table.bytes_model, counted)
+        table["bytes"] = table.memory_bytes + self.left_in_cache(table)
         table["flops"] = table.flops_counted.fillna(table.flops_model)
         table["tensor_flops"] = np.nansum(data.flops_tensor.values, axis=1)
         table["ai"] = table.flops / table.bytes
@@ -45,13 +48,13 @@ class File:
         self.conv2d = self.rows[self.rows.workload == "conv2d"]
         self.lstm = self.rows[self.rows.workload == "lstm"]
 
-    def whole_bytes(self, table):
-        """Read from device memory and written to L2: what small work writes is still there when its time is over."""
-        if self.level != "dram" or "bytes_read" not in self.data:
-            return table.bytes
-        dram, l2 = self.levels.index("dram"), self.levels.index("l2")
-        whole = self.data.bytes_read.values[:, dram] + self.data.bytes_written.values[:, l2]
-        return np.where(np.isnan(whole), table.bytes, whole)
+    def left_in_cache(self, table):
+        """Of a conv2d's result what is still in L2 when its time is over. What else kernels write to L2 (other layouts,
+        partial sums, one number several times) need never be moved."""
+        if self.level != "dram" or "bytes_written" not in self.data:
+            return 0.0
+        dram, l2 = (self.data.bytes_written.values[:, self.levels.index(level)] for level in ("dram", "l2"))
+        return np.nan_to_num(np.clip(l2 - dram, 0.0, conv2d_result(table)))
 
     def flag(self, name, word):
         """The value of a flag variable that stands for a word."""
@@ -84,6 +87,24 @@ class File:
         columns = ["config_precision", "pass"] + (["layout"] if label.startswith("conv2d") else [])
         for names, rows in table.groupby(columns, sort=True):
             yield " ".join(str(name) for name in names), rows.sort_values(axis)
+
+
+def conv2d_result(table):
+    """Bytes of what a conv2d writes; missing for other rows."""
+    rows, columns = ((table[size] - 1) // table.stride + 1 for size in ("height", "width"))
+    numbers = {
+        "forward": table.batch * table.filters * rows * columns,
+        "backward-data": table.batch * table.channels * table.height * table.width,
+        "backward-filter": table.filters * table.channels / table.groups * table.kernel_height * table.kernel_width,
+    }
+    known = (table.workload == "conv2d") & (table.padding == "same")
+    element = table.config_precision.map({"fp16": 2, "bf16": 2, "tf32": 4, "fp32": 4, "fp64": 8})
+    return element * np.select([known & (table["pass"] == name) for name in numbers], list(numbers.values()), np.nan)
+
+
+def better(changed, before, after, noise):
+    """Whether a search took something else, and that is faster by more than the noise."""
+    return changed & (before / after > 1 + noise)
 
 
 def verdict(parts):
