@@ -264,8 +264,8 @@ def auto_tuning(f):
         rows[-1] += [f"{1e6 * r.heuristic_time:.2f}", f"{1e6 * r.search_time:.2f}"]
     head = ["by", "batch", "precision", "pass", "other kernels", "kernels' us without", "with"]
     return parts, [
-        "It counts for the claim if other kernels are faster by more than the search's noise, of a program by more than",
-        f"{100 * FASTER:.0f} %.",
+        "It counts for the claim if other kernels are faster by more than the search's noise, of a program by more",
+        f"than {100 * FASTER:.0f} %.",
         "Where nothing changes it counts against it.",
         "",
         *markdown(head, rows),
