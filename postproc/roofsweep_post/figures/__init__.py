@@ -19,9 +19,7 @@ KINDS = {
 }
 
 
-def draw(
-    data, kind="classic", where=(), series=None, by=None, level=None, width="column", annotate="auto", labels=()
-):
+def draw(data, kind="classic", where=(), series=None, by=None, level=None, width="column", annotate="auto", labels=()):
     """The axes of one figure, a list. data: a dataset of load(), or several; where, series, by, level, labels: see
     scene.scene(), without a level that of the kind; width: column or page; annotate: points that are labelled: all,
     ends, none or auto."""
