@@ -30,6 +30,11 @@ suite = xml.parse("found.xml").getroot()
 assert (suite.get("tests"), suite.get("failures")) == ("8", "1"), suite.attrib
 ' || fail "JSON or JUnit"
 
+# So it is with the targets that the page shows.
+sed -n '/^```ini$/,/^```$/{/^```/!p}' "$root/postproc/README.md" >page.ini
+expect 0 script check "$h200" --targets page.ini
+row "^PASS #0 vm .* (5 checks)$"
+
 for option in json junit; do
     kept sick.nc "cannot write sick.nc: it is a file that is read; --$option must name another" \
         check sick.nc --targets "$root/sweeps/targets.ini" "--$option" sick.nc
