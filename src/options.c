@@ -156,6 +156,18 @@ static enum status add(const char *text, const char *option, const char *texts[A
     return STATUS_OK;
 }
 
+static enum status take_output(const char *path, struct options *options, struct error *error)
+{
+    if (*path == '\0')
+        return error_set(error, STATUS_USAGE, "--output needs a file name");
+    if (options->output)
+        return error_set(error, STATUS_USAGE,
+                         "--output %.400s and --output %.400s: a run writes one file",
+                         options->output, path);
+    options->output = path;
+    return STATUS_OK;
+}
+
 static enum status parse_time_limit(const char *text, struct options *options, struct error *error)
 {
     if (strcmp(text, "none") == 0) {
@@ -225,8 +237,7 @@ static enum status parse_option(int option, char **argv, struct options *options
     case 'd':
         return parse_device(optarg, options, error);
     case 'o':
-        options->output = optarg;
-        return *optarg ? STATUS_OK : error_set(error, STATUS_USAGE, "--output needs a file name");
+        return take_output(optarg, options, error);
     case OPTION_SET:
         return add(optarg, "--set", options->amendment.sets, &options->amendment.set_count, error);
     case OPTION_ONLY:
@@ -294,8 +305,9 @@ static enum status check_operands(const struct options *options, char **operands
     if (count > most)
         return error_set(error, STATUS_USAGE, "unexpected '%s'; %s", operands[most],
                          options->program ? "the command of --program stands in quotes"
-                         : manifests == 0 ? "this goes without a manifest"
-                                          : "one manifest at a time");
+                         : options->action == ACTION_SELF_TEST ? "--self-test takes no manifest"
+                         : manifests == 0                      ? "this goes without a manifest"
+                                                               : "one manifest at a time");
     if (!needs_manifest(options->action) && !amendment_is_empty(&options->amendment))
         return error_set(error, STATUS_USAGE, "--set and --only go with a manifest");
     return STATUS_OK;
@@ -312,6 +324,9 @@ static enum status check_together(const struct options *options, int more, struc
         {options->resume && options->overwrite, "--resume and --overwrite exclude each other"},
         {action == ACTION_MERGE && (more == 0 || !options->output),
          "--merge needs two files or more, and --output"},
+        {options->resume && takes_several(action),
+         action == ACTION_MERGE ? "--resume goes with a sweep, not with --merge"
+                                : "--resume goes with a sweep, not with --gather"},
         {options->newest && action != ACTION_MERGE, "--newest goes with --merge only"},
         {action == ACTION_GATHER && more > 0 && (!options->output || options->skip_damaged),
          "--gather of several journals needs --output, and no --skip-damaged"},

@@ -2,8 +2,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-#undef error_set /* status.h: a macro for clang's analyzer */
+#undef error_set /* status.h: macros for clang's analyzer */
+#undef error_append
 
 enum status error_set(struct error *error, enum status status, const char *format, ...)
 {
@@ -24,4 +26,14 @@ void error_prefix(struct error *error, const char *format, ...)
     if (length >= 0 && (size_t)length < sizeof error->text)
         snprintf(error->text + length, sizeof error->text - (size_t)length, ": %.*s",
                  (int)(sizeof error->text - (size_t)length), inner.text);
+}
+
+enum status error_append(struct error *error, enum status status, const char *format, ...)
+{
+    size_t length = strlen(error->text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->text + length, sizeof error->text - length, format, arguments);
+    va_end(arguments);
+    return status;
 }

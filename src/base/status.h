@@ -3,8 +3,8 @@
  * A function that can fail returns enum status. On anything but STATUS_OK it has written one line
  * of text, without a newline, into the caller's struct error, and has changed none of its outputs.
  * Whoever first knows that it is an error words it, once, with the place and the way out; a caller
- * may only put its own place in front (error_prefix). struct error is plain storage: nothing to
- * free. */
+ * may only put its own place in front (error_prefix), or a way out behind (error_append). struct
+ * error is plain storage: nothing to free. */
 #ifndef ROOFSWEEP_STATUS_H
 #define ROOFSWEEP_STATUS_H
 
@@ -30,6 +30,10 @@ enum status error_set(struct error *error, enum status status, const char *forma
 void error_prefix(struct error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Puts more behind the text that is there, and returns `status`: what a caller knows of the way out. */
+enum status error_append(struct error *error, enum status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* For functions that return enum status: returns what the expression gives, unless it is STATUS_OK. */
 #define TRY(expression)                                                                            \
     do {                                                                                           \
@@ -39,7 +43,8 @@ void error_prefix(struct error *error, const char *format, ...)
     } while (0)
 
 #ifdef __clang_analyzer__ /* sees one file at a time, and so not that error_set returns its argument */
-#define error_set(error, status, ...) (error_set(error, status, __VA_ARGS__), (status))
+#define error_set(error, status, ...)    (error_set(error, status, __VA_ARGS__), (status))
+#define error_append(error, status, ...) (error_append(error, status, __VA_ARGS__), (status))
 #endif
 
 #endif

@@ -165,24 +165,56 @@ static void write_missing_groups(struct writer *writer)
     }
 }
 
-static enum status check_used(const struct writer *writer, struct error *error)
+/* Labels of the manifest; `groups`: and the names of [sweep], [measure] and [peaks]. "": no memory. */
+static void hint_labels(const struct manifest *manifest, bool groups, const char *text,
+                        char hint[WORDS_HINT])
 {
-    for (size_t i = 0; i < writer->amendment->set_count; ++i)
+    size_t count = 0, room = manifest->section_count + 1;
+    for (size_t i = 0; settings_groups[i]; ++i)
+        ++room;
+    const char **labels = calloc(room, sizeof *labels);
+    *hint = '\0';
+    for (; labels && count < manifest->section_count; ++count)
+        labels[count] = manifest->sections[count].label;
+    for (size_t i = 0; labels && groups && settings_groups[i]; ++i)
+        labels[count++] = settings_groups[i];
+    if (count > 0)
+        words_hint(labels, text, hint);
+    free(labels);
+}
+
+static enum status refuse_set(const struct setting *setting, const char *text,
+                              const struct manifest *manifest, struct error *error)
+{
+    char hint[WORDS_HINT];
+    if (!*setting->section)
+        return error_set(error, STATUS_USAGE,
+                         "--set '%.60s': no section here may have the key '%.50s'", text,
+                         setting->key);
+    hint_labels(manifest, true, setting->section, hint);
+    return error_set(error, STATUS_USAGE, "--set '%.60s': no section here has the label '%.50s'%s",
+                     text, setting->section, hint);
+}
+
+static enum status refuse_only(const char *label, const struct manifest *manifest,
+                               struct error *error)
+{
+    char hint[WORDS_HINT];
+    hint_labels(manifest, false, label, hint);
+    return error_set(error, STATUS_USAGE, "--only '%.60s': no workload section has that label%s",
+                     label, hint);
+}
+
+static enum status check_used(const struct writer *writer, const struct manifest *manifest,
+                              struct error *error)
+{
+    const struct amendment *amendment = writer->amendment;
+    for (size_t i = 0; i < amendment->set_count; ++i)
         if (!writer->settings[i].used)
-            return error_set(error, STATUS_USAGE, "--set '%.60s': no section here %s%.50s%s",
-                             writer->amendment->sets[i],
-                             *writer->settings[i].section ? "has the label '"
-                                                          : "may have the key '",
-                             *writer->settings[i].section ? writer->settings[i].section
-                                                          : writer->settings[i].key,
-                             "'");
-    for (size_t i = 0; i < writer->amendment->only_count; ++i)
+            return refuse_set(&writer->settings[i], amendment->sets[i], manifest, error);
+    for (size_t i = 0; i < amendment->only_count; ++i)
         if (!writer->kept[i])
-            return error_set(
-                error, STATUS_USAGE,
-                "--only '%.60s': no workload section has that label; --dry-run without "
-                "--only shows them",
-                writer->amendment->onlys[i]);
+            return refuse_only(amendment->onlys[i], manifest, error);
     return STATUS_OK;
 }
 
@@ -209,7 +241,7 @@ enum status amendment_apply(const struct amendment *amendment, const struct mani
     if (fclose(writer.stream) != 0)
         status = error_set(error, STATUS_SYSTEM, "no memory for the amended manifest");
     if (status == STATUS_OK)
-        status = check_used(&writer, error);
+        status = check_used(&writer, manifest, error);
     if (status == STATUS_OK)
         *amended = text;
     else

@@ -69,6 +69,8 @@ static enum status term_parse(const struct workload *workload, const char *text,
     struct value value;
     enum status status = parameter_parse(&workload->parameters[parameter],
                                          value_text + strspn(value_text, " \t"), &value, error);
+    if (status && value_text[strcspn(value_text, "=!<>")])
+        return error_append(error, status, "; join comparisons with &");
     if (status)
         return status;
     if (comparison >= COMPARE_LT && !value_ordered(&workload->parameters[parameter], value))

@@ -19,10 +19,11 @@ struct parser {
 
 static double fail(struct parser *p, const char *what)
 {
+    const char *quote = *p->next ? "'" : "";
     if (p->status == STATUS_OK)
         p->status = error_set(p->error, STATUS_USAGE,
-                              "%s at '%.40s'; allowed: numbers, axes, + - * / and parentheses",
-                              what, p->next);
+                              "%s at %s%.40s%s; allowed: numbers, axes, + - * / and parentheses",
+                              what, quote, *p->next ? p->next : "the end", quote);
     return NAN;
 }
 
@@ -74,7 +75,7 @@ static double factor(struct parser *p)
     if (isalpha((unsigned char)c) || c == '_')
         return name(p);
     if (!isdigit((unsigned char)c) && c != '.')
-        return fail(p, c ? "nothing that has a value" : "the formula ends");
+        return fail(p, c ? "nothing that has a value" : "a value is missing");
     double value = strtod(p->next, &end);
     p->next = end;
     return value;

@@ -158,7 +158,11 @@ static enum status line_visit(struct lines *lines, ini_visit visit, void *user, 
         section_begin(lines);
     else
         line = line_split(lines);
-    return visit(user, &line, error);
+    status = visit(user, &line, error);
+    /* Of all that an error quotes, only a value can have it. */
+    if (status == STATUS_USAGE && line.key && strstr(line.value, " #") && strchr(error->text, '#'))
+        error_append(error, status, "; a comment behind a value begins with a blank and ';'");
+    return status;
 }
 
 enum status ini_lines_visit(const char *path, const char *text, size_t length, ini_visit visit,

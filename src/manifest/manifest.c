@@ -311,6 +311,8 @@ static char *program_text(const char *command)
 enum status manifest_of_program(const char *command, struct manifest **manifest,
                                 struct error *error)
 {
+    if (command[strspn(command, " \t")] == '\0')
+        return error_set(error, STATUS_USAGE, "--program: the command is empty");
     if (strchr(command, '\n') || strstr(command, " ;"))
         return error_set(error, STATUS_USAGE,
                          "--program: a line break, or a ';' behind a blank; write a manifest with "

@@ -288,6 +288,17 @@ static void plan_clear(struct plan *plan)
     free(plan->items);
 }
 
+/* Nothing is left of any section, so each has an exclude; the first one is named. */
+static enum status refuse_empty(const struct manifest *manifest, size_t excluded,
+                                struct error *error)
+{
+    const struct section *first = manifest->sections;
+    return error_set(error, STATUS_USAGE,
+                     "%s:%d: exclude leaves out every configuration of [%s %s]%s, %zu in all",
+                     manifest->path, first->exclude_line, first->workload->name, first->label,
+                     manifest->section_count > 1 ? " and of the other sections" : "", excluded);
+}
+
 static enum status builder_fill(struct builder *builder, const struct manifest *manifest,
                                 struct error *error)
 {
@@ -295,9 +306,7 @@ static enum status builder_fill(struct builder *builder, const struct manifest *
     for (size_t i = 0; i < manifest->section_count && status == STATUS_OK; ++i)
         status = section_add(builder, manifest, &manifest->sections[i], error);
     if (status == STATUS_OK && builder->plan.count == 0 && builder->plan.excluded > 0)
-        status =
-            error_set(error, STATUS_USAGE, "%s: exclude leaves out every configuration, %zu in all",
-                      manifest->path, builder->plan.excluded);
+        status = refuse_empty(manifest, builder->plan.excluded, error);
     return status;
 }
 

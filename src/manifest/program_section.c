@@ -241,14 +241,30 @@ static enum status region_check(const char *text, struct error *error)
     return error_set(error, STATUS_USAGE, "region: '%s' is unknown%s, or nvtx NAME", text, hint);
 }
 
+static bool is_modelled(const struct workload *workload)
+{
+    return workload && workload->cost && workload != &program_workload;
+}
+
+static enum status refuse_model(const char *text, struct error *error)
+{
+    const char *names[16] = {NULL};
+    char hint[WORDS_HINT];
+    size_t count = 0;
+    for (size_t i = 0; workloads[i] && count < sizeof names / sizeof *names - 1; ++i)
+        if (is_modelled(workloads[i]))
+            names[count++] = workloads[i]->name;
+    words_hint(names, text, hint);
+    return error_set(error, STATUS_USAGE, "model: '%.60s' is no workload that is modelled%s", text,
+                     hint);
+}
+
 static enum status model_check(const char *text, bool *used, const struct workload *axes,
                                struct error *error)
 {
     const struct workload *model = workload_find(text);
-    if (!model || !model->cost || model == &program_workload)
-        return error_set(error, STATUS_USAGE,
-                         "model: '%s' is no workload that is modelled; roofsweep --list has them",
-                         text);
+    if (!is_modelled(model))
+        return refuse_model(text, error);
     for (size_t i = 0; i < axes->count; ++i)
         used[i] |= workload_parameter(model, axes->parameters[i].name) >= 0;
     return STATUS_OK;
@@ -330,6 +346,7 @@ static enum status line_check(struct section *section, const struct program_line
     if (strcmp(key, "vary") == 0)
         return vary_parse(value, &section->vary, error);
     if (strcmp(key, "exclude") == 0) {
+        section->exclude_line = line->number;
         enum status status = exclusions_parse(section->workload, value, room, &section->exclusions,
                                               &section->exclusion_count, error);
         if (status)

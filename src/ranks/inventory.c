@@ -62,7 +62,9 @@ static enum status check_counters(const struct inventory *inventory, struct erro
         char refusal[OUTCOME_TEXT];
         outcome_format(&device->counters, counted_word, refusal);
         if (required)
-            return error_set(error, STATUS_DEVICE, "counters = require, but on %d of %d ranks %s",
+            return error_set(error, STATUS_DEVICE,
+                             "counters = require, but on %d of %d ranks %s; counters = auto "
+                             "measures without",
                              count, inventory->ranks, refusal);
         const struct device_kind *kind = device_kind_find(device->kind);
         log_print(inventory->log, kind && !kind->has_counters ? LOG_DEBUG : LOG_WARNING,

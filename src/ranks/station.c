@@ -297,6 +297,10 @@ enum status station_open(struct station *station, struct error *error)
          * else. */
         if (status == STATUS_USAGE)
             break;
+        if (chosen && chosen->accelerator)
+            return error_append(error, STATUS_DEVICE, "; --device %s, or auto, measures the %s",
+                                device_kinds[DEVICE_KINDS - 1].name,
+                                device_kinds[DEVICE_KINDS - 1].noun);
         size_t used = strlen(reasons);
         snprintf(reasons + used, sizeof reasons - used, ", because no %s can be used: %s",
                  kind->noun, error->text);

@@ -109,6 +109,27 @@ static enum status check_made_of(const char *source, const char *what, const cha
     return status;
 }
 
+/* A file that cannot be read is refused by who reads it. */
+static bool is_netcdf(const char *path)
+{
+    static const char hdf5[] = {'\x89', 'H', 'D', 'F'}; /* how a netCDF-4 file begins */
+    char begin[sizeof hdf5];
+    FILE *file = fopen(path, "rb");
+    bool read = file && fread(begin, sizeof begin, 1, file) == 1;
+    if (file)
+        fclose(file);
+    return read && memcmp(begin, hdf5, sizeof hdf5) == 0;
+}
+
+enum status outputs_check_journal(const char *journal, struct error *error)
+{
+    if (is_netcdf(journal))
+        return error_set(error, STATUS_USAGE,
+                         "%.400s is a result file; its journal is %.400s.journal", journal,
+                         journal);
+    return STATUS_OK;
+}
+
 enum status outputs_check_gathered(const char *journal, const char *path, bool overwrite,
                                    struct error *error)
 {

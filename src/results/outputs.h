@@ -42,6 +42,9 @@ enum status outputs_earlier(const struct outputs *outputs, const char *settings,
 enum status outputs_begin(const struct outputs *outputs, struct journal **journal,
                           struct error *error);
 
+/* STATUS_USAGE if what --gather is to read is a result file; its journal is named. */
+enum status outputs_check_journal(const char *journal, struct error *error);
+
 /* Whether --gather may write to `path` what it reads from `journal`. STATUS_USAGE as for
  * outputs_check; a file that exists needs `overwrite`, and a journal is refused always. */
 enum status outputs_check_gathered(const char *journal, const char *path, bool overwrite,

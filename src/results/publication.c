@@ -135,7 +135,9 @@ enum status publication_gather(const struct publication *publication, const stru
 {
     char netcdf[4096];
     const char *journal = publication->journal;
-    enum status status = gathered_name(publication, netcdf, sizeof netcdf, error);
+    enum status status = outputs_check_journal(journal, error);
+    if (status == STATUS_OK)
+        status = gathered_name(publication, netcdf, sizeof netcdf, error);
     if (status == STATUS_OK)
         status = outputs_check_gathered(journal, netcdf, publication->overwrite, error);
     if (status)

@@ -39,7 +39,11 @@ says "latin.ini:3: not UTF-8 text (byte 0xff); save it as UTF-8"
 expect 2 "$roofsweep" --gather sweep.nc
 says "name OUTPUT.journal, or say --output"
 expect 2 "$roofsweep" --self-test sweep.ini
+says "--self-test takes no manifest"
+expect 2 "$roofsweep" --list conv2d sweep.ini
 says "this goes without a manifest"
+expect 2 "$roofsweep" --program ' '
+says "program: the command is empty"
 : >empty.ini
 expect 2 "$roofsweep" empty.ini
 says "empty.ini"
@@ -86,6 +90,8 @@ says "taken.nc"
 # A journal with a damaged line in the middle is refused by its number.
 sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/' sweep.ini
 expect 0 "$roofsweep" sweep.ini
+expect 2 "$roofsweep" --gather sweep.nc
+says "sweep.nc is a result file; its journal is sweep.nc.journal"
 sed -i '3s/"time_median"/"time_mediam"/' sweep.nc.journal
 expect 1 "$roofsweep" --gather sweep.nc.journal --output damaged.nc
 says "sweep.nc.journal:3"
@@ -103,6 +109,7 @@ says "iterations=7"
 # No GPU where one is asked for: exit status 4, and the reason.
 if ! nvidia-smi -L >/dev/null 2>&1; then
     expect 4 "$roofsweep" --device cuda --output gpu.nc sweep.ini
+    says "; --device cpu, or auto, measures the CPU"
     [ ! -e gpu.nc.journal ] || fail "a sweep without a device leaves a journal"
 fi
 
@@ -110,7 +117,7 @@ fi
 write_sweep require.ini
 sed -i 's/^\[measure\]/&\ncounters = require/' require.ini
 expect 4 run 2 require.ini
-says "counters = require, but on 2 of 2 ranks refused: this kind of device has no counters"
+says "counters = require, but on 2 of 2 ranks refused: this kind of device has no counters; counters = auto measures without"
 [ ! -e require.nc.journal ] || fail "a refused sweep leaves a journal"
 expect 4 "$roofsweep" --self-test --device cpu
 says "no counters"

@@ -85,11 +85,13 @@ static void what_means_nothing_is_refused(void **state)
         const char *text;
     } rows[] = {
         {{.sets = {"bach=1"}, .set_count = 1}, "no section here may have the key 'bach'"},
-        {{.sets = {"second.batch=1"}, .set_count = 1}, "no section here has the label 'second'"},
+        {{.sets = {"second.batch=1"}, .set_count = 1},
+         "no section here has the label 'second'; allowed: first"},
         {{.sets = {"batch"}, .set_count = 1}, "is not KEY=VALUE"},
         {{.sets = {"=1"}, .set_count = 1}, "is not KEY=VALUE"},
         {{.sets = {"batch="}, .set_count = 1}, "is not KEY=VALUE"},
-        {{.onlys = {"firs"}, .only_count = 1}, "--only 'firs': no workload section has that label"},
+        {{.onlys = {"firs"}, .only_count = 1},
+         "--only 'firs': no workload section has that label; did you mean 'first'? allowed: "},
         {{.sets = {"batch=many"}, .set_count = 1}, "after --set and --only: "},
         {{.sets = {"batch=1", "batch=2"}, .set_count = 2}, "a second time"},
         {{.sets = {"title=1\n[peaks]"}, .set_count = 1}, "in one line"},
