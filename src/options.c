@@ -156,18 +156,6 @@ static enum status add(const char *text, const char *option, const char *texts[A
     return STATUS_OK;
 }
 
-static enum status take_output(const char *path, struct options *options, struct error *error)
-{
-    if (*path == '\0')
-        return error_set(error, STATUS_USAGE, "--output needs a file name");
-    if (options->output)
-        return error_set(error, STATUS_USAGE,
-                         "--output %.400s and --output %.400s: a run writes one file",
-                         options->output, path);
-    options->output = path;
-    return STATUS_OK;
-}
-
 static enum status parse_time_limit(const char *text, struct options *options, struct error *error)
 {
     if (strcmp(text, "none") == 0) {
@@ -237,7 +225,8 @@ static enum status parse_option(int option, char **argv, struct options *options
     case 'd':
         return parse_device(optarg, options, error);
     case 'o':
-        return take_output(optarg, options, error);
+        options->output = optarg;
+        return *optarg ? STATUS_OK : error_set(error, STATUS_USAGE, "--output needs a file name");
     case OPTION_SET:
         return add(optarg, "--set", options->amendment.sets, &options->amendment.set_count, error);
     case OPTION_ONLY:

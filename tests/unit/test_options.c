@@ -96,7 +96,6 @@ static void wrong_lines_are_explained(void **state)
         {"--program python3 train.py",
          "unexpected 'train.py'; the command of --program stands in quotes"},
         {"--self-test a.ini", "--self-test takes no manifest"},
-        {"-o a.nc --output b.nc a.ini", "--output a.nc and --output b.nc: a run writes one file"},
         {"--gather a.journal --resume", "--resume goes with a sweep, not with --gather"},
         {"--merge a.nc b.nc -o c.nc --resume", "--resume goes with a sweep, not with --merge"},
         {"--device abacus a.ini", "allowed: auto, cuda, cpu"},
