@@ -71,6 +71,8 @@ assert (apart < 0.05 + nobody)[mine & lone].all(), apart[mine & lone]
 assert (good.busy_share > 0.2).all() and (good.busy_share < 1.2).all(), good.busy_share.values
 assert (good.gap_share >= 0).all() and (good.host_time > 0).all()
 assert (good.trace_time >= 0.999 * good.busy_time).all()
+# No work makes the clock higher than it is with next to nothing to do; the roofs before the sweep had lowered it.
+assert not (good.sm_clock_counted > 1.015 * good.sm_clock_free).any(), (good.sm_clock_counted.values, good.sm_clock_free.values)
 assert (data.kernel_resident > 0).all() and (data.kernel_occupancy <= 1).all() and (data.kernel_occupancy > 0).all()
 limiters = numpy.array(good.limiter.attrs["flag_meanings"].split())[good.limiter.values]
 assert (limiters != "unknown").all(), good.limiter_evidence.values[limiters == "unknown"]

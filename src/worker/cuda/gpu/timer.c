@@ -165,21 +165,29 @@ static enum status overhead_measure(struct timer *timer, struct error *error)
     return STATUS_OK;
 }
 
-/* One thread that waits leaves the clock as high as it may be. A device that had nothing to do wakes
- * up first. */
+/* The clock over `span` s in which one thread waits: as high as it may be. */
+static enum status clock_idle(struct timer *timer, double span, double *clock, struct error *error)
+{
+    TRY(timer_stamp(timer, TIMER_BEGIN, error));
+    TRY(CUDA(kernel_delay(span, timer->gpu->stream)));
+    TRY(timer_stamp(timer, TIMER_END, error));
+    TRY(CUDA(cudaStreamSynchronize(timer->gpu->stream)));
+    return timer_clock(timer, clock, error);
+}
+
+/* A device that had nothing to do wakes up first. After a load of the tensor units the clock is low, and rises
+ * for up to 0.2 s: it is read until it no longer does. */
 static enum status clock_free_measure(struct timer *timer, struct error *error)
 {
-    enum { SPANS = 5 };
+    enum { STILL = 25, MOST = 150 };
     const double waking = 20e-3, span = 2e-3; /* s */
+    const double rise = 1.002;                /* what two spans of an even clock do not differ by */
     double highest = NAN;
     TRY(CUDA(kernel_delay(waking, timer->gpu->stream)));
-    for (int i = 0; i < SPANS; ++i) {
+    for (int i = 0, still = 0; i < MOST && still < STILL; ++i) {
         double clock;
-        TRY(timer_stamp(timer, TIMER_BEGIN, error));
-        TRY(CUDA(kernel_delay(span, timer->gpu->stream)));
-        TRY(timer_stamp(timer, TIMER_END, error));
-        TRY(CUDA(cudaStreamSynchronize(timer->gpu->stream)));
-        TRY(timer_clock(timer, &clock, error));
+        TRY(clock_idle(timer, span, &clock, error));
+        still = clock <= rise * highest ? still + 1 : 0;
         highest = fmax(highest, clock);
     }
     timer->clock_free = highest;
