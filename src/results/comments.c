@@ -28,21 +28,23 @@ const struct comment file_comments[] = {
      "at least 4 blocks for each multiprocessor, and threads as if each of these had 128"},
     {"useful_performance", "flops_model / time_median; performance has what was counted"},
     {"gap_time",
-     "time_median - timer_overhead / sample_iterations - busy_time, at least 0; without "
-     "timer_overhead, of CPUs, trace_time - busy_time; without either, of programs, time_median - busy_time"},
+     "time_median - timer_overhead / sample_iterations - busy_time, at least 0; of CPUs trace_time - "
+     "busy_time; of programs time_median - busy_time"},
     {"busy_share",
-     "busy_time / (time_median - timer_overhead / sample_iterations); of CPUs and programs busy_time / "
-     "time_median"},
+     "busy_time over time_median - timer_overhead / sample_iterations; of CPUs over trace_time, which is of the same "
+     "run; of programs over time_median"},
     {"gap_share", "gap_time over the same time as busy_share"},
     {"host_share",
-     "host_time over the same time as busy_share; above 1 an ordinary caller would see the host's pace"},
+     "host_time over time_median - timer_overhead / sample_iterations; above 1 an ordinary caller would see the "
+     "host's pace"},
     {"compute_roof_time",
      "sum over units and precisions of their FLOPs over their own compute roof at the row's clock; a part "
      "below 1 % of the FLOPs may lack a roof"},
     {"level_time",
      "as of bandwidth_roof, of each level; of modelled bytes at roof_memory_level alone"},
-    {"compute_share", "compute_roof_time over the same time as busy_share"},
-    {"bandwidth_share", "level_time at roof_memory_level over the same time as busy_share"},
+    {"compute_share",
+     "compute_roof_time over time_median - timer_overhead / sample_iterations; of programs over time_median"},
+    {"bandwidth_share", "level_time at roof_memory_level over the same time as compute_share"},
     {"configured_fraction",
      "performance over the highest compute roof of config_precision, of whatever unit the device has, at the row's clock"},
     {"zero_flop_launches", "missing unless the FLOPs of each kernel are known"},

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/device_kind.h"
 #include "results/compute_roof.h"
 #include "results/level_time.h"
 
@@ -117,32 +118,35 @@ static void roofline_derive(const struct record *record, const struct device *de
     derived->sustained_fraction = derived->roofline.performance / derived->units.sustained;
 }
 
-/* s, of an iteration without what a pair of events adds to it. CPUs and programs have no such pair. */
+/* s, of an iteration without what the timer adds to it. Programs have no timer. */
 static double own_time(const struct record *record)
 {
     const double timer = record->timer_overhead / number_of(record->sample_iterations);
     return isnan(timer) ? record->time_median : record->time_median - timer;
 }
 
-/* What is left of the time without the kernels. What CPUs trace is the work as it is: there the traced run itself
- * tells. Programs have no such run. */
-static double gap_of(const struct record *record)
+/* s, of which kernels and gaps are the parts. What CPUs trace is the work as it is: there the traced run itself
+ * tells, of both. Accelerators have gaps between iterations, which no trace of one shows. */
+static double whole_time(const struct record *record, const struct device *device)
 {
-    bool paired = !isnan(record->timer_overhead), traced = !isnan(record->trace_time);
-    return (!paired && traced ? record->trace_time : own_time(record)) - record->busy_time;
+    const struct device_kind *kind = device_kind_find(device->kind);
+    bool traced = kind && !kind->accelerator && !isnan(record->trace_time);
+    return traced ? record->trace_time : own_time(record);
 }
 
-/* A trace is a run of its own: it may be a little longer than the time. */
-static void limiter_derive(const struct record *record, struct derived *derived)
+/* An accelerator's trace is a run of its own: it may be a little longer than the time. */
+static void limiter_derive(const struct record *record, const struct device *device,
+                           struct derived *derived)
 {
-    double time = own_time(record), gap = gap_of(record);
+    double time = own_time(record), whole = whole_time(record, device);
+    double gap = whole - record->busy_time;
     derived->gap_time = isnan(gap) ? NAN : fmax(gap, 0);
-    derived->busy_share = record->busy_time / time;
+    derived->busy_share = record->busy_time / whole;
     derived->shares = (struct limiter_shares){
         .compute = derived->units.time / time,
         .bandwidth =
             derived->level < LEVEL_COUNT ? derived->level_time[derived->level] / time : NAN,
-        .gap = derived->gap_time / time,
+        .gap = derived->gap_time / whole,
         .host = record->host_time / time,
         .few_blocks = derived->kernels.few_blocks,
     };
@@ -163,7 +167,7 @@ struct derived derive(const struct record *record, const struct device *device)
     derived.dependent_time = number_of(record->launches) * device->launch_dependent;
     levels_derive(record, device, flops, &derived);
     roofline_derive(record, device, flops, &derived);
-    limiter_derive(record, &derived);
+    limiter_derive(record, device, &derived);
     return derived;
 }
 

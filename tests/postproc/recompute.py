@@ -60,6 +60,7 @@ class Row:
             "launch_dependent": NAN,
         }
         self.ceilings = ceilings[device] if device >= 0 else nothing
+        self.on_cpu = device >= 0 and file.values["device_kind"][device] == "cpu"
         self.cache = file.values["device_cache"][device] if device >= 0 else [NAN] * 8
         self.kernels = [
             (kernel, kernel_rows[kernel]) for kernel, config in enumerate(file.values["kernel_config"]) if config == row
@@ -264,7 +265,7 @@ class Row:
         timer = divide(self.get("timer_overhead"), self.get("sample_iterations"))
         traced = self.get("trace_time")
         lasting = time if math.isnan(timer) else time - timer
-        whole = lasting if not math.isnan(timer) or math.isnan(traced) else traced
+        whole = traced if self.on_cpu and not math.isnan(traced) else lasting
         gap = whole - self.get("busy_time")
         timer_share = divide(timer, time)
         idle_energy = self.get("idle_power") * self.get("energy_time")
@@ -290,9 +291,9 @@ class Row:
             "timer_share": timer_share,
             "timer_visible": "unknown" if math.isnan(timer_share) else "yes" if timer_share > 0.02 else "no",
             "energy_idle_share": divide(idle_energy, self.get("energy")),
-            "busy_share": divide(self.get("busy_time"), lasting),
+            "busy_share": divide(self.get("busy_time"), whole),
             "gap_time": gap,
-            "gap_share": divide(gap, lasting),
+            "gap_share": divide(gap, whole),
             "host_share": divide(self.get("host_time"), lasting),
             "compute_roof_time": needed,
             "compute_share": divide(needed, lasting),
