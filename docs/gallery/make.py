@@ -75,7 +75,7 @@ FIGURES = [
         "Four GPUs on the same configurations",
         f"strip {REPLICATE}",
     ),
-    ("history", "One GPU over several files", f"history {PAPER} {ALGORITHMS} {LOOPS}"),
+    ("history", "One GPU over the sessions of several files", f"history {PAPER} {ALGORITHMS} {LOOPS}"),
 ]
 
 

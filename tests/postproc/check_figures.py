@@ -53,6 +53,11 @@ def nothing_overlaps(axes):
         assert not box.overlaps(figure.texts[-1].get_window_extent(renderer)), "legend and caption overlap"
 
 
+def plain_caption(axes):
+    (caption,) = [text for text in axes.figure.texts if text.get_gid() == "caption"]
+    return " ".join(caption.get_text().split())
+
+
 CHOSEN = ["layout=nhwc", "cache=hot"]  # of those that the file has
 
 
@@ -218,19 +223,38 @@ def check_map_numbers(eight):
     assert names == [f"#{number} {eight.device_hostname.values[number]}" for number in range(8)], names
 
 
-def check_history(files, eight):
-    """Of each roof a line: its speed over that of the first file; files without the device are left out."""
-    (axes,) = figures.draw([eight, *files], "history")
-    nothing_overlaps(axes)
-    assert len(axes.get_xticks()) == len(files) and len({label.get_text() for label in axes.get_xticklabels()}) == 3
-    files = sorted(files, key=lambda data: data.attrs["date_created"])
-    values = []
+def sessions_of(files):
+    """[(start, median of dram triad)] of each session of each file, in order of time."""
+    found = []
     for data in files:
         table = post.roofs(data)
-        table = table[(table["name"] == "dram triad") & (table["condition"] == "alone") & table["usable"]]
-        values.append(table["value"].median())
+        for _, own in table.groupby("device"):
+            triad = own[(own["name"] == "dram triad") & (own["condition"] == "alone") & own["usable"]]
+            found.append((own["start_time"].min(), triad["value"].median()))
+    return sorted(found)
+
+
+def check_history(files, eight):
+    """Of each roof a line: its speed over that of the first session; a file without the device is left out. A file of
+    two sessions, as a resumed or a merged one is, has two points, each at its own start."""
+    sessions = sessions_of(files)
+    assert len(sessions) > len(files), "no file has two sessions"
+    (axes,) = figures.draw([eight, *files], "history")
+    nothing_overlaps(axes)
+    dates = [label.get_text().replace("\n", " ") for label in axes.get_xticklabels()]
+    assert dates == [f"{start:%Y-%m-%d %H:%M:%S}" for start, _ in sessions], dates
     (line,) = [line for line in axes.get_lines() if line.get_gid() == "dram triad, alone"]
-    assert np.allclose(line.get_ydata(), 100 * np.array(values) / values[0]), (line.get_ydata(), values)
+    assert np.allclose(line.get_xdata(), range(len(sessions)))
+    assert np.allclose(line.get_ydata(), 100 * np.array([value for _, value in sessions]) / sessions[0][1])
+    # One file of two sessions is a history, too.
+    (axes,) = figures.draw(files[:1], "history")
+    assert len(axes.get_xticks()) == 2
+    # Older files without starts have their own dates, and that is said.
+    old = [data.drop_vars("device_roof_start_time") for data in files]
+    for several in ([files[0], old[1]], old[1:]):
+        (axes,) = figures.draw(several, "history")
+        assert f"dated by the file: {old[1].attrs['path']}" in plain_caption(axes), plain_caption(axes)
+        assert "02:56:04" in [label.get_text()[-8:] for label in axes.get_xticklabels()]
 
 
 def check_strip(paper, other):

@@ -141,7 +141,7 @@ its name ends in none of pdf, svg, png | plot four quickstart.nc --output figure
 cannot write nowhere/figure.pdf: No such file | plot four quickstart.nc --output nowhere/figure.pdf
 alone.nc: it holds roofs alone, no configurations; `plot map` and `plot history` draw | plot four alone.nc
 alone.nc: it holds roofs alone | plot four alone.nc --labels filters
-alone.nc: history needs two files or more of one device | plot history alone.nc
+alone.nc: history needs two sessions or more of one device | plot history alone.nc
 did you mean precision | plot four quickstart.nc --where precison=fp32
 'batch>=x': 'x' is no number | plot four quickstart.nc --where batch>=x
 'pass>=3': pass is no number; = and != | plot four quickstart.nc --where pass>=3

@@ -1,4 +1,10 @@
-"""One device over files: its roofs, in per cent of the first file that has the device."""
+"""One device over its sessions: its roofs, in per cent of the first session that has them.
+
+A file has several sessions when its sweep was resumed or when files were merged: each row of `device` is one."""
+
+from dataclasses import dataclass
+
+import pandas
 
 from ..compare import medians, roof_table
 from ..deviations import judged
@@ -7,34 +13,58 @@ from ..selection import choose
 from ..texts import Refused, listed, percent
 from . import frame, marks, nodes, style
 
-HELP = "roofs of one device over several files, in per cent of the first (--where uuid=... chooses the device)"
+HELP = "roofs of one device over its sessions, in per cent of the first (--where uuid=... chooses the device)"
 PANELS, HEIGHT = 1, {"column": 2.2, "page": 2.8}
 MOST_NAMED = 12
+MOST_LEVEL = 4  # dates that stand beside each other; more are slanted
+
+
+@dataclass
+class History(nodes.Nodes):
+    starts: list  # of each session: its first roof's
+    undated: list  # files without starts of roofs, which have the date of the file
+
+
+def session_starts(table, files):
+    """{(file, device): start of its first roof}; of older files, which have none, the date of the file."""
+    written = [pandas.Timestamp(data.attrs.get("date_created", "NaT")).tz_localize(None) for data in files]
+    first = table.groupby(["file", "device"])["start_time"].min()
+    return {key: written[key[0]] if pandas.isna(start) else start for key, start in first.items()}
+
+
+def only_device(table, names):
+    """The device that has most sessions; Refused unless there is one."""
+    counts = table.groupby("uuid")["session"].nunique()
+    most = counts[counts == counts.max()].index
+    if not counts.max() >= 2:  # no device at all: NaN
+        raise Refused(f"{names}: history needs two sessions or more of one device")
+    if len(most) > 1:
+        raise Refused(f"several devices are in the files; choose one with --where uuid=: {', '.join(most)}")
+    return table[table["uuid"] == most[0]]
 
 
 def build(data, where=(), **_):
-    files = sorted(several(data), key=lambda one: one.attrs.get("date_created", ""))
+    files = several(data)
     table = choose(roof_table(files), where)
-    table = medians(table[table["usable"]], "key")
-    counts = table.groupby("uuid")["file"].nunique()
-    if not counts.max() >= 2:  # no device at all: NaN
-        names = ", ".join(data.attrs["path"] for data in files)
-        raise Refused(f"{names}: history needs two files or more of one device")
-    device = counts.idxmax()
-    if (counts == counts.max()).sum() > 1:
-        names = ", ".join(counts[counts == counts.max()].index)
-        raise Refused(f"several devices are in the files; choose one with --where uuid=: {names}")
-    found = judged(table[table["uuid"] == device])
-    own = sorted(found["file"].unique())  # files without the device are left out
-    found["file"] = found["file"].map({file: place for place, file in enumerate(own)})
-    return nodes.Nodes([files[file] for file in own], nodes.named_devices(found, own))
+    table = table[table["usable"]]
+    table = table if "start_time" in table else table.assign(start_time=pandas.NaT)
+    starts = session_starts(table, files)
+    table = table.assign(session=[*zip(table["file"], table["device"])])
+    table = only_device(table, ", ".join(data.attrs["path"] for data in files))
+    order = sorted(set(table["session"]), key=starts.get)  # sessions without the device are left out
+    used = sorted(set(table["file"]))
+    undated = [files[number].attrs["path"] for number, own in table.groupby("file") if own["start_time"].isna().all()]
+    # Each session is held against the first, as `compare` holds files.
+    numbered = table.assign(file=[order.index(session) for session in table["session"]])
+    found = judged(medians(numbered, "key")).sort_values("file", kind="stable")
+    return History([files[file] for file in used], found, [starts[session] for session in order], undated)
 
 
-def moments(files):
-    """A tick for each file: its date, and where two have the same the time of the day."""
-    texts = [data.attrs.get("date_created", "?") for data in files]
-    days = [text[:10] for text in texts]
-    return [f"{day}\n{text[11:16]}" if days.count(day) > 1 else day for day, text in zip(days, texts)]
+def moments(starts):
+    """A tick for each session: its date, and where two have the same the time of the day."""
+    days = [f"{start:%Y-%m-%d}" if pandas.notna(start) else "no date" for start in starts]
+    twice = {day for day in days if days.count(day) > 1} - {"no date"}
+    return [f"{day}\n{start:%H:%M:%S}" if day in twice else day for day, start in zip(days, starts)]
 
 
 def dips(slow, ticks):
@@ -47,45 +77,44 @@ def dips(slow, ticks):
     )
 
 
+def look_of(number):
+    """Of a roof that is named, or (None) of any other."""
+    if number is None:
+        return {"color": style.GREY, "linewidth": 0.4, "marker": ".", "markersize": 2}
+    return {
+        "color": style.COLOURS[number % len(style.COLOURS)],
+        "marker": style.MARKERS[number],
+        "linestyle": style.DASHES[number % len(style.DASHES)],
+        "linewidth": 0.9,
+        "markersize": 4,
+    }
+
+
+def explained(scene, slow, ticks):
+    device = f"{scene.found['uuid'].iloc[0]}. {dips(slow, ticks)}"
+    if scene.undated:
+        device += f" Without starts of their roofs, dated by the file: {listed(scene.undated, 3)}."
+    return device
+
+
 def draw(figure, axes, scene, annotate, height):
     (axes,) = axes
     found = scene.found
     slow = found[found["slow"]].sort_values("deviation")
     shown = list(dict.fromkeys(slow["key"]))[:MOST_NAMED]
-    ticks = moments(scene.files)
-    lowest = 99.0
+    looks = {key: look_of(number) for number, key in enumerate(shown)}
+    ticks = moments(scene.starts)
     for key, own in found.groupby("key", sort=False):
-        speed = 100 * own["deviation"].fillna(1)
-        lowest = min(lowest, speed.min())
-        look = {"color": style.GREY, "linewidth": 0.4, "alpha": 0.6, "marker": ".", "markersize": 2}
-        if key in shown:
-            number = shown.index(key)
-            look = {
-                "color": style.COLOURS[number % 7],
-                "marker": style.MARKERS[number],
-                "linestyle": style.DASHES[number % len(style.DASHES)],
-                "linewidth": 0.9,
-                "markersize": 4,
-            }
-        axes.plot(own["file"], speed, gid=key, zorder=3 if key in shown else 2, **look)
-    axes.set_xticks(range(len(ticks)), ticks, rotation=30 if len(ticks) > 4 else 0)
-    axes.set(xlim=(-0.35, len(ticks) - 0.65), ylim=(lowest - 2, None), ylabel="speed (% of the first file)")
-    handles = [
-        marks.Line2D(
-            [],
-            [],
-            color=style.COLOURS[number % 7],
-            marker=style.MARKERS[number],
-            linewidth=0.9,
-            linestyle=style.DASHES[number % len(style.DASHES)],
-            label=key,
-        )
-        for number, key in enumerate(shown)
-    ]
+        speed, own_look = 100 * own["deviation"].fillna(1), looks.get(key, look_of(None) | {"alpha": 0.6})
+        axes.plot(own["file"], speed, gid=key, zorder=3 if key in looks else 2, **own_look)
+    slanted = {"rotation": 30, "ha": "right"} if len(ticks) > MOST_LEVEL else {}
+    axes.set_xticks(range(len(ticks)), ticks, **slanted)
+    lowest = min(99.0, 100 * found["deviation"].min())
+    axes.set(xlim=(-0.35, len(ticks) - 0.65), ylim=(lowest - 2, None))
+    axes.set(xlabel="start of the session (UTC)", ylabel="speed (% of the first session)")
+    handles = [marks.Line2D([], [], label=key, **look) for key, look in looks.items()]
     rest = found["key"].nunique() - len(shown)
-    handles.append(
-        marks.Line2D([], [], color=style.GREY, marker=".", linewidth=0.4, label=f"{rest} {'other ' * bool(shown)}roofs")
-    )
-    device = f"{found['model'].iloc[0]} {found['uuid'].iloc[0]}. {dips(slow, ticks)}"
-    frame.settle(figure, [axes], height, handles, nodes.caption(scene, device))
+    handles.append(marks.Line2D([], [], label=f"{rest} {'other ' * bool(shown)}roofs", **look_of(None)))
+    text = nodes.caption(scene, explained(scene, slow, ticks))
+    frame.settle(figure, [axes], height, handles, text, bottom=0.72 if slanted else 0.52)
     return [axes]
