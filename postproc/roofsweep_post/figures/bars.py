@@ -68,21 +68,21 @@ def draw(figure, axes, scene, annotate, height):
     width = BARS / count
     texts = [marks.value_text(key) for key, _ in found]
     numbered = max(map(len, texts)) * len(texts) > (60 if scene.by else 0)
-    key = ", ".join(f"{number}: {text}" for number, text in enumerate(texts, 1)) if numbered else ""
+    key = "Key: " + ", ".join(f"{number}: {text}" for number, text in enumerate(texts, 1)) if numbered else ""
     highest = frame.finite(scene.rows["time_median"], scene.rows["host_time"]).max()
     axes.set(
         xlim=(-0.6, len(found) - 0.4),
         ylim=(0, highest * 1.05),
         xticks=range(len(found)),
         xticklabels=range(1, len(found) + 1) if numbered else texts,
-        xlabel=scene.swept[0] if scene.by else "configuration",
+        xlabel=f"{scene.swept[0]} (parameter)" if scene.by else "configuration",
         ylabel="time of an iteration",
     )
     axes.grid(False, axis="x")
-    frame.seconds(axes.yaxis)
+    frame.engineering(axes.yaxis, "s")
     for place, (_, rows) in enumerate(found):
         for number, row in rows.items():
             x = place - BARS / 2 + (number + 0.5) * width
             draw_bar(axes, scene.series[number], number, row, x, width)
-    frame.settle(figure, [axes], height, handles_of(scene), frame.caption(scene, key))
+    frame.settle(figure, [axes], height, handles_of(scene), frame.caption(scene, key, work=False))
     return [axes]

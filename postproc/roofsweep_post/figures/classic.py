@@ -8,7 +8,9 @@ from . import frame, marks, style
 HELP = "classic Roofline with the ceilings of launch overhead; --level all: every memory level, joined per row"
 PANELS, HEIGHT = 1, {"column": 2.5, "page": 3.6}
 CEILINGS_SEEN = 20  # times the highest peak: what is above does not limit anything
-LEVEL_FILLS = ["full", "left", "none", "bottom"]  # a memory level's symbol, from far to near
+LABELS_RIGHT = 15.0  # room for labels at the ends of rows, as a factor of the highest intensity
+LEVEL_FILLS = ["closed", "left", "hollow", "bottom"]  # a memory level's symbol, from far to near
+OVERHEAD = "The ceiling of launch overhead is FLOPs / (launches x gap between launches)"
 
 
 def used_roofs(scene):
@@ -55,14 +57,15 @@ def draw_roofs(axes, roofs):
     return drawn
 
 
-def limits(axes, scene, roofs, intensities):
+def limits(axes, scene, roofs, intensities, right=3.0):
+    """Of both axes. right: how far beyond the highest intensity, as a factor."""
     peaks = [value for kind, value in roofs.values() if kind != "bandwidth"]
     widths = [value for kind, value in roofs.values() if kind == "bandwidth"]
     knees = [peak / width for peak in peaks for width in (min(widths), max(widths))] if widths else []
     x = frame.finite(*intensities, knees)
     above = scene.rows["overhead_ceiling"]
     y = frame.finite(scene.rows["performance"], peaks, above[above < CEILINGS_SEEN * max(peaks, default=np.inf)])
-    axes.set(xscale="log", yscale="log", xlim=(x.min() / 2.5, x.max() * 3), ylim=(y.min() / 3, y.max() * 3.5))
+    axes.set(xscale="log", yscale="log", xlim=(x.min() / 2.5, x.max() * right), ylim=(y.min() / 3, y.max() * 3.5))
 
 
 def draw_levels(axes, series, levels):
@@ -76,31 +79,24 @@ def draw_levels(axes, series, levels):
             series.rows["performance"],
             color=series.colour,
             marker=series.marker,
-            fillstyle=fill,
             markeredgewidth=0.6,
             linestyle="none",
             zorder=3,
             gid=f"{series.name}|{level}",
+            **style.FILLS[fill],
         )
-
-
-def ceilings_handle(joined):
-    how = {"linestyle": (0, (1, 1.2)), "linewidth": 0.8} if joined else {"linestyle": "none"}
-    text = "launch overhead: FLOPs / (launches x gap)"
-    return marks.Line2D([], [], color=style.GREY, marker="_", markersize=4, markeredgewidth=0.6, label=text, **how)
 
 
 def handles_of(scene, every):
     handles = marks.series_handles(scene, joined=not every)
     if every:
-        handles += [
-            marks.Line2D([], [], color=style.GREY, marker="o", fillstyle=fill, linestyle="none", label=level)
-            for level, fill in zip(levels_of(scene), LEVEL_FILLS)
-        ]
+        handles += [marks.symbol(f"bytes at {level}", fill) for level, fill in zip(levels_of(scene), LEVEL_FILLS)]
         handles.append(marks.line("levels of one row", width=0.4))
     else:
         handles += marks.direction(scene)
-    return [*handles, marks.line("measured roofs", colour=style.BLACK), ceilings_handle(joined=not every)]
+    small = {"size": marks.CEILING, "dash": "none" if every or not scene.swept else (0, (1, 1.2))}
+    ceiling = marks.symbol("small: ceiling of launch overhead", **small)
+    return [*handles, marks.line("measured roofs", colour=style.BLACK), ceiling]
 
 
 def draw_at_levels(axes, labels, series, levels):
@@ -117,25 +113,15 @@ def draw_at_one(axes, labels, scene, series):
     marks.points(axes, series, "intensity_at", "performance")
     marks.arrows(axes, scene, series, "intensity_at", "performance")
     labels.add_points(series.rows["intensity_at"], series.rows["performance"])
-    labels.add_line(series.rows["intensity_at"], series.rows["performance"])
+    if series.by:
+        labels.add_line(series.rows["intensity_at"], series.rows["performance"])
 
 
 def draw_ceilings(axes, labels, series, joined):
     """Of launch overhead, one for each row."""
-    axes.plot(
-        series.rows["intensity_at"],
-        series.rows["overhead_ceiling"],
-        color=series.colour,
-        marker="_",
-        markersize=4,
-        markeredgewidth=0.6,
-        linestyle=(0, (1, 1.2)) if series.by and joined else "none",
-        linewidth=0.6,
-        zorder=2,
-        gid=f"{series.name}|overhead",
-    )
-    labels.add_points(series.rows["intensity_at"], series.rows["overhead_ceiling"])
-    if joined:
+    marks.ceilings(axes, series, "intensity_at", "overhead_ceiling", joined)
+    labels.add_points(series.rows["intensity_at"], series.rows["overhead_ceiling"], marks.CEILING)
+    if joined and series.by:
         labels.add_line(series.rows["intensity_at"], series.rows["overhead_ceiling"])
 
 
@@ -147,24 +133,26 @@ def draw(figure, axes, scene, annotate, height):
         raise Refused("no row has an arithmetic intensity")
     intensities = [scene.rows[f"arithmetic_intensity_{level}"] for level in levels] or [scene.rows["intensity_at"]]
     roofs = used_roofs(scene)
-    limits(axes, scene, roofs, intensities)
+    limits(axes, scene, roofs, intensities, LABELS_RIGHT if every and scene.swept else 3.0)
     axes.set(xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
-    axes.yaxis.set_major_formatter(frame.EngFormatter())
+    frame.engineering(axes.yaxis)
     handles = handles_of(scene, every)
-    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene))
+    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, OVERHEAD))
     drawn = draw_roofs(axes, roofs)
     labels = marks.Labels(axes, scale)
     for x, y in drawn.values():
         labels.add_line(x[[0, -1]], y[[0, -1]])
     for series in scene.series:
         if every:
+            # A row is labelled at its end, where nothing of it is in the way.
+            names = [f"arithmetic_intensity_{level}" for level in levels]
+            series.rows = series.rows.assign(rightmost=series.rows[names].max(axis=1))
             draw_at_levels(axes, labels, series, levels)
         else:
             draw_at_one(axes, labels, scene, series)
         draw_ceilings(axes, labels, series, joined=not every)
     for text, (x, y) in drawn.items():
         labels.along(text, x, y)
-    place = f"arithmetic_intensity_{levels[0]}" if every else "intensity_at"
-    marks.label_points(labels, scene, annotate, [(place, "performance")])
-    frame.settle(figure, [axes], height, handles, frame.caption(scene, labels.key_text()))
+    marks.label_points(labels, scene, annotate, "rightmost" if every else "intensity_at", "performance")
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, OVERHEAD, labels.key_text()))
     return [axes]

@@ -23,8 +23,8 @@ def draw(figure, axes, scene, annotate, height):
         place.set(xscale="log", yscale="log", xlabel=f"{what}, modelled", ylabel=f"{what}, counted")
         place.set(xlim=frame.decades(values.min(), values.max()), ylim=frame.decades(values.min(), values.max()))
         for axis in (place.xaxis, place.yaxis):
-            axis.set_major_formatter(frame.EngFormatter(unit, sep=" "))
-    scale = frame.settle(figure, axes, height, handles, frame.caption(scene))
+            frame.engineering(axis, unit)
+    scale = frame.settle(figure, axes, height, handles, frame.caption(scene, work=False))
     keys = []
     for place, (x, y, _, _) in zip(axes, panels):
         ends = np.array(place.get_xlim())
@@ -34,7 +34,7 @@ def draw(figure, axes, scene, annotate, height):
         for series in scene.series:
             marks.points(place, series, x, y, joined=False)
             labels.add_points(series.rows[x], series.rows[y])
-        marks.label_points(labels, scene, annotate, [(x, y)])
+        marks.label_points(labels, scene, annotate, x, y)
         keys.append(labels.key_text())
-    frame.settle(figure, axes, height, handles, frame.caption(scene, "; ".join(key for key in keys if key)))
+    frame.settle(figure, axes, height, handles, frame.caption(scene, *keys, work=False))
     return axes

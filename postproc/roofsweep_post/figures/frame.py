@@ -10,10 +10,51 @@ from . import style
 
 GAP = 0.04  # inches between the parts of a page
 MARGIN = 0.06  # inches beside the caption
+DATES = ["time_coverage_start", "time_coverage_end"]
+LEAST_DECADES = 3  # of a logarithmic axis with fewer in view, powers of ten are too few numbers
 
 
-def caption(scene, key=""):
-    """Device, date, driver, library, cache mode, counted or modelled, commit."""
+def sentences(facts):
+    """A caption of those that say something."""
+    return " ".join(f"{fact.rstrip('.')}." for fact in facts if fact)
+
+
+def days(data):
+    """When a file was measured, from its first to its last day."""
+    ends = [data.attrs.get(name, data.attrs.get("date_created", "")) for name in DATES]
+    return " to ".join(dict.fromkeys(end[:10] for end in ends if end))
+
+
+def measured(who, data):
+    """The first sentence: which devices, when, with what."""
+    when, source = days(data), data.attrs.get("source", "")
+    return f"{who}, measured" + f" on {when}" * bool(when) + f" by {source}" * bool(source)
+
+
+def sources(own):
+    """Where the FLOPs and bytes of some rows are from."""
+    found = {}
+    for what, name in [("FLOPs", "flops_source"), ("bytes", "bytes_source")]:
+        found.setdefault(" and ".join(sorted(set(own[name]) - {""})), []).append(what)
+    texts = [f"{' and '.join(names)} were {how}" for how, names in found.items() if how]
+    return [text[0].upper() + text[1:] for text in texts]
+
+
+def level_text(scene):
+    """At which memory level bytes and bandwidths are: rows may lack them at the level that was asked for."""
+    there = list(dict.fromkeys(scene.rows["level"]))
+    if scene.level == "all":
+        return ""
+    if scene.level == "row":
+        return f"Bytes are those at the memory level that limits a row: {listed(there, 4)}"
+    others = [level for level in there if level != scene.level]
+    text = f"Bytes are those at {scene.level}"
+    return f"{text}; rows that lack them have those at {listed(others, 3)}" if others else text
+
+
+def caption(scene, *notes, work=True):
+    """Device, date, version, driver, library, cache; of FLOPs and bytes (work: they are drawn) where they are from. A
+    fact a sentence. notes: further sentences."""
     facts = []
     for number, data in enumerate(scene.files):
         own = scene.rows[scene.rows["file"] == number]
@@ -25,20 +66,23 @@ def caption(scene, key=""):
             return listed(dict.fromkeys(str(word) for word in data[f"device_{name}"].values[used] if str(word)), 3)
 
         count = len({data["device_uuid"].values[place] for place in used})
-        facts.append(f"{count} x {device('model')}" if count > 1 else device("model"))
-        facts.append(data.attrs.get("time_coverage_start", data.attrs.get("date_created", ""))[:10])
-        facts += [f"driver {device('driver_version')}", device("library_version")]
-        for name, word in [("cache", "cache {}"), ("flops_source", "FLOPs {}"), ("bytes_source", "bytes {}")]:
-            values = sorted(set(own[name]) - {""})
-            facts += [word.format(" and ".join(values))] if values else []
-        facts.append(data.attrs.get("source", ""))
-    level = scene.level if scene.level != "row" else listed(dict.fromkeys(scene.rows["level"]), 3)
-    facts.append(f"roofs and bytes at {level}" if level != "all" else "")
-    return "; ".join(fact for fact in facts if fact) + (f". Key: {key}" if key else "")
+        facts.append(measured(f"{count} x {device('model')}" if count > 1 else device("model"), data))
+        versions = [f"driver {device('driver_version')}" * bool(device("driver_version")), device("library_version")]
+        facts.append(", ".join(filter(None, versions)))
+        facts[-1] = facts[-1][:1].upper() + facts[-1][1:]
+        caches = sorted(set(own["cache"]) - {""})
+        facts.append(f"The cache was {' or '.join(caches)}" if caches else "")
+        facts += sources(own) if work else []
+    return sentences([*facts, level_text(scene) if work else "", *notes])
 
 
-def seconds(axis):
-    axis.set_major_formatter(EngFormatter("s", sep=" "))
+def engineering(axis, unit=""):
+    """Ticks with SI prefixes. A logarithmic axis of few decades has numbers at 2 and 5 as well."""
+    text = EngFormatter(unit, sep=" ")
+    axis.set_major_formatter(text)
+    low, high = axis.get_view_interval()
+    if axis.get_scale() == "log" and np.floor(np.log10(high)) - np.ceil(np.log10(low)) < LEAST_DECADES - 1:
+        axis.set_minor_formatter(lambda value, place: text(value) if f"{value:e}"[0] in "25" else "")
 
 
 def page(width, height, panels=1, share=False):
@@ -86,7 +130,7 @@ def settle(figure, axes, height, handles, text, left=0.62, right=0.1, top=0.12, 
         top=1 - top / total,
         bottom=(below + bottom) / total,
         hspace=(bottom + top) / height,
-        wspace=left / ((width - right - left * across) / across),
+        wspace=(left + right) / (width / across - left - right),
     )
     if legend:
         legend.set_bbox_to_anchor((0.5, (text_height + GAP) / total), figure.transFigure)
@@ -106,11 +150,12 @@ def settle(figure, axes, height, handles, text, left=0.62, right=0.1, top=0.12, 
 
 
 def best_legend(figure, handles, width):
-    """The legend with as many columns as fit."""
+    """The legend with as few rows as fit, and no more columns than these need."""
     if not handles:
         return None
     legend = None
-    for columns in range(min(6, len(handles)), 0, -1):
+    for rows in range(-(-len(handles) // 6), len(handles) + 1):
+        columns = -(-len(handles) // rows)
         legend = figure.legend(
             handles=handles, loc="lower center", ncols=columns, borderaxespad=0, borderpad=0.1, labelspacing=0.35
         )

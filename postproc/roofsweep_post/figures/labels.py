@@ -1,9 +1,10 @@
 """Labels beside their points: none is dropped, none covers another, a point or a line.
 
 A label is moved around its point, then away from it with a thin line, then replaced by a number that a key explains.
+Without a line it stays nearer to its own point than to any other, so that nobody takes it for that one's.
 adjustText does the first two as well for a few labels; of many it leaves some that cover others, and it has no key."""
 
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from . import style
 
 GAPS = [2.0, 4.5, 8.0, 13.0, 19.0, 27.0, 37.0]  # points between a label and its point
 NEAR = 2  # rings that need no line to the point
+AIR = 1.0  # points around a label
+NEARER = 1.4  # times so far is the next symbol from a label as its own, or it needs a line
+SAME = 3.0  # points: so close are symbols that no label tells apart
 ANGLES = np.radians([-45, 45, -135, 135, 0, 180, 90, -90, 22, -22, 158, -158, 67, -67, 113, -113])
 
 
@@ -31,10 +35,20 @@ def inside(box, points):
     return int(((x > box[0]) & (x < box[2]) & (y > box[1]) & (y < box[3])).sum())
 
 
+def distances(box, points):
+    """From a box to each of some points; 0 within it."""
+    return np.hypot(*np.maximum(0, np.maximum(box[:2] - points, points - box[2:])).T)
+
+
 def dotted(start, end, step=2.0):
     """Points along a line, so close that no text fits between."""
     count = int(np.clip(np.hypot(*np.subtract(end, start)) / step, 2, 5000))
     return np.linspace(start, end, count)
+
+
+def name_of(text):
+    """The words before the first number: "l2" of "l2 12.1 TB/s"."""
+    return " ".join(takewhile(lambda word: not word[0].isdigit(), text.split())).rstrip(":") or text
 
 
 class Labels:
@@ -44,6 +58,7 @@ class Labels:
         self.axes, self.scale = axes, pixels_per_point
         self.renderer = axes.figure.canvas.get_renderer()
         self.boxes, self.dots, self.key = np.empty((0, 4)), np.empty((0, 2)), []
+        self.symbols, self.cut = np.empty((0, 2)), []
 
     def pixels(self, x, y):
         return self.axes.transData.transform(np.column_stack([np.atleast_1d(x), np.atleast_1d(y)]))
@@ -52,6 +67,7 @@ class Labels:
         at = self.pixels(x, y)
         half = (size / 2 + 0.5) * self.scale
         self.boxes = np.vstack([self.boxes, np.hstack([at - half, at + half])])
+        self.symbols = np.vstack([self.symbols, at])
 
     def add_line(self, x, y):
         at = self.pixels(x, y)
@@ -71,26 +87,41 @@ class Labels:
         fits = box[0] >= low[0] and box[1] >= low[1] and box[2] <= high[0] and box[3] <= high[1]
         return fits and not overlaps(box, self.boxes) and not (lines and inside(box, self.dots))
 
-    def found(self, at, size, rings, lines):
-        """(box, ring) of the first free place about a point."""
-        half = np.asarray(size) / 2 + 0.4 * self.scale
+    def places(self, at, size, rings):
+        """(box, ring) of all places about a point, the best first."""
+        half = np.asarray(size) / 2 + AIR * self.scale
         for ring in rings:
+            distance = (GAPS[ring] + style.SIZE / 2) * self.scale
             for angle in ANGLES:
                 way = np.array([np.cos(angle), np.sin(angle)])
-                distance = (GAPS[ring] + style.SIZE / 2) * self.scale
                 centre = at + way * distance + np.clip(way * 1.5, -1, 1) * half
-                box = np.concatenate([centre - half, centre + half])
-                if self.free(box, lines) and (ring < NEAR or self.line_is_free(at, centre, box)):
+                yield np.concatenate([centre - half, centre + half]), ring
+
+    def found(self, at, size, rings, lines):
+        """(box, ring) of the first free place about a point; its line to the point crosses nothing, if that can be."""
+        free = [place for place in self.places(at, size, rings) if self.free(place[0], lines)]
+        for across in (False, True):
+            for box, ring in free:
+                if (ring >= NEAR or self.belongs(at, box)) and self.line_is_free(at, box, across):
                     return box, ring
         return None
 
-    def line_is_free(self, at, centre, box):
-        """Whether the line from a far label to its point crosses no other label."""
-        path = dotted(at, centre)
-        path = path[np.hypot(*(path - at).T) > (style.SIZE / 2 + 1.5) * self.scale]
+    def belongs(self, at, box):
+        """Whether the nearest symbol is the label's own, clearly."""
+        others = self.symbols[np.hypot(*(self.symbols - at).T) > SAME * self.scale]
+        letters = box + AIR * self.scale * np.array([1, 1, -1, -1])
+        return not len(others) or distances(letters, others).min() > NEARER * distances(letters, at[None])[0]
+
+    def line_is_free(self, at, box, across):
+        """Whether the way from a label to its point crosses no label and no symbol. across: it may cross lines."""
+        path = dotted(at, (box[:2] + box[2:]) / 2)
+        path = path[np.hypot(*(path - at).T) > (style.SIZE / 2 + 0.75) * self.scale]
         path = path[[not inside(box, point[None]) for point in path]]
-        others = self.boxes
-        return not any(inside(other, path) for other in others)
+        # Its own symbol is in nobody's way, nor is one that all but covers it.
+        others = [other for other in self.boxes if distances(other, at[None])[0] > style.SIZE / 2 * self.scale]
+        if any(inside(other, path) for other in others):
+            return False
+        return across or not any(distances(np.tile(point, 2), self.dots).min(initial=9) < 2 for point in path)
 
     def write(self, text, box, ring, at, colour, size):
         """Draws a label at its place."""
@@ -129,7 +160,7 @@ class Labels:
         rings = range(len(GAPS))
         if found := self.found(at, self.extent(text, size), rings, lines=True):
             return self.write(text, *found, at, colour, size)
-        number = text if is_number else str(len(self.key) + 1)
+        number = text if is_number else f"({len(self.key) + 1})"  # in brackets: it is no value
         self.key += [] if is_number else [text]
         for lines in (True, False):
             if found := self.found(at, self.extent(number, size), rings, lines):
@@ -153,8 +184,8 @@ class Labels:
         return 10 * boxes + int((across & within).sum())
 
     def beside(self, at, width, height):
-        """The middle of a label along the line from the first to the last of these pixels, where it covers least; None:
-        there is no room."""
+        """(what it covers, middle) of a label along the line from the first to the last of these pixels, where it
+        covers least; None: there is no room."""
         length = np.hypot(*(at[-1] - at[0]))
         way = (at[-1] - at[0]) / length
         normal, best = np.array([-way[1], way[0]]), None
@@ -167,8 +198,20 @@ class Labels:
                 if best is None or hits < best[0]:
                     best = hits, middle
                 if hits == 0:
-                    return middle
-        return best[1] if best else None
+                    return best
+        return best
+
+    def fitting(self, text, at, size):
+        """(text, middle, width, height) of a label along a line: whole, or its words before the number if these cover
+        less; then the key has the whole."""
+        best = None
+        for shown in dict.fromkeys([text, name_of(text)]):
+            width, height = np.asarray(self.extent(shown, size)) + AIR * self.scale
+            found = self.beside(at, width, height)
+            if found and (best is None or found[0] < best[0]):
+                best = found[0], shown, found[1], width, height
+        self.cut += [text] if best and best[1] != text else []
+        return best and best[1:]
 
     def along(self, text, x, y, colour=style.BLACK, size=style.SMALL):
         """Writes a label along a line of the data, where there is room: above it, failing that below."""
@@ -177,10 +220,10 @@ class Labels:
         if len(at) < 2:
             return None
         run, rise = at[-1] - at[0]
-        width, height = self.extent(text, size)
-        middle = self.beside(at, width, height)
-        if middle is None:
+        found = self.fitting(text, at, size)
+        if not found:
             return None
+        text, middle, width, height = found
         for place in np.linspace(-width / 2, width / 2, 24):
             centre, half = middle + np.array([run, rise]) / np.hypot(run, rise) * place, height / 2
             self.boxes = np.vstack([self.boxes, [*(centre - half), *(centre + half)]])
@@ -195,11 +238,12 @@ class Labels:
             rotation_mode="anchor",
             fontsize=size,
             color=colour,
-            zorder=4,
+            zorder=2,  # a symbol that it cannot avoid is on top of it
             gid="roof label",
             path_effects=style.HALO,
         )
 
     def key_text(self):
-        """What the numbers mean; "" without any."""
-        return ", ".join(f"{number}: {text}" for number, text in enumerate(self.key, 1))
+        """What the numbers mean, a sentence; "" without any."""
+        words = [*self.cut, *(f"({number}) {text}" for number, text in enumerate(self.key, 1))]
+        return f"Key: {'; '.join(words)}" if words else ""

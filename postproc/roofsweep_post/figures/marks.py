@@ -1,5 +1,6 @@
 """What the planes share: curves with their direction, labels of points, boxes of overhead, legend entries."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -9,13 +10,15 @@ from matplotlib.patches import Patch
 from . import style
 from .labels import Labels
 
-FILLS = {"closed": None, "open": "white"}  # None: the series' colour
 SHARED = 4  # points: so close are symbols that share a label
+BOXES = "A box of launch overhead has the colour of its series, or is grey if series share it"
+CEILING = 2.2  # points, of the symbol of a ceiling: it is the series' own, small
 ALL_LABELLED = 16  # points of a figure; of more, the ends of each series are labelled
 
 
-def points(axes, series, x, y, fill="closed", joined=True, size=style.SIZE, zorder=3):
-    """One Line2D of a series' rows, in their order."""
+def points(axes, series, x, y, fill="", joined=True, size=style.SIZE, zorder=3):
+    """One Line2D of a series' rows, in their order. fill: closed or open, without it as the series is."""
+    fill = fill or series.fill
     (line,) = axes.plot(
         series.rows[x],
         series.rows[y],
@@ -23,13 +26,30 @@ def points(axes, series, x, y, fill="closed", joined=True, size=style.SIZE, zord
         marker=series.marker,
         markersize=size,
         markeredgewidth=0.7,
-        markerfacecolor=FILLS[fill] or series.colour,
         linestyle=series.dash if joined and series.by else "none",
         linewidth=0.6,
         zorder=zorder,
         gid=f"{series.name}|{fill}",
+        **style.FILLS[fill],
     )
     return line
+
+
+def ceilings(axes, series, x, y, joined):
+    """Of launch overhead, one for each row."""
+    axes.plot(
+        series.rows[x],
+        series.rows[y],
+        color=series.colour,
+        marker=series.marker,
+        markersize=CEILING,
+        markeredgewidth=0.4,
+        linestyle=(0, (1, 1.2)) if series.by and joined else "none",
+        linewidth=0.6,
+        zorder=2.6,
+        gid=f"{series.name}|overhead",
+        **style.FILLS[series.fill],
+    )
 
 
 def clear_of(symbols, start, end, scale):
@@ -70,78 +90,108 @@ def value_text(value):
     return f"{value:g}" if isinstance(value, (int, float, np.number)) else str(value)
 
 
-def label_points(labels, scene, which, places):
-    """Writes the swept parameter's value beside points: all, the ends of each series, or none. places: (x, y) columns
-    of each kind of symbol; the first is labelled."""
+@dataclass
+class Point:
+    """What is written at a place: the values of one series, or one value of several."""
+
+    x: float
+    y: float
+    texts: list
+    colours: set
+
+    def shares(self, text, colour):
+        return self.texts == [text] or self.colours == {colour}
+
+    def add(self, text, colour):
+        self.texts += [text] if text not in self.texts else []
+        self.colours.add(colour)
+
+
+def shared_points(labels, found):
+    """Points for some (x, y, text, colour): those that are at the same place share a label."""
+    points = []
+    for x, y, text, colour in found:
+        at = labels.pixels(x, y)[0]
+        far = [np.hypot(*(labels.pixels(one.x, one.y)[0] - at)) for one in points]
+        near = [
+            (distance, number)
+            for number, distance in enumerate(far)
+            if distance < SHARED * labels.scale and points[number].shares(text, colour)
+        ]
+        if near:
+            points[min(near)[1]].add(text, colour)
+        else:
+            points.append(Point(x, y, [text], {colour}))
+    return points
+
+
+def chosen(series, which, count, x, y):
+    """The rows of a series that are labelled: all, or its ends."""
+    known = series.rows.dropna(subset=[x, y]) if series.by else series.rows.head(0)
+    every = which == "all" or (which == "auto" and count <= ALL_LABELLED)
+    return known if every or len(known) < 2 else known.iloc[[0, -1]]
+
+
+def label_points(labels, scene, which, x, y):
+    """Writes the swept parameter's value beside points of these columns: all, the ends of each series, or none."""
     if not scene.swept or which == "none":
         return
-    for series in scene.series:
-        for x, y in places:
-            known = series.rows.dropna(subset=[x, y])
-            labels.add_points(known[x], known[y])
-            labels.add_line(known[x], known[y])
     count = sum(len(series.rows) for series in scene.series)
-    every = which == "all" or (which == "auto" and count <= ALL_LABELLED)
-    x, y = places[0]
-    wanted = {}  # points of the same value at the same place share a label
-    for series in scene.series:
-        known = series.rows.dropna(subset=[x, y]) if series.by else series.rows.head(0)
-        for _, row in (known if every else known.iloc[[0, -1]] if len(known) > 1 else known).iterrows():
-            at = labels.pixels(row[x], row[y])[0]
-            place = (value_text(row[series.by]), *np.round(at / (SHARED * labels.scale)))
-            wanted.setdefault(place, []).append((row[x], row[y], series.colour))
-    for (text, *_), found in wanted.items():
-        colours = {colour for *_, colour in found}
-        labels.place(text, *found[0][:2], colours.pop() if len(colours) == 1 else style.BLACK)
+    found = [
+        (row[x], row[y], value_text(row[series.by]), series.colour)
+        for series in scene.series
+        for _, row in chosen(series, which, count, x, y).iterrows()
+    ]
+    for point in shared_points(labels, found):
+        colour = style.BLACK if len(point.colours) > 1 else next(iter(point.colours))
+        labels.place(", ".join(point.texts), point.x, point.y, colour)
 
 
-def overhead_box(axes, series, x, y):
-    """The box of a series' launch overhead, from the lower left corner to its largest overhead: below x and y of it."""
-    right, top = series.rows[x].max(), series.rows[y].max()
-    if not np.isfinite([right, top]).all():
+def overhead_box(axes, labels, series, corner, colour):
+    """The box of a series' launch overhead, from the lower left corner of the axes to its largest overhead."""
+    if not np.isfinite(corner).all():
         return
+    right, top = corner
     left, low = axes.get_xlim()[0], axes.get_ylim()[0]
-    axes.fill_between([left, right], low, top, color=series.colour, alpha=0.06, linewidth=0, zorder=0)
-    axes.plot(
-        [left, right, right],
-        [top, top, low],
-        color=series.colour,
-        linestyle=series.dash,
-        linewidth=0.5,
-        zorder=1.5,
-        gid=f"{series.name}|box",
-    )
+    axes.fill_between([left, right], low, top, color=colour, alpha=0.06, linewidth=0, zorder=0)
+    x, y = [left, right, right], [top, top, low]
+    how = {"linestyle": series.dash, "linewidth": 0.5, "zorder": 1.5, "gid": f"{series.name}|box"}
+    axes.plot(x, y, color=colour, **how)
+    labels.add_line(x, y)
 
 
-def overhead_boxes(axes, scene, x, y):
-    """One box for each series; series of the same overhead share one box, in grey."""
+def overhead_boxes(labels, scene, x, y):
+    """One box for each series, in its colour; series of the same overhead share one box, in grey."""
     edges = {}
     for series in scene.series:
-        corner = tuple(float(f"{series.rows[name].max():.3g}") for name in (x, y))
-        edges.setdefault(corner, []).append(series)
+        corner = series.rows[x].max(), series.rows[y].max()
+        edges.setdefault(tuple(float(f"{end:.3g}") for end in corner), []).append((series, corner))
     for found in edges.values():
-        overhead_box(axes, found[0], x, y)
+        colours = {series.colour for series, _ in found}
+        series, corner = found[0]
+        overhead_box(labels.axes, labels, series, corner, series.colour if len(colours) == 1 else style.GREY)
 
 
-def series_handles(scene, joined=True):
-    return [
-        Line2D(
-            [],
-            [],
-            color=series.colour,
-            marker=series.marker,
-            linestyle=series.dash if joined and series.by else "none",
-            linewidth=0.6,
-            label=series.name,
-        )
-        for series in scene.series
-    ]
+def symbol(label, fill="closed", marker="o", colour=style.GREY, dash="none", size=style.SIZE):
+    how = {"linestyle": dash, "linewidth": 0.6, "markersize": size, **style.FILLS[fill]}
+    return Line2D([], [], color=colour, marker=marker, markeredgewidth=0.7, label=label, **how)
 
 
-def symbol(label, fill):
-    return Line2D(
-        [], [], color=style.GREY, marker="o", markerfacecolor=FILLS[fill] or style.GREY, linestyle="none", label=label
-    )
+def series_handles(scene, joined=True, fill=""):
+    """A line of the legend for each series; where devices have their own colours, one for each symbol and each
+    device."""
+    joined = [series.dash if joined and series.by else "none" for series in scene.series]
+    if not scene.apart:
+        return [
+            symbol(series.name, fill or series.fill, series.marker, series.colour, dash)
+            for series, dash in zip(scene.series, joined)
+        ]
+    symbols = {series.what: symbol(series.what, marker=series.marker) for series in scene.series if series.what}
+    devices = {
+        series.model: symbol(series.model, series.fill, colour=series.colour, dash=dash)
+        for series, dash in zip(scene.series, joined)
+    }
+    return [*symbols.values(), *(devices[model] for model in scene.roofs if model in devices)]
 
 
 def line(label, dash="-", colour=style.GREY, width=0.8):
@@ -154,8 +204,8 @@ def box(label):
 
 def direction(scene):
     """How curves run, for the legend."""
-    how = scene.swept[0] if len(scene.swept) == 1 else "the parameter in brackets"
-    return [line(f"joined by {how}, arrows: increasing", width=0.6)] if scene.swept else []
+    how = scene.swept[0] if len(scene.swept) == 1 else "parameter in brackets"
+    return [symbol(f"increasing {how}", marker=">", dash="-", size=3)] if scene.swept else []
 
 
 __all__ = ["Labels"]

@@ -5,7 +5,7 @@ import numpy as np
 from ..texts import Refused
 from . import frame, marks, style
 
-INTENSITIES = 10.0 ** np.arange(-3, 7)
+INTENSITIES = {f"{intensity:g} FLOP/B": intensity for intensity in 10.0 ** np.arange(-3, 7)}
 PLACES = [("bandwidth_plane", "compute_plane"), ("bandwidth_floor", "compute_floor")]  # measured, at the roofs
 
 
@@ -34,9 +34,12 @@ def iso_runtimes(axes, labels):
 
 
 def known_rows(scene, names):
-    """The scene without rows that lack one of the columns."""
-    for series in scene.series:
+    """The scene without rows that lack one of the columns. Closed and open are complexity and time here, so that each
+    series has a symbol of its own."""
+    scene.apart = False
+    for number, series in enumerate(scene.series):
         series.rows = series.rows.dropna(subset=names)
+        series.marker = style.MARKERS[number % len(style.MARKERS)]
     scene.series = [series for series in scene.series if len(series.rows)]
     if not scene.series:
         raise Refused("no row has FLOPs, bytes at that memory level and both roofs; try --level row")
@@ -46,9 +49,9 @@ def known_rows(scene, names):
 def draw_ratios(axes, scene):
     """Lines of equal arithmetic intensity, and the machine balances: {text: what was drawn}."""
     drawn = {}
-    for intensity in INTENSITIES:
+    for text, intensity in INTENSITIES.items():
         how = {"color": style.GREY, "linewidth": 0.4, "linestyle": (0, (1, 2)), "zorder": 0.5, "gid": "iso AI"}
-        drawn[f"{intensity:g} FLOP/B"] = diagonal(axes, intensity, **how)
+        drawn[text] = diagonal(axes, intensity, **how)
     for name, balance in balances(scene).items():
         how = {
             "color": style.BLACK,
@@ -57,7 +60,7 @@ def draw_ratios(axes, scene):
             "zorder": 1,
             "gid": f"balance|{name}",
         }
-        drawn[f"balance {name}: {balance:.3g}"] = diagonal(axes, balance, **how)
+        drawn[f"{name}: {balance:.3g} FLOP/B"] = diagonal(axes, balance, **how)
     return drawn
 
 
@@ -74,19 +77,19 @@ def draw_complexity(figure, axes, scene, annotate, height):
     y = frame.finite(scene.rows["flops"], *boxes[1::2])
     square(axes, x, y, 3, 3)
     axes.set(xlabel="bandwidth complexity (bytes)", ylabel="computational complexity (FLOPs)")
-    axes.xaxis.set_major_formatter(frame.EngFormatter("B", sep=" "))
-    axes.yaxis.set_major_formatter(frame.EngFormatter())
+    frame.engineering(axes.xaxis, "B")
+    frame.engineering(axes.yaxis)
     handles = [
         *marks.series_handles(scene),
         *marks.direction(scene),
         marks.line("equal arithmetic intensity", (0, (1, 2)), width=0.5),
         marks.line("machine balance", (0, (4, 1.5)), style.BLACK),
-        marks.box("launch overhead dominates, a box per series"),
+        marks.box("launch overhead"),
     ]
-    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene))
+    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, marks.BOXES))
     axes.grid(False)
     labels, drawn = marks.Labels(axes, scale), draw_ratios(axes, scene)
-    marks.overhead_boxes(axes, scene, "overhead_bytes", "overhead_flops")
+    marks.overhead_boxes(labels, scene, "overhead_bytes", "overhead_flops")
     for found in drawn.values():
         labels.add_line(*found)
     for series in scene.series:
@@ -95,9 +98,9 @@ def draw_complexity(figure, axes, scene, annotate, height):
         labels.add_points(series.rows["bytes_at"], series.rows["flops"])
         labels.add_line(series.rows["bytes_at"], series.rows["flops"])
     for text, found in drawn.items():
-        labels.along(text, *found, colour=style.BLACK if text.startswith("balance") else style.GREY)
-    marks.label_points(labels, scene, annotate, [("bytes_at", "flops")])
-    frame.settle(figure, [axes], height, handles, frame.caption(scene, labels.key_text()))
+        labels.along(text, *found, colour=style.GREY if text in INTENSITIES else style.BLACK)
+    marks.label_points(labels, scene, annotate, "bytes_at", "flops")
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, marks.BOXES, labels.key_text()))
     return [axes]
 
 
@@ -112,32 +115,26 @@ def balances(scene):
     return {name: float(np.median(values)) for name, values in found.items()}
 
 
-def draw_losses(axes, scene, series):
+def draw_losses(axes, labels, scene, series):
     """Closed symbols at the roofs, and a line from each to the time that was measured."""
     marks.points(axes, series, *PLACES[1], fill="closed")
     marks.arrows(axes, scene, series, *PLACES[1])
+    how = {"color": series.colour, "linewidth": 0.4, "linestyle": (0, (1, 1.5)), "zorder": 2, "gid": "loss"}
     for _, row in series.rows.iterrows():
-        axes.plot(
-            row[["bandwidth_floor", "bandwidth_plane"]],
-            row[["compute_floor", "compute_plane"]],
-            color=series.colour,
-            linewidth=0.4,
-            linestyle=(0, (1, 1.5)),
-            zorder=2,
-            gid="loss",
-        )
+        ends = row[["bandwidth_floor", "bandwidth_plane"]], row[["compute_floor", "compute_plane"]]
+        axes.plot(*ends, **how)
+        labels.add_line(*(end.to_numpy(float) for end in ends))
 
 
 def time_handles(scene, complexity):
     return [
-        *marks.series_handles(scene),
-        *([marks.symbol("complexity at its roofs", "closed")] if complexity else []),
-        marks.symbol("measured time", "open"),
+        *marks.series_handles(scene, fill="closed" if complexity else "open"),
+        *([marks.symbol("complexity at its roofs"), marks.symbol("measured time", "open")] if complexity else []),
         *marks.direction(scene),
         *([marks.line("complexity to time", (0, (1, 1.5)), width=0.4)] if complexity else []),
         marks.line("machine balance", (0, (4, 1.5)), style.BLACK),
         marks.line("equal run time", (0, (6, 2)), width=0.5),
-        marks.box("launch overhead, a box per series"),
+        marks.box("launch overhead"),
     ]
 
 
@@ -150,27 +147,28 @@ def draw_times(figure, axes, scene, annotate, height, complexity):
     square(axes, values, values)
     what = "; closed: bytes / roof" if complexity else ""
     axes.set(xlabel=f"bandwidth time{what}", ylabel="compute time" + ("; closed: FLOPs / roof" if complexity else ""))
-    frame.seconds(axes.xaxis)
-    frame.seconds(axes.yaxis)
+    frame.engineering(axes.xaxis, "s")
+    frame.engineering(axes.yaxis, "s")
     handles = time_handles(scene, complexity)
-    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene))
+    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, marks.BOXES))
     labels = marks.Labels(axes, scale)
     axes.grid(False)
     iso_runtimes(axes, labels)
     labels.add_line(
         *diagonal(axes, 1, color=style.BLACK, linewidth=0.8, linestyle=(0, (4, 1.5)), zorder=1, gid="balance|")
     )
-    marks.overhead_boxes(axes, scene, "overhead_time", "overhead_time")
+    marks.overhead_boxes(labels, scene, "overhead_time", "overhead_time")
     for series in scene.series:
         if complexity:
-            draw_losses(axes, scene, series)
+            draw_losses(axes, labels, scene, series)
         marks.points(axes, series, *PLACES[0], fill="open", joined=not complexity)
         if not complexity:
             marks.arrows(axes, scene, series, *PLACES[0])
+    labelled = PLACES[1] if complexity else PLACES[0]  # the symbols that are joined
     for series in scene.series:
+        labels.add_line(*(series.rows[name] for name in labelled))
         for x, y in PLACES if complexity else PLACES[:1]:
             labels.add_points(series.rows[x], series.rows[y])
-    order = [PLACES[1], PLACES[0]] if complexity else PLACES[:1]
-    marks.label_points(labels, scene, annotate, order)
-    frame.settle(figure, [axes], height, handles, frame.caption(scene, labels.key_text()))
+    marks.label_points(labels, scene, annotate, *labelled)
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, marks.BOXES, labels.key_text()))
     return [axes]

@@ -18,6 +18,7 @@ from . import style
 CROSSED = ["config_precision", "pass", "config_implementation", "config_algorithm", "layout", "cache"]
 # What else distinguishes rows, if it differs.
 SOURCES = ["model", "file"]
+DEVICE_FILLS = ["closed", "open", "left", "bottom"]  # of devices that are told apart
 
 
 @dataclass
@@ -31,6 +32,9 @@ class Series:
     dash: object
     rows: object
     by: str | None = None  # the column of the swept parameter
+    fill: str = "closed"  # of its symbols
+    model: str = ""
+    what: str = ""  # its name without the device
 
 
 @dataclass
@@ -40,6 +44,7 @@ class Scene:
     series: list
     level: str
     roofs: dict = field(default_factory=dict)  # {model: ceilings()}
+    apart: bool = False  # models are told apart by colour and fill; a symbol stands for the same work on each
 
     def one_model(self):
         return len(self.roofs) == 1
@@ -79,25 +84,53 @@ def one_per_configuration(table, keys):
     return table.groupby(same, as_index=False, sort=False, dropna=False).agg(how)[[*same, *how]]
 
 
-def series_of(table, keys, by, files, level):
-    """One Series for each combination of the keys, and each level where points of several would be joined."""
-    keys = [*keys, *(["level"] if level != "all" and table["level"].nunique() > 1 else [])]
+def source_keys(keys, table, level):
+    """The keys, with the model where there are several: no curve joins points of two. The file says no more than the
+    model where each has its own."""
+    if table["model"].nunique() < 2:
+        return keys, False
+    keys = [*keys, *(["model"] if "model" not in keys else [])]
+    if table.groupby("model")["file"].nunique().max() == 1:
+        keys = [key for key in keys if key != "file"]
+    return keys, keys[0] != "config_precision" and level != "all"  # these have colours or fills of their own
+
+
+def words(key):
+    return " ".join(str(word) for word in key.values() if word != "")
+
+
+def groups_of(table, keys):
+    """({key: value}, rows) of each combination."""
     groups = table.groupby(keys if keys[1:] else keys[0], sort=True, dropna=False) if keys else [((), table)]
-    found, heads = [], {}
     for key, own in groups:
-        key = key if isinstance(key, tuple) else (key,)
-        first = key[0] if key else ""
-        heads.setdefault(first, len(heads))
-        number, own_by = len(found), by or swept(own, files)
+        yield dict(zip(keys, key if isinstance(key, tuple) else (key,))), own
+
+
+def series_of(table, keys, by, files, level, apart):
+    """One Series for each combination of the keys, and each level where points of several would be joined. apart: see
+    Scene."""
+    keys = [*keys, *(["level"] if level != "all" and table["level"].nunique() > 1 else [])]
+    common = {"model"} | ({"level"} if level != "row" else set())
+    found, symbols = [], {}
+    heads = {model: number for number, model in enumerate(dict.fromkeys(table["model"]))} if apart else {}
+    for key, own in groups_of(table, keys):
+        head = key["model"] if apart else next(iter(key.values()), "")
+        what = words({name: word for name, word in key.items() if name not in common})
+        number = heads.setdefault(head, len(heads))
+        symbol = symbols.setdefault(what if apart else words(key), len(symbols))
+        own_by = by or swept(own, files)
         found.append(
             Series(
-                " ".join(str(word) for word in key if word != "") or "rows",
+                words(key) or "rows",
                 own["level"].iloc[0],
-                style.PRECISIONS.get(first, style.COLOURS[heads[first] % len(style.COLOURS)]),
-                style.MARKERS[number % len(style.MARKERS)],
-                style.DASHES[heads[first] % len(style.DASHES)],
+                style.PRECISIONS.get(head, style.COLOURS[number % len(style.COLOURS)]),
+                style.MARKERS[symbol % len(style.MARKERS)],
+                style.DASHES[number % len(style.DASHES)],
                 own.sort_values(own_by, kind="stable") if own_by else own,
                 own_by,
+                DEVICE_FILLS[number % len(DEVICE_FILLS)] if apart else "closed",
+                key.get("model", ""),
+                what,
             )
         )
     return found
@@ -132,6 +165,7 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=()):
         keys = [column(table, name) for name in series]
     else:
         keys = varying(table, CROSSED + SOURCES + (["label"] if labels else []))
+    keys, apart = source_keys(keys, table, level)
     by = column(table, by) if by else None
     table = at_levels(one_per_configuration(table, [*keys, *([by] if by else [])]), level)
     roofs = {}
@@ -139,7 +173,7 @@ def scene(data, where=(), series=None, by=None, level="dram", labels=()):
         file = int(table.loc[table["model"] == model, "file"].iloc[0])
         devices = np.flatnonzero(files[file]["device_model"].values == model)
         roofs[model] = ceilings(files[file], devices)
-    found = Scene(files, table, series_of(table, keys, by, files, level), level, roofs)
+    found = Scene(files, table, series_of(table, keys, by, files, level, apart), level, roofs, apart)
     if len(found.swept) > 1:
         for series in found.series:
             series.name += f" (by {short_name(series.by)})" if series.by else ""

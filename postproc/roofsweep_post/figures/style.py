@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 
 WIDTHS = {"column": 3.5, "page": 7.2}  # inches
 DPI = 300
-FONT, SMALL = 7.0, 5.6  # points
+FONT, SMALL = 7.0, 6.0  # points; small is 7 where a page of 7.2 inches is shown at 8.5, as on the web
 
 BLACK, GREY, LIGHT = "#000000", "#555555", "#DDDDDD"
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
@@ -27,6 +27,13 @@ PRECISIONS = {
     "int8": "#E69F00",
 }
 MARKERS = "osD^vP*X<>hp"
+FILLS = {
+    "closed": {},
+    "open": {"markerfacecolor": "white"},  # no line shows through it
+    "left": {"fillstyle": "left"},
+    "bottom": {"fillstyle": "bottom"},
+    "hollow": {"fillstyle": "none"},  # another symbol at its place shows through it
+}
 DASHES = ["-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1))]
 HATCHES = ["", "////", "....", "xxxx", "\\\\\\\\", "++++"]
 SIZE = 4.0  # of a marker, in points
@@ -41,7 +48,9 @@ SETTINGS = {
     "axes.labelsize": FONT,
     "xtick.labelsize": FONT - 0.5,
     "ytick.labelsize": FONT - 0.5,
-    "legend.fontsize": SMALL + 0.4,
+    "xtick.minor.pad": 5.0,  # numbers of minor ticks stand in a line with those of major ones
+    "ytick.minor.pad": 5.0,
+    "legend.fontsize": SMALL,
     "legend.frameon": False,
     "legend.handlelength": 2.2,
     "legend.columnspacing": 1.2,
