@@ -1,4 +1,7 @@
-"""The kernels of a figure's rows."""
+"""The kernels of a figure's rows: their names shortened, a letter each, and what tells their rows apart."""
+
+import re
+from string import ascii_uppercase
 
 from ..frames import kernels
 from ..texts import Refused
@@ -6,6 +9,7 @@ from .marks import value_text
 from .scene import short_name
 
 MOST = 14  # kernels of one figure: those that take longest; the caption says how many are left out
+LENGTH = 34  # of a name in the key
 
 
 def kernel_rows(scene):
@@ -20,14 +24,47 @@ def kernel_rows(scene):
     return table.assign(share=table["kernel_time"] / whole, blocks=grid).sort_values("kernel_time", ascending=False)
 
 
-def short_kernel(name, most=46):
-    """A kernel's name without its arguments and templates."""
-    name = name.replace("(anonymous namespace)::", "").split("(")[0].split("<")[0].removeprefix("void ")
-    return name if len(name) <= most else name[: most - 12] + "..." + name[-9:]
+def short_kernel(name):
+    """A kernel's name without its namespaces, arguments and templates; of a long one the first words."""
+    name = name.replace("(anonymous namespace)::", "").split("(")[0].split("<")[0].split("::")[-1]
+    name = name.removeprefix("void ")
+    return name if len(name) <= LENGTH else name[:LENGTH].rpartition("_")[0] + "..."
+
+
+def words(name):
+    return re.findall("[A-Za-z0-9]+", name)
+
+
+def short_kernels(names):
+    """{name: short name}, each another one: those of one short name have the first word behind it in which they differ,
+    and where that is not enough a number."""
+    groups, found = {}, {}
+    for name in names:
+        groups.setdefault(short_kernel(name), []).append(name)
+    for short, own in groups.items():
+        shared = set.intersection(*(set(words(name)) for name in own))
+        tails = [next((word for word in words(name) if word not in shared), "") for name in own]
+        for number, (name, tail) in enumerate(zip(own, tails), 1):
+            marks = [tail if len(own) > 1 else "", f"#{number}" if tails.count(tail) > 1 else ""]
+            found[name] = " ".join(filter(None, [short, *marks]))
+    return found
+
+
+def letters(table):
+    """{name of a kernel: its letter}, in the order of the table."""
+    return dict(zip(dict.fromkeys(table["kernel_name"]), ascii_uppercase))
+
+
+def key_text(table):
+    """What the letters stand for, a sentence."""
+    shorts = short_kernels(list(dict.fromkeys(table["kernel_name"])))
+    return "Key: " + ", ".join(f"{letter}: {shorts[name]}" for name, letter in letters(table).items())
 
 
 def left_out(table):
-    return f"{len(table) - MOST} shorter kernels are not shown" if len(table) > MOST else ""
+    """What the figure does not show, a sentence."""
+    more = len(table) - MOST
+    return f"{more} more, which take less time, {'is' if more == 1 else 'are'} not shown" if more > 0 else ""
 
 
 def row_name(scene, table):

@@ -4,11 +4,12 @@ import numpy as np
 
 from ..texts import Refused
 from . import classic, frame, marks, style
-from .kernel_rows import MOST, kernel_rows, left_out, row_name, short_kernel
+from .kernel_rows import MOST, kernel_rows, key_text, left_out, letters, row_name
 
 HELP = "kernels of the chosen rows on the Roofline, area by share of time (needs kernels = yes)"
 PANELS, HEIGHT = 1, {"column": 2.6, "page": 3.6}
 AREA = 160  # square points, of a kernel that takes all of the time
+CORNERS = 1.4  # how far a symbol reaches, a diamond the farthest, in sides of a square of its area
 
 
 def located(scene):
@@ -40,18 +41,21 @@ def draw_circles(axes, labels, table, looks):
             zorder=3,
             gid="kernel",
         )
-        labels.add_points(row["intensity"], row["speed"], np.sqrt(AREA * row["share"]))
+        labels.add_points(row["intensity"], row["speed"], CORNERS * np.sqrt(AREA * row["share"]))
 
 
-def number_all(labels, table, without, rows):
-    """A number at each kernel; what the numbers stand for."""
-    keys = []
-    for number, row in table.iterrows():
-        labels.place(str(number + 1), row["intensity"], row["speed"], is_number=True)
-        keys.append(f"{number + 1}: {short_kernel(row['kernel_name'])} ({100 * row['share']:.0f} %)")
-    if len(without):
-        keys.append(f"{len(without)} kernels without FLOPs take {100 * without['share'].sum() / rows:.0f} %")
-    return keys
+def letter_all(labels, table):
+    """A letter at each kernel; those that are at one place share a label."""
+    names = letters(table)
+    found = [(row["intensity"], row["speed"], names[row["kernel_name"]], style.BLACK) for _, row in table.iterrows()]
+    for point in marks.shared_points(labels, found):
+        labels.place(", ".join(sorted(point.texts)), point.x, point.y, is_number=True)
+
+
+def left_out_without(without, rows):
+    """Of kernels that a Roofline has no place for, a sentence."""
+    time = f"{100 * without['share'].sum() / rows:.0f} % of the time"
+    return f"{len(without)} kernels without FLOPs, which take {time}, have no place here" if len(without) else ""
 
 
 def draw(figure, axes, scene, annotate, height):
@@ -67,7 +71,7 @@ def draw(figure, axes, scene, annotate, height):
     scene.rows = whole
     low = min(axes.get_ylim()[0], table["speed"].min() / 3)
     axes.set(ylim=(low, axes.get_ylim()[1]), xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
-    axes.yaxis.set_major_formatter(frame.EngFormatter())
+    frame.engineering(axes.yaxis)
     names = row_name(scene, table)
     colours = {name: style.COLOURS[number % len(style.COLOURS)] for number, name in enumerate(dict.fromkeys(names))}
     shapes = {name: style.MARKERS[number % len(style.MARKERS)] for number, name in enumerate(colours)}
@@ -76,15 +80,16 @@ def draw(figure, axes, scene, annotate, height):
     ]
     handles += [
         marks.line("measured roofs", colour=style.BLACK),
-        marks.symbol("area: share of the row's time", "closed"),
+        marks.symbol("area: share of the row's time, here 50 %", size=np.sqrt(AREA / 2)),
     ]
-    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene))
+    notes = [key_text(table), note, left_out_without(without, whole.shape[0])]
+    scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, *notes))
     drawn, labels = classic.draw_roofs(axes, roofs), marks.Labels(axes, scale)
     for x, y in drawn.values():
         labels.add_line(x[[0, -1]], y[[0, -1]])
     draw_circles(axes, labels, table, [(colours[name], shapes[name]) for name in names])
     for text, (x, y) in drawn.items():
         labels.along(text, x, y)
-    keys = number_all(labels, table, without, whole.shape[0])
-    frame.settle(figure, [axes], height, handles, frame.caption(scene, "; ".join(filter(None, [*keys, note]))))
+    letter_all(labels, table)
+    frame.settle(figure, [axes], height, handles, frame.caption(scene, *notes))
     return [axes]

@@ -5,10 +5,12 @@ from matplotlib.patches import Patch
 
 from ..texts import Refused
 from . import frame, style
-from .kernel_rows import MOST, kernel_rows, left_out, row_name, short_kernel
+from .kernel_rows import MOST, kernel_rows, key_text, left_out, letters, row_name
 
 HELP = "waves of blocks of each kernel, and the share of the last one that stays empty"
 PANELS, HEIGHT = 1, {"column": 2.6, "page": 2.8}
+LETTER = 0.048  # inches, of the text at a tick
+LOST = "Lost is what the last wave leaves empty, as a share of all waves"
 
 
 def with_waves(scene, table):
@@ -18,6 +20,15 @@ def with_waves(scene, table):
     counts = [data["device_multiprocessors"].values[0] for data in scene.files]
     waves = table["blocks"] / np.array([counts[file] for file in table["file"]])
     return table.assign(waves=waves), "blocks for each multiprocessor (the file has no waves)"
+
+
+def tick_texts(scene, table):
+    """Of each kernel its letter, its row, and its share of that."""
+    names = letters(table)
+    return [
+        f"{names[row['kernel_name']]}, {name} ({100 * row['share']:.0f} %)"
+        for name, (_, row) in zip(row_name(scene, table), table.iterrows())
+    ]
 
 
 def draw(figure, axes, scene, annotate, height):
@@ -35,11 +46,12 @@ def draw(figure, axes, scene, annotate, height):
     axes.barh(y, last, left=full, color=style.COLOURS[5], hatch="////", gid="last", **how)
     empty = np.where(last > 0, 1 - last, 0)
     axes.barh(y, empty, left=full + last, color="white", linestyle=":", gid="empty", **how)
-    axes.set(
-        yticks=y, yticklabels=range(1, len(table) + 1), ylim=(len(table) - 0.4, -0.6), ylabel="kernel", xlabel=what
-    )
+    ticks = tick_texts(scene, table)
+    axes.set(yticks=y, yticklabels=ticks, ylim=(len(table) - 0.4, -0.6), xlabel=what)
+    axes.set_ylabel("kernel, row (share of the row's kernel time)")
     if waves.max() > 12:
         axes.set_xscale("symlog", linthresh=2)
+        frame.engineering(axes.xaxis)
     axes.set_xlim(0, np.ceil(waves).max() * (4 if waves.max() > 12 else 1.25))
     axes.grid(False, axis="y")
     for place, row in table.iterrows():
@@ -58,9 +70,6 @@ def draw(figure, axes, scene, annotate, height):
         Patch(facecolor=style.COLOURS[5], hatch="////", edgecolor=style.BLACK, linewidth=0.4, label="last wave"),
         Patch(facecolor="white", edgecolor=style.BLACK, linestyle=":", linewidth=0.4, label="empty in the last wave"),
     ]
-    key = "; ".join(
-        f"{number}: {short_kernel(row['kernel_name'])} ({100 * row['share']:.0f} % of {name})"
-        for number, (name, (_, row)) in enumerate(zip(row_name(scene, table), table.iterrows()), 1)
-    )
-    frame.settle(figure, [axes], height, handles, frame.caption(scene, "; ".join(filter(None, [key, note]))))
+    text = frame.caption(scene, LOST, key_text(table), note, work=False)
+    frame.settle(figure, [axes], height, handles, text, left=0.35 + LETTER * max(map(len, ticks)))
     return [axes]
