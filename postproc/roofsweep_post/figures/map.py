@@ -8,13 +8,16 @@ from . import frame, nodes, style
 HELP = "devices x roofs, in per cent of the median of the model; the slow ones are framed and named"
 build = nodes.roof_nodes
 PANELS, HEIGHT = 1, {"column": 2.0, "page": 2.0}
-LINE = 0.088  # inches, of one roof
+LINE = 0.095  # inches, of one roof
+CELL = 0.5  # inches, of a device's name that is not turned
 PALE = 0.3  # of what is within the noise
 MOST_NAMED = 40  # devices on the axis
 MOST_NUMBERED = 16  # devices; with more there is no room for a number in each cell
 TOLD = 2  # per cent, from which on a cell has its number
 RANGE = 5, 10  # per cent, of the colours: at least, at most
-NUMBER = {"ha": "center", "va": "center", "fontsize": 4.4, "gid": "label"}
+LEFT, LETTER = 1.62, 0.048  # inches: beside the axes, of a letter
+WHAT = "Colours are the speed of a device over that of its reference, in per cent"
+NUMBER = {"ha": "center", "va": "center", "fontsize": style.SMALL, "gid": "label"}
 
 
 def ink(image, matrix, alpha, row, column):
@@ -22,6 +25,11 @@ def ink(image, matrix, alpha, row, column):
     colour = np.array(image.cmap(image.norm(matrix[row, column]))[:3])
     shade = alpha[row, column] * colour @ [0.3, 0.59, 0.11] + 1 - alpha[row, column]
     return style.BLACK if shade > 0.5 else "white"
+
+
+def scale_texts(most):
+    """Of five colours, for the legend; the first and the last one stand for all beyond as well."""
+    return [f"{-most:.3g} % and slower", f"{-most / 2:.3g} %", "0 %", f"+{most / 2:.3g} %", f"+{most:.3g} % and faster"]
 
 
 def draw(figure, axes, scene, annotate, height):
@@ -35,10 +43,13 @@ def draw(figure, axes, scene, annotate, height):
     alpha = np.where(told == 1, 1.0, PALE)
     image = axes.imshow(matrix, alpha=alpha, aspect="auto", cmap="PuOr", vmin=-most, vmax=most, interpolation="nearest")
     axes.grid(False)
-    axes.set_yticks(range(len(kinds)), kinds, fontsize=4.6)
+    axes.set_yticks(range(len(kinds)), kinds, fontsize=style.SMALL)
     slow = set(found.loc[found["slow"], "device"])
     shown = [number for number, name in enumerate(devices) if len(devices) <= MOST_NAMED or name in slow]
-    axes.set_xticks(shown, [devices[number] for number in shown], fontsize=4.8, rotation=90 if len(shown) > 10 else 30)
+    turned = len(shown) * CELL > figure.get_size_inches()[0] - LEFT
+    names = [devices[number] for number in shown]
+    axes.set_xticks(shown, names, fontsize=style.SMALL, rotation=90 if turned else 0)
+    axes.set(xlabel="device", ylabel="roof, measured on the device alone or on all together")
     axes.tick_params(length=1.5, pad=1.5)
     if len(devices) <= MOST_NUMBERED:  # a colour's side is lost in black and white, a sign is not
         for row, column in np.argwhere(np.abs(matrix) >= TOLD):
@@ -53,13 +64,13 @@ def draw(figure, axes, scene, annotate, height):
         if MOST_NUMBERED < len(devices) <= MOST_NAMED:
             axes.text(column, row, f"{matrix[row, column]:+.0f}", **NUMBER)
     handles = [
-        Patch(facecolor=image.cmap(image.norm(value)), edgecolor=style.GREY, linewidth=0.3, label=f"{value:+.3g} %")
-        for value in np.linspace(-most, most, 5)
+        Patch(facecolor=image.cmap(image.norm(value)), edgecolor=style.GREY, linewidth=0.3, label=text)
+        for value, text in zip(np.linspace(-most, most, 5), scale_texts(most))
     ]
-    handles[0].set_label(f"{-most:.3g} % and slower")
     handles.append(Patch(facecolor="white", edgecolor=style.BLACK, linewidth=0.8, label="slower than the noise"))
-    text = nodes.caption(
-        scene, "Speed against the median of the model; pale: within the noise. " + nodes.outliers_text(found)
-    )
-    frame.settle(figure, [axes], height, handles, text, left=1.35, bottom=0.45)
+    numbers = f" Cells of {TOLD} % or more have a number." * (len(devices) <= MOST_NUMBERED)
+    pale = "Pale cells are within the noise of their figures."
+    text = nodes.caption(scene, f"{WHAT}. {nodes.reference_text(scene)}.{numbers} {pale} {nodes.outliers_text(found)}")
+    longest = max(len(name) for name in names) if turned else 0
+    frame.settle(figure, [axes], height, handles, text, left=LEFT, bottom=0.35 + LETTER * longest)
     return [axes]

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..compare import medians, named, roof_table, time_table
+from ..compare import REFERENCES, medians, named, roof_table, time_table
 from ..deviations import judged
 from ..frames import several, short_texts
 from ..selection import choose
 from ..texts import Refused, listed
+from . import frame
 
 
 @dataclass
@@ -54,19 +55,20 @@ def keys(found):
 
 def caption(nodes, key=""):
     """Which devices, when, with what; and what the marks mean."""
-    facts = [[], [], [], []]
+    facts = []
     for data in nodes.files:
         models = listed(dict.fromkeys(data["device_model"].values), 3)
         hosts = len(set(data["device_hostname"].values))
         count = len(set(data["device_uuid"].values))
         drivers = listed([word for word in dict.fromkeys(data["device_driver_version"].values) if word], 3)
-        facts[0].append(f"{count} x {models}, {hosts} host{'s' * (hosts > 1)}")
-        facts[1].append(data.attrs.get("date_created", "")[:10])
-        facts[2].append(f"driver {drivers}" if drivers else "")
-        facts[3].append(data.attrs.get("source", ""))
-    # What files share is said once.
-    parts = [listed(dict.fromkeys(fact for fact in found if fact), 6) for found in facts]
-    return "; ".join(part for part in parts if part) + (f". {key}" if key else "")
+        facts.append(frame.measured(f"{count} x {models} on {hosts} host{'s' * (hosts > 1)}", data))
+        facts.append(f"Driver {drivers}" if drivers else "")
+    return frame.sentences([*dict.fromkeys(facts), key])  # what files share is said once
+
+
+def reference_text(nodes):
+    """What the devices are held against, a sentence."""
+    return REFERENCES[len(nodes.files) > 1].replace("reference:", "The reference is")
 
 
 def outliers_text(found):

@@ -50,16 +50,15 @@ def draw_devices(axes, found, places, devices, own):
     return handles
 
 
-def summary(found, places):
+def summary(found, places, reference):
     texts = dict(zip(found["key"], found["text"]))
     slowest = found[found["slow"]].sort_values("deviation").head(MOST_EXPLAINED)
     named = "; ".join(
         f"{places[line['key']]}: {texts[line['key']]}, {line['device']} {percent(line['deviation'])}"
         for _, line in slowest.iterrows()
     )
-    return f"{int(found['slow'].sum())} of {len(found)} are slower than the noise" + f". The slowest: {named}" * bool(
-        named
-    )
+    count = f"{int(found['slow'].sum())} of {len(found)} points are slower than the noise"
+    return f"{reference}. {count}" + f". The slowest: {named}" * bool(named)
 
 
 def draw(figure, axes, scene, annotate, height):
@@ -77,8 +76,9 @@ def draw(figure, axes, scene, annotate, height):
     handles.append(marks.box("within the noise"))
     low = min(100 * found["deviation"].min(), 95) - 1
     axes.set(xlim=(0.4, len(places) + 0.6), ylim=(low, max(100 * found["deviation"].max(), 102) + 1))
-    axes.set(xlabel="configuration, the slowest first", ylabel="speed (% of the reference)")
+    axes.set(xlabel="number of the configuration, the slowest first", ylabel="speed (% of the reference)")
     axes.grid(False, axis="x")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    frame.settle(figure, [axes], height, handles, nodes.caption(scene, summary(found, places)))
+    text = nodes.caption(scene, summary(found, places, nodes.reference_text(scene)))
+    frame.settle(figure, [axes], height, handles, text)
     return [axes]
