@@ -4,13 +4,17 @@
 Usage: check_figures.py PAPER.nc EIGHT.nc KERNELS.nc LATER.nc...: the paper's sweeps, eight GPUs, a file of
 kernels = yes, and further files of the paper's GPU."""
 
+import re
 import sys
+from string import ascii_uppercase
 
 import numpy as np
+import readable
 import roofsweep_post as post
 from matplotlib.colors import to_rgb
 from roofsweep_post import figures, selection
 from roofsweep_post.figures import style
+from roofsweep_post.figures.kernel_rows import short_kernels
 from roofsweep_post.texts import Refused
 
 
@@ -25,32 +29,6 @@ def same(line, x, y):
     wanted = np.column_stack([np.asarray(x, float), np.asarray(y, float)])
     wanted = wanted[np.lexsort([wanted[:, 0], wanted[:, 1]])]
     assert found.shape == wanted.shape and np.allclose(found, wanted), (found, wanted)
-
-
-def nothing_overlaps(axes):
-    """No label covers another, a symbol, or the edge of the figure; all text is within the page."""
-    figure = axes.figure
-    figure.canvas.draw()
-    renderer = figure.canvas.get_renderer()
-    boxes = [text.get_window_extent(renderer) for text in axes.texts if text.get_gid() == "label"]
-    for number, box in enumerate(boxes):
-        assert not any(box.overlaps(other) for other in boxes[number + 1 :]), "two labels overlap"
-    for line in axes.get_lines():
-        if line.get_marker() not in ("None", "", "_", None) and "|" in (line.get_gid() or ""):
-            points = axes.transData.transform(np.column_stack([line.get_xdata(), line.get_ydata()]))
-            for box in boxes:
-                inside = (points > box.min).all(axis=1) & (points < box.max).all(axis=1)
-                assert not inside.any(), "a label covers a point"
-    page = figure.bbox
-    for text in [*axes.texts, *figure.texts, axes.xaxis.label, axes.yaxis.label]:
-        box = text.get_window_extent(renderer)
-        if text.get_text() and text.get_visible():
-            assert box.x0 >= page.x0 - 1 and box.x1 <= page.x1 + 1 and box.y0 >= page.y0 - 1, text.get_text()
-    (legend,) = figure.legends or [None]
-    if legend:
-        box = legend.get_window_extent(renderer)
-        assert box.x0 >= page.x0 - 1 and box.x1 <= page.x1 + 1, "the legend is wider than the page"
-        assert not box.overlaps(figure.texts[-1].get_window_extent(renderer)), "legend and caption overlap"
 
 
 def plain_caption(axes):
@@ -78,7 +56,7 @@ def check_planes(data):
         flops, intensity = own["performance"] * own["time_median"], own[f"arithmetic_intensity_{level}"]
         for width in ("column", "page"):
             (axes,) = figures.draw(data, "classic", where, labels=["conv2d-filters"], width=width)
-            nothing_overlaps(axes)
+            readable.check(axes.figure)
             series = next(line for gid, line in lines(axes, "|closed").items() if gid.startswith(precision))
             same(series, intensity, own["performance"])
             overhead = next(line for gid, line in lines(axes, "|overhead").items() if gid.startswith(precision))
@@ -89,13 +67,13 @@ def check_planes(data):
             (roof,) = [line for gid, line in lines(axes, "").items() if (gid or "").startswith(f"roof|{level} ")]
             assert np.allclose(roof.get_ydata() / roof.get_xdata(), bandwidth), "a roof is elsewhere"
         (axes,) = figures.draw(data, "complexity", where, labels=["conv2d-filters"], level="dram")
-        nothing_overlaps(axes)
+        readable.check(axes.figure)
         series = next(line for gid, line in lines(axes, "|closed").items() if gid.startswith(precision))
         same(series, flops / intensity, flops)
         box = next((line for gid, line in lines(axes, "|box").items() if gid.startswith(precision)), None)
         assert box is not None and np.isclose(max(box.get_ydata()), (own["overhead_time"] * own["peak"]).max())
         (axes,) = figures.draw(data, "four", where, labels=["conv2d-filters"])
-        nothing_overlaps(axes)
+        readable.check(axes.figure)
         closed = next(line for gid, line in lines(axes, "|closed").items() if gid.startswith(precision))
         opened = next(line for gid, line in lines(axes, "|open").items() if gid.startswith(precision))
         assert np.allclose(closed.get_ydata(), flops / own["peak"])
@@ -105,12 +83,12 @@ def check_planes(data):
         assert to_rgb(opened.get_markerfacecolor()) == (1, 1, 1), "measured time is not open"
     # One level for a series: rows whose own levels differ are not joined.
     (axes,) = figures.draw(data, "classic", where[1:], labels=["conv2d-filters", "lstm-batch"], level="row")
-    nothing_overlaps(axes)
+    readable.check(axes.figure)
     for found in figures.scene(data, where[1:], labels=["conv2d-filters", "lstm-batch"], level="row").series:
         assert found.rows["level"].nunique() == 1
     # Every level, joined per row.
     (axes,) = figures.draw(data, "classic", where, labels=["conv2d-filters"], level="all")
-    nothing_overlaps(axes)
+    readable.check(axes.figure)
     joined = [line for line in axes.get_lines() if line.get_gid() == "row"]
     assert len(joined) == len(table) and all(len(set(line.get_ydata())) == 1 for line in joined)
 
@@ -127,9 +105,27 @@ def check_series(data):
     assert len({next(iter(look)) for look in looks.values()}) == len(looks), looks
 
 
+def check_devices(files):
+    """On devices of two models a symbol is the same work, and colour and fill together are the same device."""
+    where = ["label=product,registers,shared,step"]
+    (axes,) = figures.draw(files, "classic", where, series=["workload", "implementation"], width="page")
+    readable.check(axes.figure)
+    found = figures.scene(files, where, series=["workload", "implementation"]).series
+    assert len({series.model for series in found}) == 2
+    for names, looks in [("what", lambda one: one.marker), ("model", lambda one: (one.colour, one.fill))]:
+        pairs = {(getattr(series, names), looks(series)) for series in found}
+        assert len(pairs) == len({name for name, _ in pairs}) == len({look for _, look in pairs}), pairs
+    assert len({series.colour for series in found}) == len({series.fill for series in found}) == 2
+    told = {text.get_text() for text in axes.figure.legends[0].get_texts()}
+    assert {series.what for series in found} | {series.model for series in found} <= told, told
+    # A processor's rows have no bytes at DRAM: the caption does not say that all have.
+    levels = {series.rows["level"].iloc[0] for series in found}
+    assert levels == {"dram", "l3"} and "rows that lack them have those at l3" in plain_caption(axes)
+
+
 def check_bars(data):
     (axes,) = figures.draw(data, "bars", [*CHOSEN, "pass=forward", "precision=fp16"], labels=["conv2d-filters"])
-    nothing_overlaps(axes)
+    readable.check(axes.figure)
     own = rows_of(data, "conv2d-filters", **{"pass": "forward", "config_precision": "fp16"}).sort_values("filters")
     heights = {}
     for bar in axes.patches:
@@ -143,14 +139,14 @@ def check_counted(data):
     axes = figures.draw(data, "counted", [*CHOSEN, "pass=forward", "precision=fp16"], labels=["conv2d-filters"])
     own = rows_of(data, "conv2d-filters", **{"pass": "forward", "config_precision": "fp16"})
     for place, (x, y) in zip(axes, [("flops_model", "flops_counted"), ("bytes_model", "bytes_counted_dram")]):
-        nothing_overlaps(place)
+        readable.check(place.figure)
         (line,) = lines(place, "|closed").values()
         same(line, own[x], own[y])
 
 
 def check_waves(data):
     (axes,) = figures.draw(data, "waves", [*CHOSEN, "pass=forward", "precision=fp16"], labels=["conv2d-filters"])
-    nothing_overlaps(axes)
+    readable.check(axes.figure)
     own = rows_of(data, "conv2d-filters", **{"pass": "forward", "config_precision": "fp16"})
     table = post.kernels(data)
     table = table[table["config_hash"].isin(own["config_hash"])].sort_values("kernel_time", ascending=False)
@@ -158,6 +154,18 @@ def check_waves(data):
     waves = table.get("kernel_waves", blocks / data["device_multiprocessors"].values[0]).head(14)
     drawn = np.sort([bar.get_x() + bar.get_width() for bar in axes.patches if bar.get_gid() == "last"])
     assert np.allclose(drawn, np.sort(waves[waves > 0])), (drawn, waves)
+
+
+def check_wave_ticks(data):
+    """A tick says the kernel's letter, its row and its share of the row."""
+    (axes,) = figures.draw(data, "waves", [*CHOSEN, "pass=forward", "precision=fp32"], labels=["conv2d-filters"])
+    ticks = [text.get_text() for text in axes.get_yticklabels()]
+    assert all(re.fullmatch(r"[A-Z], filters \d+ \(\d+ %\)", text) for text in ticks), ticks
+    own = rows_of(data, "conv2d-filters", **{"pass": "forward", "config_precision": "fp32"})
+    table = post.kernels(data)
+    table = table[table["config_hash"].isin(own["config_hash"])].sort_values("kernel_time", ascending=False)
+    letters = dict(zip(dict.fromkeys(table["kernel_name"]), ascii_uppercase))
+    assert [text[0] for text in ticks] == [letters[name] for name in table["kernel_name"].head(len(ticks))]
 
 
 def check_no_waves(data):
@@ -170,15 +178,37 @@ def check_no_waves(data):
         raise AssertionError("waves of nothing are drawn")
 
 
-def check_numbers(axes):
-    """Each kernel has a number of its own."""
-    numbers = sorted(int(text.get_text()) for text in axes.texts if text.get_gid() == "label")
-    assert numbers == [*range(1, len(numbers) + 1)], numbers
+def check_letters(axes, names):
+    """Each kernel has a letter, and the caption its name, as short as it can be told from the others."""
+    shorts = short_kernels(names)
+    assert len(set(shorts.values())) == len(names), shorts
+    key = plain_caption(axes).split("Key: ")[1]
+    told = {part.split(": ")[0]: part.split(": ")[1].rstrip(".") for part in key.split(". ")[0].split(", ")}
+    assert sorted(told) == list(ascii_uppercase[: len(told)]), key
+    assert set(told.values()) <= {short.rstrip(".") for short in shorts.values()}, (told, shorts)
+    return told
+
+
+def check_short_names(data):
+    """Names of kernels that differ in one word alone, or in their templates alone, are told apart."""
+    for names in (
+        ["void a<float>(int)", "void a<__half>(int)", "b(int)"],
+        [f"sm90_xmma_fprop_implicit_gemm_f16_nhwc_tilesize{size}_execute" for size in ("64x64", "128x64")],
+        ["x<1, 2>()", "x<1, 3>()", "x<1, 4>()", "x<2, 1>()"],
+        list(post.kernels(data)["kernel_name"].unique()),
+    ):
+        shorts = short_kernels(names)
+        assert len(set(shorts.values())) == len(names) and set(shorts) == set(names), shorts
 
 
 def check_kernels(data, paper):
     where = [*CHOSEN, "pass=forward", "precision=fp32"]
-    check_numbers(figures.draw(paper, "kernels", where, labels=["conv2d-filters"])[0])
+    (axes,) = figures.draw(paper, "kernels", where, labels=["conv2d-filters"])
+    shown = {letter for text in axes.texts if text.get_gid() == "label" for letter in text.get_text().split(", ")}
+    chosen = rows_of(paper, "conv2d-filters", **{"pass": "forward", "config_precision": "fp32"})["config_hash"]
+    table = post.kernels(paper)
+    names = list(table[table["config_hash"].isin(chosen)]["kernel_name"].unique())
+    assert shown == set(check_letters(axes, names)), shown
     without = paper.assign(kernel_flops_counted=paper["kernel_flops_counted"] * np.nan)
     try:
         figures.draw(without, "kernels")
@@ -186,8 +216,8 @@ def check_kernels(data, paper):
     except Refused as refused:
         assert "kernels = yes" in str(refused), refused
     (axes,) = figures.draw(data, "kernels")
-    nothing_overlaps(axes)
-    check_numbers(axes)
+    readable.check(axes.figure)
+    check_letters(axes, list(post.kernels(data)["kernel_name"].unique()))
     table = post.kernels(data)
     table = table[(table["kernel_flops_counted"] > 0) & (table["kernel_bytes_counted_dram"] > 0)]
     drawn = np.array([found.get_offsets()[0] for found in axes.collections if found.get_gid() == "kernel"])
@@ -197,7 +227,7 @@ def check_kernels(data, paper):
 
 def check_nodes(eight):
     (axes,) = figures.draw(eight, "map", width="page")
-    nothing_overlaps(axes)
+    readable.check(axes.figure)
     (image,) = axes.get_images()
     matrix = np.asarray(image.get_array())
     assert matrix.shape == (74, 8), matrix.shape
@@ -240,7 +270,7 @@ def check_history(files, eight):
     sessions = sessions_of(files)
     assert len(sessions) > len(files), "no file has two sessions"
     (axes,) = figures.draw([eight, *files], "history")
-    nothing_overlaps(axes)
+    readable.check(axes.figure)
     dates = [label.get_text().replace("\n", " ") for label in axes.get_xticklabels()]
     assert dates == [f"{start:%Y-%m-%d %H:%M:%S}" for start, _ in sessions], dates
     (line,) = [line for line in axes.get_lines() if line.get_gid() == "dram triad, alone"]
@@ -260,7 +290,7 @@ def check_history(files, eight):
 def check_strip(paper, other):
     """Of each configuration that both files have a point: the time in the first over that in the second."""
     (axes,) = figures.draw([paper, other], "strip")
-    nothing_overlaps(axes)
+    readable.check(axes.figure)
     first, second = (post.rows(data).groupby("config_hash")["time_median"].median() for data in (paper, other))
     both = first.index.intersection(second.index)
     drawn = np.concatenate([line.get_ydata() for line in axes.get_lines()])
@@ -272,7 +302,7 @@ def check_strip(paper, other):
 def check_replicate(data):
     """Four devices: their median is each configuration's reference, and the slowest configurations come first."""
     (axes,) = figures.draw(data, "strip")
-    nothing_overlaps(axes)
+    readable.check(axes.figure)
     speed = 1 / post.rows(data).pivot_table(values="time_median", index="config_hash", columns="place")
     drawn = np.column_stack([line.get_ydata()[np.argsort(line.get_xdata())] for line in axes.get_lines()])
     wanted = (100 * speed.div(speed.median(axis=1), axis=0)).to_numpy()
@@ -289,6 +319,8 @@ def main():
     check_bars(paper)
     check_counted(paper)
     check_waves(paper)
+    check_wave_ticks(paper)
+    check_short_names(paper)
     check_no_waves(paper)
     check_kernels(counted, paper)
     check_nodes(eight)
@@ -296,6 +328,7 @@ def main():
     check_history([paper, *later], eight)
     check_strip(paper, later[0])
     check_replicate(post.load(sys.argv[1].replace("paper_h200", "node_4xh200")))
+    check_devices([post.load(sys.argv[1].replace("paper_h200", f"training_{name}")) for name in ("h200", "cpu")])
 
 
 main()

@@ -15,6 +15,8 @@ h200=$root/tests/data/paper_h200.nc
 eight=$root/tests/data/roofs_8xh200.nc
 "$ROOFSWEEP_PYTHON" "$root/tests/postproc/check_figures.py" "$h200" "$eight" golden.nc \
     "$root/tests/data/algorithms_h200.nc" "$root/tests/data/loops_h200.nc" || fail "a figure shows something else"
+# Every figure of the gallery can be read.
+expect 0 "$ROOFSWEEP_PYTHON" "$root/tests/postproc/check_gallery.py" "$root"
 
 # Roofs alone: those of all ranks together have a common start, which a busy machine may miss.
 sed 's/^device = auto/device = cpu/; s/^implementation = auto.*/implementation = im2col/' "$root/sweeps/quickstart.ini" >quickstart.ini

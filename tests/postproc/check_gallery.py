@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Draws every figure of docs/gallery as its page says, and checks that it can be read. Usage: check_gallery.py ROOT"""
+
+import importlib.util
+import os
+import sys
+
+import readable
+from roofsweep_post import cli, plot
+from roofsweep_post.figures import style
+
+
+def gallery():
+    found = importlib.util.spec_from_file_location("make", "docs/gallery/make.py")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module.FIGURES
+
+
+def main():
+    os.chdir(sys.argv[1])
+    drawn = []
+    plot.save = lambda figure, path: drawn.append(figure)
+    wrong = []
+    for name, _, arguments in gallery():
+        assert cli.main(["plot", *arguments.split(), "--output", f"{name}.png"]) == 0, name
+        try:
+            with style.settings():
+                readable.check(drawn[-1])
+        except AssertionError as error:
+            wrong.append(f"{name}: {error}")
+        style.plt.close("all")
+    sys.exit("\n".join(wrong))
+
+
+main()
