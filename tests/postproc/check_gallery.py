@@ -30,7 +30,7 @@ def main():
         except AssertionError as error:
             wrong.append(f"{name}: {error}")
         style.plt.close("all")
-    sys.exit("\n".join(wrong))
+    sys.exit("\n".join(wrong) or 0)
 
 
 main()

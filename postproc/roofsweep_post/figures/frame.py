@@ -16,7 +16,7 @@ LEAST_DECADES = 3  # of a logarithmic axis with fewer in view, powers of ten are
 
 def sentences(facts):
     """A caption of those that say something."""
-    return " ".join(f"{fact.rstrip('.')}." for fact in facts if fact)
+    return " ".join(f"{fact.rstrip('. ')}." for fact in facts if fact)
 
 
 def days(data):
@@ -110,7 +110,7 @@ def wrapped(figure, text, width):
     return lines
 
 
-def settle(figure, axes, height, handles, text, left=0.62, right=0.1, top=0.12, bottom=0.42):
+def settle(figure, axes, height, handles, text, left=0.62, right=0.17, top=0.12, bottom=0.42):
     """Gives each part its room: panels, legend, caption. Inches. Returns pixels per point."""
     for part in [*figure.legends, *figure.texts]:  # of an earlier call
         part.remove()

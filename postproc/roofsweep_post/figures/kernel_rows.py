@@ -10,6 +10,7 @@ from .scene import short_name
 
 MOST = 14  # kernels of one figure: those that take longest; the caption says how many are left out
 LENGTH = 34  # of a name in the key
+ROW_LENGTH = 24  # of what tells rows apart; of longer ones all have numbers
 
 
 def kernel_rows(scene):
@@ -45,8 +46,8 @@ def short_kernels(names):
         shared = set.intersection(*(set(words(name)) for name in own))
         tails = [next((word for word in words(name) if word not in shared), "") for name in own]
         for number, (name, tail) in enumerate(zip(own, tails), 1):
-            marks = [tail if len(own) > 1 else "", f"#{number}" if tails.count(tail) > 1 else ""]
-            found[name] = " ".join(filter(None, [short, *marks]))
+            ends = [tail if len(own) > 1 else "", f"#{number}" if tails.count(tail) > 1 else ""]
+            found[name] = " ".join(filter(None, [short, *ends]))
     return found
 
 
@@ -67,12 +68,16 @@ def left_out(table):
     return f"{more} more, which take less time, {'is' if more == 1 else 'are'} not shown" if more > 0 else ""
 
 
-def row_name(scene, table):
-    """What tells the rows of kernels apart, for labels: the swept value and the series."""
+def row_names(scene, table):
+    """(what tells the rows of kernels apart: the swept value and the series; a sentence that explains it)."""
     names = {}
     for series in scene.series:
         for _, row in series.rows.iterrows():
             value = f"{short_name(series.by)} {value_text(row[series.by])} " if series.by else ""
             own = "" if series.name == "rows" and value else series.name
             names[row["config_hash"], row["file"]] = (value + own).strip()
-    return [names[key] for key in zip(table["config_hash"], table["file"])]
+    found = [names[key] for key in zip(table["config_hash"], table["file"])]
+    if max(map(len, found)) <= ROW_LENGTH:
+        return found, ""
+    numbers = {name: f"row {number}" for number, name in enumerate(dict.fromkeys(found), 1)}
+    return [numbers[name] for name in found], "; ".join(f"{number}: {name}" for name, number in numbers.items())

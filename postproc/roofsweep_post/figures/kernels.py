@@ -4,7 +4,7 @@ import numpy as np
 
 from ..texts import Refused
 from . import classic, frame, marks, style
-from .kernel_rows import MOST, kernel_rows, key_text, left_out, letters, row_name
+from .kernel_rows import MOST, kernel_rows, key_text, left_out, letters, row_names
 
 HELP = "kernels of the chosen rows on the Roofline, area by share of time (needs kernels = yes)"
 PANELS, HEIGHT = 1, {"column": 2.6, "page": 3.6}
@@ -72,7 +72,7 @@ def draw(figure, axes, scene, annotate, height):
     low = min(axes.get_ylim()[0], table["speed"].min() / 3)
     axes.set(ylim=(low, axes.get_ylim()[1]), xlabel="arithmetic intensity (FLOP/byte)", ylabel="performance (FLOP/s)")
     frame.engineering(axes.yaxis)
-    names = row_name(scene, table)
+    names, rows = row_names(scene, table)
     colours = {name: style.COLOURS[number % len(style.COLOURS)] for number, name in enumerate(dict.fromkeys(names))}
     shapes = {name: style.MARKERS[number % len(style.MARKERS)] for number, name in enumerate(colours)}
     handles = [
@@ -82,7 +82,7 @@ def draw(figure, axes, scene, annotate, height):
         marks.line("measured roofs", colour=style.BLACK),
         marks.symbol("area: share of the row's time, here 50 %", size=np.sqrt(AREA / 2)),
     ]
-    notes = [key_text(table), note, left_out_without(without, whole.shape[0])]
+    notes = [key_text(table), rows, note, left_out_without(without, whole.shape[0])]
     scale = frame.settle(figure, [axes], height, handles, frame.caption(scene, *notes))
     drawn, labels = classic.draw_roofs(axes, roofs), marks.Labels(axes, scale)
     for x, y in drawn.values():

@@ -1,4 +1,4 @@
-"""Labels beside their points: none is dropped, none covers another, a point or a line.
+"""Labels beside their points: none covers another or a point, and the caption counts those that have no room.
 
 A label is moved around its point, then away from it with a thin line, then replaced by a number that a key explains.
 Without a line it stays nearer to its own point than to any other, so that nobody takes it for that one's.
@@ -14,6 +14,7 @@ GAPS = [2.0, 4.5, 8.0, 13.0, 19.0, 27.0, 37.0]  # points between a label and its
 NEAR = 2  # rings that need no line to the point
 AIR = 1.0  # points around a label
 NEARER = 1.4  # times so far is the next symbol from a label as its own, or it needs a line
+SYMBOL = 10000  # what covering a symbol counts, in pixels of a line
 SAME = 3.0  # points: so close are symbols that no label tells apart
 ANGLES = np.radians([-45, 45, -135, 135, 0, 180, 90, -90, 22, -22, 158, -158, 67, -67, 113, -113])
 
@@ -58,7 +59,7 @@ class Labels:
         self.axes, self.scale = axes, pixels_per_point
         self.renderer = axes.figure.canvas.get_renderer()
         self.boxes, self.dots, self.key = np.empty((0, 4)), np.empty((0, 2)), []
-        self.symbols, self.cut = np.empty((0, 2)), []
+        self.symbols, self.cut, self.missing = np.empty((0, 2)), [], 0
 
     def pixels(self, x, y):
         return self.axes.transData.transform(np.column_stack([np.atleast_1d(x), np.atleast_1d(y)]))
@@ -121,7 +122,12 @@ class Labels:
         others = [other for other in self.boxes if distances(other, at[None])[0] > style.SIZE / 2 * self.scale]
         if any(inside(other, path) for other in others):
             return False
-        return across or not any(distances(np.tile(point, 2), self.dots).min(initial=9) < 2 for point in path)
+        return across or not len(path) or not self.on_line(path)
+
+    def on_line(self, path):
+        """Whether some points lie on a line."""
+        near = ((self.dots > path.min(axis=0) - 2) & (self.dots < path.max(axis=0) + 2)).all(axis=1)
+        return any(np.hypot(*(self.dots[near] - point).T).min(initial=9) < 2 for point in path)
 
     def write(self, text, box, ring, at, colour, size):
         """Draws a label at its place."""
@@ -154,19 +160,19 @@ class Labels:
         return box.width, box.height
 
     def place(self, text, x, y, colour=style.BLACK, size=style.SMALL, is_number=False):
-        """Writes a label near a point of the data; returns the Text. is_number: the text is a number of the caller's
-        own key, which no other number may stand for."""
+        """Writes a label near a point of the data; returns the Text, or None without room. is_number: the text is a
+        number of the caller's own key, which no other number may stand for."""
         at = self.pixels(x, y)[0]
         rings = range(len(GAPS))
         if found := self.found(at, self.extent(text, size), rings, lines=True):
             return self.write(text, *found, at, colour, size)
         number = text if is_number else f"({len(self.key) + 1})"  # in brackets: it is no value
-        self.key += [] if is_number else [text]
         for lines in (True, False):
             if found := self.found(at, self.extent(number, size), rings, lines):
+                self.key += [] if is_number else [text]
                 return self.write(number, *found, at, colour, size)
-        half = np.asarray(self.extent(number, size)) / 2
-        return self.write(number, np.concatenate([at - half, at + half]), 0, at, colour, size)
+        self.missing += 1
+        return None
 
     def hits(self, middle, way, width, height):
         """How much of what is drawn a slanted label would cover; None: it would leave the axes."""
@@ -181,7 +187,7 @@ class Labels:
         near = self.dots[((self.dots > corner[:2]) & (self.dots < corner[2:])).all(axis=1)]
         across = np.abs((near - middle) @ normal) < height / 2
         within = np.abs((near - middle) @ way) < width / 2
-        return 10 * boxes + int((across & within).sum())
+        return SYMBOL * boxes + int((across & within).sum())
 
     def beside(self, at, width, height):
         """(what it covers, middle) of a label along the line from the first to the last of these pixels, where it
@@ -203,15 +209,16 @@ class Labels:
 
     def fitting(self, text, at, size):
         """(text, middle, width, height) of a label along a line: whole, or its words before the number if these cover
-        less; then the key has the whole."""
+        less; then the key has the whole. None where even these would cover a symbol or leave the axes."""
         best = None
         for shown in dict.fromkeys([text, name_of(text)]):
             width, height = np.asarray(self.extent(shown, size)) + AIR * self.scale
             found = self.beside(at, width, height)
             if found and (best is None or found[0] < best[0]):
                 best = found[0], shown, found[1], width, height
-        self.cut += [text] if best and best[1] != text else []
-        return best and best[1:]
+        covers = best is None or best[0] >= SYMBOL
+        self.cut += [text] if name_of(text) != text and (covers or best[1] != text) else []
+        return None if covers else best[1:]
 
     def along(self, text, x, y, colour=style.BLACK, size=style.SMALL):
         """Writes a label along a line of the data, where there is room: above it, failing that below."""
@@ -246,4 +253,6 @@ class Labels:
     def key_text(self):
         """What the numbers mean, a sentence; "" without any."""
         words = [*self.cut, *(f"({number}) {text}" for number, text in enumerate(self.key, 1))]
-        return f"Key: {'; '.join(words)}" if words else ""
+        key = f"Key: {'; '.join(words)}. " * bool(words)
+        labels = "label has" if self.missing == 1 else "labels have"
+        return key + f"{self.missing} {labels} no room, fewer rows would have" * (self.missing > 0)

@@ -15,8 +15,9 @@ MOST_NAMED = 40  # devices on the axis
 MOST_NUMBERED = 16  # devices; with more there is no room for a number in each cell
 TOLD = 2  # per cent, from which on a cell has its number
 RANGE = 5, 10  # per cent, of the colours: at least, at most
-LEFT, LETTER = 1.62, 0.048  # inches: beside the axes, of a letter
-WHAT = "Colours are the speed of a device over that of its reference, in per cent"
+LETTER, BESIDE = 0.048, 0.37  # inches: of a letter, of what else is beside the axes
+CONDITIONS = "Alone: one device at a time was measured; together: all of them at once"
+WHAT = f"{CONDITIONS}. Colours are the speed of a device over that of its reference, in per cent"
 NUMBER = {"ha": "center", "va": "center", "fontsize": style.SMALL, "gid": "label"}
 
 
@@ -46,10 +47,11 @@ def draw(figure, axes, scene, annotate, height):
     axes.set_yticks(range(len(kinds)), kinds, fontsize=style.SMALL)
     slow = set(found.loc[found["slow"], "device"])
     shown = [number for number, name in enumerate(devices) if len(devices) <= MOST_NAMED or name in slow]
-    turned = len(shown) * CELL > figure.get_size_inches()[0] - LEFT
+    left = BESIDE + LETTER * max(map(len, kinds))
+    turned = len(shown) * CELL > figure.get_size_inches()[0] - left
     names = [devices[number] for number in shown]
     axes.set_xticks(shown, names, fontsize=style.SMALL, rotation=90 if turned else 0)
-    axes.set(xlabel="device", ylabel="roof, measured on the device alone or on all together")
+    axes.set(xlabel="device", ylabel="roof, condition")
     axes.tick_params(length=1.5, pad=1.5)
     if len(devices) <= MOST_NUMBERED:  # a colour's side is lost in black and white, a sign is not
         for row, column in np.argwhere(np.abs(matrix) >= TOLD):
@@ -72,5 +74,5 @@ def draw(figure, axes, scene, annotate, height):
     pale = "Pale cells are within the noise of their figures."
     text = nodes.caption(scene, f"{WHAT}. {nodes.reference_text(scene)}.{numbers} {pale} {nodes.outliers_text(found)}")
     longest = max(len(name) for name in names) if turned else 0
-    frame.settle(figure, [axes], height, handles, text, left=LEFT, bottom=0.35 + LETTER * longest)
+    frame.settle(figure, [axes], height, handles, text, left=left, bottom=0.35 + LETTER * longest)
     return [axes]

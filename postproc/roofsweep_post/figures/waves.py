@@ -5,11 +5,11 @@ from matplotlib.patches import Patch
 
 from ..texts import Refused
 from . import frame, style
-from .kernel_rows import MOST, kernel_rows, key_text, left_out, letters, row_name
+from .kernel_rows import MOST, kernel_rows, key_text, left_out, letters, row_names
 
 HELP = "waves of blocks of each kernel, and the share of the last one that stays empty"
 PANELS, HEIGHT = 1, {"column": 2.6, "page": 2.8}
-LETTER = 0.048  # inches, of the text at a tick
+LETTER, RIGHT = 0.048, 0.55  # inches: of a letter at a tick, and of what stands beside the bars
 LOST = "Lost is what the last wave leaves empty, as a share of all waves"
 
 
@@ -22,12 +22,12 @@ def with_waves(scene, table):
     return table.assign(waves=waves), "blocks for each multiprocessor (the file has no waves)"
 
 
-def tick_texts(scene, table):
+def tick_texts(table, rows):
     """Of each kernel its letter, its row, and its share of that."""
     names = letters(table)
     return [
         f"{names[row['kernel_name']]}, {name} ({100 * row['share']:.0f} %)"
-        for name, (_, row) in zip(row_name(scene, table), table.iterrows())
+        for name, (_, row) in zip(rows, table.iterrows())
     ]
 
 
@@ -46,30 +46,25 @@ def draw(figure, axes, scene, annotate, height):
     axes.barh(y, last, left=full, color=style.COLOURS[5], hatch="////", gid="last", **how)
     empty = np.where(last > 0, 1 - last, 0)
     axes.barh(y, empty, left=full + last, color="white", linestyle=":", gid="empty", **how)
-    ticks = tick_texts(scene, table)
+    names, rows = row_names(scene, table)
+    ticks = tick_texts(table, names)
     axes.set(yticks=y, yticklabels=ticks, ylim=(len(table) - 0.4, -0.6), xlabel=what)
     axes.set_ylabel("kernel, row (share of the row's kernel time)")
     if waves.max() > 12:
         axes.set_xscale("symlog", linthresh=2)
         frame.engineering(axes.xaxis)
-    axes.set_xlim(0, np.ceil(waves).max() * (4 if waves.max() > 12 else 1.25))
+    axes.set_xlim(0, np.ceil(waves).max() * 1.05)
     axes.grid(False, axis="y")
     for place, row in table.iterrows():
         tail = 1 - row["waves"] / np.ceil(row["waves"])
-        axes.text(
-            np.ceil(row["waves"]),
-            place,
-            f"  {100 * tail:.0f} % lost",
-            va="center",
-            ha="left",
-            fontsize=style.SMALL,
-            gid="label",
-        )
+        text = f"{100 * tail:.0f} % lost"
+        how = {"va": "center", "ha": "left", "fontsize": style.SMALL, "gid": "label"}
+        axes.text(1.02, place, text, transform=axes.get_yaxis_transform(), **how)
     handles = [
         Patch(facecolor=style.COLOURS[0], edgecolor=style.BLACK, linewidth=0.4, label="full waves"),
         Patch(facecolor=style.COLOURS[5], hatch="////", edgecolor=style.BLACK, linewidth=0.4, label="last wave"),
         Patch(facecolor="white", edgecolor=style.BLACK, linestyle=":", linewidth=0.4, label="empty in the last wave"),
     ]
-    text = frame.caption(scene, LOST, key_text(table), note, work=False)
-    frame.settle(figure, [axes], height, handles, text, left=0.35 + LETTER * max(map(len, ticks)))
+    text = frame.caption(scene, LOST, key_text(table), rows, note, work=False)
+    frame.settle(figure, [axes], height, handles, text, left=0.35 + LETTER * max(map(len, ticks)), right=RIGHT)
     return [axes]
