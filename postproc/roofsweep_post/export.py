@@ -1,7 +1,9 @@
 """The command `export`: tables for spreadsheets and scripts."""
 
+import json
 import sys
 
+import numpy as np
 import pandas
 
 from . import selection
@@ -34,11 +36,22 @@ def markdown(table):
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
+def json_value(value):
+    """A cell as JSON has it: null is what is missing or infinite."""
+    if isinstance(value, pandas.Timestamp):
+        return value.isoformat(timespec="microseconds")
+    return None if pandas.isna(value) or value in (np.inf, -np.inf) else value
+
+
+def as_json(table):
+    """A table of JSON. pandas writes numbers with 15 decimals: of a verify_error of 3e-13 that is three digits."""
+    lines = [{name: json_value(value) for name, value in line.items()} for line in table.to_dict("records")]
+    return json.dumps(lines, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 FORMATS = {
     "csv": lambda table: table.to_csv(index=False),
-    "json": lambda table: (
-        table.to_json(orient="records", indent=1, date_format="iso", double_precision=15, force_ascii=False) + "\n"
-    ),
+    "json": as_json,
     "markdown": markdown,
 }
 
@@ -56,7 +69,8 @@ def run(options):
     table = TABLES[options.table]([load(path) for path in options.files])
     table = selection.choose(table, options.where)
     if options.columns:
-        table = table[[selection.column(table, name) for name in options.columns.split(",")]]
+        names = [selection.column(table, name) for name in options.columns.split(",")]
+        table = table[list(dict.fromkeys(names))]
     text = FORMATS[options.format](table)
     if options.output:
         write(options.output, text)

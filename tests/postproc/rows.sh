@@ -93,6 +93,25 @@ kept golden.nc "cannot write golden.nc: it is a file that is read; --output must
 kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" export golden.nc -o node.nc
 expect 0 script export golden.nc --output rows.csv
 expect 0 script export golden.nc --output rows.csv
+# JSON has all digits of a number, each column once, and null for what is missing or infinite.
+python '
+import shutil, netCDF4
+shutil.copy("golden.nc", "digits.nc")
+with netCDF4.Dataset("digits.nc", "a") as data:
+    data["verify_error"][2], data["roof"][2] = 2.345678901234567e-13, float("inf")
+'
+expect 0 script export digits.nc --format json --columns verify_error,roof,start_time,verify_error
+python '
+import json, math, sys
+def refuse(word):
+    raise ValueError(word)
+rows = json.load(open("output"), parse_constant=refuse)
+assert [list(row) for row in rows] == [["verify_error", "roof", "start_time"]] * len(rows), rows[0]
+assert rows[2]["verify_error"] == 2.345678901234567e-13 and rows[2]["roof"] is None, rows[2]
+assert rows[0]["verify_error"] is None and rows[3]["start_time"].startswith("2025-01-01T00:00:"), rows
+' || fail "JSON of a table"
+expect 0 script export golden.nc --format json --table roofs
+python 'import json; assert {"dram": 1.002} in [roof["bytes_ratio"] for roof in json.load(open("output"))]' || fail "JSON of roofs"
 # --merge writes a result file: over another one with --overwrite, over one that it reads never.
 export ROOFSWEEP="$roofsweep"
 kept golden.nc "cannot write golden.nc: it is a file that is read" merge golden.nc sweep.nc --overwrite --output golden.nc
