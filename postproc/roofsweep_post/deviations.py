@@ -53,7 +53,7 @@ def judged(table, threshold=THRESHOLD, across=False):
     table = table.reset_index(drop=True)
     table = table.assign(reference=np.nan, deviation=np.nan, limit=np.nan, against="", speed=speed(table))
     several = table["file"].nunique() > 1
-    for _, found in table.groupby(["key"] if across else ["model", "key"], sort=False):
+    for _, found in table.groupby("key" if across else ["model", "key"], sort=False):
         first = found["file"].min()
         earlier = found[found["file"] == first]
         middle, same = centre_of(earlier["speed"].to_numpy()), earlier.groupby("uuid")["speed"].median()

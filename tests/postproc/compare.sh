@@ -71,6 +71,11 @@ kept node.nc "cannot write linked: it is a file that is read" compare node.nc --
 refused "cannot write new: another option names it, too; --junit must" compare node.nc --json new --junit new
 [ ! -e new ] || fail "it is refused too late"
 expect 1 script compare node.nc --json /dev/null --junit /dev/null
+# Devices of different models, and nothing else on the screen.
+expect 1 script compare golden.nc --across-models --quiet
+row "^PASS 1#0 node1" "(2 checks)$"
+row "^FAIL 1#1 node2 cpu-node2-0-3 (2 checks): fp32 vector, alone -99.6 %"
+[ "$(wc -l <output)" = 2 ] || { cat output; fail "more than a line for each device"; }
 refused_option "argument -c/--configurations: '-1' is no whole number from 0 on" compare node.nc --configurations -1
 # Against an earlier file: slower only.
 expect 1 script compare alone.nc node.nc
