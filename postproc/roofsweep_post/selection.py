@@ -35,6 +35,14 @@ def number(word):
         return None
 
 
+def moment(word):
+    """A word as a time of UTC; None if it is none."""
+    try:
+        return np.datetime64(word.removesuffix("Z"))
+    except ValueError:
+        return None
+
+
 def equal(values, words):
     """Which values are one of the words, as text or as number."""
     found = values.astype(str).isin(words).to_numpy()
@@ -50,11 +58,15 @@ def matches(table, term):
     if not parsed:
         raise Refused(f"'{term}' is no condition; one is NAME=VALUE, or with != >= <= > <")
     name, operator, text = parsed.groups()
-    if name == "label":  # a row may have several
+    if name == "label" and name in table:  # a row may have several
         words = table["label"].map(str.split)
         found = words.map(lambda labels: bool(set(labels) & set(text.split(",")))).to_numpy(bool)
         return ~found if operator == "!=" else found
     values = table[column(table, name)]
+    if operator in NUMBERS and values.dtype.kind == "M":
+        if moment(text) is None:
+            raise Refused(f"'{term}': '{text}' is no time, as 2025-01-31 or 2025-01-31T12:00")
+        return NUMBERS[operator](values.to_numpy(), moment(text))
     if operator in NUMBERS:
         if number(text) is None:
             raise Refused(f"'{term}': '{text}' is no number")

@@ -88,6 +88,13 @@ refused_option "argument -n/--most: '0' is no whole number" rows "$h200" --most 
 refused_option "FILE stands before --where: every word behind these is theirs" rows --where precision=fp32 "$h200"
 refused_option "FILE stands before --where: every word" export --where precision=fp32 "$h200"
 
+refused "no variable 'label'; " export golden.nc --table roofs --where label=lstm
+# Times are compared as times, of UTC.
+expect 0 script export golden.nc --columns start_time --where "start_time>2025-01-01T00:00:10" "start_time<=2025-01-01T00:00:11Z"
+[ "$(wc -l <output)" = 2 ] || { cat output; fail "other rows are chosen by their time"; }
+refused "no row has start_time>2026" rows golden.nc --where "start_time>2026"
+refused "'start_time>soon': 'soon' is no time, as 2025-01-31 or 2025-01-31T12:00" rows golden.nc --where "start_time>soon"
+
 # A table overwrites no result file.
 kept golden.nc "cannot write golden.nc: it is a file that is read; --output must name another" export golden.nc -o golden.nc
 kept node.nc "cannot write node.nc: it exists and is a NetCDF file; --output must name another" export golden.nc -o node.nc
