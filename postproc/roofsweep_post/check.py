@@ -78,7 +78,8 @@ class Reference:
         """Why a value does not do; None if it does."""
         if not np.isfinite(value):
             return f"{self.name} is missing"
-        ratio = self.wanted / value if self.at_most else value / self.wanted
+        least, most = (value, self.wanted) if self.at_most else (self.wanted, value)
+        ratio = most / least if least else np.inf
         if ratio >= 1 - self.tolerance:
             return None
         return f"{self.name} {self.shown(value)}, shall be {self.text} ({percent(ratio)})"

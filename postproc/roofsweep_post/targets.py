@@ -105,6 +105,8 @@ class Target:
         if number := FIGURE.fullmatch(text):
             self.least = float(number[1]) * (0.01 if number[2] else PREFIXES[number[3]])
             self.unit = number[2] or number[4]
+            if not self.least:
+                raise Refused(f"{place} '{text}' is reached by everything; a target is more than 0")
         elif not kinds.possible(text):
             raise Refused(f"{place} '{text}' is neither a figure, as in 4.28 TB/s or 97 %, nor a roof")
 

@@ -79,6 +79,8 @@ reference "time_median = $(faster 0.96) +- 5 %" 0
 reference "time_median = $(faster 0.96) +- 3 %" 1
 row "^FAIL #0" "one: time_median" "shall be .* +- 3 % (-4.0 %)"
 reference "roof_fraction = 100 %" 1
+reference "roof_fraction = 0 %" 0
+reference "time_median = 0 s" 1
 reference "performance = 1 GFLOP/s" 0
 reference "where_not = 3" 2
 reference "time_median = 3 TB/s" 2
@@ -107,6 +109,8 @@ wrong '[A]\nx = 1\nX = 2\n' "wrong.ini:3: [A] has 'x' twice; leave one of them"
 wrong '[A]\n\nx = \377\n' "wrong.ini:3: no text (UTF-8); targets are an INI file"
 wrong '[A]\nx = \000\n' "wrong.ini:2: no text (UTF-8); targets are an INI file"
 wrong '[NVIDIA H200]\ndram triad = quick\n' "wrong.ini:2: [NVIDIA H200] 'quick' is neither a figure"
+wrong '[NVIDIA H200]\ndram triad = 0 TB/s\n' "wrong.ini:2: [NVIDIA H200] '0 TB/s' is reached by everything"
+wrong '[NVIDIA H200]\ndram triad = 0 %%\n' "wrong.ini:2: [NVIDIA H200] '0 %' is reached by everything"
 refused "$h200:1: no text (UTF-8)" check "$h200" --targets "$h200"
 refused "none.ini: No such file" check "$h200" --targets none.ini
 printf '[NVIDIA H200]\n[NVIDIA H200 | none]\nwhere = batch=77\ntime_median = 1 s\n' >rows.ini
