@@ -59,6 +59,7 @@ def passed(verdicts):
 def publish(verdicts, command, options):
     """Prints the lines and writes the files. Returns the exit status: 0, or 1 if a device fails."""
     for verdict in verdicts:
+        verdict.reasons = [plain(reason) for reason in verdict.reasons]  # some hold words of the targets
         print(verdict.line())
     for path, text in [(options.json, as_json), (options.junit, as_junit)]:
         if path:

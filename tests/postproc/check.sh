@@ -116,6 +116,21 @@ refused "none.ini: No such file" check "$h200" --targets none.ini
 printf '[NVIDIA H200]\n[NVIDIA H200 | none]\nwhere = batch=77\ntime_median = 1 s\n' >rows.ini
 expect 1 script check "$h200" --targets rows.ini
 row "^FAIL #0" "none: no row has batch=77"
+# What no terminal and no XML takes, in names of the targets and in a file.
+python '
+import shutil, sys, netCDF4
+shutil.copy(sys.argv[1], "control.nc")
+with netCDF4.Dataset("control.nc", "a") as data:
+    data["status"][3], data["error"][3] = 2, "ended \ufffe, \"quoted\" <here> & there"
+' "$h200"
+printf '[NVIDIA H200]\n[NVIDIA H200 | a\033[31mb]\nwhere = batch=77\001\ntime_median = 1 s\n' >rows.ini
+expect 1 script check control.nc --targets rows.ini --junit found.xml
+row "^FAIL #0" "a?\[31mb: no row has batch=77?"
+python '
+import xml.etree.ElementTree as xml
+(failure,) = xml.parse("found.xml").getroot().iter("failure")
+assert "ended ?, \"quoted\" <here> & there" in failure.text and "a?[31mb" in failure.get("message"), failure.text
+' || fail "JUnit of texts that are no XML"
 # A row that failed is a failure of its device.
 python '
 import shutil, sys, netCDF4
