@@ -17,6 +17,7 @@
 #include "model/workloads/conv2d.h"
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
+#include "model/workloads/pool.h"
 #include "ranks/schedule.h"
 #include "results/derive.h"
 
@@ -316,6 +317,37 @@ static void what_is_not_touched_does_not_count(void **state)
     assert_true(config_cost(&one).bytes == 4.0 * (x + w + y));
 }
 
+/* A maximum also needs them on the way back, an average none; the gradient is written whole. */
+static void pools_read_what_windows_lie_on(void **state)
+{
+    (void)state;
+    char text[160];
+    for (int64_t window = 1; window <= 4; ++window)
+        for (int64_t stride = 1; stride <= 6; ++stride)
+            for (int64_t height = window; height <= 19; ++height)
+                for (int pad = 0; pad < window && pad < 2; ++pad) {
+                    snprintf(text, sizeof text,
+                             "pool batch=2 channels=3 width=7 precision=fp32 padding=%d window=%d "
+                             "stride=%d height=%d",
+                             pad, (int)window, (int)stride, (int)height);
+                    struct config config = parse(text);
+                    struct pool s = pool_from(&config);
+                    double met = (double)(pixels_met(height, s.out_height, window, pad, stride, 1) *
+                                          pixels_met(7, s.out_width, window, pad, stride, 1));
+                    double x = 6.0 * (double)height * 7, y = (double)pool_y_size(&s);
+                    assert_true(config_cost(&config).bytes == 4.0 * (6.0 * met + y));
+                    assert_true(config_cost(&config).memory == 4.0 * (x + y));
+                    strcat(text, " pass=backward");
+                    config = parse(text);
+                    assert_true(config_cost(&config).bytes == 4.0 * (6.0 * met + x + y));
+                    assert_true(config_cost(&config).memory == 4.0 * (x + x + y));
+                    strcat(text, " operation=average");
+                    config = parse(text);
+                    assert_true(config_cost(&config).bytes == 4.0 * (x + y));
+                    assert_true(config_cost(&config).memory == 4.0 * (x + y));
+                }
+}
+
 /* x is read once for forward and backward-filter, and dx written; y and dy; w read, dw and w' written. */
 static void costs_of_steps(void **state)
 {
@@ -471,6 +503,7 @@ int main(void)
         cmocka_unit_test(costs),
         cmocka_unit_test(costs_of_cells),
         cmocka_unit_test(what_is_not_touched_does_not_count),
+        cmocka_unit_test(pools_read_what_windows_lie_on),
         cmocka_unit_test(costs_of_steps),
         cmocka_unit_test(passes_without_layer_are_refused),
         cmocka_unit_test(costs_of_products_and_loops),

@@ -120,12 +120,13 @@ static struct cost pool_cost(const struct config *config)
     double x = images * (double)s.height * (double)s.width;
     double met = pixels_met(s.height, s.out_height, s.window_height, s.pad_height, s.stride) *
                  pixels_met(s.width, s.out_width, s.window_width, s.pad_width, s.stride);
-    double backward = (s.operation == POOL_MAX ? 2.0 : 1.0) * x + y;
-    bool forward = s.pass == POOL_FORWARD;
+    /* Backward an average reads none of x; all of its gradient is written. */
+    bool forward = s.pass == POOL_FORWARD, reads = forward || s.operation == POOL_MAX;
+    double written = forward ? 0.0 : x;
     return (struct cost){
         .flops = y * (double)s.window_height * (double)s.window_width,
-        .bytes = element * (forward ? images * met + y : backward),
-        .memory = element * (forward ? x + y : backward),
+        .bytes = element * ((reads ? images * met : 0.0) + y + written),
+        .memory = element * ((reads ? x : 0.0) + y + written),
     };
 }
 
