@@ -151,8 +151,8 @@ static void lines_that_mean_nothing_are_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "region\n",      "region x\n", "region -1\n", "region nan\n", "region inf\n",
-        "region 1e30\n", "verify 1\n", "hello\n",     "\n",           "region 1x\n"};
+        "region\n",   "region x\n", "region -1\n", "region nan\n", "region inf\n", "region 1e30\n",
+        "verify 1\n", "hello\n",    "\n",          "region 1x\n",  "region 0\n"};
     char folder[4096];
     struct error error;
     struct handback handback;

@@ -32,6 +32,8 @@ static enum status region_take(char *text, struct handback *handback, struct err
     enum status status = number_read(&text, &seconds, error);
     if (status)
         return status;
+    if (seconds == 0)
+        return error_set(error, STATUS_FAILED, "a region of 0 s: nothing is done in no time");
     if (seconds > FIELD_SECONDS_MAX || handback->region_count == HANDBACK_REGIONS_MAX)
         return error_set(error, STATUS_FAILED, "more regions, or longer ones, than there can be");
     void *regions = array_grow(handback->regions, handback->region_count, sizeof seconds);
