@@ -209,12 +209,16 @@ def check_kernels(data, paper):
     table = post.kernels(paper)
     names = list(table[table["config_hash"].isin(chosen)]["kernel_name"].unique())
     assert shown == set(check_letters(axes, names)), shown
+    drawn = axes.collections
     without = paper.assign(kernel_flops_counted=paper["kernel_flops_counted"] * np.nan)
     try:
         figures.draw(without, "kernels")
         raise AssertionError("kernels that were not counted are drawn")
     except Refused as refused:
         assert "kernels = yes" in str(refused), refused
+    roofless = paper.assign({name: paper[name] * np.nan for name in paper if name.startswith("device_peak_")})
+    (axes,) = figures.draw(roofless, "kernels", where, labels=["conv2d-filters"])
+    assert len(axes.collections) == len(drawn), "a file without roofs: not all kernels are drawn"
     (axes,) = figures.draw(data, "kernels")
     readable.check(axes.figure)
     check_letters(axes, list(post.kernels(data)["kernel_name"].unique()))
