@@ -10,8 +10,7 @@ Publishing takes milliseconds, so it is killed in a storm of its own as well (--
 each time killed at a random moment. The file must be whole after each, and the next run takes away what was left.
 
 A scripted worker stands in for a device, so that hundreds of kills are cheap; `cpu` and `cuda` are the real ones.
---programs N storms over a sweep of N programs instead, see program_storm.py; --measuring N kills one sweep N times
-while it measures, see measuring_storm.py.
+--programs N storms over a sweep of N programs instead, see program_storm.py.
 
 Needs Python alone; the NetCDF file is read by netCDF4, else h5netcdf, else ncdump.
 """
@@ -27,7 +26,6 @@ import tempfile
 import threading
 from pathlib import Path
 
-import measuring_storm
 import program_storm
 from storm import CONFIGURATIONS, END_BOUND, PHASES, Fault, Storm
 from storm_processes import end_all
@@ -155,17 +153,9 @@ class Tool:
         finally:
             shutil.rmtree(self.work, ignore_errors=True)
 
-    def storm_measuring(self):
-        try:
-            return measuring_storm.main(self)
-        finally:
-            shutil.rmtree(self.work, ignore_errors=True)
-
     def main(self):
         if self.options.programs:
             return self.storm_programs()
-        if self.options.measuring:
-            return self.storm_measuring()
         print(f"seed {self.options.seed}, {self.ranks} ranks, {self.options.worker} workers", flush=True)
         if self.reader is None:
             print("nothing here reads NetCDF: journal, --gather and its table are looked at", flush=True)
@@ -197,10 +187,7 @@ def parse_options():
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--publishing", type=int, default=0, help="kills of --gather, before the storms")
     parser.add_argument("--programs", type=int, default=0, help="rows of programs, on cpu or cuda workers")
-    parser.add_argument("--limit", type=float, default=600, help="s, of --programs and --measuring")
-    parser.add_argument("--measuring", type=int, default=0, help="kills of one sweep while it measures")
-    parser.add_argument("--victims", default="worker, rank 0, launcher", help="of --measuring, in turns")
-    parser.add_argument("--rows", type=int, default=0, help="of --measuring, even; 0: as many as the workers bear")
+    parser.add_argument("--limit", type=float, default=600, help="s, of --programs")
     parser.add_argument("--worker", choices=list(WORKERS), default="scripted")
     parser.add_argument("--ranks", type=int, default=3)
     parser.add_argument("--together", type=int, default=0, help="rows that are counted together; 0: the device's")

@@ -3,7 +3,8 @@
 # configurations of a lost device are not passed over.
 . "$(dirname "$0")/lib.sh"
 write_sweep sweep.ini
-sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/' sweep.ini
+sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/
+        s/^memory = .*/memory = l1/' sweep.ini
 
 # roofsweep looks for its workers beside itself: here, for scripts around the real one.
 mkdir bin

@@ -3,7 +3,8 @@
 . "$(dirname "$0")/lib.sh"
 [ "$(nproc)" -ge 2 ] || exit 77 # two ranks on one core are one device
 write_sweep sweep.ini
-sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/' sweep.ini
+sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/
+        s/^memory = .*/memory = l1/' sweep.ini
 mkdir bin
 cp "$ROOFSWEEP_BIN/roofsweep" bin/
 export REAL="$ROOFSWEEP_BIN/roofsweep-worker-cpu"

@@ -1,9 +1,10 @@
 #!/bin/sh
-# The same 200 configurations on N ranks: each exactly once, on as many devices as ranks.
+# The same 100 configurations on N ranks: each exactly once, on as many devices as ranks.
 . "$(dirname "$0")/lib.sh"
 write_sweep sweep.ini
+sed -i 's/^batch = .*/batch = 1/' sweep.ini
 expect 0 run "$1" sweep.ini
-complete sweep.nc 200
+complete sweep.nc 100
 python '
 import sys, numpy, xarray
 data = xarray.open_dataset("sweep.nc")

@@ -3,7 +3,7 @@
 # it is named, the status is 5, no process is left, and --resume completes the sweep.
 . "$(dirname "$0")/lib.sh"
 write_sweep sweep.ini
-sed -i 's/^iterations = .*/iterations = 2000/' sweep.ini
+sed -i 's/^iterations = .*/iterations = 2000/; s/^batch = .*/batch = 1/' sweep.ini
 export OMP_WAIT_POLICY=passive # more ranks than cores
 
 # The process of rank $1 of this sweep.
@@ -60,14 +60,8 @@ interrupted
 python '
 import xarray
 data = xarray.open_dataset("sweep.nc")
-assert 14 <= data.sizes["config"] < 200, data.sizes
+assert 14 <= data.sizes["config"] < 100, data.sizes
 '
-
-begin --resume
-wait_until grep -q 'measuring the roofs' output
-wait_until found
-kill -STOP "$one"
-interrupted
 
 # One that only pauses takes part again.
 begin --resume
@@ -78,5 +72,5 @@ sleep 1
 kill -CONT "$one"
 wait "$job" || { cat output; fail "the sweep ended with $?"; }
 job=
-complete sweep.nc 200
-[ "$(grep -c '"kind":"record"' sweep.nc.journal)" = 200 ] || fail "a row is there twice"
+complete sweep.nc 100
+[ "$(grep -c '"kind":"record"' sweep.nc.journal)" = 100 ] || fail "a row is there twice"
