@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """docs/ says of the program what the program says of itself: tests/docs.py BIN [--write]
 
-BIN is the folder of the built programs. --write renews the lists of variables in docs/file-format.md
-from tests/data/golden_variables.cdl, instead of comparing them with it."""
+BIN is the folder of the built programs. --write renews the tables of parameters in docs/manifest.md from --list and the
+lists of variables in docs/file-format.md from tests/data/golden_variables.cdl, instead of comparing them."""
 
 import os
 import re
@@ -18,7 +18,7 @@ HEADINGS = {
     "flops_model": "FLOPs and bytes",
     "sm_clock": "Conditions during the timing run",
     "verify_error": "Verification and samples",
-    "workload": "Parameters",
+    "workload": "Workload",
     "config_device": "Device",
     "arithmetic_intensity": "Derived values",
 }
@@ -64,30 +64,49 @@ def check_settings(roofsweep, page):
         )
 
 
-def listed_parameters(listing):
-    """(workload, parameter, default, allowed) of --list."""
-    workload = None
-    for line in listing.splitlines():
-        if line.startswith("["):
-            workload, inside = line[1:].split()[0], True
-        elif line.startswith("  implementations"):
-            inside = False
-        found = re.match(r"  (\w+) +(\S+) +(\S.*)", line)
-        if found and inside and found[1] not in ("parameter", "setting", "All"):
-            yield workload, found[1], found[2], found[3]
+def code(words):
+    """`a`, `b`: the words of a list, and what is no word as it is."""
+    return ", ".join(f"`{word}`" if re.fullmatch(r"[a-z0-9:-]+", word) else word for word in words.split(", "))
 
 
-def check_parameters(roofsweep, page):
-    seen = set()
-    for workload, name, initial, allowed in listed_parameters(run(roofsweep, "--list").stdout):
-        text = part(page, f"### {workload}")
-        row = re.search(rf"^\| `{name}`[^|]*\| `{re.escape(initial)}` \|(.*)\|", text, re.M)
-        expect(row, f"docs/manifest.md, {workload}: no row of {name} with the default {initial}")
-        words = re.split(r", | to | or ", allowed)
-        for word in words:
-            expect(re.search(rf"\b{re.escape(word)}\b", text), f"docs/manifest.md, {workload} {name}: no '{word}'")
-        seen.add(name)
-    expect(len(seen) > 20, f"--list shows few parameters: {seen}")
+def parameter_tables(listing):
+    """Of each workload of --list its table, and its implementations."""
+    for workload, block in re.findall(r"^\[(\S+) LABEL\]\n(.*?)(?=^\[|\Z)", listing, re.M | re.S):
+        parameters, _, implementations = block.partition("  implementations\n")
+        lines = ["| parameter | default | allowed | meaning |", "|---|---|---|---|"]
+        for name, initial, allowed, meaning in re.findall(r"^  (\S+) +(\S+) +(\S.*)\n {20,}(\S.*)", parameters, re.M):
+            if name not in ("cache", "implementation", "launch"):
+                lines.append(f"| `{name}` | `{initial}` | {code(allowed)} | {meaning} |")
+        for name, meaning in re.findall(r"^    ([\w-]+): (.*)", implementations, re.M):
+            lines += [""] if not lines[-1].startswith("- ") else []
+            lines.append(f"- `{name}`: {meaning}")
+        yield workload, "\n".join(lines)
+
+
+def replace_block(page, name, wanted, where, write):
+    """The page with a generated block renewed; a fault where it differs and is not to be written."""
+    block = re.search(rf"<!-- {re.escape(name)} -->\n(.*?)\n<!-- end -->", page, re.S)
+    expect(block, f"{where}: no '<!-- {name} -->'")
+    if not block:
+        return page
+    expect(
+        write or block[1] == f"\n{wanted}\n", f"{where}: '{name}' is out of date; tests/docs.py BIN --write renews it"
+    )
+    return f"{page[: block.start(1)]}\n{wanted}\n{page[block.end(1) :]}"
+
+
+def check_parameters(roofsweep, page, write):
+    tables = list(parameter_tables(run(roofsweep, "--list").stdout))
+    expect(len(tables) >= 10, f"--list shows few workloads: {len(tables)}")
+    for workload, table in tables:
+        part(page, f"### {workload}")
+        page = replace_block(page, f"parameters of {workload}", table, "docs/manifest.md", write)
+    return page
+
+
+def renew(path, page):
+    with open(os.path.join(ROOT, path), "w", encoding="utf-8") as stream:
+        stream.write(page)
 
 
 def variables(cdl):
@@ -106,17 +125,13 @@ def entry(name, kind, dimensions, attributes):
     if "flag_meanings" in attributes:
         text += ": " + ", ".join(f"`{word}`" for word in attributes["flag_meanings"].split())
     text += "." if len(dimensions) == 1 else f". By `{dimensions[1]}`."
-    if "comment" in attributes:
-        comment = attributes["comment"]
-        word = re.match(r"[a-z]+(?= [a-z])", comment)  # a plain one, and not of a formula
-        text += f" {comment[0].upper() if word else comment[0]}{comment[1:]}."
     return "\n".join(textwrap.wrap(text, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
 
 
 def variable_list(cdl, dimension):
     lines = []
     for name, kind, dimensions, attributes in variables(cdl):
-        if dimensions[0] != dimension:
+        if dimensions[0] != dimension or attributes["long_name"].startswith("parameter "):
             continue
         if name in HEADINGS:
             lines += ["", f"### {HEADINGS[name]}", ""]
@@ -133,20 +148,10 @@ def check_file_format(page, write):
         wanted = variable_list(cdl, dimension)
         if not wanted:
             continue
-        block = re.search(rf"(<!-- variables of {dimension} -->\n\n)(.*?)(\n\n<!-- end -->)", page, re.S)
-        expect(block, f"docs/file-format.md: no list of {dimension}")
-        if block and write:
-            page = page[: block.start(2)] + wanted + page[block.end(2) :]
-        expect(
-            write or (block and block[2] == wanted),
-            f"docs/file-format.md: the list of {dimension} is not that of tests/data/golden_variables.cdl; "
-            "tests/docs.py BIN --write renews it",
-        )
+        page = replace_block(page, f"variables of {dimension}", wanted, "docs/file-format.md", write)
         count += 1
     expect(count >= 5, f"tests/data/golden_variables.cdl: {count} lists")
-    if write:
-        with open(os.path.join(ROOT, "docs/file-format.md"), "w", encoding="utf-8") as stream:
-            stream.write(page)
+    return page
 
 
 def check_links():
@@ -163,10 +168,14 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     roofsweep = os.path.join(sys.argv[1], "roofsweep")
+    write = "--write" in sys.argv[2:]
     manifest = read("docs/manifest.md")
     check_settings(roofsweep, manifest)
-    check_parameters(roofsweep, manifest)
-    check_file_format(read("docs/file-format.md"), "--write" in sys.argv[2:])
+    manifest = check_parameters(roofsweep, manifest, write)
+    file_format = check_file_format(read("docs/file-format.md"), write)
+    if write:
+        renew("docs/manifest.md", manifest)
+        renew("docs/file-format.md", file_format)
     check_links()
     for failure in failures:
         print(failure, file=sys.stderr)
