@@ -73,7 +73,7 @@ def check_devices(data, path):
     if device.max() >= data.sizes["device"] or (own != data["device_uuid"].values[device[known]]).any():
         raise Refused(
             f"{path}: its rows were not measured on its devices, as when ncrcat joins files; "
-            "join result files with `roofsweep --merge A.nc B.nc -o ALL.nc`"
+            "join result files with `roofsweep-post merge A.nc B.nc -o ALL.nc`"
         )
 
 

@@ -1,17 +1,61 @@
-"""Several result files as one: what `roofsweep --merge` does, started from here."""
+"""The command `merge`: several result files as one, a few thousand rows at a time.
 
+A value of a row follows from the row, its kernels and its device with its roofs. These stay together, so values are
+copied. Numbers of rows and devices are made anew, and node_spread, which follows from several devices."""
+
+import contextlib
+import functools
+import math
 import os
-import shutil
+import re
+import signal
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
 
-from .texts import Refused
+import numpy as np
 
-HELP = "several result files as one, by roofsweep --merge"
-DESCRIPTION = """Starts `roofsweep --merge FILE... --output FILE`, which must be in the path, or named by ROOFSWEEP.
+from .arguments import same
+from .dataset import COORDINATES, FORMAT_VERSION
+from .texts import Refused, plain
 
-A device that is the same in several files, roofs included, is one device. A configuration that was measured on the
-same device in several files is an error that names it, unless --newest is given."""
+HELP = "several result files as one"
+DESCRIPTION = """Writes the file that one sweep over all devices of these files would have written.
+
+A device that is the same in several files, roofs included, is one device. Where its roofs differ, each file's stay, for
+the rows of that file. A configuration that was measured on the same device in several files is an error that names it,
+unless --newest is given. The exit status is that of a sweep: 3 if rows have failed."""
 
 WRITES_NETCDF = True
+
+SLAB = 4096  # rows in memory; a multiple of the rows of a chunk
+CHUNK_ROWS, CHUNK_ELEMENTS = 1024, 65536
+OPEN = 16  # files at a time; the library takes some 10 MB for each
+NAMED = 3  # clashes
+NEEDED = [
+    *("config_hash", "configuration", "label", "status", "start_time", "wall_time", "config_device", "kernel_config"),
+    *("device_key", "device_kind", "device_hostname", "device_uuid", "device_model", "device_roof_device"),
+    *("device_roof_name", "device_roof_condition", "device_roof_bandwidth", "device_roof_performance"),
+    *("device_roof_time", *COORDINATES.values()),
+]
+# Variables that are in memory of all rows, beside those of devices and roofs.
+ROW_COLUMNS = ["config_hash", "configuration", "label", "status", "start_time", "wall_time", "config_device", "uuid"]
+# Of a device, what depends on the job; of a roof, what depends on other devices.
+OF_THE_JOB = {"device_key", "device_index", "device_counters", "device_roofs_reused"}
+OF_OTHERS = {"device_roof_device", "device_roof_node_spread"}
+# A line of history.
+SESSION = re.compile(
+    r"(?P<start>\S+) session (?P<id>.*?): roofsweep (?P<version>.*?), \d+ ranks from .*?, job .*?: (?P<command>.*)"
+)
+SPREAD = {
+    "units": "1",
+    "long_name": "highest minus lowest of the node's devices, over their mean",
+    "coverage_content_type": "modelResult",
+    "comment": "same kind, condition and session",
+    "source": "derived from other variables of this file",
+}
+TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def add_options(parser):
@@ -21,12 +65,577 @@ def add_options(parser):
     parser.add_argument("--newest", action="store_true", help="of a row in several files, take that measured last")
 
 
+def say(text):
+    print(f"roofsweep-post: {plain(text)}", file=sys.stderr)
+
+
+def natural(text):
+    """A key that orders texts with numbers in them as strverscmp of the C library does: "m=9" before "m=16"."""
+
+    def number(found):
+        digits = found[0].lstrip("0")
+        zeros = len(found[0]) - len(digits)  # with leading zeros it is a fraction
+        return f"0{chr(0x1000 - zeros)}{digits or chr(0x10FFFF)}" if zeros else f"0{chr(0x1000 + len(digits))}{digits}"
+
+    return re.sub("[0-9]+", number, text)
+
+
+def netcdf():
+    try:
+        import netCDF4
+    except ModuleNotFoundError as error:
+        raise Refused("merge needs the module netCDF4: install python3-netcdf4 (pip: netCDF4)") from error
+    return netCDF4
+
+
+# ---- files that are read ----
+
+
+class Files:
+    """Opens files; those used last stay open."""
+
+    def __init__(self):
+        self.open = {}
+
+    def get(self, path):
+        found = self.open.pop(path, None) or self.opened(path)
+        self.open[path] = found  # behind the others
+        if len(self.open) > OPEN:
+            self.open.pop(next(iter(self.open))).close()
+        return found
+
+    @staticmethod
+    def opened(path):
+        try:
+            data = netcdf().Dataset(path)
+        except OSError as error:
+            reason = error.strerror if error.errno and error.errno > 0 else "no NetCDF file, or it is not whole"
+            raise Refused(f"{path}: {reason}") from error
+        data.set_auto_maskandscale(False)
+        return data
+
+    def close(self):
+        for data in self.open.values():
+            data.close()
+        self.open = {}
+
+
+class Variable:
+    """words: meanings of a flag's values, which count from 0. missing: how the file writes that there is no value."""
+
+    def __init__(self, dims, dtype, attributes):
+        self.dims, self.type, self.attributes = dims, dtype, attributes
+        self.words = str(attributes.get("flag_meanings", "")).split() if "flag_values" in attributes else []
+        none = self.words.index("unknown") if "unknown" in self.words else len(self.words) or -1
+        self.missing = "" if dtype is str else attributes.get("_FillValue", none)
+
+
+def variables(data):
+    """{name: Variable} of an open file."""
+    return {
+        name: Variable(found.dimensions, found.dtype, {key: found.getncattr(key) for key in found.ncattrs()})
+        for name, found in data.variables.items()
+        if found.dimensions
+    }
+
+
+class Source:
+    """A file: what it is, its sessions, and of all its rows what orders them and tells them apart."""
+
+    def __init__(self, path, files):
+        self.path, self.files, data = path, files, files.get(path)
+        self.variables = variables(data)
+        self.attributes = {name: data.getncattr(name) for name in data.ncattrs()}
+        self.check_kind()
+        self.lengths = {name: len(found) for name, found in data.dimensions.items()}
+        self.sessions = self.read_sessions()
+        self.names = {dim: list(self.column(name)) for dim, name in COORDINATES.items()}
+        self.rows = {name: self.column(name) for name in ROW_COLUMNS if name in self.variables}
+        self.status = [self.variables["status"].words[value] for value in self.rows["status"]]
+        self.kernel_config = self.column("kernel_config")
+        self.roof_device = self.column("device_roof_device")
+        self.check_rows()
+
+    def check_kind(self):
+        lacking = [name for name in NEEDED if name not in self.variables]
+        if lacking:
+            raise Refused(f"{self.path}: no result file of roofsweep, it has no {lacking[0]}")
+        version = self.attributes.get("format_version", 1)
+        if version < FORMAT_VERSION:
+            how = "write it anew from its journal, with roofsweep --gather"
+            raise Refused(f"{self.path}: an older version of roofsweep wrote it; {how}")
+        if version > FORMAT_VERSION:
+            known = f"this roofsweep-post knows up to {FORMAT_VERSION}: use a newer one"
+            raise Refused(f"{self.path}: format version {version}; {known}")
+
+    def read_sessions(self):
+        """[(start, id, line, version, command)]; lines that another tool wrote are left out."""
+        found = []
+        for line in self.attributes.get("history", "").split("\n"):
+            parts = SESSION.fullmatch(line)
+            with contextlib.suppress(ValueError):
+                if parts:
+                    start = datetime.strptime(parts["start"], TIME).replace(tzinfo=UTC).timestamp()
+                    found.append((start, parts["id"], line, parts["version"], parts["command"]))
+        if not found:
+            no_session = "its history names no session of roofsweep, so nobody knows where its rows come from"
+            raise Refused(f"{self.path}: {no_session}")
+        return found
+
+    def column(self, name, low=0, high=None):
+        """Values as the file has them, of the rows from `low` to before `high`."""
+        try:
+            return self.files.get(self.path).variables[name][low:high]
+        except (KeyError, OSError, RuntimeError, IndexError) as error:
+            whole = "is it whole, and does a result file of roofsweep have this?"
+            raise Refused(f"{self.path}: {name}: {error}; {whole}") from error
+
+    def device_of(self, row):
+        """Index of its device, -1 if it has none."""
+        return int(self.rows["config_device"][row])
+
+    def check_rows(self):
+        device, kernel = self.rows["config_device"], self.kernel_config
+        bad = (device >= self.lengths["device"]).any() or (kernel >= len(device)).any() or (np.diff(kernel) < 0).any()
+        if not bad and "uuid" in self.rows and len(device):
+            own = self.column("device_uuid")
+            bad = (np.where(device >= 0, own[np.maximum(device, 0)], "") != self.rows["uuid"]).any()
+        if bad:
+            raise Refused(
+                f"{self.path}: its rows were not measured on its devices, or its kernels are not theirs, as when "
+                "ncrcat joins files or ncks cuts them; name the files that roofsweep wrote"
+            )
+
+
+def read_all(paths, files):
+    sources = []
+    for place, path in enumerate(paths):
+        for earlier in paths[:place]:
+            if same(earlier, path):
+                raise Refused(f"{earlier} and {path} are the same file")
+        sources.append(Source(path, files))
+        first, own = (str(source.attributes.get("settings", "")) for source in (sources[0], sources[-1]))
+        if first != own:
+            raise Refused(f"{paths[0]} was measured with '{first}', {path} with '{own}': their rows cannot be compared")
+    return sources
+
+
+# ---- what the new file has ----
+
+
+class Layout:
+    """Variables of the new file, and how values of each source become its values."""
+
+    def __init__(self, sources):
+        self.sources = sources
+        self.names = {dim: self.joined(source.names[dim] for source in sources) for dim in COORDINATES}
+        newest_first = sorted(sources, key=lambda source: max(source.sessions)[:2], reverse=True)
+        self.variables = {}
+        for name in self.joined(source.variables for source in newest_first):
+            having = [source.variables[name] for source in newest_first if name in source.variables]
+            self.variables[name] = max(having, key=lambda variable: len(variable.words))
+            for source in sources:
+                if name in source.variables and source.variables[name].type != self.variables[name].type:
+                    raise Refused(f"{source.path}: {name} has another type than in other files")
+
+    @staticmethod
+    def joined(sequences):
+        """All names, each once, behind those that stand before it in its own sequence."""
+        order = []
+        for sequence in sequences:
+            place = 0
+            for name in sequence:
+                if name in order:
+                    place = max(place, order.index(name) + 1)
+                else:
+                    order.insert(place, name)
+                    place += 1
+        return order
+
+    def set_spread(self, known):
+        self.variables.pop("device_roof_node_spread", None)
+        if known:
+            like = self.variables["device_roof_time"]
+            fill = {"_FillValue": like.missing}
+            self.variables["device_roof_node_spread"] = Variable(like.dims, like.type, SPREAD | fill)
+
+    def keep_known(self, dimensions):
+        """Leaves out what another tool has added."""
+        self.variables = {name: one for name, one in self.variables.items() if set(one.dims) <= set(dimensions)}
+
+    def missing(self, name, rows, lengths):
+        variable = self.variables[name]
+        shape = [rows, *(lengths[dim] for dim in variable.dims[1:])]
+        return np.full(shape, variable.missing, dtype=object if variable.type is str else variable.type)
+
+    def of(self, dims):
+        """Names of the variables whose first dimension is one of these."""
+        return [name for name, variable in self.variables.items() if variable.dims[0] in dims]
+
+    def read(self, source, name, low, high):
+        """The source's values in the new file's flags and order of names."""
+        variable, own, values = self.variables[name], source.variables[name], source.column(name, low, high)
+        if own.words != variable.words:
+            values = np.clip(values, 0, len(own.words))
+            known = [variable.words.index(word) if word in variable.words else variable.missing for word in own.words]
+            values = np.array([*known, variable.missing], dtype=values.dtype)[values]
+        dim = variable.dims[-1]
+        if dim in self.names and own.dims[1:] and source.names[dim] != self.names[dim]:
+            wide = np.full((len(values), len(self.names[dim])), variable.missing, dtype=values.dtype)
+            wide[:, [self.names[dim].index(word) for word in source.names[dim]]] = values
+            values = wide
+        return values
+
+
+# ---- devices ----
+
+
+class Device:
+    """A row of `device` in a source. facts: what makes it the same device with the same roofs in another file."""
+
+    def __init__(self, number, source, place, columns, layout):
+        self.number, self.path, self.place, self.columns = number, source.path, place, columns
+        self.roofs = np.flatnonzero(source.roof_device == place)
+        self.key, self.host, self.uuid = (self.text(f"device_{name}") for name in ("key", "hostname", "uuid"))
+        self.fill, self.facts = layout.variables["device_roof_time"].missing, {}
+        for name in columns.keys() - OF_THE_JOB - OF_OTHERS:
+            variable = layout.variables[name]
+            for order, row in enumerate(self.roofs if variable.dims[0] == "device_roof" else [place]):
+                known = np.atleast_1d(columns[name][row])
+                if (known != variable.missing).any():
+                    self.facts[name, order] = known.tolist()
+
+    def text(self, name):
+        return str(self.columns[name][self.place])
+
+
+def read_devices(sources, layout):
+    """[[Device]] by source."""
+    found = []
+    for number, source in enumerate(sources):
+        names = [name for name in layout.of(["device", "device_roof"]) if name in source.variables]
+        columns = {name: layout.read(source, name, 0, None) for name in names}
+        found.append([Device(number, source, place, columns, layout) for place in range(source.lengths["device"])])
+    return found
+
+
+def unify(devices):
+    """Gives devices that are the same one key: that of the first file. devices: [[Device]] by source."""
+    for number, own in enumerate(devices):
+        for device in own:
+            for earlier in (one for others in devices[:number] for one in others):
+                is_one = device.uuid and (earlier.host, earlier.uuid) == (device.host, device.uuid)
+                if earlier.key == device.key or not is_one:
+                    continue
+                if earlier.facts == device.facts:
+                    device.key = earlier.key
+                    break
+                say(
+                    f"warning: {device.uuid} of {device.host} has other roofs in {device.path} than in {earlier.path}: "
+                    "both stay, each for the rows of its file"
+                )
+
+
+def choose_devices(devices, used):
+    """[Device] of the new file in their order, and {(number of source, place): number in the new file}.
+
+    A file may have been written before its device had all its roofs: of devices of one key the one with the most roofs
+    stays, and another only if rows that stay were held against its roofs. used: (number of source, place) of rows."""
+    chosen, numbers = [], {}
+    keys = dict.fromkeys(device.key for own in devices for device in own if device.key)
+    for key in sorted(keys, key=natural):
+        having = [device for own in devices for device in own if device.key == key]
+        stay = [max(having, key=lambda device: len(device.roofs))]
+        for device in having:
+            if (device.number, device.place) in used and all(device.facts != one.facts for one in stay):
+                say(f"warning: {key} has other roofs in {device.path} than in {stay[0].path}: both stay")
+                stay.append(device)
+        for device in stay:
+            like = [one for one in having if one.facts == device.facts]
+            numbers |= {(one.number, one.place): len(chosen) for one in like}
+            chosen.append(device)
+    return chosen, numbers
+
+
+def node_spreads(chosen, roofs):
+    """Of each roof: highest minus lowest over the mean, of the devices of a host, kind and session; NaN of one."""
+    groups, members = {}, []
+    for number, row in roofs:
+        device = chosen[number]
+        node = (device.host, device.text("device_kind"), device.key.split("/")[0])
+        roof = tuple(str(device.columns[f"device_roof_{name}"][row]) for name in ("name", "condition"))
+        values = [device.columns[f"device_roof_{name}"][row] for name in ("bandwidth", "performance", "time")]
+        value = next((value for value in values if value != device.fill and not math.isnan(value)), None)
+        members.append(groups.setdefault((node, roof), []))
+        if value is not None:
+            members[-1].append(value)
+    return [
+        (max(group) - min(group)) / (functools.reduce(float.__add__, map(float, group)) / len(group))
+        if len(group) > 1
+        else math.nan
+        for group in members
+    ]
+
+
+# ---- rows ----
+
+
+def find_clashes(sources, devices, newest):
+    """[array of rows that stay] by source; Refused if rows are in several files, unless the newest hold."""
+    stay = [np.ones(len(source.rows["config_hash"]), bool) for source in sources]
+    holders, clashes = {}, []
+    for number, source in enumerate(sources):
+        for row, digest in enumerate(source.rows["config_hash"]):
+            place = source.device_of(row)
+            device = devices[number][place] if place >= 0 else None
+            identity = (digest, device.host, device.uuid) if device else (digest, "", "")
+            own = (number, row)
+            if identity in holders:
+                other = holders[identity]
+                times = [sources[file].rows["start_time"][at] for file, at in (other, own)]
+                lost = own if times[0] > times[1] and math.isfinite(times[0]) else other
+                stay[lost[0]][lost[1]] = False
+                clashes.append((source.rows["configuration"][row], device, sources[other[0]].path, source.path))
+                own = own if lost == other else other
+            holders[identity] = own
+    if clashes and newest:
+        say(f"{len(clashes)} rows are in several files, of the same device: the one measured last holds")
+    elif clashes:
+        names = "".join(
+            f"; {text}{f' on {device.uuid} of {device.host}' if device else ''} in {one} and {other}"
+            for text, device, one, other in clashes[:NAMED]
+        )
+        more = "; ..." if len(clashes) > NAMED else ""
+        raise Refused(
+            f"{len(clashes)} rows are in several files, of the same device{names}{more}; --newest takes those "
+            "measured last"
+        )
+    return stay
+
+
+def order_rows(sources, devices, stay):
+    """(number of source, row) of each row of the new file, in the order in which people read them."""
+    places, keys = [], []
+    for number, source in enumerate(sources):
+        device_keys = [natural(device.key) for device in devices[number]]
+        for row in np.flatnonzero(stay[number]):
+            device = source.device_of(row)
+            key = device_keys[device] if device >= 0 else ""
+            places.append((number, row))
+            keys.append((source.rows["label"][row], natural(source.rows["configuration"][row]), key))
+    order = sorted(range(len(places)), key=keys.__getitem__)
+    return np.array([places[at] for at in order], dtype=np.int64).reshape(-1, 2)
+
+
+def kernel_places(sources, rows):
+    """(number of source, kernel) of each kernel of the new file, and its row there."""
+    first, count = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+    for number, source in enumerate(sources):
+        own = rows[:, 0] == number
+        first[own] = np.searchsorted(source.kernel_config, rows[own, 1])
+        count[own] = np.searchsorted(source.kernel_config, rows[own, 1], side="right") - first[own]
+    config = np.repeat(np.arange(len(rows)), count)
+    within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    return np.stack([rows[config, 0], first[config] + within], axis=1), config
+
+
+def sample_length(source, stay):
+    """Of its rows that stay, the most samples of one."""
+    variable = source.variables.get("time_sample")
+    if variable is None or stay.all():
+        return source.lengths.get("sample", 1) if variable else 1
+    longest = 1
+    for low in range(0, len(stay), SLAB):
+        values = source.column("time_sample", low, low + SLAB)[stay[low : low + SLAB]]
+        known = np.isfinite(values) & (values != variable.missing)
+        longest = max(longest, int(known.any(axis=0).cumsum().max(initial=0)))
+    return longest
+
+
+# ---- the new file ----
+
+
+def attributes(sources, chosen, rows):
+    """Those of the whole file. Title, manifest and the like are those of the last session."""
+    known = {}
+    for source in sources:
+        for session in source.sessions:
+            known.setdefault(session[1], (session, source))
+    sessions = sorted(known.values(), key=lambda found: found[0][:2])
+    (*_, version, command), last = sessions[-1]
+    first, end = sessions[0][0][0], sessions[-1][0][0]
+    for number, source in enumerate(sources):
+        own = rows[rows[:, 0] == number, 1]
+        ends = (source.rows["start_time"] + source.rows["wall_time"])[own]
+        end = max([end, *ends[np.isfinite(ends) & (ends < source.variables["start_time"].missing)]])
+    names = {
+        name: ", ".join(dict.fromkeys(filter(None, (device.text(f"device_{of}") for device in chosen))))
+        for name, of in [("instrument", "model"), ("platform", "hostname")]
+    }
+    text = {time: datetime.fromtimestamp(time, UTC).strftime(TIME) for time in (first, end)}
+    found = last.attributes | {
+        "id": sessions[0][0][1],
+        "product_version": version,
+        "source": f"roofsweep {version}",
+        "command": command,
+        **names,
+        "history": "\n".join(session[2] for session, _ in sessions),
+        "time_coverage_start": text[first],
+        "time_coverage_end": text[end],
+        "date_created": text[end],
+        "time_coverage_duration": f"PT{math.floor(end) - math.floor(first) if end > first else 0}S",
+    }
+    return {name: value for name, value in found.items() if value != ""}
+
+
+def define(output, layout, lengths):
+    """Dimensions and variables, stored as roofsweep stores them."""
+    for dim, length in lengths.items():
+        output.createDimension(dim, None if dim == "config" else length)
+    for name, variable in layout.variables.items():
+        width = math.prod(lengths[dim] for dim in variable.dims[1:])
+        height = max(1, min(CHUNK_ELEMENTS // width, CHUNK_ROWS, lengths[variable.dims[0]]))
+        packed = {} if variable.type is str else {"zlib": True, "complevel": 1}
+        made = output.createVariable(
+            name,
+            variable.type,
+            variable.dims,
+            chunksizes=[height, *(lengths[dim] for dim in variable.dims[1:])],
+            fill_value=variable.attributes.get("_FillValue"),
+            **packed,
+        )
+        made.setncatts({key: value for key, value in variable.attributes.items() if key != "_FillValue"})
+    output.set_auto_maskandscale(False)
+
+
+def gather(layout, lengths, dim, places):
+    """{variable: values} of one dimension at (source, row) each; what a file lacks is missing."""
+    columns = {name: layout.missing(name, len(places), lengths) for name in layout.of([dim])}
+    for number in np.unique(places[:, 0]):
+        source, own = layout.sources[number], np.flatnonzero(places[:, 0] == number)
+        rows = places[own, 1]
+        low, high = rows.min(), rows.max() + 1
+        for name in source.variables.keys() & columns.keys():
+            values = layout.read(source, name, low, high)[rows - low]
+            if columns[name].ndim == 2:
+                width = min(values.shape[1], columns[name].shape[1])
+                columns[name][own, :width] = values[:, :width]
+            else:
+                columns[name][own] = values
+    return columns
+
+
+def write_rows(output, layout, lengths, dim, places, new):
+    """Of one dimension; new: {variable: values} that are not copied."""
+    if len(places) == 0 and dim != "config":  # a dimension that cannot have length 0 has a row without values
+        for name in layout.of([dim]):
+            output.variables[name][:] = layout.missing(name, 1, lengths)
+    for low in range(0, len(places), SLAB):
+        slab = slice(low, min(low + SLAB, len(places)))
+        columns = gather(layout, lengths, dim, places[slab])
+        for name, values in columns.items():
+            output.variables[name][slab] = new[name][slab] if name in new else values
+
+
+@contextlib.contextmanager
+def published(path):
+    """A file beside `path` that takes its place when all went well, and else goes."""
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    draft = ""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        handle, draft = tempfile.mkstemp(prefix=f".{name[:64]}.", dir=folder)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.fchmod(handle, 0o666 & ~mask)
+        yield draft
+        os.fsync(handle)
+        os.close(handle)
+        os.replace(draft, target)
+        draft = ""
+    except OSError as error:
+        raise Refused(f"cannot write {path}: {error.strerror or error}") from error
+    except RuntimeError as error:  # of the NetCDF library
+        raise Refused(f"cannot write {path}: {error}; is there room in its folder?") from error
+    finally:
+        if draft:
+            os.unlink(draft)
+
+
+def merge(sources, path, newest):
+    """Writes the file. {status: rows}, devices, roofs of it."""
+    layout = Layout(sources)
+    devices = read_devices(sources, layout)
+    unify(devices)
+    stay = find_clashes(sources, devices, newest)
+    rows = order_rows(sources, devices, stay)
+    own_devices = [(number, sources[number].device_of(row)) for number, row in rows]
+    chosen, numbers = choose_devices(devices, set(own_devices))
+    kernels, kernel_config = kernel_places(sources, rows)
+    roofs = [(number, row) for number, device in enumerate(chosen) for row in device.roofs]
+    spreads = np.array(node_spreads(chosen, roofs))
+    known = np.isfinite(spreads)
+    layout.set_spread(known.any())
+    spreads[~known] = layout.variables["device_roof_time"].missing
+    lengths = {
+        "config": len(rows),
+        "kernel": max(len(kernels), 1),
+        "device": max(len(chosen), 1),
+        "device_roof": max(len(roofs), 1),
+        **{dim: len(names) for dim, names in layout.names.items()},
+        "sample": max(map(sample_length, sources, stay)),
+    }
+    layout.keep_known(lengths)
+    # Of each dimension, (number of source, row there), and the variables that are not copied.
+    parts = {
+        "config": (rows, {"config_device": [numbers.get(own, -1) for own in own_devices]}),
+        "kernel": (kernels, {"kernel_config": kernel_config}),
+        "device": ([(device.number, device.place) for device in chosen], {}),
+        "device_roof": (
+            [(chosen[number].number, row) for number, row in roofs],
+            {"device_roof_device": [number for number, _ in roofs], "device_roof_node_spread": spreads},
+        ),
+    }
+    with published(path) as draft, netcdf().Dataset(draft, "w") as output:
+        output.setncatts(attributes(sources, chosen, rows))
+        define(output, layout, lengths)
+        for dim, name in COORDINATES.items():
+            output.variables[name][:] = np.array(layout.names[dim], dtype=object)
+        for dim, (places, new) in parts.items():
+            places = np.array(places, dtype=np.int64).reshape(-1, 2)
+            write_rows(output, layout, lengths, dim, places, {name: np.array(new[name]) for name in new})
+    words = layout.variables["status"].words
+    status = [sources[number].status[row] for number, row in rows]
+    return {word: status.count(word) for word in words}, len(chosen), len(roofs)
+
+
+def check_output(path, overwrite):
+    with contextlib.suppress(OSError), open(path, "rb") as stream:
+        if stream.read(8) == b'{"xxh3":':
+            raise Refused(f"cannot write {path}: it is a journal; --output names another")
+    if os.path.isdir(path):
+        raise Refused(f"cannot write {path}: it is a folder")
+    if os.path.lexists(path) and not overwrite:
+        raise Refused(f"{path} exists; --overwrite replaces it, --output names another")
+
+
 def run(options):
-    name = os.environ.get("ROOFSWEEP", "roofsweep")
-    program = shutil.which(name)
-    if not program:
-        raise Refused(f"no program '{name}' in the path; ROOFSWEEP=/path/to/roofsweep names it")
-    # As absolute paths, no name is taken for an option.
-    words = [os.path.abspath(path) for path in options.files]
-    flags = [f"--{name}" for name in ("overwrite", "newest") if getattr(options, name)]
-    os.execv(program, [program, "--quiet", "--merge", *words, "--output", os.path.abspath(options.output), *flags])
+    os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"  # some parallel file systems have no locks
+    start = time.monotonic()
+    if len(options.files) < 2:
+        raise Refused("merge needs two files or more")
+    check_output(options.output, options.overwrite)
+    netcdf().set_chunk_cache(1 << 16)  # bytes of a variable: its rows are read and written in their order
+    with contextlib.closing(Files()) as files:
+        counts, devices, roofs = merge(read_all(options.files, files), options.output, options.newest)
+    failed, total = counts.get("failed", 0), sum(counts.values())
+    words = " ".join(f"{word}={count}" for word, count in counts.items())
+    if failed:
+        reasons = f"the reasons stand in the variable error of {options.output}"
+        say(f"error: {failed} of {total} rows failed: {reasons}")
+    say(
+        f"summary status={3 if failed else 0} rows={total} {words} devices={devices} roofs={roofs} "
+        f"seconds={time.monotonic() - start:.1f} file={options.output}"
+    )
+    return 3 if failed else 0

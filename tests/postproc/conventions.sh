@@ -36,7 +36,7 @@ import netCDF4
 with netCDF4.Dataset("joined.nc", "a") as data:
     data["uuid"][2] = "GPU-of-another-file"
 '
-refused "roofsweep --merge" rows joined.nc
+refused "roofsweep-post merge" rows joined.nc
 
 cat >fresh.ini <<'INI'
 [sweep]
