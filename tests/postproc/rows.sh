@@ -5,6 +5,20 @@
 . "$here/../postproc/samples.sh"
 h200=$root/tests/data/paper_h200.nc
 
+# A python3 that lacks the packages is passed over; if none has them, it says what to install.
+mkdir bare packed
+printf '#!/bin/sh\nexec "%s" -I -S "$@"\n' "$ROOFSWEEP_PYTHON" >bare/python3
+ln -s "$ROOFSWEEP_PYTHON" packed/python3
+chmod +x bare/python3
+expect 0 env PYTHONPATH= PATH="$work/bare:$work/packed:$PATH" "$root/postproc/roofsweep-post" rows golden.nc
+says "conv2d"
+expect 2 bare/python3 -c 'import runpy, sys
+start = runpy.run_path(sys.argv[1])["start"]
+start.__globals__["complete"] = lambda python: False
+start()' "$root/postproc/roofsweep-post"
+says "lacks numpy, pandas, xarray, matplotlib, netCDF4, and no python3 in the path has all"
+says "apt install python3-xarray"
+
 python '
 import json, re, sys
 import roofsweep_post as post
