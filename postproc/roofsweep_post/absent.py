@@ -12,7 +12,7 @@ TEXTS = [
     "config_precision", "config_algorithm", "cache",  # parameters of most workloads, though not of programs
     "job_id", "layout_chosen", "algorithm_id", "algorithm_launches", "algorithm_origin", "refused_algorithms",
     "heuristic_algorithm", "heuristic_id",
-    "runner_up_algorithm", "runner_up_id", "program_hash", "pci_id", "unit_note", "count_note", "device_pci_id",
+    "runner_up_algorithm", "runner_up_id", "program_hash", "pci_id", "unit_note", "device_pci_id",
     "device_roofs_reused",
 ]
 FLAGS = [
@@ -43,7 +43,8 @@ NUMBERS = [
     "device_roof_nominal_fraction", "device_roof_clock_fraction", "device_roof_sm_clock", "device_roof_memory_clock",
     "device_roof_power", "device_roof_temperature", "device_roof_throttle_reasons", "device_roof_sustained",
     "device_roof_sustained_clock", "device_roof_sustained_power", "device_roof_settling_time",
-    "device_roof_working_set", "device_roof_flops_ratio", "device_roof_node_spread",
+    "device_roof_working_set", "device_roof_flops_ratio", "device_roof_node_spread", "flops_ratio",
+    "bytes_ratio",
 ]
 # fmt: on
 

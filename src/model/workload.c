@@ -6,7 +6,6 @@
 #include <xxhash.h>
 
 #include "base/words.h"
-#include "model/products.h"
 #include "model/workloads/attention.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/elementwise.h"
@@ -291,13 +290,6 @@ struct cost config_cost(const struct config *config)
 {
     static const struct cost unknown = {NAN, NAN, NAN};
     return config->workload->cost ? config->workload->cost(config) : unknown;
-}
-
-void config_products(const struct config *config, struct products *products)
-{
-    *products = (struct products){.inside = 1.0};
-    if (config->workload->products)
-        config->workload->products(config, products);
 }
 
 struct value config_value(const struct config *config, const char *parameter)

@@ -44,7 +44,6 @@ enum memory_level { LEVEL_DRAM, LEVEL_L3, LEVEL_L2, LEVEL_L1, LEVEL_COUNT };
 extern const char *const memory_level_name[LEVEL_COUNT];
 
 struct config;
-struct products;          /* model/products.h */
 struct reference_request; /* model/reference.h */
 struct expectation;
 
@@ -76,8 +75,6 @@ struct workload {
                              struct expectation *expectation, struct error *error);
     /* As precision_info's, where results are rounded more than once. NULL: they are not. */
     double (*tolerance)(enum precision precision);
-    /* Sets *products, which is zero but for inside = 1. NULL: it has no matrix products. */
-    void (*products)(const struct config *config, struct products *products);
 };
 
 /* A workload with one value for each parameter. Plain data; copy it freely: numbers and texts lie
@@ -134,7 +131,6 @@ enum status config_check(const struct config *config, struct error *error);
 double config_tolerance(const struct config *config);
 double config_element_tolerance(const struct config *config);
 struct cost config_cost(const struct config *config); /* all NaN if the workload has no model */
-void config_products(const struct config *config, struct products *products);
 
 /* Of a parameter that the workload has: for its own file, which knows that. */
 struct value config_value(const struct config *config, const char *parameter);

@@ -56,12 +56,13 @@ const struct field derived_row_fields[] = {
     R(search_margin, FIELD_DOUBLE, "1", "how much slower the search's runner-up was"),
     FIELD_OF_FLAGS(struct derived_row, algorithm_tuned, no_yes,
                    "the search changed the algorithm from the library's own first choice"),
-    R(count_note, FIELD_TEXT, "1", "why counted FLOPs or bytes are far from the model"),
+    R(flops_ratio, FIELD_DOUBLE, "1", "counted over modelled FLOPs"),
+    R(bytes_ratio, FIELD_DOUBLE, "1", "counted over modelled bytes of device memory"),
     {0},
 };
 
-static void texts_set(const struct record *record, const struct device *device,
-                      const struct derived *derived, struct derived_row *row)
+static void texts_set(const struct record *record, const struct derived *derived,
+                      struct derived_row *row)
 {
     if (derived->bytes_source != SOURCE_NONE)
         snprintf(row->roof_memory_level, sizeof row->roof_memory_level, "%s",
@@ -69,7 +70,6 @@ static void texts_set(const struct record *record, const struct device *device,
     snprintf(row->unit_note, sizeof row->unit_note, "%s", derived->units.note);
     snprintf(row->limiter_evidence, sizeof row->limiter_evidence, "%s",
              record->status == RECORD_MEASURED ? derived->limiter_evidence : "");
-    count_note(record, device, row->count_note);
 }
 
 /* Names tell nothing: one algorithm has several, and one name stands for several algorithms. */
@@ -117,10 +117,12 @@ struct derived_row derived_row_of(const struct record *record, const struct devi
         .energy_idle_share = sampling.idle_share,
         .search_margin = record->runner_up_time / record->search_time - 1.0,
         .algorithm_tuned = algorithm_tuned(record),
+        .flops_ratio = record->flops_counted / record->flops_model,
+        .bytes_ratio = record->bytes_counted[LEVEL_DRAM] / record->bytes_model,
     };
     memcpy(row.arithmetic_intensity, derived.intensity, sizeof row.arithmetic_intensity);
     memcpy(row.level_time, derived.level_time, sizeof row.level_time);
-    texts_set(record, device, &derived, &row);
+    texts_set(record, &derived, &row);
     return row;
 }
 

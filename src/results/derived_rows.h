@@ -3,7 +3,6 @@
 #ifndef ROOFSWEEP_DERIVED_ROWS_H
 #define ROOFSWEEP_DERIVED_ROWS_H
 
-#include "results/count_note.h"
 #include "results/derive.h"
 
 struct derived_row {
@@ -24,7 +23,7 @@ struct derived_row {
     int64_t flops_source, bytes_source;
     double timer_share, energy_idle_share, search_margin;
     int64_t timer_visible, algorithm_tuned;
-    char count_note[COUNT_NOTE_TEXT];
+    double flops_ratio, bytes_ratio;
 };
 extern const struct field derived_row_fields[];
 struct derived_row derived_row_of(const struct record *record, const struct device *device);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The committed files of sweeps/guide.ini, training.ini and handwritten.ini, of one H200: everything measured, verified
-# and counted; FLOPs are the model's where the algorithm is the definition, and where they are not, the row says why.
+# and counted; FLOPs are the model's where the algorithm is the definition.
 . "$(dirname "$0")/../mpi/lib.sh"
 
 # file NAME ROWS CODE: CODE sees `data`, and of each row `label`, `implementation` and `ratio`, counted over modelled.
@@ -15,10 +15,8 @@ assert "H200" in data.device_model.values[0] and data.sizes["config"] == int(sys
 assert (data.status == 0).all() and (data.counters == "counted").all() and (data.flops_source == 0).all()
 assert (data.verify_error <= data.verify_tolerance).all()
 label, implementation = data.label.values.astype(str), data.implementation.values.astype(str)
-text, note = data.configuration.values.astype(str), data.count_note.values.astype(str)
+text = data.configuration.values.astype(str)
 ratio = (data.flops_counted / data.flops_model).values
-for i in numpy.flatnonzero((ratio < 0.9) | (ratio > 1.1)):
-    assert "FLOPs: counted is" in note[i], text[i]
 '"$3" "$path" "$2" || fail "$1"
 }
 
@@ -28,7 +26,6 @@ file guide 5 '
 by_label = dict(zip(label, ratio))
 assert abs(by_label["linear-512"] - 1) < 1e-3 and by_label["linear-1"] == 8, by_label
 assert by_label["pooling"] == by_label["relu"] == 0 and 1 < by_label["norm"] < 1.3, by_label
-assert not any("FLOPs" in line.split("; dram")[0] and "not explained" in line.split("; dram")[0] for line in note), note
 '
 
 # A product and the loops are what they say, to the last operation; a step by hand leaves out what is padding.
@@ -37,7 +34,6 @@ known = numpy.isin(label, ["product", "registers", "shared"])
 assert known.sum() == 3 and numpy.allclose(ratio[known], 1, rtol=1e-3), ratio[known]
 plain = (implementation == "plain") & ~known
 assert plain.sum() == 5 and ((0.9 < ratio[plain]) & (ratio[plain] <= 1.001)).all(), ratio[plain]
-assert not any("FLOPs" in line and "not explained" in line for line in note), note
 '
 
 # Kernels written by hand beside the library: tiles of a convolution have at least 60 % of its speed; an LSTM in one

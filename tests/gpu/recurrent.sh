@@ -74,7 +74,6 @@ must = (label != "impossible") & (label != "deep") & (label != "named")
 assert (status[must] == "0").all(), text[must & (status != "0")]
 deep = (label == "deep") & (status == "1")
 assert all("cell=relu" in t and "backward" in t for t in text[deep]), text[deep]
-notes = data.count_note.values if "count_note" in data else [""] * len(text)
 stream = {t: i for i, t in enumerate(text) if "launch=graph" not in t}
 for i in numpy.flatnonzero(status == "0"):
     assert data.verify_error[i] <= data.verify_tolerance[i], text[i]
@@ -93,5 +92,5 @@ for i in numpy.flatnonzero(status == "0"):
             assert data.launches[i] == data.launches[j], text[i]
             assert numpy.isclose(data.flops_counted[i], data.flops_counted[j], rtol=1e-3), text[i]
     print(text[i], "|", name, identity, int(data.launches[i]), f"{float(data.time_median[i]):.3g} s,",
-          f"{float(data.flops_counted[i] / data.flops_model[i]):.3g} of the model,", notes[i])
+          f"{float(data.flops_counted[i] / data.flops_model[i]):.3g} of the model")
 ' || fail "a figure is missing or wrong"

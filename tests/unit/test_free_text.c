@@ -13,7 +13,6 @@
 #include "manifest/axis.h"
 #include "manifest/exclusion.h"
 #include "manifest/plan.h"
-#include "model/products.h"
 #include "model/record.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/loop.h"
@@ -279,7 +278,6 @@ static void texts_are_excluded(void **state)
 static void check_row(const struct workload *workload)
 {
     struct config config = config_default(workload);
-    struct products products;
     int64_t strings = 0;
     char text[WORKLOAD_TEXT];
     assert_true(workload->count <= WORKLOAD_PARAMETERS_MAX);
@@ -297,9 +295,6 @@ static void check_row(const struct workload *workload)
             assert_true(p->role != workload->parameters[j].role);
     }
     assert_true(strings <= WORKLOAD_STRINGS);
-    config_products(&config, &products);
-    assert_true(products.count <= PRODUCTS_WAYS && products.inside > 0.0);
-    assert_true(products.cells == 0.0 || (products.cell && products.part));
     /* Inputs of the reference are of one precision. */
     assert_true(!workload->reference || config_precision(&config) < PRECISION_COUNT);
 }

@@ -12,7 +12,6 @@
 #include "manifest/axis.h"
 #include "manifest/exclusion.h"
 #include "manifest/plan.h"
-#include "model/products.h"
 #include "model/record.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/loop.h"

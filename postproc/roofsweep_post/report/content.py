@@ -15,7 +15,7 @@ from ..targets import middle
 from ..texts import scaled, share
 
 TEXTS = [
-    *("text", "label", "status", "error", "algorithm", "device_name", "model", "limited_by", "evidence", "count_note"),
+    *("text", "label", "status", "error", "algorithm", "device_name", "model", "limited_by", "evidence"),
     *("marks", "advice", "roof_memory_level"),
 ]
 FIGURES = [

@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "model/products.h"
 #include "model/reference.h"
 
 /* clang-format off */
@@ -149,14 +148,6 @@ static enum status attention_reference(const struct reference_request *request,
     return reference_elements(request, &o, expectation, error);
 }
 
-static void attention_products(const struct config *config, struct products *products)
-{
-    struct attention s = attention_from(config);
-    products->uncounted = "the softmax is no FLOP in the model";
-    products->queries = s.causal ? s.sequence : 0;
-    products->keys = s.causal ? s.keys : 0;
-}
-
 /* The weights of the values are rounded as well, and where there are three steps, the scores. */
 static double attention_tolerance(enum precision precision)
 {
@@ -173,5 +164,4 @@ const struct workload attention_workload = {
     .exponent = attention_exponent,
     .reference = attention_reference,
     .tolerance = attention_tolerance,
-    .products = attention_products,
 };

@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "model/products.h"
 #include "model/workloads/conv2d_reference.h"
 #include "model/workloads/conv2d_geometry.h"
 
@@ -319,49 +318,6 @@ static struct cost conv2d_cost(const struct config *config)
     };
 }
 
-/* ---- its matrix products ---- */
-
-/* Of one axis: the part of all pairs (output, kernel tap) that meets the input and not the padding.
- */
-static double part_inside(int64_t out, int64_t taps, int64_t size, int64_t stride, int64_t pad,
-                          int64_t dilation)
-{
-    double inside = 0.0;
-    for (int64_t tap = 0; tap < taps; ++tap) {
-        int64_t begin, end;
-        conv2d_outputs(stride, tap * dilation - pad, 0, size, out, &begin, &end);
-        inside += (double)(end - begin);
-    }
-    return inside / ((double)out * (double)taps);
-}
-
-/* Pixels, filters and channels; a library may also let the kernel's taps lie along one extent with
- * the channels. */
-static void conv2d_products(const struct config *config, struct products *products)
-{
-    struct conv2d s = conv2d_from(config);
-    struct conv2d_parts parts = conv2d_parts[s.pass];
-    int64_t channels = s.channels / s.groups, taps = s.kernel_height * s.kernel_width;
-    products->parts = parts.forward + parts.data + parts.filter;
-    for (size_t way = 0; way < 2; ++way) {
-        struct extent *extents = products->ways[way];
-        extents[0] = (struct extent){s.batch * s.out_height * s.out_width, 0, 1.0, NULL};
-        extents[1] = (struct extent){s.filters / s.groups, 0, 1.0, "filters"};
-        extents[2] = (struct extent){way ? channels * taps : channels, 0, 1.0, "channels"};
-    }
-    products->count = 2;
-    products->inside =
-        part_inside(s.out_height, s.kernel_height, s.height, s.stride, s.pad_height, s.dilation) *
-        part_inside(s.out_width, s.kernel_width, s.width, s.stride, s.pad_width, s.dilation);
-    double y = (double)conv2d_y_size(&s), flops = layer_flops(&s, (double)conv2d_w_size(&s), y);
-    if (flops == 0.0)
-        return;
-    products->cells = y;
-    products->flops_of_cell = flops / y;
-    products->cell = "output element";
-    products->part = "the layer";
-}
-
 const struct workload conv2d_workload = {
     .name = "conv2d",
     WORKLOAD_TABLE(conv2d_parameters),
@@ -369,5 +325,4 @@ const struct workload conv2d_workload = {
     .check = conv2d_check,
     .cost = conv2d_cost,
     .reference = conv2d_reference,
-    .products = conv2d_products,
 };

@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "model/products.h"
 #include "model/reference.h"
 
 /* clang-format off */
@@ -28,7 +27,7 @@ static const char *const elementwise_implementations[] = {
     NULL,
 };
 
-/* What each does with a value, and what of it hardware counters do not see as one FLOP. */
+/* What each does with a value. */
 static double relu(double x, double w)
 {
     (void)w;
@@ -61,21 +60,12 @@ static double scaled(double x, double w)
 static const struct {
     double (*value)(double x, double w);
     int inputs, exponent; /* see struct workload */
-    const char *uncounted;
 } operations[ELEMENTWISE_OPERATIONS] = {
-    [ELEMENTWISE_RELU] = {relu, 1, 0,
-                          "a maximum is one FLOP in the model and none to counters, which see the "
-                          "factors that a library scales with"},
-    [ELEMENTWISE_SIGMOID] = {sigmoid, 1, 2,
-                             "a sigmoid is one FLOP in the model; counters see the additions and "
-                             "multiplications that it is made of"},
-    [ELEMENTWISE_TANH] = {hyperbolic_tangent, 1, 2,
-                          "a tanh is one FLOP in the model; counters see the additions and "
-                          "multiplications that it is made of"},
-    [ELEMENTWISE_ADD] = {sum, 2, 0,
-                         "a sum is one FLOP in the model; counters also see the factors that a "
-                         "library scales with"},
-    [ELEMENTWISE_SCALE] = {scaled, 1, 0, NULL},
+    [ELEMENTWISE_RELU] = {relu, 1, 0},
+    [ELEMENTWISE_SIGMOID] = {sigmoid, 1, 2},
+    [ELEMENTWISE_TANH] = {hyperbolic_tangent, 1, 2},
+    [ELEMENTWISE_ADD] = {sum, 2, 0},
+    [ELEMENTWISE_SCALE] = {scaled, 1, 0},
 };
 
 struct elementwise elementwise_from(const struct config *config)
@@ -150,11 +140,6 @@ static enum status elementwise_reference(const struct reference_request *request
     return reference_elements(request, &y, expectation, error);
 }
 
-static void elementwise_products(const struct config *config, struct products *products)
-{
-    products->uncounted = operations[elementwise_from(config).operation].uncounted;
-}
-
 const struct workload elementwise_workload = {
     .name = "elementwise",
     WORKLOAD_TABLE(elementwise_parameters),
@@ -163,5 +148,4 @@ const struct workload elementwise_workload = {
     .cost = elementwise_cost,
     .exponent = elementwise_exponent,
     .reference = elementwise_reference,
-    .products = elementwise_products,
 };

@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <math.h>
 
-#include "model/products.h"
 #include "model/reference.h"
 
 /* clang-format off */
@@ -238,20 +237,6 @@ static enum status linear_reference(const struct reference_request *request,
     return status;
 }
 
-static void linear_products(const struct config *config, struct products *products)
-{
-    struct linear s = linear_from(config);
-    double flops = flops_of_cell(&s);
-    products->ways[0][0] = (struct extent){s.batch, 0, 1.0, NULL};
-    products->ways[0][1] = (struct extent){s.outputs, 0, 1.0, NULL};
-    products->ways[0][2] = (struct extent){s.inputs, 0, 1.0, NULL};
-    products->count = 1;
-    products->cells = flops > 0.0 ? (double)linear_size(&s, TENSOR_OUTPUT) : 0.0;
-    products->flops_of_cell = flops;
-    products->cell = "output";
-    products->part = "the layer";
-}
-
 const struct workload linear_workload = {
     .name = "linear",
     WORKLOAD_TABLE(linear_parameters),
@@ -260,5 +245,4 @@ const struct workload linear_workload = {
     .cost = linear_cost,
     .exponent = linear_exponent,
     .reference = linear_reference,
-    .products = linear_products,
 };

@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "model/products.h"
 #include "model/workloads/lstm_reference.h"
 
 /* FLOPs beside the products: forward
@@ -200,33 +199,6 @@ static int lstm_exponent(const struct config *config, enum tensor tensor)
     return tensor == TENSOR_WEIGHT ? -(int)lround(log2(sqrt((double)(s.features + s.hidden)))) : 0;
 }
 
-/* Batch, gates and widths: those of the input and of the recurrent product side by side. A library
- * may leave out the recurrent product of the first step, whose state is zero. Layers above the first
- * have another width, and a projection is a third product: extents are given of one layer without. */
-static void lstm_products(const struct config *config, struct products *products)
-{
-    struct lstm s = lstm_from(config);
-    double steps = (double)s.sequence;
-    for (size_t way = 0; way < 2; ++way) {
-        struct extent *extents = products->ways[way];
-        double part = way ? (steps - 1.0) / steps : 1.0;
-        extents[0] = (struct extent){s.batch, 0, 1.0, NULL};
-        extents[1] = (struct extent){s.cell->gates * s.hidden, 0, 1.0, NULL};
-        extents[2] = (struct extent){s.features, s.hidden, part, NULL};
-    }
-    products->count = s.layers == 1 && !s.projection ? 2 : 0;
-    products->cells = cells_of(&s) * (double)s.layers;
-    products->flops_of_cell = flops_of_cell(&s);
-    products->cell = "unit and step";
-    products->part = s.cell->gates > 1 ? "the gates" : "the activation";
-    if (products->count > 0 && s.directions == 1)
-        products->layer = (struct layer_products){.batch = s.batch,
-                                                  .steps = s.sequence,
-                                                  .features = s.features,
-                                                  .hidden = s.hidden,
-                                                  .gates = s.cell->gates};
-}
-
 /* The states are rounded in each step. In fp32 nothing else is, so multiplications in a narrower format
  * show. */
 static double lstm_tolerance(enum precision precision)
@@ -245,6 +217,5 @@ const struct workload lstm_workload = {
     .cost = lstm_cost,
     .exponent = lstm_exponent,
     .reference = lstm_reference,
-    .products = lstm_products,
     .tolerance = lstm_tolerance,
 };

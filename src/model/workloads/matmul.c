@@ -1,6 +1,5 @@
 #include "model/workloads/matmul.h"
 
-#include "model/products.h"
 #include "model/reference.h"
 
 /* clang-format off */
@@ -148,15 +147,6 @@ static enum status matmul_reference(const struct reference_request *request,
     return reference_elements(request, &y, expectation, error);
 }
 
-static void matmul_products(const struct config *config, struct products *products)
-{
-    struct matmul s = matmul_from(config);
-    products->ways[0][0] = (struct extent){s.m, 0, 1.0, NULL};
-    products->ways[0][1] = (struct extent){s.n, 0, 1.0, NULL};
-    products->ways[0][2] = (struct extent){s.k, 0, 1.0, NULL};
-    products->count = 1;
-}
-
 const struct workload matmul_workload = {
     .name = "matmul",
     WORKLOAD_TABLE(matmul_parameters),
@@ -164,5 +154,4 @@ const struct workload matmul_workload = {
     .check = matmul_check,
     .cost = matmul_cost,
     .reference = matmul_reference,
-    .products = matmul_products,
 };

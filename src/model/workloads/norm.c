@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/products.h"
 #include "model/reference.h"
 
 /* clang-format off */
@@ -276,19 +275,11 @@ static enum status norm_reference(const struct reference_request *request,
     return status;
 }
 
-static void norm_products(const struct config *config, struct products *products)
-{
-    (void)config;
-    products->uncounted = "sums across threads, differences that are made twice, quotients and "
-                          "roots are no FLOPs in the model";
-}
-
 const struct workload norm_workload = {
     .name = "norm",
     WORKLOAD_TABLE(norm_parameters),
     .implementations = norm_implementations,
     .check = norm_check,
     .cost = norm_cost,
-    .products = norm_products,
     .reference = norm_reference,
 };

@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "model/products.h"
 #include "model/reference.h"
 
 /* clang-format off */
@@ -287,15 +286,6 @@ static enum status pool_reference(const struct reference_request *request,
     return status;
 }
 
-static void pool_products(const struct config *config, struct products *products)
-{
-    products->uncounted = pool_from(config).operation == POOL_MAX
-                              ? "a maximum is one FLOP in the model and none to counters"
-                              : "a window's sum and its mean are one FLOP for each pixel in the "
-                                "model; counters see sums that windows share once, and how the "
-                                "quotient is made";
-}
-
 const struct workload pool_workload = {
     .name = "pool",
     WORKLOAD_TABLE(pool_parameters),
@@ -303,5 +293,4 @@ const struct workload pool_workload = {
     .check = pool_check,
     .cost = pool_cost,
     .reference = pool_reference,
-    .products = pool_products,
 };

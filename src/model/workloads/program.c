@@ -7,7 +7,6 @@
 
 #include "base/command_line.h"
 #include "base/words.h"
-#include "model/products.h"
 
 const char *const program_regions[] = {"profiler", "all", NULL};
 
@@ -144,19 +143,10 @@ static struct cost program_cost(const struct config *config)
     return cost;
 }
 
-/* Unless the FLOPs are the manifest's own: then nothing is known of what they are. */
-static void program_products(const struct config *config, struct products *products)
-{
-    struct config modelled;
-    if (config_value(config, "model_flops").text[0] == '\0' && program_modelled(config, &modelled))
-        config_products(&modelled, products);
-}
-
 const struct workload program_workload = {
     .name = "program",
     WORKLOAD_TABLE(program_parameters),
     .implementations = program_implementations,
     .check = program_check,
     .cost = program_cost,
-    .products = program_products,
 };

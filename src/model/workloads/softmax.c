@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "model/products.h"
 #include "model/reference.h"
 
 /* clang-format off */
@@ -109,16 +108,6 @@ static enum status softmax_reference(const struct reference_request *request,
     return reference_elements(request, &y, expectation, error);
 }
 
-static void softmax_products(const struct config *config, struct products *products)
-{
-    products->uncounted =
-        softmax_from(config).pass == SOFTMAX_FORWARD
-            ? "five FLOPs for each element in the model; counters see neither its "
-              "maximum nor its exponential as one"
-            : "four FLOPs for each element in the model; counters also see how "
-              "sums of threads are joined, and factors that a library scales with";
-}
-
 const struct workload softmax_workload = {
     .name = "softmax",
     WORKLOAD_TABLE(softmax_parameters),
@@ -127,5 +116,4 @@ const struct workload softmax_workload = {
     .cost = softmax_cost,
     .exponent = softmax_exponent,
     .reference = softmax_reference,
-    .products = softmax_products,
 };
