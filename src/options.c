@@ -258,17 +258,13 @@ static bool needs_manifest(enum action action)
 static enum status choose_list(const char *name, struct options *options, struct error *error)
 {
     static const char chips[] = "chips";
-    const char *names[32] = {NULL};
+    const char *const others[] = {chips, NULL};
     char hint[WORDS_HINT];
-    size_t count = 0;
     if (strcmp(name, chips) == 0) {
         options->action = ACTION_LIST_CHIPS;
         return STATUS_OK;
     }
-    names[count++] = chips;
-    for (size_t i = 0; workloads[i] && count < sizeof names / sizeof *names - 1; ++i)
-        names[count++] = workloads[i]->name;
-    words_hint(names, name, hint);
+    workload_hint(others, NULL, name, hint);
     if (!workload_find(name))
         return error_set(error, STATUS_USAGE, "--list '%.60s' is no workload, nor chips%s", name,
                          hint);

@@ -115,13 +115,7 @@ static enum status section_begin(struct reader *reader, const struct ini_line *l
         reader->group = group;
         return ini_line_first(line, &reader->group_line[group], error);
     }
-    const char *names[16] = {NULL};
-    size_t count = 0;
-    for (; settings_groups[count]; ++count)
-        names[count] = settings_groups[count];
-    for (size_t i = 0; workloads[i] && count < sizeof names / sizeof *names - 1; ++i)
-        names[count++] = workloads[i]->name;
-    words_hint(names, name, hint);
+    workload_hint(settings_groups, NULL, name, hint);
     return error_set(error, STATUS_USAGE, "unknown section [%s]%s", line->section, hint);
 }
 

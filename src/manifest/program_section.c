@@ -248,13 +248,8 @@ static bool is_modelled(const struct workload *workload)
 
 static enum status refuse_model(const char *text, struct error *error)
 {
-    const char *names[16] = {NULL};
     char hint[WORDS_HINT];
-    size_t count = 0;
-    for (size_t i = 0; workloads[i] && count < sizeof names / sizeof *names - 1; ++i)
-        if (is_modelled(workloads[i]))
-            names[count++] = workloads[i]->name;
-    words_hint(names, text, hint);
+    workload_hint(NULL, is_modelled, text, hint);
     return error_set(error, STATUS_USAGE, "model: '%.60s' is no workload that is modelled%s", text,
                      hint);
 }

@@ -2,10 +2,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "base/words.h"
 #include "model/workloads/attention.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/elementwise.h"
@@ -67,6 +67,33 @@ const struct workload *workload_find(const char *name)
         if (strcmp(workloads[i]->name, name) == 0)
             return workloads[i];
     return NULL;
+}
+
+const char **workload_names(const char *const *others,
+                            bool (*filter)(const struct workload *workload))
+{
+    size_t count = 0;
+    for (size_t i = 0; others && others[i]; ++i)
+        ++count;
+    const char **names = calloc(count + sizeof workloads / sizeof *workloads, sizeof *names);
+    if (!names)
+        return NULL;
+    for (size_t i = 0; i < count; ++i)
+        names[i] = others[i];
+    for (size_t i = 0; workloads[i]; ++i)
+        if (!filter || filter(workloads[i]))
+            names[count++] = workloads[i]->name;
+    return names;
+}
+
+void workload_hint(const char *const *others, bool (*filter)(const struct workload *workload),
+                   const char *text, char hint[WORDS_HINT])
+{
+    const char **names = workload_names(others, filter);
+    hint[0] = '\0';
+    if (names)
+        words_hint(names, text, hint);
+    free(names);
 }
 
 int workload_parameter(const struct workload *workload, const char *name)

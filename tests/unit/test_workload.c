@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "manifest/axis.h"
@@ -46,6 +47,27 @@ static const char *const default_others[] = {
     ("linear activation=none batch=512 bias=yes cache=hot fusion=auto implementation=auto inputs=1024 "
      "outputs=4096 pass=forward precision=fp32"),
 };
+
+static bool has_no_reference(const struct workload *workload)
+{
+    return !workload->reference;
+}
+
+/* However many workloads there are, the list has room for all of them. */
+static void names_are_all_listed(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"sweep", "measure", NULL};
+    const char **all = workload_names(others, NULL);
+    const char **some = workload_names(NULL, has_no_reference);
+    assert_string_equal(all[0], "sweep");
+    for (size_t i = 0; i == 0 || workloads[i - 1]; ++i)
+        assert_true(workloads[i] ? strcmp(all[2 + i], workloads[i]->name) == 0 : !all[2 + i]);
+    assert_string_equal(some[0], "program");
+    assert_null(some[1]);
+    free(all);
+    free(some);
+}
 
 /* The identity of every configuration ever measured hangs on this text. */
 static void canonical_text_is_stable(void **state)
@@ -493,6 +515,7 @@ static void lstm_parts_tile_the_weights(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_all_listed),
         cmocka_unit_test(canonical_text_is_stable),
         cmocka_unit_test(hashes_of_old_rows_stay),
         cmocka_unit_test(text_round_trips),
