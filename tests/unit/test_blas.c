@@ -1,49 +1,61 @@
-/* The CBLAS that is there, whichever it is: right, in one thread, and with a name. */
+/* The CBLAS that is there, whichever it is: right, wherever a part of a product lies, and with a name. */
+#include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <cmocka.h>
 
 #include "worker/cpu/blas.h"
 
-enum { N = 600 };
+enum { M = 5, N = 7, K = 3, LEADING = 9 };
 
-static double seconds(int who)
+static double number(const void *data, bool wide, int64_t index)
 {
-    struct rusage usage;
-    assert_int_equal(getrusage(who, &usage), 0);
-    return (double)usage.ru_utime.tv_sec + 1e-6 * (double)usage.ru_utime.tv_usec;
+    return wide ? ((const double *)data)[index] : (double)((const float *)data)[index];
 }
 
-/* c = a * b of N x N; all of `a` are 1, and all of a column of `b` are its index. */
-static void multiply(double *c)
+static void number_set(void *data, bool wide, int64_t index, double value)
 {
-    static double a[N * N], b[N * N];
-    for (size_t i = 0; i < N * N; ++i) {
-        a[i] = 1;
-        b[i] = (double)(i % N);
-    }
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, a, N, b, N, 0, c, N);
+    if (wide)
+        ((double *)data)[index] = value;
+    else
+        ((float *)data)[index] = (float)value;
 }
 
-static void a_product_is_made_by_the_thread_that_asks(void **state)
+/* Small integers: exact in both precisions. */
+static void products_are_right(void **state)
 {
     (void)state;
-    static double c[N * N];
+    static double a[LEADING * LEADING], b[LEADING * LEADING], c[LEADING * LEADING];
     blas_single_thread();
-    multiply(c); /* whatever a library does when it is first called */
-    double all = seconds(RUSAGE_SELF), own = seconds(RUSAGE_THREAD);
-    for (int i = 0; i < 8; ++i)
-        multiply(c);
-    all = seconds(RUSAGE_SELF) - all;
-    own = seconds(RUSAGE_THREAD) - own;
-    assert_true(all <= 1.3 * own + 0.02);
-    for (size_t i = 0; i < N * N; ++i)
-        assert_true(c[i] == (double)(N * (i % N)));
+    for (int variant = 0; variant < 32; ++variant) {
+        const bool wide = variant & 1, shared = variant & 16;
+        const struct product product = {wide, variant & 2, variant & 4, variant & 8, M, N, K, a, b,
+                                        c,    LEADING,     LEADING,     LEADING};
+        for (int i = 0; i < LEADING * LEADING; ++i) {
+            number_set(a, wide, i, i % 11);
+            number_set(b, wide, i, i % 13);
+            number_set(c, wide, i, 1.0);
+        }
+        if (shared)
+#pragma omp parallel num_threads(3)
+            blas_multiply_shared(&product);
+        else
+            for (int64_t column = 0; column < N; ++column)
+                blas_multiply(&product, 1, M - 1, column, 1);
+        for (int i = shared ? 0 : 1; i < M; ++i)
+            for (int j = 0; j < N; ++j) {
+                double sum = product.adds ? 1.0 : 0.0;
+                for (int k = 0; k < K; ++k)
+                    sum += (product.a_transposed ? k * LEADING + i : i * LEADING + k) % 11 *
+                           ((product.b_transposed ? j * LEADING + k : k * LEADING + j) % 13);
+                if (number(c, wide, i * LEADING + j) != sum)
+                    fail_msg("variant %d: c[%d][%d]", variant, i, j);
+            }
+    }
 }
 
 static void it_has_a_name_that_ends_in_any_room(void **state)
@@ -62,7 +74,7 @@ static void it_has_a_name_that_ends_in_any_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_product_is_made_by_the_thread_that_asks),
+        cmocka_unit_test(products_are_right),
         cmocka_unit_test(it_has_a_name_that_ends_in_any_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

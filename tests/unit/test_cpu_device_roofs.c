@@ -61,8 +61,7 @@ static void check_roof(const struct roof *roof, int kind, double before)
                     roof_kinds[kind].pattern != PATTERN_READ);
 }
 
-/* A machine that has no such cache, or hides it, has none of its roofs. CPUs have no atomic pattern. How fast they are, beside one
- * another and other tools, is what tests/bench/cpu_roofs.sh tells. */
+/* A machine that has no such cache, or hides it, has none of its roofs. CPUs have no atomic pattern. */
 static void check_memory(const struct roof *roofs, enum memory_level level)
 {
     int kinds = 0, there = 0;

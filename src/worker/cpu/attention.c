@@ -1,63 +1,251 @@
-/* Attention by CBLAS: for a block of queries of one head the scores, their softmax, and the product with
- * the values. The blocks are divided among the threads, each with scratch for the scores of one. Each
- * thread calls single-threaded BLAS. */
-#include "worker/cpu/attention.h"
-
+/* Attention on the CPU. By CBLAS: for a block of queries of one head the scores, their softmax, and the
+ * product with the values. The blocks are divided among the threads, each with scratch for the scores of
+ * one, and each calls single-threaded BLAS. By oneDNN: three operations, which do some heads at a time, so
+ * that the scores of these stay in the caches. */
 #include <math.h>
 #include <omp.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/workloads/attention.h"
 #include "worker/cpu/blas.h"
+#include "worker/cpu/onednn.h"
+#include "worker/cpu/routine.h"
 
-struct attention_plan {
-    struct attention shape;
-    int64_t block;  /* queries */
-    int64_t blocks; /* of a head */
-};
+#ifdef REAL
+#include "worker/cpu/functions_real.h"
 
-#define REAL_BITS 32
-#include "worker/cpu/attention_real.h"
-#undef REAL_BITS
-#define REAL_BITS 64
-#include "worker/cpu/attention_real.h"
-#undef REAL_BITS
-
-void attention_tensors(struct work *work, const struct attention *s)
+static void NAME(attend_block)(const struct work *work, int64_t head, int64_t first, REAL *scores)
 {
+    const struct attention *s = work->shape;
+    int64_t left = s->sequence - first, queries = left < QUERIES ? left : QUERIES;
+    int64_t keys = attention_keys(s, first + queries - 1), width = s->head_size;
+    int64_t at = (head * s->sequence + first) * width, from = head * s->keys * width;
+    const REAL *q = (const REAL *)work->input[TENSOR_INPUT] + at;
+    const REAL *k = (const REAL *)work->input[TENSOR_WEIGHT] + from;
+    const REAL *v = (const REAL *)work->input[TENSOR_VALUE] + from;
+    REAL *o = (REAL *)work->result[TENSOR_OUTPUT] + at;
+    REAL_GEMM(CblasRowMajor, CblasNoTrans, CblasTrans, (int)queries, (int)keys, (int)width,
+              (REAL)attention_scale(s), q, (int)width, k, (int)width, 0, scores, (int)keys);
+    for (int64_t i = 0; i < queries; ++i) { /* what a query does not see is 0 */
+        int64_t seen = attention_keys(s, first + i);
+        NAME(row_softmax)(seen, scores + i * keys, scores + i * keys);
+        memset(scores + i * keys + seen, 0, (size_t)(keys - seen) * sizeof *scores);
+    }
+    REAL_GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)queries, (int)width, (int)keys, 1,
+              scores, (int)keys, v, (int)width, 0, o, (int)width);
+}
+
+static void NAME(attend)(const struct work *work)
+{
+    const struct attention *s = work->shape;
+    int64_t blocks = (s->sequence + QUERIES - 1) / QUERIES;
+#pragma omp parallel
+    {
+        REAL *scores = (REAL *)work->scratch + omp_get_thread_num() * QUERIES * s->keys;
+#pragma omp for schedule(dynamic)
+        for (int64_t i = 0; i < s->batch * s->heads * blocks; ++i)
+            NAME(attend_block)(work, i / blocks, i % blocks * QUERIES, scores);
+    }
+}
+
+#else
+enum { QUERIES = 64 }; /* of a block */
+#define REAL_TEMPLATE "worker/cpu/attention.c"
+#include "worker/cpu/real.h"
+
+static void attention_describe(struct work *work)
+{
+    struct attention *s = work->shape;
+    *s = attention_from(&work->config);
     for (int i = 0; i < TENSOR_COUNT; ++i)
         work->size[i] = attention_size(s, (enum tensor)i);
     work->reads[TENSOR_INPUT] = work->reads[TENSOR_WEIGHT] = work->reads[TENSOR_VALUE] = true;
     work->writes[TENSOR_OUTPUT] = true;
 }
 
-static enum status cblas_plan(struct work *work, const struct topology *topology,
-                              struct error *error)
+static enum status cblas_plan(struct work *work, struct error *error)
 {
-    const int64_t block = 64;
-    struct attention_plan *plan = work->plan;
-    struct attention s = attention_from(&work->config);
-    const int64_t extents[] = {s.sequence, s.keys, s.head_size};
-    plan->shape = s;
-    plan->block = s.sequence < block ? s.sequence : block;
-    plan->blocks = (s.sequence + plan->block - 1) / plan->block;
-    attention_tensors(work, &s);
-    work->scratch_size = (size_t)(topology->cores * plan->block * s.keys) * work->element;
+    const struct attention *s = work->shape;
+    const int64_t extents[] = {s->sequence, s->keys, s->head_size};
+    work->scratch_size = (size_t)(work->topology->cores * QUERIES * s->keys) * work->element;
     return blas_check(extents, sizeof extents / sizeof *extents, error);
 }
 
 static void cblas_run(struct work *work, struct trace *trace)
 {
-    double begin = trace_begin(trace);
-    (work->precision == PRECISION_FP64 ? attend_fp64 : attend_fp32)(work);
-    trace_end(trace, "attention_cblas", begin);
+    static const struct region region = {"attention_cblas", attend_fp32, attend_fp64};
+    region_run(&region, work, trace);
 }
 
-const struct routine attention_cblas = {
-    .workload = &attention_workload,
-    .implementation = "cblas",
-    .algorithm = "blocks-of-queries",
-    .plan_size = sizeof(struct attention_plan),
-    .plan = cblas_plan,
-    .run = cblas_run,
+#ifdef ROOFSWEEP_ONEDNN
+enum step { SCORES, SOFTMAX, VALUES, STEPS };
+
+struct steps_plan {
+    int64_t heads; /* at a time; a divisor of all */
+    struct onednn *steps[STEPS];
+    size_t memory[STEPS]; /* offsets in the scratch memory, behind the scores; bytes */
+    char name[128];
 };
+
+/* As many heads as give each core scores of this size, at least one. */
+static int64_t heads_at_a_time(const struct attention *s, int64_t cores, size_t element)
+{
+    const double bytes_of_core = 1 << 20;
+    double most =
+        bytes_of_core * (double)cores / ((double)s->sequence * (double)s->keys * (double)element);
+    int64_t all = s->batch * s->heads, heads = most < (double)all ? (int64_t)most : all;
+    heads = heads < 1 ? 1 : heads;
+    while (all % heads != 0)
+        --heads;
+    return heads;
+}
+
+static enum status steps_plan(struct work *work, struct error *error)
+{
+    struct steps_plan *plan = work->plan;
+    const struct attention *s = work->shape;
+    int64_t heads = heads_at_a_time(s, work->topology->cores, work->element);
+    const struct onednn_tensor scores = onednn_matrices(s->precision, heads, s->sequence, s->keys);
+    const struct onednn_tensor lines =
+        onednn_matrices(s->precision, heads, s->sequence, s->head_size);
+    const struct onednn_tensor rows =
+        onednn_matrix(s->precision, ONEDNN_PLAIN, heads * s->sequence, s->keys);
+    struct onednn_tensor keys_across = onednn_matrices(s->precision, heads, s->head_size, s->keys);
+    keys_across.strides[1] = 1; /* k enters its product transposed */
+    keys_across.strides[2] = s->head_size;
+    const struct onednn_operation operations[STEPS] = {
+        [SCORES] = {.kind = ONEDNN_MATMUL,
+                    .function = ONEDNN_SCALE,
+                    .factor = attention_scale(s),
+                    .tensors = {[ONEDNN_SOURCE] = lines,
+                                [ONEDNN_WEIGHTS] = keys_across,
+                                [ONEDNN_DESTINATION] = scores}},
+        [SOFTMAX] = {.kind = ONEDNN_SOFTMAX,
+                     .tensors = {[ONEDNN_SOURCE] = rows, [ONEDNN_DESTINATION] = rows}},
+        [VALUES] = {.kind = ONEDNN_MATMUL,
+                    .tensors = {[ONEDNN_SOURCE] = scores,
+                                [ONEDNN_WEIGHTS] =
+                                    onednn_matrices(s->precision, heads, s->keys, s->head_size),
+                                [ONEDNN_DESTINATION] = lines}},
+    };
+    plan->heads = heads;
+    scratch_take(work, (size_t)(heads * s->sequence * s->keys) * work->element);
+    for (int i = 0; i < STEPS; ++i) {
+        enum status status =
+            onednn_create_for(work, &operations[i], NULL, &plan->steps[i], &plan->memory[i], error);
+        if (status)
+            return status;
+    }
+    snprintf(plan->name, sizeof plan->name, "three-steps %.30s %.30s %.30s",
+             onednn_name(plan->steps[SCORES]), onednn_name(plan->steps[SOFTMAX]),
+             onednn_name(plan->steps[VALUES]));
+    return STATUS_OK;
+}
+
+static void steps_release(struct work *work)
+{
+    struct steps_plan *plan = work->plan;
+    for (int i = 0; i < STEPS; ++i)
+        onednn_destroy(plan->steps[i]);
+}
+
+static enum status steps_ready(struct work *work, struct error *error)
+{
+    const struct steps_plan *plan = work->plan;
+    char *scratch = work->scratch;
+    void *const data[STEPS][ONEDNN_ARGUMENTS] = {
+        [SCORES] = {[ONEDNN_SOURCE] = work->input[TENSOR_INPUT],
+                    [ONEDNN_WEIGHTS] = work->input[TENSOR_WEIGHT],
+                    [ONEDNN_DESTINATION] = scratch},
+        [SOFTMAX] = {[ONEDNN_SOURCE] = scratch, [ONEDNN_DESTINATION] = scratch},
+        [VALUES] = {[ONEDNN_SOURCE] = scratch,
+                    [ONEDNN_WEIGHTS] = work->input[TENSOR_VALUE],
+                    [ONEDNN_DESTINATION] = work->result[TENSOR_OUTPUT]},
+    };
+    enum status status = STATUS_OK;
+    for (int i = 0; !status && i < STEPS; ++i)
+        status = onednn_bind(plan->steps[i], data[i], scratch + plan->memory[i], error);
+    return status;
+}
+
+/* What a query does not see gets the lowest score that there is, whose exponential is 0. */
+static void scores_hide(const struct work *work, struct trace *trace)
+{
+    static const uint32_t lowest[PRECISION_COUNT] = {
+        [PRECISION_FP32] = 0xff7fffff, [PRECISION_BF16] = 0xff7f, [PRECISION_FP16] = 0xfbff};
+    const struct steps_plan *plan = work->plan;
+    const struct attention *s = work->shape;
+    uint32_t *wide = work->scratch, value = lowest[s->precision];
+    uint16_t *narrow = work->scratch;
+    double begin = trace_begin(trace);
+#pragma omp parallel for
+    for (int64_t row = 0; row < plan->heads * s->sequence; ++row)
+        for (int64_t key = attention_keys(s, row % s->sequence); key < s->keys; ++key)
+            if (work->element == sizeof *wide)
+                wide[row * s->keys + key] = value;
+            else
+                narrow[row * s->keys + key] = (uint16_t)value;
+    trace_end(trace, "attention_hide", begin);
+}
+
+static void steps_run(struct work *work, struct trace *trace)
+{
+    static const struct {
+        enum step step;
+        enum onednn_argument argument;
+        enum tensor tensor;
+    } moved[] = {
+        {SCORES, ONEDNN_SOURCE, TENSOR_INPUT},
+        {SCORES, ONEDNN_WEIGHTS, TENSOR_WEIGHT},
+        {VALUES, ONEDNN_WEIGHTS, TENSOR_VALUE},
+        {VALUES, ONEDNN_DESTINATION, TENSOR_OUTPUT},
+    };
+    const struct steps_plan *plan = work->plan;
+    const struct attention *s = work->shape;
+    int64_t heads = s->batch * s->heads;
+    for (int64_t head = 0; head < heads; head += plan->heads) {
+        for (size_t i = 0; i < sizeof moved / sizeof *moved; ++i) {
+            enum tensor tensor = moved[i].tensor;
+            char *all = tensor == TENSOR_OUTPUT ? work->result[tensor] : work->input[tensor];
+            onednn_move(plan->steps[moved[i].step], moved[i].argument,
+                        all + (size_t)(work->size[tensor] / heads * head) * work->element);
+        }
+        onednn_run(plan->steps[SCORES], trace);
+        if (s->causal)
+            scores_hide(work, trace);
+        onednn_run(plan->steps[SOFTMAX], trace);
+        onednn_run(plan->steps[VALUES], trace);
+    }
+}
+
+static const char *steps_name(const struct work *work)
+{
+    return ((const struct steps_plan *)work->plan)->name;
+}
+#endif
+
+const struct cpu_workload attention_routines = {
+    .workload = &attention_workload,
+    .shape_size = sizeof(struct attention),
+    .describe = attention_describe,
+    .routines =
+        {
+#ifdef ROOFSWEEP_ONEDNN
+            {.implementation = "onednn",
+             .plan_size = sizeof(struct steps_plan),
+             .own_regions = true,
+             .check = onednn_check,
+             .plan = steps_plan,
+             .ready = steps_ready,
+             .run = steps_run,
+             .release = steps_release,
+             .name = steps_name},
+#endif
+            {.implementation = "cblas",
+             .algorithm = "blocks-of-queries",
+             .plan = cblas_plan,
+             .run = cblas_run},
+        },
+};
+#endif

@@ -2,9 +2,12 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "worker/cpu/routine.h"
 
 /* A function of the library, NULL if it has none of that name. Which library it is shows only when the
  * program is started: Debian's alternatives, FlexiBLAS and modules exchange it behind its CBLAS. */
@@ -134,4 +137,39 @@ enum status blas_check(const int64_t *extents, size_t count, struct error *error
                              "a matrix of extent %lld is beyond the integers of CBLAS",
                              (long long)extents[i]);
     return STATUS_OK;
+}
+
+static const char *element_at(const void *data, int64_t index, bool wide)
+{
+    return (const char *)data + (size_t)index * (wide ? sizeof(double) : sizeof(float));
+}
+
+void blas_multiply(const struct product *p, int64_t row, int64_t rows, int64_t column,
+                   int64_t columns)
+{
+    const void *a = element_at(p->a, row * (p->a_transposed ? 1 : p->a_leading), p->wide);
+    const void *b = element_at(p->b, column * (p->b_transposed ? p->b_leading : 1), p->wide);
+    void *c = (void *)(uintptr_t)element_at(p->c, row * p->c_leading + column, p->wide);
+    int a_order = p->a_transposed ? CblasTrans : CblasNoTrans;
+    int b_order = p->b_transposed ? CblasTrans : CblasNoTrans;
+    if (rows == 0 || columns == 0)
+        return;
+    if (p->wide)
+        cblas_dgemm(CblasRowMajor, a_order, b_order, (int)rows, (int)columns, (int)p->k, 1, a,
+                    (int)p->a_leading, b, (int)p->b_leading, p->adds, c, (int)p->c_leading);
+    else
+        cblas_sgemm(CblasRowMajor, a_order, b_order, (int)rows, (int)columns, (int)p->k, 1, a,
+                    (int)p->a_leading, b, (int)p->b_leading, p->adds, c, (int)p->c_leading);
+}
+
+void blas_multiply_shared(const struct product *p)
+{
+    int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
+    int64_t extent = p->m >= p->n ? p->m : p->n;
+    int64_t begin = share_begin(extent, thread, threads);
+    int64_t count = share_begin(extent, thread + 1, threads) - begin;
+    if (p->m >= p->n)
+        blas_multiply(p, begin, count, 0, p->n);
+    else
+        blas_multiply(p, 0, p->m, begin, count);
 }

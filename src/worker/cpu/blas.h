@@ -3,6 +3,7 @@
 #define ROOFSWEEP_BLAS_H
 
 #include ROOFSWEEP_CBLAS_HEADER /* cblas.h, or what its vendor calls it */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,5 +17,22 @@ void blas_single_thread(void);
 void blas_describe(char *text, size_t size);
 /* STATUS_UNSUPPORTED if one of the extents is beyond BLAS's integers. */
 enum status blas_check(const int64_t *extents, size_t count, struct error *error);
+
+/* A product of matrices whose rows follow one another: c [m][n] = a b, with k products for each element, or
+ * c + a b. A transposed factor is stored the other way round. */
+struct product {
+    bool wide; /* fp64; else fp32 */
+    bool a_transposed, b_transposed, adds;
+    int64_t m, n, k;
+    const void *a, *b;
+    void *c;
+    int64_t a_leading, b_leading, c_leading; /* elements from one stored row to the next */
+};
+/* Some rows and columns of c, by the calling thread. */
+void blas_multiply(const struct product *product, int64_t row, int64_t rows, int64_t column,
+                   int64_t columns);
+/* All of c, by the whole team within a region. The longer edge is divided among the threads; products of
+ * the same extents in the same way. There is no barrier at the end. */
+void blas_multiply_shared(const struct product *product);
 
 #endif

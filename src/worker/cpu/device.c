@@ -10,65 +10,18 @@
 #include <unistd.h>
 
 #include "model/workloads/conv2d.h"
-#include "worker/cpu/attention.h"
-#include "worker/cpu/attention_onednn.h"
 #include "worker/cpu/blas.h"
-#include "worker/cpu/conv2d.h"
-#include "worker/cpu/conv2d_onednn.h"
 #include "worker/cpu/element.h"
-#include "worker/cpu/elementwise.h"
-#include "worker/cpu/elementwise_onednn.h"
-#include "worker/cpu/linear.h"
-#include "worker/cpu/linear_onednn.h"
-#include "worker/cpu/loops.h"
-#include "worker/cpu/lstm.h"
-#include "worker/cpu/lstm_onednn.h"
-#include "worker/cpu/matmul.h"
-#include "worker/cpu/matmul_onednn.h"
 #include "worker/cpu/memory.h"
-#include "worker/cpu/norm.h"
 #include "worker/cpu/onednn.h"
-#include "worker/cpu/pool.h"
-#include "worker/cpu/pool_onednn.h"
 #include "worker/cpu/roofs.h"
+#include "worker/cpu/routine.h"
 #include "worker/cpu/simd.h"
-#include "worker/cpu/softmax.h"
-#include "worker/cpu/softmax_onednn.h"
-#include "worker/cpu/state.h"
-#include "worker/cpu/team.h"
-#include "worker/cpu/timing.h"
-#include "worker/device_ops.h"
 #include "worker/measure.h"
 
-/* What a CPU can run. The first of a workload that can do a configuration is its "auto". */
-/* clang-format off */
-static const struct routine *const routines[] = {
-    &conv2d_onednn,
-    &conv2d_im2col,
-    &conv2d_direct,
-    &conv2d_plain,
-    &lstm_onednn,
-    &lstm_cblas,
-    &matmul_onednn,
-    &matmul_cblas,
-    &matmul_plain,
-    &linear_onednn,
-    &linear_cblas,
-    &linear_plain,
-    &attention_onednn,
-    &attention_cblas,
-    &compute_loop_plain,
-    &shared_loop_plain,
-    &elementwise_onednn,
-    &elementwise_plain,
-    &pool_onednn,
-    &pool_plain,
-    &softmax_onednn,
-    &softmax_plain,
-    &norm_plain,
-    NULL,
-};
-/* clang-format on */
+#define ROW(name) &name##_routines,
+static const struct cpu_workload *const cpu_workloads[] = {CPU_WORKLOADS(ROW)};
+#undef ROW
 
 static enum status cpu_count(int *count, struct error *error)
 {
@@ -95,8 +48,10 @@ static void cpu_describe(const struct topology *topology, struct device *device)
     if (uname(&system) == 0)
         snprintf(device->driver_version, sizeof device->driver_version, "%.31s", system.release);
     blas_describe(device->library_version, sizeof device->library_version);
+#ifdef ROOFSWEEP_ONEDNN
     size_t named = strlen(device->library_version);
     onednn_describe(device->library_version + named, sizeof device->library_version - named);
+#endif
     snprintf(device->runtime_version, sizeof device->runtime_version, "OpenMP %d", _OPENMP);
 }
 
@@ -226,6 +181,7 @@ static void cpu_release(struct device_state *state, struct work *work)
     if (work->plan && work->routine->release)
         work->routine->release(work);
     free(work->plan);
+    free(work->shape);
     free(work);
 }
 
@@ -240,20 +196,28 @@ static void work_describe(const struct work *work, struct record *record)
     record->workspace = (double)work->scratch_size;
 }
 
-static struct work *work_create(const struct routine *routine, const struct config *config,
+static struct work *work_create(const struct cpu_workload *workload, const struct routine *routine,
+                                const struct topology *topology, const struct config *config,
                                 uint64_t seed)
 {
     struct work *work = calloc(1, sizeof *work);
     if (!work)
         return NULL;
+    work->workload = workload;
     work->routine = routine;
+    work->topology = topology;
     work->config = *config;
     work->seed = seed;
     work->precision = config_precision(config);
     work->element = precision_info[work->precision].bytes;
-    work->plan = calloc(1, routine->plan_size);
-    if (work->plan)
+    work->shape = calloc(1, workload->shape_size);
+    work->plan = calloc(1, routine->plan_size ? routine->plan_size : 1);
+    if (work->shape && work->plan) {
+        workload->describe(work);
         return work;
+    }
+    free(work->shape);
+    free(work->plan);
     free(work);
     return NULL;
 }
@@ -268,25 +232,24 @@ static enum status work_fill(struct work *work, struct error *error)
     for (int i = 0; i < TENSOR_COUNT; ++i)
         if (work->reads[i])
             tensor_fill(work, (enum tensor)i, 1, 1, 1);
-    if (work->routine->bind)
-        work->routine->bind(work);
     enum status status = work->routine->ready ? work->routine->ready(work, error) : STATUS_OK;
     if (status == STATUS_OK && work->routine->before)
         work->routine->before(work);
     return status;
 }
 
-static enum status routine_prepare(struct device_state *state, const struct routine *routine,
-                                   const struct config *config, uint64_t seed, struct work **work,
-                                   struct error *error)
+static enum status routine_prepare(struct device_state *state, const struct cpu_workload *workload,
+                                   const struct routine *routine, const struct config *config,
+                                   uint64_t seed, struct work **work, struct error *error)
 {
     enum status status = precision_supported(routine, config_precision(config), error);
     if (status)
         return status;
-    struct work *prepared = work_create(routine, config, seed);
+    struct work *prepared = work_create(workload, routine, &state->topology, config, seed);
     if (!prepared)
         return error_set(error, STATUS_FAILED, "no memory for the configuration");
-    status = routine->plan(prepared, &state->topology, error);
+    if (routine->plan)
+        status = routine->plan(prepared, error);
     if (status == STATUS_OK)
         status = memory_check(work_bytes(prepared), error);
     if (status == STATUS_OK && !work_allocate(prepared))
@@ -302,11 +265,11 @@ static enum status routine_prepare(struct device_state *state, const struct rout
     return STATUS_OK;
 }
 
-/* "a: why; b: why", for a message. */
-static void reason_add(char *reasons, size_t size, const char *implementation, const char *why)
+static void text_add(char *text, size_t size, const char *separator, const char *more,
+                     const char *why)
 {
-    size_t used = strlen(reasons);
-    snprintf(reasons + used, size - used, "%s%s: %.200s", used ? "; " : "", implementation, why);
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s%.200s", used ? separator : "", more, why);
 }
 
 /* The routine of that name, or for "auto" the first that can do the configuration. */
@@ -317,32 +280,34 @@ static enum status work_prepare(struct device_state *state, const struct config 
     const char *wanted = config_word(config, ROLE_IMPLEMENTATION);
     bool automatic = strcmp(wanted, "auto") == 0;
     char reasons[sizeof error->text / 2] = "", offered[128] = "";
+    const struct cpu_workload *workload = NULL;
     enum status status = config_supported(config, error);
     if (status == STATUS_OK)
         status = memory_check(config_cost(config).memory, error);
-    for (size_t i = 0; status == STATUS_OK && routines[i]; ++i) {
-        const struct routine *routine = routines[i];
-        if (routine->workload != config->workload)
-            continue;
-        size_t used = strlen(offered);
-        snprintf(offered + used, sizeof offered - used, "%s%s", used ? ", " : "",
-                 routine->implementation);
-        if (automatic ? routine->by_name : strcmp(wanted, routine->implementation) != 0)
-            continue;
-        status = routine_prepare(state, routine, config, seed, work, error);
-        if (status == STATUS_OK) {
-            work_describe(*work, record);
-            return STATUS_OK;
-        }
-        if (status != STATUS_UNSUPPORTED || !automatic)
-            return status;
-        reason_add(reasons, sizeof reasons, routine->implementation, error->text);
-        status = STATUS_OK;
-    }
     if (status)
         return status;
-    if (automatic && reasons[0])
+    for (size_t i = 0; i < sizeof cpu_workloads / sizeof *cpu_workloads; ++i)
+        if (cpu_workloads[i]->workload == config->workload)
+            workload = cpu_workloads[i];
+    for (int i = 0; workload && workload->routines[i].implementation; ++i) {
+        const struct routine *routine = &workload->routines[i];
+        text_add(offered, sizeof offered, ", ", routine->implementation, "");
+        if (automatic ? routine->by_name : strcmp(wanted, routine->implementation) != 0)
+            continue;
+        status = routine_prepare(state, workload, routine, config, seed, work, error);
+        if (status == STATUS_OK)
+            work_describe(*work, record);
+        if (status != STATUS_UNSUPPORTED || !automatic)
+            return status;
+        text_add(reasons, sizeof reasons, "; ", routine->implementation, ": ");
+        text_add(reasons, sizeof reasons, "", "", error->text);
+    }
+    if (reasons[0])
         return error_set(error, STATUS_UNSUPPORTED, "%s", reasons);
+#ifndef ROOFSWEEP_ONEDNN
+    if (strcmp(wanted, "onednn") == 0)
+        return error_set(error, STATUS_UNSUPPORTED, "this worker was built without oneDNN");
+#endif
     return error_set(error, STATUS_UNSUPPORTED,
                      "implementation %s of %s does not run on a CPU, which has: %s", wanted,
                      config->workload->name, offered[0] ? offered : "none");
@@ -354,7 +319,7 @@ static double brief_time(struct device_state *state, struct work *work, bool col
     enum { ITERATIONS = 4 };
     double seconds[ITERATIONS], least = INFINITY;
     struct error error;
-    if (!work || timing_time(state, work, cold, ITERATIONS, seconds, NULL, &error))
+    if (!work || team_time(state, work, cold, ITERATIONS, seconds, NULL, &error))
         return INFINITY;
     for (int i = 1; i < ITERATIONS; ++i)
         least = fmin(least, seconds[i]);
@@ -406,10 +371,10 @@ static enum status cpu_run(struct device_state *state, struct work *work, int64_
             for (int64_t i = 0; i < work->size[tensor]; ++i)
                 element_store(work->precision, work->result[tensor], i, NAN);
         }
-    bool partial = work->routine->gradient_shape && work->reads[TENSOR_OUTPUT];
+    bool partial = work->workload->gradient_shape && work->reads[TENSOR_OUTPUT];
     int64_t sample, batch;
     if (partial) {
-        work->routine->gradient_shape(work, &sample, &batch);
+        work->workload->gradient_shape(work, &sample, &batch);
         tensor_fill(work, TENSOR_OUTPUT, sample, batch, samples);
     }
     if (work->routine->before)
@@ -457,8 +422,8 @@ const struct device_ops device_ops = {
     .hold_roof = roofs_hold,
     .release_roofs = roofs_release,
     .prepare = cpu_prepare,
-    .time = timing_time,
-    .trace = timing_trace,
+    .time = team_time,
+    .trace = team_trace,
     .run = cpu_run,
     .read = cpu_read,
     .release = cpu_release,

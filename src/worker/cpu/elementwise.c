@@ -1,33 +1,40 @@
-/* Elementwise work on the CPU: a parallel loop for each operation, which the compiler makes vector code
- * of. */
-#include "worker/cpu/elementwise.h"
-
+/* Elementwise work on the CPU: by oneDNN, and as a parallel loop for each operation, which the compiler
+ * makes vector code of. */
 #include <math.h>
 #include <string.h>
 
 #include "model/workloads/elementwise.h"
+#include "worker/cpu/onednn.h"
+#include "worker/cpu/routine.h"
 
-#define REAL_BITS 32
-#include "worker/cpu/elementwise_real.h"
-#undef REAL_BITS
-#define REAL_BITS 64
-#include "worker/cpu/elementwise_real.h"
-#undef REAL_BITS
+#ifdef REAL
+#include "worker/cpu/functions_real.h"
 
-/* fp32, fp64 */
-static const struct {
-    const char *region;
-    void (*loops[2])(const struct work *work);
-} operations[ELEMENTWISE_OPERATIONS] = {
-    [ELEMENTWISE_RELU] = {"elementwise_relu", {relu_fp32, relu_fp64}},
-    [ELEMENTWISE_SIGMOID] = {"elementwise_sigmoid", {sigmoids_fp32, sigmoids_fp64}},
-    [ELEMENTWISE_TANH] = {"elementwise_tanh", {tangents_fp32, tangents_fp64}},
-    [ELEMENTWISE_ADD] = {"elementwise_add", {add_fp32, add_fp64}},
-    [ELEMENTWISE_SCALE] = {"elementwise_scale", {scale_fp32, scale_fp64}},
-};
+#define ELEMENTWISE_LOOP(name, value)                                                              \
+    static void NAME(name)(const struct work *work)                                                \
+    {                                                                                              \
+        const REAL *x = work->input[TENSOR_INPUT], *w = work->input[TENSOR_WEIGHT];                \
+        REAL *y = work->result[TENSOR_OUTPUT];                                                     \
+        int64_t count = work->size[TENSOR_OUTPUT];                                                 \
+        (void)w;                                                                                   \
+        _Pragma("omp parallel for simd schedule(static)") for (int64_t i = 0; i < count; ++i)      \
+            y[i] = (value);                                                                        \
+    }
+ELEMENTWISE_LOOP(relu, x[i] > 0 ? x[i] : 0)
+ELEMENTWISE_LOOP(sigmoids, NAME(sigmoid)(x[i]))
+ELEMENTWISE_LOOP(tangents, NAME(hyperbolic_tangent)(x[i]))
+ELEMENTWISE_LOOP(add, x[i] + w[i])
+ELEMENTWISE_LOOP(scale, (REAL)ELEMENTWISE_FACTOR *x[i])
+#undef ELEMENTWISE_LOOP
 
-void elementwise_tensors(struct work *work, const struct elementwise *s)
+#else
+#define REAL_TEMPLATE "worker/cpu/elementwise.c"
+#include "worker/cpu/real.h"
+
+static void elementwise_describe(struct work *work)
 {
+    struct elementwise *s = work->shape;
+    *s = elementwise_from(&work->config);
     work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s->elements;
     work->reads[TENSOR_INPUT] = work->writes[TENSOR_OUTPUT] = true;
     if (elementwise_inputs(s->operation) == 2) {
@@ -36,30 +43,55 @@ void elementwise_tensors(struct work *work, const struct elementwise *s)
     }
 }
 
-static enum status elementwise_plan(struct work *work, const struct topology *topology,
-                                    struct error *error)
+static void plain_run(struct work *work, struct trace *trace)
 {
-    (void)topology;
-    (void)error;
-    struct elementwise *s = work->plan;
-    *s = elementwise_from(&work->config);
-    elementwise_tensors(work, s);
-    return STATUS_OK;
+    static const struct region regions[ELEMENTWISE_OPERATIONS] = {
+        [ELEMENTWISE_RELU] = {"elementwise_relu", relu_fp32, relu_fp64},
+        [ELEMENTWISE_SIGMOID] = {"elementwise_sigmoid", sigmoids_fp32, sigmoids_fp64},
+        [ELEMENTWISE_TANH] = {"elementwise_tanh", tangents_fp32, tangents_fp64},
+        [ELEMENTWISE_ADD] = {"elementwise_add", add_fp32, add_fp64},
+        [ELEMENTWISE_SCALE] = {"elementwise_scale", scale_fp32, scale_fp64},
+    };
+    region_run(&regions[((const struct elementwise *)work->shape)->operation], work, trace);
 }
 
-static void elementwise_run(struct work *work, struct trace *trace)
+#ifdef ROOFSWEEP_ONEDNN
+static enum status function_plan(struct work *work, struct error *error)
 {
-    const struct elementwise *s = work->plan;
-    double begin = trace_begin(trace);
-    operations[s->operation].loops[work->precision == PRECISION_FP64](work);
-    trace_end(trace, operations[s->operation].region, begin);
+    static const enum onednn_function functions[ELEMENTWISE_OPERATIONS] = {
+        [ELEMENTWISE_RELU] = ONEDNN_RELU,   [ELEMENTWISE_SIGMOID] = ONEDNN_SIGMOID,
+        [ELEMENTWISE_TANH] = ONEDNN_TANH,   [ELEMENTWISE_ADD] = ONEDNN_IDENTITY,
+        [ELEMENTWISE_SCALE] = ONEDNN_SCALE,
+    };
+    static const struct onednn_roles roles = {
+        .inputs = {[TENSOR_INPUT] = ONEDNN_SOURCE, [TENSOR_WEIGHT] = ONEDNN_SECOND},
+        .results = {[TENSOR_OUTPUT] = ONEDNN_DESTINATION},
+    };
+    const struct elementwise *s = work->shape;
+    bool sum = s->operation == ELEMENTWISE_ADD;
+    const struct onednn_tensor row = onednn_vector(s->precision, s->elements);
+    struct onednn_operation operation = {
+        .kind = sum ? ONEDNN_SUM : ONEDNN_ELEMENTWISE,
+        .function = functions[s->operation],
+        .factor = ELEMENTWISE_FACTOR,
+        .tensors = {[ONEDNN_SOURCE] = row, [ONEDNN_DESTINATION] = row},
+    };
+    if (sum)
+        operation.tensors[ONEDNN_SECOND] = row;
+    return onednn_plan_operation(work, &operation, &roles, error);
 }
+#endif
 
-const struct routine elementwise_plain = {
+const struct cpu_workload elementwise_routines = {
     .workload = &elementwise_workload,
-    .implementation = "plain",
-    .algorithm = "loop",
-    .plan_size = sizeof(struct elementwise),
-    .plan = elementwise_plan,
-    .run = elementwise_run,
+    .shape_size = sizeof(struct elementwise),
+    .describe = elementwise_describe,
+    .routines =
+        {
+#ifdef ROOFSWEEP_ONEDNN
+            {.implementation = "onednn", ONEDNN_ROUTINE(function_plan)},
+#endif
+            {.implementation = "plain", .algorithm = "loop", .run = plain_run},
+        },
 };
+#endif

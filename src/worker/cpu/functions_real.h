@@ -1,6 +1,5 @@
-/* Functions of one value in one precision, for loops that are to become vector code: a template, see
- * real.h. The file that includes it is compiled with -fno-trapping-math (CMakeLists.txt). */
-#include "worker/cpu/real.h"
+/* Functions in one precision, for loops that are to become vector code: a part of templates, see real.h.
+ * Such loops need -fno-trapping-math (CMakeLists.txt). */
 
 /* exp(x) for -80 <= x <= 0. x = n ln 2 + r, then Taylor's series of r, then 2^n through the
  * exponent's bits; adding 1.5 * 2^mantissa rounds to the integer n. No calls and no branches, so
@@ -36,4 +35,24 @@ static inline REAL NAME(hyperbolic_tangent)(REAL x)
 static inline REAL NAME(sigmoid)(REAL x)
 {
     return (REAL)0.5 + (REAL)0.5 * NAME(hyperbolic_tangent)((REAL)0.5 * x);
+}
+
+/* The softmax of a row; y may be x. Its exponentials are scaled once their sum is known. Differences beyond
+ * 80 are taken for 80: what is that small does not show beside the largest, which is 1. */
+static inline void NAME(row_softmax)(int64_t columns, const REAL *x, REAL *y)
+{
+    REAL largest = x[0], sum = 0;
+#pragma omp simd reduction(max : largest)
+    for (int64_t i = 0; i < columns; ++i)
+        largest = x[i] > largest ? x[i] : largest;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < columns; ++i) {
+        REAL difference = x[i] - largest;
+        y[i] = NAME(exponential)(difference < -80 ? -80 : difference);
+        sum += y[i];
+    }
+    REAL share = 1 / sum;
+#pragma omp simd
+    for (int64_t i = 0; i < columns; ++i)
+        y[i] *= share;
 }

@@ -1,66 +1,143 @@
-/* A fully connected layer. The longer edge of the result is divided among the threads, as in matmul.c.
- * With CBLAS, each thread adds bias and activation to its own part behind the product. */
-#include "worker/cpu/linear.h"
-
+/* A fully connected layer on the CPU: by oneDNN, with bias and activation within the product; by CBLAS, and
+ * as three nested loops, with both behind it. */
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "model/workloads/linear.h"
 #include "worker/cpu/blas.h"
+#include "worker/cpu/onednn.h"
+#include "worker/cpu/routine.h"
 
-/* The product of a pass, row-major: c [m][n] = a b with k products for each element. A transposed
- * factor is stored the other way round. */
-struct linear_product {
-    enum tensor a, b, c;
-    bool a_transposed, b_transposed;
-    int64_t m, n, k;
-};
+#ifdef REAL
+#include "worker/cpu/functions_real.h"
 
-struct linear_plan {
-    struct linear shape;
-    struct linear_product product;
-};
-
-static struct linear_product product_of(const struct linear *s)
+/* As one would first write it: a sum for each element. */
+static void NAME(multiply)(const struct product *p)
 {
-    const struct linear_product products[] = {
-        [LINEAR_FORWARD] = {TENSOR_INPUT, TENSOR_WEIGHT, TENSOR_OUTPUT, false, true, s->batch,
-                            s->outputs, s->inputs},
-        [LINEAR_BACKWARD_DATA] = {TENSOR_OUTPUT, TENSOR_WEIGHT, TENSOR_INPUT, false, false,
-                                  s->batch, s->inputs, s->outputs},
-        [LINEAR_BACKWARD_WEIGHTS] = {TENSOR_OUTPUT, TENSOR_INPUT, TENSOR_WEIGHT, true, false,
-                                     s->outputs, s->inputs, s->batch},
-    };
-    return products[s->pass];
+    const REAL *a = p->a, *b = p->b;
+    REAL *c = p->c;
+    int64_t a_row = p->a_transposed ? 1 : p->a_leading, a_step = p->a_transposed ? p->a_leading : 1;
+    int64_t b_column = p->b_transposed ? p->b_leading : 1;
+    int64_t b_step = p->b_transposed ? 1 : p->b_leading;
+#pragma omp parallel for collapse(2) schedule(static)
+    for (int64_t i = 0; i < p->m; ++i)
+        for (int64_t j = 0; j < p->n; ++j) {
+            REAL sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (int64_t q = 0; q < p->k; ++q)
+                sum += a[i * a_row + q * a_step] * b[j * b_column + q * b_step];
+            c[i * p->c_leading + j] = sum;
+        }
 }
 
-#define REAL_BITS 32
-#include "worker/cpu/linear_real.h"
-#undef REAL_BITS
-#define REAL_BITS 64
-#include "worker/cpu/linear_real.h"
-#undef REAL_BITS
-
-void linear_tensors(struct work *work, const struct linear *s)
+/* Bias and activation of all of y. */
+static void NAME(finish)(const struct work *work)
 {
-    struct linear_product product = product_of(s);
+    const struct linear *s = work->shape;
+    const REAL *bias = work->input[TENSOR_BIAS];
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < s->batch; ++i) {
+        REAL *y = (REAL *)work->result[TENSOR_OUTPUT] + i * s->outputs;
+        if (s->bias)
+#pragma omp simd
+            for (int64_t j = 0; j < s->outputs; ++j)
+                y[j] += bias[j];
+        if (s->activation == LINEAR_RELU)
+#pragma omp simd
+            for (int64_t j = 0; j < s->outputs; ++j)
+                y[j] = y[j] > 0 ? y[j] : 0;
+        if (s->activation == LINEAR_GELU)
+#pragma omp simd
+            for (int64_t j = 0; j < s->outputs; ++j) {
+                REAL cube = (REAL)LINEAR_GELU_CUBIC * y[j] * y[j] * y[j];
+                REAL inner = (REAL)LINEAR_GELU_SCALE * (y[j] + cube);
+                y[j] = (REAL)0.5 * y[j] * (1 + NAME(hyperbolic_tangent)(inner));
+            }
+    }
+}
+
+/* db: rows of dy in order, so that loads are of neighbours. */
+static void NAME(bias_gradient)(const struct work *work)
+{
+    const struct linear *s = work->shape;
+    const REAL *dy = work->input[TENSOR_OUTPUT];
+    REAL *db = work->result[TENSOR_BIAS];
+#pragma omp parallel
+    for (int64_t i = 0; i < s->batch; ++i)
+#pragma omp for simd schedule(static) nowait
+        for (int64_t j = 0; j < s->outputs; ++j)
+            db[j] = (i > 0 ? db[j] : 0) + dy[i * s->outputs + j];
+}
+
+static void NAME(layer)(const struct work *work)
+{
+    const struct linear *s = work->shape;
+    const struct product product = product_of(work);
+    if (work->routine->by_name)
+        NAME(multiply)(&product);
+    else
+#pragma omp parallel
+        blas_multiply_shared(&product);
+    if (s->pass == LINEAR_FORWARD && linear_has_epilogue(s))
+        NAME(finish)(work);
+    if (work->writes[TENSOR_BIAS])
+        NAME(bias_gradient)(work);
+}
+
+#else
+
+/* By pass: the factors and the result of its product, and which are stored the other way round. */
+static const struct {
+    enum tensor a, b, c;
+    bool a_transposed, b_transposed;
+} products[] = {
+    [LINEAR_FORWARD] = {TENSOR_INPUT, TENSOR_WEIGHT, TENSOR_OUTPUT, false, true},
+    [LINEAR_BACKWARD_DATA] = {TENSOR_OUTPUT, TENSOR_WEIGHT, TENSOR_INPUT, false, false},
+    [LINEAR_BACKWARD_WEIGHTS] = {TENSOR_OUTPUT, TENSOR_INPUT, TENSOR_WEIGHT, true, false},
+};
+
+static struct product product_of(const struct work *work)
+{
+    const struct linear *s = work->shape;
+    const int64_t columns[] = {
+        [TENSOR_INPUT] = s->inputs, [TENSOR_WEIGHT] = s->inputs, [TENSOR_OUTPUT] = s->outputs};
+    enum tensor a = products[s->pass].a, b = products[s->pass].b, c = products[s->pass].c;
+    return (struct product){
+        .wide = work->precision == PRECISION_FP64,
+        .a_transposed = products[s->pass].a_transposed,
+        .b_transposed = products[s->pass].b_transposed,
+        .m = s->pass == LINEAR_BACKWARD_WEIGHTS ? s->outputs : s->batch,
+        .n = columns[c],
+        .k = s->pass == LINEAR_FORWARD         ? s->inputs
+             : s->pass == LINEAR_BACKWARD_DATA ? s->outputs
+                                               : s->batch,
+        .a = work->input[a],
+        .b = work->input[b],
+        .c = work->result[c],
+        .a_leading = columns[a],
+        .b_leading = columns[b],
+        .c_leading = columns[c],
+    };
+}
+
+#define REAL_TEMPLATE "worker/cpu/linear.c"
+#include "worker/cpu/real.h"
+
+static void linear_describe(struct work *work)
+{
+    struct linear *s = work->shape;
+    *s = linear_from(&work->config);
     for (int i = 0; i < TENSOR_COUNT; ++i)
         work->size[i] = linear_size(s, (enum tensor)i);
-    work->reads[product.a] = work->reads[product.b] = true;
-    work->writes[product.c] = true;
+    work->reads[products[s->pass].a] = work->reads[products[s->pass].b] = true;
+    work->writes[products[s->pass].c] = true;
     work->reads[TENSOR_BIAS] = s->bias && s->pass == LINEAR_FORWARD;
     work->writes[TENSOR_BIAS] = s->bias && s->pass == LINEAR_BACKWARD_WEIGHTS;
 }
 
-static enum status plan_tensors(struct work *work, struct error *error)
+static enum status plain_plan(struct work *work, struct error *error)
 {
-    struct linear_plan *plan = work->plan;
-    plan->shape = linear_from(&work->config);
-    const struct linear *s = &plan->shape;
-    plan->product = product_of(s);
-    linear_tensors(work, s);
-    if (s->fusion == LINEAR_FUSED)
+    if (((const struct linear *)work->shape)->fusion == LINEAR_FUSED)
         return error_set(
             error, STATUS_UNSUPPORTED,
             "with CBLAS bias and activation come behind the product; fusion=fused needs "
@@ -68,52 +145,82 @@ static enum status plan_tensors(struct work *work, struct error *error)
     return STATUS_OK;
 }
 
-static enum status cblas_plan(struct work *work, const struct topology *topology,
-                              struct error *error)
+static enum status cblas_plan(struct work *work, struct error *error)
 {
-    const struct linear s = linear_from(&work->config);
-    const int64_t extents[] = {s.batch, s.inputs, s.outputs};
-    (void)topology;
-    enum status status = plan_tensors(work, error);
+    const struct linear *s = work->shape;
+    const int64_t extents[] = {s->batch, s->inputs, s->outputs};
+    enum status status = plain_plan(work, error);
     return status ? status : blas_check(extents, sizeof extents / sizeof *extents, error);
 }
 
-static enum status plain_plan(struct work *work, const struct topology *topology,
-                              struct error *error)
+static void layer_run(struct work *work, struct trace *trace)
 {
-    (void)topology;
-    return plan_tensors(work, error);
+    const struct region region = {work->routine->by_name ? "linear_plain" : "linear_cblas",
+                                  layer_fp32, layer_fp64};
+    region_run(&region, work, trace);
 }
 
-static void cblas_run(struct work *work, struct trace *trace)
+#ifdef ROOFSWEEP_ONEDNN
+/* Weights are packed before, on the way forward and to the input's gradient; their own gradient comes back
+ * in the user's layout, within the time. */
+static enum status onednn_plan(struct work *work, struct error *error)
 {
-    double begin = trace_begin(trace);
-    (work->precision == PRECISION_FP64 ? layer_fp64 : layer_fp32)(work, true);
-    trace_end(trace, "linear_cblas", begin);
+    static const enum onednn_function functions[LINEAR_ACTIVATIONS] = {
+        [LINEAR_NONE] = ONEDNN_IDENTITY,
+        [LINEAR_RELU] = ONEDNN_RELU,
+        [LINEAR_GELU] = ONEDNN_GELU,
+    };
+    /* By pass: what stands for x, W, y and b. */
+    static const struct {
+        enum onednn_pass pass;
+        enum onednn_place weights;
+        enum onednn_argument x, w, y, b;
+    } passes[] = {
+        [LINEAR_FORWARD] = {ONEDNN_INFERENCE, ONEDNN_PACKED, ONEDNN_SOURCE, ONEDNN_WEIGHTS,
+                            ONEDNN_DESTINATION, ONEDNN_BIAS},
+        [LINEAR_BACKWARD_DATA] = {ONEDNN_BACKWARD_DATA, ONEDNN_PACKED, ONEDNN_DIFF_SOURCE,
+                                  ONEDNN_WEIGHTS, ONEDNN_DIFF_DESTINATION, ONEDNN_BIAS},
+        [LINEAR_BACKWARD_WEIGHTS] = {ONEDNN_BACKWARD_WEIGHTS, ONEDNN_REORDERED, ONEDNN_SOURCE,
+                                     ONEDNN_DIFF_WEIGHTS, ONEDNN_DIFF_DESTINATION,
+                                     ONEDNN_DIFF_BIAS},
+    };
+    const struct linear *s = work->shape;
+    enum onednn_argument x = passes[s->pass].x, w = passes[s->pass].w, y = passes[s->pass].y;
+    enum onednn_argument b = passes[s->pass].b;
+    if (linear_has_epilogue(s) && s->fusion == LINEAR_SEPARATE)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "bias and activation are within the product, not behind it");
+    struct onednn_operation operation = {
+        .kind = ONEDNN_LINEAR,
+        .pass = passes[s->pass].pass,
+        .function = functions[s->activation],
+    };
+    operation.tensors[x] = onednn_matrix(s->precision, ONEDNN_PLAIN, s->batch, s->inputs);
+    operation.tensors[w] =
+        onednn_matrix(s->precision, passes[s->pass].weights, s->outputs, s->inputs);
+    operation.tensors[y] = onednn_matrix(s->precision, ONEDNN_PLAIN, s->batch, s->outputs);
+    if (s->bias && s->pass != LINEAR_BACKWARD_DATA)
+        operation.tensors[b] = onednn_vector(s->precision, s->outputs);
+    const struct onednn_roles roles = {.inputs = {x, w, y, b}, .results = {x, w, y, b}};
+    return onednn_plan_operation(work, &operation, &roles, error);
 }
+#endif
 
-static void plain_run(struct work *work, struct trace *trace)
-{
-    double begin = trace_begin(trace);
-    (work->precision == PRECISION_FP64 ? layer_fp64 : layer_fp32)(work, false);
-    trace_end(trace, "linear_plain", begin);
-}
-
-const struct routine linear_cblas = {
+const struct cpu_workload linear_routines = {
     .workload = &linear_workload,
-    .implementation = "cblas",
-    .algorithm = "gemm",
-    .plan_size = sizeof(struct linear_plan),
-    .plan = cblas_plan,
-    .run = cblas_run,
+    .shape_size = sizeof(struct linear),
+    .describe = linear_describe,
+    .routines =
+        {
+#ifdef ROOFSWEEP_ONEDNN
+            {.implementation = "onednn", ONEDNN_ROUTINE(onednn_plan)},
+#endif
+            {.implementation = "cblas", .algorithm = "gemm", .plan = cblas_plan, .run = layer_run},
+            {.implementation = "plain",
+             .algorithm = "triple-loop",
+             .by_name = true,
+             .plan = plain_plan,
+             .run = layer_run},
+        },
 };
-
-const struct routine linear_plain = {
-    .workload = &linear_workload,
-    .implementation = "plain",
-    .algorithm = "triple-loop",
-    .by_name = true,
-    .plan_size = sizeof(struct linear_plan),
-    .plan = plain_plan,
-    .run = plain_run,
-};
+#endif

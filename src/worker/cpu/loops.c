@@ -2,12 +2,11 @@
  *
  * loops_simd.h has them for one kind of vectors; which this CPU has, simd.c knows. CMakeLists.txt
  * lets the compiler fuse a multiplication and an addition here, where the vectors can do it. */
-#include "worker/cpu/loops.h"
-
 #include <omp.h>
 #include <string.h>
 
 #include "model/workloads/loop.h"
+#include "worker/cpu/routine.h"
 #include "worker/cpu/simd.h"
 
 /* A part of the work: `count` values or tiles, with the factors of even and odd steps. */
@@ -75,22 +74,24 @@ static const struct {
     {NULL, {compute_float_base, compute_double_base}, {shared_float_base, shared_double_base}},
 };
 
-static enum status loop_plan(struct work *work, const struct topology *topology,
-                             struct error *error)
+static void loop_describe(struct work *work)
 {
-    (void)topology;
-    (void)error;
-    struct loop s = loop_from(&work->config);
-    *(struct loop *)work->plan = s;
-    work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s.tiles * s.tile;
+    struct loop *s = work->shape;
+    *s = loop_from(&work->config);
+    work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s->tiles * s->tile;
     work->reads[TENSOR_INPUT] = work->writes[TENSOR_OUTPUT] = true;
-    return STATUS_OK;
 }
 
-static void loop_run(struct work *work, part_run *run)
+static void loop_run(struct work *work, struct trace *trace)
 {
-    const struct loop *s = work->plan;
+    const struct loop *s = work->shape;
     double even = loop_factor(s->precision, 0), odd = loop_factor(s->precision, 1);
+    bool wide = work->precision == PRECISION_FP64;
+    size_t kind = 0;
+    while (kinds[kind].vectors && strcmp(kinds[kind].vectors, simd_name()) != 0)
+        ++kind;
+    part_run *run = s->shared ? kinds[kind].shared[wide] : kinds[kind].compute[wide];
+    double region = trace_begin(trace);
 #pragma omp parallel
     {
         int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
@@ -107,49 +108,19 @@ static void loop_run(struct work *work, part_run *run)
         };
         run(&part);
     }
+    trace_end(trace, s->shared ? "shared_loop" : "compute_loop", region);
 }
 
-static size_t kind_find(void)
-{
-    size_t kind = 0;
-    while (kinds[kind].vectors && strcmp(kinds[kind].vectors, simd_name()) != 0)
-        ++kind;
-    return kind;
-}
-
-/* runs: fp32, fp64 */
-static void region_run(struct work *work, struct trace *trace, const char *name,
-                       part_run *const runs[2])
-{
-    double begin = trace_begin(trace);
-    loop_run(work, runs[work->precision == PRECISION_FP64]);
-    trace_end(trace, name, begin);
-}
-
-static void compute_loop_run(struct work *work, struct trace *trace)
-{
-    region_run(work, trace, "compute_loop", kinds[kind_find()].compute);
-}
-
-const struct routine compute_loop_plain = {
+const struct cpu_workload compute_loop_routines = {
     .workload = &compute_loop_workload,
-    .implementation = "plain",
-    .algorithm = "registers",
-    .plan_size = sizeof(struct loop),
-    .plan = loop_plan,
-    .run = compute_loop_run,
+    .shape_size = sizeof(struct loop),
+    .describe = loop_describe,
+    .routines = {{.implementation = "plain", .algorithm = "registers", .run = loop_run}},
 };
 
-static void shared_loop_run(struct work *work, struct trace *trace)
-{
-    region_run(work, trace, "shared_loop", kinds[kind_find()].shared);
-}
-
-const struct routine shared_loop_plain = {
+const struct cpu_workload shared_loop_routines = {
     .workload = &shared_loop_workload,
-    .implementation = "plain",
-    .algorithm = "cache",
-    .plan_size = sizeof(struct loop),
-    .plan = loop_plan,
-    .run = shared_loop_run,
+    .shape_size = sizeof(struct loop),
+    .describe = loop_describe,
+    .routines = {{.implementation = "plain", .algorithm = "cache", .run = loop_run}},
 };

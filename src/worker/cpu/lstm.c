@@ -1,4 +1,5 @@
-/* Recurrent layers on the CPU, in products of single-threaded CBLAS made by the threads of OpenMP regions.
+/* Recurrent layers on the CPU: by oneDNN, and in products of single-threaded CBLAS made by the threads of
+ * OpenMP regions. By CBLAS:
  *
  * forward, for each layer: one region multiplies the input of all time steps by the input matrices.
  * Then one region for each step adds the recurrent product and applies the gates.
@@ -7,26 +8,537 @@
  * over all steps, for the weights and for the input. A projection takes another region for each step,
  * either way.
  *
- * In every step a thread has the same units, so its part of the recurrent matrix stays in its cache.
- * Where there are too few units for the threads, the samples are divided as well. The two directions
- * run side by side. */
-#include "worker/cpu/lstm.h"
-
+ * In every step a thread has the same units, so its part of the recurrent matrix stays in its cache. The
+ * two directions run side by side. All gates and states are kept, as training needs them. */
 #include <math.h>
 #include <omp.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/workloads/lstm.h"
 #include "worker/cpu/blas.h"
+#include "worker/cpu/onednn.h"
+#include "worker/cpu/routine.h"
 
-/* How the CBLAS routine cuts an LSTM, and where its arrays lie in the scratch
- * memory. */
+#ifdef REAL
+#include "worker/cpu/functions_real.h"
+
+/* ---- the cells, some units of one sample at a time ----
+ * struct lstm_cell (model/workloads/lstm.h) has the formulas. Sums, gates and gradients of a unit's sums lie
+ * `hidden` apart. */
+
+/* Forward: gates holds the matrix products and takes what the gates make of them. */
+struct NAME(units) {
+    int64_t count, hidden;
+    const REAL *bias;
+    REAL *gates;
+    const REAL *before; /* states of the step before */
+    REAL *state;        /* an LSTM's */
+    REAL *h;
+};
+
+static void NAME(activate_lstm)(const struct NAME(units) * units)
+{
+    int64_t hidden = units->hidden;
+    const REAL *restrict bias = units->bias, *c_before = units->before;
+    REAL *restrict gates = units->gates, *c = units->state, *restrict h = units->h;
+#pragma omp simd
+    for (int64_t u = 0; u < units->count; ++u) {
+        REAL i = NAME(sigmoid)(gates[u] + bias[u]);
+        REAL f = NAME(sigmoid)(gates[hidden + u] + bias[hidden + u]);
+        REAL g = NAME(hyperbolic_tangent)(gates[2 * hidden + u] + bias[2 * hidden + u]);
+        REAL o = NAME(sigmoid)(gates[3 * hidden + u] + bias[3 * hidden + u]);
+        REAL now = f * c_before[u] + i * g;
+        c[u] = now;
+        h[u] = o * NAME(hyperbolic_tangent)(now);
+        gates[u] = i;
+        gates[hidden + u] = f;
+        gates[2 * hidden + u] = g;
+        gates[3 * hidden + u] = o;
+    }
+}
+
+static void NAME(activate_gru)(const struct NAME(units) * units)
+{
+    int64_t hidden = units->hidden;
+    const REAL *restrict bias = units->bias, *restrict before = units->before;
+    REAL *restrict gates = units->gates, *restrict h = units->h;
+#pragma omp simd
+    for (int64_t u = 0; u < units->count; ++u) {
+        REAL z = NAME(sigmoid)(gates[u] + bias[u]);
+        REAL r = NAME(sigmoid)(gates[hidden + u] + bias[hidden + u]);
+        REAL q = gates[3 * hidden + u] + bias[3 * hidden + u];
+        REAL n = NAME(hyperbolic_tangent)(gates[2 * hidden + u] + bias[2 * hidden + u] + r * q);
+        h[u] = (1 - z) * n + z * before[u];
+        gates[u] = z;
+        gates[hidden + u] = r;
+        gates[2 * hidden + u] = n;
+        gates[3 * hidden + u] = q;
+    }
+}
+
+static void NAME(activate_plain)(bool relu, const struct NAME(units) * units)
+{
+    const REAL *restrict bias = units->bias;
+    REAL *restrict gates = units->gates, *restrict h = units->h;
+#pragma omp simd
+    for (int64_t u = 0; u < units->count; ++u) {
+        REAL sum = gates[u] + bias[u];
+        gates[u] = h[u] = !relu ? NAME(hyperbolic_tangent)(sum) : sum > 0 ? sum : 0;
+    }
+}
+
+/* The way back. */
+struct NAME(gradients) {
+    int64_t count, hidden;
+    const REAL *gates, *before, *state; /* as they were kept */
+    const REAL *d;                      /* of the outputs */
+    REAL *carried; /* of the states, from the later step; replaced by what the one before gets */
+    REAL *dgates;
+};
+
+static void NAME(differentiate_lstm)(const struct NAME(gradients) * g)
+{
+    int64_t hidden = g->hidden;
+    const REAL *gates = g->gates, *c_before = g->before, *c = g->state, *dh = g->d;
+    REAL *dc = g->carried, *dgates = g->dgates;
+#pragma omp simd
+    for (int64_t u = 0; u < g->count; ++u) {
+        REAL i = gates[u], f = gates[hidden + u], n = gates[2 * hidden + u];
+        REAL o = gates[3 * hidden + u];
+        REAL t = NAME(hyperbolic_tangent)(c[u]), d = dh[u];
+        REAL dc_now = dc[u] + d * o * (1 - t * t);
+        dc[u] = dc_now * f;
+        dgates[u] = dc_now * n * i * (1 - i);
+        dgates[hidden + u] = dc_now * c_before[u] * f * (1 - f);
+        dgates[2 * hidden + u] = dc_now * i * (1 - n * n);
+        dgates[3 * hidden + u] = d * t * o * (1 - o);
+    }
+}
+
+static void NAME(differentiate_gru)(const struct NAME(gradients) * g)
+{
+    int64_t hidden = g->hidden;
+    const REAL *gates = g->gates, *before = g->before, *dh = g->d;
+    REAL *carried = g->carried, *dgates = g->dgates;
+#pragma omp simd
+    for (int64_t u = 0; u < g->count; ++u) {
+        REAL z = gates[u], r = gates[hidden + u], n = gates[2 * hidden + u];
+        REAL q = gates[3 * hidden + u], d = dh[u] + carried[u];
+        REAL dn = d * (1 - z) * (1 - n * n);
+        carried[u] = d * z;
+        dgates[u] = d * (before[u] - n) * z * (1 - z);
+        dgates[hidden + u] = dn * q * r * (1 - r);
+        dgates[2 * hidden + u] = dn;
+        dgates[3 * hidden + u] = dn * r;
+    }
+}
+
+static void NAME(differentiate_plain)(bool relu, const struct NAME(gradients) * g)
+{
+    const REAL *h = g->gates, *d = g->d;
+    REAL *dgates = g->dgates;
+#pragma omp simd
+    for (int64_t u = 0; u < g->count; ++u)
+        dgates[u] = !relu ? d[u] * (1 - h[u] * h[u]) : h[u] > 0 ? d[u] : 0;
+}
+
+/* ---- the arrays of a layer ---- */
+
+/* A step t of those with a margin is row t + 1: a zero row stands for the state before the first step, on
+ * either end. With S sums, H units and R outputs of a direction, and D directions: */
+struct NAME(layer) {
+    int64_t index, width;              /* of the input */
+    const REAL *input;                 /* [T][N][width] */
+    REAL *hidden;                      /* [T + 2][N][D * R], with margin */
+    REAL *cell, *gates;                /* [D][T + 2][N][H], with margin; [D][T][N][S][H] */
+    REAL *wide;                        /* before a projection, [D][T][N][H] */
+    const REAL *matrix[2][LSTM_PARTS]; /* by direction */
+    /* Gradients: of the output, [T][N][D * R]; of the sums, [D][T + 2][N][S][H] with margin; of a
+     * direction's outputs, [D][T][N][R], and before the projection, [D][N][H]; of the states, [D][N][H]. */
+    const REAL *dy;
+    REAL *dgates, *doutput, *dwide, *carried;
+    REAL *dinput, *dw; /* [T][N][width]; the whole of w's gradient */
+};
+
+static struct NAME(layer) NAME(layer_find)(const struct work *work, int64_t index)
+{
+    const struct lstm_plan *plan = work->plan;
+    const struct lstm *s = work->shape;
+    REAL *scratch = work->scratch;
+    int64_t units = s->directions * s->batch * s->hidden, rows = s->sequence + 2;
+    int64_t row = s->batch * s->output * s->directions;
+    bool first = index == 0, last = index == s->layers - 1;
+    struct NAME(layer) layer = {
+        .index = index,
+        .width = lstm_input_width(s, index),
+        .hidden = scratch + plan->hidden + index * rows * row,
+        .cell = scratch + plan->cell + index * rows * units,
+        .gates = scratch + plan->gates + index * s->sequence * units * s->cell->sums,
+        .wide = scratch + plan->wide + index * s->sequence * units,
+        .dy = last ? work->input[TENSOR_OUTPUT] : scratch + plan->dinput[(index + 1) % 2],
+        .dgates = scratch + plan->dgates,
+        .doutput = scratch + plan->doutput,
+        .dwide = scratch + plan->dwide,
+        .carried = scratch + plan->carried,
+        .dinput = first ? work->result[TENSOR_INPUT] : scratch + plan->dinput[index % 2],
+        .dw = work->result[TENSOR_WEIGHT],
+    };
+    layer.input = first ? work->input[TENSOR_INPUT] : layer.hidden - rows * row + row;
+    for (int64_t direction = 0; direction < s->directions; ++direction)
+        for (int part = 0; part < LSTM_PARTS; ++part)
+            layer.matrix[direction][part] = (const REAL *)work->input[TENSOR_WEIGHT] +
+                                            lstm_w_at(s, index, direction, (enum lstm_part)part);
+    return layer;
+}
+
+/* The outputs of direction and step t; t may be -1 or T. */
+static REAL *NAME(hidden_at)(const struct lstm *s, const struct NAME(layer) * layer,
+                             int64_t direction, int64_t t)
+{
+    return layer->hidden + (t + 1) * s->batch * s->output * s->directions + direction * s->output;
+}
+
+/* A unit's states, from one sample to the next `stride` further on. Of an LSTM they are its cells, else
+ * its outputs. */
+static REAL *NAME(state_at)(const struct lstm *s, const struct NAME(layer) * layer,
+                            int64_t direction, int64_t t, int64_t *stride)
+{
+    bool own = s->kind == LSTM_LSTM;
+    *stride = own ? s->hidden : s->output * s->directions;
+    return own ? layer->cell + (direction * (s->sequence + 2) + t + 1) * s->batch * s->hidden
+               : NAME(hidden_at)(s, layer, direction, t);
+}
+
+static REAL *NAME(gates_at)(const struct lstm *s, const struct NAME(layer) * layer,
+                            int64_t direction, int64_t t)
+{
+    return layer->gates + (direction * s->sequence + t) * s->batch * s->cell->sums * s->hidden;
+}
+
+static REAL *NAME(wide_at)(const struct lstm *s, const struct NAME(layer) * layer,
+                           int64_t direction, int64_t t)
+{
+    return layer->wide + (direction * s->sequence + t) * s->batch * s->hidden;
+}
+
+static REAL *NAME(dgates_at)(const struct lstm *s, const struct NAME(layer) * layer,
+                             int64_t direction, int64_t t)
+{
+    return layer->dgates +
+           (direction * (s->sequence + 2) + t + 1) * s->batch * s->cell->sums * s->hidden;
+}
+
+static REAL *NAME(doutput_at)(const struct lstm *s, const struct NAME(layer) * layer,
+                              int64_t direction, int64_t t)
+{
+    return layer->doutput + (direction * s->sequence + t) * s->batch * s->output;
+}
+
+/* ---- forward ---- */
+
+/* Adds the product of the outputs before, of some units, or sets it. */
+static void NAME(recur)(const struct lstm *s, const struct NAME(layer) * layer, struct step step,
+                        const struct block *block)
+{
+    int64_t hidden = s->hidden;
+    const struct product product = {
+        .wide = sizeof(REAL) == sizeof(double),
+        .b_transposed = true,
+        .adds = block->adds,
+        .m = s->batch,
+        .n = block->count * hidden,
+        .k = s->output,
+        .a = NAME(hidden_at)(s, layer, step.direction, step.before),
+        .b =
+            layer->matrix[step.direction][LSTM_RECURRENT_MATRIX] + block->gate * hidden * s->output,
+        .c = NAME(gates_at)(s, layer, step.direction, step.t) + block->sum * hidden,
+        .a_leading = s->output * s->directions,
+        .b_leading = s->output,
+        .c_leading = s->cell->sums * hidden,
+    };
+    if (step.units == hidden) /* all gates at once */
+        blas_multiply(&product, 0, s->batch, 0, product.n);
+    for (int64_t gate = 0; step.units < hidden && gate < block->count; ++gate)
+        blas_multiply(&product, 0, s->batch, gate * hidden + step.unit, step.units);
+}
+
+static void NAME(step_forward)(const struct lstm *s, const struct NAME(layer) * layer,
+                               struct step step)
+{
+    int64_t hidden = s->hidden, sums = s->cell->sums * hidden, u = step.unit, stride;
+    const struct blocks *blocks = &recurrent_blocks[s->kind];
+    for (int i = 0; i < blocks->count; ++i)
+        NAME(recur)(s, layer, step, &blocks->blocks[i]);
+    int64_t out_stride = s->projection ? hidden : s->output * s->directions;
+    REAL *out = s->projection ? NAME(wide_at)(s, layer, step.direction, step.t)
+                              : NAME(hidden_at)(s, layer, step.direction, step.t);
+    REAL *before = NAME(state_at)(s, layer, step.direction, step.before, &stride);
+    REAL *state = NAME(state_at)(s, layer, step.direction, step.t, &stride);
+    for (int64_t n = 0; n < s->batch; ++n) {
+        const struct NAME(units) units = {
+            .count = step.units,
+            .hidden = hidden,
+            .bias = layer->matrix[step.direction][LSTM_BIAS] + u,
+            .gates = NAME(gates_at)(s, layer, step.direction, step.t) + n * sums + u,
+            .before = before + n * stride + u,
+            .state = state + n * stride + u,
+            .h = out + n * out_stride + u,
+        };
+        if (s->kind == LSTM_LSTM)
+            NAME(activate_lstm)(&units);
+        else if (s->kind == LSTM_GRU)
+            NAME(activate_gru)(&units);
+        else
+            NAME(activate_plain)(s->kind == LSTM_RELU, &units);
+    }
+}
+
+static void NAME(step_project)(const struct lstm *s, const struct NAME(layer) * layer,
+                               struct step step)
+{
+    const struct product product = {
+        .wide = sizeof(REAL) == sizeof(double),
+        .b_transposed = true,
+        .m = s->batch,
+        .n = s->projection,
+        .k = s->hidden,
+        .a = NAME(wide_at)(s, layer, step.direction, step.t),
+        .b = layer->matrix[step.direction][LSTM_PROJECTION],
+        .c = NAME(hidden_at)(s, layer, step.direction, step.t),
+        .a_leading = s->hidden,
+        .b_leading = s->hidden,
+        .c_leading = s->output * s->directions,
+    };
+    blas_multiply(&product, 0, s->batch, step.output, step.outputs);
+}
+
+typedef void NAME(step_function)(const struct lstm *, const struct NAME(layer) *, struct step);
+
+/* A region: all tasks of one time step. */
+static void NAME(step_run)(const struct work *work, const struct NAME(layer) * layer, int64_t order,
+                           NAME(step_function) * function, const char *name, struct trace *trace)
+{
+    const struct lstm *s = work->shape;
+    int64_t parts = ((const struct lstm_plan *)work->plan)->parts;
+    double begin = trace_begin(trace);
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < s->directions * parts; ++i)
+        function(s, layer, step_find(s, parts, order, i));
+    trace_end(trace, name, begin);
+}
+
+static void NAME(lstm_forward)(const struct work *work, struct trace *trace)
+{
+    const struct lstm *s = work->shape;
+    for (int64_t index = 0; index < s->layers; ++index) {
+        const struct NAME(layer) layer = NAME(layer_find)(work, index);
+        double begin = trace_begin(trace);
+#pragma omp parallel
+        for (int64_t direction = 0; direction < s->directions; ++direction)
+            blas_multiply_shared(&(struct product){
+                .wide = sizeof(REAL) == sizeof(double),
+                .b_transposed = true,
+                .m = s->sequence * s->batch,
+                .n = s->cell->gates * s->hidden,
+                .k = layer.width,
+                .a = layer.input,
+                .b = layer.matrix[direction][LSTM_INPUT_MATRIX],
+                .c = NAME(gates_at)(s, &layer, direction, 0),
+                .a_leading = layer.width,
+                .b_leading = layer.width,
+                .c_leading = s->cell->sums * s->hidden,
+            });
+        trace_end(trace, "lstm_input_product", begin);
+        for (int64_t t = 0; t < s->sequence; ++t) {
+            NAME(step_run)(work, &layer, t, NAME(step_forward), "lstm_step_forward", trace);
+            if (s->projection)
+                NAME(step_run)(work, &layer, t, NAME(step_project), "lstm_step_projection", trace);
+        }
+    }
+}
+
+/* ---- backward ---- */
+
+/* The outputs' gradient, of some of them: from above, and from the later step's sums. */
+static void NAME(outputs_backward)(const struct lstm *s, const struct NAME(layer) * layer,
+                                   struct step step)
+{
+    const struct blocks *blocks = &recurrent_blocks[s->kind];
+    const REAL *dy = layer->dy + step.t * s->batch * s->output * s->directions +
+                     step.direction * s->output + step.output;
+    REAL *doutput = NAME(doutput_at)(s, layer, step.direction, step.t);
+    for (int64_t n = 0; n < s->batch; ++n)
+        memcpy(doutput + n * s->output + step.output, dy + n * s->output * s->directions,
+               (size_t)step.outputs * sizeof *dy);
+    for (int i = 0; i < blocks->count; ++i) {
+        const struct block *block = &blocks->blocks[i];
+        const struct product product = {
+            .wide = sizeof(REAL) == sizeof(double),
+            .adds = true,
+            .m = s->batch,
+            .n = s->output,
+            .k = block->count * s->hidden,
+            .a = NAME(dgates_at)(s, layer, step.direction, step.after) + block->sum * s->hidden,
+            .b = layer->matrix[step.direction][LSTM_RECURRENT_MATRIX] +
+                 block->gate * s->hidden * s->output,
+            .c = doutput,
+            .a_leading = s->cell->sums * s->hidden,
+            .b_leading = s->output,
+            .c_leading = s->output,
+        };
+        blas_multiply(&product, 0, s->batch, step.output, step.outputs);
+    }
+}
+
+static void NAME(units_backward)(const struct lstm *s, const struct NAME(layer) * layer,
+                                 struct step step)
+{
+    int64_t hidden = s->hidden, sums = s->cell->sums * hidden, u = step.unit, stride;
+    int64_t own = step.direction * s->batch * hidden;
+    const REAL *d =
+        s->projection ? layer->dwide + own : NAME(doutput_at)(s, layer, step.direction, step.t);
+    const REAL *before = NAME(state_at)(s, layer, step.direction, step.before, &stride);
+    const REAL *state = NAME(state_at)(s, layer, step.direction, step.t, &stride);
+    for (int64_t n = 0; n < s->batch; ++n) {
+        const struct NAME(gradients) gradients = {
+            .count = step.units,
+            .hidden = hidden,
+            .gates = NAME(gates_at)(s, layer, step.direction, step.t) + n * sums + u,
+            .before = before + n * stride + u,
+            .state = state + n * stride + u,
+            .d = d + n * hidden + u,
+            .carried = layer->carried + own + n * hidden + u,
+            .dgates = NAME(dgates_at)(s, layer, step.direction, step.t) + n * sums + u,
+        };
+        if (s->kind == LSTM_LSTM)
+            NAME(differentiate_lstm)(&gradients);
+        else if (s->kind == LSTM_GRU)
+            NAME(differentiate_gru)(&gradients);
+        else
+            NAME(differentiate_plain)(s->kind == LSTM_RELU, &gradients);
+    }
+}
+
+/* Without a projection a task's outputs are its units, so nothing stands between the two. */
+static void NAME(step_backward)(const struct lstm *s, const struct NAME(layer) * layer,
+                                struct step step)
+{
+    NAME(outputs_backward)(s, layer, step);
+    if (!s->projection)
+        NAME(units_backward)(s, layer, step);
+}
+
+/* The units' gradient by way of the projection. */
+static void NAME(step_backward_wide)(const struct lstm *s, const struct NAME(layer) * layer,
+                                     struct step step)
+{
+    const struct product product = {
+        .wide = sizeof(REAL) == sizeof(double),
+        .m = s->batch,
+        .n = s->hidden,
+        .k = s->projection,
+        .a = NAME(doutput_at)(s, layer, step.direction, step.t),
+        .b = layer->matrix[step.direction][LSTM_PROJECTION],
+        .c = layer->dwide + step.direction * s->batch * s->hidden,
+        .a_leading = s->output,
+        .b_leading = s->hidden,
+        .c_leading = s->hidden,
+    };
+    blas_multiply(&product, 0, s->batch, step.unit, step.units);
+    NAME(units_backward)(s, layer, step);
+}
+
+/* Within a region: the column sums of the sums' gradients. */
+static void NAME(sum_bias)(const struct lstm *s, const REAL *dgates, REAL *dbias)
+{
+    int64_t columns = s->cell->sums * s->hidden;
+    for (int64_t at = 0; at < s->sequence * s->batch; ++at)
+#pragma omp for simd schedule(static) nowait
+        for (int64_t j = 0; j < columns; ++j)
+            dbias[j] = (at > 0 ? dbias[j] : 0) + dgates[at * columns + j];
+}
+
+/* Within a region: the gradients of one direction's weights, and what it contributes to the input's. The
+ * factors of all products are the gradients of the sums, or of the outputs, of all steps. */
+static void NAME(direction_backward)(const struct lstm *s, const struct NAME(layer) * layer,
+                                     int64_t direction)
+{
+    const struct blocks *blocks = &recurrent_blocks[s->kind];
+    const REAL *dgates = NAME(dgates_at)(s, layer, direction, 0);
+    const struct product from_sums = {
+        .wide = sizeof(REAL) == sizeof(double),
+        .a_transposed = true,
+        .k = s->sequence * s->batch,
+        .a = dgates,
+        .a_leading = s->cell->sums * s->hidden,
+    };
+    struct product product = from_sums;
+    product.m = s->cell->gates * s->hidden;
+    product.n = product.b_leading = product.c_leading = layer->width;
+    product.b = layer->input;
+    product.c = layer->dw + lstm_w_at(s, layer->index, direction, LSTM_INPUT_MATRIX);
+    blas_multiply_shared(&product);
+    for (int i = 0; i < blocks->count; ++i) {
+        const struct block *block = &blocks->blocks[i];
+        product = from_sums;
+        product.m = block->count * s->hidden;
+        product.n = product.c_leading = s->output;
+        product.a = dgates + block->sum * s->hidden;
+        product.b = NAME(hidden_at)(s, layer, direction, direction ? 1 : -1); /* the step before */
+        product.b_leading = s->output * s->directions;
+        product.c = layer->dw + lstm_w_at(s, layer->index, direction, LSTM_RECURRENT_MATRIX) +
+                    block->gate * s->hidden * s->output;
+        blas_multiply_shared(&product);
+    }
+    NAME(sum_bias)(s, dgates, layer->dw + lstm_w_at(s, layer->index, direction, LSTM_BIAS));
+    if (s->projection) {
+        product = from_sums;
+        product.m = product.a_leading = s->projection;
+        product.n = product.b_leading = product.c_leading = s->hidden;
+        product.a = NAME(doutput_at)(s, layer, direction, 0);
+        product.b = NAME(wide_at)(s, layer, direction, 0);
+        product.c = layer->dw + lstm_w_at(s, layer->index, direction, LSTM_PROJECTION);
+        blas_multiply_shared(&product);
+    }
+    product = from_sums;
+    product.a_transposed = false;
+    product.adds = direction > 0;
+    product.m = s->sequence * s->batch;
+    product.n = product.b_leading = product.c_leading = layer->width;
+    product.k = s->cell->gates * s->hidden;
+    product.b = layer->matrix[direction][LSTM_INPUT_MATRIX];
+    product.c = layer->dinput;
+    blas_multiply_shared(&product);
+}
+
+static void NAME(lstm_backward)(const struct work *work, struct trace *trace)
+{
+    const struct lstm *s = work->shape;
+    size_t states = (size_t)(s->directions * s->batch * s->hidden) * sizeof(REAL);
+    for (int64_t index = s->layers - 1; index >= 0; --index) {
+        const struct NAME(layer) layer = NAME(layer_find)(work, index);
+        memset(layer.carried, 0, states);
+        for (int64_t t = s->sequence - 1; t >= 0; --t) {
+            NAME(step_run)(work, &layer, t, NAME(step_backward), "lstm_step_backward", trace);
+            if (s->projection)
+                NAME(step_run)
+            (work, &layer, t, NAME(step_backward_wide), "lstm_step_backward_projection", trace);
+        }
+        double begin = trace_begin(trace);
+#pragma omp parallel
+        for (int64_t direction = 0; direction < s->directions; ++direction)
+            NAME(direction_backward)(s, &layer, direction);
+        trace_end(trace, "lstm_gradient_products", begin);
+    }
+}
+
+#else
+
+/* Where the arrays of CBLAS lie in the scratch memory: elements. */
 struct lstm_plan {
-    struct lstm shape;
-    int threads;
-    bool keep; /* a training pass: gates and cells of all layers and steps stay */
-    int64_t row_parts, unit_parts;    /* of one direction's time step */
-    size_t hidden, cell, gates, wide; /* offsets in elements */
+    int64_t parts; /* of one direction's time step */
+    size_t hidden, cell, gates, wide;
     size_t dgates, doutput, dwide, carried, dinput[2];
 };
 
@@ -45,103 +557,40 @@ static const struct blocks {
     [LSTM_TANH] = {1, {{0, 0, 1, true}}},
 };
 
-/* What one task of a time step does: some samples, units and outputs of one direction. Without a
- * projection these are the same. */
+/* What one task of a time step does: some units and outputs of one direction, from the first one on.
+ * Without a projection these are the same. */
 struct step {
     int64_t direction;
     int64_t t, before, after; /* the step, and its neighbours in the direction's own order */
-    int64_t row_begin, row_end, unit_begin, unit_end, output_begin, output_end;
+    int64_t unit, units, output, outputs;
 };
 
-static int64_t step_count(const struct lstm_plan *plan)
-{
-    return plan->shape.directions * plan->row_parts * plan->unit_parts;
-}
-
 /* `order` counts the steps in the direction's own order. */
-static struct step step_find(const struct lstm_plan *plan, int64_t order, int64_t index)
+static struct step step_find(const struct lstm *s, int64_t parts, int64_t order, int64_t index)
 {
-    const struct lstm *s = &plan->shape;
-    int64_t unit = index % plan->unit_parts, row = index / plan->unit_parts % plan->row_parts;
-    int64_t direction = index / plan->unit_parts / plan->row_parts, ahead = direction ? -1 : 1;
+    int64_t part = index % parts, direction = index / parts, ahead = direction ? -1 : 1;
     int64_t t = direction ? s->sequence - 1 - order : order;
+    int64_t unit = share_begin(s->hidden, part, parts);
+    int64_t output = share_begin(s->output, part, parts);
     return (struct step){
         .direction = direction,
         .t = t,
         .before = t - ahead,
         .after = t + ahead,
-        .row_begin = share_begin(s->batch, row, plan->row_parts),
-        .row_end = share_begin(s->batch, row + 1, plan->row_parts),
-        .unit_begin = share_begin(s->hidden, unit, plan->unit_parts),
-        .unit_end = share_begin(s->hidden, unit + 1, plan->unit_parts),
-        .output_begin = share_begin(s->output, unit, plan->unit_parts),
-        .output_end = share_begin(s->output, unit + 1, plan->unit_parts),
+        .unit = unit,
+        .units = share_begin(s->hidden, part + 1, parts) - unit,
+        .output = output,
+        .outputs = share_begin(s->output, part + 1, parts) - output,
     };
 }
 
-/* Into how many parts to cut the rows of an m x n product, a divisor of the threads, so that the
- * parts have the least edge and so the least traffic. */
-static int64_t product_rows(int64_t m, int64_t n, int threads)
-{
-    int64_t best = 1;
-    double least = 0.0;
-    for (int64_t parts = 1; parts <= threads; ++parts) {
-        double edge = (double)m / (double)parts + (double)n * (double)parts / threads;
-        if (threads % parts == 0 && (parts == 1 || edge < least)) {
-            least = edge;
-            best = parts;
-        }
-    }
-    return best;
-}
+#define REAL_TEMPLATE "worker/cpu/lstm.c"
+#include "worker/cpu/real.h"
 
-#define REAL_BITS 32
-#include "worker/cpu/lstm_cblas.h"
-#include "worker/cpu/lstm_backward_cblas.h"
-#undef REAL_BITS
-#define REAL_BITS 64
-#include "worker/cpu/lstm_cblas.h"
-#include "worker/cpu/lstm_backward_cblas.h"
-#undef REAL_BITS
-
-static int64_t clamp(int64_t value, int64_t low, int64_t high)
+static void lstm_describe(struct work *work)
 {
-    return value < low ? low : value > high ? high : value;
-}
-
-/* Takes `count` elements of the scratch memory, from a new page on. */
-static size_t scratch_take(struct work *work, int64_t count)
-{
-    const size_t page = 4096;
-    size_t offset = work->scratch_size / work->element;
-    work->scratch_size += ((size_t)count * work->element + page - 1) / page * page;
-    return offset;
-}
-
-static void plan_scratch(struct work *work)
-{
-    struct lstm_plan *plan = work->plan;
-    const struct lstm *s = &plan->shape;
-    int64_t units = s->directions * s->batch * s->hidden, rows = s->sequence + 2;
-    int64_t outputs = s->directions * s->batch * s->output, kept = plan->keep ? s->layers : 1;
-    int64_t cells = s->kind == LSTM_LSTM ? units : 0, wide = s->projection ? units : 0;
-    work->scratch_size = 0;
-    plan->hidden = scratch_take(work, s->layers * rows * outputs);
-    plan->cell = scratch_take(work, plan->keep ? s->layers * rows * cells : cells);
-    plan->gates = scratch_take(work, kept * s->sequence * units * s->cell->sums);
-    plan->wide = scratch_take(work, plan->keep ? s->layers * s->sequence * wide : wide);
-    if (!plan->keep)
-        return;
-    plan->dgates = scratch_take(work, rows * units * s->cell->sums);
-    plan->doutput = scratch_take(work, s->projection ? s->sequence * outputs : outputs);
-    plan->dwide = scratch_take(work, wide);
-    plan->carried = scratch_take(work, units);
-    for (int i = 0; i < 2; ++i)
-        plan->dinput[i] = scratch_take(work, s->layers > 1 ? s->sequence * outputs : 0);
-}
-
-void lstm_tensors(struct work *work, const struct lstm *s)
-{
+    struct lstm *s = work->shape;
+    *s = lstm_from(&work->config);
     bool backward = s->pass == LSTM_BACKWARD;
     work->size[TENSOR_INPUT] = lstm_x_size(s);
     work->size[TENSOR_WEIGHT] = lstm_w_size(s);
@@ -152,37 +601,56 @@ void lstm_tensors(struct work *work, const struct lstm *s)
     work->writes[TENSOR_OUTPUT] = true;
 }
 
-static enum status cblas_plan(struct work *work, const struct topology *topology,
-                              struct error *error)
+/* Of each time step. */
+static void lstm_gradient_shape(const struct work *work, int64_t *sample, int64_t *batch)
 {
-    const int64_t units_worthwhile = 32, rows_worthwhile = 4;
-    struct lstm_plan *plan = work->plan;
-    struct lstm s = lstm_from(&work->config);
-    const int64_t extents[] = {s.cell->sums * s.hidden, s.features, s.sequence * s.batch};
-    enum status status = blas_check(extents, sizeof extents / sizeof *extents, error);
-    if (status)
-        return status;
-    int64_t threads = clamp(topology->cores / s.directions, 1, INT64_MAX);
-    *plan = (struct lstm_plan){
-        .shape = s,
-        .threads = topology->cores,
-        .keep = s.pass == LSTM_BACKWARD,
-        .unit_parts = clamp(s.hidden / units_worthwhile, 1, threads),
-    };
-    plan->row_parts = clamp(s.batch / rows_worthwhile, 1, threads / plan->unit_parts);
-    lstm_tensors(work, &s);
-    work->bound[TENSOR_OUTPUT] = true;
-    plan_scratch(work);
-    return STATUS_OK;
+    const struct lstm *s = work->shape;
+    *sample = s->output * s->directions;
+    *batch = s->batch;
 }
 
-static void cblas_bind(struct work *work)
+static size_t elements_take(struct work *work, int64_t count)
+{
+    return scratch_take(work, (size_t)count * work->element) / work->element;
+}
+
+static enum status cblas_plan(struct work *work, struct error *error)
+{
+    const int64_t worthwhile = 16; /* units of a part */
+    struct lstm_plan *plan = work->plan;
+    const struct lstm *s = work->shape;
+    const int64_t extents[] = {s->cell->sums * s->hidden, s->features, s->sequence * s->batch};
+    int64_t threads = (work->topology->cores + s->directions - 1) / s->directions;
+    int64_t units = s->directions * s->batch * s->hidden, rows = s->sequence + 2;
+    int64_t outputs = s->directions * s->batch * s->output;
+    int64_t cells = s->kind == LSTM_LSTM ? units : 0, wide = s->projection ? units : 0;
+    plan->parts = s->hidden / worthwhile < threads ? s->hidden / worthwhile : threads;
+    plan->parts = plan->parts < 1 ? 1 : plan->parts;
+    work->bound[TENSOR_OUTPUT] = true;
+    plan->hidden = elements_take(work, s->layers * rows * outputs);
+    plan->cell = elements_take(work, s->layers * rows * cells);
+    plan->gates = elements_take(work, s->layers * s->sequence * units * s->cell->sums);
+    plan->wide = elements_take(work, s->layers * s->sequence * wide);
+    if (s->pass == LSTM_BACKWARD) {
+        plan->dgates = elements_take(work, rows * units * s->cell->sums);
+        plan->doutput = elements_take(work, s->sequence * outputs);
+        plan->dwide = elements_take(work, wide);
+        plan->carried = elements_take(work, units);
+        for (int i = 0; i < 2; ++i)
+            plan->dinput[i] = elements_take(work, s->layers > 1 ? s->sequence * outputs : 0);
+    }
+    return blas_check(extents, sizeof extents / sizeof *extents, error);
+}
+
+static enum status cblas_ready(struct work *work, struct error *error)
 {
     const struct lstm_plan *plan = work->plan;
-    const struct lstm *s = &plan->shape;
+    const struct lstm *s = work->shape;
     int64_t row = s->batch * s->output * s->directions;
     int64_t offset = (int64_t)plan->hidden + ((s->layers - 1) * (s->sequence + 2) + 1) * row;
+    (void)error;
     work->result[TENSOR_OUTPUT] = (char *)work->scratch + (size_t)offset * work->element;
+    return STATUS_OK;
 }
 
 static void cblas_forward(struct work *work, struct trace *trace)
@@ -192,36 +660,283 @@ static void cblas_forward(struct work *work, struct trace *trace)
 
 static void cblas_before(struct work *work)
 {
-    const struct lstm_plan *plan = work->plan;
-    if (plan->keep)
+    if (((const struct lstm *)work->shape)->pass == LSTM_BACKWARD)
         cblas_forward(work, NULL);
 }
 
 static void cblas_run(struct work *work, struct trace *trace)
 {
-    const struct lstm_plan *plan = work->plan;
-    if (!plan->keep)
+    if (((const struct lstm *)work->shape)->pass == LSTM_FORWARD)
         cblas_forward(work, trace);
     else
         (work->precision == PRECISION_FP64 ? lstm_backward_fp64 : lstm_backward_fp32)(work, trace);
 }
 
-/* Of each time step. */
-void lstm_gradient_shape(const struct work *work, int64_t *sample, int64_t *batch)
+#ifdef ROOFSWEEP_ONEDNN
+/* One operation for each layer, which does all time steps and both directions. The weights are packed
+ * before, as frameworks do that keep a model; gradients come back in the user's layout, within the time.
+ * Offsets are in the scratch memory, in bytes. */
+struct layer {
+    struct onednn *forward, *backward; /* backward NULL but in that pass */
+    size_t forward_memory, backward_memory;
+    size_t output; /* of all layers but the last */
+    size_t dinput; /* of all layers but the first */
+};
+
+struct onednn_layers {
+    size_t zeros;         /* of all layers: states before the first step */
+    size_t dstates[2];    /* their gradients, which nobody asks for */
+    struct layer *layers; /* owned */
+};
+
+/* From one direction's weights to the other's; any number where there is one. */
+static int64_t direction_stride(const struct lstm *s, int64_t layer)
 {
-    struct lstm s = lstm_from(&work->config);
-    *sample = s.output * s.directions;
-    *batch = s.batch;
+    return s->directions > 1 ? lstm_w_at(s, layer, 1, LSTM_BIAS) - lstm_w_at(s, layer, 0, LSTM_BIAS)
+                             : lstm_w_size(s);
 }
 
-const struct routine lstm_cblas = {
-    .workload = &lstm_workload,
-    .implementation = "cblas",
-    .algorithm = "gemm",
-    .plan_size = sizeof(struct lstm_plan),
-    .plan = cblas_plan,
-    .bind = cblas_bind,
-    .before = cblas_before,
-    .run = cblas_run,
-    .gradient_shape = lstm_gradient_shape,
+/* [1][direction][input][gate][output] of [direction][gate][output][input] in memory. */
+static struct onednn_tensor matrix_tensor(const struct lstm *s, int64_t layer, int64_t width,
+                                          enum onednn_place place)
+{
+    int64_t stride = direction_stride(s, layer);
+    return (struct onednn_tensor){place,
+                                  s->precision,
+                                  5,
+                                  {1, s->directions, width, s->cell->gates, s->hidden},
+                                  {s->directions * stride, stride, 1, s->hidden * width, width}};
+}
+
+/* [1][direction][a][b] of a direction's weights in memory, where the elements along each axis lie so far
+ * apart. */
+static struct onednn_tensor weights_tensor(const struct lstm *s, int64_t layer,
+                                           enum onednn_place place, int64_t a, int64_t a_apart,
+                                           int64_t b, int64_t b_apart)
+{
+    int64_t stride = direction_stride(s, layer);
+    return (struct onednn_tensor){place,
+                                  s->precision,
+                                  4,
+                                  {1, s->directions, a, b},
+                                  {s->directions * stride, stride, a_apart, b_apart}};
+}
+
+/* Initial states are zero, but the library has to see them: without, 2.6.3 takes the last ones for them in
+ * the gradient of the recurrent weights. */
+static struct onednn_tensor state_tensor(const struct lstm *s, int64_t width,
+                                         enum precision precision)
+{
+    int64_t size = s->batch * width;
+    return (struct onednn_tensor){ONEDNN_PLAIN,
+                                  precision,
+                                  4,
+                                  {1, s->directions, s->batch, width},
+                                  {s->directions * size, size, width, 1}};
+}
+
+static const struct {
+    enum onednn_kind kind;
+    enum onednn_function function;
+} kinds[LSTM_KINDS] = {
+    [LSTM_LSTM] = {ONEDNN_LSTM, ONEDNN_IDENTITY},
+    [LSTM_GRU] = {ONEDNN_GRU, ONEDNN_IDENTITY},
+    [LSTM_RELU] = {ONEDNN_RNN, ONEDNN_RELU},
+    [LSTM_TANH] = {ONEDNN_RNN, ONEDNN_TANH},
 };
+
+static struct onednn_operation operation_of(const struct lstm *s, int64_t layer,
+                                            enum onednn_pass pass)
+{
+    int64_t width = lstm_input_width(s, layer), steps = s->sequence;
+    struct onednn_operation operation = {
+        .kind = kinds[s->kind].kind,
+        .function = kinds[s->kind].function,
+        .pass = pass,
+        .bidirectional = s->directions > 1,
+        .tensors = {[ONEDNN_SOURCE] = onednn_matrices(s->precision, steps, s->batch, width),
+                    [ONEDNN_WEIGHTS] = matrix_tensor(s, layer, width, ONEDNN_PACKED),
+                    [ONEDNN_RECURRENT] = matrix_tensor(s, layer, s->output, ONEDNN_PACKED),
+                    [ONEDNN_BIAS] = weights_tensor(s, layer, ONEDNN_PACKED, s->cell->sums,
+                                                   s->hidden, s->hidden, 1),
+                    [ONEDNN_DESTINATION] =
+                        onednn_matrices(s->precision, steps, s->batch, s->output * s->directions),
+                    [ONEDNN_STATE] = state_tensor(s, s->output, s->precision)},
+    };
+    struct onednn_tensor *tensors = operation.tensors;
+    if (s->kind == LSTM_LSTM)
+        tensors[ONEDNN_CELL] = state_tensor(s, s->hidden, PRECISION_FP32);
+    if (s->projection)
+        tensors[ONEDNN_PROJECTION] =
+            weights_tensor(s, layer, ONEDNN_PACKED, s->hidden, 1, s->projection, s->hidden);
+    if (pass != ONEDNN_BACKWARD)
+        return operation;
+    tensors[ONEDNN_DIFF_SOURCE] = tensors[ONEDNN_SOURCE];
+    tensors[ONEDNN_DIFF_WEIGHTS] = matrix_tensor(s, layer, width, ONEDNN_REORDERED);
+    tensors[ONEDNN_DIFF_RECURRENT] = matrix_tensor(s, layer, s->output, ONEDNN_REORDERED);
+    tensors[ONEDNN_DIFF_BIAS] =
+        weights_tensor(s, layer, ONEDNN_REORDERED, s->cell->sums, s->hidden, s->hidden, 1);
+    tensors[ONEDNN_DIFF_DESTINATION] = tensors[ONEDNN_DESTINATION];
+    tensors[ONEDNN_DIFF_STATE] = tensors[ONEDNN_STATE];
+    tensors[ONEDNN_DIFF_CELL] = tensors[ONEDNN_CELL];
+    return operation;
+}
+
+static enum status layer_plan(struct work *work, int64_t index, struct error *error)
+{
+    const struct lstm *s = work->shape;
+    struct layer *layer = &((struct onednn_layers *)work->plan)->layers[index];
+    bool backward = s->pass == LSTM_BACKWARD;
+    struct onednn_operation operation =
+        operation_of(s, index, backward ? ONEDNN_TRAINING : ONEDNN_INFERENCE);
+    enum status status =
+        onednn_create_for(work, &operation, NULL, &layer->forward, &layer->forward_memory, error);
+    size_t steps = (size_t)(s->sequence * s->batch) * work->element;
+    if (index < s->layers - 1)
+        layer->output = scratch_take(work, steps * (size_t)(s->output * s->directions));
+    if (status || !backward)
+        return status;
+    if (index > 0)
+        layer->dinput = scratch_take(work, steps * (size_t)lstm_input_width(s, index));
+    operation = operation_of(s, index, ONEDNN_BACKWARD);
+    return onednn_create_for(work, &operation, layer->forward, &layer->backward,
+                             &layer->backward_memory, error);
+}
+
+static enum status layers_plan(struct work *work, struct error *error)
+{
+    struct onednn_layers *plan = work->plan;
+    const struct lstm *s = work->shape;
+    if (s->projection && s->pass == LSTM_BACKWARD)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "oneDNN has no gradients of an LSTM with a projection");
+    if (s->projection && s->precision != PRECISION_FP32) /* 2.6.3: off by its own size */
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "oneDNN's LSTM with a projection is wrong in %s: it is used in fp32",
+                         precision_info[s->precision].name);
+    plan->layers = calloc((size_t)s->layers, sizeof *plan->layers);
+    if (!plan->layers)
+        return error_set(error, STATUS_FAILED, "no memory for %lld layers", (long long)s->layers);
+    size_t state = (size_t)(s->directions * s->batch * s->hidden) * sizeof(float);
+    plan->zeros = scratch_take(work, state);
+    for (int i = 0; i < 2; ++i)
+        plan->dstates[i] = scratch_take(work, s->pass == LSTM_BACKWARD ? state : 0);
+    enum status status = STATUS_OK;
+    for (int64_t i = 0; !status && i < s->layers; ++i)
+        status = layer_plan(work, i, error);
+    return status;
+}
+
+static void layers_release(struct work *work)
+{
+    struct onednn_layers *plan = work->plan;
+    for (int64_t i = 0; plan->layers && i < ((const struct lstm *)work->shape)->layers; ++i) {
+        onednn_destroy(plan->layers[i].backward);
+        onednn_destroy(plan->layers[i].forward);
+    }
+    free(plan->layers);
+}
+
+static char *weights_at(const struct work *work, void *weights, int64_t layer, enum lstm_part part)
+{
+    return (char *)weights + (size_t)lstm_w_at(work->shape, layer, 0, part) * work->element;
+}
+
+static enum status layer_ready(struct work *work, int64_t index, struct error *error)
+{
+    const struct onednn_layers *plan = work->plan;
+    const struct layer *layer = &plan->layers[index], *below = layer - 1, *above = layer + 1;
+    bool last = index == ((const struct lstm *)work->shape)->layers - 1;
+    char *scratch = work->scratch;
+    void *weights = work->input[TENSOR_WEIGHT];
+    void *data[ONEDNN_ARGUMENTS] = {
+        [ONEDNN_SOURCE] = index > 0 ? scratch + below->output : work->input[TENSOR_INPUT],
+        [ONEDNN_WEIGHTS] = weights_at(work, weights, index, LSTM_INPUT_MATRIX),
+        [ONEDNN_RECURRENT] = weights_at(work, weights, index, LSTM_RECURRENT_MATRIX),
+        [ONEDNN_PROJECTION] = weights_at(work, weights, index, LSTM_PROJECTION),
+        [ONEDNN_BIAS] = weights_at(work, weights, index, LSTM_BIAS),
+        [ONEDNN_DESTINATION] = last ? work->result[TENSOR_OUTPUT] : scratch + layer->output,
+        [ONEDNN_STATE] = scratch + plan->zeros,
+        [ONEDNN_CELL] = scratch + plan->zeros,
+    };
+    enum status status = onednn_bind(layer->forward, data, scratch + layer->forward_memory, error);
+    if (status || !layer->backward)
+        return status;
+    weights = work->result[TENSOR_WEIGHT];
+    data[ONEDNN_DIFF_SOURCE] = index > 0 ? scratch + layer->dinput : work->result[TENSOR_INPUT];
+    data[ONEDNN_DIFF_WEIGHTS] = weights_at(work, weights, index, LSTM_INPUT_MATRIX);
+    data[ONEDNN_DIFF_RECURRENT] = weights_at(work, weights, index, LSTM_RECURRENT_MATRIX);
+    data[ONEDNN_DIFF_BIAS] = weights_at(work, weights, index, LSTM_BIAS);
+    data[ONEDNN_DIFF_DESTINATION] = last ? work->input[TENSOR_OUTPUT] : scratch + above->dinput;
+    data[ONEDNN_DIFF_STATE] = scratch + plan->dstates[0];
+    data[ONEDNN_DIFF_CELL] = scratch + plan->dstates[1];
+    return onednn_bind(layer->backward, data, scratch + layer->backward_memory, error);
+}
+
+static enum status layers_ready(struct work *work, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (int64_t i = 0; !status && i < ((const struct lstm *)work->shape)->layers; ++i)
+        status = layer_ready(work, i, error);
+    return status;
+}
+
+static void layers_forward(struct work *work, struct trace *trace)
+{
+    const struct onednn_layers *plan = work->plan;
+    for (int64_t i = 0; i < ((const struct lstm *)work->shape)->layers; ++i)
+        onednn_run(plan->layers[i].forward, trace);
+}
+
+static void layers_before(struct work *work)
+{
+    if (((const struct lstm *)work->shape)->pass == LSTM_BACKWARD)
+        layers_forward(work, NULL);
+}
+
+static void layers_run(struct work *work, struct trace *trace)
+{
+    const struct onednn_layers *plan = work->plan;
+    const struct lstm *s = work->shape;
+    if (s->pass == LSTM_FORWARD)
+        layers_forward(work, trace);
+    for (int64_t i = s->layers - 1; s->pass == LSTM_BACKWARD && i >= 0; --i)
+        onednn_run(plan->layers[i].backward, trace);
+}
+
+static const char *layers_name(const struct work *work)
+{
+    const struct layer *first = ((const struct onednn_layers *)work->plan)->layers;
+    return onednn_name(first->backward ? first->backward : first->forward);
+}
+#endif
+
+const struct cpu_workload lstm_routines = {
+    .workload = &lstm_workload,
+    .shape_size = sizeof(struct lstm),
+    .describe = lstm_describe,
+    .gradient_shape = lstm_gradient_shape,
+    .routines =
+        {
+#ifdef ROOFSWEEP_ONEDNN
+            {.implementation = "onednn",
+             .plan_size = sizeof(struct onednn_layers),
+             .own_regions = true,
+             .check = onednn_check,
+             .plan = layers_plan,
+             .ready = layers_ready,
+             .before = layers_before,
+             .run = layers_run,
+             .release = layers_release,
+             .name = layers_name},
+#endif
+            {.implementation = "cblas",
+             .algorithm = "gemm",
+             .plan_size = sizeof(struct lstm_plan),
+             .plan = cblas_plan,
+             .ready = cblas_ready,
+             .before = cblas_before,
+             .run = cblas_run},
+        },
+};
+#endif

@@ -1,21 +1,41 @@
-/* The longer edge of the product is divided among the threads. Each thread calls single-threaded BLAS
- * for its own part, so that a BLAS with threads of its own never puts a second set on the cores. */
-#include "worker/cpu/matmul.h"
-
-#include <omp.h>
-
+/* A matrix product on the CPU: by oneDNN, by CBLAS, and as three nested loops. With CBLAS the longer edge is
+ * divided among the threads. Each thread calls single-threaded BLAS for its own part, so that a BLAS with
+ * threads of its own never puts a second set on the cores. */
 #include "model/workloads/matmul.h"
 #include "worker/cpu/blas.h"
+#include "worker/cpu/onednn.h"
+#include "worker/cpu/routine.h"
 
-enum status matmul_offered(const struct matmul *s, struct error *error)
+#ifdef REAL
+
+/* Rows of w, so that the innermost loop goes through memory in order. */
+static void NAME(plain)(const struct work *work)
 {
-    if (s->sparse)
-        return error_set(error, STATUS_UNSUPPORTED, "sparsity=2:4 needs the tensor units of a GPU");
-    return STATUS_OK;
+    const struct matmul *s = work->shape;
+    const REAL *x = work->input[TENSOR_INPUT], *w = work->input[TENSOR_WEIGHT];
+    REAL *y = work->result[TENSOR_OUTPUT];
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < s->m; ++i) {
+        REAL *row = y + i * s->n;
+        for (int64_t j = 0; j < s->n; ++j)
+            row[j] = 0;
+        for (int64_t p = 0; p < s->k; ++p) {
+            const REAL factor = x[i * s->k + p], *other = w + p * s->n;
+#pragma omp simd
+            for (int64_t j = 0; j < s->n; ++j)
+                row[j] += factor * other[j];
+        }
+    }
 }
 
-void matmul_tensors(struct work *work, const struct matmul *s)
+#else
+#define REAL_TEMPLATE "worker/cpu/matmul.c"
+#include "worker/cpu/real.h"
+
+static void matmul_describe(struct work *work)
 {
+    struct matmul *s = work->shape;
+    *s = matmul_from(&work->config);
     work->size[TENSOR_INPUT] = s->m * s->k;
     work->size[TENSOR_WEIGHT] = s->k * s->n;
     work->size[TENSOR_OUTPUT] = s->m * s->n;
@@ -23,64 +43,88 @@ void matmul_tensors(struct work *work, const struct matmul *s)
     work->writes[TENSOR_OUTPUT] = true;
 }
 
-#define REAL_BITS 32
-#include "worker/cpu/matmul_real.h"
-#undef REAL_BITS
-#define REAL_BITS 64
-#include "worker/cpu/matmul_real.h"
-#undef REAL_BITS
-
-static enum status cblas_plan(struct work *work, const struct topology *topology,
-                              struct error *error)
+/* Sparse matrices are not offered: without instructions for them the work would be dense. */
+static enum status plain_plan(struct work *work, struct error *error)
 {
-    struct matmul s = matmul_from(&work->config);
-    const int64_t extents[] = {s.m, s.n, s.k};
-    (void)topology;
-    *(struct matmul *)work->plan = s;
-    matmul_tensors(work, &s);
-    enum status status = matmul_offered(&s, error);
-    return status ? status : blas_check(extents, sizeof extents / sizeof *extents, error);
-}
-
-static void cblas_run(struct work *work, struct trace *trace)
-{
-    double begin = trace_begin(trace);
-    (work->precision == PRECISION_FP64 ? multiply_fp64 : multiply_fp32)(work);
-    trace_end(trace, "matmul_cblas", begin);
-}
-
-const struct routine matmul_cblas = {
-    .workload = &matmul_workload,
-    .implementation = "cblas",
-    .algorithm = "gemm",
-    .plan_size = sizeof(struct matmul),
-    .plan = cblas_plan,
-    .run = cblas_run,
-};
-
-static enum status plain_plan(struct work *work, const struct topology *topology,
-                              struct error *error)
-{
-    (void)topology;
-    struct matmul *s = work->plan;
-    *s = matmul_from(&work->config);
-    matmul_tensors(work, s);
-    return matmul_offered(s, error);
+    if (((const struct matmul *)work->shape)->sparse)
+        return error_set(error, STATUS_UNSUPPORTED, "sparsity=2:4 needs the tensor units of a GPU");
+    return STATUS_OK;
 }
 
 static void plain_run(struct work *work, struct trace *trace)
 {
-    double begin = trace_begin(trace);
-    (work->precision == PRECISION_FP64 ? plain_fp64 : plain_fp32)(work);
-    trace_end(trace, "matmul_plain", begin);
+    static const struct region region = {"matmul_plain", plain_fp32, plain_fp64};
+    region_run(&region, work, trace);
 }
 
-const struct routine matmul_plain = {
+static enum status cblas_plan(struct work *work, struct error *error)
+{
+    const struct matmul *s = work->shape;
+    const int64_t extents[] = {s->m, s->n, s->k};
+    enum status status = plain_plan(work, error);
+    return status ? status : blas_check(extents, sizeof extents / sizeof *extents, error);
+}
+
+static void multiply(const struct work *work)
+{
+    const struct matmul *s = work->shape;
+    const struct product product = {
+        .wide = work->precision == PRECISION_FP64,
+        .m = s->m,
+        .n = s->n,
+        .k = s->k,
+        .a = work->input[TENSOR_INPUT],
+        .b = work->input[TENSOR_WEIGHT],
+        .c = work->result[TENSOR_OUTPUT],
+        .a_leading = s->k,
+        .b_leading = s->n,
+        .c_leading = s->n,
+    };
+#pragma omp parallel
+    blas_multiply_shared(&product);
+}
+
+static void cblas_run(struct work *work, struct trace *trace)
+{
+    static const struct region region = {"matmul_cblas", multiply, multiply};
+    region_run(&region, work, trace);
+}
+
+#ifdef ROOFSWEEP_ONEDNN
+/* Both matrices are the user's, and neither is packed before. */
+static enum status onednn_plan(struct work *work, struct error *error)
+{
+    static const struct onednn_roles roles = {
+        .inputs = {[TENSOR_INPUT] = ONEDNN_SOURCE, [TENSOR_WEIGHT] = ONEDNN_WEIGHTS},
+        .results = {[TENSOR_OUTPUT] = ONEDNN_DESTINATION},
+    };
+    const struct matmul *s = work->shape;
+    const struct onednn_operation operation = {
+        .kind = ONEDNN_MATMUL,
+        .tensors = {[ONEDNN_SOURCE] = onednn_matrix(s->precision, ONEDNN_PLAIN, s->m, s->k),
+                    [ONEDNN_WEIGHTS] = onednn_matrix(s->precision, ONEDNN_PLAIN, s->k, s->n),
+                    [ONEDNN_DESTINATION] = onednn_matrix(s->precision, ONEDNN_PLAIN, s->m, s->n)},
+    };
+    enum status status = plain_plan(work, error);
+    return status ? status : onednn_plan_operation(work, &operation, &roles, error);
+}
+#endif
+
+const struct cpu_workload matmul_routines = {
     .workload = &matmul_workload,
-    .implementation = "plain",
-    .algorithm = "triple-loop",
-    .by_name = true,
-    .plan_size = sizeof(struct matmul),
-    .plan = plain_plan,
-    .run = plain_run,
+    .shape_size = sizeof(struct matmul),
+    .describe = matmul_describe,
+    .routines =
+        {
+#ifdef ROOFSWEEP_ONEDNN
+            {.implementation = "onednn", ONEDNN_ROUTINE(onednn_plan)},
+#endif
+            {.implementation = "cblas", .algorithm = "gemm", .plan = cblas_plan, .run = cblas_run},
+            {.implementation = "plain",
+             .algorithm = "triple-loop",
+             .by_name = true,
+             .plan = plain_plan,
+             .run = plain_run},
+        },
 };
+#endif

@@ -1,89 +1,176 @@
 /* Norms on the CPU. Threads share out rows. Sums over rows are each thread's own until the end; they lie in
  * scratch, and so do the moments that a pass is given, which are computed before it is timed. */
-#include "worker/cpu/norm.h"
-
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "model/workloads/norm.h"
+#include "worker/cpu/routine.h"
 
-/* Arrays of one configuration, in its precision. */
-struct norm_job {
-    struct norm shape;
-    const void *x, *dy, *gamma, *beta;
-    void *y, *dx, *dgamma, *dbeta;
-    void *kept_mean, *kept_inverse; /* results of a training pass */
-    void *sums;                     /* [threads][2][columns] */
-    void *mean, *inverse;           /* given */
+#ifdef REAL
+
+struct NAME(job) {
+    int64_t rows, columns;
+    bool layer;
+    const REAL *x, *dy, *gamma, *beta;
+    REAL *y, *dx, *dgamma, *dbeta;
+    REAL *sums;           /* [threads][2][columns] */
+    REAL *mean, *inverse; /* of each row in a layer norm, else of each column */
 };
 
-#define REAL_BITS 32
-#define REAL_ROOT sqrtf
-#include "worker/cpu/norm_real.h"
-#undef REAL_BITS
-#undef REAL_ROOT
-#define REAL_BITS 64
-#define REAL_ROOT sqrt
-#include "worker/cpu/norm_real.h"
-#undef REAL_BITS
-#undef REAL_ROOT
-
-typedef void norm_loop(const struct norm_job *job);
-
-/* By operation and pass; fp32, fp64. */
-static const struct {
-    const char *region;
-    norm_loop *loops[2];
-} passes[2][3] = {
-    [NORM_BATCH] = {{"batch_norm_forward", {batch_forward_fp32, batch_forward_fp64}},
-                    {"batch_norm_training", {batch_training_fp32, batch_training_fp64}},
-                    {"batch_norm_backward", {batch_backward_fp32, batch_backward_fp64}}},
-    [NORM_LAYER] = {{"layer_norm_forward", {layer_inference_fp32, layer_inference_fp64}},
-                    {"layer_norm_training", {layer_training_fp32, layer_training_fp64}},
-                    {"layer_norm_backward", {layer_backward_fp32, layer_backward_fp64}}},
-};
-static norm_loop *const before[2][2] = {
-    [NORM_BATCH] = {batch_before_fp32, batch_before_fp64},
-    [NORM_LAYER] = {layer_before_fp32, layer_before_fp64},
-};
-
-struct norm_plan {
-    struct norm shape;
-    int64_t sums; /* elements of scratch before the moments */
-};
-
-static int64_t larger(int64_t a, int64_t b)
+/* h, of which all passes are made. */
+static inline REAL NAME(normal)(const struct NAME(job) * j, int64_t row, int64_t column)
 {
-    return a > b ? a : b;
+    int64_t at = j->layer ? row : column;
+    return (j->x[row * j->columns + column] - j->mean[at]) * j->inverse[at];
 }
 
-static enum status norm_plan(struct work *work, const struct topology *topology,
-                             struct error *error)
+static void NAME(row_moments)(const struct NAME(job) * j, int64_t row)
 {
-    (void)error;
-    struct norm s = norm_from(&work->config);
-    struct norm_plan *plan = work->plan;
-    bool backward = s.pass == NORM_BACKWARD, training = s.pass == NORM_TRAINING;
-    *plan = (struct norm_plan){s, 2 * s.columns * topology->cores};
-    work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s.rows * s.columns;
-    work->size[TENSOR_WEIGHT] = work->size[TENSOR_BIAS] =
-        training ? larger(s.columns, norm_statistics(&s)) : s.columns;
-    work->reads[TENSOR_INPUT] = work->reads[TENSOR_WEIGHT] = true;
-    work->reads[TENSOR_BIAS] = !backward;
-    work->reads[TENSOR_OUTPUT] = work->writes[TENSOR_INPUT] = backward;
-    work->writes[TENSOR_OUTPUT] = !backward;
-    work->writes[TENSOR_WEIGHT] = work->writes[TENSOR_BIAS] = backward || training;
-    work->scratch_size = (size_t)(plan->sums + 2 * norm_statistics(&s)) * work->element;
-    return STATUS_OK;
+    const REAL *x = j->x + row * j->columns;
+    REAL sum = 0, squares = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < j->columns; ++i)
+        sum += x[i];
+    REAL middle = sum / (REAL)j->columns;
+#pragma omp simd reduction(+ : squares)
+    for (int64_t i = 0; i < j->columns; ++i)
+        squares += (x[i] - middle) * (x[i] - middle);
+    j->mean[row] = middle;
+    j->inverse[row] = 1 / REAL_ROOT(squares / (REAL)j->columns + (REAL)NORM_EPSILON);
 }
 
-static struct norm_job job_of(const struct work *work)
+static void NAME(row_apply)(const struct NAME(job) * j, int64_t row)
 {
-    const struct norm_plan *plan = work->plan;
-    char *moments = (char *)work->scratch + (size_t)plan->sums * work->element;
-    return (struct norm_job){
-        .shape = plan->shape,
+    REAL *y = j->y + row * j->columns;
+#pragma omp simd
+    for (int64_t i = 0; i < j->columns; ++i)
+        y[i] = NAME(normal)(j, row, i) * j->gamma[i] + j->beta[i];
+}
+
+/* Within a region: sums over the rows become those of all threads. */
+static void NAME(sums_unite)(const struct NAME(job) * j)
+{
+    int64_t count = 2 * j->columns;
+    int threads = omp_get_num_threads();
+#pragma omp barrier
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < count; ++i)
+        for (int thread = 1; thread < threads; ++thread)
+            j->sums[i] += j->sums[thread * count + i];
+}
+
+/* Sums are of differences from the first row, so that a large mean takes nothing from the variance. */
+static void NAME(column_moments)(const struct NAME(job) * j)
+{
+    const REAL n = (REAL)j->rows;
+    const int64_t columns = j->columns;
+#pragma omp parallel
+    {
+        REAL *own = j->sums + 2 * columns * omp_get_thread_num();
+        memset(own, 0, 2 * (size_t)columns * sizeof *own);
+#pragma omp for schedule(static) nowait
+        for (int64_t row = 0; row < j->rows; ++row)
+#pragma omp simd
+            for (int64_t i = 0; i < columns; ++i) {
+                REAL difference = j->x[row * columns + i] - j->x[i];
+                own[i] += difference;
+                own[columns + i] += difference * difference;
+            }
+        NAME(sums_unite)(j);
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < columns; ++i) {
+            REAL middle = j->sums[i] / n;
+            j->mean[i] = j->x[i] + middle;
+            j->inverse[i] =
+                1 / REAL_ROOT(j->sums[columns + i] / n - middle * middle + (REAL)NORM_EPSILON);
+        }
+    }
+}
+
+static void NAME(moments)(const struct NAME(job) * j)
+{
+    if (!j->layer)
+        NAME(column_moments)(j);
+    else
+#pragma omp parallel for schedule(static)
+        for (int64_t row = 0; row < j->rows; ++row)
+            NAME(row_moments)(j, row);
+}
+
+/* A layer norm's moments are found row by row, while the row is in the cache. */
+static void NAME(forward)(const struct NAME(job) * j)
+{
+#pragma omp parallel for schedule(static)
+    for (int64_t row = 0; row < j->rows; ++row) {
+        if (j->layer)
+            NAME(row_moments)(j, row);
+        NAME(row_apply)(j, row);
+    }
+}
+
+/* dx of a layer norm's row. */
+static void NAME(row_gradient)(const struct NAME(job) * j, int64_t row)
+{
+    const REAL *dy = j->dy + row * j->columns;
+    REAL *dx = j->dx + row * j->columns, sum = 0, products = 0;
+#pragma omp simd reduction(+ : sum, products)
+    for (int64_t i = 0; i < j->columns; ++i) {
+        sum += dy[i] * j->gamma[i];
+        products += dy[i] * j->gamma[i] * NAME(normal)(j, row, i);
+    }
+    sum /= (REAL)j->columns;
+    products /= (REAL)j->columns;
+#pragma omp simd
+    for (int64_t i = 0; i < j->columns; ++i)
+        dx[i] = j->inverse[row] * (dy[i] * j->gamma[i] - sum - NAME(normal)(j, row, i) * products);
+}
+
+static void NAME(backward)(const struct NAME(job) * j)
+{
+    const REAL n = (REAL)j->rows;
+    const int64_t columns = j->columns;
+#pragma omp parallel
+    {
+        REAL *own = j->sums + 2 * columns * omp_get_thread_num();
+        memset(own, 0, 2 * (size_t)columns * sizeof *own);
+#pragma omp for schedule(static) nowait
+        for (int64_t row = 0; row < j->rows; ++row) {
+            const REAL *dy = j->dy + row * columns;
+#pragma omp simd
+            for (int64_t i = 0; i < columns; ++i) {
+                own[i] += dy[i] * NAME(normal)(j, row, i);
+                own[columns + i] += dy[i];
+            }
+            if (j->layer)
+                NAME(row_gradient)(j, row);
+        }
+        NAME(sums_unite)(j);
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < columns; ++i) {
+            j->dgamma[i] = j->sums[i];
+            j->dbeta[i] = j->sums[columns + i];
+        }
+#pragma omp for schedule(static)
+        for (int64_t row = 0; row < (j->layer ? 0 : j->rows); ++row)
+#pragma omp simd
+            for (int64_t i = 0; i < columns; ++i)
+                j->dx[row * columns + i] = j->gamma[i] * j->inverse[i] *
+                                           (j->dy[row * columns + i] - j->sums[columns + i] / n -
+                                            NAME(normal)(j, row, i) * j->sums[i] / n);
+    }
+}
+
+/* The results of a training pass are its moments; another pass is given them, or finds them by itself. */
+static struct NAME(job) NAME(job_of)(const struct work *work)
+{
+    const struct norm *s = work->shape;
+    bool training = s->pass == NORM_TRAINING;
+    REAL *sums = work->scratch, *moments = sums + 2 * s->columns * work->topology->cores;
+    return (struct NAME(job)){
+        .rows = s->rows,
+        .columns = s->columns,
+        .layer = s->operation == NORM_LAYER,
         .x = work->input[TENSOR_INPUT],
         .dy = work->input[TENSOR_OUTPUT],
         .gamma = work->input[TENSOR_WEIGHT],
@@ -92,34 +179,84 @@ static struct norm_job job_of(const struct work *work)
         .dx = work->result[TENSOR_INPUT],
         .dgamma = work->result[TENSOR_WEIGHT],
         .dbeta = work->result[TENSOR_BIAS],
-        .kept_mean = work->result[TENSOR_WEIGHT],
-        .kept_inverse = work->result[TENSOR_BIAS],
-        .sums = work->scratch,
-        .mean = moments,
-        .inverse = moments + (size_t)norm_statistics(&plan->shape) * work->element,
+        .sums = sums,
+        .mean = training ? work->result[TENSOR_WEIGHT] : moments,
+        .inverse = training ? work->result[TENSOR_BIAS] : moments + norm_statistics(s),
     };
 }
 
-static void norm_before(struct work *work)
+static void NAME(before)(const struct work *work)
 {
-    const struct norm_job job = job_of(work);
-    before[job.shape.operation][work->precision == PRECISION_FP64](&job);
+    const struct NAME(job) job = NAME(job_of)(work);
+    NAME(moments)(&job);
 }
 
-static void norm_run(struct work *work, struct trace *trace)
+static void NAME(pass)(const struct work *work)
 {
-    const struct norm_job job = job_of(work);
-    double begin = trace_begin(trace);
-    passes[job.shape.operation][job.shape.pass].loops[work->precision == PRECISION_FP64](&job);
-    trace_end(trace, passes[job.shape.operation][job.shape.pass].region, begin);
+    const struct NAME(job) job = NAME(job_of)(work);
+    enum norm_pass pass = ((const struct norm *)work->shape)->pass;
+    if (pass == NORM_TRAINING && !job.layer)
+        NAME(column_moments)(&job);
+    (pass == NORM_BACKWARD ? NAME(backward) : NAME(forward))(&job);
 }
 
-const struct routine norm_plain = {
+#else
+#define REAL_TEMPLATE "worker/cpu/norm.c"
+#include "worker/cpu/real.h"
+
+static void norm_describe(struct work *work)
+{
+    struct norm *s = work->shape;
+    *s = norm_from(&work->config);
+    bool backward = s->pass == NORM_BACKWARD, training = s->pass == NORM_TRAINING;
+    int64_t statistics = norm_statistics(s);
+    work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s->rows * s->columns;
+    work->size[TENSOR_WEIGHT] = work->size[TENSOR_BIAS] =
+        training && statistics > s->columns ? statistics : s->columns;
+    work->reads[TENSOR_INPUT] = work->reads[TENSOR_WEIGHT] = true;
+    work->reads[TENSOR_BIAS] = !backward;
+    work->reads[TENSOR_OUTPUT] = work->writes[TENSOR_INPUT] = backward;
+    work->writes[TENSOR_OUTPUT] = !backward;
+    work->writes[TENSOR_WEIGHT] = work->writes[TENSOR_BIAS] = backward || training;
+}
+
+static enum status plain_plan(struct work *work, struct error *error)
+{
+    const struct norm *s = work->shape;
+    int64_t elements = 2 * s->columns * work->topology->cores + 2 * norm_statistics(s);
+    (void)error;
+    work->scratch_size = (size_t)elements * work->element;
+    return STATUS_OK;
+}
+
+static void plain_before(struct work *work)
+{
+    if (((const struct norm *)work->shape)->pass != NORM_TRAINING)
+        (work->precision == PRECISION_FP64 ? before_fp64 : before_fp32)(work);
+}
+
+static void plain_run(struct work *work, struct trace *trace)
+{
+    static const struct region regions[2][3] = {
+        [NORM_BATCH] = {{"batch_norm_forward", pass_fp32, pass_fp64},
+                        {"batch_norm_training", pass_fp32, pass_fp64},
+                        {"batch_norm_backward", pass_fp32, pass_fp64}},
+        [NORM_LAYER] = {{"layer_norm_forward", pass_fp32, pass_fp64},
+                        {"layer_norm_training", pass_fp32, pass_fp64},
+                        {"layer_norm_backward", pass_fp32, pass_fp64}},
+    };
+    const struct norm *s = work->shape;
+    region_run(&regions[s->operation][s->pass], work, trace);
+}
+
+const struct cpu_workload norm_routines = {
     .workload = &norm_workload,
-    .implementation = "plain",
-    .algorithm = "loop",
-    .plan_size = sizeof(struct norm_plan),
-    .plan = norm_plan,
-    .before = norm_before,
-    .run = norm_run,
+    .shape_size = sizeof(struct norm),
+    .describe = norm_describe,
+    .routines = {{.implementation = "plain",
+                  .algorithm = "loop",
+                  .plan = plain_plan,
+                  .before = plain_before,
+                  .run = plain_run}},
 };
+#endif

@@ -101,6 +101,21 @@ static bool threads_are_ours(void)
     return dnnl_version()->cpu_runtime == DNNL_RUNTIME_OMP && theirs == ours.address;
 }
 
+/* Whether this CPU has instructions for the precision. The library's sets of instructions hold those that
+ * they build on as bits. A set of another family of processors has none of these bits. */
+static bool is_native(enum precision precision)
+{
+    static const unsigned needed[PRECISION_COUNT] = {
+        [PRECISION_BF16] = dnnl_cpu_isa_avx512_core_bf16,
+#if DNNL_VERSION_MAJOR >= 3
+        [PRECISION_FP16] = dnnl_cpu_isa_avx512_core_fp16,
+#endif
+    };
+    unsigned present = (unsigned)dnnl_get_effective_cpu_isa();
+    return precision == PRECISION_FP32 ||
+           (needed[precision] != 0 && (present & needed[precision]) == needed[precision]);
+}
+
 enum status onednn_check(enum precision precision, struct error *error)
 {
     char version[32];
@@ -110,7 +125,7 @@ enum status onednn_check(enum precision precision, struct error *error)
             error, STATUS_UNSUPPORTED,
             "%s has threads of its own, which would share the cores with this worker's",
             version + 2);
-    if (!primitive_is_native(precision))
+    if (!is_native(precision))
         return error_set(error, STATUS_UNSUPPORTED,
                          "%s has no native instructions for %s on this CPU", version + 2,
                          precision_info[precision].name);
@@ -128,16 +143,23 @@ static enum status status_set(struct error *error, dnnl_status_t status, const c
                      status == dnnl_out_of_memory ? "no memory" : "an error of the library");
 }
 
-static dnnl_status_t attributes_create(const struct onednn_operation *operation,
+static dnnl_status_t attributes_create(const struct primitive_request *request,
                                        dnnl_primitive_attr_t *made)
 {
+    dnnl_post_ops_t after = NULL;
     dnnl_status_t status = dnnl_primitive_attr_create(made);
     if (!status) /* its work memory is the caller's, and so in the row */
         status = dnnl_primitive_attr_set_scratchpad_mode(*made, dnnl_scratchpad_mode_user);
     if (!status) /* whatever the environment says: fp32 is not computed in less */
         status = dnnl_primitive_attr_set_fpmath_mode(*made, dnnl_fpmath_mode_strict);
-    if (!status && kinds[operation->kind].activated && operation->function != ONEDNN_IDENTITY)
-        status = attributes_append(*made, operation);
+    if (status || !kinds[request->kind].activated || request->function == dnnl_alg_kind_undef)
+        return status;
+    status = dnnl_post_ops_create(&after);
+    if (!status)
+        status = primitive_append(after, request->function, request->number);
+    if (!status)
+        status = dnnl_primitive_attr_set_post_ops(*made, after);
+    dnnl_post_ops_destroy(after);
     return status;
 }
 
@@ -156,53 +178,77 @@ static struct onednn_operation operation_forward(const struct onednn_operation *
     return forward;
 }
 
-static dnnl_status_t description_create(const struct onednn_operation *operation,
-                                        dnnl_engine_t engine, const_dnnl_primitive_desc_t forward,
-                                        descriptor tensors[ONEDNN_ARGUMENTS],
-                                        dnnl_primitive_desc_t *made)
+static dnnl_status_t tensor_describe(const struct onednn_tensor *tensor, bool free,
+                                     descriptor *made)
 {
-    dnnl_primitive_attr_t attributes = NULL;
-    dnnl_status_t status = attributes_create(operation, &attributes);
-    for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i) {
-        const struct onednn_tensor *tensor = &operation->tensors[i];
-        status = descriptor_create(tensor, tensor->place != ONEDNN_PLAIN, &tensors[i]);
-    }
-    const struct primitive_request request = {operation, engine, attributes, tensors, forward};
-    if (!status)
-        status = primitive_describe(&request, made);
-    dnnl_primitive_attr_destroy(attributes);
-    return status;
+    static const dnnl_data_type_t types[PRECISION_COUNT] = {
+        [PRECISION_FP32] = dnnl_f32,
+        [PRECISION_FP16] = dnnl_f16,
+        [PRECISION_BF16] = dnnl_bf16,
+    };
+    return tensor->axes ? descriptor_create(tensor, types[tensor->precision], free, made)
+                        : dnnl_success;
 }
 
-static dnnl_status_t hint_create(const struct onednn_operation *operation, dnnl_engine_t engine,
-                                 dnnl_primitive_desc_t *made)
+static dnnl_status_t description_create(const struct onednn_operation *o, dnnl_engine_t engine,
+                                        const_dnnl_primitive_desc_t forward,
+                                        dnnl_primitive_desc_t *made)
 {
-    descriptor tensors[ONEDNN_ARGUMENTS] = {NULL};
-    struct onednn_operation forward = operation_forward(operation);
-    dnnl_status_t status = description_create(&forward, engine, NULL, tensors, made);
+    static const dnnl_alg_kind_t functions[] = {
+        [ONEDNN_IDENTITY] = dnnl_alg_kind_undef,
+        [ONEDNN_RELU] = dnnl_eltwise_relu,
+        [ONEDNN_SIGMOID] = dnnl_eltwise_logistic,
+        [ONEDNN_TANH] = dnnl_eltwise_tanh,
+        [ONEDNN_GELU] = dnnl_eltwise_gelu_tanh,
+        [ONEDNN_SCALE] = dnnl_eltwise_linear,
+        [ONEDNN_MAXIMUM] = dnnl_pooling_max,
+        [ONEDNN_AVERAGE] = dnnl_pooling_avg_include_padding,
+    };
+    struct primitive_request request = {
+        .kind = o->kind,
+        .pass = o->pass,
+        .engine = engine,
+        .forward = forward,
+        .forward_kind =
+            o->pass == ONEDNN_INFERENCE ? dnnl_forward_inference : dnnl_forward_training,
+        .function = functions[o->function],
+        .number = o->function == ONEDNN_SCALE ? (float)o->factor : 0.0F,
+        .direction = o->bidirectional ? dnnl_bidirectional_concat : dnnl_unidirectional_left2right,
+        .strides = {o->stride[0], o->stride[1]},
+        .gaps = {o->dilation[0] - 1, o->dilation[1] - 1},
+        .padding = {o->padding[0], o->padding[1]},
+        .window = {o->window[0], o->window[1]},
+    };
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_status_t status = attributes_create(&request, &attributes);
+    request.attributes = attributes;
+    for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i)
+        status = tensor_describe(&o->tensors[i], o->tensors[i].place != ONEDNN_PLAIN,
+                                 &request.tensors[i]);
+    if (!status)
+        status = primitive_describe(&request, made);
     for (int i = 0; i < ONEDNN_ARGUMENTS; ++i)
-        descriptor_destroy(tensors[i]);
+        descriptor_destroy(request.tensors[i]);
+    dnnl_primitive_attr_destroy(attributes);
     return status;
 }
 
 static dnnl_status_t primitive_create(const struct onednn_operation *operation, struct onednn *made)
 {
-    bool hinted = operation->pass >= ONEDNN_BACKWARD && !made->forward;
-    descriptor tensors[ONEDNN_ARGUMENTS] = {NULL};
     dnnl_primitive_desc_t hint = NULL;
     dnnl_status_t status = dnnl_engine_create(&made->engine, dnnl_cpu, 0);
     if (!status)
         status = dnnl_stream_create(&made->stream, made->engine, dnnl_stream_default_flags);
-    if (!status && hinted)
-        status = hint_create(operation, made->engine, &hint);
+    if (!status && operation->pass >= ONEDNN_BACKWARD && !made->forward) {
+        const struct onednn_operation forward = operation_forward(operation);
+        status = description_create(&forward, made->engine, NULL, &hint);
+    }
     if (!status)
         status = description_create(operation, made->engine,
-                                    made->forward ? made->forward->description : hint, tensors,
+                                    made->forward ? made->forward->description : hint,
                                     &made->description);
     if (hint)
         dnnl_primitive_desc_destroy(hint);
-    for (int i = 0; i < ONEDNN_ARGUMENTS; ++i)
-        descriptor_destroy(tensors[i]);
     return status ? status : dnnl_primitive_create(&made->primitive, made->description);
 }
 
@@ -230,7 +276,7 @@ static dnnl_status_t slot_create(const struct onednn_operation *operation, struc
     slot->packed = tensor->place == ONEDNN_PACKED;
     slot->written = operation->pass >= ONEDNN_BACKWARD ? arguments[argument].gradient
                                                        : argument == ONEDNN_DESTINATION;
-    dnnl_status_t status = descriptor_create(tensor, false, &slot->described);
+    dnnl_status_t status = tensor_describe(tensor, false, &slot->described);
     if (status || dnnl_memory_desc_equal(slot->described, slot->chosen))
         return status;
     slot->bytes = dnnl_memory_desc_get_size(slot->chosen);
@@ -329,11 +375,6 @@ const char *onednn_name(const struct onednn *made)
     return made->name;
 }
 
-bool onednn_is_reference(const struct onednn *made)
-{
-    return strncmp(made->name, "ref", 3) == 0 || strncmp(made->name, "simple", 6) == 0;
-}
-
 size_t onednn_memory(const struct onednn *made)
 {
     return made->size;
@@ -379,22 +420,16 @@ static dnnl_status_t slot_reorder(const struct onednn *made, const struct slot *
     return dnnl_primitive_execute(slot->reorder, made->stream, 2, moved);
 }
 
-enum status onednn_pack(struct onednn *made, struct error *error)
-{
-    dnnl_status_t status = dnnl_success;
-    for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i)
-        if (made->slots[i].reorder && made->slots[i].packed)
-            status = slot_reorder(made, &made->slots[i]);
-    return status ? status_set(error, status, "packing of weights") : STATUS_OK;
-}
-
 enum status onednn_bind(struct onednn *made, void *const data[ONEDNN_ARGUMENTS], void *memory,
                         struct error *error)
 {
     dnnl_status_t status = slots_bind(made, data, memory);
     if (!status)
         status = work_bind(made, memory);
-    return status ? status_set(error, status, "memory") : onednn_pack(made, error);
+    for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i)
+        if (made->slots[i].reorder && made->slots[i].packed)
+            status = slot_reorder(made, &made->slots[i]);
+    return status ? status_set(error, status, "memory") : STATUS_OK;
 }
 
 void onednn_move(struct onednn *made, enum onednn_argument argument, void *data)
@@ -448,4 +483,92 @@ void onednn_run(const struct onednn *made, struct trace *trace)
     dnnl_primitive_execute(made->primitive, made->stream, count, given);
     trace_end(trace, made->label, begin);
     slots_reorder(made, true, trace);
+}
+
+struct onednn_tensor onednn_vector(enum precision precision, int64_t count)
+{
+    return (struct onednn_tensor){
+        .precision = precision, .axes = 1, .extents = {count}, .strides = {1}};
+}
+
+struct onednn_tensor onednn_matrix(enum precision precision, enum onednn_place place, int64_t rows,
+                                   int64_t columns)
+{
+    return (struct onednn_tensor){place, precision, 2, {rows, columns}, {columns, 1}};
+}
+
+struct onednn_tensor onednn_matrices(enum precision precision, int64_t count, int64_t rows,
+                                     int64_t columns)
+{
+    return (struct onednn_tensor){
+        ONEDNN_PLAIN, precision, 3, {count, rows, columns}, {rows * columns, columns, 1}};
+}
+
+struct onednn_tensor onednn_image(enum precision precision, enum onednn_place place, bool nhwc,
+                                  int64_t n, int64_t c, int64_t h, int64_t w)
+{
+    return (struct onednn_tensor){
+        .place = place,
+        .precision = precision,
+        .axes = 4,
+        .extents = {n, c, h, w},
+        .strides = {c * h * w, nhwc ? 1 : h * w, nhwc ? w * c : w, nhwc ? c : 1},
+    };
+}
+
+enum status onednn_create_for(struct work *work, const struct onednn_operation *operation,
+                              const struct onednn *forward, struct onednn **made, size_t *memory,
+                              struct error *error)
+{
+    enum status status = onednn_create(operation, forward, made, error);
+    if (status)
+        return status;
+    const char *name = (*made)->name;
+    bool definition = strncmp(name, "ref", 3) == 0 || strncmp(name, "simple", 6) == 0;
+    if (definition && strcmp(config_word(&work->config, ROLE_IMPLEMENTATION), "auto") == 0)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "oneDNN has only a definition of it, not made for speed (\"%s\")", name);
+    *memory = scratch_take(work, (*made)->size);
+    return STATUS_OK;
+}
+
+enum status onednn_plan_operation(struct work *work, const struct onednn_operation *operation,
+                                  const struct onednn_roles *roles, struct error *error)
+{
+    struct onednn_plan *plan = work->plan;
+    size_t memory;
+    enum status status = onednn_create_for(work, operation, NULL, &plan->made, &memory, error);
+    if (status)
+        return status;
+    plan->roles = *roles;
+    work->scratch_size = plan->made->size;
+    return STATUS_OK;
+}
+
+enum status onednn_plan_ready(struct work *work, struct error *error)
+{
+    const struct onednn_plan *plan = work->plan;
+    void *data[ONEDNN_ARGUMENTS] = {NULL};
+    for (int tensor = 0; tensor < TENSOR_COUNT; ++tensor) {
+        if (work->reads[tensor])
+            data[plan->roles.inputs[tensor]] = work->input[tensor];
+        if (work->writes[tensor])
+            data[plan->roles.results[tensor]] = work->result[tensor];
+    }
+    return onednn_bind(plan->made, data, work->scratch, error);
+}
+
+void onednn_plan_run(struct work *work, struct trace *trace)
+{
+    onednn_run(((const struct onednn_plan *)work->plan)->made, trace);
+}
+
+void onednn_plan_release(struct work *work)
+{
+    onednn_destroy(((const struct onednn_plan *)work->plan)->made);
+}
+
+const char *onednn_plan_name(const struct work *work)
+{
+    return ((const struct onednn_plan *)work->plan)->made->name;
 }

@@ -1,6 +1,7 @@
 /* Operations of oneDNN, which is what frameworks run on CPUs: described in plain numbers, created,
- * bound to memory and run. Nobody else includes the library's header, and the versions of its interface
- * differ in onednn_primitive.c alone. A worker that was built without the library has onednn_none.c.
+ * bound to memory and run. Nobody else includes the library's header; the versions of its interface have
+ * onednn_2.c and onednn_3.c. A worker that was built without the library has none of these files and no
+ * ROOFSWEEP_ONEDNN, and its workloads no such routine.
  *
  * The library's threads are those of the OpenMP team that calls it: with any other it is refused. */
 #ifndef ROOFSWEEP_CPU_ONEDNN_H
@@ -12,7 +13,7 @@
 
 #include "base/status.h"
 #include "model/workload.h"
-#include "worker/cpu/trace.h"
+#include "worker/cpu/routine.h"
 
 /* Of recurrent layers source, weights and destination are those of the layer. */
 enum onednn_argument {
@@ -107,6 +108,16 @@ struct onednn_operation {
     struct onednn_tensor tensors[ONEDNN_ARGUMENTS];
 };
 
+/* Dense tensors: [count]; [rows][columns]; several matrices, one after the other; images with the extents
+ * [n][c][h][w], whatever their layout in memory. */
+struct onednn_tensor onednn_vector(enum precision precision, int64_t count);
+struct onednn_tensor onednn_matrix(enum precision precision, enum onednn_place place, int64_t rows,
+                                   int64_t columns);
+struct onednn_tensor onednn_matrices(enum precision precision, int64_t count, int64_t rows,
+                                     int64_t columns);
+struct onednn_tensor onednn_image(enum precision precision, enum onednn_place place, bool nhwc,
+                                  int64_t n, int64_t c, int64_t h, int64_t w);
+
 /* ", oneDNN 2.6.3", or "" where there is none. `text` of `size` bytes is always ended. */
 void onednn_describe(char *text, size_t size);
 /* STATUS_UNSUPPORTED, with the reason, if the library is not there, has threads of its own, or has no
@@ -123,18 +134,42 @@ enum status onednn_create(const struct onednn_operation *operation, const struct
 void onednn_destroy(struct onednn *made); /* NULL: nothing */
 /* What the library calls its code, "jit:avx512_core". */
 const char *onednn_name(const struct onednn *made);
-/* Whether that is code for definitions and not for speed. */
-bool onednn_is_reference(const struct onednn *made);
 /* Bytes that onednn_bind wants: packed tensors, and what the library needs to work. */
 size_t onednn_memory(const struct onednn *made);
 /* `data`: the caller's memory of each tensor; `memory`: of onednn_memory bytes, aligned to 64. Both must
- * live longer. Copies the packed tensors. Again, after their contents have changed: onednn_pack. */
+ * live longer. Copies the packed tensors. */
 enum status onednn_bind(struct onednn *made, void *const data[ONEDNN_ARGUMENTS], void *memory,
                         struct error *error);
-enum status onednn_pack(struct onednn *made, struct error *error);
 /* The caller's memory of a tensor that is not packed, from the next run on. */
 void onednn_move(struct onednn *made, enum onednn_argument argument, void *data);
 /* One run. A library that fails here leaves its result as it was. */
 void onednn_run(const struct onednn *made, struct trace *trace);
+
+/* For the plan of a work: creates an operation and takes its memory from the scratch memory, from *memory
+ * on, in bytes. STATUS_UNSUPPORTED also where the library has only a definition of it, not made for speed,
+ * and the work's implementation is `auto`. */
+enum status onednn_create_for(struct work *work, const struct onednn_operation *operation,
+                              const struct onednn *forward, struct onednn **made, size_t *memory,
+                              struct error *error);
+
+/* A routine that is one operation: its plan describes it, and says what each of the work's tensors is to
+ * the operation, where it reads it and where it writes it. The rest is the same for all. */
+struct onednn_roles {
+    enum onednn_argument inputs[TENSOR_COUNT], results[TENSOR_COUNT];
+};
+struct onednn_plan {
+    struct onednn *made;
+    struct onednn_roles roles;
+};
+enum status onednn_plan_operation(struct work *work, const struct onednn_operation *operation,
+                                  const struct onednn_roles *roles, struct error *error);
+enum status onednn_plan_ready(struct work *work, struct error *error);
+void onednn_plan_run(struct work *work, struct trace *trace);
+void onednn_plan_release(struct work *work);
+const char *onednn_plan_name(const struct work *work);
+#define ONEDNN_ROUTINE(plan_function)                                                              \
+    .plan_size = sizeof(struct onednn_plan), .own_regions = true, .check = onednn_check,           \
+    .plan = plan_function, .ready = onednn_plan_ready, .run = onednn_plan_run,                     \
+    .release = onednn_plan_release, .name = onednn_plan_name
 
 #endif

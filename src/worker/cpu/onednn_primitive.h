@@ -1,5 +1,5 @@
-/* What differs between the versions of oneDNN's interface: how a memory and an operation are described.
- * 2.x has structs that the caller keeps, 3.x objects that the library keeps. */
+/* How oneDNN has memory and operations described: 2.x in structs that the caller keeps (onednn_2.c), 3.x in
+ * objects that the library keeps (onednn_3.c). */
 #ifndef ROOFSWEEP_CPU_ONEDNN_PRIMITIVE_H
 #define ROOFSWEEP_CPU_ONEDNN_PRIMITIVE_H
 
@@ -15,38 +15,29 @@ typedef dnnl_memory_desc_t *descriptor;
 typedef const dnnl_memory_desc_t *descriptor_view;
 #endif
 
-/* The tensor as the caller has it, or with `free` as the library likes it. *made is NULL for one
- * without axes. The caller destroys it. */
-dnnl_status_t descriptor_create(const struct onednn_tensor *tensor, bool free, descriptor *made);
+/* The tensor as the caller has it, or with `free` as the library likes it. The caller destroys it. */
+dnnl_status_t descriptor_create(const struct onednn_tensor *tensor, dnnl_data_type_t type,
+                                bool free, descriptor *made);
 void descriptor_destroy(descriptor made);
-
-/* The operation's function behind a product, as an attribute of it. */
-dnnl_status_t attributes_append(dnnl_primitive_attr_t attributes,
-                                const struct onednn_operation *operation);
 
 /* What an operation is described with; nothing is owned. */
 struct primitive_request {
-    const struct onednn_operation *operation;
+    enum onednn_kind kind;
+    enum onednn_pass pass;
     dnnl_engine_t engine;
     const_dnnl_primitive_attr_t attributes;
-    const descriptor *tensors;           /* [ONEDNN_ARGUMENTS] */
     const_dnnl_primitive_desc_t forward; /* NULL where there is none */
+    dnnl_prop_kind_t forward_kind;
+    dnnl_alg_kind_t function; /* dnnl_alg_kind_undef: there is none */
+    float number; /* of the function: of a relu the slope below zero, of a scale its factor */
+    dnnl_rnn_direction_t direction;
+    dnnl_dims_t strides, gaps, padding, window; /* gaps: zeros between a kernel's elements */
+    descriptor tensors[ONEDNN_ARGUMENTS];       /* NULL for one without axes */
 };
-typedef dnnl_status_t primitive_description(const struct primitive_request *request,
-                                            dnnl_primitive_desc_t *made);
-primitive_description primitive_describe;
-
-/* What descriptions are made of. */
-dnnl_prop_kind_t primitive_forward_kind(const struct primitive_request *request);
-/* dnnl_alg_kind_undef: there is no such function. */
-dnnl_alg_kind_t primitive_algorithm(enum onednn_function function);
-#if DNNL_VERSION_MAJOR < 3
-/* From the library's struct, if that was described well. */
-dnnl_status_t primitive_finish(const struct primitive_request *request, dnnl_status_t described,
-                               const_dnnl_op_desc_t description, dnnl_primitive_desc_t *made);
-#endif
-
-/* Whether this CPU has instructions for the precision. */
-bool primitive_is_native(enum precision precision);
+/* dnnl_unimplemented where the library has no such operation. */
+dnnl_status_t primitive_describe(const struct primitive_request *request,
+                                 dnnl_primitive_desc_t *made);
+/* Adds a function of each result to what is done before it is written. */
+dnnl_status_t primitive_append(dnnl_post_ops_t operations, dnnl_alg_kind_t function, float number);
 
 #endif

@@ -29,7 +29,7 @@
 #include "base/clock.h"
 #include "worker/cpu/memory.h"
 #include "worker/cpu/simd.h"
-#include "worker/cpu/state.h"
+#include "worker/cpu/team.h"
 
 static const double sample_time = 0.5e-3; /* s, at least */
 static const double tune_time = 0.02;     /* s, about, for one roof */

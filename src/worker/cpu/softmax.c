@@ -1,20 +1,50 @@
-/* Softmax on the CPU: each thread has rows of its own. */
-#include "worker/cpu/softmax.h"
-
+/* Softmax on the CPU: by oneDNN, and as a loop in which each thread has rows of its own. */
 #include <math.h>
 #include <string.h>
 
 #include "model/workloads/softmax.h"
+#include "worker/cpu/onednn.h"
+#include "worker/cpu/routine.h"
 
-#define REAL_BITS 32
-#include "worker/cpu/softmax_real.h"
-#undef REAL_BITS
-#define REAL_BITS 64
-#include "worker/cpu/softmax_real.h"
-#undef REAL_BITS
+#ifdef REAL
+#include "worker/cpu/functions_real.h"
 
-void softmax_tensors(struct work *work, const struct softmax *s)
+static void NAME(forward)(const struct work *work)
 {
+    const struct softmax *s = work->shape;
+    const REAL *x = work->input[TENSOR_INPUT];
+    REAL *y = work->result[TENSOR_OUTPUT];
+#pragma omp parallel for schedule(static)
+    for (int64_t row = 0; row < s->rows; ++row)
+        NAME(row_softmax)(s->columns, x + row * s->columns, y + row * s->columns);
+}
+
+static void NAME(backward)(const struct work *work)
+{
+    const struct softmax *s = work->shape;
+    const REAL *all_y = work->input[TENSOR_INPUT], *all_dy = work->input[TENSOR_OUTPUT];
+    REAL *all_dx = work->result[TENSOR_INPUT];
+#pragma omp parallel for schedule(static)
+    for (int64_t row = 0; row < s->rows; ++row) {
+        const REAL *y = all_y + row * s->columns, *dy = all_dy + row * s->columns;
+        REAL *dx = all_dx + row * s->columns, sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t i = 0; i < s->columns; ++i)
+            sum += y[i] * dy[i];
+#pragma omp simd
+        for (int64_t i = 0; i < s->columns; ++i)
+            dx[i] = y[i] * (dy[i] - sum);
+    }
+}
+
+#else
+#define REAL_TEMPLATE "worker/cpu/softmax.c"
+#include "worker/cpu/real.h"
+
+static void softmax_describe(struct work *work)
+{
+    struct softmax *s = work->shape;
+    *s = softmax_from(&work->config);
     bool forward = s->pass == SOFTMAX_FORWARD;
     work->size[TENSOR_INPUT] = work->size[TENSOR_OUTPUT] = s->rows * s->columns;
     work->reads[TENSOR_INPUT] = true;
@@ -22,39 +52,53 @@ void softmax_tensors(struct work *work, const struct softmax *s)
     work->writes[TENSOR_OUTPUT] = forward;
 }
 
-static enum status softmax_plan(struct work *work, const struct topology *topology,
-                                struct error *error)
+static void plain_run(struct work *work, struct trace *trace)
 {
-    (void)topology;
-    (void)error;
-    struct softmax *s = work->plan;
-    *s = softmax_from(&work->config);
-    softmax_tensors(work, s);
-    return STATUS_OK;
+    static const struct region regions[] = {
+        [SOFTMAX_FORWARD] = {"softmax_forward", forward_fp32, forward_fp64},
+        [SOFTMAX_BACKWARD] = {"softmax_backward", backward_fp32, backward_fp64},
+    };
+    region_run(&regions[((const struct softmax *)work->shape)->pass], work, trace);
 }
 
-/* fp32, fp64 */
-static const struct {
-    const char *region;
-    void (*loops[2])(const struct work *work);
-} passes[] = {
-    [SOFTMAX_FORWARD] = {"softmax_forward", {forward_fp32, forward_fp64}},
-    [SOFTMAX_BACKWARD] = {"softmax_backward", {backward_fp32, backward_fp64}},
-};
-
-static void softmax_run(struct work *work, struct trace *trace)
+#ifdef ROOFSWEEP_ONEDNN
+static enum status rows_plan(struct work *work, struct error *error)
 {
-    const struct softmax *s = work->plan;
-    double begin = trace_begin(trace);
-    passes[s->pass].loops[work->precision == PRECISION_FP64](work);
-    trace_end(trace, passes[s->pass].region, begin);
+    /* On the way back y is the work's input, and so is its gradient. */
+    static const struct onednn_roles roles[] = {
+        [SOFTMAX_FORWARD] = {.inputs = {[TENSOR_INPUT] = ONEDNN_SOURCE},
+                             .results = {[TENSOR_OUTPUT] = ONEDNN_DESTINATION}},
+        [SOFTMAX_BACKWARD] =
+            {.inputs =
+                 {[TENSOR_INPUT] = ONEDNN_DESTINATION, [TENSOR_OUTPUT] = ONEDNN_DIFF_DESTINATION},
+             .results = {[TENSOR_INPUT] = ONEDNN_DIFF_SOURCE}},
+    };
+    const struct softmax *s = work->shape;
+    bool forward = s->pass == SOFTMAX_FORWARD;
+    const struct onednn_tensor matrix =
+        onednn_matrix(s->precision, ONEDNN_PLAIN, s->rows, s->columns);
+    struct onednn_operation operation = {
+        .kind = ONEDNN_SOFTMAX,
+        .pass = forward ? ONEDNN_INFERENCE : ONEDNN_BACKWARD,
+        .tensors = {[ONEDNN_DESTINATION] = matrix},
+    };
+    operation.tensors[forward ? ONEDNN_SOURCE : ONEDNN_DIFF_SOURCE] = matrix;
+    if (!forward)
+        operation.tensors[ONEDNN_DIFF_DESTINATION] = matrix;
+    return onednn_plan_operation(work, &operation, &roles[s->pass], error);
 }
+#endif
 
-const struct routine softmax_plain = {
+const struct cpu_workload softmax_routines = {
     .workload = &softmax_workload,
-    .implementation = "plain",
-    .algorithm = "loop",
-    .plan_size = sizeof(struct softmax),
-    .plan = softmax_plan,
-    .run = softmax_run,
+    .shape_size = sizeof(struct softmax),
+    .describe = softmax_describe,
+    .routines =
+        {
+#ifdef ROOFSWEEP_ONEDNN
+            {.implementation = "onednn", ONEDNN_ROUTINE(rows_plan)},
+#endif
+            {.implementation = "plain", .algorithm = "loop", .run = plain_run},
+        },
 };
+#endif

@@ -1,10 +1,14 @@
 #include "worker/cpu/team.h"
 
 #include <errno.h>
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "worker/cpu/blas.h"
+#include "worker/cpu/memory.h"
+#include "worker/cpu/routine.h"
 
 /* The calling thread to some of the processors; errno, or 0. */
 static int thread_bind(const int *cpus, int count)
@@ -60,4 +64,131 @@ void team_unbind(const struct topology *topology)
 {
 #pragma omp parallel
     sched_setaffinity(0, topology->mask_size, topology->mask);
+}
+
+double trace_begin(const struct trace *trace)
+{
+    return trace ? clock_monotonic() : 0.0;
+}
+
+void trace_end(struct trace *trace, const char *name, double begin)
+{
+    if (!trace)
+        return;
+    size_t i = 0;
+    while (i < trace->count && strcmp(trace->regions[i].name, name) != 0)
+        ++i;
+    if (i == trace->count) {
+        trace->regions[i].name = name;
+        trace->count++;
+    }
+    trace->regions[i].count++;
+    trace->regions[i].time += clock_monotonic() - begin;
+}
+
+/* Twice the last-level cache, at most 1 GiB. Each core reads an equal share, and so twice its own
+ * part of the cache. */
+static enum status flush_create(struct device_state *state, struct error *error)
+{
+    const double least = 64.0 * 1024 * 1024, most = 1024.0 * 1024 * 1024;
+    if (state->flush)
+        return STATUS_OK;
+    double size = fmin(fmax(2.0 * state->topology.cache[LEVEL_L3], least), most);
+    if (size > memory_available())
+        return error_set(error, STATUS_FAILED, "no memory for the %.4g bytes that flush the caches",
+                         size);
+    char *flush = memory_create((size_t)size);
+    if (!flush)
+        return error_set(error, STATUS_FAILED, "no memory for the %.4g bytes that flush the caches",
+                         size);
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < (size_t)size; ++i)
+        flush[i] = 1; /* a page that was never written would be the one zero page */
+    state->flush = flush;
+    state->flush_size = (size_t)size;
+    return STATUS_OK;
+}
+
+/* Only reads. Lines that the flush modified would be written back during the timed work. */
+static void flush_caches(const struct device_state *state)
+{
+    const uint64_t *data = state->flush;
+    uint64_t sum = 0;
+#pragma omp parallel for simd schedule(static) reduction(+ : sum)
+    for (size_t i = 0; i < state->flush_size / sizeof *data; ++i)
+        sum += data[i];
+    __asm__ volatile("" : : "r"(sum));
+}
+
+/* What the clock shows where there is nothing to time: the least of a few readings. */
+static double clock_overhead(void)
+{
+    enum { READINGS = 100 };
+    double least = INFINITY;
+    for (int i = 0; i < READINGS; ++i) {
+        double begin = clock_monotonic();
+        least = fmin(least, clock_monotonic() - begin);
+    }
+    return least;
+}
+
+/* Every sample is one iteration, and the host is the device. */
+static void record_fill(const struct device_state *state, struct record *record)
+{
+    record->sm_clock = topology_clock(&state->topology);
+    record->sample_iterations = 1;
+    record->timer_overhead = clock_overhead();
+}
+
+enum status team_time(struct device_state *state, struct work *work, bool cold, int samples,
+                      double *seconds, struct record *record, struct error *error)
+{
+    enum status status = cold ? flush_create(state, error) : STATUS_OK;
+    if (status)
+        return status;
+    if (work->routine->own_regions)
+        team_loosen(&state->topology);
+    for (int i = 0; i < samples; ++i) {
+        if (cold)
+            flush_caches(state);
+        double begin = clock_monotonic();
+        work->routine->run(work, NULL);
+        seconds[i] = clock_monotonic() - begin;
+    }
+    status = work->routine->own_regions ? team_bind(&state->topology, error) : STATUS_OK;
+    if (status == STATUS_OK && record)
+        record_fill(state, record);
+    return status;
+}
+
+/* The regions follow each other without a queue: what passes from the first to the last is all. */
+enum status team_trace(struct device_state *state, struct work *work, bool cold,
+                       struct record *record, struct error *error)
+{
+    struct trace trace = {.count = 0};
+    enum status status = cold ? flush_create(state, error) : STATUS_OK;
+    if (status)
+        return status;
+    if (cold)
+        flush_caches(state);
+    double begin = clock_monotonic();
+    work->routine->run(work, &trace);
+    record->trace_time = clock_monotonic() - begin;
+    struct kernel kernels[sizeof trace.regions / sizeof *trace.regions];
+    int64_t launches = 0;
+    double busy = 0.0;
+    for (size_t i = 0; i < trace.count; ++i) {
+        fields_clear(kernel_fields, &kernels[i]);
+        strcpy(kernels[i].name, trace.regions[i].name);
+        kernels[i].count = trace.regions[i].count;
+        kernels[i].time = trace.regions[i].time;
+        launches += trace.regions[i].count;
+        busy += trace.regions[i].time;
+    }
+    status = record_set_kernels(record, kernels, trace.count, error);
+    if (status)
+        return status;
+    record->launches = launches;
+    record->busy_time = busy;
+    return STATUS_OK;
 }
