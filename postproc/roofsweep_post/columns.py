@@ -3,6 +3,8 @@ that is computed from others there, is known in one place."""
 
 import numpy as np
 
+from . import counts
+
 
 def half_width(table):
     """Half the 95 % confidence interval of the median over the median. Where the file has none: the notch of a box
@@ -40,5 +42,15 @@ def marks(table):
     return [", ".join(word for word in words if word) for words in zip(*found)]
 
 
-# {meaning: how it follows from a table of rows}. frames.rows() adds all of them.
-MEANINGS = {"noise": half_width, "limited_by": limiter, "evidence": evidence, "busy": busy, "gap": gap, "marks": marks}
+# {meaning: how it follows from a table of rows, and of those before it}. frames.rows() adds all of them.
+MEANINGS = {
+    "noise": half_width,
+    "limited_by": limiter,
+    "evidence": evidence,
+    "busy": busy,
+    "gap": gap,
+    "marks": marks,
+    "flops_ratio": counts.flops_ratio,
+    "bytes_ratio": counts.bytes_ratio,
+    "count_note": counts.notes,
+}

@@ -70,6 +70,15 @@ def at_level(table, levels, stem):
     return found
 
 
+def kernel_names(data):
+    """Of each row the names of its kernels as one text, and how many there are."""
+    names = [[] for _ in range(data.sizes["config"])]
+    for row, name in zip(data["kernel_config"].values.astype(int), data["kernel_name"].values):
+        if 0 <= row < len(names):
+            names[row].append(name)
+    return [" ".join(found) for found in names], [len(found) for found in names]
+
+
 def rows_of(data):
     table = flat(data, "config").assign(time_notch=notch(data))
     table["config"] = range(len(table))
@@ -93,7 +102,11 @@ def rows_of(data):
     table["place"] = [first[number] if number >= 0 else -1 for number in device]
     table["device_name"] = [f"#{place} {host}" for place, host in zip(table["place"], table["hostname"])]
     table["flops"] = table["performance"] * table["time_median"]
-    return table.assign(**{name: how(table) for name, how in MEANINGS.items()})
+    table["l2_capacity"] = ceilings["device_cache_l2"]
+    table["kernel_names"], table["kernel_count"] = kernel_names(data)
+    for name, how in MEANINGS.items():
+        table[name] = how(table)
+    return table
 
 
 def rows(data, measured=True):

@@ -1,0 +1,130 @@
+"""Why counted FLOPs or bytes of device memory are far from the modelled ones: patterns of workloads and of names of
+kernels, the first that fits. Nothing is computed anew, so a reason is the likely one."""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+FAR = 0.1  # from 1
+# What patterns look at.
+COLUMNS = ["workload", "configuration", "algorithm", "kernel_names", "kernel_count", "flops_ratio", "bytes_ratio"]
+COLUMNS += ["workspace", "footprint", "l2_capacity", "bytes_model", "bytes_counted_dram", "bytes_read_dram"]
+COLUMNS += ["bytes_written_dram", "bytes_written_l2"]
+
+
+class Pattern(NamedTuple):
+    ratio: str  # "flops" or "bytes"
+    more: bool | None  # than modelled; None: either
+    workload: str  # a regular expression of its whole name; "": any
+    name: str  # one that is searched in the names of algorithm and kernels; "": whatever runs
+    reason: str
+    when: object = None  # of a dict of COLUMNS
+
+
+def cold(row):
+    return "cache=cold" in row["configuration"]
+
+
+def masked(row):
+    return "mask=causal" in row["configuration"]
+
+
+def beyond(row):
+    """Bytes that the model has not."""
+    return row["bytes_counted_dram"] - row["bytes_model"]
+
+
+def handed_over(row):
+    """Beyond the model, a workspace is moved: at least half of it, by transforms also less or for each tile."""
+    moved = beyond(row) / row["workspace"] if row["workspace"] > 0 else np.nan
+    transforms = "fft" in f"{row['algorithm']} {row['kernel_names']}"
+    return row["kernel_count"] > 1 and (moved >= 0 if transforms else 0.5 <= moved <= 2.1)
+
+
+def read_again(row):
+    moved = row["bytes_read_dram"] + row["bytes_written_l2"]
+    return row["kernel_count"] == 1 and moved > 1.1 * row["footprint"] and row["footprint"] > row["l2_capacity"]
+
+
+def own_writes(row):
+    """A device writes up to 262144 bytes now and then, whatever runs on it (docs/measurements.md)."""
+    written = row["bytes_written_dram"]
+    small = row["footprint"] < row["l2_capacity"] / 4
+    return small and 64e3 <= written <= 300e3 and written >= 0.5 * beyond(row)
+
+
+def code(row):
+    return cold(row) and beyond(row) <= 64e3 * max(row["kernel_count"], 1)
+
+
+CELLS = "lstm|gru|rnn|program"
+PRODUCTS = "conv2d|matmul|linear|attention|program"
+TILES = r"\d+x\d+|_engine|gemm"
+CONVERTS = "nchwToNhwc|nhwcToNchw|FoldedNhwc|convertTensor|AddPadding|cvt"
+PATTERNS = [
+    Pattern("flops", True, CELLS, "persist|lstm_tile", "a recurrence of whole tiles, and of functions"),
+    Pattern("flops", True, CELLS, "elementwise|elemwise", "functions such as sigmoids are no FLOPs in the model"),
+    Pattern("flops", True, CELLS, TILES, "products of whole tiles, and functions such as sigmoids"),
+    Pattern("flops", False, "", "winograd", "Winograd's algorithm multiplies less"),
+    Pattern("flops", None, "", "fft", "Fourier transforms stand for multiply-adds"),
+    Pattern("flops", False, "conv2d", "", "products with padding zeros are left out"),
+    Pattern("flops", True, "attention", "", "pairs are computed that the mask hides", masked),
+    Pattern("flops", True, PRODUCTS, TILES, "whole tiles are computed"),
+    Pattern("flops", False, "pool|elementwise", "", "a maximum is one FLOP in the model and none to counters"),
+    Pattern("flops", None, "norm|softmax|attention|elementwise|pool", "", "sums across threads, quotients, roots"),
+    Pattern("bytes", True, "", CONVERTS, "kernels that convert the layout ran"),
+    Pattern("bytes", True, "", "splitKreduce|ReduceSplit", "kernels that add partial sums ran"),
+    Pattern("bytes", True, "attention", "three-steps", "the scores are written and read between its steps"),
+    Pattern("bytes", True, "", "-separate", "the kernel behind the product reads it and writes it again"),
+    Pattern("bytes", True, "", "scalePackedTensor", "a kernel sets the result to zero, and another adds to it"),
+    Pattern("bytes", True, "", "", "its kernels hand over results in a workspace", handed_over),
+    Pattern("bytes", True, "", "", "its kernel reads again what l2 does not hold", read_again),
+    Pattern("bytes", True, "", "", "a part of it are the device's own writes, which come now and then", own_writes),
+    Pattern("bytes", True, "", "", "a cold cache reads the code of its kernels, too", code),
+    Pattern("bytes", False, "", "", "what was written is still in l2", cold),
+    Pattern("bytes", False, "", "", "hot cache: l2 holds all tensors or a part"),
+]
+
+
+def reason(ratio, row):
+    """Why row[f"{ratio}_ratio"] is far from 1."""
+    more, names = row[f"{ratio}_ratio"] > 1, f"{row['algorithm']} {row['kernel_names']}"
+    for pattern in PATTERNS:
+        if (
+            pattern.ratio == ratio
+            and pattern.more in (None, more)
+            and re.fullmatch(pattern.workload or ".*", row["workload"])
+            and re.search(pattern.name, names, re.IGNORECASE)
+            and (pattern.when is None or pattern.when(row))
+        ):
+            return pattern.reason
+    return "not explained"
+
+
+def ratio(table, name, counted, modelled):
+    """Counted over modelled; a file that has the ratio itself says it."""
+    return table[name] if name in table else table[counted] / table[modelled]
+
+
+def flops_ratio(table):
+    return ratio(table, "flops_ratio", "flops_counted", "flops_model")
+
+
+def bytes_ratio(table):
+    return ratio(table, "bytes_ratio", "bytes_counted_dram", "bytes_model")
+
+
+def notes(table):
+    """Of each row a text; "" where neither is far from the model. table: with COLUMNS."""
+    far = np.zeros(len(table), bool)
+    for name in ("flops_ratio", "bytes_ratio"):
+        far |= (np.isfinite(table[name]) & ((table[name] - 1).abs() > FAR)).to_numpy()
+    found = np.full(len(table), "", dtype=object)
+    for place, row in zip(np.flatnonzero(far), table.loc[far, COLUMNS].to_dict("records")):
+        found[place] = "; ".join(
+            f"{what}: counted is {row[f'{of}_ratio']:.3g} times the model: {reason(of, row)}"
+            for of, what in [("flops", "FLOPs"), ("bytes", "dram bytes")]
+            if np.isfinite(row[f"{of}_ratio"]) and abs(row[f"{of}_ratio"] - 1) > FAR
+        )
+    return found
