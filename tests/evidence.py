@@ -9,7 +9,7 @@ import xarray
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "postproc"))
-from roofsweep_post.absent import completed  # noqa: E402
+from roofsweep_post.dataset import completed  # noqa: E402
 
 HOLDS, PART, NOT, UNKNOWN = "holds", "holds in part", "does not hold", "cannot be told from this file"
 SHAPE = ["batch", "filters", "kernel_height", "stride", "sequence", "features", "hidden"]

@@ -1,5 +1,5 @@
-"""One sentence for each row: what limits it, and what to try. The rules are data, in advice.ini, which explains itself;
-`roofsweep --advice` has the same."""
+"""One sentence for each row: what limits it, and what to try. The rules are data, in advice.ini, which explains
+itself."""
 
 import configparser
 import functools

@@ -104,7 +104,8 @@ def reason(ratio, row):
 
 def ratio(table, name, counted, modelled):
     """Counted over modelled; a file that has the ratio itself says it."""
-    return table[name] if name in table else table[counted] / table[modelled]
+    own = table[counted] / table[modelled]
+    return table[name].fillna(own) if name in table else own
 
 
 def flops_ratio(table):

@@ -5,15 +5,44 @@ import importlib.util
 import numpy as np
 import xarray
 
-from .absent import FORMAT_VERSION, completed
 from .texts import Refused, plain
 
+FORMAT_VERSION = 2  # the newest that is understood; a file without the attribute is of a version before 2
 # Any of them reads netCDF-4 for xarray; scipy reads older files only.
 BACK_ENDS = ["netCDF4", "h5netcdf"]
 # Without these a file is none of ours.
 NEEDED = {"config_hash", "label", "status", "time_median", "config_device", "device_model", "device_roof_name"}
 # Variables whose values name the places of a dimension.
 COORDINATES = {"memory_level": "memory_level_name", "precision": "precision_name"}
+
+# A file lacks a variable that no row, device or roof of it can have a value of. Of those, this package asks for these:
+# a missing text is "", a missing flag "unknown", a missing number NaN.
+TEXTS = ["config_precision", "config_algorithm", "cache", "pci_id", "device_pci_id", "device_roofs_reused"]
+FLAGS = ["host_paced", "throttled", "device_roof_throttled", "device_roof_settled"]
+BY_LEVEL = ["bytes_counted", "bytes_read", "bytes_written", "device_roof_bytes_ratio"]
+BY_PRECISION = ["flops_tensor", "device_peak_tensor"]
+NUMBERS = [
+    *("flops_counted", "flops_ratio", "bytes_ratio", "host_time", "kernel_flops_counted", "kernel_waves"),
+    *("kernel_grid_x", "kernel_grid_y", "kernel_grid_z", "kernel_blocks", "kernel_occupancy", "kernel_tail_loss"),
+    *("device_power_limit", "device_roof_nominal_fraction", "device_roof_clock_fraction", "device_roof_sm_clock"),
+    *("device_roof_memory_clock", "device_roof_power", "device_roof_temperature", "device_roof_sustained"),
+    *("device_roof_sustained_clock", "device_roof_flops_ratio", "device_roof_node_spread"),
+]
+
+
+def missing(data, name):
+    """(dimensions, values) of a variable without any value."""
+    dims = [next((word for word in ("kernel", "device_roof", "device") if name.startswith(f"{word}_")), "config")]
+    dims += ["memory_level"] if name in BY_LEVEL else ["precision"] if name in BY_PRECISION else []
+    word = "" if name in TEXTS else "unknown" if name in FLAGS else None
+    shape = [data.sizes[dim] for dim in dims]
+    return dims, np.full(shape, np.nan) if word is None else np.full(shape, word, dtype=object)
+
+
+def completed(data):
+    """The dataset with all variables that this package asks for."""
+    names = [name for name in [*TEXTS, *FLAGS, *BY_LEVEL, *BY_PRECISION, *NUMBERS] if name not in data.variables]
+    return data.assign({name: missing(data, name) for name in names})
 
 
 def back_end():
@@ -81,7 +110,7 @@ def load(path):
     """The file, whole, in memory. Raises Refused if it is no result file of roofsweep.
 
     memory_level and precision are coordinates, flags are words, texts hold no control characters. What was not
-    measured is NaN, a missing text is empty; so are variables that the file lacks because no row could have them."""
+    measured is NaN, a missing text is empty. A variable that no row could have a value of may be absent."""
     with opened(path) as data:
         if not set(data.variables) >= NEEDED:
             raise Refused(f"{path}: no result file of roofsweep, it has no {sorted(NEEDED - set(data.variables))}")

@@ -5,23 +5,6 @@
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$here/../postproc/samples.sh"
 
-# roofsweep_post knows each variable that may be absent, and what a missing value of it is.
-ncgen -4 -o all.nc "$root/tests/data/golden_variables.cdl"
-python '
-import re, sys
-import xarray
-from roofsweep_post.absent import completed
-whole = xarray.open_dataset("all.nc", decode_times=False)
-needs = open(sys.argv[1]).read().partition("} needs[] = {")[2].partition("\n};")[0]
-names = re.findall(r"\{\"(\w+)\",", needs)
-assert len(names) > 90, names
-made = completed(whole.drop_vars(names))
-assert set(made.variables) == set(whole.variables), set(made.variables) ^ set(whole.variables)
-for name in names:
-    kind = "O" if whole[name].dtype.kind in "OU" or "flag_values" in whole[name].attrs else "f"
-    assert made[name].dims == whole[name].dims and made[name].dtype.kind == kind, name
-' "$root/src/results/presence.c" || fail "postproc/roofsweep_post/absent.py is not src/results/presence.c"
-
 # A newer format is refused, as are rows that another tool has joined.
 python '
 import netCDF4

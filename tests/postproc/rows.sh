@@ -58,37 +58,6 @@ for path in sys.argv[2:]:
 assert not used, f"no file has {used}"
 ' "$root/tests/data/advice_examples.json" "$h200" golden.nc || fail "advice"
 
-# The program itself says the same of a sweep: `roofsweep --advice` and `roofsweep-post rows --advice`.
-cat >sweep.ini <<'INI'
-[sweep]
-device = cpu
-[measure]
-warmup = 1
-iterations = 3
-[peaks]
-memory = dram
-compute = fp32
-condition = together
-[matmul]
-m = 8, 64
-n = 64
-k = 64
-precision = fp32
-INI
-roofsweep=$ROOFSWEEP_BIN/roofsweep
-expect 0 "$roofsweep" --advice sweep.ini
-grep -q "^    [A-Z].*\.$" output || { cat output; fail "no advice in the table"; }
-expect 0 "$roofsweep" --gather sweep.nc.journal --overwrite --advice --json
-python '
-import json, sys
-import roofsweep_post as post
-from roofsweep_post.advice import advise
-text = open("output").read()
-told = {row["config_hash"]: row["advice"] for row in json.loads(text[text.index("[\n"):text.rindex("]") + 1])}
-table = post.rows(post.load("sweep.nc"))
-assert len(told) == 2 and told == dict(zip(table["config_hash"], advise(table))), (told, advise(table))
-' || fail "roofsweep and roofsweep-post differ in their advice"
-
 expect 0 script rows "$h200" --sort time --most 3
 [ "$(wc -l <output)" = 4 ] || { cat output; fail "not three rows"; }
 expect 0 script rows "$h200" --advice --where precision=fp32 label=conv2d-kernel kernel=9

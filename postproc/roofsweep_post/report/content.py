@@ -16,7 +16,7 @@ from ..texts import scaled, share
 
 TEXTS = [
     *("text", "label", "status", "error", "algorithm", "device_name", "model", "limited_by", "evidence"),
-    *("marks", "advice", "roof_memory_level"),
+    *("count_note", "marks", "advice", "roof_memory_level"),
 ]
 FIGURES = [
     *("time_median", "noise", "performance", "roof_fraction", "intensity", "flops", "bytes_at", "compute_plane"),

@@ -288,6 +288,7 @@ class Report {
         `${f("launches", "")} launches, idle ${f("gap", "s")}, host ${f("host_time", "s")}`,
       `algorithm ${t("algorithm")}`,
       `limiter ${t("limited_by")}${t("evidence") ? ": " + t("evidence") : ""}`,
+      t("count_note") ? `counts: ${t("count_note")}` : "",
       t("advice"),
       t("error") ? `${t("status")}: ${t("error")}` : "",
     ];
