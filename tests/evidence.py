@@ -115,6 +115,15 @@ def verdict(parts):
     return HOLDS if all(parts) else PART if any(parts) else NOT
 
 
+def told(test, file):
+    """The verdict and the figures of a test. A file without the rows or variables that it needs tells nothing."""
+    try:
+        parts, figures = test(file)
+    except (AttributeError, IndexError, KeyError, ValueError, ZeroDivisionError) as error:
+        return UNKNOWN, f"the file lacks what this needs ({type(error).__name__})"
+    return verdict(parts), figures
+
+
 def share(parts):
     parts = list(parts)
     return f"{sum(bool(part) for part in parts)} of {len(parts)}"

@@ -4,38 +4,37 @@
 Usage: findings.py [PAPER [ALGORITHMS]] [--write | --check]
 
 PAPER is a result file of sweeps/paper.ini, ALGORITHMS one of sweeps/algorithms.ini; without them, the newest committed
-ones. Prints the page docs/findings.md; --write renews it; --check: status 1 if it is not that of the files."""
+ones. Prints the page docs/findings.md; --write renews it; --check: status 1 if it is not that of the files.
+
+A test gives what it looked at, as truths, and the figures that tell, as a text. Its first line is the claim."""
 
 import os
 import sys
 
 import numpy as np
 import pandas
-from evidence import (
-    NOT,
-    PRESERVED,
-    ROOT,
-    SHAPE,
-    UNKNOWN,
-    File,
-    better,
-    listed,
-    markdown,
-    page_hand_over,
-    ratio,
-    rises,
-    share,
-    verdict,
-)
+from evidence import PRESERVED, ROOT, SHAPE, File, better, markdown, page_hand_over, ratio, rises, share, told
 
 FILES = ["tests/data/paper_h200.nc", "tests/data/algorithms_h200.nc"]
 ALIKE = 1.5  # bytes, largest over smallest
-BACKWARD = ["backward-data", "backward-filter", "backward"]
+STEADY = 1.25  # times and FLOP/s, largest over smallest
 
 
-def between(values):
+def span(values, form="{:.2f}"):
     """The smallest to the largest, or one of them if they look the same."""
-    return " to ".join(dict.fromkeys(f"{value:.2f}" for value in (np.nanmin(values), np.nanmax(values))))
+    values = np.asarray(list(values), float)
+    return " to ".join(dict.fromkeys(form.format(value) for value in (np.nanmin(values), np.nanmax(values))))
+
+
+def series(f, label, axis, **chosen):
+    """The rows of each series of a labelled sweep, in the order of what varies. chosen: precision and passes."""
+    table = f.lstm if label.startswith("lstm") else f.conv2d
+    for name, values in chosen.items():
+        table = table[table[{"precision": "config_precision", "passes": "pass"}[name]].isin(values)]
+    return [rows for _, rows in f.sweep(table, label, axis)]
+
+
+FORWARD, BACKWARD = ["forward"], ["backward-data", "backward-filter"]
 
 
 # ---- conv2d ----
@@ -43,237 +42,144 @@ def between(values):
 
 def batch_forward(f):
     """The arithmetic intensity is preserved whatever the batch, and the algorithm is the same."""
-    rows, preserved, same = [], [], []
-    for name, r in f.sweep(f.conv2d[f.conv2d["pass"] == "forward"], "conv2d-batch", "batch"):
-        preserved.append(ratio(r.ai) <= PRESERVED)
-        same.append(r.kernels.nunique() == 1)
-        rows.append([name, listed(r.ai, "{:.4g}"), f"{ratio(r.ai):.2f}", "yes" if same[-1] else "no"])
-        rows[-1].append(f"{ratio(r.flops / r.memory_bytes):.2f}")
-    head = ["series", "AI at batch 16, 32, 64", "largest / smallest", "same kernels"]
-    return verdict(preserved + same), [
-        f"AI is preserved if the largest is at most {PRESERVED} times the smallest: in {share(preserved)} series.",
-        f"Kernels are the same in {share(same)}.",
-        "",
-        *markdown([*head, "largest / smallest, counters of device memory alone"], rows),
-    ]
+    found = series(f, "conv2d-batch", "batch", passes=FORWARD)
+    preserved, same = [ratio(r.ai) <= PRESERVED for r in found], [r.kernels.nunique() == 1 for r in found]
+    grown = span(ratio(r.ai) for r in found)
+    return preserved + same, f"AI within {PRESERVED} in {share(preserved)} series ({grown}); kernels in {share(same)}"
 
 
 def batch_backward(f):
     """In the backward passes kernels change with the batch, more than in the forward pass."""
-    rows, changes = [], {True: [], False: []}
-    for name, r in f.sweep(f.conv2d, "conv2d-batch", "batch"):
-        changes["forward" in name.split()].append(r.kernels.nunique() > 1)
-        rows.append([name, r.kernels.nunique(), listed(r.launches, "{:.0f}"), listed(r.ai, "{:.4g}")])
-    forward, backward = changes[True], changes[False]
-    if not forward or not backward:
-        return UNKNOWN, ["The file has one of the passes only."]
-    return verdict([*backward, np.mean(backward) > np.mean(forward)]), [
-        f"Kernels change in {share(backward)} series of the backward passes, and in {share(forward)} forward.",
-        "",
-        *markdown(["series", "different sets of kernels", "launches", "AI"], rows),
-    ]
+    forward, backward = (
+        [r.kernels.nunique() > 1 for r in series(f, "conv2d-batch", "batch", passes=passes)]
+        for passes in (FORWARD, BACKWARD)
+    )
+    parts = [*backward, np.mean(backward) > np.mean(forward)]
+    return parts, f"they change in {share(backward)} series backward, in {share(forward)} forward"
 
 
 def bytes_by_precision(f):
     """From fp16 to fp32 twice the data is moved."""
     keys = [*SHAPE[:4], "pass", "layout"]
     pair = f.conv2d.pivot_table(index=keys, columns="config_precision", values="bytes").dropna()
-    rows, parts = [], []
-    for (direction, layout), part in pair.groupby(["pass", "layout"]):
-        ratios = part.fp32 / part.fp16
-        parts.append(bool(ratios.between(1.6, 2.4).all()))
-        rows.append([direction, layout, f"{ratios.median():.2f}", f"{ratios.min():.2f} to {ratios.max():.2f}"])
-    return verdict(parts), markdown(["pass", "layout", "bytes in fp32 / in fp16, median", "range"], rows)
+    grown = pair.fp32 / pair.fp16
+    medians = grown.groupby("layout").median()
+    parts = [part.between(1.6, 2.4).all() for _, part in grown.groupby(["pass", "layout"])]
+    return parts, f"{span(grown)} times; median {medians['nchw']:.2f} in nchw, {medians['nhwc']:.2f} in nhwc"
 
 
 def data_movers(f):
     """Kernels without FLOPs (padding, shuffling, other layouts) cost time: who has fewer is faster."""
-    if not f.kernels_counted:
-        return UNKNOWN, ["The kernels of this file were not counted one by one."]
-    keys = [*SHAPE[:4], "pass", "config_precision"]
-    idle = f.conv2d.pivot_table(index=keys, columns="layout", values="idle_part")
-    time = f.conv2d.pivot_table(index=keys, columns="layout", values="time_median")
-    if set(idle) != {"nchw", "nhwc"}:
-        return UNKNOWN, ["The file has one layout only."]
-    rows, parts = [], []
-    for (precision, direction), part in idle.groupby(["config_precision", "pass"]):
-        t = time.loc[part.index]
-        more = np.sign(part.nchw - part.nhwc) * (np.abs(part.nchw - part.nhwc) > 0.01)
-        told = (more == np.sign(t.nchw - t.nhwc))[more != 0]
-        parts += list(told)
-        rows.append(
-            [precision, direction, f"{100 * part.nhwc.median():.0f} %", f"{100 * part.nchw.median():.0f} %"]
-            + [f"{(t.nchw / t.nhwc).median():.2f}", share(told) if len(told) else "none differs"]
-        )
-    head = ["precision", "pass", "share of time, nhwc", "nchw", "time nchw / nhwc", "who has less is faster"]
-    return verdict(parts), markdown(head, rows)
+    keys = ["config_precision", *SHAPE[:4], "pass"]
+    idle, time = (f.conv2d.pivot_table(index=keys, columns="layout", values=v) for v in ("idle_part", "time_median"))
+    more = np.sign(idle.nchw - idle.nhwc) * (np.abs(idle.nchw - idle.nhwc) > 0.01)
+    told = (more == np.sign(time.nchw - time.nhwc))[more != 0]
+    half = idle.loc["fp16"].median()
+    shares = f"of fp16's time {100 * half.nchw:.0f} % in nchw, {100 * half.nhwc:.0f} % in nhwc"
+    return told, f"{share(told)} pairs of layouts; {shares}"
 
 
 def tensor_units(f):
     """Tensor units are used in fp16; an auto-tuner may find them only at larger batches."""
-    rows, used, late = [], [], []
-    for name, r in f.sweep(f.conv2d[f.conv2d.config_precision == "fp16"], "conv2d-batch", "batch"):
-        units = r.tensor_flops > 0
-        used += list(units)
-        late.append(not units.iloc[0] and units.iloc[-1])
-        rows.append([name, listed(units.map({True: "yes", False: "no"}), "{}")])
-    text = f"Tensor units are used in {share(used)} rows. They come with larger batches only in {share(late)} series."
-    return verdict(used + late), [text, "", *markdown(["series", "tensor units at batch 16, 32, 64"], rows)]
+    units = [r.tensor_flops > 0 for r in series(f, "conv2d-batch", "batch", precision=["fp16"])]
+    used, late = [one for own in units for one in own], [not own.iloc[0] and own.iloc[-1] for own in units]
+    return used + late, f"used in {share(used)} rows; only at larger batches in {share(late)} series"
 
 
 def filters_forward(f):
     """More output channels: more FLOP/s and a higher arithmetic intensity."""
-    rows, parts = [], []
-    for name, r in f.sweep(f.conv2d[f.conv2d["pass"] == "forward"], "conv2d-filters", "filters"):
-        parts.append(rises(r.ai) and rises(r.rate))
-        steps = np.min(r.ai.values[1:] / r.ai.values[:-1])
-        rows.append([name, listed(r.ai, "{:.4g}"), f"{steps:.2f}", listed(r.rate / 1e12, "{:.4g}")])
-    return verdict(parts), markdown(["series", "AI at 64, 128, 256, 512 filters", "least step", "TFLOP/s"], rows)
+    found = series(f, "conv2d-filters", "filters", passes=FORWARD)
+    parts = [rises(r.ai) and rises(r.rate) for r in found]
+    grown = " and ".join(f"{span(r[name].iloc[-1] / r[name].iloc[0] for r in found)}" for name in ("rate", "ai"))
+    return parts, f"{share(parts)} series; from 64 to 512 filters {grown} times"
 
 
 def fp32_saturates(f):
     """In fp32 the FLOP/s stay the same as filters or the kernel grow: some unit is saturated."""
-    rows, parts = [], []
-    for label, axis in (("conv2d-filters", "filters"), ("conv2d-kernel", "kernel_height")):
-        table = f.conv2d[(f.conv2d["pass"] == "forward") & (f.conv2d.config_precision == "fp32")]
-        for name, r in f.sweep(table, label, axis):
-            peak = f.data.device_peak_vector.values[0, f.precisions.index("fp32")]
-            parts.append(ratio(r.rate) <= 1.25)
-            rows.append([label[7:], name, listed(r.rate / 1e12, "{:.4g}"), f"{ratio(r.rate):.2f}"])
-            rows[-1].append(f"{100 * r.rate.max() / peak:.0f} %")
-    head = ["sweep", "series", "TFLOP/s", "largest / smallest", "largest of the fp32 peak"]
-    return verdict(parts), markdown(head, rows)
+    peak = f.data.device_peak_vector.values[0, f.precisions.index("fp32")]
+    axes = {"conv2d-filters": "filters", "conv2d-kernel": "kernel_height"}
+    found = [r for label in axes for r in series(f, label, axes[label], passes=FORWARD, precision=["fp32"])]
+    best = span((100 * r.rate.max() / peak for r in found), "{:.0f}")
+    return [
+        ratio(r.rate) <= STEADY for r in found
+    ], f"they vary by {span(ratio(r.rate) for r in found)}; {best} % of peak"
 
 
 def filters_backward(f):
     """Backward in fp16: the algorithm changes with the number of filters, no set of kernels is used twice."""
-    rows, parts = [], []
-    for name, r in f.sweep(f.conv2d[f.conv2d.config_precision == "fp16"], "conv2d-filters", "filters"):
-        if "forward" in name.split():
-            continue
-        parts.append(r.kernels.nunique() == len(r))
-        rows.append([name, f"{r.kernels.nunique()} of {len(r)}", "; ".join(r.algorithm)])
-    return verdict(parts), markdown(["series", "different sets of kernels", "algorithms at 64, 128, 256, 512"], rows)
+    found = series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])
+    sets = ", ".join(str(r.kernels.nunique()) for r in found)
+    return [r.kernels.nunique() == len(r) for r in found], f"{sets} sets of kernels for 4 numbers of filters"
 
 
 def filters_bound(f):
     """Backward in fp16: with 512 filters kernels go over from memory-bound to compute-bound."""
-    rows, parts = [], []
-    for name, r in f.sweep(f.conv2d[f.conv2d.config_precision == "fp16"], "conv2d-filters", "filters"):
-        if "forward" in name.split():
-            continue
-        words = r.bound.map(f.words("bound"))
-        parts.append(words.iloc[0] == "bandwidth" and words.iloc[-1] == "compute")
-        rows.append([name, listed(words, "{}"), listed(r.ai, "{:.4g}")])
-    lines = markdown(["series", "`bound` at 64, 128, 256, 512 filters", "AI"], rows)
-    return verdict(parts), [f"{share(parts)} series go over.", "", *lines]
+    found = series(f, "conv2d-filters", "filters", passes=BACKWARD, precision=["fp16"])
+    words = [r.bound.map(f.words("bound")) for r in found]
+    parts = [own.iloc[0] == "bandwidth" and own.iloc[-1] == "compute" for own in words]
+    return parts, f"{share(parts)} series go over; AI at 512 is {span((r.ai.iloc[-1] for r in found), '{:.0f}')}"
 
 
 def kernel_size(f):
     """A larger kernel: the same data movement, so more FLOP/s and a higher arithmetic intensity."""
-    rows, same, more, higher = [], [], [], []
-    for name, r in f.sweep(f.conv2d[f.conv2d["pass"] == "forward"], "conv2d-kernel", "kernel_height"):
-        same.append(ratio(r.bytes) <= ALIKE)
-        more.append(rises(r.rate))
-        higher.append(rises(r.ai))
-        rows.append([name, listed(r.bytes / 1e6, "{:.4g}"), listed(r.ai, "{:.4g}")])
-        rows[-1].append(listed(r.rate / 1e12, "{:.4g}"))
-    return verdict(same + more + higher), [
-        f"The largest bytes are at most {ALIKE} times the smallest in {share(same)} series.",
-        f"With each larger kernel FLOP/s rise in {share(more)}, AI in {share(higher)}.",
-        "",
-        *markdown(["series", "MB at kernels 3, 5, 7, 9", "AI", "TFLOP/s"], rows),
-    ]
+    found = series(f, "conv2d-kernel", "kernel_height", passes=FORWARD)
+    same = [ratio(r.bytes) <= ALIKE for r in found]
+    more, higher = [rises(r.rate) for r in found], [rises(r.ai) for r in found]
+    text = f"bytes within {ALIKE} in {share(same)} series; FLOP/s rise in {share(more)}, AI in {share(higher)}"
+    return same + more + higher, text
 
 
 def stride_bytes(f):
     """A larger stride: fewer FLOPs for about the same bytes."""
-    rows, parts = [], []
-    for name, r in f.sweep(f.conv2d[f.conv2d["pass"] == "forward"], "conv2d-stride", "stride"):
-        flops, moved = r.flops.iloc[0] / r.flops.iloc[-1], r.bytes.iloc[0] / r.bytes.iloc[-1]
-        parts += [flops > 1, moved <= ALIKE]
-        rows.append([name, listed(r.flops / 1e9, "{:.4g}"), listed(r.bytes / 1e6, "{:.4g}"), f"{flops:.1f}"])
-        rows[-1].append(f"{moved:.1f}")
-    head = ["series", "GFLOP at stride 1, 2, 3", "MB", "FLOPs, 1 to 3", "bytes, 1 to 3"]
-    return verdict(parts), [
-        f"FLOPs are fewer with stride 3 than with stride 1 in {share(parts[0::2])} series.",
-        f"Bytes are about the same, at most {ALIKE} times those of stride 3, in {share(parts[1::2])}. The result is a",
-        "ninth with stride 3.",
-        "",
-        *markdown(head, rows),
-    ]
+    found = series(f, "conv2d-stride", "stride", passes=FORWARD)
+    flops, moved = ([r[name].iloc[0] / r[name].iloc[-1] for r in found] for name in ("flops", "bytes"))
+    parts = [fall > 1 for fall in flops] + [fall <= ALIKE for fall in moved]
+    return parts, f"from stride 3 to 1 {span(flops, '{:.1f}')} times the FLOPs, {span(moved, '{:.1f}')} times the bytes"
 
 
 def stride_overhead(f):
     """A larger stride does not mean fewer launches, so the share of overhead grows."""
-    rows, fewer, grows = [], [], []
-    for name, r in f.sweep(f.conv2d, "conv2d-stride", "stride"):
-        part = r.overhead_time / r.time_median
-        fewer.append(r.launches.iloc[-1] < r.launches.iloc[0])
-        grows.append(part.iloc[-1] > part.iloc[0])
-        rows.append([name, listed(r.launches, "{:.0f}"), listed(100 * part, "{:.1f} %")])
-    return verdict([not fall for fall in fewer] + grows), [
-        f"From stride 1 to 3 there are fewer launches in {share(fewer)} series. The share of overhead grows in",
-        f"{share(grows)}.",
-        "",
-        *markdown(["series", "launches at stride 1, 2, 3", "launches x overhead / time"], rows),
-    ]
+    found = series(f, "conv2d-stride", "stride")
+    parts = [r.overhead_time / r.time_median for r in found]
+    fewer, grows = ([r.launches.iloc[-1] < r.launches.iloc[0] for r in found], [p.iloc[-1] > p.iloc[0] for p in parts])
+    text = f"fewer launches in {share(fewer)} series; the share grows in {share(grows)}"
+    return [not fall for fall in fewer] + grows, text
 
 
 def stride_bound(f):
     """Backward in fp16 with stride 1 is compute-bound, and FLOP/s fall with the stride."""
-    rows, bound, falls = [], [], []
-    for name, r in f.sweep(f.conv2d[f.conv2d.config_precision == "fp16"], "conv2d-stride", "stride"):
-        if "forward" in name.split():
-            continue
-        words = r.bound.map(f.words("bound"))
-        bound.append(words.iloc[0] == "compute")
-        falls.append(rises(-r.rate))
-        rows.append([name, listed(words, "{}"), listed(r.rate / 1e12, "{:.4g}")])
-    return verdict(bound + falls), [
-        f"Compute-bound with stride 1: {share(bound)} series. FLOP/s fall with each larger stride in {share(falls)}.",
-        "",
-        *markdown(["series", "`bound` at stride 1, 2, 3", "TFLOP/s"], rows),
-    ]
+    found = series(f, "conv2d-stride", "stride", passes=BACKWARD, precision=["fp16"])
+    bound, falls = [r.bound.iloc[0] == f.flag("bound", "compute") for r in found], [rises(-r.rate) for r in found]
+    return bound + falls, f"compute-bound in {share(bound)} series; FLOP/s fall in {share(falls)}"
 
 
 def single_precision_in_half(f):
     """Sudden drops of the FLOP/s in fp16 come from algorithms that do not use tensor units."""
     half = f.conv2d[f.conv2d.config_precision == "fp16"]
     without = half[~(half.tensor_flops > 0)]
-    lines = [f"{len(without)} of {len(half)} fp16 rows do no FLOPs on tensor units."]
-    lines += [f"- {r.label}, {r['pass']}, {r.layout}: {r.rate / 1e12:.3g} TFLOP/s" for _, r in without.iterrows()]
-    if without.empty:
-        return NOT, [*lines, "No drop here has this cause."]
-    return verdict([without.rate.max() < half[half.tensor_flops > 0].rate.median()]), lines
+    usual = half[half.tensor_flops > 0].rate.median()
+    return [not without.empty and without.rate.max() < usual], f"{len(without)} of {len(half)} rows do without"
 
 
 def backward_costs(f):
     """The backward pass is more computationally intensive than the forward pass."""
-    keys = [*SHAPE[:4], "config_precision", "layout"]
-    rows, parts = [], []
+    keys, parts, figures = [*SHAPE[:4], "config_precision", "layout"], [], []
     for value, name in (("flops", "FLOPs"), ("time_median", "time")):
         t = f.conv2d.pivot_table(index=keys, columns="pass", values=value).dropna()
-        for (precision, layout), part in t.groupby(["config_precision", "layout"]):
-            both = part["backward-data"] + part["backward-filter"]
-            parts.append(bool((both > part.forward).all()))
-            rows.append([name, precision, layout, f"{(both / part.forward).median():.2f}"])
-            rows[-1].append(f"{(both / part.forward).min():.2f} to {(both / part.forward).max():.2f}")
-    return verdict(parts), markdown(["in", "precision", "layout", "both backward passes / forward", "range"], rows)
+        grown = t[BACKWARD].sum(axis=1) / t.forward
+        parts += [(part > 1).all() for _, part in grown.groupby(["config_precision", "layout"])]
+        figures.append(f"{name} {grown.median():.2f} ({span(grown)})")
+    return parts, f"both backward passes over forward: {', '.join(figures)}"
 
 
 def half_precision(f):
     """Tensor units are critical for conv2d and matter little for an LSTM."""
-    rows, parts = [], []
-    for workload, table, keys in (
-        ("conv2d", f.conv2d, [*SHAPE[:4], "pass"]),
-        ("lstm", f.lstm, ["batch", *SHAPE[4:], "pass"]),
-    ):
+    gains = []
+    for table, keys in ((f.conv2d, [*SHAPE[:4], "pass"]), (f.lstm, ["batch", *SHAPE[4:], "pass"])):
         best = table.pivot_table(index=keys, columns="config_precision", values="time_median", aggfunc="min").dropna()
-        gain = best.fp32 / best.fp16
-        parts.append(bool(gain.median() > 2.0) if workload == "conv2d" else bool(gain.median() < 1.5))
-        rows.append([workload, f"{gain.median():.2f}", f"{gain.min():.2f} to {gain.max():.2f}"])
-    return verdict(parts), markdown(["workload", "time in fp32 / in fp16, median", "range"], rows)
+        gains.append(best.fp32 / best.fp16)
+    texts = [f"{name} {gain.median():.2f} ({span(gain)})" for name, gain in zip(("conv2d", "LSTM"), gains)]
+    return [gains[0].median() > 2.0, gains[1].median() < 1.5], f"time in fp32 over fp16: {', '.join(texts)}"
 
 
 # ---- LSTM ----
@@ -281,71 +187,55 @@ def half_precision(f):
 
 def lstm_overhead(f):
     """An LSTM is always overhead-bound, whatever the batch and the pass."""
-    word, paper = f.flag("bound", "overhead"), 4.2e-6
-    rows, parts = [], []
-    for name, r in f.sweep(f.lstm, "lstm-batch", "batch"):
-        parts += list(r.bound == word)
-        rows.append([name, share(r.bound == word), listed(100 * r.overhead_time / r.time_median, "{:.0f} %")])
-        rows[-1].append(listed(100 * np.minimum(r.launches * paper / r.time_median, 9.99), "{:.0f} %"))
-    every = f.lstm.bound == word
-    lines = markdown(["series", "overhead-bound", "launches x overhead / time", "with the paper's 4.2 us"], rows)
-    return verdict(parts), [*lines, "", f"Over all four sweeps {share(every)} rows are overhead-bound."]
+    every = f.lstm.bound == f.flag("bound", "overhead")
+    parts = np.concatenate([(r.overhead_time / r.time_median).values for r in series(f, "lstm-batch", "batch")])
+    return every, f"{share(every)} rows; launches would take {span(100 * parts, '{:.0f}')} % of the time"
 
 
 def lstm_batch(f):
     """The run time of an LSTM stays the same whatever the batch."""
-    rows, parts = [], []
-    for name, r in f.sweep(f.lstm, "lstm-batch", "batch"):
-        parts.append(ratio(r.time_median) <= 1.25)
-        rows.append([name, listed(1e6 * r.time_median, "{:.4g}"), f"{ratio(r.time_median):.2f}"])
-    return verdict(parts), markdown(["series", "us at batch 16, 32, 64, 128", "largest / smallest"], rows)
+    grown = [ratio(r.time_median) for r in series(f, "lstm-batch", "batch")]
+    parts = [own <= STEADY for own in grown]
+    return parts, f"within {STEADY} in {share(parts)} series ({span(grown)}), from batch 16 to 128"
 
 
 def lstm_launches(f):
     """Launches stay the same as batch, features or hidden size grow."""
-    rows, parts = [], []
-    for axis in ("batch", "features", "hidden"):
-        for name, r in f.sweep(f.lstm, f"lstm-{axis}", axis):
-            parts.append(r.launches.nunique() == 1)
-            rows.append([axis, name, listed(r.launches, "{:.0f}")])
-    return verdict(parts), markdown(["what grows", "series", "launches"], rows)
+    found = [r for axis in ("batch", "features", "hidden") for r in series(f, f"lstm-{axis}", axis)]
+    parts = [r.launches.nunique() == 1 for r in found]
+    counts = span(pandas.concat(found).launches, "{:.0f}")
+    return parts, f"in {share(parts)} series; there are {counts}"
 
 
 def lstm_sequence(f):
     """Run time and launches are proportional to the sequence; intensity and FLOP/s stay the same."""
-    rows, parts = [], []
-    for name, r in f.sweep(f.lstm, "lstm-sequence", "sequence"):
-        grown = r.sequence.iloc[-1] / r.sequence.iloc[0]
-        times, launches = (r[c].iloc[-1] / r[c].iloc[0] for c in ("time_median", "launches"))
-        parts += [abs(x / grown - 1) <= 0.25 for x in (times, launches)] + [ratio(r.ai) <= 1.25, ratio(r.rate) <= 1.25]
-        rows.append([name, f"{times:.2f}", listed(r.launches, "{:.0f}"), listed(r.ai, "{:.3g}")])
-        rows[-1].append(listed(r.rate / 1e9, "{:.3g}"))
-    head = ["series", "time at 128 / at 16 (8 would be proportional)", "launches at 16, 32, 64, 128", "AI", "GFLOP/s"]
-    return verdict(parts), markdown(head, rows)
+    parts, found = [], series(f, "lstm-sequence", "sequence")
+    grown = [
+        {name: r[name].iloc[-1] / r[name].iloc[0] for name in ("sequence", "time_median", "launches")} for r in found
+    ]
+    for r, own in zip(found, grown):
+        parts += [abs(own[name] / own["sequence"] - 1) <= 0.25 for name in ("time_median", "launches")]
+        parts += [ratio(r.ai) <= STEADY, ratio(r.rate) <= STEADY]
+    times, launches = (span(own[name] for own in grown) for name in ("time_median", "launches"))
+    return parts, f"8 times the sequence takes {times} times as long, {launches} times the launches"
 
 
 def lstm_default(f):
     """Forward, by default, 36 launches in PyTorch: two per time step, two products before, two without FLOPs."""
     table = f.lstm[(f.lstm["pass"] == "forward") & (f.lstm.label.str.split().map(len) == 4)]
-    rows = []
-    for _, r in table.iterrows():
-        idle = f"{r.idle_launches:.0f}" if f.kernels_counted else "not counted"
-        names = [name.split("<")[0].split("(")[0][-40:] for name in r.kernels.split(" + ")]
-        rows.append([r.config_precision, int(r.launches), idle, ", ".join(f"`{name}`" for name in names)])
-    lines = markdown(["precision", "launches", "of them without FLOPs", "kernels"], rows)
-    return verdict([r[1] == 36 for r in rows]), lines
+    launches = " and ".join(f"{r.launches:.0f} in {r.config_precision}" for _, r in table.iterrows())
+    return table.launches == 36, f"cuDNN has {launches}: one kernel does all steps"
 
 
 def lstm_slow(f):
     """An LSTM has far lower FLOP/s than a conv2d."""
-    rows = []
-    for precision in ("fp16", "fp32"):
-        conv2d, lstm = (t[t.config_precision == precision].rate for t in (f.conv2d, f.lstm))
-        rows.append([precision, f"{conv2d.median() / 1e12:.3g}", f"{lstm.median() / 1e12:.3g}"])
-        rows[-1].append(f"{conv2d.median() / lstm.median():.0f}")
-    return verdict([float(r[3]) > 10 for r in rows]), markdown(
-        ["precision", "TFLOP/s of conv2d, median", "of LSTM", "ratio"], rows
-    )
+    faster = [
+        conv2d.median() / lstm.median()
+        for conv2d, lstm in (
+            [t[t.config_precision == precision].rate for t in (f.conv2d, f.lstm)] for precision in ("fp16", "fp32")
+        )
+    ]
+    return [own > 10 for own in faster], f"a {faster[0]:.0f}th in fp16, a {faster[1]:.0f}th in fp32 (medians)"
 
 
 # ---- the method ----
@@ -353,77 +243,46 @@ def lstm_slow(f):
 
 def auto_tuning(f):
     """Auto-tuning changes the algorithm, to the better."""
-    if "heuristic_time" not in f.hot:
-        return UNKNOWN, ["This file does not say what the library itself would have taken."]
-    rows, parts = [], []
-    searched = pandas.concat([f.hot, f.rows]).drop_duplicates("row")
-    searched = searched[np.isfinite(searched.heuristic_time)]
-    for names, r in searched.groupby(["config_precision", "pass", "cache"]):
-        changed = r.algorithm_id != r.heuristic_id
-        parts += list(better(changed, r.heuristic_time, r.search_time, r.search_noise))
-        gain = (r.heuristic_time / r.search_time)[changed]
-        rows.append([*names, share(changed)])
-        rows[-1] += [f"{gain.median():.2f}", f"{gain.max():.2f}"] if len(gain) else ["", ""]
-        rows[-1].append(f"{100 * r.search_noise.median():.1f} %")
-        rows[-1].append(f"{100 * (r.runner_up_time / r.search_time - 1).median():.0f} %")
-    head = ["precision", "pass", "cache", "not the library's own choice", "its time / the chosen's, median", "most"]
-    return verdict(parts), [
-        f"In {share(parts)} rows the search takes another algorithm than the library, faster by more than the noise.",
-        "The other rows count against the claim.",
-        "",
-        *markdown([*head, "noise, median", "runner-up slower by, median"], rows),
-    ]
+    r = pandas.concat([f.hot, f.rows]).drop_duplicates("row")
+    r = r[np.isfinite(r.heuristic_time)]
+    changed = r.algorithm_id != r.heuristic_id
+    gain = (r.heuristic_time / r.search_time)[changed]
+    parts = better(changed, r.heuristic_time, r.search_time, r.search_noise)
+    times = f"where it changes {gain.median():.2f} times, at most {gain.max():.2f}"
+    return parts, f"in {share(parts)} rows, beyond the noise; {times}"
 
 
 def layouts(f):
     """(Not in the paper.) fp32 is faster in nchw and fp16 in nhwc."""
-    keys = [*SHAPE[:4], "pass", "config_precision", "cache"]
+    keys = ["config_precision", *SHAPE[:4], "pass", "cache"]
     table = pandas.concat([f.hot, f.rows]).drop_duplicates("row")
-    time = table[table.workload == "conv2d"].pivot_table(index=keys, columns="layout", values="time_median")
-    if set(time) != {"nchw", "nhwc"}:
-        return UNKNOWN, ["The file has one layout only."]
-    rows, parts = [], []
-    for (precision, direction, cache), part in time.groupby(["config_precision", "pass", "cache"]):
-        gain = part.nhwc / part.nchw
-        parts += list(gain > 1 if precision == "fp32" else gain < 1)
-        rows.append([precision, direction, cache, f"{gain.median():.2f}", f"{gain.min():.2f} to {gain.max():.2f}"])
-    return verdict(parts), markdown(["precision", "pass", "cache", "time nhwc / nchw, median", "range"], rows)
+    time = table[table.workload == "conv2d"].pivot_table(index=keys, columns="layout", values="time_median").dropna()
+    gain = time.nhwc / time.nchw
+    half, single = gain.loc["fp16"], gain.loc["fp32"]
+    texts = [f"{name} {own.median():.2f} ({span(own)})" for name, own in (("fp16", half), ("fp32", single))]
+    return [*(half < 1), *(single > 1)], f"time in nhwc over nchw: {', '.join(texts)}"
 
 
 def launch_overhead(f):
     """A launch costs 4.2 us (V100)."""
     used = 1e6 * f.data.device_launch_overhead.values
     names, times = f.data.device_roof_name.values.astype(str), 1e6 * f.data.device_roof_time.values
-    kinds = dict.fromkeys(name for name in names if name.startswith("launch"))
-    rows = [[kind, between(times[names == kind])] for kind in kinds]
-    text = f"Used here: {between(used)} us. The file has {len(used)} sets of roofs, each of one GPU and one session."
-    return verdict(abs(used / 4.2 - 1) < 0.25), [text, "", *markdown(["kind", "us, of all sets"], rows)]
+    kinds = {"in a graph": "launch gap graph", "dependent": "launch gap dependent", "to the result": "launch latency"}
+    others = ", ".join(f"{word} {span(times[names == kind])}" for word, kind in kinds.items())
+    return abs(used / 4.2 - 1) < 0.25, f"{span(used)} us from one to the next; {others}"
 
 
 def complexity(algorithms):
     """An algorithm with more FLOP/s need not be faster: FFT and Winograd do fewer operations."""
-    if not algorithms:
-        return UNKNOWN, ["There is no file of `sweeps/algorithms.ini` yet."]
-    rows, parts = [], []
-    keys = ["config_precision", "height", "kernel_height"]
+    parts, slower = [], []
     table = algorithms.conv2d[algorithms.conv2d.config_algorithm != "auto"]
-    for names, r in table.groupby(keys):
+    for names, r in table.groupby(["config_precision", "height", "kernel_height"]):
         fast, busy = r.loc[r.time_median.idxmin()], r.loc[r.rate.idxmax()]
         parts.append(fast.config_algorithm != busy.config_algorithm)
-        rows.append([*names, f"{fast.config_algorithm}: {1e6 * fast.time_median:.4g}, {fast.rate / 1e12:.3g}"])
-        rows[-1].append(f"{busy.config_algorithm}: {1e6 * busy.time_median:.4g}, {busy.rate / 1e12:.3g}")
-        rows[-1].append(f"{ratio(r.flops):.1f}, {ratio(r.bytes):.1f}")
-    head = ["precision", "pixels", "kernel", "fastest: us, TFLOP/s", "most FLOP/s: us, TFLOP/s"]
-    return verdict(parts), markdown([*head, "largest / smallest FLOPs, bytes"], rows)
+        slower += [(names[0], busy.time_median / fast.time_median)] if parts[-1] else []
+    by, times = " and ".join(sorted({name for name, _ in slower})), span(own for _, own in slower)
+    return parts, f"in {share(parts)} shapes, all in {by}: the one with most FLOP/s takes {times} times as long"
 
-
-ABOUT_BYTES = [
-    "Of a conv2d's result a part is still in L2 when its time is over, most of it with a small batch. The counters of",
-    "device memory do not see that part. It is added here: bytes written to L2 less those written to device memory, at",
-    "most the bytes of the result. What else kernels write to L2 is not added: other layouts, partial sums, numbers",
-    "that are written several times. It need never be moved. Bytes of an LSTM are as counted.",
-    "",
-]
 
 FINDINGS = [
     ("II-B", complexity),
@@ -451,56 +310,47 @@ FINDINGS = [
     ("III-D", lstm_slow),
     ("V", half_precision),
     ("I and IV", auto_tuning),
-    ("beside the paper", layouts),
+    ("none", layouts),
 ]
 
+PAGE = """# The paper's findings, one by one
 
-def told(test, file):
-    """What a test says. A file without the rows or variables that it needs tells nothing."""
-    try:
-        return test(file)
-    except (AttributeError, IndexError, KeyError, ValueError, ZeroDivisionError) as error:
-        return UNKNOWN, [f"The file lacks what this needs ({type(error).__name__})."]
+Wang et al., *Time-Based Roofline for Deep Learning Performance Analysis*, 2020, measured conv2d and LSTM on a V100 with
+PyTorch 1.5 and TensorFlow. Here each finding is tested on another GPU, with the libraries of today.
+`tests/findings.py --write` writes this page from the result files. Each finding is a function there, in this order.
+
+{files}
+
+- Times and bytes are those of rows with {cache} caches; bytes and arithmetic intensities (AI) are those at `{level}`.
+- Of a conv2d's result a part is still in L2 when its time is over. The counters of device memory do not see that part.
+  It is added here: bytes written to L2 less those written to device memory, at most the bytes of the result.
+- `bound` is the row's ([method.md](method.md)).
+- A series is one precision, pass and layout of a sweep. "1.2 to 3" is the smallest and the largest.
+- A claim holds in part if some of its halves, series or rows agree and others do not.
+
+{findings}
+"""
 
 
 def page(paper, algorithms):
-    """The whole page, as lines."""
-    lines = [
-        "# The paper's findings, one by one",
-        "",
-        "Wang et al., *Time-Based Roofline for Deep Learning Performance Analysis*, 2020, measured conv2d and LSTM",
-        "on a V100 with PyTorch 1.5 and TensorFlow. Here each finding is tested on another GPU, with the libraries of",
-        "today. `tests/findings.py --write` writes this page from the result files. How a claim is tested is the",
-        "function that the last column of the table names.",
-        "",
-        *markdown(
-            ["file", "of", "device", "library", "measured"],
-            [
-                [f"`{os.path.relpath(f.path, ROOT)}`", f"`{manifest}`", str(f.data.device_model.values[0])]
-                + [str(f.data.device_library_version.values[0]), str(f.rows.start_time.min())[:10]]
-                for f, manifest in ((paper, "sweeps/paper.ini"), (algorithms, "sweeps/algorithms.ini"))
-                if f
-            ],
-        ),
-        "",
-        f"Bytes, and so arithmetic intensities (AI, FLOP/byte), are those at `{paper.level}`, times and bytes those of",
-        f"rows with {'flushed (cold)' if paper.cold else 'warm (hot)'} caches.",
-        "",
-        *(ABOUT_BYTES if paper.cold else []),
-        "`bound` is the row's ([method.md](method.md)): of bytes as counted, by the memory level that needs longest",
-        "for its own.",
-        "",
-        "A claim of two halves holds in part if one of them holds, or if some series agree and others do not.",
-        "",
+    """The whole page."""
+    of = ((paper, "sweeps/paper.ini"), (algorithms, "sweeps/algorithms.ini"))
+    files = [
+        [f"`{os.path.relpath(f.path, ROOT)}`", f"`{manifest}`", f.data.device_model.values[0]]
+        + [f.data.device_library_version.values[0], str(f.rows.start_time.min())[:10]]
+        for f, manifest in of
+        if f
     ]
-    results = [(place, test, *told(test, algorithms if test is complexity else paper)) for place, test in FINDINGS]
-    lines += markdown(
-        ["in the paper", "finding", "here", "test"],
-        [[place, test.__doc__, f"**{word}**", f"`{test.__name__}`"] for place, test, word, _ in results],
+    findings = []
+    for place, test in FINDINGS:
+        word, figures = told(test, algorithms if test is complexity else paper)
+        findings.append([place, test.__doc__.rstrip("."), f"**{word}**", figures])
+    return PAGE.format(
+        files="\n".join(markdown(["file", "of", "device", "library", "measured"], files)),
+        cache="flushed (cold)" if paper.cold else "warm (hot)",
+        level=paper.level,
+        findings="\n".join(markdown(["in the paper", "finding", "here", "figures"], findings)),
     )
-    for place, test, word, figures in results:
-        lines += ["", f"## {test.__doc__.rstrip('.')}", "", f"{place}. Here: **{word}**.", "", *figures]
-    return "\n".join(lines) + "\n"
 
 
 def main():
