@@ -321,7 +321,7 @@ PyTorch 1.5 and TensorFlow. Here each finding is tested on another GPU, with the
 
 {files}
 
-- Times and bytes are those of rows with {cache} caches; bytes and arithmetic intensities (AI) are those at `{level}`.
+- Times and bytes are those of rows with {cache} caches, bytes and arithmetic intensities (AI) at `{level}`.
 - Of a conv2d's result a part is still in L2 when its time is over. The counters of device memory do not see that part.
   It is added here: bytes written to L2 less those written to device memory, at most the bytes of the result.
 - `bound` is the row's ([method.md](method.md)).
