@@ -23,16 +23,17 @@ ROOMS = {
     "worker/program": ["model"],
     "worker": ["worker/program"],
     "worker/cpu": ["worker"],
-    "worker/cuda/gpu": ["worker", "kernels"],
+    "worker/gpu": ["worker", "kernels"],
     "worker/cuda/profiling": ["model"],  # links without the worker
     "worker/cuda/inject": ["worker/cuda/profiling"],  # links without the worker
-    "worker/cuda/workloads": ["worker/cuda/gpu"],
-    "worker/cuda/roofs": ["worker/cuda/gpu", "worker/cuda/profiling"],
+    "worker/cuda/workloads": ["worker/gpu"],
+    "worker/cuda/roofs": ["worker/gpu", "worker/cuda/profiling"],
     "worker/cuda": ["worker/cuda/workloads", "worker/cuda/roofs"],
 }
 
-# Folders that belong to the room around them: workload.c lists the rows that these files define.
-ALCOVES = {"model/workloads": "model"}
+# Folders that belong to another room: workload.c lists the rows that these files define; the neutral room knows the open
+# GPU of its only vendor.
+ALCOVES = {"model/workloads": "model", "worker/cuda/gpu": "worker/gpu"}
 
 # Files without a header of their own, and why.
 HEADERLESS = {

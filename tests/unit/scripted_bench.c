@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/timer.h"
 #include "worker/cuda/row_profiler.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "scripted_bench.h"
-#include "worker/cuda/gpu/arena.h"
-#include "worker/cuda/gpu/memory.h"
+#include "worker/gpu/arena.h"
+#include "worker/gpu/memory.h"
 
 enum { PARTS = 8 };
 

@@ -8,8 +8,8 @@
 
 #include "scripted_bench.h"
 #include "timed_work.h"
-#include "worker/cuda/gpu/graph_time.h"
-#include "worker/cuda/gpu/replay.h"
+#include "worker/gpu/graph_time.h"
+#include "worker/gpu/replay.h"
 
 /* Within a graph gaps are smaller; what is prepared between iterations, or cold, has no such time. */
 static void a_graph_has_a_time_of_its_own(void **state)

@@ -10,16 +10,16 @@
 #include "kernels/kernels.h"
 #include "scripted_bench.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/energy.h"
-#include "worker/cuda/gpu/host_pace.h"
-#include "worker/cuda/gpu/graph_time.h"
-#include "worker/cuda/gpu/memory.h"
-#include "worker/cuda/gpu/replay.h"
-#include "worker/cuda/gpu/timing.h"
+#include "worker/gpu/energy.h"
+#include "worker/gpu/host_pace.h"
+#include "worker/gpu/graph_time.h"
+#include "worker/gpu/memory.h"
+#include "worker/gpu/replay.h"
+#include "worker/gpu/timing.h"
 #include "worker/cuda/row_count.h"
 #include "worker/cuda/row_trace.h"
 #include "worker/cuda/workloads/matmul.h"
-#include "worker/cuda/workloads/search.h"
+#include "worker/gpu/search.h"
 
 static enum status empty_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {

@@ -14,7 +14,7 @@
 #include "parsed.h"
 #include "scripted_bench.h"
 #include "scripted_machine.h"
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/workloads/conv2d_part.h"
 #include "worker/cuda/workloads/conv2d_step.h"

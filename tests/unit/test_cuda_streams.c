@@ -16,7 +16,7 @@
 #include "parsed.h"
 #include "scripted_bench.h"
 #include "scripted_streams.h"
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/workloads/elementwise.h"
 #include "worker/cuda/workloads/norm.h"
 #include "worker/cuda/workloads/pool.h"

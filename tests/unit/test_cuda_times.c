@@ -11,10 +11,10 @@
 #include "scripted_bench.h"
 #include "timed_work.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/energy.h"
-#include "worker/cuda/gpu/host_pace.h"
-#include "worker/cuda/gpu/timing.h"
-#include "worker/cuda/workloads/search.h"
+#include "worker/gpu/energy.h"
+#include "worker/gpu/host_pace.h"
+#include "worker/gpu/timing.h"
+#include "worker/gpu/search.h"
 
 /* Once it is known how long the host takes to enqueue one, the device is held until all are. */
 static void iterations_run_at_the_device_s_pace(void **state)

@@ -12,7 +12,7 @@
 #include "model/choice.h"
 #include "scripted_bench.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/workloads/search.h"
+#include "worker/gpu/search.h"
 
 enum { CANDIDATES = 12 };
 

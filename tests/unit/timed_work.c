@@ -8,7 +8,7 @@
 #include "scripted_bench.h"
 #include "timed_work.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/timing.h"
+#include "worker/gpu/timing.h"
 
 enum status empty_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "model/record.h"
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 /* An iteration is one empty kernel, */
 enum status empty_iterate(struct gpu *gpu, struct work *work, struct error *error);

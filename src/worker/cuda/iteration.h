@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 #include "worker/cuda/profiling/profiler.h"
 
 struct iteration {

@@ -3,7 +3,7 @@
 #ifndef ROOFSWEEP_ROW_COUNT_H
 #define ROOFSWEEP_ROW_COUNT_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 #include "worker/cuda/profiling/profiler.h"
 
 /* As device_ops.count_hardware: all rows in one collection. Those that row_trace has traced. */

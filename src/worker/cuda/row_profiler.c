@@ -4,7 +4,7 @@
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/known_kernels.h"
+#include "worker/gpu/known_kernels.h"
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/timer.h"
 

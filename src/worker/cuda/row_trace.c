@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/host_pace.h"
+#include "worker/gpu/host_pace.h"
 #include "worker/cuda/gpu/timer.h"
 #include "worker/cuda/iteration.h"
 

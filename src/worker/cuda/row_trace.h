@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 #include "worker/cuda/profiling/profiler.h"
 
 /* As device_ops.trace. */

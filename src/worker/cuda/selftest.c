@@ -6,8 +6,8 @@
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/known_kernels.h"
-#include "worker/cuda/gpu/memory.h"
+#include "worker/gpu/known_kernels.h"
+#include "worker/gpu/memory.h"
 #include "worker/cuda/gpu/timer.h"
 #include "worker/cuda/row_profiler.h"
 

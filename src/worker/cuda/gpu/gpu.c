@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "kernels/kernels.h"
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/timer.h"

@@ -9,7 +9,7 @@
 #include "kernels/kernels.h"
 #include "model/quantity.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/memory.h"
+#include "worker/gpu/memory.h"
 #include "worker/cuda/gpu/timer.h"
 #include "worker/cuda/profiling/profiler.h"
 #include "worker/cuda/roofs/roofs_compute.h"

@@ -6,12 +6,12 @@
 
 #include "kernels/kernels.h"
 #include "model/workloads/attention.h"
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/cuda/workloads/attention_graph.h"
 #include "worker/cuda/workloads/product.h"
-#include "worker/cuda/workloads/search.h"
+#include "worker/gpu/search.h"
 
 static const size_t workspace_most = (size_t)256 << 20; /* bytes */
 

@@ -2,7 +2,7 @@
 #ifndef ROOFSWEEP_CUDA_ATTENTION_H
 #define ROOFSWEEP_CUDA_ATTENTION_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 work_preparation attention_cudnn_prepare, attention_plain_prepare;
 

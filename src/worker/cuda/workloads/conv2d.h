@@ -2,7 +2,7 @@
 #ifndef ROOFSWEEP_CUDA_CONV2D_H
 #define ROOFSWEEP_CUDA_CONV2D_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 work_preparation conv2d_prepare;
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 

@@ -6,13 +6,13 @@
 
 #include "kernels/kernels.h"
 #include "model/choice.h"
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/cuda/workloads/conv2d_calls.h"
 #include "worker/cuda/workloads/conv2d_format.h"
 #include "worker/cuda/workloads/conv2d_graph.h"
-#include "worker/cuda/workloads/search.h"
+#include "worker/gpu/search.h"
 
 /* cuDNN has two ways to a convolution. Calls have named algorithms (conv2d_calls.h). Operation graphs
  * (conv2d_graph.h) reach more engines, but the numbers of their plans mean something in one version

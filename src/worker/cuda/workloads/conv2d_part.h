@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 #include "worker/cuda/workloads/conv2d_calls.h"
 
 /* As a work_preparation. The configuration names a layout, and has no bias and no activation. `lent`:

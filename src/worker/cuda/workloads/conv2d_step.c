@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/workloads/conv2d_part.h"
-#include "worker/cuda/workloads/tensor_work.h"
+#include "worker/gpu/tensor_work.h"
 
 struct step_work {
     struct tensor_work tensors;

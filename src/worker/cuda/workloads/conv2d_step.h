@@ -5,7 +5,7 @@
 #define ROOFSWEEP_CUDA_CONV2D_STEP_H
 
 #include "model/workloads/conv2d.h"
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 /* Whether a pass is more than one convolution. */
 bool conv2d_is_step(const struct conv2d *s);

@@ -7,8 +7,8 @@
 #include "kernels/kernels.h"
 #include "model/workloads/conv2d.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/workloads/search.h"
-#include "worker/cuda/workloads/tensor_work.h"
+#include "worker/gpu/search.h"
+#include "worker/gpu/tensor_work.h"
 
 struct tiled_work {
     struct tensor_work tensors;

@@ -4,7 +4,7 @@
 #ifndef ROOFSWEEP_CUDA_CONV2D_TILED_H
 #define ROOFSWEEP_CUDA_CONV2D_TILED_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 work_preparation conv2d_tiled_prepare;
 

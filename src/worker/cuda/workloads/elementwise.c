@@ -6,7 +6,7 @@
 #include "model/workloads/elementwise.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/cuda/workloads/cudnn_tensor.h"
-#include "worker/cuda/workloads/tensor_work.h"
+#include "worker/gpu/tensor_work.h"
 
 struct elementwise_work {
     struct tensor_work tensors;

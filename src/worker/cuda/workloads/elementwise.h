@@ -2,7 +2,7 @@
 #ifndef ROOFSWEEP_CUDA_ELEMENTWISE_H
 #define ROOFSWEEP_CUDA_ELEMENTWISE_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 work_preparation elementwise_cudnn_prepare, elementwise_plain_prepare;
 

@@ -2,7 +2,7 @@
 #ifndef ROOFSWEEP_CUDA_LINEAR_H
 #define ROOFSWEEP_CUDA_LINEAR_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 work_preparation linear_cublaslt_prepare, linear_plain_prepare;
 

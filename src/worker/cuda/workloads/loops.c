@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "kernels/kernels.h"
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "model/workloads/loop.h"
 

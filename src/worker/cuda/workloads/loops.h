@@ -2,7 +2,7 @@
 #ifndef ROOFSWEEP_CUDA_LOOPS_H
 #define ROOFSWEEP_CUDA_LOOPS_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 work_preparation loop_prepare;
 

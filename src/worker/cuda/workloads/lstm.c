@@ -10,7 +10,7 @@
 #include "model/choice.h"
 #include "model/workloads/lstm.h"
 #include "worker/cuda/workloads/lstm_binding.h"
-#include "worker/cuda/workloads/search.h"
+#include "worker/gpu/search.h"
 
 /* What cuDNN calls a conversion of fp32 is one to fp16, off by 2e-4: that is no tf32. */
 static const struct lstm_format formats[PRECISION_COUNT] = {

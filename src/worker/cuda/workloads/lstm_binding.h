@@ -4,7 +4,7 @@
 #define ROOFSWEEP_LSTM_BINDING_H
 
 #include "model/workloads/lstm.h"
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/lstm_weights.h"
 

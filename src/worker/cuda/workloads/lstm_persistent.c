@@ -7,8 +7,8 @@
 #include "kernels/kernels.h"
 #include "model/workloads/lstm.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/memory.h"
-#include "worker/cuda/workloads/tensor_work.h"
+#include "worker/gpu/memory.h"
+#include "worker/gpu/tensor_work.h"
 
 struct lstm_persistent {
     struct tensor_work tensors;

@@ -2,7 +2,7 @@
 #ifndef ROOFSWEEP_CUDA_LSTM_PERSISTENT_H
 #define ROOFSWEEP_CUDA_LSTM_PERSISTENT_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 work_preparation lstm_persistent_prepare;
 

@@ -2,7 +2,7 @@
 #ifndef ROOFSWEEP_CUDA_MATMUL_H
 #define ROOFSWEEP_CUDA_MATMUL_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 work_preparation matmul_cublaslt_prepare, matmul_tiled_prepare, matmul_plain_prepare;
 bool matmul_cublaslt_takes(const struct config *config); /* not sparse ones */

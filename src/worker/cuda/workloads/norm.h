@@ -3,7 +3,7 @@
 #ifndef ROOFSWEEP_CUDA_NORM_H
 #define ROOFSWEEP_CUDA_NORM_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 work_preparation norm_cudnn_prepare, norm_plain_prepare;
 

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/libraries.h"
 
 #include "worker/cuda/workloads/cudnn_tensor.h"

@@ -2,7 +2,7 @@
 #ifndef ROOFSWEEP_NORM_BATCH_H
 #define ROOFSWEEP_NORM_BATCH_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 work_preparation norm_batch_prepare;
 

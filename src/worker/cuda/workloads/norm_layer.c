@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/workloads/norm_graph.h"
 #include "worker/cuda/workloads/norm_work.h"
-#include "worker/cuda/workloads/search.h"
+#include "worker/gpu/search.h"
 
 static const size_t workspace_most = (size_t)256 << 20; /* bytes */
 

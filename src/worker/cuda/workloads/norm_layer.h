@@ -2,7 +2,7 @@
 #ifndef ROOFSWEEP_NORM_LAYER_H
 #define ROOFSWEEP_NORM_LAYER_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 work_preparation norm_layer_prepare;
 

@@ -1,6 +1,6 @@
 #include "worker/cuda/workloads/norm_work.h"
 
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 
 /* ---- memory ---- */

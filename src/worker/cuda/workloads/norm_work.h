@@ -5,7 +5,7 @@
 
 #include "kernels/kernels.h"
 #include "model/workloads/norm.h"
-#include "worker/cuda/workloads/tensor_work.h"
+#include "worker/gpu/tensor_work.h"
 
 struct norm_work {
     struct tensor_work tensors; /* in the roles that norm.h says */

@@ -4,10 +4,10 @@
 
 #include "kernels/kernels.h"
 #include "model/workloads/pool.h"
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/cuda/workloads/cudnn_tensor.h"
-#include "worker/cuda/workloads/tensor_work.h"
+#include "worker/gpu/tensor_work.h"
 
 struct pool_work {
     struct tensor_work tensors;

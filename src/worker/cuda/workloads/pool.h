@@ -2,7 +2,7 @@
 #ifndef ROOFSWEEP_CUDA_POOL_H
 #define ROOFSWEEP_CUDA_POOL_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 work_preparation pool_cudnn_prepare, pool_plain_prepare;
 

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/libraries.h"
-#include "worker/cuda/workloads/search.h"
+#include "worker/gpu/search.h"
 
 static const struct format {
     cudaDataType_t data, result, scale;

@@ -6,7 +6,7 @@
 
 #include <cublasLt.h>
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 /* As it lies in memory. */
 struct product_matrix {

@@ -6,7 +6,7 @@
 #include "model/workloads/softmax.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/cuda/workloads/cudnn_tensor.h"
-#include "worker/cuda/workloads/tensor_work.h"
+#include "worker/gpu/tensor_work.h"
 
 struct softmax_work {
     struct tensor_work tensors;

@@ -2,7 +2,7 @@
 #ifndef ROOFSWEEP_CUDA_SOFTMAX_H
 #define ROOFSWEEP_CUDA_SOFTMAX_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 work_preparation softmax_cudnn_prepare, softmax_plain_prepare;
 

@@ -1,4 +1,4 @@
-#include "worker/cuda/gpu/graph_time.h"
+#include "worker/gpu/graph_time.h"
 
 #include <math.h>
 

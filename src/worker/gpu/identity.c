@@ -1,4 +1,4 @@
-#include "worker/cuda/workloads/identity.h"
+#include "worker/gpu/identity.h"
 
 #include <cuda.h>
 #include <inttypes.h>

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "worker/cuda/gpu/work.h"
-#include "worker/cuda/workloads/kernel_list.h"
+#include "worker/gpu/work.h"
+#include "worker/gpu/kernel_list.h"
 
 struct identity {
     uint64_t kernels;  /* of the kernels' names, whatever their order and grids; 0: not known */

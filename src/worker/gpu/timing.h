@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 /* As device_ops.time, but for the profiler's ratio. */
 enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,

@@ -4,7 +4,7 @@
 #ifndef ROOFSWEEP_TENSOR_WORK_H
 #define ROOFSWEEP_TENSOR_WORK_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 struct tensor_work {
     struct work base;

@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-#include "worker/cuda/gpu/work.h"
-#include "worker/cuda/workloads/identity.h"
+#include "worker/gpu/work.h"
+#include "worker/gpu/identity.h"
 
 struct search {
     struct gpu *gpu;

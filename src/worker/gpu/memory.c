@@ -1,4 +1,4 @@
-#include "worker/cuda/gpu/memory.h"
+#include "worker/gpu/memory.h"
 
 #include "base/units.h"
 #include "worker/cuda/gpu/check.h"

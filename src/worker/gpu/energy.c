@@ -1,4 +1,4 @@
-#include "worker/cuda/gpu/energy.h"
+#include "worker/gpu/energy.h"
 
 #include <math.h>
 

@@ -1,11 +1,11 @@
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/memory.h"
+#include "worker/gpu/memory.h"
 
 static const double waste_most = 2.0;    /* a block over one that is made for what is asked for */
 static const double idle_most = 1.0 / 8; /* of the device's memory */

@@ -1,4 +1,4 @@
-#include "worker/cuda/gpu/host_pace.h"
+#include "worker/gpu/host_pace.h"
 
 #include "base/clock.h"
 #include "base/stats.h"

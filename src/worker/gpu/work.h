@@ -4,7 +4,7 @@
 #define ROOFSWEEP_WORK_H
 
 #include "worker/device_ops.h"
-#include "worker/cuda/gpu/chunk.h"
+#include "worker/gpu/chunk.h"
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/gpu/timer.h"
 

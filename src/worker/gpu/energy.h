@@ -2,7 +2,7 @@
 #ifndef ROOFSWEEP_ENERGY_H
 #define ROOFSWEEP_ENERGY_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 /* As device_ops.energy. What stands between iterations is no part of them, so work that needs that,
  * and work with cold caches, has no energy. */

@@ -1,4 +1,4 @@
-#include "worker/cuda/gpu/chunk.h"
+#include "worker/gpu/chunk.h"
 
 #include <math.h>
 

@@ -7,7 +7,7 @@
 #ifndef ROOFSWEEP_REPLAY_H
 #define ROOFSWEEP_REPLAY_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 /* Takes `stream`, the same work launched one by one, over: on success it is *work's member `stream`, and
  * released with it. STATUS_UNSUPPORTED with the reason if the work cannot be captured; then it stays the

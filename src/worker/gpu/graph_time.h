@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 /* s, one of many iterations of one graph, the median of some launches. NaN for what must be prepared
  * between iterations, and for what cannot be captured: that is STATUS_OK. */

@@ -1,9 +1,9 @@
-#include "worker/cuda/workloads/tensor_work.h"
+#include "worker/gpu/tensor_work.h"
 
 #include <stdio.h>
 
 #include "kernels/kernels.h"
-#include "worker/cuda/gpu/arena.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 
 static const char *const tensor_names[TENSOR_COUNT] = {

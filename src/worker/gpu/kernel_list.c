@@ -1,4 +1,4 @@
-#include "worker/cuda/workloads/kernel_list.h"
+#include "worker/gpu/kernel_list.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "worker/cuda/gpu/replay.h"
+#include "worker/gpu/replay.h"
 
 #include <stdlib.h>
 

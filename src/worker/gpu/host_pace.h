@@ -3,7 +3,7 @@
 #ifndef ROOFSWEEP_HOST_PACE_H
 #define ROOFSWEEP_HOST_PACE_H
 
-#include "worker/cuda/gpu/work.h"
+#include "worker/gpu/work.h"
 
 /* s, the median of some iterations, each enqueued while the device idles. What `reset` enqueues is not
  * part of it. */

@@ -1,4 +1,4 @@
-#include "worker/cuda/gpu/timing.h"
+#include "worker/gpu/timing.h"
 
 #include <math.h>
 

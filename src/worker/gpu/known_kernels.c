@@ -1,9 +1,9 @@
-#include "worker/cuda/gpu/known_kernels.h"
+#include "worker/gpu/known_kernels.h"
 
 #include "base/stats.h"
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/memory.h"
+#include "worker/gpu/memory.h"
 #include "worker/cuda/gpu/timer.h"
 
 enum { LAUNCHES = 300, SAMPLES = 15, FMA_BLOCK = 1024 };

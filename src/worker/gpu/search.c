@@ -1,4 +1,4 @@
-#include "worker/cuda/workloads/search.h"
+#include "worker/gpu/search.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/stats.h"
 #include "model/choice.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/timing.h"
+#include "worker/gpu/timing.h"
 
 enum { ROUNDS = 7, FINALISTS = 5 };
 static const double finalist_margin = 0.15; /* over the fastest of the brief times */
