@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "ranks/earlier_rows.h"
+#include "ranks/resume.h"
 #include "results/earlier_roofs.h"
 
 static enum status load_manifest(struct inputs *inputs, const struct options *options,
@@ -57,7 +57,7 @@ static enum status look_at_outputs(struct inputs *inputs, const struct options *
         return status;
     /* With replicate, which devices there are is not known yet. */
     inputs->complete = !manifest->replicate && inputs->earlier->row_count > 0 &&
-                       earlier_rows_missing(inputs->plan, inputs->earlier) == 0;
+                       resume_missing(inputs->plan, inputs->earlier) == 0;
     return STATUS_OK;
 }
 

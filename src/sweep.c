@@ -1,25 +1,28 @@
 #include "sweep.h"
 
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/folder.h"
 #include "inputs.h"
 #include "model/device_kind.h"
 #include "ranks/agreement.h"
-#include "ranks/coordinator.h"
+#include "ranks/dispatcher.h"
+#include "ranks/executor.h"
 #include "ranks/inventory.h"
-#include "ranks/job.h"
-#include "ranks/mailbox.h"
 #include "ranks/node_roofs.h"
 #include "ranks/roll.h"
-#include "ranks/shift.h"
 #include "ranks/signals.h"
+#include "ranks/transport.h"
 #include "ranks/watchdog.h"
 #include "results/publication.h"
+#include "version.h"
 
 struct sweep {
     MPI_Comm comm;
@@ -27,7 +30,7 @@ struct sweep {
     const struct log *log;
     struct manifest *manifest;
     bool complete;
-    struct mailbox *mailbox;
+    struct transport *transport;
     struct executor *executor;
     char worker_folder[4096];
     char device_key[128];
@@ -36,9 +39,13 @@ struct sweep {
     struct roll *roll;
     struct time_limit limit;
     bool abandoned; /* some rank does not answer: no collective call may follow */
+    double told;    /* s, CLOCK_MONOTONIC: when rank 0 was told of a signal; 0: it was not */
     /* rank 0 alone */
     struct inputs inputs;
-    size_t left; /* configurations without a row */
+    struct dispatcher *dispatcher; /* while it measures */
+    struct progress *progress;
+    bool choices_late; /* the file of algorithms could not be written to, and it was said */
+    size_t left;       /* configurations without a row */
 };
 
 /* Opening a device loads libraries of gigabytes, at times from a slow file system. */
@@ -154,6 +161,16 @@ bool sweep_complete(const struct sweep *sweep)
     return sweep->complete;
 }
 
+/* Job identifier of the batch system (Slurm, PBS, LSF, Flux), "" if there is none. */
+static const char *job_id(void)
+{
+    static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
+        if (getenv(names[i]))
+            return getenv(names[i]);
+    return "";
+}
+
 static struct executor_settings executor_settings_of(const struct sweep *sweep)
 {
     const struct sweep_settings *settings = &sweep->manifest->sweep;
@@ -166,6 +183,7 @@ static struct executor_settings executor_settings_of(const struct sweep *sweep)
         .timeout = settings->timeout,
         .retries = settings->retries,
         .device_key = sweep->device_key,
+        .job_id = job_id(),
     };
 }
 
@@ -178,10 +196,10 @@ static enum status open_executor(struct sweep *sweep, const struct binding *bind
         return status;
     struct executor_settings settings = executor_settings_of(sweep);
     settings.station.binding = *binding;
-    sweep->mailbox = mailbox_create(sweep->comm);
-    const struct post post = mailbox_post(sweep->mailbox);
-    sweep->executor = executor_create(&settings, &post, sweep->log);
-    if (!sweep->mailbox || !sweep->executor)
+    sweep->transport = transport_create(sweep->comm);
+    const struct sender sender = transport_sender(sweep->transport);
+    sweep->executor = executor_create(&settings, &sender, sweep->log);
+    if (!sweep->transport || !sweep->executor)
         return error_set(error, STATUS_SYSTEM, "no memory");
     return executor_open(sweep->executor, error);
 }
@@ -220,6 +238,39 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
     return status;
 }
 
+/* The entry of this job in the journal; session_clear frees it. */
+static enum status make_session(const struct sweep *sweep, int argc, char **argv,
+                                struct session *session, struct error *error)
+{
+    const struct manifest *manifest = sweep->manifest;
+    char version[MPI_MAX_LIBRARY_VERSION_STRING], stamp[32];
+    struct timespec now;
+    struct tm utc;
+    size_t used = 0;
+    int length;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%S", &utc);
+    session->ranks = sweep->ranks;
+    session->start_time = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    gethostname(session->hostname, sizeof session->hostname - 1);
+    snprintf(session->id, sizeof session->id, "%s.%03ldZ-%ld", stamp, now.tv_nsec / 1000000,
+             (long)getpid());
+    snprintf(session->version, sizeof session->version, "%s", ROOFSWEEP_VERSION);
+    snprintf(session->title, sizeof session->title, "%s", manifest->sweep.title);
+    snprintf(session->manifest_path, sizeof session->manifest_path, "%s", manifest->path);
+    snprintf(session->job_id, sizeof session->job_id, "%s", job_id());
+    manifest_settings_text(manifest, session->settings);
+    for (int i = 0; i < argc && used < sizeof session->command; ++i)
+        used += (size_t)snprintf(session->command + used, sizeof session->command - used, "%s%s",
+                                 i ? " " : "", argv[i]);
+    MPI_Get_library_version(version, &length);
+    snprintf(session->mpi, sizeof session->mpi, "%.*s", (int)strcspn(version, "\n"), version);
+    session->manifest_text = strdup(manifest->text);
+    return session->manifest_text ? STATUS_OK
+                                  : error_set(error, STATUS_SYSTEM, "no memory for the manifest");
+}
+
 /* Rank 0 begins or goes on with the journal and writes who works on it; every rank learns its
  * device's key. */
 static enum status begin_session(struct sweep *sweep, int argc, char **argv, struct error *error)
@@ -230,7 +281,7 @@ static enum status begin_session(struct sweep *sweep, int argc, char **argv, str
     if (sweep->rank == 0) {
         status = outputs_begin(&sweep->inputs.outputs, &sweep->inputs.journal, error);
         if (status == STATUS_OK)
-            status = job_session(sweep->manifest, sweep->comm, argc, argv, &session, error);
+            status = make_session(sweep, argc, argv, &session, error);
         if (status == STATUS_OK)
             status =
                 journal_append(sweep->inputs.journal, "session", session_encode(&session), error);
@@ -265,28 +316,192 @@ static void measure_roofs(struct sweep *sweep)
     node_roofs_measure(sweep->comm, sweep->executor, &settings, &signals_seen, sweep->log);
 }
 
-static struct coordinator *create_coordinator(const struct sweep *sweep)
+static void create_dispatcher(struct sweep *sweep)
 {
     const struct executor_settings executor = executor_settings_of(sweep);
-    const struct coordinator_settings settings = {
+    const struct dispatcher_settings settings = {
         .manifest = sweep->manifest,
         .plan = sweep->inputs.plan,
         .earlier = sweep->inputs.earlier,
         .devices = sweep->inventory.devices,
         .ranks = sweep->ranks,
-        .roofs_patience = margin * roofs_patience(sweep),
-        .work_patience = margin * executor_longest(&executor),
-        .count_patience = margin * sweep->manifest->sweep.timeout,
-        .stop_patience = stop_patience,
+        .roofs_timeout = margin * roofs_patience(sweep),
+        .work_timeout = margin * executor_longest(&executor),
+        .count_timeout = margin * sweep->manifest->sweep.timeout,
+        .stop_timeout = stop_patience,
         .limit = &sweep->limit,
         .choices = sweep->inputs.choices,
     };
-    const struct post post = mailbox_post(sweep->mailbox);
-    struct coordinator *created =
-        coordinator_create(&settings, sweep->inputs.journal, &post, sweep->log);
-    if (!created)
+    sweep->dispatcher = dispatcher_create(&settings, sweep->log);
+    if (!sweep->dispatcher)
         MPI_Abort(sweep->comm, 1);
-    return created;
+    size_t total = dispatcher_total(sweep->dispatcher);
+    sweep->progress =
+        progress_create(sweep->log, "", total - dispatcher_left(sweep->dispatcher), total);
+    if (!sweep->progress)
+        MPI_Abort(sweep->comm, 1);
+}
+
+/* ---- what the dispatcher wants done ---- */
+
+/* What searches found out goes into the file of algorithms. Other runs may be writing to it at the moment: then
+ * it is tried again with the next rows, and nobody waits. No failure of it ends a sweep. */
+static enum status save_choices(struct sweep *sweep, struct error *error)
+{
+    enum status status =
+        sweep->inputs.choices ? choices_save(sweep->inputs.choices, error) : STATUS_OK;
+    if (status && !sweep->choices_late)
+        log_print(sweep->log, status == STATUS_USAGE ? LOG_INFO : LOG_WARNING,
+                  "choices of algorithms are not in their file yet, it is tried again: %s",
+                  error->text);
+    sweep->choices_late |= status != STATUS_OK;
+    return status;
+}
+
+/* Those of the last rows. Another run holds the file for a moment only. */
+static void save_last_choices(struct sweep *sweep)
+{
+    const double patience = 1; /* s */
+    double start = clock_monotonic();
+    struct error error;
+    while (save_choices(sweep, &error)) {
+        if (clock_monotonic() - start > patience) {
+            log_print(sweep->log, LOG_WARNING, "some choices of algorithms are not kept: %s",
+                      error.text);
+            return;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+}
+
+static enum status carry_out(struct sweep *sweep, const struct dispatcher_action *action,
+                             struct error *error)
+{
+    struct journal *journal = sweep->inputs.journal;
+    enum status status;
+    switch (action->kind) {
+    case ACTION_STORE_DEVICE:
+        progress_start(sweep->progress);
+        return journal_append(journal, "device", json_incref(action->json), error);
+    case ACTION_STORE_RECORD:
+        if (sweep->inputs.choices && choices_learn(sweep->inputs.choices, action->record,
+                                                   sweep->inputs.plan->items[action->item].hash,
+                                                   &sweep->inventory.devices[action->rank], error))
+            log_print(sweep->log, LOG_WARNING, "%s", error->text);
+        return journal_append(journal, "record", json_incref(action->json), error);
+    case ACTION_SYNC:
+        status = journal_sync(journal, error);
+        save_choices(sweep, &(struct error){""});
+        return status;
+    case ACTION_SEND:
+        if (transport_send(sweep->transport, action->rank, action->message, action->text, error))
+            MPI_Abort(sweep->comm, exit_code_of(STATUS_SYSTEM)); /* it would wait for ever */
+        return STATUS_OK;
+    case ACTION_PROGRESS:
+        progress_update(sweep->progress, action->left, action->failed);
+        return STATUS_OK;
+    }
+    return STATUS_OK;
+}
+
+static void carry_out_all(struct sweep *sweep)
+{
+    struct dispatcher_action action;
+    struct error error;
+    while (dispatcher_next(sweep->dispatcher, &action))
+        if (carry_out(sweep, &action, &error))
+            dispatcher_failed(sweep->dispatcher, &error);
+}
+
+/* ---- the loop of a rank ---- */
+
+/* Takes note of the signal that was seen (signals.h), and tells rank 0. */
+static void take_signal(struct sweep *sweep)
+{
+    struct error error;
+    signals_seen = 0;
+    sweep->told = clock_monotonic();
+    if (sweep->dispatcher)
+        dispatcher_interrupt(sweep->dispatcher);
+    else if (transport_send(sweep->transport, 0, MESSAGE_SIGNAL, "", &error))
+        log_print(sweep->log, LOG_WARNING, "%s", error.text);
+}
+
+/* Rank 0 publishes and says the last word. If it does not answer, there is nobody to do that; the journal
+ * has what was measured. */
+static void leave_silent_rank_0(const struct sweep *sweep)
+{
+    if (sweep->rank == 0 || sweep->told == 0.0 ||
+        clock_monotonic() - sweep->told < 3 * stop_patience)
+        return;
+    log_print(sweep->log, LOG_WARNING,
+              "rank 0 does not answer to the signal; go on with --resume, or see --gather");
+    MPI_Abort(sweep->comm, exit_code_of(STATUS_INTERRUPTED));
+}
+
+/* What comes from the worker ends the wait. True: something has. */
+static bool wait_for_worker(const struct sweep *sweep, double seconds)
+{
+    struct pollfd descriptors[2];
+    nfds_t count;
+    const struct timespec time = {.tv_nsec = (long)(seconds * 1e9)};
+    executor_poll(sweep->executor, descriptors, &count);
+    return ppoll(descriptors, count, &time, NULL) > 0;
+}
+
+/* True: there was a message. */
+static bool receive_all(struct sweep *sweep)
+{
+    struct message message;
+    bool any = false;
+    while (transport_receive(sweep->transport, &message)) {
+        if (message.kind == MESSAGE_MEASURE || message.kind == MESSAGE_COUNT ||
+            message.kind == MESSAGE_STOP) {
+            executor_handle(sweep->executor, &message);
+        } else {
+            dispatcher_message(sweep->dispatcher, &message);
+            carry_out_all(sweep);
+        }
+        free(message.text);
+        any = true;
+    }
+    return any;
+}
+
+/* s, between two looks for messages. Rank 0 looks more often, because others wait for it. A rank whose worker works
+ * looks less often: its worker ends the wait, no message but the end is due, and hundreds of ranks on few cores would
+ * take them from each other and from the work. */
+static double longest_wait(const struct sweep *sweep)
+{
+    static const double usual = 2e-3, of_rank_0 = 0.5e-3, at_work = 50e-3;
+    if (sweep->dispatcher && sweep->ranks > 1)
+        return of_rank_0;
+    return executor_works(sweep->executor) ? at_work : usual;
+}
+
+/* The worker is heard, and messages come and go, until this rank is told to stop and, on rank 0, until all others
+ * have said their last word. Ends the job if rank 0 does not answer to a signal. */
+static void run_loop(struct sweep *sweep)
+{
+    struct poll_interval interval = poll_interval_start();
+    while (!executor_stopped(sweep->executor) ||
+           (sweep->dispatcher && !dispatcher_finished(sweep->dispatcher))) {
+        bool moved = wait_for_worker(sweep, interval.seconds);
+        if (signals_seen)
+            take_signal(sweep);
+        leave_silent_rank_0(sweep);
+        if (sweep->dispatcher)
+            dispatcher_time(sweep->dispatcher, clock_monotonic());
+        executor_step(sweep->executor);
+        moved |= receive_all(sweep);
+        if (sweep->dispatcher) {
+            dispatcher_settle(sweep->dispatcher);
+            carry_out_all(sweep);
+        }
+        poll_interval_update(&interval, clock_monotonic(), moved,
+                             !sweep->dispatcher && !executor_works(sweep->executor),
+                             longest_wait(sweep));
+    }
 }
 
 /* Rank 0 goes on without those that are silent. The others wait for rank 0, which may be writing the file. */
@@ -305,55 +520,40 @@ static bool wait_for_ranks(struct sweep *sweep)
 }
 
 /* How the loop has ended for this rank. */
-static enum status end_loop(struct sweep *sweep, const struct coordinator *coordinator,
-                            struct error *error)
+static enum status end_loop(struct sweep *sweep, struct error *error)
 {
     char absent[800];
-    if (!coordinator)
+    if (!sweep->dispatcher)
         return STATUS_OK;
-    sweep->abandoned = coordinator_absent(coordinator, absent, sizeof absent);
+    save_last_choices(sweep);
+    progress_destroy(sweep->progress);
+    sweep->abandoned = dispatcher_missing(sweep->dispatcher, absent, sizeof absent);
     if (sweep->abandoned)
         log_print(sweep->log, LOG_WARNING, "no answer within %g s, the file is written without: %s",
                   stop_patience, absent);
-    return coordinator_status(coordinator, error);
-}
-
-static struct shift shift_of(const struct sweep *sweep, struct coordinator *coordinator)
-{
-    return (struct shift){
-        .comm = sweep->comm,
-        .rank = sweep->rank,
-        .ranks = sweep->ranks,
-        .log = sweep->log,
-        .mailbox = sweep->mailbox,
-        .executor = sweep->executor,
-        .coordinator = coordinator,
-        .stop_patience = stop_patience,
-        .exit_code = exit_code_of(STATUS_INTERRUPTED),
-    };
+    sweep->left = dispatcher_left(sweep->dispatcher);
+    enum status status = dispatcher_status(sweep->dispatcher, error);
+    dispatcher_destroy(sweep->dispatcher);
+    sweep->dispatcher = NULL;
+    return status;
 }
 
 enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct error *error)
 {
-    struct coordinator *coordinator = NULL;
     enum status status = begin_session(sweep, argc, argv, error);
     if (status)
         return status;
     if (sweep->rank == 0)
-        coordinator = create_coordinator(sweep);
+        create_dispatcher(sweep);
     measure_roofs(sweep);
-    signals_alarm(INFINITY); /* from here on the coordinator looks at the clock */
+    signals_alarm(INFINITY); /* from here on the dispatcher looks at the clock */
     if (signals_seen == SIGALRM)
         signals_seen = 0;
-    struct shift shift = shift_of(sweep, coordinator);
     if (signals_seen) /* before its device arrives: of roofs alone, the last one ends the sweep */
-        shift_interrupt(&shift);
+        take_signal(sweep);
     executor_start(sweep->executor);
-    shift_run(&shift);
-    status = end_loop(sweep, coordinator, error);
-    if (coordinator)
-        sweep->left = coordinator_left(coordinator);
-    coordinator_destroy(coordinator);
+    run_loop(sweep);
+    status = end_loop(sweep, error);
     if (!wait_for_ranks(sweep))
         return status;
     struct watchdog *watchdog = guard(sweep, short_patience, "agreeing on the outcome");
@@ -386,7 +586,7 @@ void sweep_destroy(struct sweep *sweep)
     if (!sweep)
         return;
     executor_destroy(sweep->executor);
-    mailbox_destroy(sweep->mailbox);
+    transport_destroy(sweep->transport);
     roll_destroy(sweep->roll);
     inputs_clear(&sweep->inputs);
     manifest_destroy(sweep->manifest);

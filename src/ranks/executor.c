@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "ranks/job.h"
 
 enum stage {
     STAGE_OPENING,   /* before the sweep: the device, its roofs */
-    STAGE_IDLE,      /* waits for a letter; rows may wait in the worker */
+    STAGE_IDLE,      /* waits for a message; rows may wait in the worker */
     STAGE_MEASURING, /* the worker measures a configuration */
     STAGE_COUNTING,  /* the worker counts the rows that wait */
     STAGE_LOST,      /* no device any more; waits for the end */
@@ -18,7 +17,7 @@ enum stage {
 
 struct executor {
     struct executor_settings settings;
-    struct post post;
+    struct sender sender;
     const struct log *log;
     struct station *station;
     enum stage stage;
@@ -29,14 +28,14 @@ struct executor {
     size_t waiting_count;
 };
 
-struct executor *executor_create(const struct executor_settings *settings, const struct post *post,
-                                 const struct log *log)
+struct executor *executor_create(const struct executor_settings *settings,
+                                 const struct sender *sender, const struct log *log)
 {
     struct executor *executor = calloc(1, sizeof *executor);
     if (!executor)
         return NULL;
     executor->settings = *settings;
-    executor->post = *post;
+    executor->sender = *sender;
     executor->log = log;
     executor->station = station_create(&settings->station, log);
     if (executor->station)
@@ -118,23 +117,23 @@ void executor_set_roofs(struct executor *executor, const struct device *device)
     device_set_peaks(own);
 }
 
-/* ---- letters to rank 0 ---- */
+/* ---- messages to rank 0 ---- */
 
-static void write_home(struct executor *executor, enum letter_kind kind, const char *text)
+static void send_message(struct executor *executor, enum message_kind kind, const char *text)
 {
     struct error error;
-    if (post_send(&executor->post, 0, kind, text, &error)) {
+    if (executor->sender.send(executor->sender.context, 0, kind, text, &error)) {
         log_print(executor->log, LOG_WARNING, "%s", error.text);
-        abort(); /* without memory for a letter, rank 0 would wait for ever */
+        abort(); /* without memory for a message, rank 0 would wait for ever */
     }
 }
 
 /* Steals the reference. */
-static void write_json_home(struct executor *executor, enum letter_kind kind, json_t *object)
+static void send_json(struct executor *executor, enum message_kind kind, json_t *object)
 {
     char *text = json_dumps(object, JSON_COMPACT);
     json_decref(object);
-    write_home(executor, kind, text ? text : "");
+    send_message(executor, kind, text ? text : "");
     free(text);
 }
 
@@ -142,7 +141,7 @@ static void write_json_home(struct executor *executor, enum letter_kind kind, js
 static void give_back(struct executor *executor)
 {
     for (size_t i = 0; i < executor->waiting_count; ++i)
-        write_home(executor, LETTER_BACK, executor->waiting[i]);
+        send_message(executor, MESSAGE_RETURNED, executor->waiting[i]);
     executor->waiting_count = 0;
 }
 
@@ -154,7 +153,7 @@ static void report_loss(struct executor *executor, const char *why)
              why);
     give_back(executor);
     executor->stage = STAGE_LOST;
-    write_home(executor, LETTER_LOST, text);
+    send_message(executor, MESSAGE_DEVICE_LOST, text);
 }
 
 void executor_start(struct executor *executor)
@@ -166,16 +165,16 @@ void executor_start(struct executor *executor)
     }
     executor->stage = STAGE_IDLE;
     snprintf(device->key, sizeof device->key, "%s", executor->settings.device_key);
-    write_json_home(executor, LETTER_DEVICE, device_encode(device));
+    send_json(executor, MESSAGE_DEVICE, device_encode(device));
 }
 
 /* The record as the worker wrote it, with what only its rank knows. Steals the reference. */
 static void deliver(struct executor *executor, json_t *record, int attempts)
 {
     record_patch(record, "device_key", text_encode(executor->settings.device_key));
-    record_patch(record, "job_id", text_encode(job_id()));
+    record_patch(record, "job_id", text_encode(executor->settings.job_id));
     record_patch(record, "attempts", json_integer(attempts));
-    write_json_home(executor, LETTER_RECORD, record);
+    send_json(executor, MESSAGE_RECORD, record);
 }
 
 static void deliver_failure(struct executor *executor, const char *why)
@@ -241,7 +240,7 @@ static void take_timed(struct executor *executor, const char *configuration)
     executor->waiting = grown;
     snprintf(grown[executor->waiting_count++], sizeof *grown, "%s", configuration);
     executor->stage = STAGE_IDLE;
-    write_home(executor, LETTER_TIMED, configuration);
+    send_message(executor, MESSAGE_TIMED, configuration);
 }
 
 static void take_measured(struct executor *executor, const char *line)
@@ -381,7 +380,7 @@ static void stop(struct executor *executor)
 {
     station_drop(executor->station);
     executor->stage = STAGE_STOPPED;
-    write_home(executor, LETTER_BYE, "");
+    send_message(executor, MESSAGE_FINISHED, "");
 }
 
 static void take_work(struct executor *executor, const char *text)
@@ -397,12 +396,12 @@ static void take_work(struct executor *executor, const char *text)
     attempt(executor);
 }
 
-void executor_handle(struct executor *executor, const struct letter *letter)
+void executor_handle(struct executor *executor, const struct message *message)
 {
-    if (letter->kind == LETTER_STOP)
+    if (message->kind == MESSAGE_STOP)
         stop(executor);
-    else if (letter->kind == LETTER_WORK)
-        take_work(executor, letter->text);
+    else if (message->kind == MESSAGE_MEASURE)
+        take_work(executor, message->text);
     else if (executor->stage == STAGE_IDLE &&
              executor->waiting_count > 0) /* else given back by now */
         ask_count(executor, executor->waiting_count);

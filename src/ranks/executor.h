@@ -12,11 +12,11 @@
  * lost before they have their counts, it gives them back to rank 0. For each row that waits a request may
  * take a `timeout` longer: the worker may have to count them first.
  *
- * It knows no MPI: letters leave by the post, and executor_handle is given those that arrive. */
+ * It knows no MPI: messages leave by the sender, and executor_handle is given those that arrive. */
 #ifndef ROOFSWEEP_EXECUTOR_H
 #define ROOFSWEEP_EXECUTOR_H
 
-#include "ranks/post.h"
+#include "ranks/message.h"
 #include "ranks/station.h"
 
 struct executor_settings {
@@ -24,13 +24,14 @@ struct executor_settings {
     double timeout; /* s, one attempt at a configuration */
     int retries;
     const char *device_key; /* struct device.key of this rank in this session */
+    const char *job_id;     /* of the batch system; "": there is none */
 };
 
 struct executor;
 
-/* Settings and post are copied, what they point to is not. NULL without memory. */
-struct executor *executor_create(const struct executor_settings *settings, const struct post *post,
-                                 const struct log *log);
+/* Settings and sender are copied, what they point to is not. NULL without memory. */
+struct executor *executor_create(const struct executor_settings *settings,
+                                 const struct sender *sender, const struct log *log);
 /* Kills the worker. Takes NULL. */
 void executor_destroy(struct executor *executor);
 
@@ -63,12 +64,12 @@ void executor_name_device(struct executor *executor, const char *uuid);
 /* Takes the roofs, the peaks and their origin of *device. */
 void executor_set_roofs(struct executor *executor, const struct device *device);
 
-/* Sends rank 0 LETTER_DEVICE: what this rank has, with its roofs. */
+/* Sends rank 0 MESSAGE_DEVICE: what this rank has, with its roofs. */
 void executor_start(struct executor *executor);
 
 void executor_poll(const struct executor *executor, struct pollfd descriptors[2], nfds_t *count);
-/* LETTER_WORK, LETTER_COUNT or LETTER_STOP. */
-void executor_handle(struct executor *executor, const struct letter *letter);
+/* MESSAGE_MEASURE, MESSAGE_COUNT or MESSAGE_STOP. */
+void executor_handle(struct executor *executor, const struct message *message);
 void executor_step(struct executor *executor);
 bool executor_stopped(const struct executor *executor);
 /* The worker measures or counts: what comes next for this rank comes from it. */

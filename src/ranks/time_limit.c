@@ -75,3 +75,60 @@ double time_limit_left(const struct time_limit *limit, double now, size_t rows)
 {
     return isinf(limit->end) ? INFINITY : limit->end - time_limit_reserve(limit, rows) - now;
 }
+
+/* ---- what is left ---- */
+
+void left_over_add(struct left_over *left_over, struct estimate estimate)
+{
+    if (estimate.measured && estimate.seconds > left_over->rows_time) {
+        ++left_over->never;
+        left_over->longest = fmax(left_over->longest, estimate.seconds);
+    } else {
+        left_over->shortest =
+            left_over->late ? fmin(left_over->shortest, estimate.seconds) : estimate.seconds;
+        ++left_over->late;
+    }
+}
+
+bool left_over_is_hopeless(const struct left_over *left_over)
+{
+    return left_over->never > 0 && left_over->late == 0;
+}
+
+/* "0.12 s", "12.3 s", "1234 s" */
+enum { SECONDS_TEXT = 32 };
+static const char *seconds_format(double seconds, char text[SECONDS_TEXT])
+{
+    int digits = seconds < 10 ? 2 : seconds < 100 ? 1 : 0;
+    snprintf(text, SECONDS_TEXT, "%.*f s", digits, seconds);
+    return text;
+}
+
+void left_over_format(const struct left_over *left_over, const struct time_limit *limit,
+                      size_t total, char text[LEFT_OVER_TEXT])
+{
+    enum { PART_TEXT = 192 }; /* of one of the two reasons */
+    char late[PART_TEXT] = "", never[PART_TEXT] = "", some[SECONDS_TEXT], most[SECONDS_TEXT];
+    size_t count = left_over->late + left_over->never;
+    if (count == 0) {
+        snprintf(text, LEFT_OVER_TEXT,
+                 "the time limit (%s) came before all roofs were measured; go on with --resume",
+                 limit->text);
+        return;
+    }
+    if (left_over->late > 0 && left_over->left > 0)
+        snprintf(late, PART_TEXT, "%s remain for rows, and the shortest of them may take %s",
+                 seconds_format(left_over->left, some), seconds_format(left_over->shortest, most));
+    else if (left_over->late > 0)
+        snprintf(late, PART_TEXT, "it has come, less the time to write the file");
+    if (left_over->never > 0)
+        snprintf(never, PART_TEXT,
+                 "%zu of them may take up to %s, more than any run with this limit has for a row "
+                 "(%s): give it a longer one",
+                 left_over->never, seconds_format(left_over->longest, most),
+                 seconds_format(left_over->rows_time, some));
+    snprintf(text, LEFT_OVER_TEXT,
+             "%zu of %zu configurations are left for lack of time (%s): %s%s%s%s", count, total,
+             limit->text, late, *late && *never ? "; " : "", never,
+             *late ? "; go on with --resume" : "");
+}

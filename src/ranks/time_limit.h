@@ -1,10 +1,12 @@
 /* When this run must be over: --time-limit, counted from the start of the program, or the end of the batch
- * job, whichever comes first. Times are s of CLOCK_MONOTONIC. */
+ * job, whichever comes first; and what a sweep leaves for lack of time. Times are s of CLOCK_MONOTONIC. */
 #ifndef ROOFSWEEP_TIME_LIMIT_H
 #define ROOFSWEEP_TIME_LIMIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "ranks/estimate.h"
 
 struct time_limit {
     double end;    /* INFINITY: there is none */
@@ -34,5 +36,25 @@ double time_limit_reserve(const struct time_limit *limit, size_t rows);
 
 /* s that are left to measure in; INFINITY without a limit. */
 double time_limit_left(const struct time_limit *limit, double now, size_t rows);
+
+/* What is left for lack of time. left_over_add counts the configurations. */
+struct left_over {
+    double left; /* s to measure in; 0 or less: the limit has come */
+    double
+        rows_time; /* s that the run had for rows, after opening and roofs; NaN: it came to none */
+    size_t late;   /* configurations that do not fit any more; another run can measure them */
+    double shortest; /* s, of these */
+    size_t never;    /* configurations that, judged by what others took, need more than rows_time */
+    double longest;  /* s, of these */
+};
+void left_over_add(struct left_over *left_over, struct estimate estimate);
+
+/* Another run with the same limit would leave the same. */
+bool left_over_is_hopeless(const struct left_over *left_over);
+
+/* One line for people. `total`: configurations of the sweep. */
+enum { LEFT_OVER_TEXT = 576 };
+void left_over_format(const struct left_over *left_over, const struct time_limit *limit,
+                      size_t total, char text[LEFT_OVER_TEXT]);
 
 #endif

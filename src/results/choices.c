@@ -276,7 +276,7 @@ enum status choices_learn(struct choices *choices, const struct record *record,
 
 static enum status file_open(const char *path, struct journal **journal, struct error *error)
 {
-    enum status status = journal_open(path, JOURNAL_RESUME, journal, error);
+    enum status status = journal_open(path, JOURNAL_SHARE, journal, error);
     if (status == STATUS_USAGE && access(path, F_OK) != 0 &&
         journal_open(path, JOURNAL_CREATE, journal, error) == STATUS_OK)
         status = STATUS_OK;

@@ -39,7 +39,8 @@ enum status choices_learn(struct choices *choices, const struct record *record,
                           const char *config_hash, const struct device *device,
                           struct error *error);
 
-/* Adds to the file what was learnt since. After a failure it is tried again with the next one. */
+/* Adds to the file what was learnt since. Does not wait: STATUS_USAGE while another run writes to it. After a failure
+ * nothing is lost: the next call tries again. */
 enum status choices_save(struct choices *choices, struct error *error);
 
 #endif

@@ -91,7 +91,7 @@ static enum status file_open(const char *path, enum journal_mode mode, int *fd, 
         return error_set(error, STATUS_USAGE,
                          "%s exists; continue it with --resume, or start anew with --overwrite",
                          path);
-    if (errno == ENOENT && mode == JOURNAL_RESUME)
+    if (errno == ENOENT && (mode == JOURNAL_RESUME || mode == JOURNAL_SHARE))
         return error_set(error, STATUS_USAGE,
                          "%s does not exist: there is nothing to resume; run without --resume",
                          path);
@@ -110,7 +110,7 @@ enum status journal_open(const char *path, enum journal_mode mode, struct journa
     if (status == STATUS_OK)
         status = file_lock(opened->fd, path, mode, error);
     opened->torn = true;
-    if (status == STATUS_OK && mode == JOURNAL_RESUME)
+    if (status == STATUS_OK && (mode == JOURNAL_RESUME || mode == JOURNAL_SHARE))
         status = find_end(opened->fd, path, &opened->end, error);
     if (status == STATUS_OK && mode == JOURNAL_CREATE)
         status = folder_sync(path, error);

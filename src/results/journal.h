@@ -20,8 +20,9 @@ struct journal;
 
 /* JOURNAL_CREATE refuses a file that exists; the others refuse one that does not. The first append
  * cuts off a torn last line, and with JOURNAL_REPLACE all that the file holds. STATUS_USAGE: exists
- * / does not exist / is in use by another job; JOURNAL_RESUME waits 10 s for the end of that. */
-enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME, JOURNAL_REPLACE };
+ * / does not exist / is in use by another job; JOURNAL_RESUME waits 10 s for the end of that, JOURNAL_SHARE, which
+ * does the same, does not. */
+enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME, JOURNAL_SHARE, JOURNAL_REPLACE };
 enum status journal_open(const char *path, enum journal_mode mode, struct journal **journal,
                          struct error *error);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "results/choices.h"
 #include "results/journal.h"
 
@@ -204,9 +205,35 @@ static void another_file_is_refused(void **state)
     assert_refused("/tmp");
 }
 
+/* Another run writes to the file: nobody waits, and nothing is lost. */
+static void a_file_in_use_delays_nobody(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/roofsweep-choices-XXXXXX";
+    struct choices_file file;
+    struct journal *other;
+    struct error error;
+    const struct device device = device_of("H200", "9.10");
+    const struct record record = searched("engine-1");
+    close(mkstemp(path));
+    struct choices *choices = open_at(path, true, &file);
+    assert_int_equal(choices_learn(choices, &record, "hash", &device, &error), STATUS_OK);
+    assert_int_equal(journal_open(path, JOURNAL_RESUME, &other, &error), STATUS_OK);
+    double start = clock_monotonic();
+    assert_int_equal(choices_save(choices, &error), STATUS_USAGE);
+    assert_true(clock_monotonic() - start < 5); /* a journal waits 10 s */
+    journal_close(other);
+    assert_int_equal(choices_save(choices, &error), STATUS_OK);
+    choices_close(choices);
+    choices_close(open_at(path, true, &file));
+    assert_int_equal(file.entries, 1);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_in_use_delays_nobody),
         cmocka_unit_test(members_are_those_of_a_record),
         cmocka_unit_test(the_run_remembers),
         cmocka_unit_test(only_searches_of_measured_rows_count),

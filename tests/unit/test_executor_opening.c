@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "desk.h"
+#include "executor_bench.h"
 
 /* Three new workers in a row must fail to open the device; one that opens it begins anew. */
 static void a_device_is_lost_after_three_workers(void **state)
@@ -25,54 +25,54 @@ static void a_device_is_lost_after_three_workers(void **state)
         {"[ $n = 1 ] && device u1 || record x", "about something else"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        struct desk desk;
-        desk_begin(&desk, rows[i].describe, "exit 7");
-        give_work(&desk, "conv2d batch=3");
-        char *text = wait_for(&desk, LETTER_LOST);
+        struct bench bench;
+        bench_begin(&bench, rows[i].describe, "exit 7");
+        give_work(&bench, "conv2d batch=3");
+        char *text = wait_for(&bench, MESSAGE_DEVICE_LOST);
         assert_says(text, rows[i].reason);
         free(text);
-        assert_int_equal(starts(&desk), 4);
-        desk_end(&desk);
+        assert_int_equal(starts(&bench), 4);
+        bench_end(&bench);
     }
 }
 
 static void two_failures_to_open_are_survived(void **state)
 {
     (void)state;
-    struct desk desk;
-    desk_begin(&desk, "case $n in 2|3) exit 3 ;; *) device u1 ;; esac",
-               "[ $n = 1 ] && exit 7; record \"$(asked)\"");
-    struct record record = measured(&desk, "conv2d batch=3");
+    struct bench bench;
+    bench_begin(&bench, "case $n in 2|3) exit 3 ;; *) device u1 ;; esac",
+                "[ $n = 1 ] && exit 7; record \"$(asked)\"");
+    struct record record = measured(&bench, "conv2d batch=3");
     assert_int_equal(record.status, RECORD_MEASURED);
     assert_int_equal(record.attempts, 2); /* of the configuration, not of the device */
-    assert_int_equal(starts(&desk), 4);
+    assert_int_equal(starts(&bench), 4);
     record_clear(&record);
-    desk_end(&desk);
+    bench_end(&bench);
 }
 
 /* Before the sweep the rank waits for it; the steps are the same. */
 static void a_worker_is_replaced_before_the_sweep(void **state)
 {
     (void)state;
-    struct desk desk;
+    struct bench bench;
     struct error error;
-    desk_make(&desk);
-    write_worker(&desk, last_kind(), "[ $n -lt 3 ] && device u1 || exit 3", ":");
-    desk_create(&desk, last_kind(), 0);
-    assert_int_equal(executor_open(desk.executor, &error), STATUS_OK);
-    assert_int_equal(executor_reopen(desk.executor, &error), STATUS_OK);
-    assert_int_equal(starts(&desk), 2);
-    assert_int_equal(desk.sent.count, 0);
+    bench_make(&bench);
+    write_worker(&bench, last_kind(), "[ $n -lt 3 ] && device u1 || exit 3", ":");
+    bench_create(&bench, last_kind(), 0);
+    assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
+    assert_int_equal(executor_reopen(bench.executor, &error), STATUS_OK);
+    assert_int_equal(starts(&bench), 2);
+    assert_int_equal(bench.sent.count, 0);
 
-    assert_int_equal(executor_reopen(desk.executor, &error), STATUS_DEVICE);
+    assert_int_equal(executor_reopen(bench.executor, &error), STATUS_DEVICE);
     assert_says(error.text, "ended with status 3");
-    assert_int_equal(starts(&desk), 5);
-    assert_int_equal(desk.sent.count, 0); /* rank 0 hears of it once it begins */
-    executor_start(desk.executor);
-    char *text = collected_take(&desk.sent, 0, LETTER_LOST);
+    assert_int_equal(starts(&bench), 5);
+    assert_int_equal(bench.sent.count, 0); /* rank 0 hears of it once it begins */
+    executor_start(bench.executor);
+    char *text = collected_take(&bench.sent, 0, MESSAGE_DEVICE_LOST);
     assert_says(text, "u1 on n1: worker ended with status 3");
     free(text);
-    desk_end(&desk);
+    bench_end(&bench);
 }
 
 /* What the first worker does when it is asked for its device; the second one has it. */
@@ -81,16 +81,16 @@ static void a_worker_lost_at_opening_costs_a_try(void **state)
     (void)state;
     static const char *const rows[] = {"kill -KILL $$", "exit 7", "exec sleep 100"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        struct desk desk;
+        struct bench bench;
         char describe[200];
         snprintf(describe, sizeof describe, "[ $n = 1 ] && %s; device u1", rows[i]);
-        desk_begin(&desk, describe, "record \"$(asked)\"");
-        assert_null(executor_lost(desk.executor));
-        assert_int_equal(starts(&desk), 2);
-        struct record record = measured(&desk, "conv2d batch=3");
+        bench_begin(&bench, describe, "record \"$(asked)\"");
+        assert_null(executor_lost(bench.executor));
+        assert_int_equal(starts(&bench), 2);
+        struct record record = measured(&bench, "conv2d batch=3");
         assert_int_equal(record.status, RECORD_MEASURED);
         record_clear(&record);
-        desk_end(&desk);
+        bench_end(&bench);
     }
 }
 
@@ -107,27 +107,27 @@ static void a_device_that_never_opens_is_lost_by_name(void **state)
          2}, /* within a bound: two hang as long as three */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        struct desk desk;
+        struct bench bench;
         struct error error;
         char host[HOST_NAME_MAX + 1], expected[400];
-        desk_make(&desk);
-        write_worker(&desk, &device_kinds[0], rows[i].describe, ":");
-        desk_create(&desk, NULL, 1);
+        bench_make(&bench);
+        write_worker(&bench, &device_kinds[0], rows[i].describe, ":");
+        bench_create(&bench, NULL, 1);
         double start = clock_monotonic();
-        assert_int_equal(executor_open(desk.executor, &error), STATUS_OK);
+        assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
         assert_true(clock_monotonic() - start < 3.5);
-        assert_non_null(executor_lost(desk.executor));
-        assert_false(device_is_open(executor_device(desk.executor)));
-        assert_ptr_equal(executor_kind(desk.executor), &device_kinds[0]);
-        assert_int_equal(starts(&desk), rows[i].starts);
-        executor_start(desk.executor);
-        char *text = collected_take(&desk.sent, 0, LETTER_LOST);
+        assert_non_null(executor_lost(bench.executor));
+        assert_false(device_is_open(executor_device(bench.executor)));
+        assert_ptr_equal(executor_kind(bench.executor), &device_kinds[0]);
+        assert_int_equal(starts(&bench), rows[i].starts);
+        executor_start(bench.executor);
+        char *text = collected_take(&bench.sent, 0, MESSAGE_DEVICE_LOST);
         gethostname(host, sizeof host);
         snprintf(expected, sizeof expected, "GPU 1 on %s: ", host);
         assert_says(text, expected);
         assert_says(text, rows[i].reason);
         free(text);
-        desk_end(&desk);
+        bench_end(&bench);
     }
 }
 
@@ -135,85 +135,85 @@ static void a_device_that_never_opens_is_lost_by_name(void **state)
 static void an_error_at_opening_is_no_lost_device(void **state)
 {
     (void)state;
-    struct desk desk;
+    struct bench bench;
     struct error error;
-    desk_make(&desk);
-    write_worker(&desk, last_kind(), "fail device too-old", ":");
-    desk_create(&desk, last_kind(), 0);
-    assert_int_equal(executor_open(desk.executor, &error), STATUS_DEVICE);
+    bench_make(&bench);
+    write_worker(&bench, last_kind(), "fail device too-old", ":");
+    bench_create(&bench, last_kind(), 0);
+    assert_int_equal(executor_open(bench.executor, &error), STATUS_DEVICE);
     assert_string_equal(error.text, "too-old");
-    assert_null(executor_lost(desk.executor));
-    assert_int_equal(starts(&desk), 1);
-    desk_end(&desk);
+    assert_null(executor_lost(bench.executor));
+    assert_int_equal(starts(&bench), 1);
+    bench_end(&bench);
 }
 
 static void a_signal_ends_the_waiting_for_a_worker(void **state)
 {
     (void)state;
     static const volatile sig_atomic_t signalled = 1;
-    struct desk desk;
+    struct bench bench;
     struct error error;
-    struct post post;
-    desk_make(&desk);
-    post = collected_post(&desk.sent);
-    write_worker(&desk, last_kind(), "exec sleep 100", ":");
+    struct sender sender;
+    bench_make(&bench);
+    sender = collected_sender(&bench.sent);
+    write_worker(&bench, last_kind(), "exec sleep 100", ":");
     struct executor_settings settings = {
-        .station = {.worker_folder = desk.folder,
+        .station = {.worker_folder = bench.folder,
                     .device = last_kind(),
                     .open_timeout = 60,
                     .interrupted = &signalled},
     };
     sched_getaffinity(0, sizeof settings.station.binding.cpus, &settings.station.binding.cpus);
-    desk.executor = executor_create(&settings, &post, &desk.log);
+    bench.executor = executor_create(&settings, &sender, &bench.log);
     double start = clock_monotonic();
-    assert_int_equal(executor_open(desk.executor, &error), STATUS_INTERRUPTED);
+    assert_int_equal(executor_open(bench.executor, &error), STATUS_INTERRUPTED);
     assert_true(clock_monotonic() - start < 5);
-    desk_end(&desk);
+    bench_end(&bench);
 }
 
 static void auto_falls_to_the_next_kind_and_says_why(void **state)
 {
     (void)state;
-    struct desk desk;
+    struct bench bench;
     struct error error;
     char expected[200];
-    desk_make(&desk);
-    write_worker(&desk, last_kind(), "device u1", ":");
-    desk_create(&desk, NULL, 0);
-    assert_int_equal(executor_open(desk.executor, &error), STATUS_OK);
-    assert_ptr_equal(executor_kind(desk.executor), last_kind());
+    bench_make(&bench);
+    write_worker(&bench, last_kind(), "device u1", ":");
+    bench_create(&bench, NULL, 0);
+    assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
+    assert_ptr_equal(executor_kind(bench.executor), last_kind());
     snprintf(expected, sizeof expected, "%s, because no %s can be used: cannot start %s/%s",
-             last_kind()->name, device_kinds[0].noun, desk.folder, device_kinds[0].worker);
-    assert_int_equal(strncmp(executor_choice(desk.executor), expected, strlen(expected)), 0);
-    desk_end(&desk);
+             last_kind()->name, device_kinds[0].noun, bench.folder, device_kinds[0].worker);
+    assert_int_equal(strncmp(executor_choice(bench.executor), expected, strlen(expected)), 0);
+    bench_end(&bench);
 }
 
 static void a_kind_that_was_named_is_the_only_one(void **state)
 {
     (void)state;
-    struct desk desk;
+    struct bench bench;
     struct error error;
-    desk_make(&desk);
-    write_worker(&desk, last_kind(), "device u1", ":");
-    desk_create(&desk, &device_kinds[0], 0);
-    assert_int_equal(executor_open(desk.executor, &error), STATUS_DEVICE);
+    bench_make(&bench);
+    write_worker(&bench, last_kind(), "device u1", ":");
+    bench_create(&bench, &device_kinds[0], 0);
+    assert_int_equal(executor_open(bench.executor, &error), STATUS_DEVICE);
     assert_says(error.text, "was it built");
-    assert_int_equal(starts(&desk), 0);
-    desk_end(&desk);
+    assert_int_equal(starts(&bench), 0);
+    bench_end(&bench);
 }
 
 /* The row that opened it is what decides later on, so the worker must be of that kind. */
 static void a_worker_of_another_kind_is_refused(void **state)
 {
     (void)state;
-    struct desk desk;
+    struct bench bench;
     struct error error;
-    desk_make(&desk);
-    write_worker(&desk, last_kind(), "kind=abacus; device u1", ":");
-    desk_create(&desk, last_kind(), 0);
-    assert_int_equal(executor_open(desk.executor, &error), STATUS_DEVICE);
+    bench_make(&bench);
+    write_worker(&bench, last_kind(), "kind=abacus; device u1", ":");
+    bench_create(&bench, last_kind(), 0);
+    assert_int_equal(executor_open(bench.executor, &error), STATUS_DEVICE);
     assert_says(error.text, "describes a device of kind 'abacus'");
-    desk_end(&desk);
+    bench_end(&bench);
 }
 
 /* Its worker counts two devices: the third rank must not share one, nor take another kind. */
@@ -225,26 +225,26 @@ static void a_numbered_device_goes_to_the_rank_of_its_number(void **state)
         const char *index;
     } rows[] = {{0, "\"index\":0"}, {1, "\"index\":1"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        struct desk desk;
+        struct bench bench;
         struct error error;
         char describe[200];
         snprintf(describe, sizeof describe,
                  "case $line in *'%s'*) device u1 ;; *) fail usage wrong ;; esac", rows[i].index);
-        desk_make(&desk);
-        write_worker(&desk, &device_kinds[0], describe, ":");
-        desk_create(&desk, NULL, rows[i].rank);
-        assert_int_equal(executor_open(desk.executor, &error), STATUS_OK);
-        assert_int_equal(executor_device(desk.executor)->index, rows[i].rank);
-        desk_end(&desk);
+        bench_make(&bench);
+        write_worker(&bench, &device_kinds[0], describe, ":");
+        bench_create(&bench, NULL, rows[i].rank);
+        assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
+        assert_int_equal(executor_device(bench.executor)->index, rows[i].rank);
+        bench_end(&bench);
     }
-    struct desk desk;
+    struct bench bench;
     struct error error;
-    desk_make(&desk);
-    write_worker(&desk, &device_kinds[0], "device u1", ":");
-    desk_create(&desk, NULL, 2);
-    assert_int_equal(executor_open(desk.executor, &error), STATUS_DEVICE);
+    bench_make(&bench);
+    write_worker(&bench, &device_kinds[0], "device u1", ":");
+    bench_create(&bench, NULL, 2);
+    assert_int_equal(executor_open(bench.executor, &error), STATUS_DEVICE);
     assert_says(error.text, "rank 2 of 3 on this node has no GPU of its own: 2 are visible");
-    desk_end(&desk);
+    bench_end(&bench);
 }
 
 int main(void)

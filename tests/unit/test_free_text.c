@@ -17,7 +17,7 @@
 #include "model/workloads/conv2d.h"
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
-#include "ranks/schedule.h"
+#include "ranks/queue.h"
 #include "results/derive.h"
 
 static const struct parameter made_up_parameters[] = {
@@ -361,13 +361,13 @@ static void no_model_is_first(void **state)
     fclose(stream);
     assert_non_null(strstr(text, "            -          -          -  unknown size="));
     assert_non_null(strstr(text, "without a modelled cost: 2; they are measured first"));
-    struct schedule *schedule = schedule_create(plan, 1, false);
+    struct queue *queue = queue_create(plan, 1, false);
     for (size_t i = 0; i < 3; ++i) {
-        assert_true(schedule_next(schedule, 0, NULL, NULL, &item));
+        assert_true(queue_next(queue, 0, NULL, NULL, &item));
         order[i] = item;
     }
     assert_true(order[0] == 1 && order[1] == 2 && order[2] == 0);
-    schedule_destroy(schedule);
+    queue_destroy(queue);
     plan_destroy(plan);
     free(text);
 }

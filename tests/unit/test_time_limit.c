@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "ranks/shortage.h"
 #include "ranks/time_limit.h"
 
 static void assert_near(double value, double expected)
@@ -76,37 +75,38 @@ static void what_is_left_is_said(void **state)
 {
     (void)state;
     const struct time_limit limit = time_limit_create(60, NULL, &now);
-    char text[SHORTAGE_TEXT];
-    struct shortage shortage = shortage_of(7.5, 40);
-    shortage_add(&shortage, (struct estimate){12, true});
-    shortage_add(&shortage, (struct estimate){9, true});
-    shortage_add(&shortage, (struct estimate){120, false}); /* nobody knows that yet */
-    assert_false(shortage_is_hopeless(&shortage));
-    shortage_format(&shortage, &limit, 8, text);
+    char text[LEFT_OVER_TEXT];
+    struct left_over left_over = {.left = 7.5, .rows_time = 40};
+    left_over_add(&left_over, (struct estimate){12, true});
+    left_over_add(&left_over, (struct estimate){9, true});
+    left_over_add(&left_over, (struct estimate){120, false}); /* nobody knows that yet */
+    assert_false(left_over_is_hopeless(&left_over));
+    left_over_format(&left_over, &limit, 8, text);
     assert_string_equal(text,
                         "3 of 8 configurations are left for lack of time (--time-limit 60 s): "
                         "7.50 s remain for rows, and the shortest of them may take 9.00 s; go on "
                         "with --resume");
-    shortage_add(&shortage, (struct estimate){100, true});
-    assert_false(shortage_is_hopeless(&shortage));
-    shortage_format(&shortage, &limit, 8, text);
+    left_over_add(&left_over, (struct estimate){100, true});
+    assert_false(left_over_is_hopeless(&left_over));
+    left_over_format(&left_over, &limit, 8, text);
     assert_non_null(strstr(text, "4 of 8 configurations"));
     assert_non_null(strstr(text,
                            "1 of them may take up to 100 s, more than any run with this limit has "
                            "for a row (40.0 s): give it a longer one; go on with --resume"));
 
-    shortage = shortage_of(-1, 40);
-    shortage_add(&shortage, (struct estimate){100, true});
-    assert_true(shortage_is_hopeless(&shortage));
-    shortage_format(&shortage, &limit, 8, text);
+    left_over = (struct left_over){.left = -1, .rows_time = 40};
+    left_over_add(&left_over, (struct estimate){100, true});
+    assert_true(left_over_is_hopeless(&left_over));
+    left_over_format(&left_over, &limit, 8, text);
     assert_null(strstr(text, "--resume"));
 
-    shortage = shortage_of(-1, NAN); /* roofs alone, or in the middle of them */
-    shortage_format(&shortage, &limit, 0, text);
+    left_over = (struct left_over){.left = -1,
+                                   .rows_time = NAN}; /* roofs alone, or in the middle of them */
+    left_over_format(&left_over, &limit, 0, text);
     assert_non_null(strstr(text, "before all roofs were measured"));
-    shortage_add(&shortage, (struct estimate){100, true});
-    assert_false(shortage_is_hopeless(&shortage));
-    shortage_format(&shortage, &limit, 8, text);
+    left_over_add(&left_over, (struct estimate){100, true});
+    assert_false(left_over_is_hopeless(&left_over));
+    left_over_format(&left_over, &limit, 8, text);
     assert_non_null(strstr(text, "it has come"));
 }
 

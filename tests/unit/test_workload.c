@@ -18,7 +18,7 @@
 #include "model/workloads/loop.h"
 #include "model/workloads/lstm.h"
 #include "model/workloads/pool.h"
-#include "ranks/schedule.h"
+#include "ranks/queue.h"
 #include "results/derive.h"
 
 static struct config parse(const char *text)

@@ -1,0 +1,819 @@
+#include "ranks/dispatcher.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/protocol.h"
+#include "model/workloads/program.h"
+#include "ranks/estimate.h"
+#include "ranks/queue.h"
+#include "ranks/resume.h"
+#include "results/sampling.h"
+
+enum rank_state {
+    RANK_PREPARING,
+    RANK_IDLE, /* all that is in flight there is timed, or there is nothing: it can have more */
+    RANK_MEASURING, /* one of what is in flight there is being measured */
+    RANK_COUNTING,  /* it was told to count what is in flight there */
+    RANK_LOST,      /* those from here on get no work */
+    RANK_SILENT,    /* was preparing; may write again */
+    RANK_OVERDUE,   /* was measuring or counting; may write again */
+    RANK_GONE
+};
+
+/* A rank was given the item, and has sent no record of it. */
+struct in_flight {
+    size_t item;    /* of the plan */
+    bool timed;     /* it waits until its counters are read together with others' */
+    double seconds; /* that it took until it was timed */
+};
+
+struct rank {
+    enum rank_state state;
+    struct in_flight *in_flight; /* owned, in the order in which they were given */
+    size_t count, capacity;
+    /* s: of RANK_PREPARING and RANK_MEASURING its beginning, of RANK_COUNTING the last record */
+    double since;
+    double count_began; /* s, of RANK_COUNTING */
+    size_t count_rows;  /* that were in flight then */
+};
+
+struct dispatcher {
+    struct dispatcher_settings settings; /* without `earlier` and `limit` */
+    const struct log *log;
+    struct time_limit limit;
+    struct queue *queue;
+    struct estimator *estimator;
+    struct rank *ranks;
+    bool *alone;                 /* by item: it is counted by itself from now on */
+    unsigned char *devices_lost; /* by item: while measuring it */
+    double now, stopped_at;      /* s, as told by dispatcher_time */
+    bool started;                /* it has been told */
+    bool changed;                /* since dispatcher_settle something has come */
+    double
+        rows_time; /* s that were left for rows when the first one could begin; NaN before that */
+    size_t failures;
+    size_t dropped; /* with replicate, configurations whose device was lost; of roofs, devices */
+    bool stopping;
+    enum status status; /* the first reason to stop */
+    struct error error;
+    struct dispatcher_action *actions; /* of which the first `taken` are the caller's or past */
+    size_t action_count, action_room, taken;
+};
+
+static void *or_abort(void *memory)
+{
+    if (!memory)
+        abort(); /* the ranks would wait for ever */
+    return memory;
+}
+
+static bool same_device(const struct device *a, const struct device *b)
+{
+    return strcmp(a->uuid, b->uuid) == 0 && strcmp(a->hostname, b->hostname) == 0;
+}
+
+/* A row of a device like one of this run's tells how long its configuration takes. */
+static void learn_earlier(struct dispatcher *dispatcher, const struct device *device,
+                          const struct row *row, size_t item)
+{
+    if (!estimate_tells(row->status, row->attempts) || !(row->wall_time > 0))
+        return;
+    for (int rank = 0; rank < dispatcher->settings.ranks; ++rank) {
+        const struct device *own = &dispatcher->settings.devices[rank];
+        if (strcmp(device->kind, own->kind) == 0 && strcmp(device->model, own->model) == 0) {
+            estimator_learn(dispatcher->estimator, &dispatcher->settings.plan->items[item],
+                            row->wall_time);
+            return;
+        }
+    }
+}
+
+/* What the rows of earlier sessions hold is done: for everyone, or with replicate for the rank that has the
+ * row's device. */
+static bool resume(struct dispatcher *dispatcher, const struct results *earlier)
+{
+    size_t *items = resume_items(dispatcher->settings.plan, earlier);
+    for (size_t i = 0; items && i < earlier->row_count; ++i) {
+        const struct row *row = &earlier->rows[i];
+        int64_t index = results_device(earlier, row->device_key);
+        const struct device *device = index < 0 ? NULL : &earlier->devices[index];
+        if (items[i] == RESUME_NONE)
+            continue;
+        for (int rank = 0; rank < dispatcher->settings.ranks; ++rank)
+            if (!dispatcher->settings.manifest->sweep.replicate ||
+                (device && same_device(device, &dispatcher->settings.devices[rank])))
+                queue_done(dispatcher->queue, rank, items[i]);
+        if (device)
+            learn_earlier(dispatcher, device, row, items[i]);
+    }
+    free(items);
+    return items;
+}
+
+struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
+                                     const struct log *log)
+{
+    const struct manifest *manifest = settings->manifest;
+    const struct plan *plan = settings->plan;
+    struct dispatcher *created = calloc(1, sizeof *created);
+    if (!created)
+        return NULL;
+    created->settings = *settings;
+    created->settings.earlier = NULL;
+    created->settings.limit = NULL;
+    created->log = log;
+    created->limit = settings->limit ? *settings->limit : time_limit_none();
+    created->rows_time = NAN;
+    created->queue = queue_create(plan, settings->ranks, manifest->sweep.replicate);
+    created->estimator = estimator_create(&manifest->measure, manifest->sweep.timeout);
+    created->ranks = calloc((size_t)settings->ranks, sizeof *created->ranks);
+    created->alone = calloc(plan->count + 1, sizeof *created->alone);
+    created->devices_lost = calloc(plan->count + 1, sizeof *created->devices_lost);
+    if (created->queue && created->estimator && created->ranks && created->alone &&
+        created->devices_lost && (!settings->earlier || resume(created, settings->earlier)))
+        return created;
+    dispatcher_destroy(created);
+    return NULL;
+}
+
+static void action_clear(struct dispatcher_action *action)
+{
+    json_decref(action->json);
+    if (action->record)
+        record_clear(action->record);
+    free(action->record);
+    free(action->text);
+    *action = (struct dispatcher_action){0};
+}
+
+static void clear_actions(struct dispatcher *dispatcher)
+{
+    for (size_t i = 0; i < dispatcher->action_count; ++i)
+        action_clear(&dispatcher->actions[i]);
+    dispatcher->action_count = dispatcher->taken = 0;
+}
+
+void dispatcher_destroy(struct dispatcher *dispatcher)
+{
+    if (!dispatcher)
+        return;
+    clear_actions(dispatcher);
+    free(dispatcher->actions);
+    for (int rank = 0; dispatcher->ranks && rank < dispatcher->settings.ranks; ++rank)
+        free(dispatcher->ranks[rank].in_flight);
+    free(dispatcher->ranks);
+    queue_destroy(dispatcher->queue);
+    estimator_destroy(dispatcher->estimator);
+    free(dispatcher->alone);
+    free(dispatcher->devices_lost);
+    free(dispatcher);
+}
+
+/* ---- actions ---- */
+
+/* Takes over what the action points to. */
+static void act(struct dispatcher *dispatcher, struct dispatcher_action action)
+{
+    if (dispatcher->action_count == dispatcher->action_room) {
+        dispatcher->action_room = 2 * dispatcher->action_room + 16;
+        dispatcher->actions = or_abort(
+            realloc(dispatcher->actions, dispatcher->action_room * sizeof *dispatcher->actions));
+    }
+    dispatcher->actions[dispatcher->action_count++] = action;
+}
+
+/* Takes over the text. */
+static void send_to(struct dispatcher *dispatcher, int rank, enum message_kind kind, char *text)
+{
+    act(dispatcher,
+        (struct dispatcher_action){
+            .kind = ACTION_SEND, .rank = rank, .message = kind, .text = or_abort(text)});
+}
+
+bool dispatcher_next(struct dispatcher *dispatcher, struct dispatcher_action *action)
+{
+    if (dispatcher->taken > 0)
+        action_clear(&dispatcher->actions[dispatcher->taken - 1]);
+    if (dispatcher->taken == dispatcher->action_count) {
+        clear_actions(dispatcher);
+        return false;
+    }
+    *action = dispatcher->actions[dispatcher->taken++];
+    return true;
+}
+
+/* The first reason counts. Everyone is told, the lost ranks too: they wait for it. */
+static void stop(struct dispatcher *dispatcher, enum status status, const char *why)
+{
+    if (dispatcher->stopping)
+        return;
+    dispatcher->stopping = true;
+    dispatcher->stopped_at = dispatcher->now;
+    dispatcher->status = error_set(&dispatcher->error, status, "%s", why);
+    for (int rank = 0; rank < dispatcher->settings.ranks; ++rank)
+        send_to(dispatcher, rank, MESSAGE_STOP, strdup(""));
+}
+
+void dispatcher_failed(struct dispatcher *dispatcher, const struct error *error)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < dispatcher->action_count; ++i) {
+        struct dispatcher_action action = dispatcher->actions[i];
+        if (i >= dispatcher->taken && action.kind == ACTION_SEND && action.message == MESSAGE_STOP)
+            dispatcher->actions[kept++] = action;
+        else
+            action_clear(&action);
+    }
+    dispatcher->action_count = kept;
+    dispatcher->taken = 0;
+    stop(dispatcher, STATUS_SYSTEM, error->text);
+}
+
+/* ---- the ranks ---- */
+
+/* Whether a rank is in one of these states, from `first` to `last`. */
+static bool any_rank(const struct dispatcher *dispatcher, enum rank_state first,
+                     enum rank_state last)
+{
+    for (int rank = 0; rank < dispatcher->settings.ranks; ++rank)
+        if (dispatcher->ranks[rank].state >= first && dispatcher->ranks[rank].state <= last)
+            return true;
+    return false;
+}
+
+static void add_in_flight(struct rank *rank, size_t item)
+{
+    if (rank->count == rank->capacity) {
+        rank->capacity = 2 * rank->capacity + 4;
+        rank->in_flight =
+            or_abort(realloc(rank->in_flight, rank->capacity * sizeof *rank->in_flight));
+    }
+    rank->in_flight[rank->count++] = (struct in_flight){.item = item};
+}
+
+/* By the configuration's canonical text; NULL: it is not in flight there. */
+static struct in_flight *find_in_flight(const struct dispatcher *dispatcher, int from,
+                                        const char *configuration)
+{
+    const struct rank *rank = &dispatcher->ranks[from];
+    char text[WORKLOAD_TEXT];
+    for (size_t i = 0; i < rank->count; ++i) {
+        config_format(&dispatcher->settings.plan->items[rank->in_flight[i].item].config, text);
+        if (strcmp(text, configuration) == 0)
+            return &rank->in_flight[i];
+    }
+    return NULL;
+}
+
+static void remove_in_flight(struct rank *rank, struct in_flight *found)
+{
+    size_t after = (size_t)(rank->in_flight + --rank->count - found);
+    memmove(found, found + 1, after * sizeof *found);
+}
+
+/* What is being measured; NULL: all is timed, or there is nothing. */
+static const struct in_flight *measured_by(const struct rank *rank)
+{
+    for (size_t i = 0; i < rank->count; ++i)
+        if (!rank->in_flight[i].timed)
+            return &rank->in_flight[i];
+    return NULL;
+}
+
+/* Configurations that are timed and wait for their counters. */
+static size_t count_timed(const struct rank *rank)
+{
+    return rank->count - (rank->state == RANK_MEASURING && rank->count > 0);
+}
+
+/* s, of what is timed and has no record: so much is lost with the worker. */
+static double timed_seconds(const struct rank *rank)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < rank->count; ++i)
+        seconds += rank->in_flight[i].timed ? rank->in_flight[i].seconds : 0;
+    return seconds;
+}
+
+/* ---- what is handed out ---- */
+
+static double time_left(const struct dispatcher *dispatcher)
+{
+    return time_limit_left(&dispatcher->limit, dispatcher->now,
+                           queue_total(dispatcher->queue) - queue_left(dispatcher->queue));
+}
+
+/* Rows of this rank whose counters are read together: as many as [measure] count_together or else the device
+ * says; 1 where nothing is counted. */
+static size_t batch_size(const struct dispatcher *dispatcher, int rank)
+{
+    const struct measure_settings *measure = &dispatcher->settings.manifest->measure;
+    const struct device *device = &dispatcher->settings.devices[rank];
+    int64_t most = measure->count_together ? measure->count_together : device->count_together;
+    bool counted = measure->counters != COUNTERS_OFF && device->counters.code == COUNTED_YES;
+    return counted && most > 1 ? (size_t)most : 1;
+}
+
+/* For may_measure. */
+struct choosing {
+    const struct dispatcher *dispatcher;
+    bool waiting; /* something is in flight at the rank */
+    double left;  /* s, for one more; INFINITY: no limit */
+};
+
+static double estimated(const struct dispatcher *dispatcher, size_t item)
+{
+    return estimator_of(dispatcher->estimator, &dispatcher->settings.plan->items[item]).seconds;
+}
+
+/* A queue_filter. Nothing is begun that cannot end. What is counted by itself finds nothing that waits. */
+static bool may_measure(const void *context, size_t item)
+{
+    const struct choosing *choosing = context;
+    return !(choosing->waiting && choosing->dispatcher->alone[item]) &&
+           (isinf(choosing->left) || estimated(choosing->dispatcher, item) <= choosing->left);
+}
+
+/* What the rank has timed has its counters still to come, and takes as long as if it were measured anew. */
+static bool next_item(const struct dispatcher *dispatcher, int to, size_t *item)
+{
+    const struct rank *rank = &dispatcher->ranks[to];
+    struct choosing choosing = {dispatcher, rank->count > 0, time_left(dispatcher)};
+    for (size_t i = 0; i < rank->count && !isinf(choosing.left); ++i)
+        choosing.left -= estimated(dispatcher, rank->in_flight[i].item);
+    return queue_next(dispatcher->queue, to, may_measure, &choosing, item);
+}
+
+/* Whether the rank counts what it has timed, or is given more to time first. Not before it must, because each
+ * collection costs a fixed time, and a row more costs little.
+ * - It must with a full batch: as many rows as are counted together, or 10 s of timings, which would be lost with
+ *   the worker.
+ * - Seven eighths of either bound are enough if the rank's host has other ranks that get work, and none of them
+ *   counts at the moment. A driver programs the counters of one process at a time. So ranks that began together
+ *   come apart: while one counts, the others time. */
+static bool should_count(const struct dispatcher *dispatcher, int asking)
+{
+    static const double seconds_most = 10, nearly = 7.0 / 8;
+    const struct device *devices = dispatcher->settings.devices;
+    const struct rank *rank = &dispatcher->ranks[asking];
+    double filled = fmax((double)rank->count / (double)batch_size(dispatcher, asking),
+                         timed_seconds(rank) / seconds_most);
+    bool neighbours = false;
+    if (filled >= 1 || filled < nearly)
+        return filled >= 1;
+    for (int other = 0; other < dispatcher->settings.ranks; ++other) {
+        enum rank_state state = dispatcher->ranks[other].state;
+        if (other == asking || state >= RANK_LOST ||
+            strcmp(devices[other].hostname, devices[asking].hostname) != 0)
+            continue;
+        if (state == RANK_COUNTING)
+            return false;
+        neighbours = true;
+    }
+    return neighbours;
+}
+
+static void order_count(struct dispatcher *dispatcher, int to)
+{
+    struct rank *rank = &dispatcher->ranks[to];
+    if (dispatcher->stopping)
+        return;
+    rank->state = RANK_COUNTING;
+    rank->since = rank->count_began = dispatcher->now;
+    rank->count_rows = rank->count;
+    send_to(dispatcher, to, MESSAGE_COUNT, strdup(""));
+}
+
+static void order_work(struct dispatcher *dispatcher, int to, size_t item)
+{
+    const struct manifest *manifest = dispatcher->settings.manifest;
+    const struct plan_item *asked = &dispatcher->settings.plan->items[item];
+    struct rank *rank = &dispatcher->ranks[to];
+    struct request request = request_default(REQUEST_MEASURE);
+    request.measure = manifest->measure;
+    request.seed = manifest->sweep.seed;
+    request.config = asked->config;
+    request.count_later = batch_size(dispatcher, to) > 1 && !dispatcher->alone[item];
+    if (dispatcher->settings.choices)
+        choices_find(dispatcher->settings.choices, asked->hash, &dispatcher->settings.devices[to],
+                     &request.choice);
+    if (config_is_program(&request.config)) {
+        /* A program ends before its worker is taken for hung: then its row has its last words. */
+        const double share = 0.9;
+        snprintf(request.folder, sizeof request.folder, "%s",
+                 manifest->folder ? manifest->folder : "");
+        request.timeout = share * manifest->sweep.timeout;
+    }
+    rank->state = RANK_MEASURING;
+    rank->since = dispatcher->now;
+    add_in_flight(rank, item);
+    send_to(dispatcher, to, MESSAGE_MEASURE, request_encode(&request));
+}
+
+/* Nothing is handed out while a rank measures its roofs: on shared cores or memory that would spoil both. One
+ * configuration at a time, so that those that are left go to whoever is free. */
+static void hand_out(struct dispatcher *dispatcher)
+{
+    if (any_rank(dispatcher, RANK_PREPARING, RANK_PREPARING))
+        return;
+    if (isnan(dispatcher->rows_time))
+        dispatcher->rows_time = time_left(dispatcher);
+    for (int to = 0; to < dispatcher->settings.ranks && !dispatcher->stopping; ++to) {
+        bool waiting = dispatcher->ranks[to].count > 0;
+        size_t item;
+        if (dispatcher->ranks[to].state != RANK_IDLE)
+            continue;
+        if (waiting && should_count(dispatcher, to))
+            order_count(dispatcher, to);
+        else if (next_item(dispatcher, to, &item))
+            order_work(dispatcher, to, item);
+        else if (waiting)
+            order_count(dispatcher, to);
+    }
+}
+
+/* ---- the end ---- */
+
+/* What is left, and why; see time_limit.h. */
+static void stop_for_time(struct dispatcher *dispatcher)
+{
+    const struct plan *plan = dispatcher->settings.plan;
+    struct left_over left_over = {.left = time_left(dispatcher),
+                                  .rows_time = dispatcher->rows_time};
+    char text[LEFT_OVER_TEXT];
+    int lists = dispatcher->settings.manifest->sweep.replicate ? dispatcher->settings.ranks : 1;
+    for (int rank = 0; rank < lists; ++rank)
+        for (size_t item = 0; item < plan->count; ++item)
+            if (!queue_is_done(dispatcher->queue, rank, item))
+                left_over_add(&left_over, estimator_of(dispatcher->estimator, &plan->items[item]));
+    left_over_format(&left_over, &dispatcher->limit, queue_total(dispatcher->queue), text);
+    stop(dispatcher, left_over_is_hopeless(&left_over) ? STATUS_FAILED : STATUS_INTERRUPTED, text);
+}
+
+static void stop_when_done(struct dispatcher *dispatcher)
+{
+    bool preparing = any_rank(dispatcher, RANK_PREPARING, RANK_PREPARING);
+    if (queue_left(dispatcher->queue) == 0 && !preparing)
+        stop(dispatcher, dispatcher->dropped ? STATUS_DEVICE : STATUS_OK,
+             "a device was lost before it had measured everything; --resume measures the rest");
+    else if (!any_rank(dispatcher, RANK_PREPARING, RANK_COUNTING))
+        stop(dispatcher, STATUS_DEVICE, "no rank is left that has a usable device");
+    else if (!preparing && !any_rank(dispatcher, RANK_MEASURING, RANK_COUNTING) &&
+             !isinf(dispatcher->limit.end) && !dispatcher->stopping)
+        stop_for_time(dispatcher); /* what could still end has been handed out */
+}
+
+/* ---- what comes from a rank ---- */
+
+static void take_device(struct dispatcher *dispatcher, const struct message *message)
+{
+    json_t *object = json_loads(message->text, 0, NULL);
+    if (!object) {
+        stop(dispatcher, STATUS_SYSTEM, "a rank sent a device description that is no JSON");
+        return;
+    }
+    act(dispatcher, (struct dispatcher_action){
+                        .kind = ACTION_STORE_DEVICE, .rank = message->from, .json = object});
+    log_print(dispatcher->log, LOG_DEBUG, "rank %d has measured its roofs", message->from);
+    dispatcher->ranks[message->from].state = RANK_IDLE;
+}
+
+static void tell_progress(struct dispatcher *dispatcher)
+{
+    struct progress_left left = {.count = queue_left(dispatcher->queue)};
+    for (int rank = 0; rank < dispatcher->settings.ranks; ++rank)
+        if (dispatcher->ranks[rank].state < RANK_LOST)
+            left.timed += count_timed(&dispatcher->ranks[rank]);
+    act(dispatcher, (struct dispatcher_action){
+                        .kind = ACTION_PROGRESS, .left = left, .failed = dispatcher->failures});
+}
+
+/* What a reader of its time should know at once. */
+static void log_record(const struct dispatcher *dispatcher, const struct record *record)
+{
+    const int64_t told[] = {record->host_paced, record->bimodal};
+    static const char marks[] = {'h', 'b'};
+    log_print(dispatcher->log, LOG_DEBUG, "%s: %s%s%s", record->configuration,
+              record_status_name[record->status], record->error[0] ? ": " : "", record->error);
+    for (size_t i = 0; i < sizeof marks; ++i)
+        if (told[i] == 1)
+            log_print(dispatcher->log, LOG_INFO, "%s: %s", record->configuration,
+                      sampling_mark_text(marks[i]));
+}
+
+/* The item is done for this rank. Label and hash become the plan's, whatever a worker says: a resumed sweep
+ * finds the row by its hash. Takes over the record's content and the JSON. */
+static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
+                         struct record *record, json_t *json)
+{
+    const struct plan_item *asked = &dispatcher->settings.plan->items[item];
+    int64_t most = dispatcher->settings.manifest->sweep.max_failures;
+    struct record *stored = or_abort(malloc(sizeof *stored));
+    record_patch(json, "label", text_encode(asked->label));
+    record_patch(json, "config_hash", json_string(asked->hash));
+    log_record(dispatcher, record);
+    queue_done(dispatcher->queue, rank, item);
+    dispatcher->failures += record->status == RECORD_FAILED;
+    *stored = *record;
+    record_init(record);
+    act(dispatcher, (struct dispatcher_action){.kind = ACTION_STORE_RECORD,
+                                               .rank = rank,
+                                               .item = item,
+                                               .json = json,
+                                               .record = stored});
+    tell_progress(dispatcher);
+    if (most >= 0 && dispatcher->failures >= (size_t)most)
+        stop(dispatcher, STATUS_FAILED, "as many configurations failed as max_failures allows");
+}
+
+/* After something that is in flight at the rank was done. One that was silent gets no more before nothing
+ * is in flight there: others may have been given it meanwhile. */
+static void follow(struct dispatcher *dispatcher, int from)
+{
+    struct rank *rank = &dispatcher->ranks[from];
+    if (measured_by(rank))
+        return;
+    if (rank->state == RANK_MEASURING || rank->count == 0)
+        rank->state = RANK_IDLE;
+    else if (rank->state == RANK_OVERDUE)
+        order_count(dispatcher, from);
+    rank->since = dispatcher->now;
+}
+
+/* s that a row took whose record comes now: until it was timed, and its share of the counting. 0: nobody knows. */
+static double seconds_of(const struct dispatcher *dispatcher, const struct rank *rank,
+                         const struct in_flight *in_flight)
+{
+    if (rank->state == RANK_OVERDUE)
+        return 0;
+    return in_flight->timed ? in_flight->seconds +
+                                  (dispatcher->now - rank->count_began) / (double)rank->count_rows
+                            : dispatcher->now - rank->since;
+}
+
+/* A silent rank that writes again may be late: another one has measured its configuration. */
+static void take_record(struct dispatcher *dispatcher, const struct message *message)
+{
+    struct rank *rank = &dispatcher->ranks[message->from];
+    struct record record;
+    struct error error;
+    json_t *object = json_loads(message->text, 0, NULL);
+    record_init(&record);
+    struct in_flight *in_flight =
+        record_decode(object, &record, &error)
+            ? NULL
+            : find_in_flight(dispatcher, message->from, record.configuration);
+    if (in_flight) {
+        size_t item = in_flight->item;
+        double seconds = seconds_of(dispatcher, rank, in_flight);
+        if (seconds > 0 && estimate_tells(record.status, record.attempts))
+            estimator_learn(dispatcher->estimator, &dispatcher->settings.plan->items[item],
+                            seconds);
+        remove_in_flight(rank, in_flight);
+        if (queue_is_done(dispatcher->queue, message->from, item))
+            log_print(dispatcher->log, LOG_DEBUG, "rank %d is late, there is a row already: %s",
+                      message->from, record.configuration);
+        else
+            store_record(dispatcher, message->from, item, &record, json_incref(object));
+        follow(dispatcher, message->from);
+    } else {
+        stop(dispatcher, STATUS_SYSTEM, "a rank sent something that is no record");
+    }
+    json_decref(object);
+    record_clear(&record);
+}
+
+static void take_timed(struct dispatcher *dispatcher, const struct message *message)
+{
+    struct in_flight *in_flight = find_in_flight(dispatcher, message->from, message->text);
+    if (!in_flight) {
+        stop(dispatcher, STATUS_SYSTEM, "a rank has timed what nobody gave it");
+        return;
+    }
+    in_flight->timed = true;
+    in_flight->seconds = dispatcher->now - dispatcher->ranks[message->from].since;
+    follow(dispatcher, message->from);
+    tell_progress(dispatcher);
+}
+
+/* It was timed, and lost with its worker. By itself it is lost with nothing else, and its own attempts are
+ * counted: so this happens to an item once. */
+static void take_returned(struct dispatcher *dispatcher, const struct message *message)
+{
+    struct in_flight *in_flight = find_in_flight(dispatcher, message->from, message->text);
+    if (!in_flight) {
+        stop(dispatcher, STATUS_SYSTEM, "a rank gave back what nobody gave it");
+        return;
+    }
+    log_print(dispatcher->log, LOG_DEBUG, "%s: lost before it was counted; it is handed out again",
+              message->text);
+    dispatcher->alone[in_flight->item] = true;
+    queue_return(dispatcher->queue, message->from, in_flight->item);
+    remove_in_flight(&dispatcher->ranks[message->from], in_flight);
+    follow(dispatcher, message->from);
+}
+
+/* ---- lost ranks ---- */
+
+/* The device may have been lost over this item, so it is measured by itself from now on. After a second device it
+ * has failed: otherwise it would go on to all the others. */
+static void count_device_loss(struct dispatcher *dispatcher, int from, size_t item, const char *why)
+{
+    enum { LOSSES_MOST = 2 };
+    struct record record;
+    dispatcher->alone[item] = true;
+    if (queue_is_done(dispatcher->queue, from, item) ||
+        ++dispatcher->devices_lost[item] < LOSSES_MOST)
+        return;
+    record_init(&record);
+    record_set_config(&record, &dispatcher->settings.plan->items[item].config);
+    record.status = RECORD_FAILED;
+    snprintf(record.error, sizeof record.error,
+             "%d devices were lost while measuring it, the last: %s", LOSSES_MOST, why);
+    store_record(dispatcher, from, item, &record, record_encode(&record));
+}
+
+/* What the rank measured, or counted, goes to another one; with replicate nothing does. */
+static void lose_rank(struct dispatcher *dispatcher, int from, enum rank_state state,
+                      const char *why)
+{
+    struct rank *rank = &dispatcher->ranks[from];
+    bool counting = rank->state == RANK_COUNTING;
+    if (!dispatcher->settings.manifest->sweep.replicate &&
+        (counting || rank->state == RANK_MEASURING))
+        for (size_t i = 0; i < rank->count; ++i)
+            if (counting || !rank->in_flight[i].timed)
+                count_device_loss(dispatcher, from, rank->in_flight[i].item, why);
+    rank->state = state;
+    if (state != RANK_OVERDUE)
+        rank->count = 0;
+    size_t total = queue_total(dispatcher->queue);
+    queue_rank_lost(dispatcher->queue, from);
+    dispatcher->dropped += total - queue_total(dispatcher->queue);
+    dispatcher->dropped +=
+        dispatcher->settings.plan->count == 0; /* its roofs were all that was wanted */
+    dispatcher->changed = true;
+}
+
+/* For people: " over CONFIGURATION" of a rank that measures one, else what it counts, or "". */
+enum { WORK_TEXT = WORKLOAD_TEXT + 8 };
+static const char *work_format(const struct dispatcher *dispatcher, const struct rank *rank,
+                               char text[WORK_TEXT])
+{
+    const struct in_flight *measured = measured_by(rank);
+    text[0] = '\0';
+    if (rank->state == RANK_MEASURING && measured) {
+        strcpy(text, " over ");
+        config_format(&dispatcher->settings.plan->items[measured->item].config,
+                      text + strlen(text));
+    } else if (rank->state == RANK_COUNTING) {
+        sprintf(text, " over the counters of %zu configurations", rank->count);
+    }
+    return text;
+}
+
+static void take_device_lost(struct dispatcher *dispatcher, const struct message *message)
+{
+    char work[WORK_TEXT];
+    log_print(dispatcher->log, LOG_WARNING, "rank %d has lost its device%s, the others go on: %s",
+              message->from, work_format(dispatcher, &dispatcher->ranks[message->from], work),
+              message->text);
+    lose_rank(dispatcher, message->from, RANK_LOST, message->text);
+}
+
+/* s that the rank may say nothing now; INFINITY: for ever. It may have to count what waits before it measures. */
+static double silence_allowed(const struct dispatcher *dispatcher, const struct rank *rank)
+{
+    const struct dispatcher_settings *settings = &dispatcher->settings;
+    double count = (double)count_timed(rank) * settings->count_timeout;
+    switch (rank->state) {
+    case RANK_PREPARING:
+        return settings->roofs_timeout > 0 ? settings->roofs_timeout : INFINITY;
+    case RANK_MEASURING:
+        return settings->work_timeout > 0 ? settings->work_timeout + count : INFINITY;
+    case RANK_COUNTING:
+        return settings->count_timeout > 0 ? count : INFINITY;
+    case RANK_IDLE:
+    case RANK_LOST:
+    case RANK_SILENT:
+    case RANK_OVERDUE:
+    case RANK_GONE:
+        break;
+    }
+    return INFINITY; /* it waits for a message, or has been given up */
+}
+
+static void lose_if_silent(struct dispatcher *dispatcher, int from)
+{
+    const struct rank *rank = &dispatcher->ranks[from];
+    double silent = dispatcher->now - rank->since;
+    char why[400], work[WORK_TEXT];
+    if (silent <= silence_allowed(dispatcher, rank))
+        return;
+    snprintf(why, sizeof why, "rank %d on %.200s has said nothing for %.0f s", from,
+             dispatcher->settings.devices[from].hostname, silent);
+    log_print(dispatcher->log, LOG_WARNING, "%s%s; the others go on", why,
+              work_format(dispatcher, rank, work));
+    lose_rank(dispatcher, from, rank->state == RANK_PREPARING ? RANK_SILENT : RANK_OVERDUE, why);
+}
+
+/* ---- events ---- */
+
+void dispatcher_time(struct dispatcher *dispatcher, double now)
+{
+    dispatcher->now = now;
+    for (int rank = 0; !dispatcher->started && rank < dispatcher->settings.ranks; ++rank)
+        dispatcher->ranks[rank].since = now;
+    dispatcher->started = true;
+    for (int rank = 0; !dispatcher->stopping && rank < dispatcher->settings.ranks; ++rank)
+        lose_if_silent(dispatcher, rank);
+    dispatcher_settle(dispatcher);
+    if (!dispatcher->stopping && time_left(dispatcher) <= 0)
+        stop_for_time(dispatcher); /* with rows, or roofs, under way */
+}
+
+void dispatcher_message(struct dispatcher *dispatcher, const struct message *message)
+{
+    switch (message->kind) {
+    case MESSAGE_DEVICE:
+        take_device(dispatcher, message);
+        break;
+    case MESSAGE_RECORD:
+        take_record(dispatcher, message);
+        break;
+    case MESSAGE_TIMED:
+        take_timed(dispatcher, message);
+        break;
+    case MESSAGE_RETURNED:
+        take_returned(dispatcher, message);
+        break;
+    case MESSAGE_DEVICE_LOST:
+        take_device_lost(dispatcher, message);
+        break;
+    case MESSAGE_SIGNAL:
+        dispatcher_interrupt(dispatcher);
+        break;
+    case MESSAGE_FINISHED:
+        dispatcher->ranks[message->from].state = RANK_GONE;
+        return;
+    case MESSAGE_MEASURE:
+    case MESSAGE_COUNT:
+    case MESSAGE_STOP:
+        return;
+    }
+    dispatcher->changed = true;
+}
+
+void dispatcher_settle(struct dispatcher *dispatcher)
+{
+    if (!dispatcher->changed)
+        return;
+    dispatcher->changed = false;
+    act(dispatcher, (struct dispatcher_action){.kind = ACTION_SYNC});
+    hand_out(dispatcher); /* what has been learnt may free work for other ranks as well */
+    stop_when_done(dispatcher);
+}
+
+void dispatcher_interrupt(struct dispatcher *dispatcher)
+{
+    stop(dispatcher, STATUS_INTERRUPTED, "interrupted by a signal; go on with --resume");
+}
+
+/* ---- queries ---- */
+
+size_t dispatcher_total(const struct dispatcher *dispatcher)
+{
+    return queue_total(dispatcher->queue);
+}
+
+size_t dispatcher_left(const struct dispatcher *dispatcher)
+{
+    return queue_left(dispatcher->queue);
+}
+
+bool dispatcher_finished(const struct dispatcher *dispatcher)
+{
+    double timeout = dispatcher->settings.stop_timeout;
+    bool late = timeout > 0 && dispatcher->now - dispatcher->stopped_at > timeout;
+    return !any_rank(dispatcher, RANK_PREPARING, RANK_OVERDUE) || (dispatcher->stopping && late);
+}
+
+bool dispatcher_missing(const struct dispatcher *dispatcher, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int rank = 0; rank < dispatcher->settings.ranks; ++rank)
+        if (dispatcher->ranks[rank].state != RANK_GONE && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%srank %d on %s", used ? ", " : "",
+                                     rank, dispatcher->settings.devices[rank].hostname);
+    return used > 0;
+}
+
+enum status dispatcher_status(const struct dispatcher *dispatcher, struct error *error)
+{
+    *error = dispatcher->error;
+    return dispatcher->status;
+}

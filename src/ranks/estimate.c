@@ -1,0 +1,203 @@
+#include "ranks/estimate.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/utf8.h"
+#include "ranks/resume.h"
+
+/* Modelled durations of 2^-64 to 2^63 s, a factor of two in each class; the last one has no model. */
+enum { CLASSES = 128, LOWEST = -64, UNMODELLED = CLASSES, CLASS_COUNT };
+
+static const double addition = 1.5; /* on what others took */
+/* The slow device that is assumed. */
+static const double assumed_start = 5, assumed_flops = 1e10, assumed_bytes = 1e9, assumed_work = 2;
+static const double refusal = 1; /* s, of what cannot exist */
+
+/* What is known of one workload. */
+struct known {
+    double longest[CLASS_COUNT]; /* s, by class; 0: none was measured */
+    double slowness;             /* the longest time over that of the device that is assumed */
+};
+
+struct estimator {
+    struct measure_settings measure;
+    double timeout;
+    size_t workload_count;
+    struct known *known; /* by workload */
+};
+
+double estimate_modelled(struct cost cost)
+{
+    return fmax(cost.flops / 1e13, cost.bytes / 1e12);
+}
+
+bool estimate_tells(int64_t status, int64_t attempts)
+{
+    return status == RECORD_MEASURED && attempts <= 1;
+}
+
+struct estimator *estimator_create(const struct measure_settings *measure, double timeout)
+{
+    struct estimator *created = calloc(1, sizeof *created);
+    if (!created)
+        return NULL;
+    created->measure = *measure;
+    created->timeout = timeout;
+    while (workloads[created->workload_count])
+        ++created->workload_count;
+    created->known = calloc(created->workload_count + 1, sizeof *created->known);
+    if (created->known)
+        return created;
+    free(created);
+    return NULL;
+}
+
+void estimator_destroy(struct estimator *estimator)
+{
+    if (estimator)
+        free(estimator->known);
+    free(estimator);
+}
+
+static int class_of(double modelled)
+{
+    if (isnan(modelled))
+        return UNMODELLED;
+    double place = modelled > 0 ? floor(log2(modelled)) - LOWEST : 0;
+    return (int)fmin(fmax(place, 0), CLASSES - 1);
+}
+
+/* s, on the slow device. */
+static double assumed(const struct estimator *estimator, struct cost cost)
+{
+    const struct measure_settings *measure = &estimator->measure;
+    double once = cost.flops / assumed_flops + cost.bytes / assumed_bytes;
+    double adaptive = measure->iterations > 0 ? 0 : measure->max_time;
+    double seconds =
+        assumed_start + assumed_work * ((measure->warmup + measure->iterations) * once + adaptive);
+    return isnan(seconds) ? INFINITY : seconds;
+}
+
+/* NULL of a workload that is in no table. */
+static struct known *known_of(const struct estimator *estimator, const struct plan_item *item)
+{
+    for (size_t i = 0; i < estimator->workload_count; ++i)
+        if (workloads[i] == item->config.workload)
+            return &estimator->known[i];
+    return NULL;
+}
+
+void estimator_learn(struct estimator *estimator, const struct plan_item *item, double seconds)
+{
+    struct known *known = known_of(estimator, item);
+    if (!known)
+        return;
+    double *longest = &known->longest[class_of(estimate_modelled(item->cost))];
+    *longest = fmax(*longest, seconds);
+    known->slowness = fmax(known->slowness, seconds / assumed(estimator, item->cost));
+}
+
+/* s; INFINITY: none like it was measured. */
+static double from_others(const double *longest, int class)
+{
+    double larger = INFINITY, smaller = INFINITY;
+    if (longest[class] > 0 || class == UNMODELLED)
+        return longest[class] > 0 ? longest[class] : INFINITY;
+    for (int i = class + 1; i < CLASSES && isinf(larger); ++i)
+        if (longest[i] > 0)
+            larger = longest[i];
+    for (int i = class - 1; i >= 0 && isinf(smaller); --i)
+        if (longest[i] > 0)
+            smaller = ldexp(longest[i], class - i);
+    return fmin(larger, smaller);
+}
+
+struct estimate estimator_of(const struct estimator *estimator, const struct plan_item *item)
+{
+    const struct known *known = known_of(estimator, item);
+    const double modelled = estimate_modelled(item->cost);
+    int class = class_of(modelled);
+    double others = known ? addition * from_others(known->longest, class) : INFINITY;
+    double seconds = others;
+    if (modelled == 0.0)
+        seconds = refusal;
+    else if (!known || known->longest[class] == 0.0)
+        seconds =
+            fmin(others, assumed(estimator, item->cost) * fmax(1, known ? known->slowness : 1));
+    return (struct estimate){.seconds = fmin(seconds, estimator->timeout),
+                             .measured = !isinf(others)};
+}
+
+/* ---- a whole plan ---- */
+
+static void learn_earlier(struct estimator *estimator, const struct plan *plan,
+                          const struct results *earlier, const size_t *items, bool *done)
+{
+    for (size_t i = 0; i < earlier->row_count; ++i) {
+        const struct row *row = &earlier->rows[i];
+        if (items[i] == RESUME_NONE)
+            continue;
+        done[items[i]] = true;
+        if (estimate_tells(row->status, row->attempts) && row->wall_time > 0)
+            estimator_learn(estimator, &plan->items[items[i]], row->wall_time);
+    }
+}
+
+enum status estimate_make(const struct manifest *manifest, const struct plan *plan,
+                          const struct results *earlier, struct estimate_total *total,
+                          struct error *error)
+{
+    struct estimator *estimator = estimator_create(&manifest->measure, manifest->sweep.timeout);
+    bool *done = calloc(plan->count + 1, sizeof *done);
+    size_t *items = earlier ? resume_items(plan, earlier) : NULL;
+    bool made = estimator && done && (items || !earlier);
+    if (made)
+        *total = (struct estimate_total){0};
+    if (made && earlier)
+        learn_earlier(estimator, plan, earlier, items, done);
+    for (size_t i = 0; made && i < plan->count; ++i) {
+        if (done[i])
+            continue;
+        struct estimate estimate = estimator_of(estimator, &plan->items[i]);
+        ++total->left;
+        total->judged += estimate.measured;
+        *(estimate.measured ? &total->seconds : &total->at_most) += estimate.seconds;
+    }
+    estimator_destroy(estimator);
+    free(items);
+    free(done);
+    return made ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory for the estimate");
+}
+
+/* "35 s", "12 min", "3.4 h" */
+enum { TIME_TEXT = 32 };
+static const char *time_format(double seconds, char text[TIME_TEXT])
+{
+    if (seconds < 120)
+        snprintf(text, TIME_TEXT, "%.0f s", seconds);
+    else if (seconds < 7200)
+        snprintf(text, TIME_TEXT, "%.0f min", seconds / 60);
+    else
+        snprintf(text, TIME_TEXT, "%.1f h", seconds / 3600);
+    return text;
+}
+
+void estimate_print(const struct estimate_total *total, FILE *stream)
+{
+    char text[TIME_TEXT];
+    size_t assumed = total->left - total->judged;
+    if (total->judged > 0)
+        utf8_print(stream,
+                   "time on one device, judged by the rows that are there: at most %s for %zu "
+                   "configurations\n",
+                   time_format(total->seconds, text), total->judged);
+    if (assumed > 0)
+        utf8_print(stream,
+                   "time on one slow device: at most %s for %zu configurations; a fast GPU takes "
+                   "less than 1 s for most\n",
+                   time_format(total->at_most, text), assumed);
+    if (total->left > 0)
+        utf8_print(stream,
+                   "several devices share this time; measuring the roofs is not included\n");
+}

@@ -1,0 +1,47 @@
+/* Messages between ranks by MPI, point to point. Sending copies and never waits; receiving never waits
+ * either, so a rank can look after its worker in the same loop. Messages from one rank to another
+ * arrive in the order of sending. A rank may send to itself. */
+#ifndef ROOFSWEEP_TRANSPORT_H
+#define ROOFSWEEP_TRANSPORT_H
+
+#include <mpi.h>
+#include <stdbool.h>
+
+#include "ranks/message.h"
+
+struct transport;
+
+/* The communicator stays the caller's and must outlive the transport. NULL without memory. */
+struct transport *transport_create(MPI_Comm comm);
+/* Waits until everything sent has been received. Takes NULL. */
+void transport_destroy(struct transport *transport);
+
+enum status transport_send(struct transport *transport, int to, enum message_kind kind,
+                           const char *text, struct error *error);
+/* Sends through this transport, which must outlive it. */
+struct sender transport_sender(struct transport *transport);
+
+/* True if there was a message. */
+bool transport_receive(struct transport *transport, struct message *message);
+
+/* How long a rank sleeps before it looks for messages again. MPI has no descriptor to wait for, so they are
+ * looked for again and again: soon after something has moved, then less and less often. Each look takes the
+ * processor from somebody where ranks share cores.
+ *
+ * Whoever waits for an answer first sleeps for most of what answers took so far, and then looks at short
+ * intervals: so it neither looks often nor misses the answer for long. Pure but for its own memory. */
+struct poll_interval {
+    double seconds; /* of the next sleep */
+    double asked;   /* s, on the clock that poll_interval_update is told; NaN: no answer is due */
+    double usual;   /* s, that an answer takes; 0: none has come yet */
+    int looks;      /* in vain, since it was asked */
+};
+
+struct poll_interval poll_interval_start(void); /* the next look comes at once */
+
+/* After each look. `moved`: something came or went. `due`: the rank waits for a message that answers it.
+ * `longest`: s, of a sleep, unless answers take much longer. */
+void poll_interval_update(struct poll_interval *interval, double now, bool moved, bool due,
+                          double longest);
+
+#endif

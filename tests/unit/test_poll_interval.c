@@ -1,0 +1,112 @@
+/* How often a rank looks for messages: seldom, and yet soon after one has come. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "ranks/transport.h"
+
+static const double longest = 2e-3; /* s */
+
+/* Waits for an answer that comes so many s after the question. Returns how many looks it took; *late: s from the
+ * answer to the look that found it. */
+static int wait_for_answer(struct poll_interval *interval, double *now, double answer, double *late)
+{
+    const double asked = *now;
+    int looks = 0;
+    poll_interval_update(interval, *now, true, true, longest);
+    while (*now < asked + answer) {
+        assert_true(interval->seconds >= 0 && interval->seconds < 1);
+        *now += interval->seconds;
+        ++looks;
+        if (*now < asked + answer)
+            poll_interval_update(interval, *now, false, true, longest);
+    }
+    *late = *now - asked - answer;
+    poll_interval_update(interval, *now, true, false, longest);
+    return looks;
+}
+
+static void a_usual_answer_is_found_soon_and_with_few_looks(void **state)
+{
+    (void)state;
+    const double answers[] = {0.2e-3, 2e-3, 20e-3};
+    for (int i = 0; i < 3; ++i) {
+        struct poll_interval interval = poll_interval_start();
+        double now = 1000, late = NAN;
+        int looks = 0;
+        for (int j = 0; j < 20; ++j)
+            looks = wait_for_answer(&interval, &now, answers[i] * (j % 2 ? 1.02 : 0.98), &late);
+        assert_in_range(looks, 1, 5);
+        assert_true(late <= 0.15 * answers[i] + 50e-6);
+    }
+}
+
+static void an_answer_that_does_not_come_is_looked_for_less_and_less_often(void **state)
+{
+    (void)state;
+    struct poll_interval interval = poll_interval_start();
+    double now = 0, late;
+    for (int i = 0; i < 10; ++i)
+        wait_for_answer(&interval, &now, 1e-3, &late);
+    assert_in_range(wait_for_answer(&interval, &now, 1.0, &late), 100, 600); /* of 2 ms most */
+    assert_true(late <= longest);
+}
+
+/* Who waits until the others have their roofs learns nothing about answers. */
+static void a_long_wait_does_not_make_the_next_one_long(void **state)
+{
+    (void)state;
+    struct poll_interval interval = poll_interval_start();
+    double now = 0, late;
+    wait_for_answer(&interval, &now, 100.0, &late);
+    wait_for_answer(&interval, &now, 1e-3, &late);
+    assert_true(late <= 50e-3);
+    for (int i = 0; i < 30; ++i)
+        wait_for_answer(&interval, &now, 1e-3, &late);
+    assert_true(late <= 0.3e-3);
+}
+
+/* 256 ranks on two cores once had a median wait of 11 ms: each answer, there long before the first look, made the
+ * next look only an eighth earlier. */
+static void answers_that_become_quick_are_soon_found_soon(void **state)
+{
+    (void)state;
+    struct poll_interval interval = poll_interval_start();
+    double now = 0, late;
+    for (int i = 0; i < 10; ++i)
+        wait_for_answer(&interval, &now, 40e-3, &late);
+    for (int i = 0; i < 10; ++i)
+        wait_for_answer(&interval, &now, 1e-3, &late);
+    assert_true(late <= 0.5e-3);
+}
+
+static void without_an_answer_due_it_looks_soon_after_what_moved(void **state)
+{
+    (void)state;
+    struct poll_interval interval = poll_interval_start();
+    poll_interval_update(&interval, 1, true, false, longest);
+    assert_true(interval.seconds == 0);
+    double before = 0;
+    for (int i = 0; i < 20; ++i) {
+        poll_interval_update(&interval, 1, false, false, longest);
+        assert_true(interval.seconds >= before && interval.seconds <= longest);
+        before = interval.seconds;
+    }
+    assert_true(before == longest);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_usual_answer_is_found_soon_and_with_few_looks),
+        cmocka_unit_test(an_answer_that_does_not_come_is_looked_for_less_and_less_often),
+        cmocka_unit_test(a_long_wait_does_not_make_the_next_one_long),
+        cmocka_unit_test(answers_that_become_quick_are_soon_found_soon),
+        cmocka_unit_test(without_an_answer_due_it_looks_soon_after_what_moved),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
