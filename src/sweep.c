@@ -175,11 +175,11 @@ static struct executor_settings executor_settings_of(const struct sweep *sweep)
 {
     const struct sweep_settings *settings = &sweep->manifest->sweep;
     return (struct executor_settings){
-        .station = {.worker_folder = sweep->worker_folder,
-                    .device = device_kind_chosen(settings->device),
-                    .open_timeout = fmax(settings->timeout, open_timeout_least),
-                    .counters = sweep->manifest->measure.counters,
-                    .interrupted = &signals_seen},
+        .worker_folder = sweep->worker_folder,
+        .device = device_kind_chosen(settings->device),
+        .open_timeout = fmax(settings->timeout, open_timeout_least),
+        .counters = sweep->manifest->measure.counters,
+        .interrupted = &signals_seen,
         .timeout = settings->timeout,
         .retries = settings->retries,
         .device_key = sweep->device_key,
@@ -195,7 +195,7 @@ static enum status open_executor(struct sweep *sweep, const struct binding *bind
     if (status)
         return status;
     struct executor_settings settings = executor_settings_of(sweep);
-    settings.station.binding = *binding;
+    settings.binding = *binding;
     sweep->transport = transport_create(sweep->comm);
     const struct sender sender = transport_sender(sweep->transport);
     sweep->executor = executor_create(&settings, &sender, sweep->log);

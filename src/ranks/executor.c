@@ -3,8 +3,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "ranks/signals.h"
+
+/* Workers that may fail to open the device one after the other before it counts as lost. */
+static const int tries_most = 3;
+/* No worker is started for that later than so many open_timeouts after the first one, and each gets one
+ * open_timeout for each of its two requests. */
+static const double tries_span = 1.5, requests_of_try = 2;
+static const char unexpected_reply[] = "the worker's answer is about something else";
 
 enum stage {
     STAGE_OPENING,   /* before the sweep: the device, its roofs */
@@ -19,8 +28,21 @@ struct executor {
     struct executor_settings settings;
     struct sender sender;
     const struct log *log;
-    struct station *station;
     enum stage stage;
+    /* the device and its worker */
+    struct worker_process *worker; /* NULL: there is none */
+    const struct device_kind *kind;
+    struct device device;
+    char opened[sizeof((struct device *)0)->uuid]; /* its UUID, as the worker says it */
+    char choice[1200];
+    char lost[1024];    /* why there is no device any more; "": there is one */
+    bool loss_untold;   /* to rank 0 */
+    bool reopening;     /* a new worker has been asked for the device, and has not answered */
+    int tries;          /* workers in a row that could not open it */
+    double tries_start; /* s, CLOCK_MONOTONIC: the first of them */
+    bool worker_lost;   /* over the last request of executor_ask: it gave no answer */
+    bool worker_hung;   /* that is, it took too long */
+    /* what it measures */
     struct request request; /* of STAGE_MEASURING */
     int attempts;           /* of it, so far */
     char (*waiting)
@@ -37,84 +59,396 @@ struct executor *executor_create(const struct executor_settings *settings,
     executor->settings = *settings;
     executor->sender = *sender;
     executor->log = log;
-    executor->station = station_create(&settings->station, log);
-    if (executor->station)
-        return executor;
-    free(executor);
-    return NULL;
+    return executor;
 }
 
 void executor_destroy(struct executor *executor)
 {
     if (!executor)
         return;
-    station_destroy(executor->station);
+    worker_process_destroy(executor->worker);
     free(executor->waiting);
     free(executor);
 }
 
+/* s, that opening a device of one kind may take. */
+static double opening_of_kind(const struct executor_settings *settings)
+{
+    return (tries_span + requests_of_try) * settings->open_timeout;
+}
+
 double executor_opening(const struct executor_settings *settings)
 {
-    return DEVICE_KINDS * station_opening(&settings->station);
+    return DEVICE_KINDS * opening_of_kind(settings);
 }
 
 double executor_longest(const struct executor_settings *settings)
 {
-    return (settings->retries + 1) * (settings->timeout + station_opening(&settings->station));
-}
-
-/* ---- the device ---- */
-
-enum status executor_open(struct executor *executor, struct error *error)
-{
-    return station_open(executor->station, error);
+    return (settings->retries + 1) * (settings->timeout + opening_of_kind(settings));
 }
 
 const struct device *executor_device(const struct executor *executor)
 {
-    return station_device(executor->station);
+    return &executor->device;
 }
 
 const struct device_kind *executor_kind(const struct executor *executor)
 {
-    return station_kind(executor->station);
+    return executor->kind;
 }
 
 const char *executor_choice(const struct executor *executor)
 {
-    return station_choice(executor->station);
+    return executor->choice;
 }
 
 const char *executor_lost(const struct executor *executor)
 {
-    return station_lost(executor->station);
-}
-
-enum status executor_ask(struct executor *executor, const struct request *request,
-                         enum reply_kind kind, double timeout, struct reply *reply,
-                         struct error *error)
-{
-    return station_ask(executor->station, request, kind, timeout, reply, error);
-}
-
-enum status executor_reopen(struct executor *executor, struct error *error)
-{
-    return station_reopen(executor->station, error);
+    return executor->lost[0] ? executor->lost : NULL;
 }
 
 void executor_name_device(struct executor *executor, const char *uuid)
 {
-    struct device *device = station_device(executor->station);
-    snprintf(device->uuid, sizeof device->uuid, "%s", uuid);
+    snprintf(executor->device.uuid, sizeof executor->device.uuid, "%s", uuid);
 }
 
 void executor_set_roofs(struct executor *executor, const struct device *device)
 {
-    struct device *own = station_device(executor->station);
+    struct device *own = &executor->device;
     memcpy(own->roofs, device->roofs, sizeof own->roofs);
     own->roof_count = device->roof_count;
     memcpy(own->roofs_reused, device->roofs_reused, sizeof own->roofs_reused);
     device_set_peaks(own);
+}
+
+/* ---- the worker ---- */
+
+static enum status start_worker(struct executor *executor, struct error *error)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", executor->settings.worker_folder, executor->kind->worker);
+    /* A GPU's worker, too, keeps to its share of the cores: its reference runs on all of them, and
+     * those of several ranks would spin against each other. */
+    return worker_process_start(path, &executor->settings.binding.cpus,
+                                executor->log->level >= LOG_DEBUG ? STDERR_FILENO : -1,
+                                &executor->worker, error);
+}
+
+static void send_request(struct executor *executor, const struct request *request, double timeout)
+{
+    char *line = request_encode(request);
+    if (line)
+        worker_process_send(executor->worker, line, timeout);
+    free(line);
+}
+
+static void stop_worker(struct executor *executor)
+{
+    worker_process_destroy(executor->worker);
+    executor->worker = NULL;
+}
+
+static bool is_answer(const struct request *request, enum reply_kind kind,
+                      const struct reply *reply)
+{
+    return reply->kind == kind &&
+           (kind != REPLY_ROOF || (reply->roof.kind.index == request->kind &&
+                                   reply->roof.condition == (int64_t)request->condition));
+}
+
+/* What the worker's line says to this request: STATUS_OK if it is the reply that is due. */
+static enum status read_reply(const struct executor *executor, const struct request *request,
+                              enum reply_kind kind, const char *line, struct reply *reply,
+                              struct error *error)
+{
+    if (reply_decode(line, reply, error)) {
+        error_prefix(error, "%s", executor->kind->worker);
+        return STATUS_DEVICE;
+    }
+    if (reply->kind == REPLY_ERROR) {
+        *error = reply->error;
+        return reply->status;
+    }
+    if (is_answer(request, kind, reply))
+        return STATUS_OK;
+    return error_set(error, STATUS_DEVICE, "%s: %s", executor->kind->worker, unexpected_reply);
+}
+
+static bool is_interrupted(const struct executor *executor)
+{
+    return executor->settings.interrupted && *executor->settings.interrupted;
+}
+
+static void wait_for_worker(const struct executor *executor)
+{
+    struct pollfd descriptors[2];
+    worker_process_poll(executor->worker, descriptors);
+    poll(descriptors, 2, 100);
+}
+
+/* A worker that answers something else is out of step: its next line may be the answer to this
+ * request. So it is ended. */
+enum status executor_ask(struct executor *executor, const struct request *request,
+                         enum reply_kind kind, double timeout, struct reply *reply,
+                         struct error *error)
+{
+    char *line = NULL;
+    enum worker_event event;
+    enum status status = STATUS_DEVICE;
+    double start = clock_monotonic();
+    if (!executor->worker)
+        return error_set(error, STATUS_DEVICE, "there is no worker");
+    send_request(executor, request, timeout);
+    while ((event = worker_process_step(executor->worker, &line, error)) == WORKER_QUIET &&
+           !is_interrupted(executor))
+        wait_for_worker(executor);
+    if (event == WORKER_LINE)
+        status = read_reply(executor, request, kind, line, reply, error);
+    else if (event == WORKER_QUIET)
+        status = error_set(error, STATUS_INTERRUPTED, "%s",
+                           signals_text(*executor->settings.interrupted));
+    else
+        error_prefix(error, "%s", executor->kind->worker);
+    free(line);
+    executor->worker_lost = event == WORKER_LOST;
+    executor->worker_hung = event == WORKER_LOST && clock_monotonic() - start >= timeout;
+    if (status == STATUS_DEVICE || status == STATUS_INTERRUPTED)
+        stop_worker(executor);
+    return status;
+}
+
+/* ---- opening ---- */
+
+/* One visible device is this rank's whatever its number; of several it takes the one of its number
+ * on the node. Anything else would put two ranks on one device without a word. */
+static enum status choose_index(const struct executor *executor, int64_t count, int64_t *index,
+                                struct error *error)
+{
+    const struct binding *binding = &executor->settings.binding;
+    *index = count == 1 ? 0 : binding->local_rank;
+    if (*index < count)
+        return STATUS_OK;
+    return error_set(error, STATUS_USAGE,
+                     "rank %d of %d on this node has no %s of its own: %lld are visible; start at "
+                     "most %lld ranks per node (srun --ntasks-per-node=%lld, mpirun --map-by "
+                     "ppr:%lld:node)",
+                     binding->local_rank, binding->local_count, executor->kind->noun,
+                     (long long)count, (long long)count, (long long)count, (long long)count);
+}
+
+/* One worker's try. *answered is set once it has said how many devices there are. */
+static enum status try_kind(struct executor *executor, const struct device_kind *kind,
+                            bool *answered, struct error *error)
+{
+    const double timeout = executor->settings.open_timeout;
+    struct reply reply;
+    struct request request = request_default(REQUEST_DEVICES);
+    reply_init(&reply);
+    executor->kind = kind;
+    executor->worker_lost = executor->worker_hung = false;
+    enum status status = start_worker(executor, error);
+    if (status == STATUS_OK)
+        status = executor_ask(executor, &request, REPLY_DEVICES, timeout, &reply, error);
+    *answered |= status == STATUS_OK;
+    if (status == STATUS_OK && kind->numbered)
+        status = choose_index(executor, reply.count, &request.index, error);
+    executor->device.index = request.index;
+    request.op = REQUEST_DESCRIBE;
+    request.measure.counters = executor->settings.counters;
+    if (status == STATUS_OK)
+        status = executor_ask(executor, &request, REPLY_DEVICE, timeout, &reply, error);
+    if (status == STATUS_OK && strcmp(reply.device.kind, kind->name) != 0)
+        status = error_set(error, STATUS_DEVICE, "%s describes a device of kind '%s'", kind->worker,
+                           reply.device.kind);
+    if (status == STATUS_OK) {
+        executor->device = reply.device;
+        executor->device.index = request.index;
+        memcpy(executor->opened, reply.device.uuid, sizeof executor->opened);
+        executor->device.cores_shared = executor->settings.binding.shared;
+    } else {
+        stop_worker(executor);
+    }
+    reply_clear(&reply);
+    return status;
+}
+
+static void begin_tries(struct executor *executor)
+{
+    executor->tries = 0;
+    executor->tries_start = clock_monotonic();
+}
+
+/* Counts a worker that could not open the device. False: it was the last one. */
+static bool may_try_again(struct executor *executor)
+{
+    double span = tries_span * executor->settings.open_timeout;
+    return ++executor->tries < tries_most && clock_monotonic() - executor->tries_start < span;
+}
+
+/* What is known of a device that never opened. */
+static void set_lost_device(struct executor *executor, const char *why)
+{
+    struct device *device = &executor->device;
+    int64_t index = device->index;
+    device_init(device);
+    device->index = index;
+    snprintf(device->kind, sizeof device->kind, "%s", executor->kind->name);
+    if (gethostname(device->hostname, sizeof device->hostname - 1) != 0)
+        device->hostname[0] = '\0';
+    snprintf(executor->choice, sizeof executor->choice, "%s", executor->kind->name);
+    snprintf(executor->lost, sizeof executor->lost, "%.1000s", why);
+}
+
+/* A worker that is lost on the way costs a try. If the last one is lost, *lost says whether there was a
+ * device to lose: a worker that ends before it has counted its devices may be for the user to mend. */
+static enum status open_kind(struct executor *executor, const struct device_kind *kind, bool *lost,
+                             struct error *error)
+{
+    enum status status;
+    bool answered = false;
+    begin_tries(executor);
+    do
+        status = try_kind(executor, kind, &answered, error);
+    while (status == STATUS_DEVICE && executor->worker_lost && may_try_again(executor));
+    *lost = executor->worker_lost && (answered || executor->worker_hung);
+    return status;
+}
+
+enum status executor_open(struct executor *executor, struct error *error)
+{
+    const struct device_kind *chosen = executor->settings.device;
+    char reasons[sizeof executor->choice] = "";
+    for (int i = 0; i < DEVICE_KINDS; ++i) {
+        const struct device_kind *kind = &device_kinds[i];
+        bool lost;
+        if (chosen && chosen != kind)
+            continue;
+        enum status status = open_kind(executor, kind, &lost, error);
+        if (status == STATUS_OK) {
+            snprintf(executor->choice, sizeof executor->choice, "%s%.1180s", kind->name, reasons);
+            return STATUS_OK;
+        }
+        if (lost) {
+            set_lost_device(executor, error->text);
+            return STATUS_OK;
+        }
+        if (status == STATUS_INTERRUPTED)
+            return status;
+        /* Too many ranks for the devices is for the user to mend, not a reason to measure something
+         * else. */
+        if (status == STATUS_USAGE)
+            break;
+        if (chosen && chosen->accelerator)
+            return error_append(error, STATUS_DEVICE, "; --device %s, or auto, measures the %s",
+                                device_kinds[DEVICE_KINDS - 1].name,
+                                device_kinds[DEVICE_KINDS - 1].noun);
+        size_t used = strlen(reasons);
+        snprintf(reasons + used, sizeof reasons - used, ", because no %s can be used: %s",
+                 kind->noun, error->text);
+    }
+    return STATUS_DEVICE;
+}
+
+/* ---- replacing a worker ---- */
+
+/* For good, for this reason. */
+static void lose_device(struct executor *executor, const char *why)
+{
+    executor->reopening = false;
+    executor->loss_untold = true;
+    snprintf(executor->lost, sizeof executor->lost, "%.1000s", why);
+}
+
+static struct request describe_again(const struct executor *executor)
+{
+    struct request describe = request_default(REQUEST_DESCRIBE);
+    describe.index = executor->device.index;
+    describe.measure.counters = COUNTERS_OFF; /* the first worker tried them */
+    return describe;
+}
+
+/* Starts a worker and asks it for the same device; step_reopening gets the answer. */
+static enum status begin_reopening(struct executor *executor, struct error *error)
+{
+    struct request describe = describe_again(executor);
+    enum status status = start_worker(executor, error);
+    if (status == STATUS_OK)
+        send_request(executor, &describe, executor->settings.open_timeout);
+    return status;
+}
+
+static void reopen_failed(struct executor *executor, const char *why)
+{
+    struct error error;
+    error_set(&error, STATUS_DEVICE, "%s", why);
+    do {
+        stop_worker(executor);
+        if (!may_try_again(executor)) {
+            lose_device(executor, error.text);
+            return;
+        }
+    } while (begin_reopening(executor, &error));
+}
+
+/* There is no worker: one is started with the same device. Then `reopening` ends, or the device is lost. */
+static void replace_worker(struct executor *executor)
+{
+    struct error error;
+    begin_tries(executor);
+    executor->reopening = true;
+    if (begin_reopening(executor, &error))
+        reopen_failed(executor, error.text);
+}
+
+static enum status check_same_device(const struct executor *executor, const struct device *device,
+                                     struct error *error)
+{
+    if (strcmp(device->uuid, executor->opened) == 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_DEVICE, "the device is now '%.90s'", device->uuid);
+}
+
+static void step_reopening(struct executor *executor)
+{
+    const struct request describe = describe_again(executor);
+    struct reply reply;
+    struct error why;
+    char *line = NULL;
+    enum status status = STATUS_DEVICE;
+    enum worker_event event = worker_process_step(executor->worker, &line, &why);
+    if (event == WORKER_QUIET)
+        return;
+    reply_init(&reply);
+    if (event == WORKER_LINE)
+        status = read_reply(executor, &describe, REPLY_DEVICE, line, &reply, &why);
+    if (status == STATUS_OK)
+        status = check_same_device(executor, &reply.device, &why);
+    reply_clear(&reply);
+    free(line);
+    if (status)
+        reopen_failed(executor, why.text);
+    else
+        executor->reopening = false;
+}
+
+enum status executor_reopen(struct executor *executor, struct error *error)
+{
+    stop_worker(executor);
+    replace_worker(executor);
+    while (executor->reopening) {
+        if (is_interrupted(executor)) {
+            executor->reopening = false;
+            stop_worker(executor);
+            return error_set(error, STATUS_INTERRUPTED, "%s",
+                             signals_text(*executor->settings.interrupted));
+        }
+        wait_for_worker(executor);
+        step_reopening(executor);
+    }
+    if (!executor->loss_untold)
+        return STATUS_OK;
+    executor->loss_untold = false;
+    return error_set(error, STATUS_DEVICE, "%s", executor->lost);
 }
 
 /* ---- messages to rank 0 ---- */
@@ -147,10 +481,15 @@ static void give_back(struct executor *executor)
 
 static void report_loss(struct executor *executor, const char *why)
 {
+    const struct device *device = &executor->device;
     char text[1600], name[160];
-    station_name(executor->station, name);
-    snprintf(text, sizeof text, "%s on %s: %.1000s", name, executor_device(executor)->hostname,
-             why);
+    if (device->uuid[0]) /* one that never opened has none */
+        snprintf(name, sizeof name, "%s", device->uuid);
+    else if (executor->kind->numbered)
+        snprintf(name, sizeof name, "%s %lld", executor->kind->noun, (long long)device->index);
+    else
+        snprintf(name, sizeof name, "%s", executor->kind->noun);
+    snprintf(text, sizeof text, "%s on %s: %.1000s", name, device->hostname, why);
     give_back(executor);
     executor->stage = STAGE_LOST;
     send_message(executor, MESSAGE_DEVICE_LOST, text);
@@ -158,7 +497,7 @@ static void report_loss(struct executor *executor, const char *why)
 
 void executor_start(struct executor *executor)
 {
-    struct device *device = station_device(executor->station);
+    struct device *device = &executor->device;
     if (executor_lost(executor)) {
         report_loss(executor, executor_lost(executor));
         return;
@@ -195,18 +534,18 @@ static void deliver_failure(struct executor *executor, const char *why)
 /* Sends what is to be measured, through a new worker if the last one is gone. */
 static void attempt(struct executor *executor)
 {
-    if (station_has_worker(executor->station))
-        station_send(executor->station, &executor->request,
+    if (executor->worker)
+        send_request(executor, &executor->request,
                      executor->settings.timeout * (double)(1 + executor->waiting_count));
     else
-        station_replace(executor->station);
+        replace_worker(executor);
 }
 
 /* The next attempt is by itself: then what is lost with it is it alone. */
 static void attempt_failed(struct executor *executor, const char *why)
 {
     char text[WORKLOAD_TEXT];
-    station_drop(executor->station);
+    stop_worker(executor);
     give_back(executor);
     config_format(&executor->request.config, text);
     log_print(executor->log, LOG_WARNING, "%s: %s (attempt %d of %d)", text, why,
@@ -249,7 +588,7 @@ static void take_measured(struct executor *executor, const char *line)
     struct error error;
     reply_init(&reply);
     if (reply_decode(line, &reply, &error)) {
-        error_prefix(&error, "%s", executor_kind(executor)->worker);
+        error_prefix(&error, "%s", executor->kind->worker);
         attempt_failed(executor, error.text);
     } else if (reply.kind == REPLY_RECORD && is_requested(executor, reply.record.configuration)) {
         executor->stage = STAGE_IDLE;
@@ -260,8 +599,7 @@ static void take_measured(struct executor *executor, const char *line)
     } else if (reply.kind == REPLY_ERROR && reply.status != STATUS_DEVICE) {
         deliver_failure(executor, reply.error.text);
     } else {
-        attempt_failed(executor,
-                       reply.kind == REPLY_ERROR ? reply.error.text : station_out_of_turn);
+        attempt_failed(executor, reply.kind == REPLY_ERROR ? reply.error.text : unexpected_reply);
     }
     reply_clear(&reply);
 }
@@ -273,7 +611,7 @@ static void ask_count(struct executor *executor, size_t rows)
 {
     const struct request request = request_default(REQUEST_COUNT);
     executor->stage = STAGE_COUNTING;
-    station_send(executor->station, &request, executor->settings.timeout * (double)rows);
+    send_request(executor, &request, executor->settings.timeout * (double)rows);
 }
 
 /* Nobody knows over which of them. Rank 0 hands them out again, each by itself. */
@@ -281,7 +619,7 @@ static void count_failed(struct executor *executor, const char *why)
 {
     log_print(executor->log, LOG_WARNING, "counting %zu configurations, from %s on: %s",
               executor->waiting_count, executor->waiting[0], why);
-    station_drop(executor->station);
+    stop_worker(executor);
     executor->stage = STAGE_IDLE;
     give_back(executor);
 }
@@ -298,10 +636,9 @@ static void take_counted(struct executor *executor, const char *line)
     struct error error;
     const struct request request = request_default(REQUEST_COUNT);
     reply_init(&reply);
-    enum status status =
-        station_read(executor->station, &request, REPLY_RECORD, line, &reply, &error);
+    enum status status = read_reply(executor, &request, REPLY_RECORD, line, &reply, &error);
     if (status == STATUS_OK && strcmp(reply.record.configuration, executor->waiting[0]) != 0)
-        status = error_set(&error, STATUS_DEVICE, "%s", station_out_of_turn);
+        status = error_set(&error, STATUS_DEVICE, "%s", unexpected_reply);
     if (status) {
         count_failed(executor, error.text);
     } else {
@@ -324,7 +661,7 @@ static void take_line(struct executor *executor, const char *line)
     } else if (executor->stage == STAGE_COUNTING) {
         take_counted(executor, line);
     } else { /* what nobody asked: the next work starts a new worker */
-        station_drop(executor->station);
+        stop_worker(executor);
         give_back(executor);
     }
 }
@@ -336,34 +673,33 @@ static void worker_lost(struct executor *executor, const char *why)
     } else if (executor->stage == STAGE_COUNTING) {
         count_failed(executor, why);
     } else {
-        station_drop(executor->station);
+        stop_worker(executor);
         give_back(executor);
     }
 }
 
 void executor_step(struct executor *executor)
 {
-    char *line = NULL;
-    struct error why;
     if (executor->stage == STAGE_STOPPED)
         return;
-    switch (station_step(executor->station, &line, &why)) {
-    case STATION_LINE:
-        take_line(executor, line);
-        break;
-    case STATION_WORKER_LOST:
-        worker_lost(executor, why.text);
-        break;
-    case STATION_READY:
-        attempt(executor);
-        break;
-    case STATION_LOST:
-        report_loss(executor, why.text);
-        break;
-    case STATION_QUIET:
-        break;
+    if (executor->reopening) {
+        step_reopening(executor);
+        if (!executor->reopening && !executor->loss_untold)
+            attempt(executor);
+    } else if (executor->worker && !executor->loss_untold) {
+        struct error why;
+        char *line = NULL;
+        enum worker_event event = worker_process_step(executor->worker, &line, &why);
+        if (event == WORKER_LINE)
+            take_line(executor, line);
+        else if (event == WORKER_LOST)
+            worker_lost(executor, why.text);
+        free(line);
     }
-    free(line);
+    if (executor->loss_untold) {
+        executor->loss_untold = false;
+        report_loss(executor, executor->lost);
+    }
 }
 
 bool executor_stopped(const struct executor *executor)
@@ -378,7 +714,7 @@ bool executor_works(const struct executor *executor)
 
 static void stop(struct executor *executor)
 {
-    station_drop(executor->station);
+    stop_worker(executor);
     executor->stage = STAGE_STOPPED;
     send_message(executor, MESSAGE_FINISHED, "");
 }
@@ -387,8 +723,8 @@ static void take_work(struct executor *executor, const char *text)
 {
     struct error error;
     if (request_decode(text, &executor->request, &error)) {
-        station_drop(executor->station);
-        station_lose(executor->station, error.text);
+        stop_worker(executor);
+        lose_device(executor, error.text);
         return;
     }
     executor->stage = STAGE_MEASURING;
@@ -409,5 +745,7 @@ void executor_handle(struct executor *executor, const struct message *message)
 
 void executor_poll(const struct executor *executor, struct pollfd descriptors[2], nfds_t *count)
 {
-    station_poll(executor->station, descriptors, count);
+    *count = executor->worker ? 2 : 0;
+    if (executor->worker)
+        worker_process_poll(executor->worker, descriptors);
 }

@@ -1,6 +1,6 @@
 /* A rank's half of a sweep: one device, one worker process, one configuration at a time.
  *
- * Life cycle: executor_create, executor_open, executor_ask as often as one likes (both block),
+ * Life cycle: executor_create, executor_open, executor_ask as often as one likes (both wait),
  * executor_start, then executor_poll / executor_handle / executor_step in the rank's loop until
  * executor_stopped. A worker that crashes, hangs or loses its device is replaced and the
  * configuration tried again, as often as `retries` says; after that its record is a failed one.
@@ -16,11 +16,25 @@
 #ifndef ROOFSWEEP_EXECUTOR_H
 #define ROOFSWEEP_EXECUTOR_H
 
+#include <signal.h>
+#include <stdbool.h>
+
+#include "base/log.h"
+#include "manifest/manifest.h"
+#include "model/device_kind.h"
+#include "model/protocol.h"
+#include "ranks/binding.h"
 #include "ranks/message.h"
-#include "ranks/station.h"
+#include "ranks/worker_process.h"
 
 struct executor_settings {
-    struct station_settings station;
+    const char *worker_folder;        /* where the workers of all kinds are */
+    const struct device_kind *device; /* NULL: the first kind that opens */
+    struct binding binding;
+    double open_timeout;           /* s, each request of opening the device */
+    enum counters_choice counters; /* unless off they are tried when the device opens */
+    /* Set by a signal: what waits comes back. May be NULL. */
+    const volatile sig_atomic_t *interrupted;
     double timeout; /* s, one attempt at a configuration */
     int retries;
     const char *device_key; /* struct device.key of this rank in this session */
@@ -42,27 +56,38 @@ double executor_opening(const struct executor_settings *settings);
  * new worker that is slow to open the device. For each row that waits beside it one `timeout` more. */
 double executor_longest(const struct executor_settings *settings);
 
-/* As station_open; executor_start reports a device that is lost. */
+/* ---- the device; these wait ---- */
+
+/* Chooses a device and opens it. A worker that is lost on the way costs a try; there are three, within
+ * 3.5 open_timeout. STATUS_DEVICE with the reason and the way out. STATUS_OK also if the workers were
+ * lost one after the other: then executor_lost has the reason, the device knows kind, host and
+ * number, and executor_start reports it. STATUS_INTERRUPTED. */
 enum status executor_open(struct executor *executor, struct error *error);
+
+/* One reply, of this kind and to this request, within `timeout` seconds; a worker that says
+ * anything else but an error is ended. STATUS_DEVICE and STATUS_INTERRUPTED: the worker
+ * is gone, and executor_reopen must come before the next request. */
+enum status executor_ask(struct executor *executor, const struct request *request,
+                         enum reply_kind kind, double timeout, struct reply *reply,
+                         struct error *error);
+/* A new worker with the same device. STATUS_DEVICE: the device is lost; executor_start reports it. */
+enum status executor_reopen(struct executor *executor, struct error *error);
+
+/* What was opened; its kind; and why it is this one, for people. */
 const struct device *executor_device(const struct executor *executor);
 const struct device_kind *executor_kind(const struct executor *executor);
 const char *executor_choice(const struct executor *executor);
 
-/* Why the device is lost; NULL: it is not. */
+/* Why the device is lost for good; NULL: it is not. */
 const char *executor_lost(const struct executor *executor);
-
-/* As station_ask. */
-enum status executor_ask(struct executor *executor, const struct request *request,
-                         enum reply_kind kind, double timeout, struct reply *reply,
-                         struct error *error);
-/* As station_reopen; executor_start reports a device that is lost. */
-enum status executor_reopen(struct executor *executor, struct error *error);
 
 /* This UUID stands in what the rank says of its device from now on. */
 void executor_name_device(struct executor *executor, const char *uuid);
 
 /* Takes the roofs, the peaks and their origin of *device. */
 void executor_set_roofs(struct executor *executor, const struct device *device);
+
+/* ---- the loop; nothing waits ---- */
 
 /* Sends rank 0 MESSAGE_DEVICE: what this rank has, with its roofs. */
 void executor_start(struct executor *executor);

@@ -60,17 +60,17 @@ void bench_create(struct bench *bench, const struct device_kind *kind, int local
 {
     struct sender sender = collected_sender(&bench->sent);
     struct executor_settings settings = {
-        .station = {.worker_folder = bench->folder,
-                    .device = kind,
-                    .binding = {.local_rank = local_rank, .local_count = local_rank + 1},
-                    .open_timeout = 1,
-                    .counters = COUNTERS_OFF},
+        .worker_folder = bench->folder,
+        .device = kind,
+        .binding = {.local_rank = local_rank, .local_count = local_rank + 1},
+        .open_timeout = 1,
+        .counters = COUNTERS_OFF,
         .timeout = 1,
         .retries = 1,
         .device_key = "session/0",
         .job_id = "",
     };
-    sched_getaffinity(0, sizeof settings.station.binding.cpus, &settings.station.binding.cpus);
+    sched_getaffinity(0, sizeof settings.binding.cpus, &settings.binding.cpus);
     bench->executor = executor_create(&settings, &sender, &bench->log);
     assert_non_null(bench->executor);
 }

@@ -158,12 +158,12 @@ static void a_signal_ends_the_waiting_for_a_worker(void **state)
     sender = collected_sender(&bench.sent);
     write_worker(&bench, last_kind(), "exec sleep 100", ":");
     struct executor_settings settings = {
-        .station = {.worker_folder = bench.folder,
-                    .device = last_kind(),
-                    .open_timeout = 60,
-                    .interrupted = &signalled},
+        .worker_folder = bench.folder,
+        .device = last_kind(),
+        .open_timeout = 60,
+        .interrupted = &signalled,
     };
-    sched_getaffinity(0, sizeof settings.station.binding.cpus, &settings.station.binding.cpus);
+    sched_getaffinity(0, sizeof settings.binding.cpus, &settings.binding.cpus);
     bench.executor = executor_create(&settings, &sender, &bench.log);
     double start = clock_monotonic();
     assert_int_equal(executor_open(bench.executor, &error), STATUS_INTERRUPTED);

@@ -1,4 +1,4 @@
-#include "ranks/worker_client.h"
+#include "ranks/worker_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ enum { LINE_BYTES_MAX = 16 << 20 };
 /* s. A process dies of SIGKILL at once, unless it hangs in a driver: that one is left behind. */
 static const double end_patience = 1, kill_patience = 5;
 
-struct worker_client {
+struct worker_process {
     pid_t pid;
     int requests; /* our end of the socket pair; also the replies */
     int errors;   /* read end of its standard error; -1: it has closed it */
@@ -83,11 +83,11 @@ static int spawn(const char *path, const cpu_set_t *cpus, int requests, int erro
     return failure;
 }
 
-enum status worker_client_start(const char *path, const cpu_set_t *cpus, int echo,
-                                struct worker_client **client, struct error *error)
+enum status worker_process_start(const char *path, const cpu_set_t *cpus, int echo,
+                                 struct worker_process **process, struct error *error)
 {
     int sockets[2] = {-1, -1}, pipes[2] = {-1, -1};
-    struct worker_client *created = calloc(1, sizeof *created);
+    struct worker_process *created = calloc(1, sizeof *created);
     int failure = ENOMEM;
     if (created) {
         failure =
@@ -109,24 +109,24 @@ enum status worker_client_start(const char *path, const cpu_set_t *cpus, int ech
     created->echo = echo;
     fcntl(created->requests, F_SETFL, O_NONBLOCK);
     fcntl(created->errors, F_SETFL, O_NONBLOCK);
-    *client = created;
+    *process = created;
     return STATUS_OK;
 }
 
 /* It stays a zombie, so that nobody else can get its number, which is its group's too. */
-static bool has_ended(const struct worker_client *client)
+static bool has_ended(const struct worker_process *process)
 {
     siginfo_t info = {0};
-    return client->pid == 0 ||
-           (waitid(P_PID, (id_t)client->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+    return process->pid == 0 ||
+           (waitid(P_PID, (id_t)process->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
             info.si_pid != 0);
 }
 
 /* False if it is still there after so many seconds. */
-static bool wait_for_end(const struct worker_client *client, double seconds)
+static bool wait_for_end(const struct worker_process *process, double seconds)
 {
     double deadline = clock_monotonic() + seconds;
-    while (!has_ended(client)) {
+    while (!has_ended(process)) {
         if (clock_monotonic() > deadline)
             return false;
         nanosleep(&(struct timespec){0, 1000000}, NULL);
@@ -135,106 +135,106 @@ static bool wait_for_end(const struct worker_client *client, double seconds)
 }
 
 /* Ends what is left of its group, and reaps it. The status is that of waitpid, -1 if it does not end. */
-static int kill_group(struct worker_client *client)
+static int kill_group(struct worker_process *process)
 {
     int status = -1;
-    if (client->pid == 0)
+    if (process->pid == 0)
         return status;
-    kill(-client->pid, SIGKILL);
-    if (wait_for_end(client, kill_patience))
-        waitpid(client->pid, &status, 0);
-    client->pid = 0;
+    kill(-process->pid, SIGKILL);
+    if (wait_for_end(process, kill_patience))
+        waitpid(process->pid, &status, 0);
+    process->pid = 0;
     return status;
 }
 
-void worker_client_destroy(struct worker_client *client)
+void worker_process_destroy(struct worker_process *process)
 {
-    if (!client)
+    if (!process)
         return;
-    kill_group(client);
-    close(client->requests);
-    close_if_open(client->errors);
-    free(client->buffer);
-    free(client);
+    kill_group(process);
+    close(process->requests);
+    close_if_open(process->errors);
+    free(process->buffer);
+    free(process);
 }
 
-void worker_client_send(struct worker_client *client, const char *line, double timeout)
+void worker_process_send(struct worker_process *process, const char *line, double timeout)
 {
-    client->timeout = timeout;
-    client->deadline = clock_monotonic() + timeout;
+    process->timeout = timeout;
+    process->deadline = clock_monotonic() + timeout;
     /* Requests are shorter than a socket's buffer, so this is one write; a peer that is gone gives
      * EPIPE, which the next step reports as the loss that it is. */
     struct iovec parts[2] = {{(void *)line, strlen(line)}, {"\n", 1}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-    while (sendmsg(client->requests, &message, MSG_NOSIGNAL) < 0 && errno == EINTR)
+    while (sendmsg(process->requests, &message, MSG_NOSIGNAL) < 0 && errno == EINTR)
         ;
 }
 
 /* A pipe's worth at most: a worker that prints without end must not keep its rank from all else. */
-static void read_errors(struct worker_client *client)
+static void read_errors(struct worker_process *process)
 {
     char chunk[65536];
-    if (client->errors < 0)
+    if (process->errors < 0)
         return;
-    ssize_t got = read(client->errors, chunk, sizeof chunk);
+    ssize_t got = read(process->errors, chunk, sizeof chunk);
     if (got > 0) {
-        tail_append(&client->tail, chunk, (size_t)got);
+        tail_append(&process->tail, chunk, (size_t)got);
         size_t shown = utf8_clean_lines(chunk, (size_t)got);
-        if (client->echo >= 0 && write(client->echo, chunk, shown) < 0)
-            client->echo = -1;
+        if (process->echo >= 0 && write(process->echo, chunk, shown) < 0)
+            process->echo = -1;
     } else if (got == 0) { /* its end would wake every poll */
-        close(client->errors);
-        client->errors = -1;
+        close(process->errors);
+        process->errors = -1;
     }
 }
 
 enum stream { STREAM_DATA, STREAM_EMPTY, STREAM_END };
 
-static enum stream read_replies(struct worker_client *client)
+static enum stream read_replies(struct worker_process *process)
 {
-    if (client->capacity - client->length < 65536) {
-        char *grown = realloc(client->buffer, 2 * client->capacity + 65536);
+    if (process->capacity - process->length < 65536) {
+        char *grown = realloc(process->buffer, 2 * process->capacity + 65536);
         if (!grown)
             return STREAM_END;
-        client->buffer = grown;
-        client->capacity = 2 * client->capacity + 65536;
+        process->buffer = grown;
+        process->capacity = 2 * process->capacity + 65536;
     }
-    ssize_t got =
-        read(client->requests, client->buffer + client->length, client->capacity - client->length);
+    ssize_t got = read(process->requests, process->buffer + process->length,
+                       process->capacity - process->length);
     if (got > 0)
-        client->length += (size_t)got;
+        process->length += (size_t)got;
     return got > 0                                          ? STREAM_DATA
            : got < 0 && (errno == EAGAIN || errno == EINTR) ? STREAM_EMPTY
                                                             : STREAM_END;
 }
 
-static char *take_line(struct worker_client *client)
+static char *take_line(struct worker_process *process)
 {
-    char *newline = client->length ? memchr(client->buffer, '\n', client->length) : NULL;
+    char *newline = process->length ? memchr(process->buffer, '\n', process->length) : NULL;
     if (!newline)
         return NULL;
-    size_t length = (size_t)(newline - client->buffer);
-    char *line = strndup(client->buffer, length);
-    client->length -= length + 1;
-    memmove(client->buffer, newline + 1, client->length);
+    size_t length = (size_t)(newline - process->buffer);
+    char *line = strndup(process->buffer, length);
+    process->length -= length + 1;
+    memmove(process->buffer, newline + 1, process->length);
     return line;
 }
 
 /* The last lines of its standard error on one line, as what follows the reason. */
-static void explain(struct worker_client *client, const char *reason, struct error *why)
+static void explain(struct worker_process *process, const char *reason, struct error *why)
 {
-    tail_join(&client->tail);
+    tail_join(&process->tail);
     error_set(why, STATUS_DEVICE, "%s%s%s", reason,
-              client->tail.length ? "; it last printed: " : "", client->tail.text);
+              process->tail.length ? "; it last printed: " : "", process->tail.text);
 }
 
 /* It has ended, or closed its end of the socket: then it gets a moment to say how it ends. */
-static void explain_end(struct worker_client *client, struct error *why)
+static void explain_end(struct worker_process *process, struct error *why)
 {
     char reason[128];
-    bool ended = wait_for_end(client, end_patience);
-    read_errors(client);
-    int status = kill_group(client);
+    bool ended = wait_for_end(process, end_patience);
+    read_errors(process);
+    int status = kill_group(process);
     if (!ended)
         strcpy(reason, "worker closed its standard output without ending");
     else if (WIFSIGNALED(status))
@@ -242,46 +242,47 @@ static void explain_end(struct worker_client *client, struct error *why)
                  strsignal(WTERMSIG(status)));
     else
         snprintf(reason, sizeof reason, "worker ended with status %d", WEXITSTATUS(status));
-    explain(client, reason, why);
+    explain(process, reason, why);
 }
 
-static enum worker_event give_up(struct worker_client *client, const char *reason,
+static enum worker_event give_up(struct worker_process *process, const char *reason,
                                  struct error *why)
 {
-    kill_group(client);
-    explain(client, reason, why);
+    kill_group(process);
+    explain(process, reason, why);
     return WORKER_LOST;
 }
 
-enum worker_event worker_client_step(struct worker_client *client, char **line, struct error *why)
+enum worker_event worker_process_step(struct worker_process *process, char **line,
+                                      struct error *why)
 {
     /* First: what it said before its end is read after this. A process that it has started may keep
      * the socket open. */
-    bool ended = has_ended(client);
-    read_errors(client);
-    enum stream stream = read_replies(client);
-    char *taken = take_line(client);
+    bool ended = has_ended(process);
+    read_errors(process);
+    enum stream stream = read_replies(process);
+    char *taken = take_line(process);
     if (taken) {
-        client->deadline = 0;
+        process->deadline = 0;
         *line = taken;
         return WORKER_LINE;
     }
     if (stream == STREAM_END || (ended && stream == STREAM_EMPTY)) {
-        explain_end(client, why);
+        explain_end(process, why);
         return WORKER_LOST;
     }
-    if (client->deadline > 0 && clock_monotonic() > client->deadline) {
+    if (process->deadline > 0 && clock_monotonic() > process->deadline) {
         char reason[64];
-        snprintf(reason, sizeof reason, "timed out after %g s", client->timeout);
-        return give_up(client, reason, why);
+        snprintf(reason, sizeof reason, "timed out after %g s", process->timeout);
+        return give_up(process, reason, why);
     }
-    if (client->length > LINE_BYTES_MAX)
-        return give_up(client, "worker sent a reply without end", why);
+    if (process->length > LINE_BYTES_MAX)
+        return give_up(process, "worker sent a reply without end", why);
     return WORKER_QUIET;
 }
 
-void worker_client_poll(const struct worker_client *client, struct pollfd descriptors[2])
+void worker_process_poll(const struct worker_process *process, struct pollfd descriptors[2])
 {
-    descriptors[0] = (struct pollfd){.fd = client->requests, .events = POLLIN};
-    descriptors[1] = (struct pollfd){.fd = client->errors, .events = POLLIN};
+    descriptors[0] = (struct pollfd){.fd = process->requests, .events = POLLIN};
+    descriptors[1] = (struct pollfd){.fd = process->errors, .events = POLLIN};
 }

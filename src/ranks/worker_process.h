@@ -1,14 +1,14 @@
 /* The rank's end of one worker process: start it, write it lines, read its replies, know when it is
- * gone. Never blocks; the caller polls the descriptors and calls worker_client_step. */
-#ifndef ROOFSWEEP_WORKER_CLIENT_H
-#define ROOFSWEEP_WORKER_CLIENT_H
+ * gone. Never blocks; the caller polls the descriptors and calls worker_process_step. */
+#ifndef ROOFSWEEP_WORKER_PROCESS_H
+#define ROOFSWEEP_WORKER_PROCESS_H
 
 #include <poll.h>
 #include <sched.h>
 
 #include "base/status.h"
 
-struct worker_client;
+struct worker_process;
 
 enum worker_event {
     WORKER_QUIET, /* nothing new */
@@ -19,22 +19,23 @@ enum worker_event {
 /* `cpus`: where it may run; NULL: where the caller may. `echo`: descriptor that a copy of its
  * standard error goes to, or -1. It leads a process group of its own, which what it starts belongs
  * to. A worker asks the kernel by itself to die with the thread that started it (worker.c). */
-enum status worker_client_start(const char *path, const cpu_set_t *cpus, int echo,
-                                struct worker_client **client, struct error *error);
+enum status worker_process_start(const char *path, const cpu_set_t *cpus, int echo,
+                                 struct worker_process **process, struct error *error);
 
 /* Kills its group and reaps it; after a few seconds a worker that hangs in a driver is left behind.
  * Takes NULL. */
-void worker_client_destroy(struct worker_client *client);
+void worker_process_destroy(struct worker_process *process);
 
 /* Adds the newline. The reply must come within `timeout` seconds. A worker that is gone is no error
  * here: the next step says WORKER_LOST. */
-void worker_client_send(struct worker_client *client, const char *line, double timeout);
+void worker_process_send(struct worker_process *process, const char *line, double timeout);
 
 /* WORKER_LINE: *line, without newline, is the caller's to free. WORKER_LOST: *why says how it
  * ended, with the last lines of its standard error. */
-enum worker_event worker_client_step(struct worker_client *client, char **line, struct error *why);
+enum worker_event worker_process_step(struct worker_process *process, char **line,
+                                      struct error *why);
 
 /* Fills in the two descriptors to poll for reading. */
-void worker_client_poll(const struct worker_client *client, struct pollfd descriptors[2]);
+void worker_process_poll(const struct worker_process *process, struct pollfd descriptors[2]);
 
 #endif

@@ -16,24 +16,24 @@
 
 #include "base/clock.h"
 #include "model/protocol.h"
-#include "ranks/worker_client.h"
+#include "ranks/worker_process.h"
 #include "process_state.h"
 
-static struct worker_client *start(const char *path)
+static struct worker_process *start(const char *path)
 {
-    struct worker_client *client;
+    struct worker_process *process;
     struct error error;
-    if (worker_client_start(path, NULL, -1, &client, &error))
+    if (worker_process_start(path, NULL, -1, &process, &error))
         fail_msg("%s", error.text);
-    return client;
+    return process;
 }
 
-static enum worker_event wait_for(struct worker_client *client, char **line, struct error *why)
+static enum worker_event wait_for(struct worker_process *process, char **line, struct error *why)
 {
     enum worker_event event;
     struct pollfd descriptors[2];
-    while ((event = worker_client_step(client, line, why)) == WORKER_QUIET) {
-        worker_client_poll(client, descriptors);
+    while ((event = worker_process_step(process, line, why)) == WORKER_QUIET) {
+        worker_process_poll(process, descriptors);
         poll(descriptors, 2, 10);
     }
     return event;
@@ -53,35 +53,35 @@ static const char *script(char *path, const char *body)
 static void worker_answers(void **state)
 {
     (void)state;
-    struct worker_client *client = start(TEST_BIN_DIR "/roofsweep-worker-cpu");
+    struct worker_process *process = start(TEST_BIN_DIR "/roofsweep-worker-cpu");
     struct error why;
     struct reply reply;
     char *line;
     reply_init(&reply);
-    worker_client_send(client, "{\"op\":\"devices\"}", 60);
-    worker_client_send(client, "{\"op\":\"describe\"}", 60);
-    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    worker_process_send(process, "{\"op\":\"devices\"}", 60);
+    worker_process_send(process, "{\"op\":\"describe\"}", 60);
+    assert_int_equal(wait_for(process, &line, &why), WORKER_LINE);
     assert_int_equal(reply_decode(line, &reply, &why), STATUS_OK);
     assert_int_equal(reply.count, 1);
     free(line);
-    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    assert_int_equal(wait_for(process, &line, &why), WORKER_LINE);
     assert_int_equal(reply_decode(line, &reply, &why), STATUS_OK);
     assert_string_equal(reply.device.kind, "cpu");
     free(line);
-    worker_client_send(client, "nonsense", 60);
-    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    worker_process_send(process, "nonsense", 60);
+    assert_int_equal(wait_for(process, &line, &why), WORKER_LINE);
     assert_int_equal(reply_decode(line, &reply, &why), STATUS_OK);
     assert_int_equal(reply.kind, REPLY_ERROR);
     free(line);
-    worker_client_send(client, "{\"op\":\"describe\",\"counters\":\"of\"}", 60);
-    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    worker_process_send(process, "{\"op\":\"describe\",\"counters\":\"of\"}", 60);
+    assert_int_equal(wait_for(process, &line, &why), WORKER_LINE);
     assert_int_equal(reply_decode(line, &reply, &why), STATUS_OK);
     assert_int_equal(reply.status, STATUS_USAGE);
     assert_non_null(
         strstr(reply.error.text, "counters: 'of' is unknown; allowed: auto, require, off"));
     free(line);
     reply_clear(&reply);
-    worker_client_destroy(client);
+    worker_process_destroy(process);
 }
 
 static void end_is_explained(void **state)
@@ -102,12 +102,12 @@ static void end_is_explained(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         char path[64], *line;
         struct error why = {""};
-        struct worker_client *client = start(script(path, rows[i].body));
-        worker_client_send(client, "{}", 60);
-        assert_int_equal(wait_for(client, &line, &why), WORKER_LOST);
+        struct worker_process *process = start(script(path, rows[i].body));
+        worker_process_send(process, "{}", 60);
+        assert_int_equal(wait_for(process, &line, &why), WORKER_LOST);
         if (!strstr(why.text, rows[i].reason))
             fail_msg("'%s' does not say '%s'", why.text, rows[i].reason);
-        worker_client_destroy(client);
+        worker_process_destroy(process);
         unlink(path);
     }
 }
@@ -135,17 +135,17 @@ static void end_is_seen_behind_a_grandchild(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         char path[64], *line;
         struct error why = {""};
-        struct worker_client *client = start(script(path, rows[i].body));
-        worker_client_send(client, "{}", 60);
-        assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+        struct worker_process *process = start(script(path, rows[i].body));
+        worker_process_send(process, "{}", 60);
+        assert_int_equal(wait_for(process, &line, &why), WORKER_LINE);
         pid_t grandchild = (pid_t)atoi(line);
         free(line);
-        worker_client_send(client, "{}", rows[i].timeout);
-        assert_int_equal(wait_for(client, &line, &why), WORKER_LOST);
+        worker_process_send(process, "{}", rows[i].timeout);
+        assert_int_equal(wait_for(process, &line, &why), WORKER_LOST);
         if (!strstr(why.text, rows[i].reason))
             fail_msg("'%s' does not say '%s'", why.text, rows[i].reason);
         assert_gone(grandchild);
-        worker_client_destroy(client);
+        worker_process_destroy(process);
         unlink(path);
     }
 }
@@ -155,12 +155,12 @@ static void a_group_is_killed_as_one(void **state)
     (void)state;
     char path[64], *line;
     struct error why;
-    struct worker_client *client = start(script(path, "sleep 1000 & echo $!; wait"));
-    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    struct worker_process *process = start(script(path, "sleep 1000 & echo $!; wait"));
+    assert_int_equal(wait_for(process, &line, &why), WORKER_LINE);
     pid_t grandchild = (pid_t)atoi(line);
     free(line);
     assert_true(is_running(grandchild));
-    worker_client_destroy(client);
+    worker_process_destroy(process);
     assert_gone(grandchild);
     unlink(path);
 }
@@ -178,12 +178,12 @@ static void nothing_outlives_a_killed_rank(void **state)
                "sleep 1000 >&- <&- 2>&- & echo $$ $!; exec " TEST_BIN_DIR "/roofsweep-worker-cpu");
         pid_t rank = fork();
         if (rank == 0) {
-            struct worker_client *client = start(path);
-            if (wait_for(client, &line, &why) != WORKER_LINE)
+            struct worker_process *process = start(path);
+            if (wait_for(process, &line, &why) != WORKER_LINE)
                 _exit(1);
             snprintf(numbers, sizeof numbers, "%s", line);
-            worker_client_send(client, "{\"op\":\"devices\"}", 60);
-            if (wait_for(client, &line, &why) != WORKER_LINE) /* it is the worker by now */
+            worker_process_send(process, "{\"op\":\"devices\"}", 60);
+            if (wait_for(process, &line, &why) != WORKER_LINE) /* it is the worker by now */
                 _exit(1);
             if (stopped) {
                 /* It has stopped when its last thread has. */
@@ -214,11 +214,11 @@ static void hang_is_ended(void **state)
     (void)state;
     char path[64], *line;
     struct error why = {""};
-    struct worker_client *client = start(script(path, "echo waiting >&2; exec sleep 1000"));
-    worker_client_send(client, "{}", 0.3);
-    assert_int_equal(wait_for(client, &line, &why), WORKER_LOST);
+    struct worker_process *process = start(script(path, "echo waiting >&2; exec sleep 1000"));
+    worker_process_send(process, "{}", 0.3);
+    assert_int_equal(wait_for(process, &line, &why), WORKER_LOST);
     assert_non_null(strstr(why.text, "timed out after 0.3 s; it last printed: waiting"));
-    worker_client_destroy(client);
+    worker_process_destroy(process);
     unlink(path);
 }
 
@@ -229,13 +229,13 @@ static void closed_errors_do_not_wake(void **state)
     char path[64], *line = NULL;
     struct error why;
     struct pollfd descriptors[2];
-    struct worker_client *client = start(script(path, "exec 2>&-; echo closed; cat"));
-    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    struct worker_process *process = start(script(path, "exec 2>&-; echo closed; cat"));
+    assert_int_equal(wait_for(process, &line, &why), WORKER_LINE);
     free(line);
-    assert_int_equal(worker_client_step(client, &line, &why), WORKER_QUIET);
-    worker_client_poll(client, descriptors);
+    assert_int_equal(worker_process_step(process, &line, &why), WORKER_QUIET);
+    worker_process_poll(process, descriptors);
     assert_int_equal(poll(descriptors, 2, 50), 0);
-    worker_client_destroy(client);
+    worker_process_destroy(process);
     unlink(path);
 }
 
@@ -244,28 +244,28 @@ static void long_replies_arrive_whole(void **state)
     (void)state;
     char path[64], *line;
     struct error why;
-    struct worker_client *client =
+    struct worker_process *process =
         start(script(path, "read x; head -c 3000000 /dev/zero | tr '\\0' a; echo; echo b; cat"));
-    worker_client_send(client, "go", 60);
-    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    worker_process_send(process, "go", 60);
+    assert_int_equal(wait_for(process, &line, &why), WORKER_LINE);
     assert_int_equal(strlen(line), 3000000);
     free(line);
-    assert_int_equal(wait_for(client, &line, &why), WORKER_LINE);
+    assert_int_equal(wait_for(process, &line, &why), WORKER_LINE);
     assert_string_equal(line, "b");
     free(line);
-    worker_client_destroy(client);
+    worker_process_destroy(process);
     unlink(path);
 }
 
 static void missing_program_is_named(void **state)
 {
     (void)state;
-    struct worker_client *client = NULL;
+    struct worker_process *process = NULL;
     struct error error = {""};
-    assert_int_equal(worker_client_start("/no/such/worker", NULL, -1, &client, &error),
+    assert_int_equal(worker_process_start("/no/such/worker", NULL, -1, &process, &error),
                      STATUS_SYSTEM);
     assert_non_null(strstr(error.text, "was it built"));
-    assert_null(client);
+    assert_null(process);
     assert_non_null(strstr(error.text, "/no/such/worker"));
 }
 
