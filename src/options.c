@@ -25,7 +25,6 @@ enum {
     OPTION_OVERWRITE,
     OPTION_GATHER,
     OPTION_MERGE,
-    OPTION_NEWEST,
     OPTION_PROGRAM,
     OPTION_SELF_TEST,
     OPTION_SKIP_DAMAGED,
@@ -43,8 +42,7 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, OPTION_JSON},
     {"list", no_argument, NULL, OPTION_LIST},
     {"markdown", no_argument, NULL, OPTION_MARKDOWN},
-    {"merge", required_argument, NULL, OPTION_MERGE},
-    {"newest", no_argument, NULL, OPTION_NEWEST},
+    {"merge", no_argument, NULL, OPTION_MERGE},
     {"only", required_argument, NULL, OPTION_ONLY},
     {"output", required_argument, NULL, 'o'},
     {"overwrite", no_argument, NULL, OPTION_OVERWRITE},
@@ -79,15 +77,13 @@ static const char help_text[] =
     "      --list [NAME]     print workloads, their parameters, defaults and implementations\n"
     "      --list chips      print the theoretical rates of known GPUs for each clock\n"
     "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
-    "      --overwrite       replace FILE and its journal; with --gather and --merge, FILE\n"
+    "      --overwrite       replace FILE and its journal; with --gather, FILE\n"
     "      --gather JOURNAL  rebuild the NetCDF file from a journal, or several, on any machine\n"
     "      --skip-damaged    with --gather: leave damaged lines out, and name them\n"
-    "      --merge A.nc B.nc with --output: several result files as one\n"
-    "      --newest          with --merge: of a row in several files, take that measured last\n"
     "      --time-limit T    begin nothing that cannot end within T (45min; none) of the start;\n"
     "                        SLURM_JOB_END_TIME, where it is set, is a limit as well\n"
     "      --self-test       count known work on the first GPU: what do its hardware counters say?\n"
-    "      --advice          in the final table: what limits each row, and what to try\n"
+    "      --advice          say how to ask what limits each row, and what to try\n"
     "      --csv, --json     print the final table for programs: all rows, SI units\n"
     "      --markdown        print the final table in Markdown\n"
     "  -q, --quiet           only warnings and the final table\n"
@@ -95,8 +91,8 @@ static const char help_text[] =
     "  -h, --help            this text\n"
     "      --version         version and revision\n"
     "\n"
-    "Read the file with roofsweep-post: tables, figures, a report, and which GPU is slower than the others\n"
-    "(compare); roofsweep-post --help.\n"
+    "Read the file with roofsweep-post: tables, figures, a report, several files as one\n"
+    "(merge), and which GPU is slower than the others (compare); roofsweep-post --help.\n"
     "\n"
     "Exit status: 0 all configurations measured (or skipped with a reason); 1 a file, a library or MPI\n"
     "failed; 2 command line or manifest wrong, nothing ran; 3 some configurations failed, or need more\n"
@@ -185,9 +181,8 @@ static const struct plain_option {
     {OPTION_MARKDOWN, SETS_FORMAT, TABLE_MARKDOWN, 0},
     {'q', SETS_LEVEL, LOG_WARNING, 0},
     {'v', SETS_LEVEL, LOG_DEBUG, 0},
-    {OPTION_ADVICE, SETS_FLAG, true, offsetof(struct options, form.advice)},
+    {OPTION_ADVICE, SETS_FLAG, true, offsetof(struct options, advice)},
     {OPTION_SKIP_DAMAGED, SETS_FLAG, true, offsetof(struct options, skip_damaged)},
-    {OPTION_NEWEST, SETS_FLAG, true, offsetof(struct options, newest)},
     {OPTION_RESUME, SETS_FLAG, true, offsetof(struct options, resume)},
     {OPTION_OVERWRITE, SETS_FLAG, true, offsetof(struct options, overwrite)},
 };
@@ -206,7 +201,7 @@ static void plain_option_take(const struct plain_option *plain, struct options *
     if (plain->what == SETS_ACTION)
         options->action = (enum action)plain->value;
     else if (plain->what == SETS_FORMAT)
-        options->form.format = (enum table_format)plain->value;
+        options->format = (enum table_format)plain->value;
     else if (plain->what == SETS_LEVEL)
         options->level = (enum log_level)plain->value;
     else
@@ -233,10 +228,13 @@ static enum status parse_option(int option, char **argv, struct options *options
         return add(optarg, "--only", options->amendment.onlys, &options->amendment.only_count,
                    error);
     case OPTION_GATHER:
-    case OPTION_MERGE:
-        options->action = option == OPTION_MERGE ? ACTION_MERGE : ACTION_GATHER;
+        options->action = ACTION_GATHER;
         options->journal = optarg;
         return STATUS_OK;
+    case OPTION_MERGE:
+        return error_set(
+            error, STATUS_USAGE,
+            "roofsweep-post merges files: roofsweep-post merge A.nc B.nc --output ALL.nc");
     case OPTION_PROGRAM:
         options->program = optarg;
         return STATUS_OK;
@@ -272,18 +270,13 @@ static enum status choose_list(const char *name, struct options *options, struct
     return STATUS_OK;
 }
 
-static bool takes_several(enum action action)
-{
-    return action == ACTION_GATHER || action == ACTION_MERGE;
-}
-
-/* A sweep has a manifest, --list may have a workload's name, --gather and --merge further files. */
+/* A sweep has a manifest, --list may have a workload's name, --gather further journals. */
 static enum status check_operands(const struct options *options, char **operands, int count,
                                   struct error *error)
 {
     int manifests = needs_manifest(options->action) && !options->program;
     int most =
-        takes_several(options->action) ? count : manifests + (options->action == ACTION_LIST);
+        options->action == ACTION_GATHER ? count : manifests + (options->action == ACTION_LIST);
     if (manifests && count == 0)
         return error_set(error, STATUS_USAGE,
                          "no manifest; usage: roofsweep [options] SWEEP.ini, see roofsweep --help");
@@ -307,12 +300,8 @@ static enum status check_together(const struct options *options, int more, struc
         const char *text;
     } rules[] = {
         {options->resume && options->overwrite, "--resume and --overwrite exclude each other"},
-        {action == ACTION_MERGE && (more == 0 || !options->output),
-         "--merge needs two files or more, and --output"},
-        {options->resume && takes_several(action),
-         action == ACTION_MERGE ? "--resume goes with a sweep, not with --merge"
-                                : "--resume goes with a sweep, not with --gather"},
-        {options->newest && action != ACTION_MERGE, "--newest goes with --merge only"},
+        {options->resume && action == ACTION_GATHER,
+         "--resume goes with a sweep, not with --gather"},
         {action == ACTION_GATHER && more > 0 && (!options->output || options->skip_damaged),
          "--gather of several journals needs --output, and no --skip-damaged"},
         {options->skip_damaged && action != ACTION_GATHER,
@@ -334,7 +323,7 @@ static enum status take_operands(char **operands, int count, struct options *opt
     if (options->action == ACTION_LIST && count > 0)
         TRY(choose_list(operands[0], options, error));
     TRY(check_together(options, count, error));
-    if (takes_several(options->action) && count > 0) {
+    if (options->action == ACTION_GATHER && count > 0) {
         options->more_journals = operands;
         options->more_count = (size_t)count;
     }

@@ -29,7 +29,6 @@ enum action {
     ACTION_LIST,
     ACTION_LIST_CHIPS,
     ACTION_GATHER,
-    ACTION_MERGE,
     ACTION_SELF_TEST,
     ACTION_HELP,
     ACTION_VERSION
@@ -40,7 +39,7 @@ struct options {
     enum action action;
     const char *manifest; /* NULL with --gather, --list, --help, --version */
     const char *program;  /* --program: a command instead of a manifest; NULL: there is none */
-    const char *journal;  /* --gather; --merge: the first file */
+    const char *journal;  /* --gather: the first one */
     char **more_journals; /* further ones */
     size_t more_count;
     const char *output; /* NULL: as the manifest says */
@@ -48,9 +47,10 @@ struct options {
     const char *workload; /* ACTION_LIST: this one alone; NULL: all */
     bool has_device;
     int device; /* if has_device: see device_kind_chosen */
-    bool resume, overwrite, skip_damaged, newest;
-    struct table_form form; /* of the final table; its format also of --list chips */
-    double time_limit;      /* s, from the start of the program; 0: not given; INFINITY: none */
+    bool resume, overwrite, skip_damaged;
+    bool advice;              /* the last lines say how to ask for it */
+    enum table_format format; /* of the final table, and of --list chips */
+    double time_limit;        /* s, from the start of the program; 0: not given; INFINITY: none */
     enum log_level level;
 };
 

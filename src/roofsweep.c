@@ -24,7 +24,6 @@
 #include "results/results_nc.h"
 #include "results/journal.h"
 #include "results/journals.h"
-#include "results/merge.h"
 #include "results/outputs.h"
 #include "results/publication.h"
 #include "sweep.h"
@@ -88,7 +87,7 @@ static enum status print(const struct options *options, FILE *stream, struct err
     if (options->action == ACTION_LIST)
         options_list(options->workload, stream);
     else if (options->action == ACTION_LIST_CHIPS)
-        chip_list_print(options->form.format, stream);
+        chip_list_print(options->format, stream);
     else if (options->action == ACTION_HELP)
         options_help(stream);
     else
@@ -154,34 +153,10 @@ static enum status gather_several(const struct options *options, const struct lo
     const struct publication publication = {.journal = journals.path,
                                             .joined = "the journals",
                                             .netcdf = options->output,
-                                            .form = options->form,
+                                            .format = options->format,
                                             .overwrite = options->overwrite};
     status = publication_gather(&publication, log, summary, error);
     journals_close(&journals);
-    return status;
-}
-
-static enum status merge(const struct options *options, const struct log *log,
-                         struct summary *summary, struct error *error)
-{
-    struct journals merged;
-    const char **paths = list_files(options, error);
-    enum status status = paths ? STATUS_OK : STATUS_SYSTEM;
-    for (size_t i = 0; i <= options->more_count && status == STATUS_OK; ++i)
-        status = outputs_check_merged(paths[i], options->output, options->overwrite, error);
-    if (status == STATUS_OK)
-        status = merge_files(paths, options->more_count + 1, options->newest, log, &merged, error);
-    free(paths);
-    if (status)
-        return status;
-    const struct publication publication = {.journal = merged.path,
-                                            .joined = "the files",
-                                            .merged = true,
-                                            .netcdf = options->output,
-                                            .form = options->form,
-                                            .overwrite = options->overwrite};
-    status = publication_gather(&publication, log, summary, error);
-    journals_close(&merged);
     return status;
 }
 
@@ -192,7 +167,7 @@ static enum status gather(const struct options *options, const struct log *log,
         return gather_several(options, log, summary, error);
     const struct publication publication = {.journal = options->journal,
                                             .netcdf = options->output,
-                                            .form = options->form,
+                                            .format = options->format,
                                             .overwrite = options->overwrite,
                                             .skip_damaged = options->skip_damaged};
     return publication_gather(&publication, log, summary, error);
@@ -205,8 +180,6 @@ static enum status run_locally(const struct options *options, const struct log *
 {
     if (options->action == ACTION_GATHER)
         return gather(options, log, summary, error);
-    if (options->action == ACTION_MERGE)
-        return merge(options, log, summary, error);
     if (options->action == ACTION_SELF_TEST)
         return self_test(options, error);
     return print_whole(options, error);
@@ -219,22 +192,26 @@ static void say(const struct log *log, enum status status, const struct error *e
 }
 
 /* The last line, where a file was written: for programs, and so the same with --quiet. */
-static void summarize(const struct log *log, const struct summary *summary, enum status status,
-                      double start)
+static void summarize(const struct options *options, const struct log *log,
+                      const struct summary *summary, enum status status, double start)
 {
     char text[SUMMARY_TEXT];
     if (log->rank != 0 || !*summary->file)
         return;
+    if (options->advice)
+        utf8_print(log->stream, "roofsweep: for advice: roofsweep-post rows %s --advice\n",
+                   summary->file);
     summary_format(summary, exit_code_of(status), clock_monotonic() - start, text);
     utf8_print(log->stream, "roofsweep: %s\n", text);
 }
 
 /* Some rank does not answer. MPI_Abort ends it, and gives the launcher this exit status. */
-static void abandon(MPI_Comm comm, const struct log *log, enum status status,
-                    const struct error *error, const struct summary *summary, double start)
+static void abandon(MPI_Comm comm, const struct options *options, const struct log *log,
+                    enum status status, const struct error *error, const struct summary *summary,
+                    double start)
 {
     say(log, status, error);
-    summarize(log, summary, status, start);
+    summarize(options, log, summary, status, start);
     fflush(NULL);
     MPI_Abort(comm, exit_code_of(status));
 }
@@ -277,16 +254,16 @@ static enum status run_sweep(MPI_Comm comm, const struct options *options, doubl
     struct error publishing;
     struct summary summary = {.file = ""};
     enum status published =
-        opened ? sweep_publish(sweep, options->form, &summary, &publishing) : STATUS_OK;
+        opened ? sweep_publish(sweep, options->format, &summary, &publishing) : STATUS_OK;
     if (status == STATUS_OK && published) {
         status = published;
         *error = publishing;
     }
     if (!sweep_part(sweep))
-        abandon(comm, log, status, error, &summary, start);
+        abandon(comm, options, log, status, error, &summary, start);
     /* Before the ranks part: a launcher may kill this one as soon as another has ended badly. */
     say(log, status, error);
-    summarize(log, &summary, status, start);
+    summarize(options, log, &summary, status, start);
     end_mpi(comm, log, status, sweep);
     return status;
 }
@@ -337,6 +314,6 @@ int main(int argc, char **argv)
     if (status == STATUS_OK)
         status = run_locally(&options, &log, &summary, &error);
     say(&log, status, &error);
-    summarize(&log, &summary, status, start);
+    summarize(&options, &log, &summary, status, start);
     leave(status);
 }

@@ -567,14 +567,14 @@ bool sweep_part(struct sweep *sweep)
     return wait_for_ranks(sweep);
 }
 
-enum status sweep_publish(const struct sweep *sweep, struct table_form form,
+enum status sweep_publish(const struct sweep *sweep, enum table_format format,
                           struct summary *summary, struct error *error)
 {
     if (!sweep->inputs.journal)
         return STATUS_OK;
     const struct publication publication = {.journal = sweep->inputs.outputs.journal,
                                             .netcdf = sweep->inputs.outputs.netcdf,
-                                            .form = form};
+                                            .format = format};
     enum status status = publication_make(&publication, sweep->log, summary, error);
     if (*summary->file)
         summary->left = sweep->left;

@@ -31,7 +31,7 @@ enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct err
 /* Rank 0 writes the NetCDF file from the journal and prints the table; the others do nothing. *summary is set
  * if the file is there.
  * STATUS_FAILED if configurations have failed. */
-enum status sweep_publish(const struct sweep *sweep, struct table_form form,
+enum status sweep_publish(const struct sweep *sweep, enum table_format format,
                           struct summary *summary, struct error *error);
 
 /* Waits for all ranks, which then may part. False: a rank does not answer, and has been named. The sweep

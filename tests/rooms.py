@@ -48,8 +48,8 @@ HEADERLESS = {
 # Folders of files that define a row of a table, which one header declares: what such a file contains.
 ROWS = {"src/worker/cpu": "const struct cpu_workload "}
 
-# The build writes them: which version it is, and the rules of advice.
-GENERATED = {"version.h", "advice_rules.h"}
+# The build writes it: which version it is.
+GENERATED = {"version.h"}
 
 
 def below(room):

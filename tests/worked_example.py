@@ -17,7 +17,6 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = "src/model/workloads/README.md"
 NEEDED = ("CMakeLists.txt", "CITATION.cff", "LICENSE", "README.md", "cmake", "docs", "kernels", "src")
-NEEDED += ("postproc/roofsweep_post/advice.ini",)  # the build writes it into the program
 REQUEST = '{"op":"measure","configuration":"scale elements=1000000","iterations":3,"verify":true}\n'
 
 

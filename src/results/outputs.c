@@ -136,12 +136,6 @@ enum status outputs_check_gathered(const char *journal, const char *path, bool o
     return check_made_of(journal, "the journal", path, overwrite, error);
 }
 
-enum status outputs_check_merged(const char *file, const char *path, bool overwrite,
-                                 struct error *error)
-{
-    return check_made_of(file, "one of the files to merge", path, overwrite, error);
-}
-
 enum status outputs_name(const char *path, bool resume, bool overwrite, struct outputs *outputs,
                          struct error *error)
 {

@@ -50,8 +50,4 @@ enum status outputs_check_journal(const char *journal, struct error *error);
 enum status outputs_check_gathered(const char *journal, const char *path, bool overwrite,
                                    struct error *error);
 
-/* The same for --merge and one of the files that it reads. */
-enum status outputs_check_merged(const char *file, const char *path, bool overwrite,
-                                 struct error *error);
-
 #endif

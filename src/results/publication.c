@@ -11,7 +11,7 @@
 #include "results/results_nc.h"
 
 /* The file is written by then: that nobody reads the table any more is no failure. */
-static enum status print_table(const struct results *results, struct table_form form,
+static enum status print_table(const struct results *results, enum table_format format,
                                const struct log *log, struct error *error)
 {
     struct printout table;
@@ -19,7 +19,7 @@ static enum status print_table(const struct results *results, struct table_form 
     enum status status = printout_open(&table, error);
     if (status)
         return status;
-    report_print(results, form, table.stream);
+    report_print(results, format, table.stream);
     status = printout_close(&table, &unread, error);
     if (status && unread) {
         log_print(log, LOG_WARNING, "the table: %s", error->text);
@@ -36,8 +36,8 @@ static enum status write_file(const struct results *results, const struct public
         return error_set(error, STATUS_SYSTEM, "%s: nothing in there yet", journal);
     enum status status = results_nc_write(results, netcdf, error);
     if (status)
-        error_prefix(error, "%s keep%s every row, for %s%s", journal,
-                     publication->joined ? "" : "s", publication->merged ? "--merge" : "--gather",
+        error_prefix(error, "%s keep%s every row, for --gather%s", journal,
+                     publication->joined ? "" : "s",
                      access(netcdf, F_OK) == 0 ? " with --overwrite" : "");
     return status;
 }
@@ -66,7 +66,7 @@ static enum status publish(struct results *results, const struct publication *pu
     if (status)
         return status;
     *summary = summary_of(results, netcdf);
-    status = print_table(results, publication->form, log, error);
+    status = print_table(results, publication->format, log, error);
     log_print(log, LOG_INFO, "%zu rows and %zu roofs in %s", results->row_count, summary->roofs,
               netcdf);
     return status == STATUS_OK ? judge(summary, netcdf, error) : status;

@@ -14,9 +14,8 @@ struct publication {
     const char *journal;
     const char *
         joined; /* it has no name for people, and was made of these: "the journals"; NULL: it has */
-    bool merged;        /* these are result files */
     const char *netcdf; /* NULL: the journal's name without its ".journal" */
-    struct table_form form;
+    enum table_format format;
     /* of publication_gather */
     bool overwrite;    /* a NetCDF file that is there */
     bool skip_damaged; /* leave damaged lines of the journal out, and name them */

@@ -164,20 +164,20 @@ static void device_print(const struct device *device, size_t row, FILE *stream)
     doubts_print(device, stream);
 }
 
-void report_print(const struct results *results, struct table_form form, FILE *stream)
+void report_print(const struct results *results, enum table_format format, FILE *stream)
 {
     struct table *table = table_create(results);
     if (!table) {
         utf8_print(stream, "no memory for the table; the file has it\n");
         return;
     }
-    if (form.format != TABLE_TEXT) {
-        table_print(table, form, stream);
+    if (format != TABLE_TEXT) {
+        table_print(table, format, stream);
         table_destroy(table);
         return;
     }
     if (results->row_count > 0) {
-        table_print(table, form, stream);
+        table_print(table, format, stream);
         counts_print(results, stream);
         marks_print(results, table, stream);
     }

@@ -9,6 +9,6 @@
 
 /* Of long lists only the beginning, with the number of what is left out: the file has it all. Another
  * format than TABLE_TEXT is the table alone, with all rows. */
-void report_print(const struct results *results, struct table_form form, FILE *stream);
+void report_print(const struct results *results, enum table_format format, FILE *stream);
 
 #endif

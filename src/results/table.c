@@ -102,7 +102,7 @@ static void text_columns(const struct cell cells[COLUMNS], const struct layout *
                          FILE *stream)
 {
     utf8_print(stream, "%-*s", layout->width, cells[0].text);
-    for (int i = 1; i < COLUMN_ADVICE; ++i)
+    for (int i = 1; i < COLUMNS; ++i)
         if (layout->shown[i])
             utf8_print(stream, " %*s", table_columns[i].width, cells[i].text);
     fputc('\n', stream);
@@ -113,8 +113,6 @@ static void text_line(const struct cell cells[COLUMNS], const struct layout *lay
 {
     (void)first;
     text_columns(cells, layout, stream);
-    if (layout->shown[COLUMN_ADVICE] && strcmp(cells[COLUMN_ADVICE].text, "-") != 0)
-        utf8_print(stream, "    %s\n", cells[COLUMN_ADVICE].text);
 }
 
 /* Of the names of the first rows. */
@@ -178,7 +176,7 @@ static void markdown_head(const struct layout *layout, FILE *stream)
     fputs("|\n", stream);
     for (int i = 0; i < COLUMNS; ++i)
         if (layout->shown[i])
-            fputs(i == 0 || i == COLUMN_ADVICE ? "|---" : "|---:", stream);
+            fputs(i == 0 ? "|---" : "|---:", stream);
     fputs("|\n", stream);
 }
 
@@ -265,20 +263,20 @@ static const struct style styles[] = {
     [TABLE_JSON] = {false, json_head, json_line, "\n]\n"},
 };
 
-static struct layout layout_of(const struct table *table, const struct style *style, bool advice)
+static struct layout layout_of(const struct table *table, const struct style *style)
 {
     struct layout layout = {.width = name_width(table)};
     for (int i = 0; i < COLUMNS; ++i)
-        layout.shown[i] = i == COLUMN_ADVICE ? advice : !style->people || table_columns[i].head;
+        layout.shown[i] = !style->people || table_columns[i].head;
     return layout;
 }
 
-static void line_print(const struct table *table, size_t place, const struct advice *rules,
-                       const struct style *style, const struct layout *layout, FILE *stream)
+static void line_print(const struct table *table, size_t place, const struct style *style,
+                       const struct layout *layout, FILE *stream)
 {
     struct table_line line;
     struct cell cells[COLUMNS];
-    table_line_begin(table->results, table->order[place], rules, &line);
+    table_line_begin(table->results, table->order[place], &line);
     table_name(table, place, line.name);
     for (int i = 0; i < COLUMNS; ++i) {
         cells[i].text = table_columns[i].text(&line, cells[i].own);
@@ -288,20 +286,15 @@ static void line_print(const struct table *table, size_t place, const struct adv
     table_line_end(&line);
 }
 
-void table_print(const struct table *table, struct table_form form, FILE *stream)
+void table_print(const struct table *table, enum table_format format, FILE *stream)
 {
-    const struct style *style = &styles[form.format];
-    const struct layout layout = layout_of(table, style, form.advice);
-    struct advice *rules = NULL;
-    struct error error;
+    const struct style *style = &styles[format];
+    const struct layout layout = layout_of(table, style);
     size_t count = table->results->row_count;
-    size_t shown = form.format == TABLE_TEXT && count > LINES_MAX ? LINES_MAX : count;
-    if (form.advice && advice_create(&rules, &error))
-        rules = NULL; /* without memory: without advice */
+    size_t shown = format == TABLE_TEXT && count > LINES_MAX ? LINES_MAX : count;
     style->head(&layout, stream);
     for (size_t i = 0; i < shown; ++i)
-        line_print(table, i, rules, style, &layout, stream);
-    advice_destroy(rules);
+        line_print(table, i, style, &layout, stream);
     if (shown < count)
         utf8_print(stream, "... and %zu more rows\n", count - shown);
     fputs(style->foot, stream);

@@ -4,17 +4,11 @@
 #ifndef ROOFSWEEP_TABLE_H
 #define ROOFSWEEP_TABLE_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "results/results.h"
 
 enum table_format { TABLE_TEXT, TABLE_MARKDOWN, TABLE_CSV, TABLE_JSON };
-
-struct table_form {
-    enum table_format format;
-    bool advice; /* also what limits each row, and what to try; advice.h */
-};
 
 struct table;
 
@@ -26,8 +20,7 @@ const struct row *table_row(const struct table *table, size_t line);
 /* The label, and what distinguishes the row within it: "batch precision=fp16". */
 void table_name(const struct table *table, size_t line, char name[WORKLOAD_TEXT]);
 
-/* Text has no more than the first lines, and says how many are left out; the others have all of them. In text advice
- * stands in a line of its own below its row; elsewhere it is a column. */
-void table_print(const struct table *table, struct table_form form, FILE *stream);
+/* Text has no more than the first lines, and says how many are left out; the others have all of them. */
+void table_print(const struct table *table, enum table_format format, FILE *stream);
 
 #endif

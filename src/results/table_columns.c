@@ -5,20 +5,9 @@
 #include <stdio.h>
 
 #include "base/units.h"
-#include "results/row_values.h"
 #include "results/sampling.h"
 
-static void advice_write(const struct advice *rules, struct table_line *line)
-{
-    line->advice[0] = '\0';
-    if (!rules || line->record.status != RECORD_MEASURED)
-        return;
-    const struct row_values values = row_values_of(&line->record, line->device);
-    advice_sentence(rules, limiter_name[line->derived.limiter], row_value, &values, line->advice);
-}
-
-void table_line_begin(const struct results *results, const struct row *row,
-                      const struct advice *rules, struct table_line *line)
+void table_line_begin(const struct results *results, const struct row *row, struct table_line *line)
 {
     struct error unread;
     line->row = row;
@@ -29,7 +18,6 @@ void table_line_begin(const struct results *results, const struct row *row,
     line->index = results_device(results, line->row->device_key);
     line->device = line->index < 0 ? &line->blank : &results->devices[line->index];
     line->derived = derive(&line->record, line->device);
-    advice_write(rules, line);
 }
 
 void table_line_end(struct table_line *line)
@@ -166,12 +154,6 @@ static const char *uuid_text(const struct table_line *line, char text[CELL])
     return *line->device->uuid ? line->device->uuid : "-";
 }
 
-static const char *advice_text(const struct table_line *line, char text[CELL])
-{
-    (void)text;
-    return *line->advice ? line->advice : "-";
-}
-
 /* The numbers for programs; NaN: missing. */
 
 static double device_number(const struct table_line *line)
@@ -218,5 +200,4 @@ const struct table_column table_columns[COLUMNS] = {
     {NULL, "", 0, "config_hash", hash_text, NULL},
     {NULL, "", 0, "hostname", hostname_text, NULL},
     {NULL, "", 0, "uuid", uuid_text, NULL},
-    [COLUMN_ADVICE] = {"advice", "", 0, "advice", advice_text, NULL},
 };

@@ -2,7 +2,6 @@
 #ifndef ROOFSWEEP_TABLE_COLUMNS_H
 #define ROOFSWEEP_TABLE_COLUMNS_H
 
-#include "results/advice.h"
 #include "results/derive.h"
 #include "results/results.h"
 
@@ -17,12 +16,11 @@ struct table_line {
     const struct device *device;
     int64_t index; /* of the device; -1: it is not known */
     struct derived derived;
-    char advice[ADVICE_TEXT]; /* "": nobody asked, or it was not measured */
 };
 
-/* Of a row of these results. A row that cannot be read any more has no values. rules: of advice; NULL: nobody asks. */
+/* Of a row of these results. A row that cannot be read any more has no values. */
 void table_line_begin(const struct results *results, const struct row *row,
-                      const struct advice *rules, struct table_line *line);
+                      struct table_line *line);
 void table_line_end(struct table_line *line);
 
 /* A column. Those without a head are for programs only. */
@@ -35,8 +33,7 @@ struct table_column {
     double (*number)(const struct table_line *line); /* NULL: programs get the text */
 };
 
-/* The last one is the advice. */
-enum { COLUMN_ADVICE = 18, COLUMNS };
+enum { COLUMNS = 18 };
 extern const struct table_column table_columns[COLUMNS];
 
 #endif

@@ -35,7 +35,7 @@ static void results_check(struct results *results)
     FILE *stream = fopen("/dev/null", "w");
     if (!results || !stream)
         abort();
-    report_print(results, (struct table_form){TABLE_TEXT, true}, stream);
+    report_print(results, TABLE_TEXT, stream);
     fclose(stream);
     results_destroy(results);
 }

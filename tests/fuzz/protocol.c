@@ -33,7 +33,7 @@ static void report_check(struct reply *reply)
     if (!results || !stream || results_add_device(results, &reply->device, &error) ||
         (reply->kind == REPLY_RECORD && results_add_record(results, &reply->record, &error)))
         abort();
-    report_print(results, (struct table_form){TABLE_TEXT, true}, stream);
+    report_print(results, TABLE_TEXT, stream);
     fclose(stream);
     results_destroy(results);
 }

@@ -102,10 +102,3 @@ assert rows[0]["verify_error"] is None and rows[3]["start_time"].startswith("202
 ' || fail "JSON of a table"
 expect 0 script export golden.nc --format json --table roofs
 python 'import json; assert {"dram": 1.002} in [roof["bytes_ratio"] for roof in json.load(open("output"))]' || fail "JSON of roofs"
-# --merge writes a result file: over another one with --overwrite, over one that it reads never.
-export ROOFSWEEP="$roofsweep"
-kept golden.nc "cannot write golden.nc: it is a file that is read" merge golden.nc sweep.nc --overwrite --output golden.nc
-cp node.nc old.nc
-cp sweep.nc again.nc
-expect 0 script merge sweep.nc again.nc --newest --overwrite --output old.nc
-! cmp -s node.nc old.nc || fail "--overwrite does not overwrite"

@@ -63,12 +63,11 @@ static void values(void **state)
     assert_int_equal(parse("-q sweep.ini", &options, &error), STATUS_OK);
     assert_false(options.has_device || options.resume || options.overwrite || options.output);
     assert_int_equal(options.level, LOG_WARNING);
-    assert_true(options.time_limit == 0 && options.form.format == TABLE_TEXT &&
-                !options.form.advice && !options.workload);
+    assert_true(options.time_limit == 0 && options.format == TABLE_TEXT && !options.workload);
     assert_int_equal(
         parse("--time-limit 2h --csv --set a=1 --set b=2 --only x a.ini", &options, &error),
         STATUS_OK);
-    assert_true(options.time_limit == 7200 && options.form.format == TABLE_CSV);
+    assert_true(options.time_limit == 7200 && options.format == TABLE_CSV);
     assert_int_equal(options.amendment.set_count, 2);
     assert_int_equal(options.amendment.only_count, 1);
     assert_int_equal(parse("--time-limit none a.ini", &options, &error), STATUS_OK);
@@ -97,7 +96,7 @@ static void wrong_lines_are_explained(void **state)
          "unexpected 'train.py'; the command of --program stands in quotes"},
         {"--self-test a.ini", "--self-test takes no manifest"},
         {"--gather a.journal --resume", "--resume goes with a sweep, not with --gather"},
-        {"--merge a.nc b.nc -o c.nc --resume", "--resume goes with a sweep, not with --merge"},
+        {"--merge a.nc b.nc -o c.nc", "roofsweep-post merge A.nc B.nc"},
         {"--device abacus a.ini", "allowed: auto, cuda, cpu"},
         {"--resume --overwrite a.ini", "exclude each other"},
         {"--skip-damaged a.ini", "goes with --gather"},

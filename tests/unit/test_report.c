@@ -21,7 +21,7 @@ static char *table_text(const struct results *results, enum table_format format)
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     assert_non_null(stream);
-    report_print(results, (struct table_form){format, false}, stream);
+    report_print(results, format, stream);
     assert_int_equal(fclose(stream), 0);
     return text;
 }

@@ -438,7 +438,7 @@ static void test_workload_in_no_table(void **state)
     assert_ok(results_nc_write(results, folder->file, &error), &error);
     FILE *stream = open_memstream(&table, &size);
     assert_non_null(stream);
-    report_print(results, (struct table_form){TABLE_TEXT, false}, stream);
+    report_print(results, TABLE_TEXT, stream);
     fclose(stream);
     results_destroy(results);
     assert_non_null(strstr(table, "programs command=\"a = \\\"b\\\", c \\\\ \""));
