@@ -10,6 +10,7 @@
 #ifndef ROOFSWEEP_DEVICE_OPS_H
 #define ROOFSWEEP_DEVICE_OPS_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -18,7 +19,6 @@
 #include "base/status.h"
 #include "model/workload.h"
 #include "model/fill.h"
-#include "worker/program/loan.h"
 
 /* s: long enough for five samples, short enough for all roofs of eight devices in turn. */
 #define ROOF_WINDOW 0.0125
@@ -41,6 +41,15 @@ struct countable {
     struct work *work;
     bool cold, kernels;
     struct record *record;
+};
+
+/* What a program that runs on a device gets from it. */
+struct program_device {
+    char visible[160];     /* "NAME=VALUE", by which the program sees this device alone; "": none */
+    const cpu_set_t *cpus; /* that it may use; NULL: the worker's. The device's */
+    size_t cpus_size;      /* byte */
+    char library[4096];    /* to inject, which sees kernels and regions; "": there is none */
+    struct outcome counters; /* whether they can be counted, and why not */
 };
 
 struct device_ops {
@@ -142,9 +151,10 @@ struct device_ops {
 
     void (*release)(struct device_state *state, struct work *work); /* takes NULL work */
 
-    /* What a program on this device gets, in *loan, which is zero. Until the next call of any other
+    /* What a program on this device gets, in *given, which is zero. Until the next call of any other
      * function nothing of this process is in the program's way. */
-    enum status (*lend)(struct device_state *state, struct program_loan *loan, struct error *error);
+    enum status (*program)(struct device_state *state, struct program_device *given,
+                           struct error *error);
 
     /* Counts work of known size on the open device and prints counted against expected.
      * STATUS_FAILED if a count is wrong; STATUS_UNSUPPORTED if there are none. NULL: the device has

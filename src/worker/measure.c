@@ -1,13 +1,13 @@
 #include "worker/measure.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/modes.h"
-#include "base/stats.h"
 #include "worker/verify.h"
 
 const struct outcome measure_no_counters = {COUNTED_REFUSED, "this kind of device has no counters"};
@@ -92,31 +92,41 @@ static enum status time_adaptively(const struct run *run, struct samples *sample
     }
 }
 
+enum status measure_keep_samples(const double *samples, size_t count, struct record *record,
+                                 struct stats *stats, struct error *error)
+{
+    size_t kept = count < RECORD_SAMPLES_MAX ? count : RECORD_SAMPLES_MAX;
+    enum status status = stats_compute(samples, count, stats, error);
+    if (status)
+        return status;
+    record->sample = malloc(kept * sizeof *record->sample);
+    if (!record->sample)
+        return error_set(error, STATUS_FAILED, "no memory for the samples");
+    memcpy(record->sample, samples, kept * sizeof *record->sample);
+    record->sample_count = kept;
+    record->samples = (int64_t)count;
+    record->time_median = stats->median;
+    record->time_mean = stats->mean;
+    record->time_stdev = stats->stdev;
+    record->time_min = stats->min;
+    record->time_max = stats->max;
+    return STATUS_OK;
+}
+
 static enum status keep_samples(const struct samples *samples, struct record *record,
                                 struct error *error)
 {
     struct stats stats;
     bool two = false;
-    enum status status = stats_compute(samples->values, samples->count, &stats, error);
+    enum status status =
+        measure_keep_samples(samples->values, samples->count, record, &stats, error);
     if (status == STATUS_OK)
         status = modes_test(samples->values, samples->count, &two, error);
     if (status)
         return status;
     record->bimodal = samples->count < MODES_SAMPLES_LEAST ? FIELD_MISSING : two;
-    record->time_median = stats.median;
     record->time_median_low = stats.median_low;
     record->time_median_high = stats.median_high;
-    record->time_mean = stats.mean;
-    record->time_stdev = stats.stdev;
-    record->time_min = stats.min;
-    record->time_max = stats.max;
-    record->samples = (int64_t)samples->count;
-    record->sample_count =
-        samples->count < RECORD_SAMPLES_MAX ? samples->count : RECORD_SAMPLES_MAX;
-    record->sample = malloc(record->sample_count * sizeof *record->sample);
-    if (!record->sample)
-        return error_set(error, STATUS_FAILED, "no memory for the samples");
-    memcpy(record->sample, samples->values, record->sample_count * sizeof *record->sample);
     return STATUS_OK;
 }
 
@@ -137,13 +147,6 @@ static enum status time_work(const struct run *run, struct record *record, struc
     free(warmup.values);
     free(samples.values);
     return status;
-}
-
-static enum status energy_of_work(const struct run *run, struct record *record, struct error *error)
-{
-    if (!run->request->measure.energy || !run->device->energy)
-        return STATUS_OK;
-    return run->device->energy(run->state, run->work, run->cold, record, error);
 }
 
 /* A library's fastest algorithm may be a wrong one. Then another one is measured. */
@@ -175,8 +178,8 @@ static enum status measure_prepared(const struct run *run, struct record *record
         status = verify_prepared(run, record, error);
     if (status == STATUS_OK)
         status = time_work(run, record, error);
-    if (status == STATUS_OK)
-        status = energy_of_work(run, record, error);
+    if (status == STATUS_OK && run->request->measure.energy && run->device->energy)
+        status = run->device->energy(run->state, run->work, run->cold, record, error);
     if (status == STATUS_OK)
         status = run->device->trace(run->state, run->work, run->cold, record, error);
     return status;
@@ -186,23 +189,31 @@ static enum status measure_prepared(const struct run *run, struct record *record
  * what ran and how wrong it was. */
 static void forget_figures(struct record *record, const struct config *config)
 {
-    struct record kept = *record;
-    free(record->sample);
-    free(record->kernels);
-    record_init(record);
+#define KEPT(member)                                                                               \
+    {                                                                                              \
+        offsetof(struct record, member), sizeof record->member                                     \
+    }
+    static const struct {
+        size_t offset, size;
+    } kept[] = {KEPT(implementation),
+                KEPT(algorithm),
+                KEPT(math),
+                KEPT(unit),
+                KEPT(workspace),
+                KEPT(refused_algorithms),
+                KEPT(start_time),
+                KEPT(verify_error),
+                KEPT(verify_tolerance),
+                KEPT(verify_element_error),
+                KEPT(verify_elements),
+                KEPT(verify_element_tolerance)};
+#undef KEPT
+    const struct record before = *record;
+    record_clear(record);
     record_set_config(record, config);
-    memcpy(record->implementation, kept.implementation, sizeof kept.implementation);
-    memcpy(record->algorithm, kept.algorithm, sizeof kept.algorithm);
-    memcpy(record->math, kept.math, sizeof kept.math);
-    record->unit = kept.unit;
-    record->workspace = kept.workspace;
-    memcpy(record->refused_algorithms, kept.refused_algorithms, sizeof kept.refused_algorithms);
-    record->start_time = kept.start_time;
-    record->verify_error = kept.verify_error;
-    record->verify_tolerance = kept.verify_tolerance;
-    record->verify_element_error = kept.verify_element_error;
-    record->verify_element_tolerance = kept.verify_element_tolerance;
-    record->verify_elements = kept.verify_elements;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; ++i)
+        memcpy((char *)record + kept[i].offset, (const char *)&before + kept[i].offset,
+               kept[i].size);
 }
 
 void measure_end(const struct device_ops *device, struct device_state *state, struct measured *row,

@@ -6,14 +6,14 @@
 #ifndef ROOFSWEEP_MEASURE_H
 #define ROOFSWEEP_MEASURE_H
 
+#include "base/stats.h"
 #include "model/protocol.h"
 #include "worker/device_ops.h"
 
 /* A row from its first step to its last. */
 struct measured {
     struct config config;
-    struct work *
-        work; /* prepared, timed and traced: it waits for its counts. NULL: the record is complete */
+    struct work *work; /* it waits for its counts. NULL: the record is complete */
     bool cold, kernels;
     double seconds;       /* that the row has taken so far */
     struct record record; /* owned */
@@ -30,6 +30,11 @@ enum status measure_begin(const struct device_ops *device, struct device_state *
  * counting went. */
 void measure_end(const struct device_ops *device, struct device_state *state, struct measured *row,
                  enum status status, const struct error *error);
+
+/* Samples of one iteration each, s, into the record: the first RECORD_SAMPLES_MAX of them, and mean, median
+ * and range of all. *stats: what was computed of them. STATUS_FAILED without memory. */
+enum status measure_keep_samples(const double *samples, size_t count, struct record *record,
+                                 struct stats *stats, struct error *error);
 
 /* The outcome for counters where the device has none. */
 extern const struct outcome measure_no_counters;

@@ -225,7 +225,7 @@ static void scripted_release(struct device_state *state, struct work *work)
     free(work);
 }
 
-static enum status scripted_lend(struct device_state *state, struct program_loan *loan,
+static enum status scripted_lend(struct device_state *state, struct program_device *loan,
                                  struct error *error)
 {
     (void)state, (void)error;
@@ -251,5 +251,5 @@ const struct device_ops device_ops = {
     .run = scripted_run,
     .read = scripted_read,
     .release = scripted_release,
-    .lend = scripted_lend,
+    .program = scripted_lend,
 };

@@ -11,7 +11,6 @@
 
 #include "inject_bench.h"
 #include "scripted_cupti.h"
-#include "worker/program/counts.h"
 #include "worker/program/injected.h"
 
 static void without_a_task_nothing_happens(void **state)
@@ -67,7 +66,7 @@ static void a_traced_program_tells_the_kernels_of_its_first_region(void **state)
     assert_string_equal(run.found.untraced, "");
     assert_non_null(strstr(run.found.sequence, " 2"));
     record_init(&record);
-    assert_int_equal(counts_trace(&run.found, 2, &record, &error), STATUS_OK);
+    assert_int_equal(injected_record_trace(&run.found, 2, &record, &error), STATUS_OK);
     assert_int_equal(record.launches, 1);
     assert_true(record.busy_time > 74e-9 && record.busy_time < 76e-9); /* they overlap */
     record_clear(&record);

@@ -10,7 +10,6 @@
 
 #include "inject_bench.h"
 #include "scripted_cupti.h"
-#include "worker/program/counts.h"
 #include "worker/program/injected.h"
 
 /* What a run counts, and how many runs of it there were. */
@@ -167,8 +166,8 @@ static void each_launch_by_itself(void **state)
     assert_true(run.found.each[1][QUANTITY_DRAM_READ] == 4 * CUPTI_EACH);
     assert_true(run.found.values[QUANTITY_DRAM_READ] == 7 * CUPTI_EACH);
     record_init(&record);
-    assert_int_equal(counts_trace(&run.found, 1, &record, &error), STATUS_OK);
-    counts_record(&run.found, &run.found, 1, &record);
+    assert_int_equal(injected_record_trace(&run.found, 1, &record, &error), STATUS_OK);
+    injected_record_counts(&run.found, &run.found, 1, &record);
     assert_int_equal(record.kernel_count, 1);
     assert_true(record.kernels[0].flops_counted == record.flops_counted);
     assert_true(record.kernels[0].bytes_counted[LEVEL_DRAM] == record.bytes_counted[LEVEL_DRAM]);

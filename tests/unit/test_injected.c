@@ -9,7 +9,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "worker/program/counts.h"
 #include "worker/program/handback.h"
 #include "worker/program/injected.h"
 
@@ -46,9 +45,9 @@ static void graphs_take_flops_from_the_same_kernels_without(void **state)
     struct error error;
     injected_init(&counted);
     injected_init(&one_by_one);
-    assert_true(counts_same_kernels(&graph, &plain) && !counts_same_kernels(&graph, &other));
+    assert_true(injected_same_kernels(&graph, &plain) && !injected_same_kernels(&graph, &other));
     other.kernels[0] = kernel_of("a", 3);
-    assert_false(counts_same_kernels(&graph, &other));
+    assert_false(injected_same_kernels(&graph, &other));
     counted.values[QUANTITY_VECTOR_FP32] = 0;
     counted.values[QUANTITY_TENSOR_FP16] = 100;
     one_by_one.values[QUANTITY_VECTOR_FP32] = 30;
@@ -58,9 +57,9 @@ static void graphs_take_flops_from_the_same_kernels_without(void **state)
             one_by_one.each[i][j] = j == QUANTITY_VECTOR_FP32 ? 15 : NAN;
     one_by_one.each_count = 2;
     record_init(&record);
-    assert_int_equal(counts_trace(&graph, 2, &record, &error), STATUS_OK);
-    counts_ungraph(&graph, &counted, &plain, &one_by_one);
-    counts_record(&counted, &graph, 2, &record);
+    assert_int_equal(injected_record_trace(&graph, 2, &record, &error), STATUS_OK);
+    injected_ungraph(&graph, &counted, &plain, &one_by_one);
+    injected_record_counts(&counted, &graph, 2, &record);
     assert_int_equal(record.counters.code, COUNTED_YES);
     assert_true(record.flops_vector[PRECISION_FP32] == 15 && record.flops_counted == 65);
     assert_true(record.kernels[0].flops_counted == 15);
@@ -88,7 +87,7 @@ static void copies_and_fills_are_told(void **state)
     assert_int_equal(injected_read(folder, &injected, &error), STATUS_OK);
     handback_remove(folder);
     record_init(&record);
-    assert_int_equal(counts_trace(&injected, 2, &record, &error), STATUS_OK);
+    assert_int_equal(injected_record_trace(&injected, 2, &record, &error), STATUS_OK);
     assert_true(record.memcpy_count == 1 && record.memcpy_bytes == 4000);
     assert_true(fabs(record.memcpy_time - 20e-9) < 1e-15);
     assert_true(record.memset_count == 1 && record.memset_bytes == 128);
@@ -116,13 +115,13 @@ static void flops_in_graphs_are_missing_and_never_0(void **state)
     struct record record;
     struct injected whole = injected_of(100, 1000, 0), graph = injected_of(0, 1000, 4);
     record_init(&record);
-    counts_record(&whole, &whole, 20, &record);
+    injected_record_counts(&whole, &whole, 20, &record);
     assert_true(record.flops_counted == 55 && record.flops_vector[PRECISION_FP32] == 5);
     assert_true(record.flops_tensor[PRECISION_FP16] == 50 && record.unit == UNIT_TENSOR);
     assert_true(record.bytes_counted[LEVEL_DRAM] == 4 && isnan(record.bytes_counted[LEVEL_L3]));
     assert_int_equal(record.counters.code, COUNTED_YES);
     record_clear(&record);
-    counts_record(&graph, &graph, 20, &record);
+    injected_record_counts(&graph, &graph, 20, &record);
     assert_true(isnan(record.flops_counted) && isnan(record.flops_vector[PRECISION_FP32]));
     assert_true(record.flops_tensor[PRECISION_FP16] == 50 && record.unit == UNIT_TENSOR);
     assert_true(record.bytes_counted[LEVEL_DRAM] == 4);
@@ -139,7 +138,7 @@ static void flops_of_unloaded_code_are_missing(void **state)
     struct injected injected = injected_of(100, 1000, 0);
     injected.unloaded = true;
     record_init(&record);
-    counts_record(&injected, &injected, 20, &record);
+    injected_record_counts(&injected, &injected, 20, &record);
     assert_true(isnan(record.flops_counted) && isnan(record.flops_vector[PRECISION_FP32]));
     assert_true(record.flops_tensor[PRECISION_FP16] == 50 && record.unit == UNIT_TENSOR);
     assert_true(record.bytes_counted[LEVEL_DRAM] == 4);
@@ -151,9 +150,9 @@ static void flops_of_unloaded_code_are_missing(void **state)
 static void tensors_follow_from_the_precision(void **state)
 {
     (void)state;
-    assert_int_equal(counts_tensors(PRECISION_FP16), quantity_tensor(QUANTITY_TENSOR_FP16));
-    assert_int_equal(counts_tensors(PRECISION_FP32), quantity_tensor(QUANTITY_TENSOR_TF32));
-    assert_int_equal(counts_tensors(PRECISION_COUNT),
+    assert_int_equal(injected_tensors(PRECISION_FP16), quantity_tensor(QUANTITY_TENSOR_FP16));
+    assert_int_equal(injected_tensors(PRECISION_FP32), quantity_tensor(QUANTITY_TENSOR_TF32));
+    assert_int_equal(injected_tensors(PRECISION_COUNT),
                      QUANTITY_ALL_TENSORS & ~quantity_tensor(QUANTITY_TENSOR_INT8));
 }
 

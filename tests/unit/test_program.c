@@ -16,8 +16,8 @@
 #include "model/workloads/program.h"
 #include "worker/program/handback.h"
 #include "worker/program/process.h"
-#include "worker/program/surroundings.h"
-#include "worker/program/text_hash.h"
+#include "worker/program/environment.h"
+#include "worker/program_row.h"
 
 /* Runs a script of sh; the status is that of process_judge. */
 static enum status run(const char *script, double timeout, struct process_end *end,
@@ -172,11 +172,11 @@ static void the_environment_is_named(void **state)
     (void)state;
     setenv("OMPI_COMM_WORLD_RANK", "3", 1);
     setenv("TMPDIR", "/tmp", 1);
-    struct surroundings s = surroundings_create();
-    surroundings_set(&s, "TMPDIR=/other");
-    surroundings_set(&s, "OMPI_COMM_WORLD_RANK");
-    surroundings_set(&s, "NOBODY_HAS_SET_THIS");
-    surroundings_put(&s, "NEW", "a=b");
+    struct environment s = environment_create();
+    environment_set(&s, "TMPDIR=/other");
+    environment_set(&s, "OMPI_COMM_WORLD_RANK");
+    environment_set(&s, "NOBODY_HAS_SET_THIS");
+    environment_put(&s, "NEW", "a=b");
     int found = 0;
     for (size_t i = 0; i < s.count; ++i) {
         found += strcmp(s.variables[i], "TMPDIR=/other") == 0;
@@ -186,27 +186,27 @@ static void the_environment_is_named(void **state)
     }
     assert_true(s.complete && s.variables[s.count] == NULL);
     assert_int_equal(found, 3);
-    surroundings_clear(&s);
-    s = surroundings_create();
+    environment_clear(&s);
+    s = environment_create();
     for (size_t i = 0; i < s.count; ++i)
         assert_null(strstr(s.variables[i], "OMPI_"));
-    surroundings_clear(&s);
+    environment_clear(&s);
 }
 
 static void the_text_of_a_program_is_hashed(void **state)
 {
     (void)state;
-    char folder[4096], first[TEXT_HASH], second[TEXT_HASH];
+    char folder[4096], first[PROGRAM_HASH], second[PROGRAM_HASH];
     struct error error;
     char *const words[] = {"python3", "a.py", "--batch", "3", NULL};
     assert_int_equal(handback_folder(folder, &error), STATUS_OK);
-    text_hash(words, folder, first);
+    program_hash(words, folder, first);
     assert_string_equal(first, "");
     file_write(folder, "a.py", "print(1)\n");
-    text_hash(words, folder, first);
-    assert_int_equal(strlen(first), TEXT_HASH - 1);
+    program_hash(words, folder, first);
+    assert_int_equal(strlen(first), PROGRAM_HASH - 1);
     file_write(folder, "a.py", "print(2)\n");
-    text_hash(words, folder, second);
+    program_hash(words, folder, second);
     assert_string_not_equal(first, second);
     handback_remove(folder);
 }

@@ -401,13 +401,13 @@ static enum status cpu_read(struct device_state *state, struct work *work, enum 
 }
 
 /* The cores that this process was given: its threads have one each. */
-static enum status cpu_lend(struct device_state *state, struct program_loan *loan,
-                            struct error *error)
+static enum status cpu_program(struct device_state *state, struct program_device *given,
+                               struct error *error)
 {
     (void)error;
-    loan->cpus = state->topology.mask;
-    loan->cpus_size = state->topology.mask_size;
-    loan->counters = measure_no_counters;
+    given->cpus = state->topology.mask;
+    given->cpus_size = state->topology.mask_size;
+    given->counters = measure_no_counters;
     return STATUS_OK;
 }
 
@@ -427,5 +427,5 @@ const struct device_ops device_ops = {
     .run = cpu_run,
     .read = cpu_read,
     .release = cpu_release,
-    .lend = cpu_lend,
+    .program = cpu_program,
 };

@@ -355,7 +355,7 @@ static enum status device_self_test(struct device_state *state, FILE *stream, st
 /* ---- programs ---- */
 
 /* Beside the worker. Without it programs are timed. */
-static void library_find(struct program_loan *loan)
+static void library_find(struct program_device *loan)
 {
     struct error unused;
     const char *name = "/libroofsweep-inject.so";
@@ -368,7 +368,7 @@ static void library_find(struct program_loan *loan)
         loan->library[0] = '\0';
 }
 
-static enum status device_lend(struct device_state *state, struct program_loan *loan,
+static enum status device_lend(struct device_state *state, struct program_device *loan,
                                struct error *error)
 {
     const struct outcome *counters = profiler_counters(state->profiler);
@@ -409,6 +409,6 @@ const struct device_ops device_ops = {
     .read = device_read,
     .reject = device_reject,
     .release = device_release,
-    .lend = device_lend,
+    .program = device_lend,
     .self_test = device_self_test,
 };

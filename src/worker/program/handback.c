@@ -80,18 +80,9 @@ static enum status line_take(char *line, struct handback *handback, struct error
                      line);
 }
 
-/* Those of the injection library are not the program's. */
-static bool is_injected(const char *path)
-{
-    size_t length = strlen(path), suffix = strlen(INJECTED_SUFFIX);
-    return length > suffix && strcmp(path + length - suffix, INJECTED_SUFFIX) == 0;
-}
-
 static enum status file_take(const char *path, struct handback *handback, struct error *error)
 {
     char line[LINE_BYTES];
-    if (is_injected(path))
-        return STATUS_OK;
     enum status status = STATUS_OK;
     FILE *file = fopen(path, "re");
     if (!file)
@@ -104,11 +95,8 @@ static enum status file_take(const char *path, struct handback *handback, struct
     return status;
 }
 
-/* Calls `visit` with each file of the folder until one fails. */
-static enum status files_visit(const char *folder,
-                               enum status (*visit)(const char *path, struct handback *handback,
-                                                    struct error *error),
-                               struct handback *handback, struct error *error)
+/* Reads all files of the folder but the injection library's, or, where nobody asks, removes all. */
+static enum status folder_visit(const char *folder, struct handback *handback, struct error *error)
 {
     enum status status = STATUS_OK;
     DIR *opened = opendir(folder);
@@ -119,7 +107,10 @@ static enum status files_visit(const char *folder,
         if (entry->d_name[0] == '.')
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        status = visit(path, handback, error);
+        if (!handback)
+            unlink(path);
+        else if (!injected_is(path))
+            status = file_take(path, handback, error);
     }
     closedir(opened);
     return status;
@@ -128,7 +119,7 @@ static enum status files_visit(const char *folder,
 enum status handback_read(const char *folder, struct handback *handback, struct error *error)
 {
     struct handback read = {.verify_error = NAN, .verify_tolerance = NAN};
-    enum status status = files_visit(folder, file_take, &read, error);
+    enum status status = folder_visit(folder, &read, error);
     if (status)
         handback_clear(&read);
     else
@@ -153,16 +144,9 @@ enum status handback_folder(char folder[4096], struct error *error)
                      strerror(errno));
 }
 
-static enum status file_remove(const char *path, struct handback *handback, struct error *error)
-{
-    (void)handback, (void)error;
-    unlink(path);
-    return STATUS_OK;
-}
-
 void handback_remove(const char *folder)
 {
     struct error unused;
-    files_visit(folder, file_remove, NULL, &unused);
+    folder_visit(folder, NULL, &unused);
     rmdir(folder);
 }

@@ -41,20 +41,13 @@ static bool kernel_same(const struct kernel *a, const struct kernel *b)
            a->dynamic_shared == b->dynamic_shared && strcmp(a->name, b->name) == 0;
 }
 
-/* The row of this kernel, which is added if it is new; NULL without memory, or beyond what a record has. */
-static struct kernel *row_of(struct injected *in, const struct kernel *kernel)
+/* The index of this kernel; kernel_count: there is none. */
+static size_t kernel_find(const struct injected *in, const struct kernel *kernel)
 {
-    for (size_t i = 0; i < in->kernel_count; ++i)
-        if (kernel_same(&in->kernels[i], kernel))
-            return &in->kernels[i];
-    void *kernels = in->kernel_count < RECORD_KERNELS_MAX
-                        ? array_grow(in->kernels, in->kernel_count, sizeof *kernel)
-                        : NULL;
-    if (!kernels)
-        return NULL;
-    in->kernels = kernels;
-    in->kernels[in->kernel_count] = *kernel;
-    return &in->kernels[in->kernel_count++];
+    size_t i = 0;
+    while (i < in->kernel_count && !kernel_same(&in->kernels[i], kernel))
+        ++i;
+    return i;
 }
 
 static enum status kernel_take(const char *text, struct injected *in, struct error *error)
@@ -76,16 +69,21 @@ static enum status kernel_take(const char *text, struct injected *in, struct err
     kernel.count = 0;
     kernel.time = 0.0;
     snprintf(kernel.name, sizeof kernel.name, "%s", text + name);
-    struct kernel *row = row_of(in, &kernel);
+    size_t row = kernel_find(in, &kernel);
+    bool known = row < in->kernel_count; /* if not, it is added, up to what a record has */
+    void *kernels = known || row < RECORD_KERNELS_MAX
+                        ? array_grow(in->kernels, in->kernel_count, sizeof kernel)
+                        : NULL;
     void *launches = array_grow(in->launches, in->launch_count, sizeof *in->launches);
-    if (launches)
-        in->launches = launches;
-    if (!row || !launches)
+    in->kernels = kernels ? kernels : in->kernels;
+    in->launches = launches ? launches : in->launches;
+    if (!kernels || !launches)
         return no_memory(error);
-    ++row->count;
-    row->time += 1e-9 * (double)(end - start);
-    in->launches[in->launch_count++] =
-        (struct injected_launch){start, end, correlation, (size_t)(row - in->kernels)};
+    if (!known)
+        in->kernels[in->kernel_count++] = kernel;
+    ++in->kernels[row].count;
+    in->kernels[row].time += 1e-9 * (double)(end - start);
+    in->launches[in->launch_count++] = (struct injected_launch){start, end, correlation, row};
     in->in_graphs += node != 0;
     return STATUS_OK;
 }
@@ -232,6 +230,12 @@ static enum status file_take(const char *path, struct injected *in, struct error
     return status;
 }
 
+bool injected_is(const char *name)
+{
+    size_t length = strlen(name), suffix = strlen(INJECTED_SUFFIX);
+    return length > suffix && strcmp(name + length - suffix, INJECTED_SUFFIX) == 0;
+}
+
 /* One that opened no region tells why there was none to count; that of the program counts. */
 static enum status process_take(const char *path, struct injected *all, struct error *error)
 {
@@ -250,12 +254,6 @@ static enum status process_take(const char *path, struct injected *all, struct e
     return status;
 }
 
-static bool is_injected(const char *name)
-{
-    size_t length = strlen(name), suffix = strlen(INJECTED_SUFFIX);
-    return length > suffix && strcmp(name + length - suffix, INJECTED_SUFFIX) == 0;
-}
-
 enum status injected_read(const char *folder, struct injected *injected, struct error *error)
 {
     struct injected all;
@@ -267,7 +265,7 @@ enum status injected_read(const char *folder, struct injected *injected, struct 
     for (const struct dirent *entry; status == STATUS_OK && (entry = readdir(opened));) {
         char path[4096 + 256];
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (is_injected(entry->d_name))
+        if (injected_is(entry->d_name))
             status = process_take(path, &all, error);
     }
     closedir(opened);
@@ -287,13 +285,36 @@ void injected_clear(struct injected *injected)
     injected_init(injected);
 }
 
+void injected_move_each(struct injected *to, struct injected *from)
+{
+    free(to->each);
+    to->each = from->each;
+    to->each_count = from->each_count;
+    from->each = NULL;
+    from->each_count = 0;
+}
+
+/* ---- into a record ---- */
+
+unsigned injected_tensors(enum precision precision)
+{
+    if (precision == PRECISION_COUNT)
+        return QUANTITY_ALL_TENSORS & ~quantity_tensor(QUANTITY_TENSOR_INT8);
+    if (precision == PRECISION_FP32) /* libraries may take TF32 for it */
+        precision = PRECISION_TF32;
+    return quantity_tensor(quantity_of(precision, true));
+}
+
+/* ---- the trace ---- */
+
 static int starts_compare(const void *a, const void *b)
 {
     const struct injected_launch *x = a, *y = b;
     return (x->start > y->start) - (x->start < y->start);
 }
 
-double injected_busy(struct injected *injected)
+/* s, in which at least one kernel of the region ran. */
+static double busy_time(struct injected *injected)
 {
     uint64_t end = 0, busy = 0;
     if (injected->launch_count)
@@ -306,4 +327,169 @@ double injected_busy(struct injected *injected)
         end = launch->end > end ? launch->end : end;
     }
     return 1e-9 * (double)busy;
+}
+
+/* A kernel that the region launches once, not once an iteration, is one launch all the same. */
+static int64_t each(int64_t count, int64_t iterations)
+{
+    int64_t rounded = (count + iterations / 2) / iterations;
+    return count > 0 && rounded == 0 ? 1 : rounded;
+}
+
+/* Of one iteration; `moves` may be none. */
+static void moves_record(const struct injected_moves *moves, int64_t iterations, int64_t *count,
+                         double *bytes, double *time)
+{
+    *count = each(moves->count, iterations);
+    *bytes = moves->bytes / (double)iterations;
+    *time = moves->time / (double)iterations;
+}
+
+enum status injected_record_trace(struct injected *traced, int64_t iterations,
+                                  struct record *record, struct error *error)
+{
+    enum status status = record_set_kernels(record, traced->kernels, traced->kernel_count, error);
+    for (size_t i = 0; i < record->kernel_count; ++i) {
+        record->kernels[i].count = each(record->kernels[i].count, iterations);
+        record->kernels[i].time /= (double)iterations;
+    }
+    record->launches = each((int64_t)traced->launch_count, iterations);
+    record->busy_time = busy_time(traced) / (double)iterations;
+    moves_record(&traced->copies, iterations, &record->memcpy_count, &record->memcpy_bytes,
+                 &record->memcpy_time);
+    moves_record(&traced->fills, iterations, &record->memset_count, &record->memset_bytes,
+                 &record->memset_time);
+    return status;
+}
+
+static void flops_record(const double values[QUANTITY_COUNT], double iterations, bool vectorless,
+                         struct record *record)
+{
+    double vector = 0.0, tensor = 0.0;
+    for (int precision = 0; precision < PRECISION_COUNT; ++precision) {
+        enum quantity v = quantity_of((enum precision)precision, false);
+        enum quantity t = quantity_of((enum precision)precision, true);
+        /* bf16 is counted with fp16, once */
+        if (v < QUANTITY_COUNT && precision != PRECISION_BF16 && !vectorless && !isnan(values[v])) {
+            record->flops_vector[precision] = values[v] / iterations;
+            vector += record->flops_vector[precision];
+        }
+        if (t < QUANTITY_TENSOR_INT8 && !isnan(values[t])) {
+            record->flops_tensor[precision] = values[t] / iterations;
+            tensor += record->flops_tensor[precision];
+        }
+    }
+    if (!vectorless)
+        record->flops_counted = vector + tensor;
+    if (!vectorless || tensor > 0.0)
+        record->unit = tensor > vector ? UNIT_TENSOR : UNIT_VECTOR;
+}
+
+static void bytes_record(const double values[QUANTITY_COUNT], double iterations,
+                         struct record *record)
+{
+    for (int level = 0; level < LEVEL_COUNT; ++level) {
+        enum quantity read, write;
+        if (!quantity_of_level((enum memory_level)level, &read, &write))
+            continue;
+        record->bytes_read[level] = values[read] / iterations;
+        record->bytes_written[level] = values[write] / iterations;
+        record->bytes_counted[level] = record->bytes_read[level] + record->bytes_written[level];
+    }
+}
+
+/* ---- by kernel ---- */
+
+/* FLOPs of any unit; NaN if nothing was counted. bf16 vector FLOPs are counted with fp16, int8 is none. */
+static double flops_all(const double values[QUANTITY_COUNT])
+{
+    double sum = NAN;
+    for (int i = QUANTITY_VECTOR_FP64; i < QUANTITY_TENSOR_INT8; ++i)
+        if (!isnan(values[i]))
+            sum = (isnan(sum) ? 0.0 : sum) + values[i];
+    return sum;
+}
+
+static int calls_compare(const void *a, const void *b)
+{
+    const struct injected_launch *x = a, *y = b;
+    return (x->correlation > y->correlation) - (x->correlation < y->correlation);
+}
+
+static void kernel_add(double *sum, double value)
+{
+    *sum = (isnan(*sum) ? 0.0 : *sum) + value;
+}
+
+/* The launches of the trace are those that were counted: one sequence, in the order of their calls. */
+static void kernels_record(const struct injected *counted, struct injected *traced,
+                           double iterations, bool graphs, struct record *record)
+{
+    if (counted->each_count == 0 || counted->each_count != traced->launch_count)
+        return;
+    qsort(traced->launches, traced->launch_count, sizeof *traced->launches, calls_compare);
+    for (size_t i = 0; i < traced->launch_count; ++i) {
+        struct kernel *kernel = &record->kernels[traced->launches[i].kernel];
+        double bytes[LEVEL_COUNT];
+        quantity_bytes(counted->each[i], bytes);
+        if (!traced->unloaded)
+            kernel_add(&kernel->flops_counted, flops_all(counted->each[i]));
+        for (int level = 0; level < LEVEL_COUNT && !graphs; ++level)
+            if (!isnan(bytes[level]))
+                kernel_add(&kernel->bytes_counted[level], bytes[level]);
+    }
+    for (size_t i = 0; i < record->kernel_count; ++i) { /* last, so that whole numbers stay whole */
+        record->kernels[i].flops_counted /= iterations;
+        for (int level = 0; level < LEVEL_COUNT; ++level)
+            record->kernels[i].bytes_counted[level] /= iterations;
+    }
+}
+
+/* ---- the same without graphs ---- */
+
+bool injected_same_kernels(const struct injected *a, const struct injected *b)
+{
+    bool same = a->kernel_count == b->kernel_count;
+    for (size_t i = 0; i < a->kernel_count && same; ++i) {
+        size_t j = kernel_find(b, &a->kernels[i]);
+        same = j < b->kernel_count && a->kernels[i].count == b->kernels[j].count;
+    }
+    return same;
+}
+
+void injected_ungraph(struct injected *traced, struct injected *counted,
+                      struct injected *plain_traced, struct injected *plain_counted)
+{
+    for (int i = QUANTITY_VECTOR_FP64; i <= QUANTITY_VECTOR_FP16; ++i)
+        counted->values[i] = plain_counted->values[i];
+    injected_move_each(counted, plain_counted);
+    free(traced->launches); /* those without graphs, as launches of the kernels here */
+    traced->launches = plain_traced->launches;
+    for (size_t i = 0; i < plain_traced->launch_count; ++i)
+        traced->launches[i].kernel =
+            kernel_find(traced, &plain_traced->kernels[traced->launches[i].kernel]);
+    plain_traced->launches = NULL;
+    plain_traced->launch_count = 0;
+    traced->ungraphed = true;
+    traced->unloaded = plain_traced->unloaded;
+}
+
+void injected_record_counts(const struct injected *counted, struct injected *traced,
+                            int64_t iterations, struct record *record)
+{
+    bool graphs = traced->in_graphs > 0, in_graphs = graphs && !traced->ungraphed;
+    flops_record(counted->values, (double)iterations, in_graphs || traced->unloaded, record);
+    bytes_record(counted->values, (double)iterations, record);
+    kernels_record(counted, traced, (double)iterations, graphs, record);
+    if (in_graphs)
+        outcome_set(&record->counters, COUNTED_INCOMPLETE,
+                    "%zu of %zu kernels are launched by CUDA graphs, where vector FLOPs cannot be "
+                    "counted",
+                    traced->in_graphs, traced->launch_count);
+    else if (traced->unloaded)
+        outcome_set(&record->counters, COUNTED_INCOMPLETE,
+                    "the program unloads code while it is counted, so that its vector FLOPs may be "
+                    "wrong");
+    else
+        outcome_set(&record->counters, COUNTED_YES, NULL);
 }

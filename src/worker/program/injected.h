@@ -46,7 +46,7 @@ struct injected {
     size_t kernel_count;
     struct injected_launch *launches; /* owned */
     size_t launch_count, in_graphs;   /* kernels, and those of them that a graph launched */
-    bool ungraphed;                   /* FLOPs are of a run without graphs, see counts_ungraph */
+    bool ungraphed;                   /* FLOPs are of a run without graphs, see injected_ungraph */
     struct injected_moves copies, fills;
     char untraced[256]; /* ""; or why kernels are missing */
     char sequence[64];  /* "HASH COUNT" */
@@ -54,18 +54,40 @@ struct injected {
     bool last;
     bool unloaded; /* counted code, by this run or by one that it goes on from */
     double values[QUANTITY_COUNT];
-    double (
-        *each)[QUANTITY_COUNT]; /* owned; by launch, in the order of the calls; NULL: not counted */
+    double (*each)[QUANTITY_COUNT]; /* owned; by launch, in the order of the calls; NULL: none */
     size_t each_count;
     struct outcome refusal; /* its code is OUTCOME_MISSING unless counting was refused */
 };
 
+/* Whether the file is one of the library's, by its name. */
+bool injected_is(const char *name);
 /* STATUS_FAILED: a line means nothing, or several processes opened the region. */
 enum status injected_read(const char *folder, struct injected *injected, struct error *error);
 void injected_init(struct injected *injected); /* nothing was found */
 void injected_clear(struct injected *injected);
 
-/* s, in which at least one kernel of the region ran. */
-double injected_busy(struct injected *injected);
+/* Counts of single launches are taken from one to the other. */
+void injected_move_each(struct injected *to, struct injected *from);
+
+/* The tensor quantities that a program of this precision is counted by; all of them for one that mixes
+ * precisions. */
+unsigned injected_tensors(enum precision precision);
+
+/* Launches, busy time, kernels, copies and fills of one of the region's iterations. */
+enum status injected_record_trace(struct injected *traced, int64_t iterations,
+                                  struct record *record, struct error *error);
+
+/* FLOPs, bytes and unit of one of the region's iterations; `counted` is the last run. Where each launch was
+ * counted, also those of the record's kernels, which are the trace's. Vector FLOPs of kernels in graphs are
+ * counted as 0 by CUPTI: where the trace has such kernels, they are missing, and the outcome says so. */
+void injected_record_counts(const struct injected *counted, struct injected *traced,
+                            int64_t iterations, struct record *record);
+
+/* Both regions ran the same kernels, as often. */
+bool injected_same_kernels(const struct injected *a, const struct injected *b);
+/* Vector FLOPs, and FLOPs by kernel, of a region with graphs are those of one without, which has the same
+ * kernels. */
+void injected_ungraph(struct injected *traced, struct injected *counted,
+                      struct injected *plain_traced, struct injected *plain_counted);
 
 #endif

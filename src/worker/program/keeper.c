@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/descendants.h"
+#include "worker/program/descendants.h"
 
 static const double patience = 5; /* s, for a process that hangs in a driver */
 

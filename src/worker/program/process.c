@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/descendants.h"
+#include "worker/program/descendants.h"
 #include "base/folder.h"
 #include "worker/program/keeper.h"
 

@@ -1,4 +1,4 @@
-#include "base/descendants.h"
+#include "worker/program/descendants.h"
 
 #include <ctype.h>
 #include <dirent.h>
