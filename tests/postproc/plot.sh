@@ -9,14 +9,14 @@ python 'import matplotlib' 2>/dev/null || {
 unset DISPLAY
 . "$here/../postproc/samples.sh"
 script() { # matplotlib's own warnings are not ours
-    "$ROOFSWEEP_PYTHON" -W error::FutureWarning "$root/postproc/roofsweep-post" "$@"
+    served plot "$@"
 }
 h200=$root/tests/data/paper_h200.nc
 eight=$root/tests/data/roofs_8xh200.nc
-"$ROOFSWEEP_PYTHON" "$root/tests/postproc/check_figures.py" "$h200" "$eight" golden.nc \
+file "$root/tests/postproc/check_figures.py" "$h200" "$eight" golden.nc \
     "$root/tests/data/algorithms_h200.nc" "$root/tests/data/loops_h200.nc" || fail "a figure shows something else"
 # Every figure of the gallery can be read.
-expect 0 "$ROOFSWEEP_PYTHON" "$root/tests/postproc/check_gallery.py" "$root"
+expect 0 file "$root/tests/postproc/check_gallery.py" "$root"
 
 # Roofs alone: those of all ranks together have a common start, which a busy machine may miss.
 sed 's/^device = auto/device = cpu/; s/^implementation = auto.*/implementation = im2col/' "$root/sweeps/quickstart.ini" >quickstart.ini
@@ -41,7 +41,7 @@ for words in [
 ]:
     assert cli.main(["plot", *shlex.split(words)]) == 0, words
 PY
-expect 0 "$ROOFSWEEP_PYTHON" -W error::FutureWarning kinds.py "$h200" "$eight"
+expect 0 file kinds.py "$h200" "$eight"
 for format in pdf svg png; do says "figure.$format"; done
 # Widths of a journal's column and page, 72 points an inch; every font of a PDF is TrueType and in it.
 if command -v pdffonts >/dev/null; then
@@ -123,7 +123,7 @@ try:
 except post.Refused as refused:
     assert "python3-netcdf4" in str(refused), refused
 PY
-"$ROOFSWEEP_PYTHON" reader.py || fail "modules that read NetCDF"
+file reader.py || fail "modules that read NetCDF"
 
 # Wrong files and wrong words: status 2 and a sentence, no traceback. In one process: an import takes seconds.
 echo "no netcdf" >text.nc
@@ -160,7 +160,7 @@ for text, words in lines:
         status = cli.main(shlex.split(words))
     assert status == 2 and said.getvalue().startswith("roofsweep-post: ") and text in said.getvalue(), (words, said.getvalue())
 PY
-"$ROOFSWEEP_PYTHON" refused.py || fail "a wrong file or word"
+file refused.py || fail "a wrong file or word"
 ln -s golden.nc golden.pdf
 kept golden.nc "cannot write golden.pdf: it is a file that is read; --output must" plot four golden.nc -o golden.pdf
 cp node.nc four.pdf
@@ -178,7 +178,7 @@ recipes() {
 }
 ln -s "$root/postproc" postproc
 recipes python
-expect 0 "$ROOFSWEEP_PYTHON" -W error recipes
+expect 0 file recipes
 says "im2col+gemm"
 says "launches: conv2d_"
 recipes sh

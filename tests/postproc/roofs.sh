@@ -86,7 +86,7 @@ for name, lost in ("lost.nc", [1]), ("none.nc", [0, 1]):
     data["device_roof_device"].values[data.device_roof_device.isin(lost)] = -1
     data.to_netcdf(name)
 PY
-"$ROOFSWEEP_PYTHON" lost.py
+file lost.py
 expect 0 script roofs lost.nc
 says "No roofs at all: #1 node2"
 refused "no roofs of device 1" roofs lost.nc --device 1

@@ -2,8 +2,26 @@
 # Common to the tests of postproc/; sourced behind lib.sh. Makes golden.nc, alone.nc (roofs alone) and node.nc (four GPUs).
 # shellcheck disable=SC2154 # work and root are of lib.sh
 export MPLCONFIGDIR="$work" PYTHONPATH="$root/postproc"
+mkfifo requests answers
+"$ROOFSWEEP_PYTHON" "$root/tests/postproc/serve.py" requests answers &
+exec 9>requests
+# served KIND WORDS...: see serve.py.
+served() {
+    printf '%s\0' "$(($# + 1))" "$PWD" "$@" >&9
+    read -r served <answers
+    cat served.out
+    cat served.err >&2
+    return "$served"
+}
 script() {
-    "$ROOFSWEEP_PYTHON" -W error "$root/postproc/roofsweep-post" "$@"
+    served script "$@"
+}
+python() {
+    served code "$@"
+}
+# file PATH ARGUMENT...: a script of Python.
+file() {
+    served file "$@"
 }
 # row TEXT...: `output` must have a line with all of them, in this order.
 row() {
@@ -71,5 +89,5 @@ for name, value in {"sm_clock": 1.755e9, "power": 612, "temperature": 330.15, "s
     data[f"device_roof_{name}"] = ("device_roof", numpy.full(data.sizes["device_roof"], float(value)))
 data.to_netcdf(sys.argv[1])
 PY
-"$ROOFSWEEP_PYTHON" node.py node.nc
+file node.py node.nc
 
