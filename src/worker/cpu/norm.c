@@ -18,13 +18,6 @@ struct NAME(job) {
     REAL *mean, *inverse; /* of each row in a layer norm, else of each column */
 };
 
-/* h, of which all passes are made. */
-static inline REAL NAME(normal)(const struct NAME(job) * j, int64_t row, int64_t column)
-{
-    int64_t at = j->layer ? row : column;
-    return (j->x[row * j->columns + column] - j->mean[at]) * j->inverse[at];
-}
-
 static void NAME(row_moments)(const struct NAME(job) * j, int64_t row)
 {
     const REAL *x = j->x + row * j->columns;
@@ -42,10 +35,18 @@ static void NAME(row_moments)(const struct NAME(job) * j, int64_t row)
 
 static void NAME(row_apply)(const struct NAME(job) * j, int64_t row)
 {
-    REAL *y = j->y + row * j->columns;
+    const REAL *restrict x = j->x + row * j->columns, *gamma = j->gamma, *beta = j->beta;
+    const REAL *mean = j->mean, *inverse = j->inverse;
+    const REAL m = mean[j->layer ? row : 0], r = inverse[j->layer ? row : 0];
+    REAL *restrict y = j->y + row * j->columns;
+    if (j->layer)
 #pragma omp simd
-    for (int64_t i = 0; i < j->columns; ++i)
-        y[i] = NAME(normal)(j, row, i) * j->gamma[i] + j->beta[i];
+        for (int64_t i = 0; i < j->columns; ++i)
+            y[i] = (x[i] - m) * r * gamma[i] + beta[i];
+    else
+#pragma omp simd
+        for (int64_t i = 0; i < j->columns; ++i)
+            y[i] = (x[i] - mean[i]) * inverse[i] * gamma[i] + beta[i];
 }
 
 /* Within a region: sums over the rows become those of all threads. */
@@ -109,55 +110,65 @@ static void NAME(forward)(const struct NAME(job) * j)
     }
 }
 
-/* dx of a layer norm's row. */
-static void NAME(row_gradient)(const struct NAME(job) * j, int64_t row)
+/* Of a layer norm's row: dx, and what it adds to the thread's sums. */
+static void NAME(row_gradient)(const struct NAME(job) * j, int64_t row, REAL *restrict own)
 {
-    const REAL *dy = j->dy + row * j->columns;
-    REAL *dx = j->dx + row * j->columns, sum = 0, products = 0;
+    const int64_t columns = j->columns;
+    const REAL *restrict x = j->x + row * columns, *restrict dy = j->dy + row * columns;
+    const REAL *restrict gamma = j->gamma, m = j->mean[row], r = j->inverse[row];
+    REAL *restrict dx = j->dx + row * columns, sum = 0, products = 0;
 #pragma omp simd reduction(+ : sum, products)
-    for (int64_t i = 0; i < j->columns; ++i) {
-        sum += dy[i] * j->gamma[i];
-        products += dy[i] * j->gamma[i] * NAME(normal)(j, row, i);
+    for (int64_t i = 0; i < columns; ++i) {
+        REAL h = (x[i] - m) * r;
+        sum += dy[i] * gamma[i];
+        products += dy[i] * gamma[i] * h;
+        own[i] += dy[i] * h;
+        own[columns + i] += dy[i];
     }
-    sum /= (REAL)j->columns;
-    products /= (REAL)j->columns;
+    sum /= (REAL)columns;
+    products /= (REAL)columns;
 #pragma omp simd
-    for (int64_t i = 0; i < j->columns; ++i)
-        dx[i] = j->inverse[row] * (dy[i] * j->gamma[i] - sum - NAME(normal)(j, row, i) * products);
+    for (int64_t i = 0; i < columns; ++i)
+        dx[i] = r * (dy[i] * gamma[i] - sum - (x[i] - m) * r * products);
 }
 
 static void NAME(backward)(const struct NAME(job) * j)
 {
-    const REAL n = (REAL)j->rows;
+    const REAL n = (REAL)j->rows, *x = j->x, *dy = j->dy, *mean = j->mean, *inverse = j->inverse;
     const int64_t columns = j->columns;
+    const REAL *sums = j->sums;
+    REAL *dx = j->dx;
 #pragma omp parallel
     {
         REAL *own = j->sums + 2 * columns * omp_get_thread_num();
         memset(own, 0, 2 * (size_t)columns * sizeof *own);
 #pragma omp for schedule(static) nowait
         for (int64_t row = 0; row < j->rows; ++row) {
-            const REAL *dy = j->dy + row * columns;
-#pragma omp simd
-            for (int64_t i = 0; i < columns; ++i) {
-                own[i] += dy[i] * NAME(normal)(j, row, i);
-                own[columns + i] += dy[i];
-            }
             if (j->layer)
-                NAME(row_gradient)(j, row);
+                NAME(row_gradient)(j, row, own);
+            else
+#pragma omp simd
+                for (int64_t i = 0; i < columns; ++i) {
+                    REAL d = dy[row * columns + i];
+                    own[i] += d * (x[row * columns + i] - mean[i]) * inverse[i];
+                    own[columns + i] += d;
+                }
         }
         NAME(sums_unite)(j);
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < columns; ++i) {
-            j->dgamma[i] = j->sums[i];
-            j->dbeta[i] = j->sums[columns + i];
+            j->dgamma[i] = sums[i];
+            j->dbeta[i] = sums[columns + i];
         }
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < (j->layer ? 0 : j->rows); ++row)
 #pragma omp simd
-            for (int64_t i = 0; i < columns; ++i)
-                j->dx[row * columns + i] = j->gamma[i] * j->inverse[i] *
-                                           (j->dy[row * columns + i] - j->sums[columns + i] / n -
-                                            NAME(normal)(j, row, i) * j->sums[i] / n);
+            for (int64_t i = 0; i < columns; ++i) {
+                REAL h = (x[row * columns + i] - mean[i]) * inverse[i];
+                dx[row * columns + i] =
+                    j->gamma[i] * inverse[i] *
+                    (dy[row * columns + i] - sums[columns + i] / n - h * sums[i] / n);
+            }
     }
 }
 

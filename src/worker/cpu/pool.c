@@ -21,9 +21,9 @@ static void NAME(forward)(const struct work *work)
 #pragma omp parallel for collapse(2) schedule(static)
     for (int64_t n = 0; n < s->batch; ++n)
         for (int64_t h = 0; h < s->out_height; ++h)
-            for (int64_t w = 0; w < s->out_width; ++w)
+            for (int64_t w = 0; w < s->out_width; ++w) {
+                struct window window = window_of(s, h, w);
                 for (int64_t c = 0; c < s->channels; ++c) {
-                    struct window window = window_of(s, h, w);
                     REAL value = max ? -(REAL)INFINITY : 0;
                     for (int64_t a = window.top; a < window.bottom; ++a)
                         for (int64_t b = window.left; b < window.right; ++b) {
@@ -32,6 +32,7 @@ static void NAME(forward)(const struct work *work)
                         }
                     y[plane_at(&out, n, h, w, c)] = max ? value : value * share;
                 }
+            }
 }
 
 /* Of windows [h][w] in a channel of an image. */
