@@ -297,8 +297,9 @@ def page(f):
         layers="\n".join(layers(f)),
         agreement=f"{len(shared)} kernels run in the same grid in rows of several frameworks. They do "
         + ("NOT " if wrong else "")
-        + "the same FLOPs in all, to the last digit.\nTime of PyTorch's graphs beside that of cuDNN's calls in a graph, "
-        + f"same kernels: {'; '.join(graphs)}.",
+        + "the same FLOPs in all, to the last digit.\n"
+        + "Time of PyTorch's graphs beside that of cuDNN's calls in a graph, same kernels: "
+        + f"{'; '.join(graphs)}.",
     )
 
 

@@ -31,8 +31,8 @@ ROOMS = {
     "worker/cuda": ["worker/cuda/workloads", "worker/cuda/roofs"],
 }
 
-# Folders that belong to another room: workload.c lists the rows that these files define; the neutral room knows the open
-# GPU of its only vendor.
+# Folders that belong to another room: workload.c lists the rows that these files define; the neutral room knows the
+# open GPU of its only vendor.
 ALCOVES = {"model/workloads": "model", "worker/cuda/gpu": "worker/gpu"}
 
 # Files without a header of their own, and why.

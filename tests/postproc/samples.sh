@@ -4,11 +4,11 @@
 export MPLCONFIGDIR="$work" PYTHONPATH="$root/postproc"
 mkfifo requests answers
 "$ROOFSWEEP_PYTHON" "$root/tests/postproc/serve.py" requests answers &
-exec 9>requests
+exec 9>requests 8<answers
 # served KIND WORDS...: see serve.py.
 served() {
     printf '%s\0' "$(($# + 1))" "$PWD" "$@" >&9
-    read -r served <answers
+    read -r served <&8 || fail "serve.py has ended"
     cat served.out
     cat served.err >&2
     return "$served"

@@ -1,9 +1,9 @@
 """Runs Python for a shell script, in a process that has imported it all: an import takes longer than most tests.
 
 Usage: serve.py REQUESTS ANSWERS, two FIFOs. A request is NUL-terminated words: how many follow, the folder, a kind, its
-words. Kinds: `script ...`, roofsweep-post with warnings as errors; `plot ...`, with matplotlib's own allowed; `code CODE
-...`; `file PATH ...`. Each runs in a fork, which writes to the files `served.out` and `served.err`. The answer is a line
-with its exit status. Ends with the end of the requests."""
+words. Kinds: `script ...`, roofsweep-post with warnings as errors; `plot ...`, with matplotlib's own allowed;
+`code CODE ...`; `file PATH ...`. Each runs in a fork, which writes to the files `served.out` and `served.err`. The
+answer is a line with its exit status. Ends with the end of the requests."""
 
 import os
 import runpy
@@ -59,7 +59,8 @@ def status_of(kind, words):
 
 def main():
     requests, answers = sys.argv[1:]
-    with open(requests, "rb", buffering=0) as stream:
+    # Open as long as the shell runs: who opens it anew for each answer may find the end of the one before.
+    with open(requests, "rb", buffering=0) as stream, open(answers, "w", buffering=1) as answer:
         while request := words_of(stream):
             folder, kind, *words = request
             child = os.fork()
@@ -71,8 +72,7 @@ def main():
                 sys.stdout.flush()
                 os._exit(status)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            with open(answers, "w") as answer:
-                answer.write(f"{status}\n")
+            answer.write(f"{status}\n")
 
 
 main()
