@@ -12,7 +12,7 @@ each time killed at a random moment. The file must be whole after each, and the 
 A scripted worker stands in for a device, so that hundreds of kills are cheap; `cpu` and `cuda` are the real ones.
 --programs N storms over a sweep of N programs instead, see program_storm.py.
 
-Needs Python alone; the NetCDF file is read by netCDF4, else h5netcdf, else ncdump.
+Without Python's netCDF4 the journal, --gather and its table are looked at, and no NetCDF file.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from pathlib import Path
 import program_storm
 from storm import CONFIGURATIONS, END_BOUND, PHASES, Fault, Storm
 from storm_processes import end_all
-from storm_rows import choose_reader
+from storm_rows import netCDF4
 
 VICTIMS = ("worker", "rank", "rank 0", "launcher")
 # `verify`: a scripted device has no results.
@@ -46,7 +46,6 @@ class Tool:
         self.ranks, self.options = options.ranks, options
         self.worker = WORKERS[options.worker]
         self.mpirun = os.environ.get("ROOFSWEEP_MPIRUN") or "mpirun"
-        self.reader = choose_reader()
         self.work = tempfile.mkdtemp(prefix="storms-")
         self.bin = build / "bin"
         if options.worker == "scripted":
@@ -157,8 +156,8 @@ class Tool:
         if self.options.programs:
             return self.storm_programs()
         print(f"seed {self.options.seed}, {self.ranks} ranks, {self.options.worker} workers", flush=True)
-        if self.reader is None:
-            print("nothing here reads NetCDF: journal, --gather and its table are looked at", flush=True)
+        if netCDF4 is None:
+            print("no netCDF4 here: journal, --gather and its table are looked at", flush=True)
         try:
             self.storm_publishing()
             undisturbed = self.calibrate()

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Everything that a whole node is asked, one after the other, the most important first: all roofs, and the same 40
-# configurations on each GPU; how sweeps scale over the GPUs; the self-test on all of them at once; workers killed at
-# random; whether any GPU stands out. Each step is bounded, and the next one follows whatever comes out. Prints a line
+# configurations on each GPU; how sweeps scale over the GPUs; the self-test on all of them at once; a storm of kills;
+# whether any GPU stands out. Each step is bounded, and the next one follows whatever comes out. Prints a line
 # for each step; files and logs are kept in FOLDER. Exit status 1: a step failed, or there was no time for it.
 # Usage: tests/bench/node.sh FOLDER [BUILD [GPUS]]
 # In the environment: WORKER, cuda (default) or cpu, with as many ranks as GPUS, which share the cores; STEPS, those
@@ -92,8 +92,7 @@ export ROUNDS=1 SINGLE=no TOGETHER=default BATCHES="${BATCHES:-16 32}"
 WORKER=$worker SECONDS_IN_ALL=$((limit - 7)) KEEP=$folder ALGORITHMS=$folder/algorithms.json \
     step "$limit" scaling "$root/tests/bench/scaling.sh" "$build" $(counts)
 [ "$worker" != cuda ] || step 90 self-test sh self-test.sh
-limit=$(room 60)
-step "$limit" storm "$python" "$root/tests/bench/kills.py" --measuring 10 --victims worker --rows "$((80 * gpus))" \
-    --limit "$((limit - 2))" --worker "$worker" --ranks "$gpus" --build "$build"
+step 60 storm "$python" "$root/tests/bench/kills.py" --kills 4 --jobs 1 --worker "$worker" --ranks "$gpus" \
+    --build "$build"
 step 30 compare "$python" "$root/postproc/roofsweep-post" compare node.nc
 [ "$failures" = 0 ]

@@ -15,7 +15,7 @@ import threading
 import time
 from pathlib import Path
 
-from storm_rows import Journal, rows_of_file
+from storm_rows import Journal, netCDF4, rows_of_file
 
 VICTIMS = ("worker", "keeper", "program")
 PAUSE = {"cpu": 0.25, "cuda": 0.8}  # s, between two kills: a GPU takes seconds to be opened anew
@@ -126,7 +126,7 @@ class Storm:
             yield f"the sweep ends with {status}\n" + (self.folder / "output").read_text(errors="replace")[-2000:]
         if len(rows) != self.tool.options.programs or len(hashes) != len(rows):
             yield f"{len(rows)} rows, {len(hashes)} of them different, of {self.tool.options.programs}"
-        if self.tool.reader and sorted(rows_of_file(self.tool.reader, str(self.folder / "sweep.nc"))) != sorted(rows):
+        if netCDF4 and sorted(rows_of_file(str(self.folder / "sweep.nc"))) != sorted(rows):
             yield "the file's rows are not the journal's"
         for text in self.journal.errors():
             if "signal 9" not in text and "killed" not in text.lower():

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from storm_processes import MARK, describe_process, end_all, processes
-from storm_rows import Journal, rows_of_file
+from storm_rows import Journal, netCDF4, rows_of_file
 
 PHASES = ("opening", "roofs", "measuring", "publishing")
 REQUEST_TIMEOUT = 20  # s, `timeout` of the manifest
@@ -292,9 +292,9 @@ class Storm:
         gathered, table = self.gather()
         if table.count("\n") <= min(self.expected_rows, TABLE_ROWS):
             raise Fault(f"--gather prints {table.count(chr(10))} lines for {self.expected_rows} rows")
-        if self.tool.reader:
+        if netCDF4:
             for name in self.file, gathered:
-                file_rows = rows_of_file(self.tool.reader, str(name))
+                file_rows = rows_of_file(str(name))
                 self.check_rows(name.name, keys(file_rows), result)
                 if sorted(file_rows) != sorted(rows):
                     raise Fault(f"{name.name}: its rows differ from the journal's")
@@ -336,8 +336,8 @@ class Storm:
                 )
                 if names := self.leftovers():
                     raise Fault(f"the next run does not take away {names}")
-            if self.tool.reader:
-                self.check_rows("gathered.nc", rows_of_file(self.tool.reader, str(gathered)), None)
+            if netCDF4:
+                self.check_rows("gathered.nc", rows_of_file(str(gathered)), None)
         return hits
 
     def clear(self):

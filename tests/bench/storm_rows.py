@@ -1,15 +1,19 @@
-"""The rows that a journal and a NetCDF file hold. Needs Python alone; the file is read by netCDF4, else h5netcdf, else
-ncdump."""
+"""The rows that a journal and a NetCDF file hold."""
 
 import collections
 import contextlib
 import json
 import os
 import re
-import shutil
-import subprocess
 import threading
 from pathlib import Path
+
+try:
+    import netCDF4
+except ImportError:
+    netCDF4 = None  # journals can be read all the same
+
+COLUMNS = "config_hash", "config_device", "status", "device_uuid"
 
 
 class Journal:
@@ -65,53 +69,12 @@ class Journal:
         return [record.get("error", "") for record in records if record["status"] != "measured"]
 
 
-def strings_of_dump(text, name):
-    body = re.search(rf"^ {name} =(.*?);$", text, re.S | re.M)
-    return re.findall(r'"([^"]*)"', body.group(1)) if body else []
-
-
-def numbers_of_dump(text, name):
-    body = re.search(rf"^ {name} =(.*?);$", text, re.S | re.M)
-    return [int(number) for number in body.group(1).replace(",", " ").split()] if body else []
-
-
-def columns_by_ncdump(path):
-    names = "config_hash,config_device,status,device_uuid"
-    text = subprocess.run(["ncdump", "-v", names, path], capture_output=True, text=True, check=True).stdout
-    text = text[text.index("\ndata:") :]
-    return (
-        strings_of_dump(text, "config_hash"),
-        numbers_of_dump(text, "config_device"),
-        numbers_of_dump(text, "status"),
-        strings_of_dump(text, "device_uuid"),
-    )
-
-
-# The HDF5 library under either module must not be entered by two threads.
+# The HDF5 library must not be entered by two threads.
 ONE_READER = threading.Lock()
 
 
-def columns_by_module(open_file, path):
-    with ONE_READER, open_file(path) as data:
-        columns = [data.variables[name][:] for name in ("config_hash", "config_device", "status", "device_uuid")]
-    text = [item.decode() if isinstance(item, bytes) else str(item) for item in columns[0]]
-    uuids = [item.decode() if isinstance(item, bytes) else str(item) for item in columns[3]]
-    return text, [int(item) for item in columns[1]], [int(item) for item in columns[2]], uuids
-
-
-def choose_reader():
-    """A function of a path, or None where nothing here reads NetCDF."""
-    with contextlib.suppress(ImportError):
-        import netCDF4
-
-        return lambda path: columns_by_module(netCDF4.Dataset, path)
-    with contextlib.suppress(ImportError):
-        import h5netcdf
-
-        return lambda path: columns_by_module(lambda name: h5netcdf.File(name, "r"), path)
-    return columns_by_ncdump if shutil.which("ncdump") else None
-
-
-def rows_of_file(reader, path):
-    hashes, devices, status, uuids = reader(path)
+def rows_of_file(path):
+    """Like Journal.rows; only where `netCDF4` is there."""
+    with ONE_READER, netCDF4.Dataset(path) as data:
+        hashes, devices, status, uuids = (data[name][:] for name in COLUMNS)
     return [(hashes[i], uuids[devices[i]], status[i] == 0) for i in range(len(hashes))]
