@@ -46,7 +46,10 @@ HEADERLESS = {
 }
 
 # Folders of files that define a row of a table, which one header declares: what such a file contains.
-ROWS = {"src/worker/cpu": "const struct cpu_workload "}
+ROWS = {
+    "src/worker/cpu": "const struct cpu_workload ",
+    "src/worker/cuda/workloads": '#include "worker/cuda/workloads/workloads.h"',
+}
 
 # The build writes it: which version it is.
 GENERATED = {"version.h"}

@@ -14,7 +14,7 @@
 #include "model/workloads/attention.h"
 #include "scripted_backend.h"
 #include "scripted_bench.h"
-#include "worker/cuda/workloads/attention.h"
+#include "worker/cuda/workloads/workloads.h"
 #include "worker/cuda/workloads/attention_graph.h"
 
 enum { SEED = 1 };

@@ -14,7 +14,7 @@
 #include "model/workloads/norm.h"
 #include "scripted_backend.h"
 #include "scripted_bench.h"
-#include "worker/cuda/workloads/norm.h"
+#include "worker/cuda/workloads/workloads.h"
 #include "worker/cuda/workloads/norm_graph.h"
 
 enum { SEED = 1, ELEMENTS = 512 };

@@ -10,8 +10,7 @@
 #include "model/record.h"
 #include "model/workload.h"
 #include "scripted_bench.h"
-#include "worker/cuda/workloads/linear.h"
-#include "worker/cuda/workloads/matmul.h"
+#include "worker/cuda/workloads/workloads.h"
 
 static struct config parse(const char *text)
 {

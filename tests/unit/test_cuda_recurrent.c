@@ -14,7 +14,7 @@
 #include "scripted_bench.h"
 #include "scripted_recurrent.h"
 #include "worker/gpu/replay.h"
-#include "worker/cuda/workloads/lstm.h"
+#include "worker/cuda/workloads/workloads.h"
 
 static int recurrent_set_up(void **state)
 {
@@ -37,7 +37,7 @@ static struct work *prepare(const char *text, struct record *record)
     struct work *work = NULL;
     struct error error;
     record_init(record);
-    if (lstm_prepare(&bench.gpu, &config, 1, &work, record, &error))
+    if (lstm_cudnn_prepare(&bench.gpu, &config, 1, &work, record, &error))
         fail_msg("%s: %s", text, error.text);
     return work;
 }
@@ -192,7 +192,7 @@ static void what_is_refused_is_not_chosen(void **state)
     finish(work, &record);
     work = NULL;
     record_init(&record);
-    assert_int_equal(lstm_prepare(&bench.gpu, &config, 1, &work, &record, &error),
+    assert_int_equal(lstm_cudnn_prepare(&bench.gpu, &config, 1, &work, &record, &error),
                      STATUS_UNSUPPORTED);
     assert_non_null(strstr(error.text, "algorithm persist-static"));
     assert_null(work);
@@ -223,7 +223,7 @@ static void nothing_is_left_whichever_call_fails(void **state)
             struct error error;
             record_init(&record);
             script.fail_at = script.calls + call;
-            enum status status = lstm_prepare(&bench.gpu, &config, 1, &work, &record, &error);
+            enum status status = lstm_cudnn_prepare(&bench.gpu, &config, 1, &work, &record, &error);
             bool reached = script.calls >= script.fail_at;
             script.fail_at = 0;
             record_clear(&record);

@@ -18,7 +18,7 @@
 #include "worker/gpu/timing.h"
 #include "worker/cuda/row_count.h"
 #include "worker/cuda/row_trace.h"
-#include "worker/cuda/workloads/matmul.h"
+#include "worker/cuda/workloads/workloads.h"
 #include "worker/gpu/search.h"
 
 static enum status empty_iterate(struct gpu *gpu, struct work *work, struct error *error)

@@ -18,6 +18,7 @@
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/workloads/conv2d_part.h"
 #include "worker/cuda/workloads/conv2d_step.h"
+#include "worker/cuda/workloads/workloads.h"
 
 /* ---- what stands in for the kernels and for cuDNN's convolutions ---- */
 

@@ -17,10 +17,7 @@
 #include "scripted_bench.h"
 #include "scripted_streams.h"
 #include "worker/gpu/arena.h"
-#include "worker/cuda/workloads/elementwise.h"
-#include "worker/cuda/workloads/norm.h"
-#include "worker/cuda/workloads/pool.h"
-#include "worker/cuda/workloads/softmax.h"
+#include "worker/cuda/workloads/workloads.h"
 
 static int streams_set_up(void **state)
 {

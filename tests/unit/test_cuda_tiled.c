@@ -12,7 +12,7 @@
 #include "parsed.h"
 #include "scripted_bench.h"
 #include "scripted_machine.h"
-#include "worker/cuda/workloads/conv2d_tiled.h"
+#include "worker/cuda/workloads/workloads.h"
 
 /* ---- what stands in for the kernels ---- */
 

@@ -11,7 +11,7 @@
 #include "parsed.h"
 #include "scripted_bench.h"
 #include "scripted_machine.h"
-#include "worker/cuda/workloads/lstm_persistent.h"
+#include "worker/cuda/workloads/workloads.h"
 
 enum { LAYERS = 4 };
 

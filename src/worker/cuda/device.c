@@ -32,19 +32,7 @@
 #include "worker/cuda/row_profiler.h"
 #include "worker/cuda/row_trace.h"
 #include "worker/cuda/selftest.h"
-#include "worker/cuda/workloads/attention.h"
-#include "worker/cuda/workloads/conv2d.h"
-#include "worker/cuda/workloads/conv2d_step.h"
-#include "worker/cuda/workloads/conv2d_tiled.h"
-#include "worker/cuda/workloads/elementwise.h"
-#include "worker/cuda/workloads/linear.h"
-#include "worker/cuda/workloads/loops.h"
-#include "worker/cuda/workloads/lstm.h"
-#include "worker/cuda/workloads/lstm_persistent.h"
-#include "worker/cuda/workloads/matmul.h"
-#include "worker/cuda/workloads/norm.h"
-#include "worker/cuda/workloads/pool.h"
-#include "worker/cuda/workloads/softmax.h"
+#include "worker/cuda/workloads/workloads.h"
 
 /* Rows whose counters are read together: a row's share of attaching CUPTI is then 2 ms
  * (docs/measurements.md, "Counters of several rows"). */
@@ -161,10 +149,10 @@ static const struct preparation {
     work_preparation *prepare;
     bool (*takes)(const struct config *config); /* "auto" passes it over if not; NULL: takes all */
 } preparations[] = {
-    {&conv2d_workload, "cudnn", conv2d_prepare, NULL},
+    {&conv2d_workload, "cudnn", conv2d_cudnn_prepare, NULL},
     {&conv2d_workload, "tiled", conv2d_tiled_prepare, NULL},
     {&conv2d_workload, "plain", conv2d_plain_prepare, NULL},
-    {&lstm_workload, "cudnn", lstm_prepare, NULL},
+    {&lstm_workload, "cudnn", lstm_cudnn_prepare, NULL},
     {&lstm_workload, "persistent", lstm_persistent_prepare, NULL},
     {&matmul_workload, "cublaslt", matmul_cublaslt_prepare, matmul_cublaslt_takes},
     {&matmul_workload, "tiled", matmul_tiled_prepare, NULL},

@@ -1,4 +1,4 @@
-#include "worker/cuda/workloads/attention.h"
+#include "worker/cuda/workloads/workloads.h"
 
 #include <float.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "worker/cuda/workloads/conv2d.h"
+#include "worker/cuda/workloads/workloads.h"
 
 #include <math.h>
 #include <string.h>
@@ -80,8 +80,8 @@ static enum status layouts_prepare(struct gpu *gpu, const struct config *config,
     return STATUS_OK;
 }
 
-enum status conv2d_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                           struct work **work, struct record *record, struct error *error)
+enum status conv2d_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                 struct work **work, struct record *record, struct error *error)
 {
     struct conv2d shape = conv2d_from(config);
     TRY(conv2d_format_check(gpu, shape.precision, error));

@@ -8,6 +8,7 @@
 #include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/workloads/conv2d_part.h"
+#include "worker/cuda/workloads/workloads.h"
 #include "worker/gpu/tensor_work.h"
 
 struct step_work {
@@ -292,6 +293,7 @@ static enum status step_create(struct gpu *gpu, const struct config *config, uin
     return STATUS_OK;
 }
 
+/* Any pass by kernels of our own. */
 enum status conv2d_plain_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                  struct work **work, struct record *record, struct error *error)
 {

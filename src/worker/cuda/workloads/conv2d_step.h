@@ -10,8 +10,6 @@
 /* Whether a pass is more than one convolution. */
 bool conv2d_is_step(const struct conv2d *s);
 
-/* Any pass by kernels of our own: implementation = plain. */
-work_preparation conv2d_plain_prepare;
 /* What is a step, its convolutions by cuDNN. */
 work_preparation conv2d_step_prepare;
 

@@ -1,4 +1,4 @@
-#include "worker/cuda/workloads/conv2d_tiled.h"
+#include "worker/cuda/workloads/workloads.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "worker/cuda/workloads/linear.h"
+#include "worker/cuda/workloads/workloads.h"
 
 #include <stdio.h>
 #include <stdlib.h>

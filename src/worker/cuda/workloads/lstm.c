@@ -1,4 +1,4 @@
-#include "worker/cuda/workloads/lstm.h"
+#include "worker/cuda/workloads/workloads.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -367,8 +367,8 @@ static enum status work_prepare(struct gpu *gpu, struct lstm_work *l, struct rec
     return STATUS_OK;
 }
 
-enum status lstm_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                         struct work **work, struct record *record, struct error *error)
+enum status lstm_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                               struct work **work, struct record *record, struct error *error)
 {
     struct lstm shape = lstm_from(config);
     const struct lstm_format *format = &formats[shape.precision];

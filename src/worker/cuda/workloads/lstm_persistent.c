@@ -1,4 +1,4 @@
-#include "worker/cuda/workloads/lstm_persistent.h"
+#include "worker/cuda/workloads/workloads.h"
 
 #include <stdio.h>
 #include <stdlib.h>

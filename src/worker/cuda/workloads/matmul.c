@@ -1,4 +1,4 @@
-#include "worker/cuda/workloads/matmul.h"
+#include "worker/cuda/workloads/workloads.h"
 
 #include <stdio.h>
 #include <stdlib.h>

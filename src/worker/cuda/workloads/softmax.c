@@ -1,4 +1,4 @@
-#include "worker/cuda/workloads/softmax.h"
+#include "worker/cuda/workloads/workloads.h"
 
 #include <stdlib.h>
 
