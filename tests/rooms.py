@@ -47,6 +47,7 @@ HEADERLESS = {
 
 # Folders of files that define a row of a table, which one header declares: what such a file contains.
 ROWS = {
+    "src/worker/cuda/roofs": "const struct roof_family roofs_",
     "src/worker/cpu": "const struct cpu_workload ",
     "src/worker/cuda/workloads": '#include "worker/cuda/workloads/workloads.h"',
 }

@@ -1,8 +1,8 @@
 /* A family of roofs: the methods to do some kinds of roof, and what all families share.
  *
- * A kind of roof (roof_kind.h) belongs to one family; the table in roofs.c says to which. The family
- * knows the methods to do it: rows of a table of kernels, times launch shapes or sizes. roofs.c tries
- * all methods, keeps the fastest, has it proven, and measures it as often as asked. */
+ * A kind of roof (roof_kind.h) belongs to the family that counts methods to do it: rows of its table of kernels,
+ * formats, directions or launches, times launch shapes or sizes. roofs.c tries all methods, keeps the fastest,
+ * has it proven, and measures it as often as asked. A new kind is a row of a family's table. */
 #ifndef ROOFSWEEP_ROOF_FAMILY_H
 #define ROOFSWEEP_ROOF_FAMILY_H
 
@@ -29,8 +29,8 @@ struct method {
 struct roofs;
 
 struct roof_family {
-    /* How many methods there are; 0: this device has no such roof. Asked for the family's kinds only,
-     * like `prepare`. */
+    /* How many methods of any kind of roof there are; 0: the family or this device has no such roof. The other
+     * functions are asked for kinds with methods only. */
     int (*count)(const struct roofs *roofs, int kind);
     /* Describes the method of this number, with a first guess of elastic iterations, and sees to all
      * that it needs. */
@@ -83,6 +83,16 @@ struct roofs {
     struct transfer *transfer; /* roofs_transfer.c */
     struct launches *launches; /* roofs_launch.c */
 };
+
+extern const struct roof_family roofs_memory, roofs_onchip; /* roofs_memory.c */
+extern const struct roof_family roofs_vector, roofs_tensor; /* roofs_compute.c */
+extern const struct roof_family roofs_library, roofs_transfer, roofs_launch;
+
+/* Of one run: bytes, FLOPs, or how many things take the time. */
+double run_work(const struct method *method);
+/* A run of any family, waited for. seconds: its own time. */
+enum status run_time(struct roofs *roofs, const struct winner *winner, double *seconds,
+                     struct error *error);
 
 enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size_t bytes,
                           struct error *error);

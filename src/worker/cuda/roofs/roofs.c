@@ -9,95 +9,37 @@
 #include "kernels/kernels.h"
 #include "model/quantity.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/gpu/memory.h"
+#include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/timer.h"
 #include "worker/cuda/profiling/profiler.h"
-#include "worker/cuda/roofs/roofs_compute.h"
-#include "worker/cuda/roofs/roofs_launch.h"
-#include "worker/cuda/roofs/roofs_library.h"
-#include "worker/cuda/roofs/roofs_memory.h"
-#include "worker/cuda/roofs/roofs_run.h"
-#include "worker/cuda/roofs/roofs_samples.h"
-#include "worker/cuda/roofs/roofs_transfer.h"
+#include "worker/cuda/roofs/family.h"
+#include "worker/gpu/memory.h"
 
-static double theory_of_level(const struct theory *theory, const struct roof_kind *kind)
-{
-    return theory->bandwidth[kind->level];
-}
-
-static double theory_of_shared(const struct theory *theory, const struct roof_kind *kind)
-{
-    (void)kind;
-    return theory->shared_read;
-}
-
-static double theory_of_vector(const struct theory *theory, const struct roof_kind *kind)
-{
-    return theory->vector[kind->precision];
-}
-
-static double theory_of_tensor(const struct theory *theory, const struct roof_kind *kind)
-{
-    return theory->tensor[kind->precision];
-}
-
-/* All roofs that a GPU may have. A new kind is a row here, and a row of its family's own table: of
- * kernels (kernels.h), formats, directions or launches. */
-static const struct gpu_roof {
-    const struct roof_family *family; /* NULL: no GPU has it */
-    double (*theory)(const struct theory *theory, const struct roof_kind *kind); /* NULL: none */
-} gpu_roofs[ROOF_KINDS] = {
-    [ROOF_DRAM_READ] = {&roofs_memory, theory_of_level},
-    [ROOF_DRAM_WRITE] = {&roofs_memory, theory_of_level},
-    [ROOF_DRAM_COPY] = {&roofs_memory, theory_of_level},
-    [ROOF_DRAM_TRIAD] = {&roofs_memory, theory_of_level},
-    [ROOF_L2_READ] = {&roofs_memory, theory_of_level},
-    [ROOF_L2_WRITE] = {&roofs_memory, NULL}, /* what vendors state of L2 is of reads */
-    [ROOF_L2_COPY] = {&roofs_memory, NULL},
-    [ROOF_L2_TRIAD] = {&roofs_memory, NULL},
-    [ROOF_L2_ATOMIC] = {&roofs_memory, NULL},
-    [ROOF_L1_READ] = {&roofs_onchip, theory_of_level},
-    [ROOF_SHARED_READ] = {&roofs_onchip, theory_of_shared},
-    [ROOF_HOST_TO_DEVICE] = {&roofs_transfer, NULL},
-    [ROOF_DEVICE_TO_HOST] = {&roofs_transfer, NULL},
-    [ROOF_DEVICE_TO_DEVICE] = {&roofs_transfer, NULL},
-    [ROOF_FP64_VECTOR] = {&roofs_vector, theory_of_vector},
-    [ROOF_FP32_VECTOR] = {&roofs_vector, theory_of_vector},
-    [ROOF_FP16_VECTOR] = {&roofs_vector, theory_of_vector},
-    [ROOF_BF16_VECTOR] = {&roofs_vector, theory_of_vector},
-    [ROOF_FP64_TENSOR_MMA] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_TF32_TENSOR_MMA] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_FP16_TENSOR_MMA] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_BF16_TENSOR_MMA] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_FP8_TENSOR_MMA] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_INT8_TENSOR_MMA] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_TF32_TENSOR_WGMMA] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_FP16_TENSOR_WGMMA] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_BF16_TENSOR_WGMMA] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_FP8_TENSOR_WGMMA] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_INT8_TENSOR_WGMMA] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_TF32_TENSOR_TCGEN05] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_FP16_TENSOR_TCGEN05] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_BF16_TENSOR_TCGEN05] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_FP8_TENSOR_TCGEN05] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_FP4_TENSOR_TCGEN05] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_INT8_TENSOR_TCGEN05] = {&roofs_tensor, theory_of_tensor},
-    [ROOF_FP64_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
-    [ROOF_TF32_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
-    [ROOF_FP16_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
-    [ROOF_BF16_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
-    [ROOF_FP8_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
-    [ROOF_FP4_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
-    [ROOF_INT8_TENSOR_LIBRARY] = {&roofs_library, theory_of_tensor},
-    [ROOF_LAUNCH_HOST] = {&roofs_launch, NULL},
-    [ROOF_LAUNCH_LATENCY] = {&roofs_launch, NULL},
-    [ROOF_LAUNCH_GAP] = {&roofs_launch, NULL},
-    [ROOF_LAUNCH_GAP_GRAPH] = {&roofs_launch, NULL},
-    [ROOF_LAUNCH_GAP_DEPENDENT] = {&roofs_launch, NULL},
-    [ROOF_LAUNCH_GAP_DEPENDENT_GRAPH] = {&roofs_launch, NULL},
+static const struct roof_family *const families[] = {
+    &roofs_memory,  &roofs_onchip,   &roofs_vector, &roofs_tensor,
+    &roofs_library, &roofs_transfer, &roofs_launch,
 };
+enum { FAMILIES = sizeof families / sizeof *families };
 
-enum { TRIAL_RUNS = 3 }; /* of a method */
+enum {
+    TRIAL_RUNS = 3, /* of a method */
+    SAMPLES_LEAST = 5,
+    SAMPLES_MAX = 64 /* the timer needs two events for each */
+};
+#define SAMPLE_TIME (ROOF_WINDOW / 5) /* s, one sample, where a run's length can be chosen */
+
+/* NaN where nobody states it: of L2 vendors state what is read. */
+static double theory_of(const struct theory *theory, int kind)
+{
+    const struct roof_kind *info = &roof_kinds[kind];
+    if (info->measure == ROOF_COMPUTE)
+        return (info->unit == UNIT_TENSOR ? theory->tensor : theory->vector)[info->precision];
+    if (kind == ROOF_SHARED_READ)
+        return theory->shared_read;
+    if (info->level == LEVEL_COUNT || (info->level == LEVEL_L2 && info->pattern != PATTERN_READ))
+        return NAN;
+    return theory->bandwidth[info->level];
+}
 
 enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size_t bytes,
                           struct error *error)
@@ -125,6 +67,33 @@ int number_split(int *number, int count)
     return taken;
 }
 
+/* ---- one run ---- */
+
+double run_work(const struct method *method)
+{
+    return method->work * (double)method->iterations;
+}
+
+/* Enqueues a run of a family without `time`, between the events `first` and first + 1. */
+static enum status run_enqueue(struct roofs *roofs, const struct winner *winner, int first,
+                               struct error *error)
+{
+    cudaEvent_t *events = roofs->gpu->timer->events;
+    TRY(CUDA(cudaEventRecord(events[first], roofs->gpu->stream)));
+    TRY(winner->family->run(roofs, &winner->method, error));
+    return CUDA(cudaEventRecord(events[first + 1], roofs->gpu->stream));
+}
+
+enum status run_time(struct roofs *roofs, const struct winner *winner, double *seconds,
+                     struct error *error)
+{
+    if (winner->family->time)
+        return winner->family->time(roofs, &winner->method, seconds, error);
+    TRY(run_enqueue(roofs, winner, 0, error));
+    TRY(CUDA(cudaEventSynchronize(roofs->gpu->timer->events[1])));
+    return timer_elapsed(roofs->gpu->timer, 0, 1, seconds, error);
+}
+
 /* ---- the fastest method ---- */
 
 /* Grows elastic iterations until a run takes `aim`, more or less, and gives its time. */
@@ -142,19 +111,6 @@ static enum status method_size(struct roofs *roofs, struct winner *winner, doubl
     return STATUS_OK;
 }
 
-/* The first run of other code loads it, and finds nothing of what it works on in the cache. */
-static enum status method_warm(struct roofs *roofs, const struct winner *tried, struct error *error)
-{
-    const struct method *method = &tried->method;
-    double seconds;
-    if (roofs->warm_row == method->row && roofs->warm_choice == method->choice)
-        return STATUS_OK;
-    TRY(run_time(roofs, tried, &seconds, error));
-    roofs->warm_row = method->row;
-    roofs->warm_choice = method->choice;
-    return STATUS_OK;
-}
-
 /* How long a run of each method is to take. All trials of a roof together have little time, so that a
  * roof with many methods has short ones. But in a very short run the begin and the end of the blocks
  * decides which method wins, and not its pace (docs/measurements.md, "Search for the fastest way"). */
@@ -164,41 +120,26 @@ static double trial_time(int methods)
     return fmin(fmax(all / (TRIAL_RUNS * methods), least), SAMPLE_TIME);
 }
 
-/* Work per second, the best of a few runs; after one that shows that it cannot win, no more. */
+/* Work per second, the best of a few runs; after one that shows that it cannot win, no more. The first run of
+ * other code loads it, and finds nothing of what it works on in the cache. */
 static enum status trial_rate(struct roofs *roofs, struct winner *tried, double aim, double best,
                               double *rate, struct error *error)
 {
     const double hopeless = 0.95;
+    const struct method *method = &tried->method;
     double seconds, shortest;
-    TRY(method_warm(roofs, tried, error));
+    if (roofs->warm_row != method->row || roofs->warm_choice != method->choice) {
+        TRY(run_time(roofs, tried, &seconds, error));
+        roofs->warm_row = method->row;
+        roofs->warm_choice = method->choice;
+    }
     TRY(method_size(roofs, tried, aim, &shortest, error));
-    for (int i = 1; i < TRIAL_RUNS && run_work(&tried->method) / shortest > hopeless * best; ++i) {
+    for (int i = 1; i < TRIAL_RUNS && run_work(method) / shortest > hopeless * best; ++i) {
         TRY(run_time(roofs, tried, &seconds, error));
         shortest = fmin(shortest, seconds);
     }
-    *rate = run_work(&tried->method) / shortest;
+    *rate = run_work(method) / shortest;
     return STATUS_OK;
-}
-
-/* A winner's samples are all as long. */
-static void method_stretch(struct method *method, double rate)
-{
-    if (method->elastic)
-        method->iterations = (int64_t)fmax(1.0, round(rate * SAMPLE_TIME / method->work));
-}
-
-static enum status trial(struct roofs *roofs, int kind, int number, struct winner *tried,
-                         double aim, double best, double *rate, struct error *error)
-{
-    TRY(tried->family->prepare(roofs, kind, number, &tried->method, error));
-    return trial_rate(roofs, tried, aim, best, rate, error);
-}
-
-static enum status device_error_prefix(int kind, const struct winner *tried, struct error *error)
-{
-    error_prefix(error, "%s, %s", roof_kinds[kind].name,
-                 *tried->method.text ? tried->method.text : "before its first run");
-    return STATUS_DEVICE;
 }
 
 /* Tries one method: *winner becomes it if it is faster than what *winner has. A method that cannot be done is
@@ -209,10 +150,14 @@ static enum status winner_try(struct roofs *roofs, int kind, int number, double 
     struct winner tried = {.family = winner->family};
     struct error reason;
     double rate;
-    enum status status = trial(roofs, kind, number, &tried, aim, winner->way.rate, &rate, &reason);
+    enum status status = tried.family->prepare(roofs, kind, number, &tried.method, &reason);
+    if (!status)
+        status = trial_rate(roofs, &tried, aim, winner->way.rate, &rate, &reason);
     if (status == STATUS_DEVICE) {
         *error = reason;
-        return device_error_prefix(kind, &tried, error);
+        error_prefix(error, "%s, %s", roof_kinds[kind].name,
+                     *tried.method.text ? tried.method.text : "before its first run");
+        return status;
     }
     if (status && !winner->refusal) {
         winner->refusal = status;
@@ -242,38 +187,30 @@ static enum status winner_recall(struct roofs *roofs, int kind, int methods,
 }
 
 /* If no method can be done, the reason of the first is kept. Fails only with STATUS_DEVICE. */
-static enum status winner_find(struct roofs *roofs, int kind, int methods,
-                               const struct roof_way *way, struct winner *winner,
-                               struct error *error)
+static enum status kind_tune(struct roofs *roofs, int kind, const struct roof_way *way,
+                             struct error *error)
 {
+    struct winner *winner = &roofs->winners[kind];
+    struct method *method = &winner->method;
+    int family = 0, methods = 0;
+    while (family < FAMILIES && (methods = families[family]->count(roofs, kind)) == 0)
+        ++family;
+    if (methods == 0 || winner->way.rate > 0)
+        return STATUS_OK;
+    *winner = (struct winner){.family = families[family], .flops_ratio = NAN};
+    for (int level = 0; level < LEVEL_COUNT; ++level)
+        winner->bytes_ratio[level] = NAN;
     TRY(winner_recall(roofs, kind, methods, way, winner, error));
     bool recalled = winner->way.rate > 0;
     for (int i = 0; i < methods && !recalled; ++i)
         TRY(winner_try(roofs, kind, i, trial_time(methods), winner, error));
     if (winner->way.rate > 0) {
         winner->refusal = STATUS_OK;
-        method_stretch(&winner->method, winner->way.rate);
+        if (method->elastic) /* all samples are as long */
+            method->iterations =
+                (int64_t)fmax(1.0, round(winner->way.rate * SAMPLE_TIME / method->work));
     }
     return STATUS_OK;
-}
-
-static void winner_init(struct winner *winner, const struct roof_family *family)
-{
-    *winner = (struct winner){.family = family, .flops_ratio = NAN};
-    for (int level = 0; level < LEVEL_COUNT; ++level)
-        winner->bytes_ratio[level] = NAN;
-}
-
-static enum status kind_tune(struct roofs *roofs, int kind, const struct roof_way *way,
-                             struct error *error)
-{
-    struct winner *winner = &roofs->winners[kind];
-    const struct roof_family *family = gpu_roofs[kind].family;
-    int methods = family ? family->count(roofs, kind) : 0;
-    if (methods == 0 || winner->way.rate > 0)
-        return STATUS_OK;
-    winner_init(winner, family);
-    return winner_find(roofs, kind, methods, way, winner, error);
 }
 
 /* ---- proof: a run of each winner, counted ---- */
@@ -283,17 +220,6 @@ struct proof {
     struct winner *winner;
     struct method method;
 };
-
-/* What lies in the caches before and after must not matter: a part of a sample is as exact, because it is many
- * passes over a cache, or one over far more than that. */
-static struct method proof_method(const struct method *method)
-{
-    const int64_t part = 4;
-    struct method shorter = *method;
-    if (method->elastic)
-        shorter.iterations = (method->iterations + part - 1) / part;
-    return shorter;
-}
 
 static enum status proof_run(void *argument, struct error *error)
 {
@@ -309,11 +235,6 @@ static enum status proof_prepare(void *argument, struct error *error)
     if (first.method.elastic)
         first.method.iterations = 1;
     return proof_run(&first, error);
-}
-
-static bool proof_possible(const struct winner *winner)
-{
-    return winner->family && winner->family->counted && winner->refusal == STATUS_OK;
 }
 
 static void proof_keep(int kind, const struct proof *proof, const double values[QUANTITY_COUNT])
@@ -333,24 +254,30 @@ static void proof_keep(int kind, const struct proof *proof, const double values[
 
 /* All as ranges of one collection. Attaching the profiler takes longer than all the rest, and longer
  * still where several devices of a node prove at the same time (docs/measurements.md, "Cost of
- * attaching CUPTI"). Where the collection fails, all roofs stay unproven. */
+ * attaching CUPTI"). Where the collection fails, all roofs stay unproven. What lies in the caches before and
+ * after must not matter: a part of a sample is as exact, because it is many passes over a cache, or one over far
+ * more than that. */
 static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
                                  struct error *error)
 {
+    const int64_t part = 4;
     struct proof proofs[ROOF_KINDS];
     struct profiled_work works[ROOF_KINDS];
     double values[ROOF_KINDS][QUANTITY_COUNT];
     int kinds[ROOF_KINDS];
     size_t count = 0;
     struct outcome outcome;
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        if (proof_possible(&roofs->winners[kind])) {
-            kinds[count] = kind;
-            struct winner *winner = &roofs->winners[kind];
-            proofs[count] = (struct proof){roofs, winner, proof_method(&winner->method)};
-            works[count] = (struct profiled_work){proof_prepare, proof_run, &proofs[count], NULL};
-            ++count;
-        }
+    for (int kind = 0; kind < ROOF_KINDS; ++kind) {
+        struct winner *winner = &roofs->winners[kind];
+        if (!winner->family || !winner->family->counted || winner->refusal)
+            continue;
+        struct proof *proof = &proofs[count];
+        *proof = (struct proof){roofs, winner, winner->method};
+        if (proof->method.elastic)
+            proof->method.iterations = (proof->method.iterations + part - 1) / part;
+        works[count] = (struct profiled_work){proof_prepare, proof_run, proof, NULL};
+        kinds[count++] = kind;
+    }
     if (count == 0)
         return STATUS_OK;
     enum status status =
@@ -417,36 +344,263 @@ void roofs_close(struct roofs *roofs)
 {
     if (!roofs)
         return;
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        if (gpu_roofs[kind].family && gpu_roofs[kind].family->close)
-            gpu_roofs[kind].family->close(roofs);
+    for (int i = 0; i < FAMILIES; ++i)
+        if (families[i]->close)
+            families[i]->close(roofs);
     cudaFree(roofs->operands.data);
     cudaFree(roofs->results.data);
     free(roofs);
 }
 
+static const double settling = 0.005; /* s of load, after which an idle device has its clock */
+
+/* ---- the burst ---- */
+
+static enum status warm_run(struct roofs *roofs, const struct winner *winner, double *each,
+                            struct error *error)
+{
+    double begin = clock_monotonic(), seconds;
+    TRY(run_time(roofs, winner, &seconds, error));
+    *each = clock_monotonic() - begin;
+    return STATUS_OK;
+}
+
+/* After a load of the tensor units the clock is low for a while. That is no part of another burst, nor of a time,
+ * which goes by the clock. */
+static bool is_tensor(int kind)
+{
+    return roof_kinds[kind].measure == ROOF_COMPUTE && roof_kinds[kind].unit == UNIT_TENSOR;
+}
+
+/* Runs until the clock has settled under this load; or, with a common start, until then. Of compute the burst is
+ * wanted, so the device idles until shortly before a common start: a longer load would bring the clock down.
+ * each: how long the host is busy with one run. since: when the load began, s since the epoch. */
+static enum status warm_up(struct roofs *roofs, const struct winner *winner, int kind, double start,
+                           double *each, double *since, struct error *error)
+{
+    const double margin = 0.5e-3, pause = 5e-3; /* s */
+    const bool together = start > 0.0, compute = roof_kinds[kind].measure == ROOF_COMPUTE;
+    const bool rests = is_tensor(kind) || roof_kinds[kind].measure == ROOF_TIME;
+    while (rests && !together && clock_epoch() + settling < roofs->rests_until)
+        ;
+    /* A device that was at work right before has its clock. A burst of the tensor units always begins alike. */
+    const bool warm = clock_epoch() - roofs->busy_until < pause && !is_tensor(kind);
+    const double end = together ? start - margin : clock_epoch() + (warm ? 0.0 : settling);
+    TRY(warm_run(roofs, winner, each, error));
+    while (compute && clock_epoch() + *each + settling < start)
+        ;
+    *since = clock_epoch();
+    while (clock_epoch() + (together ? *each : 0.0) < end)
+        TRY(warm_run(roofs, winner, each, error));
+    return STATUS_OK;
+}
+
+static enum status wait_until(double start, struct error *error)
+{
+    const double late = 5e-3; /* s */
+    if (start > 0.0 && clock_epoch() > start + late)
+        return error_set(error, STATUS_FAILED, "too late: it was to begin %.3g s ago",
+                         clock_epoch() - start);
+    while (clock_epoch() < start)
+        ;
+    return STATUS_OK;
+}
+
+/* Those of `time` one by one; runs all at once, so that no host comes between them. */
+static enum status samples_take(struct roofs *roofs, const struct winner *winner, int count,
+                                double *seconds, struct roof *roof, struct error *error)
+{
+    double told_clock; /* by the driver; the device's own counters say it better */
+    const struct conditions seen = {
+        .sm_clock = &told_clock,
+        .memory_clock = &roof->memory_clock,
+        .temperature = &roof->temperature,
+        .throttle_reasons = &roof->throttle_reasons,
+        .throttled = &roof->throttled,
+    };
+    TRY(timer_stamp(roofs->gpu->timer, TIMER_BEGIN, error));
+    roof->start_time = clock_epoch();
+    for (int i = 0; i < count; ++i)
+        if (winner->family->time)
+            TRY(winner->family->time(roofs, &winner->method, &seconds[i], error));
+        else
+            TRY(run_enqueue(roofs, winner, 2 * i, error));
+    TRY(timer_stamp(roofs->gpu->timer, TIMER_END, error));
+    nvml_sample(roofs->gpu->nvml, roofs->gpu->timer->events[2 * count - 1], &seen);
+    TRY(CUDA(cudaStreamSynchronize(roofs->gpu->stream)));
+    for (int i = 0; i < count && !winner->family->time; ++i)
+        TRY(timer_elapsed(roofs->gpu->timer, 2 * i, 2 * i + 1, &seconds[i], error));
+    return timer_clock(roofs->gpu->timer, &roof->sm_clock, error);
+}
+
+/* Takes samples for ROOF_WINDOW, before power and heat bring the clock down. Sets value, statistics, clock, power
+ * and conditions of *roof. start: as of struct roof_order. */
+static enum status samples_burst(struct roofs *roofs, struct winner *winner, int kind, double start,
+                                 struct roof *roof, struct error *error)
+{
+    const double cooling = 0.06; /* s */
+    double seconds[SAMPLES_MAX], each, since;
+    TRY(warm_up(roofs, winner, kind, start, &each, &since, error));
+    TRY(wait_until(start, error));
+    int count = (int)fmin(fmax(ceil(ROOF_WINDOW / each), SAMPLES_LEAST), SAMPLES_MAX);
+    TRY(samples_take(roofs, winner, count, seconds, roof, error));
+    roof->power = nvml_power(roofs->gpu->nvml, since);
+    roof_set_samples(roof, run_work(&winner->method), seconds, count);
+    winner->clock = roof->sm_clock;
+    roofs->busy_until = clock_epoch();
+    if (is_tensor(kind))
+        roofs->rests_until = roofs->busy_until + cooling;
+    return STATUS_OK;
+}
+
+/* ---- sustained ---- */
+
+static const double window_time = 0.1; /* s */
+/* The driver keeps the power limit on the average of about a second: it lets a load draw some per cent more, and
+ * then less for some tenths of a second (docs/measurements.md, "Windows of a sustained load"). */
+enum { WINDOWS_LEAST = 3, WINDOWS_OF_AVERAGE = 10, WINDOWS_MOST = 20 };
+
+struct window {
+    double begin;         /* s since the epoch */
+    double seconds, work; /* of the device */
+    double clock;         /* s-1, of the multiprocessors */
+    double power;         /* W; NaN: not known */
+};
+
+/* All runs back to back, between two events. each: s, one run, about. */
+static enum status window_run(struct roofs *roofs, const struct winner *winner, double each,
+                              struct window *window, struct error *error)
+{
+    const int runs = (int)fmax(1.0, ceil(window_time / each));
+    struct timer *timer = roofs->gpu->timer;
+    window->begin = clock_epoch();
+    TRY(timer_stamp(timer, TIMER_BEGIN, error));
+    TRY(CUDA(cudaEventRecord(timer->events[0], roofs->gpu->stream)));
+    for (int i = 0; i < runs; ++i)
+        TRY(winner->family->run(roofs, &winner->method, error));
+    TRY(CUDA(cudaEventRecord(timer->events[1], roofs->gpu->stream)));
+    TRY(timer_stamp(timer, TIMER_END, error));
+    TRY(CUDA(cudaStreamSynchronize(roofs->gpu->stream)));
+    TRY(timer_elapsed(timer, 0, 1, &window->seconds, error));
+    window->work = run_work(&winner->method) * runs;
+    window->power = nvml_power(roofs->gpu->nvml, window->begin);
+    return timer_clock(timer, &window->clock, error);
+}
+
+/* What some windows show together. */
+struct view {
+    double rate, clock, power; /* s-1, s-1, W; power NaN: not known */
+};
+
+static struct view view_of(const struct window *windows, int count)
+{
+    double work = 0.0, seconds = 0.0, cycles = 0.0, joules = 0.0, sensed = 0.0;
+    for (int i = 0; i < count; ++i) {
+        const struct window *window = &windows[i];
+        work += window->work;
+        seconds += window->seconds;
+        cycles += window->clock * window->seconds;
+        if (isnan(window->power)) /* the sensor is slower than this window */
+            continue;
+        joules += window->power * window->seconds;
+        sensed += window->seconds;
+    }
+    return (struct view){work / seconds, cycles / seconds, sensed > 0.0 ? joules / sensed : NAN};
+}
+
+static const double under = 0.98, over = 1.002; /* of the power limit: what it is kept to */
+static const double same = 0.01;                /* clocks: their steps are 15 MHz, about 1 % */
+
+/* Nothing limits it: the clock is still the burst's, with no more power than is allowed. The burst was the window
+ * before the first. Where power is not known yet, another window may tell. */
+static bool is_free(const struct roofs *roofs, const struct winner *winner,
+                    const struct window *last, int count)
+{
+    const int few = count > 1 ? 2 : 1;
+    const double power = view_of(last - few, few).power;
+    for (int i = 1; i <= few; ++i)
+        if (!(fabs(last[-i].clock - winner->clock) <= same * winner->clock))
+            return false;
+    return isnan(power) ? count >= WINDOWS_LEAST : !(power > over * roofs->gpu->power_limit);
+}
+
+/* Something else than power holds the clock. */
+static bool is_still(const struct roofs *roofs, const struct window *windows, int count)
+{
+    double lowest = windows[0].clock, highest = lowest;
+    for (int i = 1; i < count; ++i) {
+        lowest = fmin(lowest, windows[i].clock);
+        highest = fmax(highest, windows[i].clock);
+    }
+    return highest <= (1.0 + 2.0 * same) * lowest &&
+           !(view_of(windows, count).power > over * roofs->gpu->power_limit);
+}
+
+/* The most windows up to the last in which the limit was kept on the average; 0: there are none. The clock comes
+ * down in the first one. */
+static int limited_windows(const struct roofs *roofs, const struct window *last, int count)
+{
+    const double limit = roofs->gpu->power_limit;
+    for (int many = count - 1; many >= WINDOWS_LEAST - 1; --many) {
+        const double power = view_of(last - many, many).power;
+        if (power >= under * limit && power <= over * limit)
+            return many;
+    }
+    return 0;
+}
+
+/* How many windows up to the last say what is sustained; 0: the device has not settled. */
+static int windows_settled(const struct roofs *roofs, const struct winner *winner,
+                           const struct window *windows, int count)
+{
+    const struct window *last = windows + count;
+    if (is_free(roofs, winner, last, count))
+        return count > 1 ? 2 : 1;
+    const int limited = limited_windows(roofs, last, count);
+    if (limited > 0)
+        return limited;
+    const bool still = count >= WINDOWS_OF_AVERAGE &&
+                       is_still(roofs, last - WINDOWS_OF_AVERAGE, WINDOWS_OF_AVERAGE);
+    return still ? WINDOWS_OF_AVERAGE : 0;
+}
+
+/* Goes on with the work in windows, until nothing limits the device, or the power limit is kept on the average,
+ * or the clock has held still for 1 s; for 2 s at most. Sets the sustained_ members of *roof,
+ * settling_time and settled. For families without `time`. */
+static enum status samples_sustain(struct roofs *roofs, const struct winner *winner,
+                                   struct roof *roof, struct error *error)
+{
+    const double each = run_work(&winner->method) / winner->way.rate;
+    const double cooling = 0.1; /* s */
+    struct window windows[WINDOWS_MOST];
+    int count = 0, settled = 0;
+    if (isnan(roof->start_time)) /* there was no burst */
+        roof->start_time = clock_epoch();
+    while (count < WINDOWS_MOST && settled == 0) {
+        TRY(window_run(roofs, winner, each, &windows[count++], error));
+        settled = windows_settled(roofs, winner, windows, count);
+    }
+    const int seen = settled > 0 ? settled : WINDOWS_OF_AVERAGE;
+    const struct view view = view_of(windows + count - seen, seen);
+    roofs->busy_until = clock_epoch();
+    roofs->rests_until = roofs->busy_until + cooling;
+    roof->sustained = view.rate;
+    roof->sustained_clock = view.clock;
+    roof->sustained_power = view.power;
+    roof->settling_time = roofs->busy_until - roof->start_time;
+    roof->settled = settled > 0;
+    return STATUS_OK;
+}
+
 /* ---- measure ---- */
-
-static void ratios_copy(const struct winner *winner, struct roof *roof)
-{
-    roof->flops_ratio = winner->flops_ratio;
-    memcpy(roof->bytes_ratio, winner->bytes_ratio, sizeof roof->bytes_ratio);
-}
-
-static void theory_set(const struct theory *theory, int kind, struct roof *roof)
-{
-    const struct roof_kind *info = &roof_kinds[kind];
-    bool memory = info->level == LEVEL_DRAM;
-    double value = gpu_roofs[kind].theory ? gpu_roofs[kind].theory(theory, info) : NAN;
-    roof_set_theory(roof, value, memory ? theory->memory_clock : theory->clock,
-                    memory ? roof->memory_clock : roof->sm_clock);
-}
 
 static enum status measure(struct roofs *roofs, int kind, const struct roof_order *order,
                            struct roof *roof, struct error *error)
 {
     struct winner *winner = &roofs->winners[kind];
+    const struct theory *theory = &roofs->gpu->theory;
     const bool compute = roof_kinds[kind].measure == ROOF_COMPUTE;
+    const bool dram = roof_kinds[kind].level == LEVEL_DRAM;
     snprintf(roof->setting, sizeof roof->setting, "%s", winner->method.text);
     if (!compute || !order->only_sustained)
         TRY(samples_burst(roofs, winner, kind, order->start, roof, error));
@@ -454,8 +608,10 @@ static enum status measure(struct roofs *roofs, int kind, const struct roof_orde
         TRY(samples_sustain(roofs, winner, roof, error));
     if (order->sustained && winner->family->reach)
         TRY(winner->family->reach(roofs, kind, &roof->working_set, error));
-    theory_set(&roofs->gpu->theory, kind, roof);
-    ratios_copy(winner, roof);
+    roof_set_theory(roof, theory_of(theory, kind), dram ? theory->memory_clock : theory->clock,
+                    dram ? roof->memory_clock : roof->sm_clock);
+    roof->flops_ratio = winner->flops_ratio;
+    memcpy(roof->bytes_ratio, winner->bytes_ratio, sizeof roof->bytes_ratio);
     roof_judge(roof);
     return STATUS_OK;
 }

@@ -1,11 +1,11 @@
 /* Vector and tensor units: our own kernels, which stay on chip. */
-#include "worker/cuda/roofs/roofs_compute.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
+#include "worker/cuda/roofs/family.h"
 
 /* ---- vector units ---- */
 
@@ -25,8 +25,9 @@ static const struct fma_kernel *fma_find(int kind)
 
 static int vector_count(const struct roofs *roofs, int kind)
 {
-    enum precision precision = roof_kinds[kind].precision;
-    bool offered = roofs->gpu->chip->vector[precision] != 0.0;
+    const struct roof_kind *info = &roof_kinds[kind];
+    const bool vector = info->measure == ROOF_COMPUTE && info->unit == UNIT_VECTOR;
+    const bool offered = vector && roofs->gpu->chip->vector[info->precision] != 0.0;
     return offered && fma_find(kind)->flops_per_iteration > 0 ? SHAPES : 0;
 }
 

@@ -1,5 +1,4 @@
 /* Tensor units by the library: the best large matrix product of cuBLASLt. */
-#include "worker/cuda/roofs/roofs_library.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/roofs/family.h"
 #include "worker/gpu/memory.h"
 
 /* Of each number of bits so many elements that a column of an operand is as long. */

@@ -1,5 +1,4 @@
 /* Device memory, L2, L1 and shared memory. */
-#include "worker/cuda/roofs/roofs_memory.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,8 +6,8 @@
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
+#include "worker/cuda/roofs/family.h"
 #include "worker/gpu/memory.h"
-#include "worker/cuda/roofs/roofs_run.h"
 
 /* Launch shapes that are tried: blocks for each SM (0: one piece of work for each warp), threads
  * for each block. */
@@ -46,8 +45,8 @@ static int kernel_count(int kind)
 
 static int memory_count(const struct roofs *roofs, int kind)
 {
-    bool cache = roof_kinds[kind].level == LEVEL_L2;
-    return cache && roofs->gpu->l2_bytes <= 0 ? 0 : kernel_count(kind) * SHAPES;
+    const bool cache = roof_kinds[kind].level == LEVEL_L2 && roofs->gpu->l2_bytes > 0;
+    return cache || roof_kinds[kind].level == LEVEL_DRAM ? kernel_count(kind) * SHAPES : 0;
 }
 
 /* Arrays so long that launch and tail are below 1 % of the time that they take. */

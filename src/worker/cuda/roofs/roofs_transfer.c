@@ -1,11 +1,11 @@
 /* The copy engines: between host and device, and from this device to the next one that the process
  * sees. Each byte is counted once. */
-#include "worker/cuda/roofs/roofs_transfer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "worker/cuda/gpu/check.h"
+#include "worker/cuda/roofs/family.h"
 
 /* Long enough that a copy's start is below 1 % of it; a host's link is slower, and may be shared by
  * all devices of the node. */
@@ -121,12 +121,13 @@ static const struct direction {
     {ROOF_DEVICE_TO_DEVICE, NULL, remote_open, copy_to_next},
 };
 
+/* NULL: the kind is none. */
 static const struct direction *direction_find(int kind)
 {
-    const struct direction *direction = directions;
-    while (direction->roof != (enum roof_id)kind)
-        ++direction;
-    return direction;
+    for (size_t i = 0; i < sizeof directions / sizeof *directions; ++i)
+        if (directions[i].roof == (enum roof_id)kind)
+            return &directions[i];
+    return NULL;
 }
 
 static int transfer_count(const struct roofs *roofs, int kind)
@@ -134,8 +135,8 @@ static int transfer_count(const struct roofs *roofs, int kind)
     const struct direction *direction = direction_find(kind);
     int count;
     (void)roofs;
-    if (direction->open != remote_open)
-        return 1;
+    if (!direction || direction->open != remote_open)
+        return direction != NULL;
     return cudaGetDeviceCount(&count) == cudaSuccess && count > 1;
 }
 
