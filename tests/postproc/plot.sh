@@ -202,7 +202,3 @@ wanted = [data.roof_fraction.max(), (data.overhead_time / data.time_median).mean
 assert all(abs(a / float(b) - 1) < 1e-4 for a, b in zip(numbers, wanted, strict=True)), (numbers, wanted)
 assert xarray.open_dataset("five_rows.nc").sizes["start_time"] == 5
 ' || fail "CDO gives other numbers"
-if python 'import cf_xarray' 2>/dev/null; then
-    recipes cf-xarray
-    expect 0 "$ROOFSWEEP_PYTHON" recipes
-fi
