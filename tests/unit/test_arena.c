@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "scripted_bench.h"
 #include "worker/gpu/arena.h"
-#include "worker/gpu/memory.h"
 
 enum { PARTS = 8 };
 

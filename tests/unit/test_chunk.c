@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "worker/gpu/chunk.h"
+#include "worker/gpu/timing.h"
 
 /* A convolution of 15 us that takes the host 5 us. */
 static const struct pace convolution = {.enqueue_time = 5e-6, .iteration_time = 15e-6};

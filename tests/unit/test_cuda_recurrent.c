@@ -13,7 +13,7 @@
 #include "parsed.h"
 #include "scripted_bench.h"
 #include "scripted_recurrent.h"
-#include "worker/gpu/replay.h"
+#include "worker/gpu/graph.h"
 #include "worker/cuda/workloads/workloads.h"
 
 static int recurrent_set_up(void **state)

@@ -8,8 +8,7 @@
 
 #include "scripted_bench.h"
 #include "timed_work.h"
-#include "worker/gpu/graph_time.h"
-#include "worker/gpu/replay.h"
+#include "worker/gpu/graph.h"
 
 /* Within a graph gaps are smaller; what is prepared between iterations, or cold, has no such time. */
 static void a_graph_has_a_time_of_its_own(void **state)
@@ -20,11 +19,11 @@ static void a_graph_has_a_time_of_its_own(void **state)
     struct work prepared = {.ops = &reset_ops};
     double seconds;
     struct error error;
-    assert_int_equal(graph_time_measure(&bench.gpu, &work, false, &seconds, &error), STATUS_OK);
+    assert_int_equal(graph_time(&bench.gpu, &work, false, &seconds, &error), STATUS_OK);
     assert_near(seconds, script.node_time);
-    assert_int_equal(graph_time_measure(&bench.gpu, &work, true, &seconds, &error), STATUS_OK);
+    assert_int_equal(graph_time(&bench.gpu, &work, true, &seconds, &error), STATUS_OK);
     assert_true(isnan(seconds));
-    assert_int_equal(graph_time_measure(&bench.gpu, &prepared, false, &seconds, &error), STATUS_OK);
+    assert_int_equal(graph_time(&bench.gpu, &prepared, false, &seconds, &error), STATUS_OK);
     assert_true(isnan(seconds));
 }
 

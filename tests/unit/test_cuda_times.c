@@ -12,7 +12,6 @@
 #include "timed_work.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/gpu/energy.h"
-#include "worker/gpu/host_pace.h"
 #include "worker/gpu/timing.h"
 #include "worker/gpu/search.h"
 
@@ -381,7 +380,7 @@ static void a_caller_s_pace(void **state)
     double seconds;
     struct error error;
     script.empty_time = 1000.0 * script.call_time;
-    assert_int_equal(host_pace(&bench.gpu, &work, &seconds, &error), STATUS_OK);
+    assert_int_equal(timing_host_pace(&bench.gpu, &work, &seconds, &error), STATUS_OK);
     assert_in_range(1e9 * seconds, 1e9 * script.call_time, 1.3e9 * script.call_time);
 }
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "worker/gpu/kernel_list.h"
+#include "worker/gpu/search.h"
 
 static void add(struct kernel_list *list, const char *symbol, int launches)
 {

@@ -20,11 +20,10 @@
 #include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/gpu/energy.h"
-#include "worker/gpu/graph_time.h"
+#include "worker/gpu/graph.h"
 #include "worker/gpu/known_kernels.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/cuda/gpu/plan_shelf.h"
-#include "worker/gpu/replay.h"
 #include "worker/gpu/timing.h"
 #include "worker/cuda/profiling/profiler.h"
 #include "worker/cuda/roofs/roofs.h"
@@ -246,7 +245,7 @@ static enum status device_trace(struct device_state *state, struct work *work, b
                                 struct record *record, struct error *error)
 {
     struct work *repeated = work->stream ? work->stream : work;
-    TRY(graph_time_measure(&state->gpu, repeated, cold, &record->graph_time, error));
+    TRY(graph_time(&state->gpu, repeated, cold, &record->graph_time, error));
     return row_trace(state->profiler, &state->gpu, work, cold, record, error);
 }
 

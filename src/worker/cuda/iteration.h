@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "worker/gpu/work.h"
+#include "worker/gpu/timing.h"
 #include "worker/cuda/profiling/profiler.h"
 
 struct iteration {

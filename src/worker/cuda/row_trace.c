@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "worker/cuda/gpu/check.h"
-#include "worker/gpu/host_pace.h"
+#include "worker/gpu/timing.h"
 #include "worker/cuda/gpu/timer.h"
 #include "worker/cuda/iteration.h"
 
@@ -90,7 +90,7 @@ static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct
 {
     struct iteration iteration = {.gpu = gpu, .work = work, .cold = cold};
     struct outcome outcome;
-    TRY(host_pace(gpu, work, &record->host_time, error));
+    TRY(timing_host_pace(gpu, work, &record->host_time, error));
     TRY(timer_reserve(gpu->timer, 1, error));
     const struct profiled_work traced = iteration_traced(&iteration, record->host_time);
     TRY(profiler_trace(profiler, &traced, &outcome, error));

@@ -7,7 +7,7 @@
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/gpu/known_kernels.h"
-#include "worker/gpu/memory.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/timer.h"
 #include "worker/cuda/row_profiler.h"
 

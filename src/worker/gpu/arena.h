@@ -12,6 +12,14 @@
 
 #include "base/status.h"
 
+/* Of the current device, asked for with a reason that people can read, and freed with cudaFree: `what` names
+ * it in the message "needs BYTES of device memory for WHAT, FREE are free". No bytes: NULL.
+ * STATUS_UNSUPPORTED if so much is not free. */
+enum status memory_allocate(double bytes, const char *what, void **memory, struct error *error);
+
+/* STATUS_UNSUPPORTED if so much is not free now. */
+enum status memory_check(double bytes, const char *what, struct error *error);
+
 struct arena;
 
 /* For work on this stream of the current device. NULL without memory. */
@@ -19,7 +27,7 @@ struct arena *arena_open(cudaStream_t stream);
 /* Frees the idle blocks; none is in use any more. Takes NULL. */
 void arena_close(struct arena *arena);
 
-/* As memory_allocate (memory.h), same errors: aligned as by cudaMalloc, contents undefined, no bytes: NULL. To
+/* As memory_allocate, same errors: aligned as by cudaMalloc, contents undefined, no bytes: NULL. To
  * be given back by arena_give. */
 enum status arena_take(struct arena *arena, double bytes, const char *what, void **memory,
                        struct error *error);

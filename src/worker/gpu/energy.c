@@ -6,6 +6,7 @@
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/timer.h"
+#include "worker/gpu/graph.h"
 
 /* Steps under way, each with an event of the timer's: 64 ms of work, since asking for the energy may take much
  * longer than usual while other processes ask, too. */
@@ -14,45 +15,22 @@ enum { DEPTH = 8 };
 /* Work that is launched over and over; nothing: a device that is left alone. */
 struct load {
     struct gpu *gpu;
-    struct work *work;     /* NULL: nothing */
-    cudaGraphExec_t graph; /* of `iterations`; NULL: they are launched one by one. Owned. */
-    int iterations;        /* of one launch */
-    int launches;          /* of one step */
-    double step_time;      /* s, as it should be */
-    long enqueued, done;   /* steps; of the device, as far as the host knows */
-    double done_time;      /* s, when the last of them was; NaN: none */
+    struct work *work;   /* NULL: nothing */
+    struct graph *graph; /* of `iterations`; NULL: they are launched one by one. Owned. */
+    int iterations;      /* of one launch */
+    int launches;        /* of one step */
+    double step_time;    /* s, as it should be */
+    long enqueued, done; /* steps; of the device, as far as the host knows */
+    double done_time;    /* s, when the last of them was; NaN: none */
 };
-
-static enum status iterations_enqueue(const struct load *load, struct error *error)
-{
-    for (int i = 0; i < load->iterations; ++i)
-        TRY(load->work->ops->iterate(load->gpu, load->work, error));
-    return STATUS_OK;
-}
-
-/* Without a graph the host's pace would show, and with it a device that waits. But not everything can
- * be captured, and then the host's pace it is: energy_time tells. */
-static void graph_create(struct load *load)
-{
-    cudaGraph_t graph = NULL;
-    struct error ignored;
-    if (cudaStreamBeginCapture(load->gpu->stream, cudaStreamCaptureModeThreadLocal) ==
-        cudaSuccess) {
-        enum status status = iterations_enqueue(load, &ignored);
-        cudaError_t code = cudaStreamEndCapture(load->gpu->stream, &graph);
-        if (status || code != cudaSuccess || cudaGraphInstantiate(&load->graph, graph, 0))
-            load->graph = NULL;
-        if (graph)
-            cudaGraphDestroy(graph);
-    }
-    (void)cudaGetLastError();
-}
 
 static enum status load_launch(const struct load *load, struct error *error)
 {
     if (load->graph)
-        return CUDA(cudaGraphLaunch(load->graph, load->gpu->stream));
-    return iterations_enqueue(load, error);
+        return graph_launch(load->gpu, load->graph, error);
+    for (int i = 0; i < load->iterations; ++i)
+        TRY(load->work->ops->iterate(load->gpu, load->work, error));
+    return STATUS_OK;
 }
 
 static enum status load_step(struct load *load, struct error *error)
@@ -124,18 +102,7 @@ static enum status power_measure(struct load *load, struct measured *measured, s
     return CUDA(cudaStreamSynchronize(load->gpu->stream));
 }
 
-static enum status load_measure(struct load *load, struct record *record, struct error *error)
-{
-    struct measured measured;
-    TRY(power_measure(load, &measured, error));
-    TRY(timer_clock(load->gpu->timer, &record->energy_clock, error));
-    record->power = measured.power;
-    record->energy_time = measured.step_time / ((double)load->launches * load->iterations);
-    record->energy = record->power * record->energy_time;
-    record->idle_power = load->gpu->idle_power;
-    return STATUS_OK;
-}
-
+/* Of a device that is left alone; once for each device that is open. */
 static enum status idle_measure(struct gpu *gpu, struct error *error)
 {
     struct load nothing = {.gpu = gpu, .step_time = 1e-3};
@@ -152,6 +119,8 @@ enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct rec
 {
     const double launch_time = 2e-3, step_time = 8e-3; /* s: to ask the counter takes up to 4 ms */
     struct load load = {.gpu = gpu, .work = work, .done_time = NAN};
+    struct measured measured;
+    struct error ignored;
     if (cold || work->ops->reset || isnan(nvml_energy(gpu->nvml)))
         return STATUS_OK;
     TRY(timer_reserve(gpu->timer, DEPTH, error));
@@ -159,9 +128,17 @@ enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct rec
     load.iterations = (int)fmin(fmax(launch_time / record->time_median, 1.0), 1000.0);
     load.launches = (int)fmax(ceil(step_time / (load.iterations * record->time_median)), 1.0);
     load.step_time = load.launches * load.iterations * record->time_median;
-    graph_create(&load);
-    enum status status = load_measure(&load, record, error);
-    if (load.graph)
-        cudaGraphExecDestroy(load.graph);
-    return status;
+    /* Without a graph the host's pace would show, and with it a device that waits. But not everything can
+     * be captured, and then the host's pace it is: energy_time tells. */
+    (void)graph_of_work(gpu, work, load.iterations, &load.graph, &ignored);
+    enum status status = power_measure(&load, &measured, error);
+    graph_drop(load.graph);
+    if (status)
+        return status;
+    TRY(timer_clock(gpu->timer, &record->energy_clock, error));
+    record->power = measured.power;
+    record->energy_time = measured.step_time / ((double)load.launches * load.iterations);
+    record->energy = record->power * record->energy_time;
+    record->idle_power = gpu->idle_power;
+    return STATUS_OK;
 }

@@ -3,7 +3,7 @@
 #include "base/stats.h"
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/gpu/memory.h"
+#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/timer.h"
 
 enum { LAUNCHES = 300, SAMPLES = 15, FMA_BLOCK = 1024 };

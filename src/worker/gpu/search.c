@@ -1,14 +1,146 @@
 #include "worker/gpu/search.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/stats.h"
 #include "model/choice.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/gpu/graph.h"
 #include "worker/gpu/timing.h"
+
+/* ---- which kernels a piece of work runs ---- */
+
+/* Of the C++ library, which this program links for CUPTI's metrics. */
+char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
+
+/* Kernels of CUTLASS have one name, and are told apart by their argument. */
+static const char *const wrappers[] = {"cutlass::Kernel2<", "cutlass::Kernel<",
+                                       "cutlass::device_kernel<"};
+static const char *const not_told[] = {"lementWise", "elementwise",  "elemWise", "addBias",
+                                       "_combine_",  "splitKreduce", "init",     "scal_kernel",
+                                       "memset",     "convert"};
+
+static const char *inner(const char *name)
+{
+    static const char result[] = "void ";
+    if (strncmp(name, result, strlen(result)) == 0)
+        name += strlen(result);
+    for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; ++i)
+        if (strncmp(name, wrappers[i], strlen(wrappers[i])) == 0)
+            return name + strlen(wrappers[i]);
+    return name;
+}
+
+static void name_shorten(const char *symbol, char short_name[KERNEL_LIST_NAME])
+{
+    int failed;
+    char *demangled = __cxa_demangle(symbol, NULL, NULL, &failed);
+    const char *name = inner(failed ? symbol : demangled);
+    snprintf(short_name, KERNEL_LIST_NAME, "%.*s", (int)strcspn(name, "<>(,"), name);
+    free(demangled);
+}
+
+void kernel_list_add(struct kernel_list *list, const char *symbol)
+{
+    char name[KERNEL_LIST_NAME];
+    int i = 0;
+    name_shorten(symbol, name);
+    while (i < list->count && strcmp(list->kernels[i].name, name) != 0)
+        ++i;
+    if (i == KERNEL_LIST_MAX)
+        return;
+    if (i == list->count) {
+        snprintf(list->kernels[i].name, sizeof list->kernels[i].name, "%s", name);
+        list->kernels[list->count++].launches = 0;
+    }
+    ++list->kernels[i].launches;
+}
+
+static bool is_told(const char *name)
+{
+    for (size_t i = 0; i < sizeof not_told / sizeof *not_told; ++i)
+        if (strstr(name, not_told[i]))
+            return false;
+    return true;
+}
+
+/* Whether kernel a stands before b. */
+static bool is_before(const struct kernel_list *list, int a, int b)
+{
+    int more = list->kernels[a].launches - list->kernels[b].launches;
+    return more ? more > 0 : strcmp(list->kernels[a].name, list->kernels[b].name) < 0;
+}
+
+/* The first behind `last` in the order of the text, -1: the first of all; -1 if there is none. */
+static int next_told(const struct kernel_list *list, int last)
+{
+    int next = -1;
+    for (int i = 0; i < list->count; ++i)
+        if (is_told(list->kernels[i].name) && (last < 0 || is_before(list, last, i)) &&
+            (next < 0 || is_before(list, i, next)))
+            next = i;
+    return next;
+}
+
+void kernel_list_format(const struct kernel_list *list, char *text, size_t size)
+{
+    static const char more[] = ", ...";
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = next_told(list, -1); i >= 0; i = next_told(list, i)) {
+        size_t length = strlen(list->kernels[i].name) + (used ? 2 : 0);
+        if (used + length + sizeof more > size) {
+            snprintf(text + used, size - used, "%s", used ? more : "");
+            return;
+        }
+        used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+                                 list->kernels[i].name);
+    }
+}
+
+/* What one iteration's kernels are told to. */
+struct kernels_seen {
+    struct identity *identity;
+    struct kernel_list *list;
+};
+
+/* Sums, because a graph has no order of its nodes. */
+static void kernel_see(const struct graph_kernel *kernel, void *argument)
+{
+    struct kernels_seen *seen = argument;
+    uint64_t hash = XXH3_64bits(kernel->name, strlen(kernel->name));
+    seen->identity->kernels += hash;
+    seen->identity->launches += XXH3_64bits_withSeed(kernel->launch, sizeof kernel->launch, hash);
+    if (seen->list)
+        kernel_list_add(seen->list, kernel->name);
+}
+
+enum status identity_find(struct gpu *gpu, struct work *work, struct identity *identity,
+                          struct kernel_list *list, struct error *error)
+{
+    struct kernels_seen seen = {identity, list};
+    bool known = false;
+    *identity = (struct identity){0, 0};
+    TRY(graph_kernels(gpu, work, kernel_see, &seen, &known, error));
+    if (!known)
+        *identity = (struct identity){0, 0};
+    return STATUS_OK;
+}
+
+enum { IDENTITY_TEXT = 17 };
+/* 16 hexadecimal digits; "" if it is not known. */
+static void hash_format(uint64_t hash, char text[IDENTITY_TEXT])
+{
+    text[0] = '\0';
+    if (hash)
+        snprintf(text, IDENTITY_TEXT, "%016" PRIx64, hash);
+}
+
+/* ---- candidates ---- */
 
 enum { ROUNDS = 7, FINALISTS = 5 };
 static const double finalist_margin = 0.15; /* over the fastest of the brief times */
@@ -31,8 +163,6 @@ struct field_of_entries {
     int bound;           /* candidate */
     struct entry *first; /* the library's own first choice, or the same kernels; NULL: refused */
 };
-
-/* ---- brief times ---- */
 
 static enum status median_time(const struct search *search, int samples, double *seconds,
                                double *median, struct error *error)
@@ -76,31 +206,14 @@ static enum status candidate_bind(struct field_of_entries *field, int candidate,
     return STATUS_OK;
 }
 
-static struct entry *entry_same(const struct field_of_entries *field,
-                                const struct identity *identity)
-{
-    for (int i = 0; identity->launches && i < field->count; ++i)
-        if (field->entries[i].identity.launches == identity->launches)
-            return &field->entries[i];
-    return NULL;
-}
-
-static bool is_refused(const struct search *search, const struct identity *identity)
-{
-    char id[IDENTITY_TEXT];
-    identity_format(identity, id);
-    return search->refused && id[0] && strstr(search->refused, id);
-}
-
 /* Binds it, and learns which kernels it runs. */
 static enum status candidate_identify(struct field_of_entries *field, int candidate,
                                       struct identity *identity, struct error *error)
 {
     const struct search *search = field->search;
-    enum status (*identify)(struct gpu *, struct work *, struct identity *, struct error *) =
-        search->identify ? search->identify : identity_find;
     TRY(candidate_bind(field, candidate, error));
-    return identify(search->gpu, search->work, identity, error);
+    return search->identify ? search->identify(search->gpu, search->work, identity, error)
+                            : identity_find(search->gpu, search->work, identity, NULL, error);
 }
 
 /* The estimate of what it takes to enqueue is another one for each candidate. */
@@ -109,10 +222,15 @@ static enum status entry_add(struct field_of_entries *field, int candidate, doub
 {
     const struct search *search = field->search;
     struct entry entry = {.candidate = candidate};
+    char id[IDENTITY_TEXT];
     TRY(candidate_identify(field, candidate, &entry.identity, error));
-    if (is_refused(search, &entry.identity))
+    hash_format(entry.identity.kernels, id);
+    if (search->refused && id[0] && strstr(search->refused, id))
         return error_set(error, STATUS_UNSUPPORTED, "its results are wrong");
-    struct entry *same = entry_same(field, &entry.identity);
+    struct entry *same = NULL;
+    for (int i = 0; entry.identity.launches && !same && i < field->count; ++i)
+        if (field->entries[i].identity.launches == entry.identity.launches)
+            same = &field->entries[i];
     if (!same) {
         search->work->pace = (struct pace){0};
         TRY(brief_time(search, *best_time, &entry.time, error));
@@ -234,22 +352,13 @@ static struct entry *winner_find(const struct field_of_entries *field, double *n
     return first->time <= (1.0 + *noise) * fastest->time ? first : fastest;
 }
 
-static const struct entry *runner_up_find(const struct field_of_entries *field,
-                                          const struct entry *winner)
-{
-    for (int i = 0; i < field->count; ++i)
-        if (&field->entries[i] != winner)
-            return &field->entries[i];
-    return NULL;
-}
-
 static void entry_tell(const struct search *search, const struct entry *entry, char *name,
                        size_t room, char *id, double *time)
 {
     if (!entry)
         return;
     snprintf(name, room, "%s", search->name(search->work, entry->candidate));
-    identity_format(&entry->identity, id);
+    hash_format(entry->identity.kernels, id);
     *time = entry->time;
 }
 
@@ -257,20 +366,20 @@ static void record_tell(const struct field_of_entries *field, const struct entry
                         double noise, struct record *record)
 {
     const struct search *search = field->search;
-    const struct entry *runner_up = runner_up_find(field, winner);
+    const struct entry *runner_up = &field->entries[winner == field->entries];
     record->heuristic_algorithm[0] = record->heuristic_id[0] = '\0';
     record->runner_up_algorithm[0] = record->runner_up_id[0] = '\0';
     record->heuristic_time = record->runner_up_time = NAN;
-    identity_format(&winner->identity, record->algorithm_id);
-    identity_format_launches(&winner->identity, record->algorithm_launches);
+    hash_format(winner->identity.kernels, record->algorithm_id);
+    hash_format(winner->identity.launches, record->algorithm_launches);
     snprintf(record->algorithm_origin, sizeof record->algorithm_origin, "%s", choice_searched);
     record->search_candidates = field->count;
     record->search_time = winner->time;
     record->search_noise = noise;
     entry_tell(search, field->first, record->heuristic_algorithm,
                sizeof record->heuristic_algorithm, record->heuristic_id, &record->heuristic_time);
-    entry_tell(search, runner_up, record->runner_up_algorithm, sizeof record->runner_up_algorithm,
-               record->runner_up_id, &record->runner_up_time);
+    entry_tell(search, field->count > 1 ? runner_up : NULL, record->runner_up_algorithm,
+               sizeof record->runner_up_algorithm, record->runner_up_id, &record->runner_up_time);
 }
 
 static enum status winner_bind(struct field_of_entries *field, int *chosen, struct record *record,
@@ -292,22 +401,17 @@ static enum status winner_bind(struct field_of_entries *field, int *chosen, stru
 
 /* ---- an earlier choice ---- */
 
-static bool is_offered(const struct choice *offer, const struct identity *identity)
-{
-    char id[IDENTITY_TEXT], launches[IDENTITY_TEXT];
-    identity_format(identity, id);
-    identity_format_launches(identity, launches);
-    return id[0] && launches[0] && strcmp(id, offer->algorithm_id) == 0 &&
-           strcmp(launches, offer->algorithm_launches) == 0;
-}
-
 static enum status offered_try(struct field_of_entries *field, const struct choice *offer,
                                int candidate, struct error *error)
 {
     struct identity identity = {0};
+    char id[IDENTITY_TEXT], launches[IDENTITY_TEXT];
     TRY(candidate_identify(field, candidate, &identity, error));
-    return is_offered(offer, &identity) ? STATUS_OK
-                                        : error_set(error, STATUS_UNSUPPORTED, "other kernels");
+    hash_format(identity.kernels, id);
+    hash_format(identity.launches, launches);
+    bool same = id[0] && launches[0] && strcmp(id, offer->algorithm_id) == 0 &&
+                strcmp(launches, offer->algorithm_launches) == 0;
+    return same ? STATUS_OK : error_set(error, STATUS_UNSUPPORTED, "other kernels");
 }
 
 /* A name may say behind a colon what it runs, which is known once it is bound. */

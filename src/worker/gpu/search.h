@@ -9,9 +9,46 @@
 #define ROOFSWEEP_SEARCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "worker/gpu/work.h"
-#include "worker/gpu/identity.h"
+
+/* ---- which kernels a piece of work runs ---- */
+
+/* Libraries offer the same kernels under several names, and other kernels under the same name, so an
+ * algorithm is known by its kernels. */
+struct identity {
+    uint64_t kernels;  /* of the kernels' names, whatever their order and grids; 0: not known */
+    uint64_t launches; /* the same with grids, blocks and shared memory; 0: not known */
+};
+
+/* The kernels by short names, to be told beside the name of an algorithm that leaves the choice of some of
+ * them to another library. Plain data. */
+enum { KERNEL_LIST_MAX = 16, KERNEL_LIST_NAME = 96 };
+struct kernel_list {
+    struct {
+        char name[KERNEL_LIST_NAME];
+        int launches;
+    } kernels[KERNEL_LIST_MAX]; /* more are left out */
+    int count;
+};
+
+/* `symbol` as the driver has it, mangled or not. Without its template's and its own arguments it is what
+ * "RNN_blockPersist_fp_LSTM" or "nvjet_sm90_hsh_64x8_64x16_1x2_h_bz_NNT" is. */
+void kernel_list_add(struct kernel_list *list, const char *symbol);
+
+/* Those that multiply, "NAME, NAME", the most launched first, then by name: work on single elements, set-up and
+ * sums of parts are left out. As many as fit, "..." for the rest; "" if there is none. `text` of `size` bytes is
+ * always ended. */
+void kernel_list_format(const struct kernel_list *list, char *text, size_t size);
+
+/* Of what is bound: one iteration is captured, not run. It stays unknown where graph_kernels knows nothing.
+ * Adds the kernels to *list, which is empty; NULL: not wanted. */
+enum status identity_find(struct gpu *gpu, struct work *work, struct identity *identity,
+                          struct kernel_list *list, struct error *error);
+
+/* ---- the search ---- */
 
 struct search {
     struct gpu *gpu;
@@ -37,9 +74,9 @@ struct search {
 bool search_recall(const struct search *search, int *chosen, struct record *record,
                    enum status *status, struct error *error);
 
-/* Recalls what is offered; or else searches. Leaves the work bound to *chosen, and sets what *record has on the
- * search: algorithm_id, algorithm_launches, algorithm_origin, search_*, heuristic_*, runner_up_*. If the library takes no candidate, the
- * first one's refusal is the error. */
+/* Recalls what is offered; or else searches. Leaves the work bound to *chosen, and sets what *record has on
+ * the search: algorithm_id, algorithm_launches, algorithm_origin, search_*, heuristic_*,
+ * runner_up_*. If the library takes no candidate, the first one's refusal is the error. */
 enum status search_run(const struct search *search, int *chosen, struct record *record,
                        struct error *error);
 

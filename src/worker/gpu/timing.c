@@ -3,10 +3,55 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/stats.h"
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/gpu/timer.h"
+
+/* ---- chunks ---- */
+
+/* The stream's queue holds about a thousand launches, of 2 us and more each. If it were full, the host
+ * would wait for the device, which waits for the host to release it. */
+static const double host_time_most = 1e-3; /* s, of one chunk */
+/* What is discarded at a failure stays small. */
+static const double device_time_most = 20e-3; /* s, of one chunk */
+
+static double within(double value, double least, double most)
+{
+    return fmin(fmax(value, least), most);
+}
+
+int chunk_sample_iterations(const struct pace *pace, double overhead, double share)
+{
+    const double most = 1000.0;
+    return (int)within(ceil(overhead / share / pace->iteration_time), 1.0, most);
+}
+
+/* A host may be taken off its processor for tens of milliseconds. What takes it more than the longest
+ * limit are more launches than the queue holds. */
+double chunk_limit(double host_time)
+{
+    const double margin = 4.0, least = 50e-3, most = 0.5; /* s */
+    return within(margin * host_time, least, most);
+}
+
+struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int attempt)
+{
+    const double margin = 1.5, least = 20e-6; /* s, of what was given up */
+    if (!(pace->enqueue_time > 0.0))
+        return (struct chunk){1, 0.0};
+    double most = host_time_most / (pace->enqueue_time * iterations);
+    if (pace->iteration_time > 0.0)
+        most = fmin(most, device_time_most / (pace->iteration_time * iterations));
+    int samples = pace->one_by_one ? 1 : (int)within(most, 1.0, fmin(left, CHUNK_SAMPLES_MAX));
+    double host = pace->enqueue_time * iterations * samples, limit = chunk_limit(host);
+    if (pace->given_up)
+        return (struct chunk){samples, fmin(least + margin * host, limit)};
+    return (struct chunk){samples, ldexp(limit, attempt)};
+}
+
+/* ---- samples ---- */
 
 /* One series of samples; nothing is owned. */
 struct series {
@@ -54,18 +99,7 @@ static enum status samples_enqueue(const struct series *s, int samples, struct s
     return timer_is_pending(timer, 0, &seen->ahead, error);
 }
 
-/* Behind a hold, which ends here whatever happens. */
-static enum status chunk_enqueue(const struct series *s, const struct chunk *chunk,
-                                 struct seen *seen, struct error *error)
-{
-    if (chunk->limit > 0.0)
-        TRY(timer_hold(s->gpu->timer, chunk->limit, error));
-    enum status status = samples_enqueue(s, chunk->samples, seen, error);
-    timer_release(s->gpu->timer);
-    return status;
-}
-
-/* Enqueues a chunk until the device is found held at its end. */
+/* Enqueues a chunk until the device is found held at its end. The hold ends here whatever happens. */
 static enum status chunk_try(const struct series *s, int left, struct chunk *chunk,
                              struct seen *seen, struct error *error)
 {
@@ -74,7 +108,12 @@ static enum status chunk_try(const struct series *s, int left, struct chunk *chu
         if (i > 0)
             TRY(CUDA(cudaStreamSynchronize(s->gpu->stream)));
         *chunk = chunk_plan(&s->work->pace, s->iterations, left, i);
-        TRY(chunk_enqueue(s, chunk, seen, error));
+        if (chunk->limit > 0.0)
+            TRY(timer_hold(s->gpu->timer, chunk->limit, error));
+        enum status status = samples_enqueue(s, chunk->samples, seen, error);
+        timer_release(s->gpu->timer);
+        if (status)
+            return status;
         if (seen->ahead || chunk->limit == 0.0)
             return STATUS_OK;
         if (chunk->samples > 1)
@@ -88,7 +127,7 @@ static enum status chunk_try(const struct series *s, int left, struct chunk *chu
 static enum status conditions_record(struct gpu *gpu, int last, struct record *record,
                                      struct error *error)
 {
-    int64_t throttled;
+    int64_t throttled = 0;
     const struct conditions seen = {
         .sm_clock = &record->sm_clock,
         .memory_clock = &record->memory_clock,
@@ -96,7 +135,6 @@ static enum status conditions_record(struct gpu *gpu, int last, struct record *r
         .throttle_reasons = &record->throttle_reasons,
         .throttled = &throttled,
     };
-    throttled = 0;
     TRY(CUDA(cudaEventSynchronize(gpu->timer->events[0])));
     nvml_sample(gpu->nvml, gpu->timer->events[last], &seen);
     return STATUS_OK;
@@ -116,24 +154,10 @@ static enum status chunk_read(const struct series *s, int samples, double *secon
     return STATUS_OK;
 }
 
-/* A sample of more launches than the queue takes is never enqueued while the device is held. If the host
- * was far ahead at its end, the device did not wait for it: it had the whole queue to run. */
-static bool queue_was_full(const struct chunk *chunk, double sample_time, double lead)
-{
-    const double least = 0.05;
-    return chunk->samples == 1 && lead >= least * sample_time;
-}
-
-static enum status clocks_add(const struct series *s, struct error *error)
-{
-    struct clock_span span;
-    TRY(timer_span(s->gpu->timer, &span, error));
-    s->work->span.cycles += span.cycles;
-    s->work->span.seconds += span.seconds;
-    return STATUS_OK;
-}
-
-/* What is known afterwards: of the host, if it never waited; of the device, if that never did. */
+/* What is known afterwards: of the host, if it never waited; of the device, if that never did.
+ *
+ * A sample of more launches than the queue takes is never enqueued while the device is held. If the host
+ * was far ahead at its end, by the `lead`, the device did not wait for it: it had the whole queue to run. */
 static void pace_update(struct series *s, const struct chunk *chunk, const struct seen *seen,
                         double lead, double shortest)
 {
@@ -145,8 +169,10 @@ static void pace_update(struct series *s, const struct chunk *chunk, const struc
         pace->iteration_time =
             pace->iteration_time > 0.0 ? fmin(pace->iteration_time, shortest) : shortest;
     if (held && !seen->ahead) {
+        const double least = 0.05; /* of a sample */
+        bool queue_was_full = chunk->samples == 1 && lead >= least * shortest * s->iterations;
         pace->given_up = true;
-        s->host_paced = s->host_paced || !queue_was_full(chunk, shortest * s->iterations, lead);
+        s->host_paced = s->host_paced || !queue_was_full;
     }
 }
 
@@ -166,7 +192,13 @@ static enum status chunk_take(struct series *s, int left, double *seconds, int *
     TRY(chunk_read(s, chunk.samples, seconds, &shortest, error));
     pace_update(s, &chunk, &seen, lead, shortest);
     *taken = chunk.samples;
-    return s->record ? clocks_add(s, error) : STATUS_OK;
+    if (s->record) {
+        struct clock_span span;
+        TRY(timer_span(s->gpu->timer, &span, error));
+        s->work->span.cycles += span.cycles;
+        s->work->span.seconds += span.seconds;
+    }
+    return STATUS_OK;
 }
 
 static enum status series_take(struct series *s, int samples, double *seconds, struct error *error)
@@ -207,25 +239,12 @@ static enum status pace_learn(struct gpu *gpu, struct work *work, bool cold, str
     return singles_take(gpu, work, cold, 2, seconds, error);
 }
 
-static void record_fill(const struct series *s)
-{
-    struct record *record = s->record;
-    const double held_down = 0.98;
-    const struct timer *timer = s->gpu->timer;
-    record->sample_iterations = s->iterations;
-    record->timer_overhead = timer->overhead;
-    record->host_paced = record->host_paced == 1 || s->host_paced;
-    record->sm_clock_counted = clock_span_rate(&s->work->span);
-    record->sm_clock_free = timer->clock_free;
-    record->throttled = isnan(record->sm_clock_counted)
-                            ? FIELD_MISSING
-                            : record->sm_clock_counted < held_down * timer->clock_free;
-}
-
 enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
                        struct record *record, struct error *error)
 {
-    const double share = 0.005; /* of the timer in a sample */
+    const double share = 0.005;    /* of the timer in a sample */
+    const double held_down = 0.98; /* of the free clock */
+    const struct timer *timer = gpu->timer;
     if (!record)
         return singles_take(gpu, work, cold, samples, seconds, error);
     TRY(pace_learn(gpu, work, cold, error));
@@ -235,7 +254,14 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
     }
     struct series s = {gpu, work, cold, work->pace.iterations, record, false};
     TRY(series_take(&s, samples, seconds, error));
-    record_fill(&s);
+    record->sample_iterations = s.iterations;
+    record->timer_overhead = timer->overhead;
+    record->host_paced = record->host_paced == 1 || s.host_paced;
+    record->sm_clock_counted = clock_span_rate(&work->span);
+    record->sm_clock_free = timer->clock_free;
+    record->throttled = isnan(record->sm_clock_counted)
+                            ? FIELD_MISSING
+                            : record->sm_clock_counted < held_down * timer->clock_free;
     return STATUS_OK;
 }
 
@@ -246,4 +272,29 @@ enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, int sa
     TRY(pace_learn(gpu, work, cold, error));
     struct series s = {gpu, work, cold, sample_iterations(gpu, work, cold, share), NULL, false};
     return series_take(&s, samples, seconds, error);
+}
+
+/* ---- the host's pace ---- */
+
+/* Few where one takes long: it then says enough. */
+enum status timing_host_pace(struct gpu *gpu, struct work *work, double *seconds,
+                             struct error *error)
+{
+    enum { LEAST = 5, MOST = 15 };
+    const double enough = 4e-3; /* s */
+    double values[MOST], begin = clock_monotonic();
+    struct stats stats;
+    size_t count = 0;
+    while (count < LEAST || (count < MOST && clock_monotonic() - begin < enough)) {
+        if (work->ops->reset)
+            TRY(work->ops->reset(gpu, work, error));
+        TRY(CUDA(cudaStreamSynchronize(gpu->stream)));
+        double enqueued = clock_monotonic();
+        TRY(work->ops->iterate(gpu, work, error));
+        values[count++] = clock_monotonic() - enqueued;
+    }
+    TRY(CUDA(cudaStreamSynchronize(gpu->stream)));
+    TRY(stats_compute(values, count, &stats, error));
+    *seconds = stats.median;
+    return STATUS_OK;
 }

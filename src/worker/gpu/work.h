@@ -4,7 +4,6 @@
 #define ROOFSWEEP_WORK_H
 
 #include "worker/device_ops.h"
-#include "worker/gpu/chunk.h"
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/gpu/timer.h"
 
@@ -29,19 +28,27 @@ struct work_ops {
     void (*release)(struct work *work); /* frees the struct as well */
 };
 
+/* What is known of one piece of bound work. All zero: nothing yet. */
+struct pace {
+    double enqueue_time;   /* s, of the host, for all that belongs to one iteration */
+    double iteration_time; /* s, of the device, the shortest seen, less the timer's overhead */
+    int iterations;        /* of a sample that is recorded; 0: not chosen yet */
+    bool one_by_one;       /* several samples could not be enqueued within the limit of a hold */
+    bool given_up;         /* nor could a single one within that of a second attempt */
+};
+
 struct work {
     const struct work_ops *ops;
     enum precision precision;
     /* Its tensor instructions are of 2:4 sparse factors: of those the counters count what the dense ones
      * would do, twice as many FLOPs. */
     bool sparse;
-    /* timing.c: of what is bound now. All zero: not yet timed */
-    struct pace pace;
+    struct pace pace;       /* of what is bound now */
     struct clock_span span; /* all timed chunks together */
     /* row_trace.c: of each launch of the last trace its kernel, as a place in the record; owned, freed
      * by row_release. Without any: it was not traced well */
     size_t *launches, launch_count;
-    /* replay.h: the same work, launched one by one; NULL: this is it. What is counted, since CUPTI sees no
+    /* graph.h: the same work, launched one by one; NULL: this is it. What is counted, since CUPTI sees no
      * vector FLOPs in a graph. */
     struct work *stream;
     bool stream_differs; /* its kernels are not known to be the same */

@@ -6,7 +6,7 @@
 #include "base/stats.h"
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/gpu/memory.h"
+#include "worker/gpu/arena.h"
 
 static enum status events_reserve(struct timer *timer, int count, struct error *error)
 {

@@ -13,7 +13,7 @@
 #include "worker/cuda/gpu/timer.h"
 #include "worker/cuda/profiling/profiler.h"
 #include "worker/cuda/roofs/family.h"
-#include "worker/gpu/memory.h"
+#include "worker/gpu/arena.h"
 
 static const struct roof_family *const families[] = {
     &roofs_memory,  &roofs_onchip,   &roofs_vector, &roofs_tensor,

@@ -8,7 +8,7 @@
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/cuda/roofs/family.h"
-#include "worker/gpu/memory.h"
+#include "worker/gpu/arena.h"
 
 /* Of each number of bits so many elements that a column of an operand is as long. */
 #define DEPTH(element_bits) (16384 * 8 / (element_bits))

@@ -7,7 +7,7 @@
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/roofs/family.h"
-#include "worker/gpu/memory.h"
+#include "worker/gpu/arena.h"
 
 /* Launch shapes that are tried: blocks for each SM (0: one piece of work for each warp), threads
  * for each block. */

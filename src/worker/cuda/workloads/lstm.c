@@ -224,7 +224,7 @@ static enum status algorithm_identify(struct gpu *gpu, struct work *work, struct
     struct lstm_binding *bound = l->bound;
     struct kernel_list list = {.count = 0};
     const char *name = lstm_algorithm_name[bound - l->bindings];
-    TRY(identity_list(gpu, work, identity, &list, error));
+    TRY(identity_find(gpu, work, identity, &list, error));
     char *end = bound->name + snprintf(bound->name, sizeof bound->name, "%s: ", name);
     kernel_list_format(&list, end, (size_t)(bound->name + sizeof bound->name - end));
     if (!*end)

@@ -7,7 +7,7 @@
 #include "kernels/kernels.h"
 #include "model/workloads/lstm.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/gpu/memory.h"
+#include "worker/gpu/arena.h"
 #include "worker/gpu/tensor_work.h"
 
 struct lstm_persistent {
