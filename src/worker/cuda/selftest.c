@@ -2,11 +2,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/gpu/known_kernels.h"
 #include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/timer.h"
 #include "worker/cuda/row_profiler.h"
@@ -18,12 +16,18 @@ struct selftest {
     struct gpu *gpu;
     FILE *stream;
     void *a, *b, *c; /* owned, on the device */
-    bool afresh;     /* CUPTI is attached anew for each collection */
     int right, wrong;
 };
 
-/* One piece of work; what it does not use is 0. */
-struct job {
+enum { EXPECTED_MOST = 3, ITEMS_MOST = 24 };
+
+struct expectation {
+    enum quantity quantity;
+    double value, tolerance;
+};
+
+/* One piece of work and what it must count; what it does not use is 0. */
+struct item {
     struct selftest *test;
     char name[48];
     const struct known_kernel *kernel;
@@ -32,12 +36,15 @@ struct job {
     int repeat;   /* iterations of `kernel`, passes of `memory` */
     int blocks;   /* of `memory`, each with a part of its own; 0: one behind the other */
     bool in_dram; /* nothing of it may lie in L2 before, nor after */
-    cudaError_t (*launch)(const struct job *job, cudaStream_t stream);
+    cudaError_t (*launch)(const struct item *item, cudaStream_t stream);
+    enum quantity tensor; /* what is counted of the tensor units */
+    struct expectation expected[EXPECTED_MOST];
+    size_t count; /* 0: what is counted is told, not judged */
 };
 
-struct expectation {
-    enum quantity quantity;
-    double value, tolerance;
+struct items {
+    struct item list[ITEMS_MOST];
+    size_t count;
 };
 
 static bool is_tensor(enum quantity quantity)
@@ -45,15 +52,23 @@ static bool is_tensor(enum quantity quantity)
     return quantity >= QUANTITY_TENSOR_FP64 && quantity <= QUANTITY_TENSOR_INT8;
 }
 
-static enum status job_run(void *argument, struct error *error)
+static struct item *item_add(struct items *items, struct item item)
 {
-    const struct job *job = argument;
-    cudaStream_t stream = job->test->gpu->stream;
-    TRY(CUDA(job->launch(job, stream)));
-    if (job->in_dram)
-        TRY(timer_flush(job->test->gpu->timer, error));
+    items->list[items->count] = item;
+    return &items->list[items->count++];
+}
+
+static enum status item_run(void *argument, struct error *error)
+{
+    const struct item *item = argument;
+    cudaStream_t stream = item->test->gpu->stream;
+    TRY(CUDA(item->launch(item, stream)));
+    if (item->in_dram)
+        TRY(timer_flush(item->test->gpu->timer, error));
     return CUDA(cudaStreamSynchronize(stream));
 }
+
+/* ---- what is counted ---- */
 
 static void print(struct selftest *test, const char *name, const char *what, double expected,
                   double counted, bool right)
@@ -63,151 +78,161 @@ static void print(struct selftest *test, const char *name, const char *what, dou
     ++*(right ? &test->right : &test->wrong);
 }
 
-/* FLOPs of a kind that the work has none of. */
-static void check_others(struct job *job, const double values[QUANTITY_COUNT],
-                         const struct expectation *expected, size_t count)
+static void compare(const struct item *item, const char *how, const double values[QUANTITY_COUNT],
+                    const struct outcome *outcome)
 {
-    double sum = 0.0;
-    for (int i = 0; i <= QUANTITY_TENSOR_INT8; ++i) {
-        bool own = false;
-        for (size_t j = 0; j < count; ++j)
-            own |= expected[j].quantity == (enum quantity)i;
-        if (!own && !isnan(values[i]))
-            sum += values[i];
-    }
-    print(job->test, job->name, "all other FLOPs", 0.0, sum, sum == 0.0);
-}
-
-static void compare(struct job *job, const double values[QUANTITY_COUNT],
-                    const struct outcome *outcome, const struct expectation *expected, size_t count)
-{
+    struct selftest *test = item->test;
+    char name[64], text[OUTCOME_TEXT];
+    double others = 0.0; /* FLOPs of a kind that the work has none of */
+    snprintf(name, sizeof name, "%s%s", item->name, how);
     if (outcome->code != COUNTED_YES) {
-        char text[OUTCOME_TEXT];
         outcome_format(outcome, counted_word, text);
-        print(job->test, job->name, text, NAN, NAN, false);
+        print(test, name, text, NAN, NAN, false);
         return;
     }
-    for (size_t i = 0; i < count; ++i) {
-        const struct expectation *e = &expected[i];
+    for (size_t i = 0; i < item->count; ++i) {
+        const struct expectation *e = &item->expected[i];
         double value = values[e->quantity];
-        if (!profiler_has(job->test->profiler, e->quantity))
-            fprintf(job->test->stream, "%-26s %-22s this chip has no counter for it\n", job->name,
+        if (!profiler_has(test->profiler, e->quantity))
+            fprintf(test->stream, "%-26s %-22s this chip has no counter for it\n", name,
                     quantity_name[e->quantity]);
         else
-            print(job->test, job->name, quantity_name[e->quantity], e->value, value,
+            print(test, name, quantity_name[e->quantity], e->value, value,
                   fabs(value - e->value) <= e->tolerance * e->value);
     }
-    check_others(job, values, expected, count);
+    for (int quantity = 0; quantity <= QUANTITY_TENSOR_INT8; ++quantity) {
+        bool own = false;
+        for (size_t i = 0; i < item->count; ++i)
+            own |= item->expected[i].quantity == (enum quantity)quantity;
+        if (!own && !isnan(values[quantity]))
+            others += values[quantity];
+    }
+    print(test, name, "all other FLOPs", 0.0, others, others == 0.0);
 }
 
-/* Counts the job with this quantity of the tensor units, or none, and compares. */
-static enum status check(struct job *job, enum quantity tensor, const struct expectation *expected,
-                         size_t count, struct error *error)
+/* As ranges of one collection, of the same tensor units. */
+static enum status check(struct selftest *test, struct item *const *items, size_t count,
+                         const char *how, struct error *error)
 {
-    const struct profiled_work work = {job_run, job_run, job, NULL}; /* each finds what it leaves */
-    double values[1][QUANTITY_COUNT];
+    struct profiled_work works[ITEMS_MOST];
+    double values[ITEMS_MOST][QUANTITY_COUNT];
     struct outcome outcome;
-    if (job->test->afresh)
-        profiler_leave(job->test->profiler);
-    TRY(profiler_count(job->test->profiler, quantity_tensor(tensor), &work, 1, values, &outcome,
-                       error));
-    compare(job, values[0], &outcome, expected, count);
+    for (size_t i = 0; i < count; ++i) /* each finds what it leaves */
+        works[i] = (struct profiled_work){item_run, item_run, items[i], NULL};
+    TRY(profiler_count(test->profiler, quantity_tensor(items[0]->tensor), works, count, values,
+                       &outcome, error));
+    for (size_t i = 0; i < count; ++i)
+        if (items[i]->count > 0)
+            compare(items[i], how, values[i], &outcome);
+        else if (outcome.code == COUNTED_YES)
+            fprintf(test->stream, "%s%s: DRAM reads %.0f, writes %.0f\n", items[i]->name, how,
+                    values[i][QUANTITY_DRAM_READ], values[i][QUANTITY_DRAM_WRITE]);
     return STATUS_OK;
+}
+
+/* afresh: CUPTI is attached anew for each. */
+static enum status check_each(struct selftest *test, struct items *items, const char *how,
+                              bool afresh, struct error *error)
+{
+    for (size_t i = 0; i < items->count; ++i) {
+        struct item *item = &items->list[i];
+        if (item->count == 0)
+            continue;
+        if (afresh)
+            profiler_leave(test->profiler);
+        TRY(check(test, &item, 1, how, error));
+    }
+    return STATUS_OK;
+}
+
+/* All that need no counter of their own. */
+static enum status check_together(struct selftest *test, struct items *items, const char *how,
+                                  struct error *error)
+{
+    struct item *chosen[ITEMS_MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < items->count; ++i)
+        if (items->list[i].tensor == QUANTITY_TENSOR_FP16)
+            chosen[count++] = &items->list[i];
+    return check(test, chosen, count, how, error);
 }
 
 /* ---- FLOPs ---- */
 
-static int flops_blocks(const struct job *job)
+static cudaError_t flops_launch(const struct item *item, cudaStream_t stream)
 {
-    return 4 * job->test->gpu->multiprocessors;
+    return item->kernel->launch(item->repeat, item->blocks, stream);
 }
 
-static cudaError_t flops_launch(const struct job *job, cudaStream_t stream)
+/* Those that run on this chip. */
+static void flops_list(struct selftest *test, const struct known_kernel *kernels,
+                       struct items *items)
 {
-    return job->kernel->launch(job->repeat, flops_blocks(job), stream);
-}
-
-static struct job flops_job(struct selftest *test, const struct known_kernel *kernel,
-                            const char *how)
-{
-    struct job job = {.test = test, .kernel = kernel, .repeat = 4000, .launch = flops_launch};
-    snprintf(job.name, sizeof job.name, "%s%s", kernel->name, how);
-    return job;
-}
-
-static struct expectation flops_expected(const struct job *job)
-{
-    return (struct expectation){job->kernel->quantity,
-                                job->kernel->flops * job->repeat * flops_blocks(job),
-                                flops_tolerance};
-}
-
-static bool runs_here(const struct selftest *test, const struct known_kernel *kernel)
-{
-    int capability = test->gpu->capability;
-    return capability >= kernel->least && capability <= kernel->most;
-}
-
-static enum status check_flops(struct selftest *test, const struct known_kernel *kernels,
-                               const char *how, struct error *error)
-{
+    const int capability = test->gpu->capability, iterations = 4000;
+    const int blocks = 4 * test->gpu->multiprocessors;
+    items->count = 0;
     for (const struct known_kernel *kernel = kernels; kernel->name; ++kernel) {
-        if (!runs_here(test, kernel))
+        if (capability < kernel->least || capability > kernel->most || items->count == ITEMS_MOST)
             continue;
-        struct job job = flops_job(test, kernel, how);
-        const struct expectation expected = flops_expected(&job);
-        /* What the vector units do is checked against the tensor pipe's moves as well. */
-        TRY(check(&job, is_tensor(kernel->quantity) ? kernel->quantity : QUANTITY_TENSOR_FP16,
-                  &expected, 1, error));
+        struct item *item = item_add(
+            items,
+            (struct item){.test = test,
+                          .kernel = kernel,
+                          .repeat = iterations,
+                          .blocks = blocks,
+                          .launch = flops_launch,
+                          /* What the vector units do is checked against the tensor pipe's
+                                  * moves as well. */
+                          .tensor =
+                              is_tensor(kernel->quantity) ? kernel->quantity : QUANTITY_TENSOR_FP16,
+                          .expected = {{kernel->quantity, kernel->flops * iterations * blocks,
+                                        flops_tolerance}},
+                          .count = 1});
+        snprintf(item->name, sizeof item->name, "%s", kernel->name);
     }
-    return STATUS_OK;
 }
 
-/* All that need no counter of their own, as ranges of one collection. */
-static enum status check_ranges(struct selftest *test, struct error *error)
+/* Each with CUPTI attached anew; the same again, while it stays attached; and as ranges. */
+static enum status check_flops(struct selftest *test, struct error *error)
 {
-    enum { MOST = 16 };
-    struct job jobs[MOST];
-    struct profiled_work works[MOST] = {0};
-    double values[MOST][QUANTITY_COUNT];
-    struct outcome outcome;
-    size_t count = 0;
-    for (const struct known_kernel *kernel = known_kernels; kernel->name && count < MOST; ++kernel)
-        if (runs_here(test, kernel) &&
-            (!is_tensor(kernel->quantity) || kernel->quantity == QUANTITY_TENSOR_FP16)) {
-            jobs[count] = flops_job(test, kernel, ", range");
-            works[count] = (struct profiled_work){job_run, job_run, &jobs[count], NULL};
-            ++count;
-        }
-    TRY(profiler_count(test->profiler, quantity_tensor(QUANTITY_TENSOR_FP16), works, count, values,
-                       &outcome, error));
-    for (size_t i = 0; i < count; ++i) {
-        const struct expectation expected = flops_expected(&jobs[i]);
-        compare(&jobs[i], values[i], &outcome, &expected, 1);
-    }
-    return STATUS_OK;
-}
-
-/* Each with CUPTI attached anew; the same again, while it stays attached. */
-static enum status check_attached(struct selftest *test, struct error *error)
-{
-    test->afresh = true;
-    TRY(check_flops(test, known_kernels, "", error));
+    struct items items;
+    flops_list(test, known_kernels, &items);
+    TRY(check_each(test, &items, "", true, error));
 #ifdef ROOFSWEEP_WGMMA
-    TRY(check_flops(test, known_wgmma_kernels, "", error));
+    flops_list(test, known_wgmma_kernels, &items);
+    TRY(check_each(test, &items, "", true, error));
+    flops_list(test, known_kernels, &items);
 #endif
-    test->afresh = false;
-    return check_flops(test, known_kernels, ", idle", error);
+    TRY(check_each(test, &items, ", idle", false, error));
+    return check_together(test, &items, ", range", error);
 }
 
 /* ---- bytes ---- */
 
-static cudaError_t memory_launch(const struct job *job, cudaStream_t stream)
+static cudaError_t memory_launch(const struct item *item, cudaStream_t stream)
 {
     const int threads = 256;
-    const struct selftest *test = job->test;
-    return job->memory->launch(test->a, test->b, test->c, job->bytes, job->repeat, job->blocks,
-                               threads, stream);
+    const struct selftest *test = item->test;
+    return item->memory->launch(test->a, test->b, test->c, item->bytes, item->repeat, item->blocks,
+                                threads, stream);
+}
+
+static cudaError_t l1_launch(const struct item *item, cudaStream_t stream)
+{
+    return known_read_l1(item->test->b, item->repeat, item->test->gpu->multiprocessors, stream);
+}
+
+static cudaError_t widen_launch(const struct item *item, cudaStream_t stream)
+{
+    const size_t element = 4; /* byte, of the result */
+    return known_widen(item->test->a, item->test->b, item->bytes / element,
+                       16 * item->test->gpu->multiprocessors, stream);
+}
+
+static cudaError_t nothing_launch(const struct item *item, cudaStream_t stream)
+{
+    (void)item;
+    return kernel_empty(stream);
 }
 
 static const struct pattern {
@@ -221,44 +246,21 @@ static const struct pattern {
 /* In L2, which takes operands and adds; it has no FLOPs that a multiprocessor counts. */
 static const struct pattern atomic = {PATTERN_ATOMIC, 0, 1, 0};
 
-static const struct memory_kernel *memory_find(enum memory_pattern pattern)
+/* The item's own reads, writes and fp32 FLOPs; what is 0 is not checked. In device memory the flush counts,
+ * too: what the item wrote is all there after it. */
+static void movement_add(struct items *items, struct item item, double read, double written,
+                         double flops)
 {
-    const struct memory_kernel *kernel = memory_kernels;
-    while (kernel->launch && kernel->pattern != pattern)
-        ++kernel;
-    return kernel;
-}
-
-enum { EXPECTED_MOST = 3, MOVEMENTS_MOST = 20 };
-
-/* A job and what it must count. */
-struct movement {
-    struct job job;
-    struct expectation expected[EXPECTED_MOST];
-    size_t count;
-};
-
-/* Of all that moves bytes. */
-struct movements {
-    struct movement list[MOVEMENTS_MOST];
-    size_t count;
-};
-
-/* The job's own reads, writes and fp32 FLOPs; what is 0 is not checked. In device memory the flush counts,
- * too: what the job wrote is all there after it. */
-static void movement_add(struct movements *movements, const struct job *job, double read,
-                         double written, double flops)
-{
-    const bool in_dram = job->in_dram;
-    const double flushed = in_dram ? (double)job->test->gpu->timer->flush_bytes : 0.0;
+    const bool in_dram = item.in_dram;
+    const double flushed = in_dram ? (double)item.test->gpu->timer->flush_bytes : 0.0;
     const double tolerance = in_dram ? dram_tolerance : cache_tolerance;
     const struct expectation all[EXPECTED_MOST] = {
         {in_dram ? QUANTITY_DRAM_READ : QUANTITY_L2_READ, read + flushed, tolerance},
         {in_dram ? QUANTITY_DRAM_WRITE : QUANTITY_L2_WRITE, written, tolerance},
         {QUANTITY_VECTOR_FP32, flops + flushed / sizeof(float), flops_tolerance},
     };
-    struct movement *added = &movements->list[movements->count++];
-    *added = (struct movement){.job = *job};
+    struct item *added = item_add(items, item);
+    added->tensor = QUANTITY_TENSOR_FP16;
     for (size_t i = 0; i < EXPECTED_MOST; ++i)
         if (all[i].value > 0.0)
             added->expected[added->count++] = all[i];
@@ -267,143 +269,71 @@ static void movement_add(struct movements *movements, const struct job *job, dou
 /* In L2 each block keeps to a part of its own. Else two multiprocessors may ask for the same line at the
  * same time, in passes that follow each other: such requests are answered together before they reach
  * L2, which then counts fewer bytes than were asked for. */
-static void pattern_add(struct movements *movements, struct selftest *test,
-                        const struct pattern *pattern, const char *where, size_t bytes, int repeat,
-                        bool in_dram)
+static void pattern_add(struct items *items, struct selftest *test, const struct pattern *pattern,
+                        const char *where, size_t bytes, int repeat, bool in_dram)
 {
-    struct job job = {.test = test,
-                      .memory = memory_find(pattern->id),
-                      .bytes = bytes,
-                      .repeat = repeat,
-                      .blocks = in_dram ? 0 : test->gpu->multiprocessors,
-                      .in_dram = in_dram,
-                      .launch = memory_launch};
+    struct item item = {.test = test,
+                        .memory = memory_kernels,
+                        .bytes = bytes,
+                        .repeat = repeat,
+                        .blocks = in_dram ? 0 : test->gpu->multiprocessors,
+                        .in_dram = in_dram,
+                        .launch = memory_launch};
     double total = (double)bytes * repeat;
-    snprintf(job.name, sizeof job.name, "%s, %s", memory_pattern_name[pattern->id], where);
-    movement_add(movements, &job, pattern->read * total, pattern->written * total,
+    while (item.memory->launch && item.memory->pattern != pattern->id)
+        ++item.memory;
+    snprintf(item.name, sizeof item.name, "%s, %s", memory_pattern_name[pattern->id], where);
+    movement_add(items, item, pattern->read * total, pattern->written * total,
                  pattern->flops_per_element * total / sizeof(float));
 }
 
-static cudaError_t l1_launch(const struct job *job, cudaStream_t stream)
+/* Each by itself; then as ranges of one collection, as rows are counted, and last a kernel that does nothing.
+ * What turns up there is nobody's. */
+static enum status check_bytes(struct selftest *test, size_t largest, struct error *error)
 {
-    return known_read_l1(job->test->b, job->repeat, job->test->gpu->multiprocessors, stream);
-}
-
-static cudaError_t widen_launch(const struct job *job, cudaStream_t stream)
-{
-    const size_t element = 4; /* byte, of the result */
-    return known_widen(job->test->a, job->test->b, job->bytes / element,
-                       16 * job->test->gpu->multiprocessors, stream);
-}
-
-static void l1_add(struct movements *movements, struct selftest *test)
-{
-    const int rounds = 2000;
-    struct movement *added = &movements->list[movements->count++];
-    *added = (struct movement){
-        .job = {.test = test, .name = "read, in L1", .repeat = rounds, .launch = l1_launch},
-        .expected = {{QUANTITY_L1_READ,
-                      (double)KNOWN_L1_CHUNK * test->gpu->multiprocessors * rounds,
-                      cache_tolerance}},
-        .count = 1,
-    };
-}
-
-static void widen_add(struct movements *movements, struct selftest *test, size_t bytes)
-{
-    const struct job widen = {.test = test,
-                              .name = "fp16 to fp32, 1 GiB",
-                              .bytes = bytes,
-                              .in_dram = true,
-                              .launch = widen_launch};
-    movement_add(movements, &widen, 0.5 * (double)bytes, (double)bytes, 0.0);
-}
-
-static void movements_list(struct selftest *test, size_t largest, struct movements *movements)
-{
-    const int rounds = 100;
+    const int passes = 100, rounds = 2000;
+    const double in_l1 = (double)KNOWN_L1_CHUNK * test->gpu->multiprocessors * rounds;
     size_t l2_bytes = test->gpu->l2_bytes / 8 / 4096 * 4096;
-    movements->count = 0;
+    struct items items = {.count = 0};
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; ++i) {
-        pattern_add(movements, test, &patterns[i], "1 GiB", largest, 1, true);
-        pattern_add(movements, test, &patterns[i], "256 MiB", largest / 4, 1, true);
-        pattern_add(movements, test, &patterns[i], "in L2", l2_bytes, rounds, false);
+        pattern_add(&items, test, &patterns[i], "1 GiB", largest, 1, true);
+        pattern_add(&items, test, &patterns[i], "256 MiB", largest / 4, 1, true);
+        pattern_add(&items, test, &patterns[i], "in L2", l2_bytes, passes, false);
     }
-    pattern_add(movements, test, &atomic, "in L2", l2_bytes, rounds, false);
-    l1_add(movements, test);
-    widen_add(movements, test, largest);
-}
-
-static cudaError_t nothing_launch(const struct job *job, cudaStream_t stream)
-{
-    (void)job;
-    return kernel_empty(stream);
-}
-
-static void print_foreign(struct selftest *test, const struct outcome *outcome,
-                          const double values[QUANTITY_COUNT])
-{
-    if (outcome->code == COUNTED_YES)
-        fprintf(test->stream,
-                "a kernel that does nothing, in a batch: DRAM reads %.0f, writes %.0f\n",
-                values[QUANTITY_DRAM_READ], values[QUANTITY_DRAM_WRITE]);
-}
-
-/* The same as ranges of one collection, as rows are counted, and last a kernel that does nothing. What turns
- * up there is nobody's: it is told, not judged. */
-static enum status check_batch(struct selftest *test, struct movements *movements,
-                               struct error *error)
-{
-    const size_t count = movements->count;
-    struct profiled_work works[MOVEMENTS_MOST + 1];
-    double values[MOVEMENTS_MOST + 1][QUANTITY_COUNT];
-    struct job nothing = {.test = test, .launch = nothing_launch};
-    struct outcome outcome;
-    for (size_t i = 0; i < count; ++i) {
-        struct job *job = &movements->list[i].job;
-        strncat(job->name, ", batch", sizeof job->name - strlen(job->name) - 1);
-        works[i] = (struct profiled_work){job_run, job_run, job, NULL};
-    }
-    works[count] = (struct profiled_work){job_run, job_run, &nothing, NULL};
-    TRY(profiler_count(test->profiler, quantity_tensor(QUANTITY_TENSOR_FP16), works, count + 1,
-                       values, &outcome, error));
-    for (size_t i = 0; i < count; ++i) {
-        struct movement *movement = &movements->list[i];
-        compare(&movement->job, values[i], &outcome, movement->expected, movement->count);
-    }
-    print_foreign(test, &outcome, values[count]);
-    return STATUS_OK;
-}
-
-static enum status check_movement(struct selftest *test, size_t largest, struct error *error)
-{
-    struct movements movements;
-    movements_list(test, largest, &movements);
-    for (size_t i = 0; i < movements.count; ++i) {
-        struct movement *movement = &movements.list[i];
-        TRY(check(&movement->job, QUANTITY_TENSOR_FP16, movement->expected, movement->count,
-                  error));
-    }
-    return check_batch(test, &movements, error);
-}
-
-static enum status arrays_allocate(struct selftest *test, size_t bytes, struct error *error)
-{
-    void **const arrays[] = {&test->a, &test->b, &test->c};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) {
-        TRY(memory_allocate((double)bytes, "the self-test", arrays[i], error));
-        TRY(CUDA(cudaMemsetAsync(*arrays[i], 0, bytes, test->gpu->stream)));
-    }
-    return CUDA(cudaStreamSynchronize(test->gpu->stream));
+    pattern_add(&items, test, &atomic, "in L2", l2_bytes, passes, false);
+    item_add(&items, (struct item){.test = test,
+                                   .name = "read, in L1",
+                                   .repeat = rounds,
+                                   .launch = l1_launch,
+                                   .tensor = QUANTITY_TENSOR_FP16,
+                                   .expected = {{QUANTITY_L1_READ, in_l1, cache_tolerance}},
+                                   .count = 1});
+    movement_add(&items,
+                 (struct item){.test = test,
+                               .name = "fp16 to fp32, 1 GiB",
+                               .bytes = largest,
+                               .in_dram = true,
+                               .launch = widen_launch},
+                 0.5 * (double)largest, (double)largest, 0.0);
+    item_add(&items, (struct item){.test = test,
+                                   .name = "a kernel that does nothing",
+                                   .launch = nothing_launch,
+                                   .tensor = QUANTITY_TENSOR_FP16});
+    TRY(check_each(test, &items, "", false, error));
+    return check_together(test, &items, ", batch", error);
 }
 
 static enum status check_all(struct selftest *test, struct error *error)
 {
     const size_t largest = (size_t)1 << 30;
-    TRY(check_attached(test, error));
-    TRY(check_ranges(test, error));
-    TRY(arrays_allocate(test, largest, error));
-    return check_movement(test, largest, error);
+    void **const arrays[] = {&test->a, &test->b, &test->c};
+    TRY(check_flops(test, error));
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) {
+        TRY(memory_allocate((double)largest, "the self-test", arrays[i], error));
+        TRY(CUDA(cudaMemsetAsync(*arrays[i], 0, largest, test->gpu->stream)));
+    }
+    TRY(CUDA(cudaStreamSynchronize(test->gpu->stream)));
+    return check_bytes(test, largest, error);
 }
 
 enum status selftest_run(struct profiler *profiler, struct gpu *gpu, FILE *stream,
