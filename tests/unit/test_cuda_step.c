@@ -16,8 +16,7 @@
 #include "scripted_machine.h"
 #include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/workloads/conv2d_part.h"
-#include "worker/cuda/workloads/conv2d_step.h"
+#include "worker/cuda/workloads/conv2d.h"
 #include "worker/cuda/workloads/workloads.h"
 
 /* ---- what stands in for the kernels and for cuDNN's convolutions ---- */

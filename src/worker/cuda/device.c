@@ -23,7 +23,6 @@
 #include "worker/gpu/graph.h"
 #include "worker/gpu/known_kernels.h"
 #include "worker/cuda/gpu/libraries.h"
-#include "worker/cuda/gpu/plan_shelf.h"
 #include "worker/gpu/timing.h"
 #include "worker/cuda/profiling/profiler.h"
 #include "worker/cuda/roofs/roofs.h"
@@ -31,6 +30,7 @@
 #include "worker/cuda/row_profiler.h"
 #include "worker/cuda/row_trace.h"
 #include "worker/cuda/selftest.h"
+#include "worker/cuda/workloads/cudnn_graph.h"
 #include "worker/cuda/workloads/workloads.h"
 
 /* Rows whose counters are read together: a row's share of attaching CUPTI is then 2 ms

@@ -26,12 +26,12 @@ struct gpu {
     double power_limit; /* W; NaN: not known */
     struct occupancy_limits limits;
     struct theory theory;
-    struct nvml *nvml;              /* NULL wherever NVML cannot be used */
-    double idle_power;              /* W, energy.c; 0: not yet measured */
-    struct timer *timer;            /* timer.h */
-    struct arena *arena;            /* arena.h: the memory of rows */
-    struct cudnnContext *cudnn;     /* libraries.h; NULL: not opened */
-    struct plan_shelf *plans;       /* plan_shelf.h: of rows that are done; may be NULL */
+    struct nvml *nvml;          /* NULL wherever NVML cannot be used */
+    double idle_power;          /* W, energy.c; 0: not yet measured */
+    struct timer *timer;        /* timer.h */
+    struct arena *arena;        /* arena.h: the memory of rows */
+    struct cudnnContext *cudnn; /* libraries.h; NULL: not opened */
+    struct plan_shelf *plans;   /* workloads/cudnn_graph.h: of rows that are done; may be NULL */
     struct cublasLtContext *cublas; /* the same */
 };
 

@@ -226,7 +226,7 @@ static enum status fused_prepare(struct gpu *gpu, struct attention_work *a, stru
     int chosen = 0;
     TRY(cudnn_graph_create(gpu->cudnn, gpu->plans, workspace_most, &a->graph, error));
     TRY(attention_graph_describe(a->graph, &a->shape, error));
-    TRY(cudnn_graph_plan(a->graph, error));
+    TRY(cudnn_graph_plan(a->graph, NULL, error));
     TRY(workspace_create(a, error));
     const struct search search = {
         .gpu = gpu,

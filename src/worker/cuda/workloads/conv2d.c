@@ -1,13 +1,708 @@
-#include "worker/cuda/workloads/workloads.h"
+#include "worker/cuda/workloads/conv2d.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "kernels/kernels.h"
 #include "model/choice.h"
+#include "worker/gpu/arena.h"
+#include "worker/gpu/search.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/workloads/conv2d_format.h"
-#include "worker/cuda/workloads/conv2d_part.h"
-#include "worker/cuda/workloads/conv2d_step.h"
+#include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/workloads/cudnn_graph.h"
+#include "worker/cuda/workloads/cudnn_tensor.h"
+#include "worker/cuda/workloads/workloads.h"
+
+/* cuDNN has two ways to a convolution. Calls have named algorithms, which a sweep can ask for; cuDNN marks them
+ * as deprecated. Operation graphs (cudnn_graph.h) reach more engines, but the numbers of their plans mean
+ * something in one version of cuDNN only. "auto" takes the fastest of both, "graph" the fastest plan. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+/* How cuDNN is asked for a convolution in a precision. */
+static const struct format {
+    bool tensor;         /* runs on tensor units; otherwise CUDNN_FMA_MATH keeps TF32 out of fp32 */
+    bool vector_allowed; /* vector units compute in the same precision: sums of fp32 or wider */
+    bool graphs_alone;   /* no call takes it */
+    int capability;      /* least */
+} formats[PRECISION_COUNT] = {
+    [PRECISION_FP64] = {.vector_allowed = true},
+    [PRECISION_FP32] = {.vector_allowed = true},
+    [PRECISION_TF32] = {.tensor = true, .capability = 80},
+    [PRECISION_FP16] = {.tensor = true, .vector_allowed = true, .capability = 70},
+    [PRECISION_BF16] = {.tensor = true, .vector_allowed = true, .capability = 80},
+    [PRECISION_FP8] = {.tensor = true, .graphs_alone = true, .capability = 89},
+};
+
+/* A call of cuDNN, or a plan of the graph. */
+enum { CALL = -1 };
+struct candidate {
+    const char *name; /* "implicit-precomp-gemm", "engine-38 k2=5" */
+    int plan;         /* of the graph; CALL: the call of the number below */
+    int number;       /* cuDNN's, in this pass */
+    cudnnMathType_t math;
+    bool tensor;      /* runs on tensor units */
+    size_t workspace; /* byte; of a plan once it is bound */
+};
+
+struct conv2d_work {
+    struct work base;
+    struct conv2d shape;
+    const struct format *format;
+    cudnnDataType_t compute;
+    cudnnMathType_t math;
+    struct arena *arena; /* whose memory it has */
+    struct conv2d_memory memory;
+    bool lent; /* the memory belongs to the caller, who has filled it */
+    void *workspace;
+    size_t workspace_bytes;
+    /* For calls; NULL if none takes this precision. */
+    cudnnTensorDescriptor_t x, y;
+    cudnnFilterDescriptor_t w;
+    cudnnConvolutionDescriptor_t convolution;
+    struct cudnn_graph *graph;       /* NULL: not wanted, or cuDNN has no plan */
+    struct candidate *candidates;    /* owned */
+    int candidate_count, call_count; /* calls come first */
+    cudnnStatus_t refusal;           /* of the last call that cuDNN does not take */
+    const struct candidate *bound;
+    char refused[SEARCH_REFUSED]; /* algorithm_id of wrong results, separated by spaces */
+    bool recalled;                /* the candidates are those of an earlier choice's kind alone */
+};
+
+/* ---- the three passes by calls ---- */
+
+/* cuDNN's number of an algorithm for each pass; NONE: the pass has no such algorithm. */
+enum { PASSES = CONV2D_BACKWARD_FILTER + 1, FOUND_MAX = 16, NONE = -1 };
+static const struct {
+    const char *name;
+    int number[PASSES];
+} algorithms[] = {
+    /* clang-format off */
+    {"implicit-gemm",         {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, NONE, NONE}},
+    {"implicit-precomp-gemm", {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, NONE, NONE}},
+    {"gemm",                  {CUDNN_CONVOLUTION_FWD_ALGO_GEMM, NONE, NONE}},
+    {"direct",                {CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, NONE, NONE}},
+    {"fft",                   {CUDNN_CONVOLUTION_FWD_ALGO_FFT,
+                               CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT,
+                               CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT}},
+    {"fft-tiling",            {CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING,
+                               CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING,
+                               CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING}},
+    {"winograd",              {CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD,
+                               CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD,
+                               CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD}},
+    {"winograd-nonfused",     {CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED,
+                               CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED,
+                               CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED}},
+    {"algo-0",                {NONE, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0,
+                               CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0}},
+    {"algo-1",                {NONE, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1,
+                               CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1}},
+    {"algo-3",                {NONE, NONE, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3}},
+    /* clang-format on */
+};
+enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
+
+static const char *algorithm_name(enum conv2d_pass pass, int number)
+{
+    for (int i = 0; i < ALGORITHMS; ++i)
+        if (algorithms[i].number[pass] == number)
+            return algorithms[i].name;
+    return "unknown";
+}
+
+/* NONE if the pass has no such algorithm. */
+static int algorithm_number(enum conv2d_pass pass, const char *name)
+{
+    for (int i = 0; i < ALGORITHMS; ++i)
+        if (strcmp(algorithms[i].name, name) == 0)
+            return algorithms[i].number[pass];
+    return NONE;
+}
+
+/* One of cuDNN's answers, in the same form for all passes. */
+struct answer {
+    int number;
+    cudnnStatus_t status;
+    size_t workspace;
+    cudnnMathType_t math;
+};
+
+/* The functions PASS_run and PASS_ask of the pass that computes `result` from `a` and `b`. cuDNN has three of
+ * each, which differ in the order of the tensors and in the type of the algorithm's number. Without a workspace
+ * cuDNN answers what it expects, without running anything. */
+#define PASS_BY_CALLS(pass, Pass, Bwd, a, b, result)                                               \
+    static cudnnStatus_t pass##_run(const struct conv2d_work *c, cudnnHandle_t cudnn)              \
+    {                                                                                              \
+        return cudnnConvolution##Pass(                                                             \
+            cudnn, cudnn_one(c->base.precision), c->a, c->memory.a, c->b, c->memory.b,             \
+            c->convolution, (cudnnConvolution##Bwd##Algo_t)c->bound->number, c->workspace,         \
+            c->bound->workspace, cudnn_zero(c->base.precision), c->result, c->memory.result);      \
+    }                                                                                              \
+    static cudnnStatus_t pass##_ask(const struct conv2d_work *c, cudnnHandle_t cudnn,              \
+                                    void *workspace, size_t bytes,                                 \
+                                    struct answer answers[FOUND_MAX], int *count)                  \
+    {                                                                                              \
+        cudnnConvolution##Bwd##AlgoPerf_t found[FOUND_MAX];                                        \
+        cudnnStatus_t status =                                                                     \
+            workspace                                                                              \
+                ? cudnnFindConvolution##Pass##AlgorithmEx(                                         \
+                      cudnn, c->a, c->memory.a, c->b, c->memory.b, c->convolution, c->result,      \
+                      c->memory.result, FOUND_MAX, count, found, workspace, bytes)                 \
+                : cudnnGetConvolution##Pass##Algorithm_v7(cudnn, c->a, c->b, c->convolution,       \
+                                                          c->result, FOUND_MAX, count, found);     \
+        for (int i = 0; status == CUDNN_STATUS_SUCCESS && i < *count; ++i)                         \
+            answers[i] = (struct answer){(int)found[i].algo, found[i].status, found[i].memory,     \
+                                         found[i].mathType};                                       \
+        return status;                                                                             \
+    }
+PASS_BY_CALLS(forward, Forward, Fwd, x, w, y)
+PASS_BY_CALLS(backward_data, BackwardData, BwdData, w, y, x)
+PASS_BY_CALLS(backward_filter, BackwardFilter, BwdFilter, x, y, w)
+
+/* What differs between the passes: by calls, and as an operation of a graph. */
+static const struct {
+    const char *name;
+    enum tensor result;
+    cudnnStatus_t (*run)(const struct conv2d_work *c, cudnnHandle_t cudnn);
+    cudnnStatus_t (*ask)(const struct conv2d_work *c, cudnnHandle_t cudnn, void *workspace,
+                         size_t bytes, struct answer answers[FOUND_MAX], int *count);
+    cudnnBackendDescriptorType_t type;
+    cudnnBackendAttributeName_t convolution, tensor[TENSOR_BASIC_COUNT], alpha, beta;
+} passes[PASSES] = {
+    [CONV2D_FORWARD] = {"forward",
+                        TENSOR_OUTPUT,
+                        forward_run,
+                        forward_ask,
+                        CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                        {[TENSOR_INPUT] = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                         [TENSOR_WEIGHT] = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                         [TENSOR_OUTPUT] = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y},
+                        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+    [CONV2D_BACKWARD_DATA] = {"backward-data",
+                              TENSOR_INPUT,
+                              backward_data_run,
+                              backward_data_ask,
+                              CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                              {[TENSOR_INPUT] = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+                               [TENSOR_WEIGHT] = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+                               [TENSOR_OUTPUT] = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY},
+                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+    [CONV2D_BACKWARD_FILTER] = {"backward-filter",
+                                TENSOR_WEIGHT,
+                                backward_filter_run,
+                                backward_filter_ask,
+                                CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                                {[TENSOR_INPUT] = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                                 [TENSOR_WEIGHT] = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                                 [TENSOR_OUTPUT] = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY},
+                                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
+};
+
+/* ---- the convolution as cuDNN describes it ---- */
+
+static enum status descriptors_create(struct conv2d_work *c, struct error *error)
+{
+    const struct conv2d *s = &c->shape;
+    cudnnTensorFormat_t layout = s->layout == LAYOUT_NHWC ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
+    cudnnDataType_t data = cudnn_data_type(s->precision);
+    TRY(CUDNN(cudnnCreateTensorDescriptor(&c->x)));
+    TRY(CUDNN(cudnnCreateTensorDescriptor(&c->y)));
+    TRY(CUDNN(cudnnCreateFilterDescriptor(&c->w)));
+    TRY(CUDNN(cudnnCreateConvolutionDescriptor(&c->convolution)));
+    TRY(CUDNN(cudnnSetTensor4dDescriptor(c->x, layout, data, (int)s->batch, (int)s->channels,
+                                         (int)s->height, (int)s->width)));
+    TRY(CUDNN(cudnnSetTensor4dDescriptor(c->y, layout, data, (int)s->batch, (int)s->filters,
+                                         (int)s->out_height, (int)s->out_width)));
+    TRY(CUDNN(cudnnSetFilter4dDescriptor(c->w, data, layout, (int)s->filters,
+                                         (int)(s->channels / s->groups), (int)s->kernel_height,
+                                         (int)s->kernel_width)));
+    TRY(CUDNN(cudnnSetConvolution2dDescriptor(
+        c->convolution, (int)s->pad_height, (int)s->pad_width, (int)s->stride, (int)s->stride,
+        (int)s->dilation, (int)s->dilation, CUDNN_CROSS_CORRELATION, c->compute)));
+    return CUDNN(cudnnSetConvolutionGroupCount(c->convolution, (int)s->groups));
+}
+
+/* cuDNN's name of a tensor in the graph and in a variant pack. */
+static int64_t tensor_uid(enum tensor tensor)
+{
+    return 1 + (int64_t)tensor;
+}
+
+/* Dimensions are in the order N, C, H, W whatever the layout; the strides tell that. The groups
+ * follow from the channels of the input and of the weights. */
+static enum status tensor_describe(const struct conv2d_work *c, enum tensor tensor,
+                                   cudnnBackendDescriptor_t *descriptor, struct error *error)
+{
+    const struct conv2d *s = &c->shape;
+    const struct {
+        int64_t size[4], stride[4];
+    } shapes[TENSOR_BASIC_COUNT] = {
+        [TENSOR_INPUT] = {{s->batch, s->channels, s->height, s->width},
+                          {conv2d_x_at(s, 1, 0, 0, 0), conv2d_x_at(s, 0, 0, 0, 1),
+                           conv2d_x_at(s, 0, 1, 0, 0), conv2d_x_at(s, 0, 0, 1, 0)}},
+        [TENSOR_WEIGHT] = {{s->filters, s->channels / s->groups, s->kernel_height, s->kernel_width},
+                           {conv2d_w_at(s, 1, 0, 0, 0), conv2d_w_at(s, 0, 0, 0, 1),
+                            conv2d_w_at(s, 0, 1, 0, 0), conv2d_w_at(s, 0, 0, 1, 0)}},
+        [TENSOR_OUTPUT] = {{s->batch, s->filters, s->out_height, s->out_width},
+                           {conv2d_y_at(s, 1, 0, 0, 0), conv2d_y_at(s, 0, 0, 0, 1),
+                            conv2d_y_at(s, 0, 1, 0, 0), conv2d_y_at(s, 0, 0, 1, 0)}},
+    };
+    const cudnnDataType_t data = cudnn_data_type(
+        tensor == TENSOR_OUTPUT ? precision_info[s->precision].result : s->precision);
+    const int64_t uid = tensor_uid(tensor), alignment = 128;
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &uid},
+        {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &data},
+        {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment},
+        {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, shapes[tensor].size},
+        {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, shapes[tensor].stride},
+        {0},
+    };
+    return cudnn_graph_describe(c->graph, CUDNN_BACKEND_TENSOR_DESCRIPTOR, attributes, descriptor,
+                                error);
+}
+
+/* The graph's one operation, with its three tensors. */
+static enum status operation_describe(const struct conv2d_work *c, struct error *error)
+{
+    const struct conv2d *s = &c->shape;
+    const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+    const int64_t dimensions = 2, paddings[] = {s->pad_height, s->pad_width};
+    const int64_t strides[] = {s->stride, s->stride}, dilations[] = {s->dilation, s->dilation};
+    const cudnnBackendAttributeType_t scale =
+        c->compute == CUDNN_DATA_DOUBLE ? CUDNN_TYPE_DOUBLE : CUDNN_TYPE_FLOAT;
+    cudnnBackendDescriptor_t convolution, tensors[TENSOR_BASIC_COUNT];
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &c->compute},
+        {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode},
+        {CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &dimensions},
+        {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, paddings},
+        {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, paddings},
+        {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides},
+        {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilations},
+        {0},
+    };
+    TRY(cudnn_graph_describe(c->graph, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, attributes,
+                             &convolution, error));
+    for (int i = 0; i < TENSOR_BASIC_COUNT; ++i)
+        TRY(tensor_describe(c, (enum tensor)i, &tensors[i], error));
+    const struct cudnn_attribute operation[] = {
+        {passes[s->pass].convolution, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &convolution},
+        {passes[s->pass].tensor[TENSOR_INPUT], CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+         &tensors[TENSOR_INPUT]},
+        {passes[s->pass].tensor[TENSOR_WEIGHT], CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+         &tensors[TENSOR_WEIGHT]},
+        {passes[s->pass].tensor[TENSOR_OUTPUT], CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+         &tensors[TENSOR_OUTPUT]},
+        {passes[s->pass].alpha, scale, 1, cudnn_one(s->precision)},
+        {passes[s->pass].beta, scale, 1, cudnn_zero(s->precision)},
+        {0},
+    };
+    return cudnn_graph_operate(c->graph, passes[s->pass].type, operation, error);
+}
+
+/* ---- candidates ---- */
+
+static enum status candidate_add(struct conv2d_work *c, struct candidate candidate,
+                                 struct error *error)
+{
+    struct candidate *candidates =
+        realloc(c->candidates, (size_t)(c->candidate_count + 1) * sizeof *candidates);
+    if (!candidates)
+        return error_set(error, STATUS_FAILED, "no memory");
+    candidates[c->candidate_count++] = candidate;
+    c->candidates = candidates;
+    return STATUS_OK;
+}
+
+/* All calls that compute in no other precision, the likely fastest first; `name`: those of one algorithm alone,
+ * or NULL. cuDNN runs each once where a name is given, since only that tells in which math it runs. There may be
+ * none: then c->refusal is cuDNN's reason, or success. */
+static enum status calls_find(struct gpu *gpu, struct conv2d_work *c, const char *name,
+                              size_t bytes, struct error *error)
+{
+    const int wanted = name ? algorithm_number(c->shape.pass, name) : NONE;
+    const bool tensor = c->format->tensor;
+    struct answer answers[FOUND_MAX];
+    void *workspace = NULL;
+    int count = 0;
+    c->refusal = CUDNN_STATUS_SUCCESS;
+    TRY(CUDNN(cudnnSetConvolutionMathType(c->convolution, c->math)));
+    if (name)
+        TRY(arena_take(c->arena, (double)bytes, "the search's workspace", &workspace, error));
+    cudnnStatus_t code =
+        passes[c->shape.pass].ask(c, gpu->cudnn, workspace, bytes, answers, &count);
+    enum status status = cudnn_check(code, "cudnnFindConvolutionAlgorithmEx", error);
+    arena_give(c->arena, workspace);
+    for (int i = 0; status == STATUS_OK && i < count; ++i) {
+        const struct answer *a = &answers[i];
+        bool vector = a->math == CUDNN_FMA_MATH || a->math == CUDNN_DEFAULT_MATH;
+        bool exact = a->math == c->math || (vector && c->format->vector_allowed);
+        if (name && a->number != wanted)
+            continue;
+        if (a->status != CUDNN_STATUS_SUCCESS)
+            c->refusal = a->status;
+        else if (a->workspace <= bytes && exact)
+            status = candidate_add(c,
+                                   (struct candidate){
+                                       .name = algorithm_name(c->shape.pass, a->number),
+                                       .plan = CALL,
+                                       .number = a->number,
+                                       .math = tensor ? a->math : c->math,
+                                       .tensor = tensor && a->math == c->math,
+                                       .workspace = a->workspace,
+                                   },
+                                   error);
+    }
+    c->call_count = c->candidate_count;
+    return status;
+}
+
+/* `only`: the plan of that name; NULL: all. Plans that were searched among go at once: hundreds would take much
+ * memory on the shelf. */
+static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, const char *only,
+                              size_t bytes, struct error *error)
+{
+    const struct cudnn_engines engines = {
+        .tensor = c->format->tensor, .vector = c->format->vector_allowed, .only = only};
+    TRY(cudnn_graph_create(gpu->cudnn, only ? gpu->plans : NULL, bytes, &c->graph, error));
+    TRY(operation_describe(c, error));
+    TRY(cudnn_graph_plan(c->graph, &engines, error));
+    for (int i = 0; i < cudnn_graph_plans(c->graph); ++i) {
+        const struct cudnn_plan *plan = cudnn_graph_plan_at(c->graph, i);
+        TRY(candidate_add(c,
+                          (struct candidate){.name = plan->name,
+                                             .plan = i,
+                                             .math = plan->tensor ? c->math : CUDNN_FMA_MATH,
+                                             .tensor = plan->tensor},
+                          error));
+    }
+    return STATUS_OK;
+}
+
+/* It only grows, because candidates are bound in turn. */
+static enum status workspace_reserve(struct conv2d_work *c, size_t bytes, struct error *error)
+{
+    if (bytes <= c->workspace_bytes)
+        return STATUS_OK;
+    arena_give(c->arena, c->workspace);
+    c->workspace = NULL;
+    c->workspace_bytes = 0;
+    TRY(arena_take(c->arena, (double)bytes, "the workspace", &c->workspace, error));
+    c->workspace_bytes = bytes;
+    return STATUS_OK;
+}
+
+static enum status candidate_bind(struct gpu *gpu, struct work *work, int candidate,
+                                  struct error *error)
+{
+    struct conv2d_work *c = (struct conv2d_work *)work;
+    struct candidate *chosen = &c->candidates[candidate];
+    const int64_t uids[] = {tensor_uid(TENSOR_INPUT), tensor_uid(TENSOR_WEIGHT),
+                            tensor_uid(TENSOR_OUTPUT)};
+    void *const memory[] = {c->memory.x, c->memory.w, c->memory.y};
+    (void)gpu;
+    if (chosen->plan != CALL) {
+        TRY(cudnn_graph_build(c->graph, chosen->plan, error));
+        chosen->workspace = cudnn_graph_plan_at(c->graph, chosen->plan)->workspace;
+    }
+    TRY(workspace_reserve(c, chosen->workspace, error));
+    if (chosen->plan != CALL)
+        TRY(cudnn_graph_bind(c->graph, chosen->plan, uids, memory, TENSOR_BASIC_COUNT, c->workspace,
+                             error));
+    else
+        TRY(CUDNN(cudnnSetConvolutionMathType(c->convolution, chosen->math)));
+    c->bound = chosen;
+    return STATUS_OK;
+}
+
+static const char *candidate_name(const struct work *work, int candidate)
+{
+    return ((const struct conv2d_work *)work)->candidates[candidate].name;
+}
+
+/* ---- the algorithm ---- */
+
+/* It has room for algorithms that need much, but no more than a framework would give. */
+static enum status workspace_limit(const struct arena *arena, size_t *bytes, struct error *error)
+{
+    const size_t limit = (size_t)4 << 30;
+    double available;
+    TRY(arena_available(arena, &available, error));
+    *bytes = available / 4 < (double)limit ? (size_t)(available / 4) : limit;
+    return STATUS_OK;
+}
+
+/* Calls come first, so that what has a name is known by it. Plans are in the order of cuDNN's own
+ * heuristic. */
+static enum status candidates_find(struct gpu *gpu, struct conv2d_work *c, struct error *error)
+{
+    const char *algorithm = c->shape.algorithm;
+    bool automatic = strcmp(algorithm, "auto") == 0, graph = strcmp(algorithm, "graph") == 0;
+    size_t bytes;
+    TRY(workspace_limit(c->arena, &bytes, error));
+    enum status status = STATUS_OK;
+    if (c->convolution && !graph)
+        status = calls_find(gpu, c, automatic ? NULL : algorithm, bytes, error);
+    if ((status == STATUS_OK || status == STATUS_UNSUPPORTED) && (automatic || graph))
+        status = plans_find(gpu, c, NULL, bytes, error);
+    bool enough = status == STATUS_UNSUPPORTED && c->candidate_count > 0;
+    return enough ? STATUS_OK : status;
+}
+
+static bool is_call(const struct conv2d_work *c, const char *algorithm)
+{
+    return c->convolution && algorithm_number(c->shape.pass, algorithm) != NONE;
+}
+
+static enum status algorithm_refuse(const struct conv2d_work *c, const char *reason,
+                                    struct error *error)
+{
+    char names[160] = "";
+    size_t used = 0;
+    for (int i = 0; i < ALGORITHMS && used < sizeof names; ++i)
+        if (is_call(c, algorithms[i].name))
+            used += (size_t)snprintf(names + used, sizeof names - used, ", %s", algorithms[i].name);
+    return error_set(error, STATUS_UNSUPPORTED, "algorithm %s in %s: %s; %s has auto, graph%s",
+                     c->shape.algorithm, precision_info[c->shape.precision].name, reason,
+                     passes[c->shape.pass].name, names);
+}
+
+static void candidates_forget(struct conv2d_work *c)
+{
+    cudnn_graph_destroy(c->graph);
+    c->graph = NULL;
+    c->bound = NULL;
+    c->candidate_count = c->call_count = 0;
+    c->recalled = false;
+}
+
+static struct search search_of(struct gpu *gpu, struct conv2d_work *c)
+{
+    return (struct search){
+        .gpu = gpu,
+        .work = &c->base,
+        .cold = c->shape.cold,
+        .count = c->candidate_count,
+        .ordered = c->call_count < c->candidate_count ? c->call_count : 0,
+        .bind = candidate_bind,
+        .name = candidate_name,
+        .refused = c->refused,
+    };
+}
+
+static void algorithm_describe(const struct conv2d_work *c, struct record *record)
+{
+    snprintf(record->algorithm, sizeof record->algorithm, "%s", c->bound->name);
+    snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[c->bound->math]);
+    record->unit = c->bound->tensor ? UNIT_TENSOR : UNIT_VECTOR;
+    record->workspace = (double)c->bound->workspace;
+}
+
+/* What is offered is looked for among calls alone, or is a plan that its name makes. */
+static enum status offer_find(struct gpu *gpu, struct conv2d_work *c, const char *algorithm,
+                              struct error *error)
+{
+    const char *named = strcmp(c->shape.algorithm, "auto") == 0 ? NULL : c->shape.algorithm;
+    size_t bytes;
+    TRY(workspace_limit(c->arena, &bytes, error));
+    return is_call(c, algorithm) ? calls_find(gpu, c, named, bytes, error)
+                                 : plans_find(gpu, c, algorithm, bytes, error);
+}
+
+/* It is no failure if what is offered cannot be had: then c->recalled stays false. */
+static enum status algorithm_recall(struct gpu *gpu, struct conv2d_work *c, struct record *record,
+                                    struct error *error)
+{
+    enum status status = STATUS_OK;
+    int chosen = 0;
+    if (record->offer)
+        status = offer_find(gpu, c, record->offer->algorithm, error);
+    if (status == STATUS_OK && record->offer) {
+        const struct search search = search_of(gpu, c);
+        c->recalled = search_recall(&search, &chosen, record, &status, error);
+    }
+    record->offer = NULL;
+    if (c->recalled)
+        algorithm_describe(c, record);
+    else
+        candidates_forget(c);
+    return status == STATUS_DEVICE ? status : STATUS_OK;
+}
+
+static enum status algorithm_choose(struct gpu *gpu, struct conv2d_work *c, struct record *record,
+                                    struct error *error)
+{
+    const struct search search = search_of(gpu, c);
+    int chosen;
+    if (c->candidate_count == 0)
+        return algorithm_refuse(c,
+                                c->refusal ? cudnnGetErrorString(c->refusal)
+                                           : "cuDNN has it in another precision's math only",
+                                error);
+    TRY(search_run(&search, &chosen, record, error));
+    algorithm_describe(c, record);
+    return STATUS_OK;
+}
+
+/* ---- work_ops ---- */
+
+static enum status conv2d_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    struct conv2d_work *c = (struct conv2d_work *)work;
+    cudnnStatus_t code = c->bound->plan == CALL ? passes[c->shape.pass].run(c, gpu->cudnn)
+                                                : cudnn_graph_run(c->graph);
+    return cudnn_check(code, "the convolution", error);
+}
+
+static void *tensor_of(const struct conv2d_work *c, enum tensor tensor)
+{
+    return tensor == TENSOR_INPUT    ? c->memory.x
+           : tensor == TENSOR_WEIGHT ? c->memory.w
+                                     : c->memory.y;
+}
+
+static const void *conv2d_result(const struct work *work, enum tensor tensor)
+{
+    return tensor_of((const struct conv2d_work *)work, tensor);
+}
+
+static int64_t tensor_size(const struct conv2d *s, enum tensor tensor)
+{
+    return tensor == TENSOR_INPUT    ? conv2d_x_size(s)
+           : tensor == TENSOR_WEIGHT ? conv2d_w_size(s)
+                                     : conv2d_y_size(s);
+}
+
+/* All bits set is a NaN in every format. */
+static enum status conv2d_run(struct gpu *gpu, struct work *work, int64_t samples,
+                              struct error *error)
+{
+    (void)samples;
+    struct conv2d_work *c = (struct conv2d_work *)work;
+    enum tensor result = passes[c->shape.pass].result;
+    size_t bytes =
+        (size_t)tensor_size(&c->shape, result) * precision_result(work->precision)->bytes;
+    TRY(CUDA(cudaMemsetAsync(tensor_of(c, result), 0xff, bytes, gpu->stream)));
+    return conv2d_iterate(gpu, work, error);
+}
+
+/* The whole search again, without these kernels under any name. */
+static enum status conv2d_reject(struct gpu *gpu, struct work *work, struct record *record,
+                                 struct error *error)
+{
+    struct conv2d_work *c = (struct conv2d_work *)work;
+    TRY(search_refuse(c->refused, c->recalled, record, error));
+    if (c->recalled) {
+        candidates_forget(c);
+        TRY(candidates_find(gpu, c, error));
+    }
+    return algorithm_choose(gpu, c, record, error);
+}
+
+static void conv2d_release(struct work *work)
+{
+    struct conv2d_work *c = (struct conv2d_work *)work;
+    cudnn_graph_destroy(c->graph);
+    if (c->convolution)
+        cudnnDestroyConvolutionDescriptor(c->convolution);
+    if (c->w)
+        cudnnDestroyFilterDescriptor(c->w);
+    if (c->y)
+        cudnnDestroyTensorDescriptor(c->y);
+    if (c->x)
+        cudnnDestroyTensorDescriptor(c->x);
+    arena_give(c->arena, c->workspace);
+    if (!c->lent) {
+        arena_give(c->arena, c->memory.y);
+        arena_give(c->arena, c->memory.w);
+        arena_give(c->arena, c->memory.x);
+    }
+    free(c->candidates);
+    free(c);
+}
+
+static const struct work_ops conv2d_ops = {
+    .iterate = conv2d_iterate,
+    .run = conv2d_run,
+    .result = conv2d_result,
+    .reject = conv2d_reject,
+    .release = conv2d_release,
+};
+
+/* ---- preparation ---- */
+
+static enum status tensors_create(struct gpu *gpu, struct conv2d_work *c,
+                                  const struct config *config, uint64_t seed, struct error *error)
+{
+    double bytes = (double)precision_info[c->base.precision].bytes;
+    const struct conv2d *s = &c->shape;
+    TRY(arena_take(c->arena, bytes * (double)conv2d_x_size(s), "the input", &c->memory.x, error));
+    TRY(arena_take(c->arena, bytes * (double)conv2d_w_size(s), "the weights", &c->memory.w, error));
+    if (s->pass == CONV2D_FORWARD)
+        bytes = (double)precision_result(c->base.precision)->bytes;
+    TRY(arena_take(c->arena, bytes * (double)conv2d_y_size(s), "the output", &c->memory.y, error));
+    for (int i = 0; i < TENSOR_BASIC_COUNT; ++i) {
+        enum tensor tensor = (enum tensor)i;
+        if (tensor != passes[s->pass].result)
+            TRY(CUDA(kernel_fill(c->base.precision, tensor_of(c, tensor), tensor_size(s, tensor),
+                                 config_fill(config, seed, tensor), 0, gpu->stream)));
+    }
+    return STATUS_OK;
+}
+
+static enum status work_prepare(struct gpu *gpu, struct conv2d_work *c, const struct config *config,
+                                uint64_t seed, struct record *record, struct error *error)
+{
+    const char *algorithm = c->shape.algorithm;
+    if (!c->format->graphs_alone)
+        TRY(descriptors_create(c, error));
+    if (strcmp(algorithm, "auto") != 0 && strcmp(algorithm, "graph") != 0 && !is_call(c, algorithm))
+        return algorithm_refuse(c, "not in this pass", error);
+    if (!c->lent)
+        TRY(tensors_create(gpu, c, config, seed, error));
+    TRY(algorithm_recall(gpu, c, record, error));
+    if (c->recalled)
+        return STATUS_OK;
+    TRY(candidates_find(gpu, c, error));
+    return algorithm_choose(gpu, c, record, error);
+}
+
+enum status conv2d_part_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                const struct conv2d_memory *lent, struct work **work,
+                                struct record *record, struct error *error)
+{
+    struct conv2d_work *c = calloc(1, sizeof *c);
+    if (!c)
+        return error_set(error, STATUS_FAILED, "no memory");
+    c->base.ops = &conv2d_ops;
+    c->arena = gpu->arena;
+    c->shape = conv2d_from(config);
+    c->base.precision = c->shape.precision;
+    c->format = &formats[c->shape.precision];
+    c->compute = c->shape.precision == PRECISION_FP64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+    c->math = c->format->tensor ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
+    c->lent = lent != NULL;
+    if (lent)
+        c->memory = *lent;
+    enum status status = work_prepare(gpu, c, config, seed, record, error);
+    if (status) {
+        conv2d_release(&c->base);
+        return status;
+    }
+    *work = &c->base;
+    return STATUS_OK;
+}
+
+/* ---- both layouts ---- */
 
 /* One layout of the two that layout = auto tries, with what its search says. */
 struct attempt {
@@ -45,11 +740,11 @@ static enum status layout_recall(struct gpu *gpu, const struct config *config, u
         *error = refusal;
     if (status)
         return status == STATUS_DEVICE ? status : STATUS_OK;
-    if (conv2d_part_recalled(attempt.work)) {
+    if (((const struct conv2d_work *)attempt.work)->recalled) {
         *record = attempt.record;
         *work = attempt.work;
     } else {
-        attempt.work->ops->release(attempt.work);
+        conv2d_release(attempt.work);
     }
     return STATUS_OK;
 }
@@ -73,7 +768,7 @@ static enum status layouts_prepare(struct gpu *gpu, const struct config *config,
         return status;
     if (attempts[other].work) {
         attempts[chosen].record.layout_other_time = attempts[other].record.search_time;
-        attempts[other].work->ops->release(attempts[other].work);
+        conv2d_release(attempts[other].work);
     }
     *record = attempts[chosen].record;
     *work = attempts[chosen].work;
@@ -83,8 +778,13 @@ static enum status layouts_prepare(struct gpu *gpu, const struct config *config,
 enum status conv2d_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                  struct work **work, struct record *record, struct error *error)
 {
-    struct conv2d shape = conv2d_from(config);
-    TRY(conv2d_format_check(gpu, shape.precision, error));
+    const struct conv2d shape = conv2d_from(config);
+    const int least = formats[shape.precision].capability;
+    if (gpu->capability < least)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "%s needs compute capability %d.%d, this GPU has %d.%d",
+                         precision_info[shape.precision].name, least / 10, least % 10,
+                         gpu->capability / 10, gpu->capability % 10);
     if (conv2d_is_step(&shape))
         return conv2d_step_prepare(gpu, config, seed, work, record, error);
     struct work *prepared = NULL;

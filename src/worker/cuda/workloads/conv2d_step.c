@@ -1,4 +1,7 @@
-#include "worker/cuda/workloads/conv2d_step.h"
+/* Passes of several parts (struct conv2d_parts), and whatever has a bias or an activation: convolutions
+ * by cuDNN, one each with an algorithm of its own, or by kernels of our own; bias, activation, their
+ * gradients and the update by kernels of our own. */
+#include "worker/cuda/workloads/conv2d.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +10,6 @@
 #include "kernels/kernels.h"
 #include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/workloads/conv2d_part.h"
 #include "worker/cuda/workloads/workloads.h"
 #include "worker/gpu/tensor_work.h"
 

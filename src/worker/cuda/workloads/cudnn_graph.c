@@ -4,37 +4,134 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
+/* Descriptors refer to each other in ways that cuDNN does not tell, so they form a stack: none is destroyed
+ * before those that were made after it. All zero: empty. */
+struct stack {
+    cudnnBackendDescriptor_t *descriptors; /* owned */
+    int count, room;
+};
+
 struct cudnn_graph {
     cudnnHandle_t cudnn;
     struct plan_shelf *shelf;
     size_t workspace_limit;
-    struct cudnn_descriptors stack;
-    cudnnBackendDescriptor_t operations[CUDNN_GRAPH_OPERATIONS];
-    int operation_count;
-    struct cudnn_plan plans[CUDNN_GRAPH_PLANS];
-    int plan_count;
+    struct stack stack;
+    cudnnBackendDescriptor_t *operations; /* owned */
+    cudnnBackendDescriptor_t described;   /* the graph of all operations */
+    struct cudnn_plan *plans;             /* owned */
+    int operation_count, plan_count;
+    double compiling; /* s, spent on plans that cuDNN compiles */
     const struct cudnn_plan *bound;
     cudnnBackendDescriptor_t pack; /* of `bound`: its memory */
     int pack_place;                /* in the stack */
 };
 
+/* ---- descriptors ---- */
+
+/* A new one on top of the stack, for cuDNN to write into. */
+static enum status descriptor_create(struct stack *stack, cudnnBackendDescriptorType_t type,
+                                     cudnnBackendDescriptor_t *descriptor, struct error *error)
+{
+    if (stack->count == stack->room) {
+        int room = 2 * stack->room + 64;
+        cudnnBackendDescriptor_t *descriptors =
+            realloc(stack->descriptors, (size_t)room * sizeof *descriptors);
+        if (!descriptors)
+            return error_set(error, STATUS_FAILED, "no memory for %d descriptors", room);
+        stack->descriptors = descriptors;
+        stack->room = room;
+    }
+    TRY(CUDNN(cudnnBackendCreateDescriptor(type, descriptor)));
+    stack->descriptors[stack->count++] = *descriptor;
+    return STATUS_OK;
+}
+
+/* Those above the first `kept`. */
+static void descriptors_destroy(struct stack *stack, int kept)
+{
+    while (stack->count > kept)
+        cudnnBackendDestroyDescriptor(stack->descriptors[--stack->count]);
+}
+
+static void stack_clear(struct stack *stack)
+{
+    descriptors_destroy(stack, 0);
+    free(stack->descriptors);
+    *stack = (struct stack){0};
+}
+
+/* At most `room` values of an attribute; *count: how many there are of them. */
+static enum status attribute_get(cudnnBackendDescriptor_t descriptor,
+                                 cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                                 int64_t room, void *values, int64_t *count, struct error *error)
+{
+    int64_t offered = 0;
+    TRY(CUDNN(cudnnBackendGetAttribute(descriptor, name, type, room, &offered, values)));
+    *count = offered < room ? offered : room;
+    return STATUS_OK;
+}
+
+static enum status integer_get(cudnnBackendDescriptor_t descriptor,
+                               cudnnBackendAttributeName_t name, int64_t *value,
+                               struct error *error)
+{
+    int64_t count;
+    return attribute_get(descriptor, name, CUDNN_TYPE_INT64, 1, value, &count, error);
+}
+
+/* After a failure it may be on the stack, unfinished. */
 enum status cudnn_graph_describe(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
                                  const struct cudnn_attribute *attributes,
                                  cudnnBackendDescriptor_t *descriptor, struct error *error)
 {
-    return cudnn_descriptor_build(&graph->stack, type, attributes, descriptor, error);
+    cudnnBackendDescriptor_t built;
+    TRY(descriptor_create(&graph->stack, type, &built, error));
+    for (const struct cudnn_attribute *a = attributes; a->values; ++a)
+        TRY(CUDNN(cudnnBackendSetAttribute(built, a->name, a->type, a->count, a->values)));
+    TRY(CUDNN(cudnnBackendFinalize(built)));
+    *descriptor = built;
+    return STATUS_OK;
 }
 
 enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
                                 const struct cudnn_attribute *attributes, struct error *error)
 {
-    if (graph->operation_count == CUDNN_GRAPH_OPERATIONS)
-        return error_set(error, STATUS_FAILED, "more than %d operations in a graph",
-                         (int)CUDNN_GRAPH_OPERATIONS);
-    TRY(cudnn_graph_describe(graph, type, attributes, &graph->operations[graph->operation_count],
-                             error));
+    cudnnBackendDescriptor_t *operations =
+        realloc(graph->operations, (size_t)(graph->operation_count + 1) * sizeof *operations);
+    if (!operations)
+        return error_set(error, STATUS_FAILED, "no memory");
+    graph->operations = operations;
+    TRY(cudnn_graph_describe(graph, type, attributes, &operations[graph->operation_count], error));
     ++graph->operation_count;
     return STATUS_OK;
+}
+
+/* ---- graphs and the shelf ---- */
+
+enum { SHELF_MOST = 128 };
+struct plan_shelf {
+    struct stack graphs[SHELF_MOST];
+    int count;
+};
+
+static void shelf_empty(struct plan_shelf *shelf)
+{
+    while (shelf->count > 0)
+        stack_clear(&shelf->graphs[--shelf->count]);
+}
+
+struct plan_shelf *plan_shelf_create(void)
+{
+    return calloc(1, sizeof(struct plan_shelf));
+}
+
+void plan_shelf_destroy(struct plan_shelf *shelf)
+{
+    if (shelf)
+        shelf_empty(shelf);
+    free(shelf);
 }
 
 enum status cudnn_graph_create(cudnnHandle_t cudnn, struct plan_shelf *shelf,
@@ -55,108 +152,291 @@ void cudnn_graph_destroy(struct cudnn_graph *graph)
 {
     if (!graph)
         return;
-    cudnn_descriptors_shelve(&graph->stack, graph->shelf);
+    struct plan_shelf *shelf = graph->shelf;
+    if (shelf && shelf->count == SHELF_MOST)
+        shelf_empty(shelf);
+    if (shelf)
+        shelf->graphs[shelf->count++] = graph->stack;
+    else
+        stack_clear(&graph->stack);
+    free(graph->plans);
+    free(graph->operations);
     free(graph);
 }
 
 /* ---- plans ---- */
 
-/* Whether cuDNN notes of the engine that it uses tensor units. */
-static enum status tensor_get(cudnnBackendDescriptor_t engine, bool *tensor, struct error *error)
+enum { NOTES_MAX = 32 };
+_Static_assert((int)CUDNN_NUMERICAL_NOTE_TYPE_COUNT <= NOTES_MAX &&
+                   (int)CUDNN_BEHAVIOR_NOTE_TYPE_COUNT <= NOTES_MAX,
+               "a note for each bit");
+
+/* The notes of one kind that cuDNN has on an engine, as a set of bits. */
+static enum status notes_get(cudnnBackendDescriptor_t engine, cudnnBackendAttributeName_t kind,
+                             cudnnBackendAttributeType_t type, int64_t kinds, unsigned *set,
+                             struct error *error)
 {
-    cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
-    int64_t count = 0;
-    TRY(CUDNN(cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                                       CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT,
-                                       &count, notes)));
-    *tensor = false;
-    for (int64_t i = 0; i < count && i < CUDNN_NUMERICAL_NOTE_TYPE_COUNT; ++i)
-        *tensor = *tensor || notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+    unsigned notes[NOTES_MAX], found = 0;
+    int64_t count;
+    TRY(attribute_get(engine, kind, type, kinds, notes, &count, error));
+    for (int64_t i = 0; i < count; ++i)
+        found |= 1u << notes[i];
+    *set = found;
     return STATUS_OK;
 }
 
-static enum status plan_name(struct cudnn_graph *graph, cudnnBackendDescriptor_t config,
-                             struct cudnn_plan *plan, struct error *error)
+/* Tensor units round fp32 inputs to TF32, so an engine that uses them computes something else. An
+ * engine that converts inputs or sums to a narrower format never computes what is asked for. */
+static enum status engine_check(cudnnBackendDescriptor_t engine,
+                                const struct cudnn_engines *engines, struct cudnn_plan *plan,
+                                struct error *error)
 {
-    cudnnBackendDescriptor_t engine;
-    int64_t index, count;
-    TRY(cudnn_descriptor_create(&graph->stack, CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine, error));
-    TRY(CUDNN(cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
-                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &engine)));
-    TRY(cudnn_integer_get(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, &index, error));
-    snprintf(plan->name, sizeof plan->name, "engine-%lld", (long long)index);
-    return tensor_get(engine, &plan->tensor, error);
-}
-
-static enum status plan_build(struct cudnn_graph *graph, cudnnBackendDescriptor_t config,
-                              struct cudnn_plan *plan, struct error *error)
-{
-    int64_t workspace;
-    const struct cudnn_attribute attributes[] = {
-        {CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &graph->cudnn},
-        {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config},
-        {0},
-    };
-    TRY(plan_name(graph, config, plan, error));
-    TRY(cudnn_graph_describe(graph, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attributes,
-                             &plan->descriptor, error));
-    TRY(cudnn_integer_get(plan->descriptor, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, &workspace,
-                          error));
-    plan->workspace = (size_t)workspace;
-    if (plan->workspace > graph->workspace_limit)
-        return error_set(error, STATUS_UNSUPPORTED, "%s needs a workspace of %lld bytes",
-                         plan->name, (long long)workspace);
+    const unsigned tensor_core = 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+    const unsigned narrow = 1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS |
+                            1u << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
+    const unsigned compiled = 1u << CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
+    unsigned numerical, behavior;
+    TRY(notes_get(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                  CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &numerical, error));
+    plan->tensor = (numerical & tensor_core) != 0;
+    if (!engines)
+        return STATUS_OK;
+    TRY(notes_get(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
+                  CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, &behavior, error));
+    plan->compiled = (behavior & compiled) != 0;
+    if (!(plan->tensor ? engines->tensor : engines->vector) || numerical & narrow)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "cuDNN's engines for it compute in another precision");
     return STATUS_OK;
 }
 
-/* It is no failure if an engine does not take the graph; *refusal is then the reason. */
-static enum status plans_build(struct cudnn_graph *graph, const cudnnBackendDescriptor_t *configs,
-                               int64_t count, struct error *refusal)
+static enum status knobs_append(struct cudnn_graph *graph, cudnnBackendDescriptor_t config,
+                                char name[CUDNN_PLAN_NAME], struct error *error)
 {
-    for (int64_t i = 0; i < count && graph->plan_count < CUDNN_GRAPH_PLANS; ++i) {
-        struct cudnn_plan plan = {.tensor = false};
-        int kept = graph->stack.count;
-        enum status status = plan_build(graph, configs[i], &plan, refusal);
-        if (status == STATUS_DEVICE)
-            return status;
-        if (status)
-            cudnn_descriptors_destroy(&graph->stack, kept);
-        else
-            graph->plans[graph->plan_count++] = plan;
+    cudnnBackendDescriptor_t knobs[CUDNN_KNOB_TYPE_COUNTS];
+    int64_t count;
+    for (int i = 0; i < CUDNN_KNOB_TYPE_COUNTS; ++i)
+        TRY(descriptor_create(&graph->stack, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, &knobs[i],
+                              error));
+    TRY(attribute_get(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                      CUDNN_KNOB_TYPE_COUNTS, knobs, &count, error));
+    for (int64_t i = 0; i < count; ++i) {
+        cudnnBackendKnobType_t type;
+        int64_t types, value;
+        TRY(attribute_get(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1,
+                          &type, &types, error));
+        TRY(integer_get(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, &value, error));
+        size_t used = strlen(name);
+        snprintf(name + used, CUDNN_PLAN_NAME - used, " k%d=%lld", (int)type, (long long)value);
     }
     return STATUS_OK;
 }
 
-static enum status heuristic_ask(struct cudnn_graph *graph,
-                                 cudnnBackendDescriptor_t operation_graph,
-                                 cudnnBackendHeurMode_t mode, struct error *refusal)
+static enum status plan_build(struct cudnn_graph *graph, struct cudnn_plan *plan,
+                              struct error *error)
 {
-    struct error *error = refusal;
-    cudnnBackendDescriptor_t heuristic, configs[CUDNN_GRAPH_PLANS];
-    int64_t count = 0;
+    int64_t workspace;
     const struct cudnn_attribute attributes[] = {
-        {CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &operation_graph},
+        {CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &graph->cudnn},
+        {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &plan->config},
+        {0},
+    };
+    cudnnBackendDescriptor_t built;
+    TRY(cudnn_graph_describe(graph, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attributes, &built,
+                             error));
+    TRY(integer_get(built, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, &workspace, error));
+    plan->workspace = (size_t)workspace;
+    if (plan->workspace > graph->workspace_limit)
+        return error_set(error, STATUS_UNSUPPORTED, "%s needs a workspace of %lld bytes",
+                         plan->name, (long long)workspace);
+    plan->descriptor = built;
+    return STATUS_OK;
+}
+
+static enum status plan_append(struct cudnn_graph *graph, const struct cudnn_plan *plan,
+                               struct error *error)
+{
+    struct cudnn_plan *plans =
+        realloc(graph->plans, (size_t)(graph->plan_count + 1) * sizeof *plans);
+    if (!plans)
+        return error_set(error, STATUS_FAILED, "no memory for %d plans", graph->plan_count + 1);
+    plans[graph->plan_count++] = *plan;
+    graph->plans = plans;
+    return STATUS_OK;
+}
+
+/* `engines`: as in cudnn_graph_plan, here and below. */
+static enum status plan_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
+                            cudnnBackendDescriptor_t config, struct error *error)
+{
+    struct cudnn_plan plan = {.config = config};
+    cudnnBackendDescriptor_t engine;
+    int64_t count, index;
+    TRY(descriptor_create(&graph->stack, CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine, error));
+    TRY(attribute_get(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                      &engine, &count, error));
+    TRY(integer_get(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, &index, error));
+    snprintf(plan.name, sizeof plan.name, "engine-%lld", (long long)index);
+    if (engines)
+        TRY(knobs_append(graph, config, plan.name, error));
+    for (int i = 0; engines && i < graph->plan_count; ++i)
+        if (strcmp(graph->plans[i].name, plan.name) == 0)
+            return error_set(error, STATUS_UNSUPPORTED, "%s is there already", plan.name);
+    TRY(engine_check(engine, engines, &plan, error));
+    if (!engines)
+        TRY(plan_build(graph, &plan, error));
+    return plan_append(graph, &plan, error);
+}
+
+/* ---- heuristics ---- */
+
+/* What a heuristic lists later was far from the fastest wherever this was looked at. */
+enum { CONFIGS_MAX = 100, PLANS_EACH = 16, PLANS_FIRST = 8 };
+
+static enum status configs_find(struct cudnn_graph *graph, cudnnBackendHeurMode_t mode, int most,
+                                cudnnBackendDescriptor_t *configs, int64_t *count,
+                                struct error *error)
+{
+    cudnnBackendDescriptor_t heuristic;
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+         &graph->described},
         {CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode},
         {0},
     };
     TRY(cudnn_graph_describe(graph, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, attributes, &heuristic,
                              error));
-    for (int i = 0; i < CUDNN_GRAPH_PLANS; ++i)
-        TRY(cudnn_descriptor_create(&graph->stack, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[i],
-                                    error));
-    TRY(CUDNN(cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, CUDNN_GRAPH_PLANS, &count,
-                                       configs)));
-    return plans_build(graph, configs, count < CUDNN_GRAPH_PLANS ? count : CUDNN_GRAPH_PLANS,
-                       refusal);
+    for (int i = 0; i < most; ++i)
+        TRY(descriptor_create(&graph->stack, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[i],
+                              error));
+    return attribute_get(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                         most, configs, count, error);
 }
 
-enum status cudnn_graph_plan(struct cudnn_graph *graph, struct error *error)
+/* It is no failure if a heuristic does not know the graph, or an engine does not take it. *refusal is
+ * the last such reason. */
+static enum status plans_find(struct cudnn_graph *graph, const struct cudnn_engines *engines,
+                              cudnnBackendHeurMode_t mode, struct error *refusal)
 {
-    static const cudnnBackendHeurMode_t heuristics[] = {CUDNN_HEUR_MODE_A,
-                                                        CUDNN_HEUR_MODE_FALLBACK};
+    cudnnBackendDescriptor_t configs[CONFIGS_MAX];
+    int64_t count = 0;
+    int most = graph->plan_count + (engines ? PLANS_EACH : PLANS_FIRST);
+    enum status status =
+        configs_find(graph, mode, engines ? CONFIGS_MAX : PLANS_FIRST, configs, &count, refusal);
+    for (int64_t i = 0; i < count && graph->plan_count < most && status != STATUS_DEVICE; ++i) {
+        int kept = graph->stack.count;
+        status = plan_add(graph, engines, configs[i], refusal);
+        if (status)
+            descriptors_destroy(&graph->stack, kept);
+    }
+    return status == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
+}
+
+/* Knobs that are set; without any, an engine has those that it has by itself. */
+struct knobs {
+    cudnnBackendDescriptor_t choices[CUDNN_KNOB_TYPE_COUNTS];
+    int64_t count;
+};
+
+static enum status config_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
+                              int64_t index, const struct knobs *knobs, struct error *error)
+{
+    cudnnBackendDescriptor_t engine, config;
+    const struct cudnn_attribute engine_attributes[] = {
+        {CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph->described},
+        {CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index},
+        {0},
+    };
+    const struct cudnn_attribute config_attributes[] = {
+        {CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engine},
+        {CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, knobs->count,
+         knobs->count > 0 ? knobs->choices : NULL},
+        {0},
+    };
+    TRY(cudnn_graph_describe(graph, CUDNN_BACKEND_ENGINE_DESCRIPTOR, engine_attributes, &engine,
+                             error));
+    TRY(cudnn_graph_describe(graph, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, config_attributes, &config,
+                             error));
+    return plan_add(graph, engines, config, error);
+}
+
+/* The knob at *text, " k13=1", which then is behind it. */
+static enum status knob_add(struct cudnn_graph *graph, const char **text, struct knobs *knobs,
+                            struct error *error)
+{
+    int number, length = 0;
+    long long wanted;
+    if (knobs->count == CUDNN_KNOB_TYPE_COUNTS ||
+        sscanf(*text, " k%d=%lld%n", &number, &wanted, &length) != 2)
+        return error_set(error, STATUS_UNSUPPORTED, "'%s': no knobs of an engine", *text);
+    const cudnnBackendKnobType_t type = (cudnnBackendKnobType_t)number;
+    const int64_t value = wanted;
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type},
+        {CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &value},
+        {0},
+    };
+    *text += length;
+    return cudnn_graph_describe(graph, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, attributes,
+                                &knobs->choices[knobs->count++], error);
+}
+
+/* The plan of that name, as plan_add writes it. */
+static enum status named_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
+                             struct error *error)
+{
+    struct knobs knobs = {.count = 0};
+    const char *text = engines->only;
+    long long engine;
+    int length = 0;
+    if (sscanf(text, "engine-%lld%n", &engine, &length) != 1)
+        return error_set(error, STATUS_UNSUPPORTED, "'%s' is no plan's name", text);
+    for (text += length; *text;)
+        TRY(knob_add(graph, &text, &knobs, error));
+    return config_add(graph, engines, engine, &knobs, error);
+}
+
+/* Heuristics leave engines out, those for vector units above all. What they leave out and cuDNN would
+ * have to compile is not tried. */
+static enum status engines_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
+                               struct error *refusal)
+{
+    const struct knobs none = {.count = 0};
+    int64_t count = 0;
+    enum status status = integer_get(
+        graph->described, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, &count, refusal);
+    for (int64_t i = 0; i < count && status != STATUS_DEVICE; ++i) {
+        int kept = graph->stack.count;
+        status = config_add(graph, engines, i, &none, refusal);
+        if (status == STATUS_OK && graph->plans[graph->plan_count - 1].compiled) {
+            --graph->plan_count;
+            status = error_set(refusal, STATUS_UNSUPPORTED, "cuDNN would have to compile it");
+        }
+        if (status)
+            descriptors_destroy(&graph->stack, kept);
+    }
+    return status == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
+}
+
+/* Each heuristic lists engines, the likely fastest first. The first engines are those of one heuristic. */
+static enum status proposals_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
+                                 struct error *refusal)
+{
+    static const cudnnBackendHeurMode_t heuristics[] = {
+        CUDNN_HEUR_MODE_A,
+        CUDNN_HEUR_MODE_B,
+        CUDNN_HEUR_MODE_FALLBACK,
+    };
+    for (size_t i = 0; i < sizeof heuristics / sizeof *heuristics; ++i)
+        if (engines || (graph->plan_count == 0 && heuristics[i] != CUDNN_HEUR_MODE_B))
+            TRY(plans_find(graph, engines, heuristics[i], refusal));
+    return engines && !engines->tensor ? engines_add(graph, engines, refusal) : STATUS_OK;
+}
+
+enum status cudnn_graph_plan(struct cudnn_graph *graph, const struct cudnn_engines *engines,
+                             struct error *error)
+{
     struct error refusal = {"cuDNN's heuristics know no engine for it"};
-    cudnnBackendDescriptor_t operation_graph;
     const struct cudnn_attribute attributes[] = {
         {CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, graph->operation_count,
          graph->operations},
@@ -164,13 +444,15 @@ enum status cudnn_graph_plan(struct cudnn_graph *graph, struct error *error)
         {0},
     };
     TRY(cudnn_graph_describe(graph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, attributes,
-                             &operation_graph, error));
-    for (size_t i = 0; i < sizeof heuristics / sizeof *heuristics && graph->plan_count == 0; ++i)
-        if (heuristic_ask(graph, operation_graph, heuristics[i], &refusal) == STATUS_DEVICE)
-            return error_set(error, STATUS_DEVICE, "%s", refusal.text);
+                             &graph->described, error));
+    bool named = engines && engines->only;
+    enum status status = (named ? named_add : proposals_add)(graph, engines, &refusal);
+    if (!status && graph->plan_count == 0)
+        status = STATUS_UNSUPPORTED;
+    if (status)
+        return error_set(error, status, "%s", refusal.text);
     graph->pack_place = graph->stack.count;
-    return graph->plan_count > 0 ? STATUS_OK
-                                 : error_set(error, STATUS_UNSUPPORTED, "%s", refusal.text);
+    return STATUS_OK;
 }
 
 int cudnn_graph_plans(const struct cudnn_graph *graph)
@@ -183,6 +465,33 @@ const struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, in
     return &graph->plans[plan];
 }
 
+/* ---- running ---- */
+
+/* cuDNN compiles for a tenth of a second to seconds, and few such plans win. The heuristics have named
+ * the likely ones first. */
+static const double compiling_enough = 0.1; /* s, for one graph */
+
+/* A plan lies below the pack on the stack. */
+enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error *error)
+{
+    struct cudnn_plan *p = &graph->plans[plan];
+    if (p->descriptor)
+        return STATUS_OK;
+    if (p->status)
+        return error_set(error, p->status, "%s could not be built", p->name);
+    if (p->compiled && graph->compiling > compiling_enough)
+        return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled any more", p->name);
+    double begin = clock_monotonic();
+    descriptors_destroy(&graph->stack, graph->pack_place);
+    p->status = plan_build(graph, p, error);
+    if (p->compiled)
+        graph->compiling += clock_monotonic() - begin;
+    if (p->status)
+        descriptors_destroy(&graph->stack, graph->pack_place);
+    graph->pack_place = graph->stack.count;
+    return p->status;
+}
+
 enum status cudnn_graph_bind(struct cudnn_graph *graph, int plan, const int64_t *uids,
                              void *const *memory, int64_t count, void *workspace,
                              struct error *error)
@@ -193,7 +502,7 @@ enum status cudnn_graph_bind(struct cudnn_graph *graph, int plan, const int64_t 
         {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace},
         {0},
     };
-    cudnn_descriptors_destroy(&graph->stack, graph->pack_place);
+    descriptors_destroy(&graph->stack, graph->pack_place);
     TRY(cudnn_graph_describe(graph, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, attributes, &graph->pack,
                              error));
     graph->bound = &graph->plans[plan];

@@ -1,24 +1,41 @@
-/* An operation graph of cuDNN, and the execution plans that its heuristics propose for it: any
- * operations, described by attributes.
+/* An operation graph of cuDNN, and its execution plans: any operations, described by attributes.
  *
- * create; describe and operate for tensors and operations; plan; then any of bind and run; destroy. */
+ * create; describe and operate for tensors and operations; plan; then any of build, bind and run; destroy. */
 #ifndef ROOFSWEEP_CUDNN_GRAPH_H
 #define ROOFSWEEP_CUDNN_GRAPH_H
 
-#include "worker/cuda/workloads/cudnn_descriptors.h"
+#include "worker/cuda/gpu/libraries.h"
 
-enum { CUDNN_GRAPH_PLANS = 8, CUDNN_GRAPH_OPERATIONS = 16, CUDNN_GRAPH_NAME = 32 };
+/* An attribute of one of cuDNN's descriptors. */
+struct cudnn_attribute {
+    cudnnBackendAttributeName_t name;
+    cudnnBackendAttributeType_t type;
+    int64_t count;
+    const void *values; /* NULL ends a list */
+};
+
+enum { CUDNN_PLAN_NAME = 128 };
 
 struct cudnn_plan {
-    char name[CUDNN_GRAPH_NAME]; /* "engine-38", by cuDNN's number */
-    bool tensor;                 /* runs on tensor units */
-    size_t workspace;            /* byte */
-    cudnnBackendDescriptor_t descriptor;
+    char name[CUDNN_PLAN_NAME]; /* engine and knobs by cuDNN's numbers, "engine-38 k2=5 k13=1" */
+    bool tensor;                /* runs on tensor units */
+    bool compiled;              /* cuDNN compiles its kernel when the plan is built */
+    size_t workspace;           /* byte; known once it is built */
+    enum status status;         /* of building it */
+    cudnnBackendDescriptor_t config;
+    cudnnBackendDescriptor_t descriptor; /* NULL: not built */
 };
+
+/* Plans of rows that are done. They stay for a while, because destroying a plan that cuDNN has compiled unloads
+ * its code: then CUPTI has to be attached anew (profiling/module_watch.h), which costs as much as counting dozens
+ * of rows. They are destroyed many at a time, so this is rare. */
+struct plan_shelf;
+struct plan_shelf *plan_shelf_create(void);        /* NULL without memory */
+void plan_shelf_destroy(struct plan_shelf *shelf); /* takes NULL; destroys what is on it */
 
 struct cudnn_graph;
 
-/* `shelf`: where its plans go in the end; may be NULL. */
+/* `shelf`: where its plans go in the end; NULL: they are destroyed with the graph. */
 enum status cudnn_graph_create(cudnnHandle_t cudnn, struct plan_shelf *shelf,
                                size_t workspace_limit, struct cudnn_graph **graph,
                                struct error *error);
@@ -32,13 +49,26 @@ enum status cudnn_graph_describe(struct cudnn_graph *graph, cudnnBackendDescript
 enum status cudnn_graph_operate(struct cudnn_graph *graph, cudnnBackendDescriptorType_t type,
                                 const struct cudnn_attribute *attributes, struct error *error);
 
-/* Builds a plan for each of the first engines that cuDNN's heuristics name, the likely fastest first,
- * at least one. STATUS_UNSUPPORTED with a reason if there is none. */
-enum status cudnn_graph_plan(struct cudnn_graph *graph, struct error *error);
+/* Which of cuDNN's engines are wanted, if it is not the first that compute the graph in any way. */
+struct cudnn_engines {
+    bool tensor, vector; /* those that use, and that do not use, tensor units */
+    const char *only;    /* name of the one plan that is wanted; NULL: all */
+};
+
+/* Finds plans, the likely fastest first, at least one. STATUS_UNSUPPORTED with a reason if there is none.
+ *
+ * `engines` NULL: the first engines that the heuristics name, each built, and named without its knobs.
+ * Otherwise: all engines that compute in no narrower precision; none is built. A plan that is named is made from
+ * its name, which takes a tenth of the time that the heuristics take. */
+enum status cudnn_graph_plan(struct cudnn_graph *graph, const struct cudnn_engines *engines,
+                             struct error *error);
 int cudnn_graph_plans(const struct cudnn_graph *graph);
 const struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, int plan);
 
-/* Makes the plan the one that runs, with these tensors by their unique ids: device memory, of those
+/* Builds the plan, if it is not built yet: a matter of microseconds to seconds. STATUS_UNSUPPORTED if
+ * it needs more workspace than the graph allows. */
+enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error *error);
+/* Makes a built plan the one that runs, with these tensors by their unique ids: device memory, of those
  * that are passed by value the host's. */
 enum status cudnn_graph_bind(struct cudnn_graph *graph, int plan, const int64_t *uids,
                              void *const *memory, int64_t count, void *workspace,

@@ -94,7 +94,7 @@ static enum status layer_plan(struct gpu *gpu, const struct config *config, stru
     int chosen = 0;
     TRY(cudnn_graph_create(gpu->cudnn, gpu->plans, workspace_most, &l->graph, error));
     TRY(norm_graph_describe(l->graph, &l->norm.shape, l->has, error));
-    TRY(cudnn_graph_plan(l->graph, error));
+    TRY(cudnn_graph_plan(l->graph, NULL, error));
     TRY(workspace_create(l, error));
     const struct search search = {
         .gpu = gpu,

@@ -1,0 +1,24 @@
+/* Convolutions by cuDNN, for conv2d itself and for passes of several parts (struct conv2d_parts). */
+#ifndef ROOFSWEEP_CUDA_CONV2D_H
+#define ROOFSWEEP_CUDA_CONV2D_H
+
+#include "model/workloads/conv2d.h"
+#include "worker/gpu/work.h"
+
+/* On the device. */
+struct conv2d_memory {
+    void *x, *w, *y;
+};
+
+/* As a work_preparation: one convolution. The configuration names a layout, and has no bias and no
+ * activation. `lent`: the caller's memory, which holds the inputs and must outlive the work; NULL: in memory of
+ * its own. */
+enum status conv2d_part_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                const struct conv2d_memory *lent, struct work **work,
+                                struct record *record, struct error *error);
+
+/* Whether a pass is more than one convolution; then conv2d_step_prepare prepares it. */
+bool conv2d_is_step(const struct conv2d *s);
+work_preparation conv2d_step_prepare;
+
+#endif
