@@ -1,5 +1,6 @@
 /* A struct described by a const table, once: the table writes it as JSON (protocol, journal), reads
- * it back, and lays it out as NetCDF variables. Adding a quantity is adding a member and a row.
+ * it back, and lays it out as NetCDF variables, with all that a file and docs/file-format.md say of
+ * them. Adding a quantity is adding a member and a row.
  *
  * A value that was not measured is missing: NaN for doubles, FIELD_MISSING for integers, "" for
  * text. Missing values are left out of the JSON and become the fill value in NetCDF; they are never
@@ -43,53 +44,84 @@ const char *word_text(const struct word *word, word_of *words); /* "" if it is m
 void word_set(struct word *word, word_of *words, const char *text);
 bool word_equal(const struct word *a, const struct word *b);
 
+enum field_origin {
+    FIELD_MEASURED,
+    FIELD_DERIVED, /* follows from others of the file: a reader can throw it away and make it anew */
+    FIELD_MODELLED /* what a model, a specification or a setting says */
+};
+
+/* What a file must have, so that a variable can have a value in it. */
+enum field_need {
+    NEEDS_ACCELERATOR = 1 << 0, /* a device that a host launches grids on */
+    NEEDS_COUNTERS = 1 << 1,    /* a device with hardware counters, which were not switched off */
+    NEEDS_BY_KERNEL = 1 << 2,   /* the same for each kernel */
+    NEEDS_ENERGY = 1 << 3,
+    NEEDS_CLOCK = 1 << 4, /* a device whose clock can be read */
+    NEEDS_PROGRAM = 1 << 5,
+    NEEDS_LAYOUT = 1 << 6,      /* a workload whose tensors have a layout */
+    NEEDS_LAYOUT_AUTO = 1 << 7, /* and a choice of it */
+    NEEDS_ADAPTIVE = 1 << 8,    /* samples until their median stands */
+    NEEDS_VERIFIED = 1 << 9,
+    NEEDS_JOB = 1 << 10,       /* a job of a batch system */
+    NEEDS_REUSED = 1 << 11,    /* roofs out of an earlier file */
+    NEEDS_NEIGHBOURS = 1 << 12 /* two devices of a host in one session */
+};
+#define ON_ACCELERATOR .needs = NEEDS_ACCELERATOR /* the most frequent one, in a row */
+
 struct field {
-    const char *name;
+    const char *name; /* in JSON; in the file with the prefix of its table */
     enum field_type type;
     size_t offset, size;
-    double maximum;    /* of a quantity, see fields_check */
-    const char *units; /* udunits; "1" for counts, flags and text */
-    const char *long_name;
-    /* NULL-terminated, without spaces; FIELD_FLAG: meanings. FIELD_INTEGER: names of its bits from the
-     * lowest on; NULL: it is no bit mask */
+    double maximum;        /* of a quantity, see fields_check */
+    const char *units;     /* udunits; "1" for counts, flags and text */
+    const char *long_name; /* read alone: no "its" or "then" */
+    const char *comment;   /* what the long name leaves open; NULL: nothing */
+    enum field_origin origin;
+    unsigned
+        needs; /* enum field_need, of which a file must have one; 0: every file has the variable */
+    /* NULL-terminated, without spaces; FIELD_FLAG: meanings. FIELD_INTEGER: names of its bits from
+     * the lowest on; NULL: it is no bit mask */
     const char *const *flags;
-    word_of *words; /* FIELD_WORD */
+    bool flags_known; /* FIELD_FLAG: never missing, or with a word for that */
+    word_of *words;   /* FIELD_WORD */
 };
 
 /* Thirty years: nobody has waited for it. */
 #define FIELD_SECONDS_MAX 1e9
 
-#define FIELD(structure, member, of_type, of_units, what)                                          \
+/* Rows of a table. Behind the long name may follow .comment, .origin, .needs. */
+#define FIELD_AT(structure, member, ...)                                                           \
+    .offset = offsetof(structure, member), .size = sizeof(((structure *)0)->member),               \
+    .long_name = __VA_ARGS__
+#define FIELD(structure, member, of_type, of_units, ...)                                           \
     {                                                                                              \
-        .name = #member, .type = of_type, .offset = offsetof(structure, member),                   \
-        .size = sizeof(((structure *)0)->member), .maximum = HUGE_VAL, .units = of_units,          \
-        .long_name = what                                                                          \
+        .name = #member, .type = of_type, .maximum = HUGE_VAL, .units = of_units,                  \
+        FIELD_AT(structure, member, __VA_ARGS__)                                                   \
     }
-#define FIELD_OF_SECONDS(structure, member, what)                                                  \
+#define FIELD_OF_SECONDS(structure, member, ...)                                                   \
     {                                                                                              \
-        .name = #member, .type = FIELD_DOUBLE, .offset = offsetof(structure, member),              \
-        .size = sizeof(double), .maximum = FIELD_SECONDS_MAX, .units = "s", .long_name = what      \
+        .name = #member, .type = FIELD_DOUBLE, .maximum = FIELD_SECONDS_MAX, .units = "s",         \
+        FIELD_AT(structure, member, __VA_ARGS__)                                                   \
     }
-#define FIELD_OF_FLAGS(structure, member, of_flags, what)                                          \
+#define FIELD_OF_FLAGS(structure, member, of_flags, ...)                                           \
     {                                                                                              \
-        .name = #member, .type = FIELD_FLAG, .offset = offsetof(structure, member),                \
-        .size = sizeof(int64_t), .units = "1", .long_name = what, .flags = of_flags                \
+        .name = #member, .type = FIELD_FLAG, .units = "1", .flags = of_flags,                      \
+        FIELD_AT(structure, member, __VA_ARGS__)                                                   \
     }
-#define FIELD_OF_BITS(structure, member, of_flags, what)                                           \
+#define FIELD_OF_BITS(structure, member, of_flags, ...)                                            \
     {                                                                                              \
-        .name = #member, .type = FIELD_INTEGER, .offset = offsetof(structure, member),             \
-        .size = sizeof(int64_t), .maximum = HUGE_VAL, .units = "1", .long_name = what,             \
-        .flags = of_flags                                                                          \
+        .name = #member, .type = FIELD_INTEGER, .maximum = HUGE_VAL, .units = "1",                 \
+        .flags = of_flags, FIELD_AT(structure, member, __VA_ARGS__)                                \
     }
-#define FIELD_OF_WORDS(structure, member, shown_as, of_words, what)                                \
+#define FIELD_OF_WORDS(structure, member, shown_as, of_words, ...)                                 \
     {                                                                                              \
-        .name = shown_as, .type = FIELD_WORD, .offset = offsetof(structure, member),               \
-        .size = sizeof(struct word), .units = "1", .long_name = what, .words = of_words            \
+        .name = shown_as, .type = FIELD_WORD, .units = "1", .words = of_words,                     \
+        FIELD_AT(structure, member, __VA_ARGS__)                                                   \
     }
-#define FIELD_OF_OUTCOME(structure, member, of_flags, what)                                        \
+#define FIELD_OF_OUTCOME(structure, member, of_flags, ...)                                         \
     {                                                                                              \
-        .name = #member, .type = FIELD_OUTCOME, .offset = offsetof(structure, member),             \
-        .size = sizeof(struct outcome), .units = "1", .long_name = what, .flags = of_flags         \
+        .name = #member, .type = FIELD_OUTCOME, .units = "1", .flags = of_flags,                   \
+        FIELD_AT(structure, member, __VA_ARGS__)                                                   \
     }
 
 /* The names of the elements of a FIELD_LEVELS or FIELD_PRECISIONS, and how many there are. */

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "model/record.h"
-#include "results/derive.h"
 
 /* Elements of a chunk in the first dimension at most, and in all. Rows are written in their order, so a
  * variable needs no more than its last chunks in memory, in a hash table of SLOTS. */
@@ -124,46 +122,51 @@ static void define_no_texts(struct dataset *set, const char *name, int variable)
     dataset_check(set, name, nc_del_att(set->id, variable, "_FillValue"));
 }
 
-static bool is_listed(const char *name, const char *const *names)
+static nc_type type_of(enum field_type type)
 {
-    for (; names && *names; ++names)
-        if (strcmp(name, *names) == 0)
-            return true;
-    return false;
+    static const nc_type types[] = {
+        [FIELD_TEXT] = NC_STRING,    [FIELD_INTEGER] = NC_INT64,     [FIELD_DOUBLE] = NC_DOUBLE,
+        [FIELD_LEVELS] = NC_DOUBLE,  [FIELD_PRECISIONS] = NC_DOUBLE, [FIELD_FLAG] = NC_BYTE,
+        [FIELD_OUTCOME] = NC_STRING, [FIELD_WORD] = NC_STRING,
+    };
+    return types[type];
 }
 
-/* ACDD's words, after ISO 19115-1. */
-static const char *content_type(const struct dataset *set, const char *name, nc_type type)
+/* Texts, flags and bits are no quantities. */
+static const char *units_of(const struct field *field)
 {
-    if (is_listed(name, set->derived) || is_listed(name, set->modelled))
-        return "modelResult";
-    return type == NC_DOUBLE ? "physicalMeasurement" : "auxiliaryInformation";
+    bool quantity = type_of(field->type) != NC_STRING && !field->flags;
+    return quantity ? field->units : NULL;
 }
 
-/* Units NULL: it has none, as it is no quantity. */
-static void define_attributes(struct dataset *set, const char *name, int variable, nc_type type,
-                              enum dimension inner, const char *units, const char *long_name)
+static void define_attributes(struct dataset *set, int variable, const struct field *field,
+                              enum dimension inner)
 {
+    /* ACDD's words, after ISO 19115-1. */
+    const char *content = field->origin != FIELD_MEASURED     ? "modelResult"
+                          : type_of(field->type) == NC_DOUBLE ? "physicalMeasurement"
+                                                              : "auxiliaryInformation";
+    const char *units = units_of(field);
     if (units)
         dataset_attribute(set, variable, "units", units);
-    dataset_attribute(set, variable, "long_name", long_name);
-    dataset_attribute(set, variable, "coverage_content_type", content_type(set, name, type));
+    dataset_attribute(set, variable, "long_name", field->long_name);
+    dataset_attribute(set, variable, "coverage_content_type", content);
     if (units && strstr(units, "since"))
         dataset_attribute(set, variable, "calendar", "standard");
     if (inner == DIM_LEVEL)
         dataset_attribute(set, variable, "coordinates", "memory_level_name");
     if (inner == DIM_PRECISION)
         dataset_attribute(set, variable, "coordinates", "precision_name");
-    for (const struct comment *comment = set->comments; comment && comment->variable; ++comment)
-        if (strcmp(name, comment->variable) == 0)
-            dataset_attribute(set, variable, "comment", comment->text);
-    if (is_listed(name, set->derived))
+    if (field->comment)
+        dataset_attribute(set, variable, "comment", field->comment);
+    if (field->origin == FIELD_DERIVED)
         dataset_attribute(set, variable, "source", "derived from other variables of this file");
 }
 
-int dataset_define(struct dataset *set, const char *name, nc_type type, enum dimension rows,
-                   enum dimension inner, const char *units, const char *long_name)
+int dataset_define(struct dataset *set, const char *name, const struct field *field,
+                   enum dimension rows, enum dimension inner)
 {
+    nc_type type = type_of(field->type);
     int variable = -1;
     int count = inner == DIM_NONE ? 1 : 2;
     const int dimensions[2] = {set->dimensions[rows], count == 2 ? set->dimensions[inner] : -1};
@@ -172,7 +175,7 @@ int dataset_define(struct dataset *set, const char *name, nc_type type, enum dim
     if (dataset_failed(set))
         return -1;
     define_storage(set, name, variable, type, rows, count == 2 ? set->lengths[inner] : 1);
-    define_attributes(set, name, variable, type, inner, units, long_name);
+    define_attributes(set, variable, field, inner);
     if (type == NC_DOUBLE)
         define_fill(set, name, variable, type);
     if (type == NC_STRING)
@@ -193,34 +196,18 @@ static enum dimension inner_of(enum field_type type)
     return type == FIELD_LEVELS ? DIM_LEVEL : type == FIELD_PRECISIONS ? DIM_PRECISION : DIM_NONE;
 }
 
-static nc_type type_of(enum field_type type)
-{
-    static const nc_type types[] = {
-        [FIELD_TEXT] = NC_STRING,    [FIELD_INTEGER] = NC_INT64,     [FIELD_DOUBLE] = NC_DOUBLE,
-        [FIELD_LEVELS] = NC_DOUBLE,  [FIELD_PRECISIONS] = NC_DOUBLE, [FIELD_FLAG] = NC_BYTE,
-        [FIELD_OUTCOME] = NC_STRING, [FIELD_WORD] = NC_STRING,
-    };
-    return types[type];
-}
-
 /* A flag has no fill value, because xarray makes floats of integers that have one. A missing flag
- * is one more value, "unknown", unless the flag is always known or has a word for it. */
-static bool flags_complete(const char *const *flags)
-{
-    return flags == record_status_name || flags == roofline_bound_name || flags == source_name ||
-           flags == limiter_name;
-}
-
+ * is one more value, "unknown". */
 static void define_flags(struct dataset *set, const char *name, int variable,
-                         const char *const *flags)
+                         const struct field *field)
 {
     char meanings[256] = "";
     signed char values[32];
     size_t count = 0, used = 0;
-    for (; flags[count]; ++count)
+    for (; field->flags[count]; ++count)
         used += (size_t)snprintf(meanings + used, sizeof meanings - used, "%s%s", count ? " " : "",
-                                 flags[count]);
-    if (!flags_complete(flags)) {
+                                 field->flags[count]);
+    if (!field->flags_known) {
         snprintf(meanings + used, sizeof meanings - used, " unknown");
         ++count;
     }
@@ -301,13 +288,6 @@ static void column_add(struct dataset *set, const struct field *field, int varia
         set->columns[set->column_count++] = column;
 }
 
-/* Texts, flags and bits are no quantities. */
-static const char *field_units(const struct field *field)
-{
-    bool quantity = type_of(field->type) != NC_STRING && !field->flags;
-    return quantity ? field->units : NULL;
-}
-
 void dataset_define_field(struct dataset *set, const struct field *field, const char *prefix,
                           enum dimension dimension, int group)
 {
@@ -315,15 +295,14 @@ void dataset_define_field(struct dataset *set, const struct field *field, const 
     nc_type type = type_of(field->type);
     int variable = -1;
     snprintf(name, sizeof name, "%s%s", prefix, field->name);
-    if (!set->presence || presence_has(set->presence, name))
-        variable = dataset_define(set, name, type, dimension, inner_of(field->type),
-                                  field_units(field), field->long_name);
+    if (!field->needs || (field->needs & set->met) || json_object_get(set->found, name))
+        variable = dataset_define(set, name, field, dimension, inner_of(field->type));
     if (dataset_failed(set))
         return;
     if (variable >= 0 && type == NC_INT64)
         define_fill(set, name, variable, type);
     if (variable >= 0 && field->type == FIELD_FLAG)
-        define_flags(set, name, variable, field->flags);
+        define_flags(set, name, variable, field);
     if (variable >= 0 && field->type == FIELD_INTEGER && field->flags)
         define_bits(set, name, variable, field->flags);
     struct field named = *field;
@@ -349,8 +328,8 @@ void dataset_define_texts(struct dataset *set, const char *name, enum dimension 
 void dataset_define_index(struct dataset *set, const char *name, enum dimension dimension,
                           const char *long_name, int group)
 {
-    const struct field field = {.name = name, .type = FIELD_INTEGER};
-    int variable = dataset_define(set, name, NC_INT64, dimension, DIM_NONE, NULL, long_name);
+    const struct field field = {.name = name, .type = FIELD_INTEGER, .long_name = long_name};
+    int variable = dataset_define(set, name, &field, dimension, DIM_NONE);
     if (!dataset_failed(set))
         column_add(set, &field, variable, dimension, group);
 }
@@ -390,7 +369,7 @@ static void column_look(struct dataset *set, const struct column *column, size_t
 {
     for (size_t row = 0; row < count; ++row)
         if (!field_is_missing(&column->field, rows[row])) {
-            presence_found(set->presence, column->field.name);
+            set->no_memory |= json_object_set_new(set->found, column->field.name, json_true()) != 0;
             return;
         }
 }

@@ -13,7 +13,6 @@
 
 #include "model/field.h"
 #include "base/status.h"
-#include "results/presence.h"
 
 enum dimension {
     DIM_CONFIG, /* unlimited */
@@ -27,11 +26,6 @@ enum dimension {
     DIM_NONE = DIM_COUNT
 };
 
-/* What a reader must know of a variable beyond its long_name. A table ends with a NULL name. */
-struct comment {
-    const char *variable, *text;
-};
-
 /* A variable of a field; -1: the file has it not. Those of one group are written together; the caller numbers its groups. */
 struct column {
     struct field field; /* its name is the variable's, and owned */
@@ -40,11 +34,11 @@ struct column {
 };
 
 struct dataset {
-    size_t lengths[DIM_COUNT];      /* at least 1, but for DIM_CONFIG; the caller sets them */
-    const struct comment *comments; /* the caller's, or NULL */
-    const char *const *derived;     /* names of variables that follow from others; or NULL */
-    const char *const *modelled;    /* of those that a model gives; or NULL */
-    struct presence *presence; /* which variables of fields there are; the caller's, NULL: all */
+    size_t lengths[DIM_COUNT]; /* at least 1, but for DIM_CONFIG; the caller sets them */
+    unsigned met;              /* enum field_need: what the file has; the caller sets it */
+    /* Names of variables that have a value although nothing that they need is met: the file has them,
+     * too. The caller's. */
+    json_t *found;
     bool open;
     int id;
     int dimensions[DIM_COUNT];
@@ -79,10 +73,10 @@ void dataset_attribute(struct dataset *set, int variable, const char *name, cons
 
 /* Variable over `rows`, or with `inner` over rows x inner; its id, for dataset_put_values. Doubles get
  * the fill value of netCDF. */
-int dataset_define(struct dataset *set, const char *name, nc_type type, enum dimension rows,
-                   enum dimension inner, const char *units, const char *long_name);
+int dataset_define(struct dataset *set, const char *name, const struct field *field,
+                   enum dimension rows, enum dimension inner);
 
-/* Variable PREFIX + name of a field; none where `presence` has it not. */
+/* Variable PREFIX + name of a field; none where what it needs is not met. */
 void dataset_define_field(struct dataset *set, const struct field *field, const char *prefix,
                           enum dimension dimension, int group);
 /* The same for a whole table. */
@@ -99,7 +93,7 @@ void dataset_define_index(struct dataset *set, const char *name, enum dimension 
 void dataset_attribute_integer(struct dataset *set, const char *name, int value);
 
 /* Writes the variables of a group in `count` rows from `first` on. rows[i] is the struct of row
- * first + i. A value of a variable that the file has not is told to `presence`. */
+ * first + i. A value of a variable that the file has not is noted in `found`. */
 void dataset_put(struct dataset *set, int group, size_t first, size_t count,
                  const void *const *rows);
 

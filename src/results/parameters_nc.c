@@ -133,6 +133,9 @@ static void variable_define(const struct parameters *p, const struct parameter *
     snprintf(name, sizeof name, "%s%s", parameter->name, suffix);
     bool taken =
         dataset_has_column(p->set, name) || nc_inq_dimid(p->set->id, name, &unused) == NC_NOERR;
+    const bool ran = strcmp(name, "algorithm") == 0 || strcmp(name, "implementation") == 0;
+    char comment[96];
+    snprintf(comment, sizeof comment, "as the manifest asks for it; %.50s is what ran", name);
     if (stream) {
         fprintf(stream, "parameter %s", name);
         parameter_meaning(p, parameter->name, stream);
@@ -142,7 +145,8 @@ static void variable_define(const struct parameters *p, const struct parameter *
                                 .type = type,
                                 .offset = (p->count - 1) * sizeof(struct cell) + offset,
                                 .units = "1",
-                                .long_name = long_name};
+                                .long_name = long_name,
+                                .comment = ran ? comment : NULL};
     dataset_define_field(p->set, &field, taken ? "config_" : "", DIM_CONFIG, p->group);
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "results/comments.h"
+#include "results/conditions.h"
 #include "results/dataset.h"
 #include "results/derived_rows.h"
 #include "results/draft.h"
@@ -20,16 +20,17 @@ struct roof_row {
 };
 static const struct field roof_row_fields[] = {
     FIELD(struct roof_row, node_spread, FIELD_DOUBLE, "1",
-          "highest minus lowest of the node's devices, over their mean"),
+          "highest minus lowest of the node's devices, over their mean", .origin = FIELD_DERIVED,
+          .needs = NEEDS_NEIGHBOURS, .comment = "same kind, condition and session"),
     {0},
 };
 
 /* The device of a row once more, so that a row can be read, and files can be joined, by itself. */
-#define D(member, long_name) FIELD(struct device, member, FIELD_TEXT, "1", long_name)
+#define D(member, ...) FIELD(struct device, member, FIELD_TEXT, "1", __VA_ARGS__)
 static const struct field row_device_fields[] = {
     D(hostname, "host of the device"),
     D(uuid, "UUID of the device"),
-    D(pci_id, "PCI bus id of the device"),
+    D(pci_id, "PCI bus id of the device", ON_ACCELERATOR),
     {0},
 };
 
@@ -94,8 +95,13 @@ static void define_records(struct writer *w)
     for (const struct field *field = record_fields; field->name; ++field)
         if (strcmp(field->name, "device_key") != 0)
             dataset_define_field(&w->set, field, "", DIM_CONFIG, GROUP_RECORD);
-    w->sample_variable = dataset_define(&w->set, "time_sample", NC_DOUBLE, DIM_CONFIG, DIM_SAMPLE,
-                                        "s", "time of one iteration");
+    static const struct field sample = {
+        .type = FIELD_DOUBLE,
+        .units = "s",
+        .long_name = "time of one iteration",
+        .comment =
+            "of one sample, over its sample_iterations; the first samples in the order of time"};
+    w->sample_variable = dataset_define(&w->set, "time_sample", &sample, DIM_CONFIG, DIM_SAMPLE);
 }
 
 static void define_all(struct writer *w)
@@ -304,31 +310,28 @@ static enum status create(struct writer *w, struct staged_file *draft, struct er
 /* What a draft is made of. */
 struct content {
     const struct results *results;
-    struct presence presence;
-    size_t found; /* values without a variable in the last but one draft */
+    unsigned met;
+    json_t *found;  /* see struct dataset */
+    size_t drafted; /* of these, those that the last draft had */
 };
 
 static enum status draft_fill(void *context, struct staged_file *draft, struct error *error)
 {
     struct content *content = context;
-    struct writer w = {.results = content->results,
-                       .set.comments = file_comments,
-                       .set.derived = file_derived,
-                       .set.modelled = file_modelled,
-                       .set.presence = &content->presence};
+    struct writer w = {
+        .results = content->results, .set.met = content->met, .set.found = content->found};
     device_init(&w.blank_device);
     fields_clear(kernel_fields, &w.blank_kernel);
     fields_clear(roof_fields, &w.blank_roof);
     lengths_set(&w);
     w.order = results_order(w.results);
-    w.set.no_memory = !w.order;
+    w.set.no_memory = !w.order || !content->found;
     enum status created = create(&w, draft, error);
     if (created == STATUS_OK)
         content_write(&w);
     slab_free(&w.slab);
     parameters_destroy(w.parameters);
     free(w.order);
-    w.set.no_memory = w.set.no_memory || content->presence.no_memory;
     enum status status = created ? created : dataset_close(&w.set, error);
     if (w.slab.unreadable) {
         *error = w.slab.error;
@@ -340,8 +343,8 @@ static enum status draft_fill(void *context, struct staged_file *draft, struct e
 static bool draft_again(void *context)
 {
     struct content *content = context;
-    bool more = content->presence.found_count > content->found;
-    content->found = content->presence.found_count;
+    bool more = json_object_size(content->found) > content->drafted;
+    content->drafted = json_object_size(content->found);
     return more;
 }
 
@@ -375,13 +378,14 @@ static void keep_buffers(void)
 
 enum status results_nc_write(const struct results *results, const char *path, struct error *error)
 {
-    struct content content = {.results = results, .presence = presence_of(results)};
+    struct content content = {
+        .results = results, .met = conditions_met(results), .found = json_object()};
     const struct draft_content draft = {.context = &content,
                                         .size = size_estimate(results),
                                         .fill = draft_fill,
                                         .again = draft_again};
     keep_buffers();
     enum status status = draft_publish(&draft, path, error);
-    presence_clear(&content.presence);
+    json_decref(content.found);
     return status;
 }
