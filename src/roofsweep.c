@@ -20,7 +20,7 @@
 #include "manifest/plan.h"
 #include "model/device_kind.h"
 #include "ranks/estimate.h"
-#include "ranks/watchdog.h"
+#include "ranks/liveness.h"
 #include "results/results_nc.h"
 #include "results/journal.h"
 #include "results/journals.h"
@@ -217,26 +217,26 @@ static void abandon(MPI_Comm comm, const struct options *options, const struct l
 }
 
 /* s. A large job may take minutes to start. Its end has no more to do than to close connections. */
-static const double start_patience = 600, end_patience = 30;
+static const int start_patience = 600, end_patience = 30;
 
 static void begin_mpi(int *argc, char ***argv, const struct log *log)
 {
-    const struct watchdog_settings settings = {MPI_COMM_NULL, log, start_patience, EXIT_SYSTEM,
-                                               "starting MPI"};
-    struct watchdog *watchdog = watchdog_begin(&settings);
+    const struct guard_settings settings = {MPI_COMM_NULL, log, start_patience, EXIT_SYSTEM,
+                                            "starting MPI"};
+    struct guard *guard = guard_begin(&settings);
     MPI_Init(argc, argv);
-    watchdog_end(watchdog);
+    guard_end(guard);
 }
 
 /* A rank that stops now can no longer harm: all is published. */
 static void end_mpi(MPI_Comm comm, const struct log *log, enum status status, struct sweep *sweep)
 {
-    const struct watchdog_settings settings = {comm, log, end_patience, exit_code_of(status),
-                                               "ending MPI"};
-    struct watchdog *watchdog = watchdog_begin(&settings);
+    const struct guard_settings settings = {comm, log, end_patience, exit_code_of(status),
+                                            "ending MPI"};
+    struct guard *guard = guard_begin(&settings);
     sweep_destroy(sweep);
     MPI_Finalize();
-    watchdog_end(watchdog);
+    guard_end(guard);
 }
 
 static enum status run_sweep(MPI_Comm comm, const struct options *options, double start,

@@ -12,15 +12,13 @@
 #include "base/folder.h"
 #include "inputs.h"
 #include "model/device_kind.h"
-#include "ranks/agreement.h"
+#include "ranks/devices.h"
 #include "ranks/dispatcher.h"
 #include "ranks/executor.h"
-#include "ranks/inventory.h"
+#include "ranks/liveness.h"
 #include "ranks/node_roofs.h"
-#include "ranks/roll.h"
 #include "ranks/signals.h"
 #include "ranks/transport.h"
-#include "ranks/watchdog.h"
 #include "results/publication.h"
 #include "version.h"
 
@@ -35,8 +33,8 @@ struct sweep {
     char worker_folder[4096];
     char device_key[128];
     bool roofs_reused; /* this rank's */
-    struct inventory inventory;
-    struct roll *roll;
+    struct devices devices;
+    struct liveness *liveness;
     struct time_limit limit;
     bool abandoned; /* some rank does not answer: no collective call may follow */
     double told;    /* s, CLOCK_MONOTONIC: when rank 0 was told of a signal; 0: it was not */
@@ -58,28 +56,28 @@ static const double stop_patience = 10;
 static const double margin = 1.25;
 
 /* s. Rank 0 reads or writes a journal and a file of any size, perhaps through a slow network. */
-static const double long_patience = 600;
+static const int long_patience = 600;
 /* s. From one agreement to the next no rank has anything to do. */
-static const double short_patience = 60;
+static const int short_patience = 60;
 
 /* Ends the job, with names, if not all ranks come here. */
 static void wait_or_abort(const struct sweep *sweep, double seconds, enum status status,
                           const char *what)
 {
-    const struct roll_patience patience = {seconds, stop_patience, &signals_seen};
-    char absent[ROLL_TEXT];
-    if (roll_call(sweep->roll, &patience, absent))
+    const struct patience patience = {seconds, stop_patience, &signals_seen};
+    char absent[LIVENESS_TEXT];
+    if (liveness_meet(sweep->liveness, &patience, absent))
         return;
     log_print(sweep->log, LOG_WARNING, "%s: no answer from %s; the sweep ends", what, absent);
     MPI_Abort(sweep->comm, exit_code_of(signals_seen ? STATUS_INTERRUPTED : status));
 }
 
 /* For calls of MPI that wait for all ranks: a moment ago they were here. */
-static struct watchdog *guard(const struct sweep *sweep, double seconds, const char *what)
+static struct guard *guard_all(const struct sweep *sweep, int seconds, const char *what)
 {
-    const struct watchdog_settings settings = {sweep->comm, sweep->log, seconds,
-                                               exit_code_of(STATUS_SYSTEM), what};
-    return watchdog_begin(&settings);
+    const struct guard_settings settings = {sweep->comm, sweep->log, seconds,
+                                            exit_code_of(STATUS_SYSTEM), what};
+    return guard_begin(&settings);
 }
 
 /* Counted by rank 0, which has the environment of the job. The others need to know no more than when it
@@ -109,7 +107,7 @@ static enum status share_manifest(struct sweep *sweep, const struct options *opt
                                   struct error *error)
 {
     int complete = sweep->complete;
-    char *text = agreement_share_text(sweep->comm, sweep->rank == 0 ? sweep->manifest->text : NULL);
+    char *text = liveness_share_text(sweep->comm, sweep->rank == 0 ? sweep->manifest->text : NULL);
     MPI_Bcast(&complete, 1, MPI_INT, 0, sweep->comm);
     enum status status = STATUS_OK;
     if (sweep->rank != 0) {
@@ -117,7 +115,7 @@ static enum status share_manifest(struct sweep *sweep, const struct options *opt
         status = manifest_parse(options->manifest, text, strlen(text), &sweep->manifest, error);
     }
     free(text);
-    return agreement_reach(sweep->comm, status, error);
+    return liveness_agree(sweep->comm, status, error);
 }
 
 enum status sweep_load(MPI_Comm comm, const struct options *options, double start,
@@ -134,10 +132,10 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, double star
     MPI_Comm_size(comm, &created->ranks);
     *sweep = created;
     enum status status = STATUS_OK;
-    struct watchdog *watchdog = guard(created, short_patience, "the first call of all ranks");
-    created->roll = roll_create(comm);
-    watchdog_end(watchdog);
-    if (!created->roll)
+    struct guard *guard = guard_all(created, short_patience, "the first call of all ranks");
+    created->liveness = liveness_create(comm);
+    guard_end(guard);
+    if (!created->liveness)
         MPI_Abort(comm, 1);
     wait_or_abort(created, short_patience, STATUS_SYSTEM, "starting");
     if (created->rank == 0) {
@@ -146,11 +144,11 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, double star
         created->complete = created->inputs.complete;
     }
     wait_or_abort(created, long_patience, STATUS_SYSTEM, "reading manifest and journal");
-    watchdog = guard(created, short_patience, "sharing the manifest");
-    status = agreement_reach(comm, status, error);
+    guard = guard_all(created, short_patience, "sharing the manifest");
+    status = liveness_agree(comm, status, error);
     if (status == STATUS_OK)
         status = share_manifest(created, options, error);
-    watchdog_end(watchdog);
+    guard_end(guard);
     if (status == STATUS_OK && options->has_device)
         created->manifest->sweep.device = options->device;
     return status;
@@ -216,25 +214,25 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
 {
     signals_catch();
     share_time_limit(sweep);
-    sweep->inventory = (struct inventory){sweep->comm, sweep->manifest, sweep->log, 0, 0, NULL};
-    struct watchdog *watchdog = guard(sweep, short_patience, "dividing the cores");
+    sweep->devices = (struct devices){sweep->comm, sweep->manifest, sweep->log, 0, 0, NULL};
+    struct guard *guard = guard_all(sweep, short_patience, "dividing the cores");
     struct binding binding = binding_create(sweep->comm);
-    watchdog_end(watchdog);
+    guard_end(guard);
     enum status status = open_executor(sweep, &binding, error);
     wait_for_opening(sweep);
-    watchdog = guard(sweep, short_patience, "comparing the devices");
-    status = agreement_reach(sweep->comm, status, error);
+    guard = guard_all(sweep, short_patience, "comparing the devices");
+    status = liveness_agree(sweep->comm, status, error);
     if (status == STATUS_INTERRUPTED && signals_seen == SIGALRM)
         error_set(error, status,
                   "the time limit (%s) came while devices were opened; go on with --resume",
                   sweep->limit.text);
     if (status == STATUS_OK)
-        status = inventory_collect(&sweep->inventory, sweep->executor, error);
+        status = devices_collect(&sweep->devices, sweep->executor, error);
     if (status == STATUS_OK && sweep->manifest->reuse)
         sweep->roofs_reused =
-            inventory_reuse_roofs(&sweep->inventory, sweep->inputs.earlier_devices,
-                                  sweep->inputs.earlier_device_count, sweep->executor);
-    watchdog_end(watchdog);
+            devices_reuse_roofs(&sweep->devices, sweep->inputs.earlier_devices,
+                                sweep->inputs.earlier_device_count, sweep->executor);
+    guard_end(guard);
     return status;
 }
 
@@ -277,7 +275,7 @@ static enum status begin_session(struct sweep *sweep, int argc, char **argv, str
 {
     struct session session = {0};
     enum status status = STATUS_OK;
-    struct watchdog *watchdog = guard(sweep, long_patience, "beginning the journal");
+    struct guard *guard = guard_all(sweep, long_patience, "beginning the journal");
     if (sweep->rank == 0) {
         status = outputs_begin(&sweep->inputs.outputs, &sweep->inputs.journal, error);
         if (status == STATUS_OK)
@@ -288,10 +286,10 @@ static enum status begin_session(struct sweep *sweep, int argc, char **argv, str
         if (status == STATUS_OK)
             status = journal_sync(sweep->inputs.journal, error);
     }
-    status = agreement_reach(sweep->comm, status, error);
-    char *id = agreement_share_text(sweep->comm, session.id);
+    status = liveness_agree(sweep->comm, status, error);
+    char *id = liveness_share_text(sweep->comm, session.id);
     snprintf(sweep->device_key, sizeof sweep->device_key, "%s/%d", id, sweep->rank);
-    watchdog_end(watchdog);
+    guard_end(guard);
     free(id);
     session_clear(&session);
     return status;
@@ -310,10 +308,9 @@ static void measure_roofs(struct sweep *sweep)
         .prove = sweep->manifest->measure.counters != COUNTERS_OFF,
         .skip = sweep->roofs_reused || executor_lost(sweep->executor),
         .timeout = sweep->manifest->sweep.timeout,
-        .patience = roofs_patience(sweep),
-        .stop_patience = stop_patience,
+        .patience = {roofs_patience(sweep), stop_patience, &signals_seen},
     };
-    node_roofs_measure(sweep->comm, sweep->executor, &settings, &signals_seen, sweep->log);
+    node_roofs_measure(sweep->comm, sweep->executor, &settings, sweep->log);
 }
 
 static void create_dispatcher(struct sweep *sweep)
@@ -323,7 +320,7 @@ static void create_dispatcher(struct sweep *sweep)
         .manifest = sweep->manifest,
         .plan = sweep->inputs.plan,
         .earlier = sweep->inputs.earlier,
-        .devices = sweep->inventory.devices,
+        .devices = sweep->devices.list,
         .ranks = sweep->ranks,
         .roofs_timeout = margin * roofs_patience(sweep),
         .work_timeout = margin * executor_longest(&executor),
@@ -386,7 +383,7 @@ static enum status carry_out(struct sweep *sweep, const struct dispatcher_action
     case ACTION_STORE_RECORD:
         if (sweep->inputs.choices && choices_learn(sweep->inputs.choices, action->record,
                                                    sweep->inputs.plan->items[action->item].hash,
-                                                   &sweep->inventory.devices[action->rank], error))
+                                                   &sweep->devices.list[action->rank], error))
             log_print(sweep->log, LOG_WARNING, "%s", error->text);
         return journal_append(journal, "record", json_incref(action->json), error);
     case ACTION_SYNC:
@@ -507,13 +504,13 @@ static void run_loop(struct sweep *sweep)
 /* Rank 0 goes on without those that are silent. The others wait for rank 0, which may be writing the file. */
 static bool wait_for_ranks(struct sweep *sweep)
 {
-    const struct roll_patience patience = {.seconds = sweep->rank == 0 ? stop_patience : 0,
-                                           .after_signal = sweep->rank == 0 ? 0 : long_patience,
-                                           .signal = &signals_seen};
-    char absent[ROLL_TEXT];
+    const struct patience patience = {.seconds = sweep->rank == 0 ? stop_patience : 0,
+                                      .after_signal = sweep->rank == 0 ? 0 : long_patience,
+                                      .signal = &signals_seen};
+    char absent[LIVENESS_TEXT];
     if (sweep->abandoned)
         return false;
-    sweep->abandoned = !roll_call(sweep->roll, &patience, absent);
+    sweep->abandoned = !liveness_meet(sweep->liveness, &patience, absent);
     if (sweep->abandoned)
         log_print(sweep->log, LOG_WARNING, "no answer at the end from: %s", absent);
     return !sweep->abandoned;
@@ -556,9 +553,9 @@ enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct err
     status = end_loop(sweep, error);
     if (!wait_for_ranks(sweep))
         return status;
-    struct watchdog *watchdog = guard(sweep, short_patience, "agreeing on the outcome");
-    status = agreement_reach(sweep->comm, status, error);
-    watchdog_end(watchdog);
+    struct guard *guard = guard_all(sweep, short_patience, "agreeing on the outcome");
+    status = liveness_agree(sweep->comm, status, error);
+    guard_end(guard);
     return status;
 }
 
@@ -587,9 +584,9 @@ void sweep_destroy(struct sweep *sweep)
         return;
     executor_destroy(sweep->executor);
     transport_destroy(sweep->transport);
-    roll_destroy(sweep->roll);
+    liveness_destroy(sweep->liveness);
     inputs_clear(&sweep->inputs);
     manifest_destroy(sweep->manifest);
-    inventory_clear(&sweep->inventory);
+    devices_clear(&sweep->devices);
     free(sweep);
 }

@@ -1,27 +1,184 @@
 #include "ranks/node_roofs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <xxhash.h>
 
 #include "base/clock.h"
-#include "ranks/node.h"
-#include "ranks/node_tuning.h"
 #include "ranks/progress.h"
-#include "ranks/watchdog.h"
 
-static const double call_patience =
-    60; /* s, of calls that wait for ranks that were here a moment ago */
+static const int call_patience = 60;   /* s, of calls for ranks that were here a moment ago */
+static const double tune_timeouts = 3; /* tuning tries many settings of all roofs */
+enum { LOSSES_MOST = 3 };              /* so many lost workers, and a device gets no more roofs */
+enum { NO_MODEL = 0 };                 /* of a device that is not tuned, or not with others */
+
+/* A rank among the ranks of its node. It is on the heap: to a collective call that is abandoned MPI writes when the
+ * last rank comes after all. */
+struct node {
+    struct executor *executor;
+    const struct node_roofs_settings *settings;
+    const struct log *log;
+    MPI_Comm comm;
+    int rank, count;
+    bool leaving;   /* some rank was interrupted, or is waited for no longer */
+    bool abandoned; /* the latter: a collective call is still under way, and no other may follow */
+    struct {
+        double moment, interrupted;
+    } own, all; /* of node_wait */
+
+    struct device device;                /* the executor's, with the roofs so far */
+    int device_kind;                     /* of this device: index into device_kinds */
+    bool found[ROOF_KINDS];              /* of this device; not those that a worker was lost over */
+    bool tuned[ROOF_KINDS];              /* of them, those that the present worker can measure */
+    struct roof_way way[ROOF_KINDS];     /* the fastest of this device */
+    struct roof_way (*ways)[ROOF_KINDS]; /* of each rank */
+    uint64_t *models;                    /* of each rank's device */
+    int *members; /* ranks of this one's model; room for as many as there are */
+    /* How many devices of the node have a roof, for each kind of device: only devices of one
+     * kind do the same. What a GPU and a CPU call "dram read" are two things. */
+    int owners[DEVICE_KINDS][ROOF_KINDS];
+    double bursts[DEVICE_KINDS][ROOF_KINDS], sums[DEVICE_KINDS][ROOF_KINDS];
+    /* Of compute: also measured once the clock has settled. */
+    bool sustains[DEVICE_KINDS][ROOF_KINDS];
+    bool held;  /* the worker goes on with its last roof until it is asked for something */
+    int losses; /* of this rank's workers */
+
+    struct progress *progress; /* of rank 0 of the job; else NULL */
+    size_t left;               /* roofs that the node still has to measure */
+    double part_began;         /* s, of clock_monotonic */
+    size_t turns;              /* roofs that this device measures alone, in its turn */
+};
+
+/* Until a call of all ranks is through. False: somebody does not come, and the call is abandoned. */
+static bool node_await(struct node *node, MPI_Request request)
+{
+    if (liveness_wait(&request, 1, &node->settings->patience))
+        return true;
+    log_print(node->log, LOG_WARNING,
+              "%s: a rank of this node does not come to the next roof; it is waited for no longer",
+              node->device.hostname);
+    node->leaving = node->abandoned = true;
+    return false;
+}
+
+/* Returns once all ranks are here, with the latest of their moments. */
+static double node_wait(struct node *node, double moment)
+{
+    MPI_Request request;
+    node->own.moment = moment;
+    node->own.interrupted = *node->settings->patience.signal != 0;
+    MPI_Iallreduce(&node->own, &node->all, 2, MPI_DOUBLE, MPI_MAX, node->comm, &request);
+    if (!node_await(node, request))
+        return moment;
+    node->leaving = node->all.interrupted > 0;
+    return node->all.moment;
+}
+
+/* ---- the fastest ways ---- */
+
+/* No roofs are a loss for what is derived from them, not a reason to measure nothing. `later`: left to another
+ * tune; NULL: none. */
+static enum status tune(struct node *node, const struct roof_way *ways, const bool *later)
+{
+    struct request request = request_default(REQUEST_TUNE);
+    struct reply reply;
+    struct error error;
+    memset(node->tuned, 0, sizeof node->tuned);
+    request.peaks = node->settings->request;
+    request.prove = node->settings->prove;
+    if (ways)
+        memcpy(request.peaks.ways, ways, sizeof request.peaks.ways);
+    if (later)
+        memcpy(request.peaks.later, later, sizeof request.peaks.later);
+    reply_init(&reply);
+    enum status status = executor_ask(node->executor, &request, REPLY_ROOFS,
+                                      tune_timeouts * node->settings->timeout, &reply, &error);
+    if (status == STATUS_OK) {
+        memcpy(node->tuned, reply.found, sizeof node->tuned);
+        memcpy(node->way, reply.ways, sizeof reply.ways);
+    } else
+        log_print(node->log, LOG_WARNING, "%s on %s: roofs not tuned: %s", node->device.uuid,
+                  node->device.hostname, error.text);
+    reply_clear(&reply);
+    return status;
+}
+
+/* False: the device gets no more roofs. */
+static bool replace_worker(struct node *node)
+{
+    struct error error;
+    return executor_reopen(node->executor, &error) == STATUS_OK && ++node->losses < LOSSES_MOST;
+}
+
+/* A lost worker takes what was tuned with it: a new one tunes anew. */
+static void tune_until_done(struct node *node, const struct roof_way *ways, const bool *later)
+{
+    while (tune(node, ways, later) == STATUS_DEVICE)
+        if (!replace_worker(node))
+            return;
+}
+
+static uint64_t model_of(const struct node *node)
+{
+    char text[sizeof node->device.model + sizeof node->device.library_version + 32];
+    const bool shares = device_kinds[node->device_kind].shares_ways && !node->settings->skip;
+    snprintf(text, sizeof text, "%d %s %s", node->device_kind, node->device.model,
+             node->device.library_version);
+    return shares ? XXH3_64bits(text, strlen(text)) | 1 : NO_MODEL;
+}
+
+/* The ranks whose devices are of this rank's model, in their order: at least this one. */
+static int find_members(struct node *node)
+{
+    int count = 0;
+    for (int rank = 0; rank < node->count; ++rank)
+        if (rank == node->rank || node->models[rank] == node->models[node->rank])
+            node->members[count++] = rank;
+    return count;
+}
+
+/* Whether any ranks share a search: all say the same. */
+static bool any_share(const struct node *node)
+{
+    for (int i = 0; i < node->count; ++i)
+        for (int j = 0; j < i; ++j)
+            if (node->models[i] != NO_MODEL && node->models[i] == node->models[j])
+                return true;
+    return false;
+}
+
+/* Each looks for its part; then each has the ways of all. Where a search failed there is none, and all look. Roofs
+ * that take about as long stand beside each other in their table. */
+static bool search_together(struct node *node, struct roof_way ways[ROOF_KINDS])
+{
+    const int size = (int)sizeof node->way, count = find_members(node);
+    const bool shares = node->models[node->rank] != NO_MODEL;
+    bool later[ROOF_KINDS];
+    MPI_Request request;
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        later[kind] = shares && node->members[kind % count] != node->rank;
+    if (shares && count > 1)
+        tune_until_done(node, NULL, later);
+    MPI_Iallgather(node->way, size, MPI_BYTE, node->ways, size, MPI_BYTE, node->comm, &request);
+    if (!node_await(node, request))
+        return false;
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        ways[kind] = node->ways[node->members[kind % count]][kind];
+    return true;
+}
+
+/* Sets tuned[] and way[]. A worker that is lost is replaced, and the new one tuned. */
+static void find_ways(struct node *node)
+{
+    struct roof_way ways[ROOF_KINDS] = {{0}};
+    if (any_share(node) && !search_together(node, ways))
+        return;
+    if (!node->settings->skip)
+        tune_until_done(node, ways, NULL);
+}
 
 /* ---- measuring ---- */
-
-static void add_unmeasured(struct node *node, int kind, enum roof_condition condition,
-                           const char *why)
-{
-    struct roof roof;
-    roof_set_unmeasured(&roof, kind, condition, clock_epoch(), why);
-    device_add_roof(&node->device, &roof);
-}
 
 /* Whether devices of a kind do it together, whichever this one is: all ranks say the same. */
 static bool is_shared(const struct node *node, int device_kind, int kind)
@@ -34,69 +191,83 @@ static bool wants_together(const struct node *node, int kind)
     return is_shared(node, node->device_kind, kind);
 }
 
-/* False: it has no answer. A worker that is lost over it is replaced. */
+/* False: it has no answer, and *error says why. A worker that is lost over it is replaced, and the new one tuned
+ * with what is known. The roof is not tried again. */
 static bool ask(struct node *node, const struct request *request, struct reply *reply,
                 struct error *error)
 {
-    const int kind = request->kind;
     enum status status =
         executor_ask(node->executor, request, REPLY_ROOF, node->settings->timeout, reply, error);
     if (status == STATUS_DEVICE) {
         log_print(node->log, LOG_WARNING, "%s on %s: roof %s, %s: %s", node->device.uuid,
-                  node->device.hostname, roof_kinds[kind].name,
+                  node->device.hostname, roof_kinds[request->kind].name,
                   roof_condition_name[request->condition], error->text);
-        node_recover(node, kind);
+        node->found[request->kind] = false;
+        memset(node->tuned, 0, sizeof node->tuned);
+        if (replace_worker(node))
+            tune_until_done(node, node->way, NULL);
     }
     return status == STATUS_OK;
 }
 
-/* Its value; of compute the burst. */
-static void measure(struct node *node, int kind, enum roof_condition condition, double start)
+/* Its value; of compute the burst, or, with only_sustained, what it sustains once its burst is known. */
+static void measure(struct node *node, int kind, enum roof_condition condition, double start,
+                    bool only_sustained)
 {
     struct request request = request_default(REQUEST_ROOF);
     struct reply reply;
-    struct error error;
-    if (!node->tuned[kind]) {
-        add_unmeasured(node, kind, condition, "its workers were lost over other roofs");
-        return;
-    }
+    struct error error = {"its workers were lost over other roofs"};
+    bool answered = false;
     request.kind = kind;
     request.condition = condition;
     request.start = start;
-    request.sustained = roof_kinds[kind].measure != ROOF_COMPUTE &&
-                        (condition == ROOF_TOGETHER || !wants_together(node, kind));
-    request.hold = node->held = condition == ROOF_TOGETHER;
+    request.only_sustained = only_sustained;
+    request.sustained =
+        only_sustained || (roof_kinds[kind].measure != ROOF_COMPUTE &&
+                           (condition == ROOF_TOGETHER || !wants_together(node, kind)));
+    request.hold = condition == ROOF_TOGETHER;
     reply_init(&reply);
-    if (ask(node, &request, &reply, &error))
+    if (node->tuned[kind]) {
+        node->held = request.hold;
+        answered = ask(node, &request, &reply, &error);
+    }
+    if (answered && only_sustained) {
+        device_sustain_roof(&node->device, &reply.roof);
+    } else if (!only_sustained) {
+        if (!answered)
+            roof_set_unmeasured(&reply.roof, kind, condition, clock_epoch(), error.text);
         device_add_roof(&node->device, &reply.roof);
-    else
-        add_unmeasured(node, kind, condition, error.text);
+    }
     reply_clear(&reply);
 }
 
-/* What it sustains, once its burst is known. */
-static void sustain(struct node *node, int kind, enum roof_condition condition)
+/* Ends what the worker does for roofs. Its answer says nothing new. */
+static void end_at_worker(struct node *node, enum request_op op, enum reply_kind kind,
+                          const char *failed)
 {
-    struct request request = request_default(REQUEST_ROOF);
+    struct request request = request_default(op);
     struct reply reply;
     struct error error;
-    if (!node->tuned[kind])
-        return;
-    request.kind = kind;
-    request.condition = condition;
-    request.only_sustained = true;
-    request.hold = node->held = condition == ROOF_TOGETHER;
+    node->held = false;
     reply_init(&reply);
-    if (ask(node, &request, &reply, &error))
-        device_sustain_roof(&node->device, &reply.roof);
+    if (executor_ask(node->executor, &request, kind, node->settings->timeout, &reply, &error))
+        log_print(node->log, LOG_DEBUG, "%s: %s", failed, error.text);
     reply_clear(&reply);
+}
+
+/* Until all ranks have their samples, the worker has gone on with the last roof. Any request ends
+ * that. */
+static void rest(struct node *node)
+{
+    if (node->held)
+        end_at_worker(node, REQUEST_DEVICES, REPLY_DEVICES, "the last roof went on");
 }
 
 /* Where so many roofs are done, on this device or, meanwhile, on another. */
 static void advance(struct node *node, size_t roofs)
 {
     node->left -= roofs < node->left ? roofs : node->left;
-    if (node->progress && !node->ranks.leaving)
+    if (node->progress && !node->leaving)
         progress_update(node->progress, (struct progress_left){.count = node->left}, 0);
 }
 
@@ -139,16 +310,6 @@ static double lead_of(int device_kind, int kind)
                                                         : ready;
 }
 
-/* On a node with one device bandwidths get time before they begin: there it costs little, and the power sensor,
- * which is slow, can follow. */
-static double start_alone(const struct node *node, int kind)
-{
-    bool senses =
-        device_kinds[node->device_kind].clock_settles && roof_kinds[kind].measure == ROOF_BANDWIDTH;
-    return senses && node->ranks.count == 1 ? clock_epoch() + lead_of(node->device_kind, kind)
-                                            : 0.0;
-}
-
 /* Those that this device measures alone; others of its kind have about as many. */
 static size_t count_alone(const struct node *node, bool in_rounds)
 {
@@ -159,42 +320,41 @@ static size_t count_alone(const struct node *node, bool in_rounds)
     return count;
 }
 
-static size_t count_together(const struct node *node, int device_kind)
-{
-    size_t count = 0;
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        count += node->owners[device_kind][kind] >= 2 &&
-                 node->settings->request.condition[ROOF_TOGETHER];
-    return count;
-}
-
 static void begin_progress(struct node *node)
 {
     node->turns = count_alone(node, false);
-    node->left = (node->turns + count_alone(node, true)) * (size_t)node->ranks.count;
-    for (int kind = 0; kind < DEVICE_KINDS; ++kind)
-        node->left += count_together(node, kind);
+    node->left = (node->turns + count_alone(node, true)) * (size_t)node->count;
+    for (int device = 0; device < DEVICE_KINDS; ++device)
+        for (int kind = 0; kind < ROOF_KINDS; ++kind)
+            node->left += is_shared(node, device, kind);
     if (node->log->rank == 0 && node->left > 0)
         node->progress = progress_create(node->log, "roofs: ", 0, node->left);
 }
 
+/* On a node with one device bandwidths get time before they begin: there it costs little, and the power sensor,
+ * which is slow, can follow. */
 static void measure_by_itself(struct node *node, int kind)
 {
-    if (!node->found[kind] || !wants_alone(node, kind) || *node->ranks.interrupted)
+    const bool senses =
+        device_kinds[node->device_kind].clock_settles && roof_kinds[kind].measure == ROOF_BANDWIDTH;
+    double start = 0; /* at once */
+    if (!node->found[kind] || !wants_alone(node, kind) || *node->settings->patience.signal)
         return;
-    measure(node, kind, ROOF_ALONE, start_alone(node, kind));
+    if (senses && node->count == 1)
+        start = clock_epoch() + lead_of(node->device_kind, kind);
+    measure(node, kind, ROOF_ALONE, start, false);
     advance(node, 1);
 }
 
 /* One device after the other, each all that takes no rounds. */
 static void measure_in_turns(struct node *node)
 {
-    for (int turn = 0; turn < node->ranks.count && !node->ranks.leaving; ++turn) {
-        for (int place = 0; place < ROOF_KINDS && turn == node->ranks.rank; ++place)
+    for (int turn = 0; turn < node->count && !node->leaving; ++turn) {
+        for (int place = 0; place < ROOF_KINDS && turn == node->rank; ++place)
             if (!takes_rounds(node->device_kind, in_order(place)))
                 measure_by_itself(node, in_order(place));
-        gathering_wait(&node->ranks, 0.0);
-        if (turn != node->ranks.rank)
+        node_wait(node, 0);
+        if (turn != node->rank)
             advance(node, node->turns);
     }
 }
@@ -211,53 +371,32 @@ static bool has_rounds(const struct node *node, int kind)
 
 static void measure_in_rounds(struct node *node)
 {
-    for (int kind = 0; kind < ROOF_KINDS && !node->ranks.leaving; ++kind)
-        for (int turn = 0;
-             turn < node->ranks.count && !node->ranks.leaving && has_rounds(node, kind); ++turn) {
-            if (turn == node->ranks.rank && takes_rounds(node->device_kind, kind))
+    for (int kind = 0; kind < ROOF_KINDS && !node->leaving; ++kind)
+        for (int turn = 0; turn < node->count && !node->leaving && has_rounds(node, kind); ++turn) {
+            if (turn == node->rank && takes_rounds(node->device_kind, kind))
                 measure_by_itself(node, kind);
             else
                 advance(node, 1);
-            gathering_wait(&node->ranks, 0.0);
+            node_wait(node, 0);
         }
-}
-
-/* Until all ranks have their samples, the worker has gone on with the last roof. Any request ends
- * that. */
-static void rest(struct node *node)
-{
-    struct request request = request_default(REQUEST_DEVICES);
-    struct reply reply;
-    struct error error;
-    if (!node->held)
-        return;
-    node->held = false;
-    reply_init(&reply);
-    if (executor_ask(node->executor, &request, REPLY_DEVICES, node->settings->timeout, &reply,
-                     &error))
-        log_print(node->log, LOG_DEBUG, "the last roof went on: %s", error.text);
-    reply_clear(&reply);
 }
 
 /* When all are ready for the next roof, the devices of the kind do it. */
-static void come_together(struct node *node, int device_kind, int kind)
-{
-    double start = gathering_wait(&node->ranks, clock_epoch() + lead_of(device_kind, kind));
-    if (node->device_kind == device_kind && node->found[kind] && !node->ranks.leaving)
-        measure(node, kind, ROOF_TOGETHER, start);
-    else
-        rest(node);
-}
-
 static void measure_together(struct node *node, int device_kind)
 {
-    for (int place = 0; place < ROOF_KINDS && !node->ranks.leaving; ++place)
-        if (is_shared(node, device_kind, in_order(place))) {
-            come_together(node, device_kind, in_order(place));
-            advance(node, 1);
-        }
-    if (!node->ranks.leaving)
-        gathering_wait(&node->ranks, 0.0);
+    for (int place = 0; place < ROOF_KINDS && !node->leaving; ++place) {
+        const int kind = in_order(place);
+        if (!is_shared(node, device_kind, kind))
+            continue;
+        double start = node_wait(node, clock_epoch() + lead_of(device_kind, kind));
+        if (node->device_kind == device_kind && node->found[kind] && !node->leaving)
+            measure(node, kind, ROOF_TOGETHER, start, false);
+        else
+            rest(node);
+        advance(node, 1);
+    }
+    if (!node->leaving)
+        node_wait(node, 0);
     rest(node);
 }
 
@@ -293,147 +432,117 @@ static bool is_fastest(const double rates[ROOF_KINDS], int kind)
  * burst. */
 static void choose_sustained(struct node *node)
 {
-    enum { COUNT = DEVICE_KINDS * ROOF_KINDS };
-    double *own = node->rates, *sums = own + COUNT;
     MPI_Request request;
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        own[node->device_kind * ROOF_KINDS + kind] = burst_of(node, kind);
-    MPI_Iallreduce(own, sums, COUNT, MPI_DOUBLE, MPI_SUM, node->ranks.comm, &request);
-    if (!gathering_await(&node->ranks, request))
+        node->bursts[node->device_kind][kind] = burst_of(node, kind);
+    MPI_Iallreduce(node->bursts, node->sums, DEVICE_KINDS * ROOF_KINDS, MPI_DOUBLE, MPI_SUM,
+                   node->comm, &request);
+    if (!node_await(node, request))
         return;
-    for (int i = 0; i < COUNT; ++i)
-        node->sustains[i / ROOF_KINDS][i % ROOF_KINDS] =
-            device_kinds[i / ROOF_KINDS].clock_settles &&
-            is_fastest(sums + i / ROOF_KINDS * ROOF_KINDS, i % ROOF_KINDS);
+    for (int device = 0; device < DEVICE_KINDS; ++device)
+        for (int kind = 0; kind < ROOF_KINDS; ++kind)
+            node->sustains[device][kind] =
+                device_kinds[device].clock_settles && is_fastest(node->sums[device], kind);
 }
 
-/* Whether any device of the node sustains something alone: all ranks say the same. */
-static bool any_sustained_alone(const struct node *node)
+/* Whether any device of the node sustains something together, or alone: all ranks say the same. */
+static bool any_sustained(const struct node *node, bool together)
 {
     for (int device = 0; device < DEVICE_KINDS; ++device)
         for (int kind = 0; kind < ROOF_KINDS; ++kind)
-            if (node->sustains[device][kind] && !is_shared(node, device, kind))
+            if (node->sustains[device][kind] && is_shared(node, device, kind) == together)
                 return true;
     return false;
 }
 
-/* In turns. */
-static void sustain_alone(struct node *node)
+/* One after the other, without a pause: each finds the device as the one before has left it, under load. */
+static void sustain(struct node *node, enum roof_condition condition)
 {
-    for (int turn = 0; turn < node->ranks.count && !node->ranks.leaving; ++turn) {
-        for (int kind = 0; kind < ROOF_KINDS && turn == node->ranks.rank; ++kind)
-            if (node->found[kind] && node->sustains[node->device_kind][kind] &&
-                !wants_together(node, kind) && !*node->ranks.interrupted)
-                sustain(node, kind, ROOF_ALONE);
-        gathering_wait(&node->ranks, 0.0);
+    const bool together = condition == ROOF_TOGETHER;
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        if (node->found[kind] && node->tuned[kind] && node->sustains[node->device_kind][kind] &&
+            wants_together(node, kind) == together && !node->leaving &&
+            !*node->settings->patience.signal)
+            measure(node, kind, condition, 0, true);
+}
+
+static void sustain_in_turns(struct node *node)
+{
+    for (int turn = 0; turn < node->count && !node->leaving; ++turn) {
+        if (turn == node->rank)
+            sustain(node, ROOF_ALONE);
+        node_wait(node, 0);
     }
 }
 
-static bool any_sustained_together(const struct node *node, int device_kind)
-{
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        if (node->sustains[device_kind][kind] && is_shared(node, device_kind, kind))
-            return true;
-    return false;
-}
-
-/* One behind the other, without a pause: each finds the device as the one before has left it, under load. Who has
- * settled goes on: the neighbours find it at work, be it with the next roof, until the last one has done. */
+/* Who has settled goes on: the neighbours find it at work, be it with the next roof, until the last one has done. */
 static void sustain_together(struct node *node, int device_kind)
 {
-    gathering_wait(&node->ranks, 0.0);
-    for (int kind = 0; kind < ROOF_KINDS && node->device_kind == device_kind; ++kind)
-        if (node->found[kind] && node->sustains[device_kind][kind] && wants_together(node, kind) &&
-            !node->ranks.leaving && !*node->ranks.interrupted)
-            sustain(node, kind, ROOF_TOGETHER);
-    if (!node->ranks.leaving)
-        gathering_wait(&node->ranks, 0.0);
+    node_wait(node, 0);
+    if (node->device_kind == device_kind)
+        sustain(node, ROOF_TOGETHER);
+    if (!node->leaving)
+        node_wait(node, 0);
     rest(node);
 }
 
-/* Roofs hold memory. Those between two GPUs also hold a context on the other one, which would count
- * there as another program's. */
-static void release(struct node *node)
-{
-    struct request request = request_default(REQUEST_RELEASE);
-    struct reply reply;
-    struct error error;
-    reply_init(&reply);
-    if (executor_ask(node->executor, &request, REPLY_ROOFS, node->settings->timeout, &reply,
-                     &error))
-        log_print(node->log, LOG_DEBUG, "roofs not released: %s", error.text);
-    reply_clear(&reply);
-}
-
-static void log_start(const struct node *node)
-{
-    const bool *wanted = node->settings->request.condition;
-    bool several = node->ranks.count > 1;
-    log_print(node->log, LOG_INFO, "measuring the roofs of %d device%s%s%s", node->ranks.count,
-              several ? "s of this node" : "", several && wanted[ROOF_ALONE] ? ", each alone" : "",
-              several && wanted[ROOF_TOGETHER] ? ", all together" : "");
-}
+/* ---- a node ---- */
 
 /* How long each part of it took. */
 static void log_part(struct node *node, const char *part)
 {
     const double now = clock_monotonic();
-    if (node->ranks.rank == 0 && !node->settings->skip)
+    if (node->rank == 0 && !node->settings->skip)
         log_print(node->log, LOG_DEBUG, "roofs of %s: %s in %.2f s", node->device.hostname, part,
                   now - node->part_began);
     node->part_began = now;
 }
 
-static void count_owners(struct node *node)
-{
-    int found[DEVICE_KINDS][ROOF_KINDS] = {{0}};
-    for (int kind = 0; kind < ROOF_KINDS; ++kind)
-        found[node->device_kind][kind] = node->found[kind];
-    MPI_Allreduce(found, node->owners, DEVICE_KINDS * ROOF_KINDS, MPI_INT, MPI_SUM,
-                  node->ranks.comm);
-}
-
-static bool exchange_create(struct node *node)
-{
-    const size_t ranks = (size_t)node->ranks.count;
-    node->rates = calloc(2 * DEVICE_KINDS * ROOF_KINDS, sizeof *node->rates);
-    node->way = calloc(ROOF_KINDS, sizeof *node->way);
-    node->ways = calloc(ranks * ROOF_KINDS, sizeof *node->ways);
-    node->models = calloc(ranks, sizeof *node->models);
-    node->members = calloc(ranks, sizeof *node->members);
-    return node->rates && node->way && node->ways && node->models && node->members;
-}
-
-static void exchange_free(struct node *node)
-{
-    free(node->rates);
-    free(node->way);
-    free(node->ways);
-    free(node->models);
-    free(node->members);
-}
-
 /* The ranks of the node, and the models of their devices. */
-static void node_open(struct node *node, MPI_Comm comm, const struct watchdog_settings *guard)
+static struct node *node_create(MPI_Comm comm, struct executor *executor,
+                                const struct node_roofs_settings *settings, const struct log *log,
+                                const struct guard_settings *bound)
 {
-    if (!gathering_open(&node->ranks, comm, guard) || !exchange_create(node))
+    struct node *node = calloc(1, sizeof *node);
+    struct guard *guard = guard_begin(bound);
+    if (!node) {
         MPI_Abort(comm, 1);
-    struct watchdog *watchdog = watchdog_begin(guard);
-    node_compare_models(node);
-    watchdog_end(watchdog);
+        abort();
+    }
+    *node = (struct node){.executor = executor,
+                          .settings = settings,
+                          .log = log,
+                          .device = *executor_device(executor),
+                          .device_kind = (int)(executor_kind(executor) - device_kinds)};
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node->comm);
+    MPI_Comm_rank(node->comm, &node->rank);
+    MPI_Comm_size(node->comm, &node->count);
+    node->ways = calloc((size_t)node->count, sizeof *node->ways);
+    node->models = calloc((size_t)node->count, sizeof *node->models);
+    node->members = calloc((size_t)node->count, sizeof *node->members);
+    if (!node->ways || !node->models || !node->members)
+        MPI_Abort(comm, 1);
+    MPI_Allgather(&(uint64_t){model_of(node)}, 1, MPI_UINT64_T, node->models, 1, MPI_UINT64_T,
+                  node->comm);
+    guard_end(guard);
+    return node;
 }
 
 /* What each device has, and how many of each kind have it. */
-static void node_find(struct node *node, const struct watchdog_settings *guard)
+static void node_find(struct node *node, const struct guard_settings *bound)
 {
-    node_tune(node);
+    int found[DEVICE_KINDS][ROOF_KINDS] = {{0}};
+    find_ways(node);
     memcpy(node->found, node->tuned, sizeof node->found);
-    if (!node->ranks.abandoned)
-        gathering_wait(&node->ranks, 0.0);
-    struct watchdog *watchdog = watchdog_begin(guard);
-    if (!node->ranks.abandoned)
-        count_owners(node);
-    watchdog_end(watchdog);
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        found[node->device_kind][kind] = node->found[kind];
+    if (!node->abandoned)
+        node_wait(node, 0);
+    struct guard *guard = guard_begin(bound);
+    if (!node->abandoned)
+        MPI_Allreduce(found, node->owners, DEVICE_KINDS * ROOF_KINDS, MPI_INT, MPI_SUM, node->comm);
+    guard_end(guard);
+    log_part(node, "fastest ways, with their proofs");
 }
 
 static void node_measure(struct node *node)
@@ -445,47 +554,47 @@ static void node_measure(struct node *node)
     for (int kind = 0; kind < DEVICE_KINDS; ++kind)
         measure_together(node, kind);
     log_part(node, "all together");
-    if (!node->ranks.leaving)
+    if (!node->leaving)
         choose_sustained(node);
-    if (!node->ranks.leaving && any_sustained_alone(node))
-        sustain_alone(node);
-    for (int kind = 0; kind < DEVICE_KINDS && !node->ranks.leaving; ++kind)
-        if (any_sustained_together(node, kind))
-            sustain_together(node, kind);
+    if (!node->leaving && any_sustained(node, false))
+        sustain_in_turns(node);
+    for (int kind = 0; kind < DEVICE_KINDS && any_sustained(node, true) && !node->leaving; ++kind)
+        sustain_together(node, kind);
     log_part(node, "sustained");
     progress_destroy(node->progress);
 }
 
 void node_roofs_measure(MPI_Comm comm, struct executor *executor,
-                        const struct node_roofs_settings *settings,
-                        const volatile sig_atomic_t *interrupted, const struct log *log)
+                        const struct node_roofs_settings *settings, const struct log *log)
 {
-    struct node node = {
-        .executor = executor,
-        .settings = settings,
-        .log = log,
-        .device = *executor_device(executor),
-    };
-    node.ranks = (struct gathering){.interrupted = interrupted,
-                                    .patience = settings->patience,
-                                    .stop_patience = settings->stop_patience,
-                                    .log = log,
-                                    .host = node.device.hostname};
-    node.device_kind = (int)(executor_kind(executor) - device_kinds);
-    const struct watchdog_settings guard = {comm, log, call_patience, 1,
-                                            "finding the node's ranks"};
-    node_open(&node, comm, &guard);
+    const struct guard_settings bound = {comm, log, call_patience, 1, "finding the node's ranks"};
+    const bool *wanted = settings->request.condition;
+    struct node *node = node_create(comm, executor, settings, log, &bound);
+    const bool several = node->count > 1;
     if (!settings->skip)
-        log_start(&node);
-    node.part_began = clock_monotonic();
-    node_find(&node, &guard);
-    log_part(&node, "fastest ways, with their proofs");
-    node_measure(&node);
-    if (gathering_close(&node.ranks, &guard))
-        exchange_free(&node);
-    if (settings->skip)
-        return;
-    release(&node);
-    device_order_roofs(&node.device);
-    executor_set_roofs(executor, &node.device);
+        log_print(log, LOG_INFO, "measuring the roofs of %d device%s%s%s", node->count,
+                  several ? "s of this node" : "",
+                  several && wanted[ROOF_ALONE] ? ", each alone" : "",
+                  several && wanted[ROOF_TOGETHER] ? ", all together" : "");
+    node->part_began = clock_monotonic();
+    node_find(node, &bound);
+    node_measure(node);
+    if (!node->abandoned) {
+        struct guard *guard = guard_begin(&bound);
+        MPI_Comm_free(&node->comm);
+        guard_end(guard);
+    }
+    if (!settings->skip) {
+        /* Roofs hold memory. Those between two GPUs also hold a context on the other one, which would count
+         * there as another program's. */
+        end_at_worker(node, REQUEST_RELEASE, REPLY_ROOFS, "roofs not released");
+        device_order_roofs(&node->device);
+        executor_set_roofs(executor, &node->device);
+    }
+    if (!node->abandoned) {
+        free(node->ways);
+        free(node->models);
+        free(node->members);
+        free(node);
+    }
 }

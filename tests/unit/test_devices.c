@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "model/device_kind.h"
-#include "ranks/agreement.h"
+#include "ranks/devices.h"
 
 static struct device device(const char *kind, const char *host, const char *uuid)
 {
@@ -26,7 +26,7 @@ static void one_gpu_twice_is_refused(void **state)
     struct error error = {""};
     struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
                                device("cuda", "n1", "GPU-a")};
-    assert_int_equal(agreement_check_devices(devices, 3, &error), STATUS_DEVICE);
+    assert_int_equal(devices_check_distinct(devices, 3, &error), STATUS_DEVICE);
     assert_non_null(strstr(error.text, "ranks 0 and 2"));
     assert_non_null(strstr(error.text, "GPU-a"));
     assert_non_null(strstr(error.text, "srun"));
@@ -39,7 +39,7 @@ static void different_ones_are_fine(void **state)
     struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
                                device("cuda", "n2", "GPU-a"), device("cpu", "n1", "cpu-n1-0-1"),
                                device("cpu", "n1", "cpu-n1-0-1")};
-    assert_int_equal(agreement_check_devices(devices, 5, &error), STATUS_OK);
+    assert_int_equal(devices_check_distinct(devices, 5, &error), STATUS_OK);
 }
 
 /* Whichever kind it is: the row decides, and ranks on the same cores are told so elsewhere. */
@@ -50,7 +50,7 @@ static void exclusive_kinds_are_not_shared(void **state)
         struct error error = {""};
         struct device devices[] = {device(device_kinds[i].name, "n1", "a"),
                                    device(device_kinds[i].name, "n1", "a")};
-        assert_int_equal(agreement_check_devices(devices, 2, &error),
+        assert_int_equal(devices_check_distinct(devices, 2, &error),
                          device_kinds[i].exclusive ? STATUS_DEVICE : STATUS_OK);
         if (device_kinds[i].exclusive)
             assert_non_null(strstr(error.text, device_kinds[i].noun));
@@ -66,7 +66,7 @@ static void ranks_on_the_same_cores_are_told_apart(void **state)
     struct device devices[] = {device("cpu", "n1", "cpu-n1-0-1"), device("cpu", "n1", "cpu-n1-0-1"),
                                device("cpu", "n1", "cpu-n1-2"),   device("cpu", "n2", "cpu-n1-0-1"),
                                device("cpu", "n1", "cpu-n1-0-1"), device("cpu", "n1", "")};
-    agreement_tell_apart(devices, 6);
+    devices_number_shared(devices, 6);
     for (int i = 0; i < 6; ++i)
         assert_string_equal(devices[i].uuid, names[i]);
 }
@@ -77,8 +77,8 @@ static void mixed_kinds_are_refused(void **state)
     struct error error = {""};
     struct device devices[] = {device("cuda", "n1", "GPU-a"), device("cuda", "n1", "GPU-b"),
                                device("cpu", "n2", "cpu-n2-0-1")};
-    assert_int_equal(agreement_check_kinds(devices, 2, &error), STATUS_OK);
-    assert_int_equal(agreement_check_kinds(devices, 3, &error), STATUS_DEVICE);
+    assert_int_equal(devices_check_kinds(devices, 2, &error), STATUS_OK);
+    assert_int_equal(devices_check_kinds(devices, 3, &error), STATUS_DEVICE);
     assert_non_null(strstr(error.text, "rank 2 on n2 a cpu device"));
     assert_non_null(strstr(error.text, "replicate"));
 }
@@ -90,9 +90,9 @@ static void lost_devices_are_passed_over(void **state)
     struct error error = {""};
     struct device devices[] = {device("cuda", "n1", ""), device("cuda", "n1", ""),
                                device("cpu", "n2", "cpu-n2-0-1"), device("cuda", "n1", "GPU-a")};
-    assert_int_equal(agreement_check_devices(devices, 4, &error), STATUS_OK);
-    assert_int_equal(agreement_check_kinds(devices, 3, &error), STATUS_OK);
-    assert_int_equal(agreement_check_kinds(devices, 4, &error), STATUS_DEVICE);
+    assert_int_equal(devices_check_distinct(devices, 4, &error), STATUS_OK);
+    assert_int_equal(devices_check_kinds(devices, 3, &error), STATUS_OK);
+    assert_int_equal(devices_check_kinds(devices, 4, &error), STATUS_DEVICE);
     assert_non_null(strstr(error.text, "rank 2 on n2 has a cpu device, but rank 3 on n1"));
 }
 

@@ -1,0 +1,212 @@
+#include "ranks/devices.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/device_kind.h"
+#include "ranks/liveness.h"
+#include "results/earlier_roofs.h"
+
+static bool same_device(const struct device *a, const struct device *b)
+{
+    return device_is_open(a) && strcmp(a->kind, b->kind) == 0 &&
+           strcmp(a->hostname, b->hostname) == 0 && strcmp(a->uuid, b->uuid) == 0;
+}
+
+enum status devices_check_distinct(const struct device *devices, int count, struct error *error)
+{
+    for (int i = 0; i < count; ++i) {
+        const struct device_kind *kind = device_kind_find(devices[i].kind);
+        for (int j = 0; j < i && kind && kind->exclusive; ++j)
+            if (same_device(&devices[i], &devices[j]))
+                return error_set(error, STATUS_DEVICE,
+                                 "ranks %d and %d would both measure %s %s (PCI %s) of host %s; "
+                                 "start one rank per %s, e.g. srun --ntasks-per-node=GPUS "
+                                 "--gpus-per-task=1, or let every rank see all %ss of its node",
+                                 j, i, kind->noun, devices[i].uuid, devices[i].pci_id,
+                                 devices[i].hostname, kind->noun, kind->noun);
+    }
+    return STATUS_OK;
+}
+
+void devices_number_shared(struct device *devices, int count)
+{
+    /* From the last one on, so that those before it still have the names that they came with. */
+    for (int i = count - 1; i >= 0; --i) {
+        int place = 1;
+        char name[sizeof devices->uuid];
+        for (int j = 0; j < i; ++j)
+            place += same_device(&devices[i], &devices[j]);
+        if (place == 1)
+            continue;
+        snprintf(name, sizeof name, "%.80s#%d", devices[i].uuid, place);
+        memcpy(devices[i].uuid, name, sizeof name);
+    }
+}
+
+enum status devices_check_kinds(const struct device *devices, int count, struct error *error)
+{
+    const struct device *first = NULL; /* that is open */
+    for (int i = 0; i < count; ++i) {
+        if (!device_is_open(&devices[i]))
+            continue;
+        if (!first)
+            first = &devices[i];
+        if (strcmp(devices[i].kind, first->kind) != 0)
+            return error_set(
+                error, STATUS_DEVICE,
+                "rank %d on %s has a %s device, but rank %d on %s a %s device, and they "
+                "would share out one list; mend the GPU, name one kind with --device, or "
+                "measure all on each with distribute = replicate",
+                (int)(first - devices), first->hostname, first->kind, i, devices[i].hostname,
+                devices[i].kind);
+    }
+    return STATUS_OK;
+}
+
+/* One line for each host, device model and reason, with the ranks counted. */
+static void log_devices(const struct devices *devices, const char *choices, size_t choice_size)
+{
+    for (int i = 0; i < devices->ranks; ++i) {
+        const struct device *device = &devices->list[i];
+        const struct device_kind *kind = device_kind_find(device->kind);
+        const char *choice = choices + (size_t)i * choice_size;
+        int count = 0, earlier = 0;
+        for (int j = 0; j < devices->ranks; ++j) {
+            const struct device *other = &devices->list[j];
+            bool same = strcmp(device->hostname, other->hostname) == 0 &&
+                        strcmp(device->model, other->model) == 0 &&
+                        strcmp(choice, choices + (size_t)j * choice_size) == 0;
+            count += same;
+            earlier += same && j < i;
+        }
+        if (earlier > 0)
+            continue;
+        if (device_is_open(device))
+            log_print(devices->log, LOG_INFO, "%s: %d rank%s on %s (%s)", device->hostname, count,
+                      count == 1 ? "" : "s", device->model, choice);
+        if (device->cores_shared == 1 && !(kind && kind->numbered))
+            log_print(devices->log, LOG_WARNING,
+                      "%s: more ranks than cores; times and roofs disturb one another (variable "
+                      "device_cores_shared)",
+                      device->hostname);
+    }
+}
+
+/* One message for each cause; where counters are required, the first cause ends the sweep. */
+static enum status check_counters(const struct devices *devices, struct error *error)
+{
+    for (int i = 0; i < devices->ranks; ++i) {
+        const struct device *device = &devices->list[i];
+        const struct outcome *counters = &device->counters;
+        const struct device_kind *kind = device_kind_find(device->kind);
+        char refusal[OUTCOME_TEXT];
+        int count = 0, earlier = 0;
+        for (int j = 0; j < devices->ranks; ++j) {
+            bool same = outcome_same(counters, &devices->list[j].counters);
+            count += same;
+            earlier += same && j < i;
+        }
+        if (counters->code == OUTCOME_MISSING || counters->code == COUNTED_YES || earlier > 0)
+            continue;
+        outcome_format(counters, counted_word, refusal);
+        if (devices->manifest->measure.counters == COUNTERS_REQUIRE)
+            return error_set(error, STATUS_DEVICE,
+                             "counters = require, but on %d of %d ranks %s; counters = auto "
+                             "measures without",
+                             count, devices->ranks, refusal);
+        log_print(devices->log, kind && !kind->has_counters ? LOG_DEBUG : LOG_WARNING,
+                  "hardware counters on %d of %d ranks %s; FLOPs and bytes are the modelled ones",
+                  count, devices->ranks, refusal);
+    }
+    return STATUS_OK;
+}
+
+/* One lost device costs its share of the work, all of them end the sweep. */
+static enum status compare(const struct devices *devices, const struct executor *executor,
+                           struct error *error)
+{
+    enum status status = STATUS_OK;
+    bool any_open = false;
+    for (int i = 0; i < devices->ranks; ++i)
+        any_open |= device_is_open(&devices->list[i]);
+    if (!any_open)
+        return error_set(error, STATUS_DEVICE, "no rank could open its device; rank 0: %.800s",
+                         executor_lost(executor));
+    status = devices_check_distinct(devices->list, devices->ranks, error);
+    if (status == STATUS_OK && !devices->manifest->sweep.replicate)
+        status = devices_check_kinds(devices->list, devices->ranks, error);
+    return status == STATUS_OK ? check_counters(devices, error) : status;
+}
+
+enum status devices_collect(struct devices *devices, struct executor *executor, struct error *error)
+{
+    enum { CHOICE = 1200, SIZE = sizeof(struct device) };
+    char choice[CHOICE], *choices = NULL;
+    struct device own = *executor_device(executor);
+    enum status status = STATUS_OK;
+    MPI_Comm_rank(devices->comm, &devices->rank);
+    MPI_Comm_size(devices->comm, &devices->ranks);
+    snprintf(choice, sizeof choice, "%s", executor_choice(executor));
+    if (devices->rank == 0) {
+        choices = malloc((size_t)devices->ranks * CHOICE);
+        devices->list = malloc((size_t)devices->ranks * SIZE);
+        if (!choices || !devices->list)
+            MPI_Abort(devices->comm, 1);
+    }
+    MPI_Gather(&own, SIZE, MPI_BYTE, devices->list, SIZE, MPI_BYTE, 0, devices->comm);
+    MPI_Gather(choice, CHOICE, MPI_CHAR, choices, CHOICE, MPI_CHAR, 0, devices->comm);
+    if (devices->rank == 0) {
+        log_devices(devices, choices, CHOICE);
+        status = compare(devices, executor, error);
+        devices_number_shared(devices->list, devices->ranks);
+    }
+    free(choices);
+    MPI_Scatter(devices->list, SIZE, MPI_BYTE, &own, SIZE, MPI_BYTE, 0, devices->comm);
+    executor_name_device(executor, own.uuid);
+    return liveness_agree(devices->comm, status, error);
+}
+
+/* Rank 0's part: the earlier roofs of each rank's device, or none. */
+static struct device *match_earlier(const struct devices *devices, const struct device *earlier,
+                                    size_t count)
+{
+    struct device *matches = calloc((size_t)devices->ranks, sizeof *matches);
+    int missing = 0;
+    if (!matches)
+        MPI_Abort(devices->comm, 1);
+    for (int i = 0; i < devices->ranks; ++i) {
+        const struct device *match = earlier_roofs_find(earlier, count, &devices->list[i]);
+        if (match)
+            matches[i] = *match;
+        missing += !match && device_is_open(&devices->list[i]);
+    }
+    if (missing > 0)
+        log_print(
+            devices->log, LOG_WARNING,
+            "%s has no roofs of %d of the %d devices (same UUID, driver and power cap): these "
+            "are measured",
+            devices->manifest->reuse, missing, devices->ranks);
+    return matches;
+}
+
+bool devices_reuse_roofs(const struct devices *devices, const struct device *earlier, size_t count,
+                         struct executor *executor)
+{
+    struct device own, *matches = NULL;
+    if (devices->rank == 0)
+        matches = match_earlier(devices, earlier, count);
+    MPI_Scatter(matches, sizeof own, MPI_BYTE, &own, sizeof own, MPI_BYTE, 0, devices->comm);
+    free(matches);
+    bool found = own.roof_count > 0 && !executor_lost(executor);
+    if (found)
+        executor_set_roofs(executor, &own);
+    return found;
+}
+
+void devices_clear(struct devices *devices)
+{
+    free(devices->list);
+    devices->list = NULL;
+}
