@@ -1,45 +1,274 @@
-#include "worker/cuda/workloads/workloads.h"
+#include "model/workloads/lstm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "model/choice.h"
+#include "worker/gpu/arena.h"
+#include "worker/gpu/search.h"
+#include "worker/gpu/tensor_work.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/libraries.h"
-#include "model/choice.h"
-#include "model/workloads/lstm.h"
-#include "worker/cuda/workloads/lstm_binding.h"
-#include "worker/gpu/search.h"
+#include "worker/cuda/workloads/cudnn_tensor.h"
+#include "worker/cuda/workloads/workloads.h"
 
-/* What cuDNN calls a conversion of fp32 is one to fp16, off by 2e-4: that is no tf32. */
-static const struct lstm_format formats[PRECISION_COUNT] = {
-    [PRECISION_FP64] = {true, CUDNN_DATA_DOUBLE, CUDNN_DATA_DOUBLE, CUDNN_FMA_MATH, UNIT_VECTOR},
-    [PRECISION_BF16] = {true, CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH,
-                        UNIT_TENSOR},
-    [PRECISION_FP32] = {true, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH, UNIT_VECTOR},
-    [PRECISION_FP16] = {true, CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, UNIT_TENSOR},
+/* cuDNN's algorithms. All sequences have one length, so packed and padded data lie alike,
+ * [sequence][batch][width]. cuDNN has kernels for one of them alone, and may add some for padding. */
+#define PACKED CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, CUDNN_RNN_PADDED_IO_DISABLED
+#define PADDED CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, CUDNN_RNN_PADDED_IO_ENABLED
+static const struct algorithm {
+    const char *name;
+    int packed; /* the place of the same on packed data */
+    cudnnRNNAlgo_t number;
+    cudnnRNNDataLayout_t layout;
+    uint32_t flags;
+} algorithms[] = {
+    {"standard", 0, CUDNN_RNN_ALGO_STANDARD, PACKED},
+    {"persist-static", 1, CUDNN_RNN_ALGO_PERSIST_STATIC, PACKED},
+    {"persist-static-small-h", 2, CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, PACKED},
+    {"standard padded", 0, CUDNN_RNN_ALGO_STANDARD, PADDED},
+    {"persist-static padded", 1, CUDNN_RNN_ALGO_PERSIST_STATIC, PADDED},
+    {"persist-static-small-h padded", 2, CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, PADDED},
+    {"persist-dynamic", 6, CUDNN_RNN_ALGO_PERSIST_DYNAMIC, PACKED},
+    {"persist-dynamic padded", 6, CUDNN_RNN_ALGO_PERSIST_DYNAMIC, PADDED},
+};
+enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
+
+static const cudnnRNNMode_t modes[LSTM_KINDS] = {
+    [LSTM_LSTM] = CUDNN_LSTM,
+    [LSTM_GRU] = CUDNN_GRU,
+    [LSTM_RELU] = CUDNN_RNN_RELU,
+    [LSTM_TANH] = CUDNN_RNN_TANH,
+};
+
+/* A piece of w that is contiguous in cuDNN's weight space, too, in elements. */
+struct segment {
+    int64_t begin, length; /* in w (model/workloads/lstm.h) */
+    int64_t at;            /* in the weight space */
+};
+
+/* One of the algorithms, ready to run. All zero: it is not built. */
+struct binding {
+    bool built;
+    bool runs; /* cuDNN has taken it: it may refuse only what is to run */
+    cudnnRNNDataDescriptor_t x_descriptor, y_descriptor;
+    cudnnRNNDescriptor_t rnn;
+    void *w, *dw, *workspace, *reserve; /* on the device; dw in a backward pass only */
+    size_t w_bytes, workspace_bytes, reserve_bytes;
+    struct segment *segments; /* ascending; owned */
+    size_t segment_count;
+    char name[128]; /* with what it runs, "standard: KERNELS"; "": not known */
 };
 
 struct lstm_work {
-    struct work base;
+    struct tensor_work
+        tensors; /* of a backward pass: x, dy; dx, and y of the forward pass before */
     struct lstm shape;
-    const struct lstm_format *format;
-    struct config config;
-    uint64_t seed;
+    cudnnDataType_t data, compute;
+    cudnnMathType_t math;
+    struct fill w_fill, dy_fill;
     cudnnDropoutDescriptor_t dropout;
     cudnnTensorDescriptor_t h_descriptor, c_descriptor; /* of the states */
-    struct arena *arena;                                /* whose memory it has */
-    void *x, *y;
-    void *dx, *dy;    /* backward only */
-    int first, count; /* the algorithms that are wanted */
-    struct lstm_binding bindings[LSTM_ALGORITHMS], *bound;
+    int first, count;                                   /* the algorithms that are wanted */
+    struct binding bindings[ALGORITHMS], *bound;
     char refused[SEARCH_REFUSED]; /* algorithm_id of wrong results, separated by spaces */
 };
 
-static bool is_backward(const struct lstm_work *l)
+/* ---- where cuDNN keeps the weights ---- */
+
+/* cuDNN's numbers of a cell's matrices, and of the biases that belong to them. A sum has two biases for
+ * cuDNN, of which one stays zero; but a GRU's last one has the recurrent one alone. */
+static const struct numbers {
+    int input[LSTM_SUMS], recurrent[LSTM_SUMS]; /* by gate */
+    int bias[LSTM_SUMS];                        /* by sum */
+} numbers[LSTM_KINDS] = {
+    [LSTM_LSTM] = {{0, 1, 2, 3}, {4, 5, 6, 7}, {0, 1, 2, 3}},
+    [LSTM_GRU] = {{1, 0, 2}, {4, 3, 5}, {1, 0, 2, 5}},
+    [LSTM_RELU] = {{0}, {1}, {0}},
+    [LSTM_TANH] = {{0}, {1}, {0}},
+};
+static const int projection_number[] = {8};
+
+static size_t element_bytes(const struct lstm_work *l)
 {
-    return l->shape.pass == LSTM_BACKWARD;
+    return precision_info[l->shape.precision].bytes;
+}
+
+static enum status segment_add(const struct lstm_work *l, struct binding *b, int64_t begin,
+                               int64_t length, cudnnTensorDescriptor_t descriptor,
+                               const void *address, struct error *error)
+{
+    enum { DIMENSIONS_MAX = 8 };
+    cudnnDataType_t type;
+    int count, dimensions[DIMENSIONS_MAX], strides[DIMENSIONS_MAX];
+    int64_t size = 1;
+    TRY(CUDNN(cudnnGetTensorNdDescriptor(descriptor, DIMENSIONS_MAX, &type, &count, dimensions,
+                                         strides)));
+    for (int i = 0; i < count; ++i) /* it calls matrices 1 x rows x columns */
+        size *= dimensions[i];
+    if (!address || size != length)
+        return error_set(error, STATUS_FAILED,
+                         "cuDNN's weights are laid out in a way not known here");
+    int64_t at = ((const char *)address - (const char *)b->w) / (int64_t)element_bytes(l);
+    b->segments[b->segment_count++] = (struct segment){begin, length, at};
+    return STATUS_OK;
+}
+
+static enum status part_map(struct gpu *gpu, const struct lstm_work *l, struct binding *b,
+                            int64_t layer, int64_t direction, enum lstm_part part,
+                            cudnnTensorDescriptor_t matrix, cudnnTensorDescriptor_t bias,
+                            struct error *error)
+{
+    const struct lstm *s = &l->shape;
+    const struct {
+        const int *list;
+        int count;
+    } parts[LSTM_PARTS] = {
+        [LSTM_INPUT_MATRIX] = {numbers[s->kind].input, s->cell->gates},
+        [LSTM_RECURRENT_MATRIX] = {numbers[s->kind].recurrent, s->cell->gates},
+        [LSTM_BIAS] = {numbers[s->kind].bias, s->cell->sums},
+        [LSTM_PROJECTION] = {projection_number, s->projection ? 1 : 0},
+    };
+    const int count = parts[part].count;
+    int64_t begin = lstm_w_at(s, layer, direction, part), size = lstm_part_size(s, layer, part);
+    for (int i = 0; i < count; ++i) {
+        void *matrix_at = NULL, *bias_at = NULL;
+        TRY(CUDNN(cudnnGetRNNWeightParams(
+            gpu->cudnn, b->rnn, (int32_t)(layer * s->directions + direction), b->w_bytes, b->w,
+            parts[part].list[i], matrix, &matrix_at, bias, &bias_at)));
+        TRY(segment_add(l, b, begin + i * (size / count), size / count,
+                        part == LSTM_BIAS ? bias : matrix, part == LSTM_BIAS ? bias_at : matrix_at,
+                        error));
+    }
+    return STATUS_OK;
+}
+
+/* Asks cuDNN for every piece of the weight space. STATUS_FAILED if a piece has another size than the shape
+ * says. */
+static enum status weights_map(struct gpu *gpu, const struct lstm_work *l, struct binding *b,
+                               struct error *error)
+{
+    const struct lstm *s = &l->shape;
+    const size_t most = (size_t)(s->layers * s->directions) * LSTM_PARTS * LSTM_SUMS;
+    cudnnTensorDescriptor_t matrix = NULL, bias = NULL;
+    b->segments = calloc(most, sizeof *b->segments);
+    if (!b->segments)
+        return error_set(error, STATUS_FAILED, "no memory for %zu weight segments", most);
+    enum status status = CUDNN(cudnnCreateTensorDescriptor(&matrix));
+    if (status == STATUS_OK)
+        status = CUDNN(cudnnCreateTensorDescriptor(&bias));
+    for (int64_t layer = 0; layer < s->layers; ++layer)
+        for (int64_t direction = 0; direction < s->directions; ++direction)
+            for (int part = 0; part < LSTM_PARTS && status == STATUS_OK; ++part)
+                status = part_map(gpu, l, b, layer, direction, (enum lstm_part)part, matrix, bias,
+                                  error);
+    if (bias)
+        cudnnDestroyTensorDescriptor(bias);
+    if (matrix)
+        cudnnDestroyTensorDescriptor(matrix);
+    return status;
+}
+
+/* w's elements into the weight space; what is not of w is zero. */
+static enum status weights_fill(struct gpu *gpu, const struct lstm_work *l, const struct binding *b,
+                                struct error *error)
+{
+    TRY(CUDA(cudaMemsetAsync(b->w, 0, b->w_bytes, gpu->stream)));
+    for (size_t i = 0; i < b->segment_count; ++i) {
+        const struct segment *segment = &b->segments[i];
+        void *address = (char *)b->w + segment->at * (int64_t)element_bytes(l);
+        TRY(CUDA(kernel_fill(l->shape.precision, address, segment->length, l->w_fill,
+                             segment->begin, gpu->stream)));
+    }
+    return STATUS_OK;
+}
+
+static int segment_compare(const void *key, const void *element)
+{
+    int64_t offset = *(const int64_t *)key;
+    const struct segment *segment = element;
+    return offset < segment->begin ? -1 : offset >= segment->begin + segment->length;
+}
+
+/* ---- one algorithm ---- */
+
+static void binding_release(struct arena *arena, struct binding *b)
+{
+    arena_give(arena, b->reserve);
+    arena_give(arena, b->workspace);
+    arena_give(arena, b->dw);
+    arena_give(arena, b->w);
+    free(b->segments);
+    if (b->rnn)
+        cudnnDestroyRNNDescriptor(b->rnn);
+    if (b->y_descriptor)
+        cudnnDestroyRNNDataDescriptor(b->y_descriptor);
+    if (b->x_descriptor)
+        cudnnDestroyRNNDataDescriptor(b->x_descriptor);
+    *b = (struct binding){0};
+}
+
+static enum status data_describe(const struct lstm_work *l, int64_t width,
+                                 cudnnRNNDataLayout_t layout, cudnnRNNDataDescriptor_t *descriptor,
+                                 struct error *error)
+{
+    const struct lstm *s = &l->shape;
+    int *lengths = malloc((size_t)s->batch * sizeof *lengths);
+    if (!lengths)
+        return error_set(error, STATUS_FAILED, "no memory for %lld lengths", (long long)s->batch);
+    for (int64_t i = 0; i < s->batch; ++i)
+        lengths[i] = (int)s->sequence;
+    enum status status = CUDNN(cudnnCreateRNNDataDescriptor(descriptor));
+    if (status == STATUS_OK)
+        status = CUDNN(cudnnSetRNNDataDescriptor(*descriptor, l->data, layout, (int)s->sequence,
+                                                 (int)s->batch, (int)width, lengths, NULL));
+    free(lengths);
+    return status;
+}
+
+/* Each gate has two biases for cuDNN. Those that `numbers` does not name are zero, so they add nothing; but
+ * where there is one alone, cuDNN refuses its persistent kernels, and a GRU needs both. */
+static enum status rnn_create(struct gpu *gpu, const struct lstm_work *l,
+                              const struct algorithm *algorithm, struct binding *b,
+                              struct error *error)
+{
+    const struct lstm *s = &l->shape;
+    TRY(CUDNN(cudnnCreateRNNDescriptor(&b->rnn)));
+    TRY(CUDNN(cudnnSetRNNDescriptor_v8(
+        b->rnn, algorithm->number, modes[s->kind], CUDNN_RNN_DOUBLE_BIAS,
+        s->directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
+        l->data, l->compute, l->math, (int32_t)s->features, (int32_t)s->hidden, (int32_t)s->output,
+        (int32_t)s->layers, l->dropout, algorithm->flags)));
+    if (algorithm->number == CUDNN_RNN_ALGO_PERSIST_DYNAMIC)
+        TRY(CUDNN(cudnnBuildRNNDynamic(gpu->cudnn, b->rnn, (int)s->batch)));
+    return STATUS_OK;
+}
+
+/* After a failure it is to be released. */
+static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
+                                 const struct algorithm *algorithm, struct binding *b,
+                                 struct error *error)
+{
+    const struct lstm *s = &l->shape;
+    const bool backward = s->pass == LSTM_BACKWARD;
+    cudnnForwardMode_t mode = backward ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
+    TRY(data_describe(l, s->features, algorithm->layout, &b->x_descriptor, error));
+    TRY(data_describe(l, s->output * s->directions, algorithm->layout, &b->y_descriptor, error));
+    TRY(rnn_create(gpu, l, algorithm, b, error));
+    TRY(CUDNN(cudnnGetRNNTempSpaceSizes(gpu->cudnn, b->rnn, mode, b->x_descriptor,
+                                        &b->workspace_bytes, &b->reserve_bytes)));
+    TRY(CUDNN(cudnnGetRNNWeightSpaceSize(gpu->cudnn, b->rnn, &b->w_bytes)));
+    TRY(arena_take(gpu->arena, (double)b->w_bytes, "the weights", &b->w, error));
+    if (backward)
+        TRY(arena_take(gpu->arena, (double)b->w_bytes, "the weights' gradient", &b->dw, error));
+    TRY(arena_take(gpu->arena, (double)b->workspace_bytes, "the workspace", &b->workspace, error));
+    TRY(arena_take(gpu->arena, (double)b->reserve_bytes, "the reserve space", &b->reserve, error));
+    TRY(weights_map(gpu, l, b, error));
+    TRY(weights_fill(gpu, l, b, error));
+    b->built = true;
+    return STATUS_OK;
 }
 
 /* ---- work_ops ---- */
@@ -50,11 +279,12 @@ static bool is_backward(const struct lstm_work *l)
 static enum status forward(struct gpu *gpu, struct lstm_work *l, cudnnForwardMode_t mode,
                            struct error *error)
 {
-    return CUDNN(cudnnRNNForward(gpu->cudnn, l->bound->rnn, mode, NULL, l->bound->x_descriptor,
-                                 l->x, l->bound->y_descriptor, l->y, l->h_descriptor, NULL, NULL,
-                                 l->c_descriptor, NULL, NULL, l->bound->w_bytes, l->bound->w,
-                                 l->bound->workspace_bytes, l->bound->workspace,
-                                 l->bound->reserve_bytes, l->bound->reserve));
+    const struct tensor_work *t = &l->tensors;
+    const struct binding *b = l->bound;
+    return CUDNN(cudnnRNNForward(
+        gpu->cudnn, b->rnn, mode, NULL, b->x_descriptor, t->input[TENSOR_INPUT], b->y_descriptor,
+        t->result[TENSOR_OUTPUT], l->h_descriptor, NULL, NULL, l->c_descriptor, NULL, NULL,
+        b->w_bytes, b->w, b->workspace_bytes, b->workspace, b->reserve_bytes, b->reserve));
 }
 
 static enum status forward_iterate(struct gpu *gpu, struct work *work, struct error *error)
@@ -68,16 +298,17 @@ static enum status forward_iterate(struct gpu *gpu, struct work *work, struct er
 static enum status backward_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
+    const struct tensor_work *t = &l->tensors;
+    const struct binding *b = l->bound;
     TRY(CUDNN(cudnnRNNBackwardData_v8(
-        gpu->cudnn, l->bound->rnn, NULL, l->bound->y_descriptor, l->y, l->dy,
-        l->bound->x_descriptor, l->dx, l->h_descriptor, NULL, NULL, NULL, l->c_descriptor, NULL,
-        NULL, NULL, l->bound->w_bytes, l->bound->w, l->bound->workspace_bytes, l->bound->workspace,
-        l->bound->reserve_bytes, l->bound->reserve)));
+        gpu->cudnn, b->rnn, NULL, b->y_descriptor, t->result[TENSOR_OUTPUT],
+        t->input[TENSOR_OUTPUT], b->x_descriptor, t->result[TENSOR_INPUT], l->h_descriptor, NULL,
+        NULL, NULL, l->c_descriptor, NULL, NULL, NULL, b->w_bytes, b->w, b->workspace_bytes,
+        b->workspace, b->reserve_bytes, b->reserve)));
     TRY(CUDNN(cudnnRNNBackwardWeights_v8(
-        gpu->cudnn, l->bound->rnn, CUDNN_WGRAD_MODE_ADD, NULL, l->bound->x_descriptor, l->x,
-        l->h_descriptor, NULL, l->bound->y_descriptor, l->y, l->bound->w_bytes, l->bound->dw,
-        l->bound->workspace_bytes, l->bound->workspace, l->bound->reserve_bytes,
-        l->bound->reserve)));
+        gpu->cudnn, b->rnn, CUDNN_WGRAD_MODE_ADD, NULL, b->x_descriptor, t->input[TENSOR_INPUT],
+        l->h_descriptor, NULL, b->y_descriptor, t->result[TENSOR_OUTPUT], b->w_bytes, b->dw,
+        b->workspace_bytes, b->workspace, b->reserve_bytes, b->reserve)));
     l->bound->runs = true;
     return STATUS_OK;
 }
@@ -92,68 +323,47 @@ static enum status backward_reset(struct gpu *gpu, struct work *work, struct err
     return CUDA(cudaMemsetAsync(l->bound->dw, 0, l->bound->w_bytes, gpu->stream));
 }
 
-static size_t element_bytes(const struct lstm_work *l)
-{
-    return precision_info[l->shape.precision].bytes;
-}
-
-/* All bits set is a NaN in every format. */
-static enum status forward_run(struct gpu *gpu, struct work *work, int64_t samples,
-                               struct error *error)
-{
-    (void)samples;
-    struct lstm_work *l = (struct lstm_work *)work;
-    size_t bytes = (size_t)lstm_y_size(&l->shape) * element_bytes(l);
-    TRY(CUDA(cudaMemsetAsync(l->y, 0xff, bytes, gpu->stream)));
-    return forward_iterate(gpu, work, error);
-}
-
-static enum status gradient_fill(struct gpu *gpu, struct lstm_work *l, struct error *error)
-{
-    struct fill fill = config_fill(&l->config, l->seed, TENSOR_OUTPUT);
-    return CUDA(
-        kernel_fill(l->shape.precision, l->dy, lstm_y_size(&l->shape), fill, 0, gpu->stream));
-}
-
+/* The gradients of the samples that are not wanted are zero for this run, and what they were after it. */
 static enum status backward_run(struct gpu *gpu, struct work *work, int64_t samples,
                                 struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
+    const struct tensor_work *t = &l->tensors;
     const struct lstm *s = &l->shape;
+    void *dx = t->result[TENSOR_INPUT], *dy = t->input[TENSOR_OUTPUT];
     size_t row = (size_t)(s->output * s->directions) * element_bytes(l);
     size_t kept = (size_t)samples * row, step = (size_t)s->batch * row;
-    TRY(CUDA(cudaMemsetAsync(l->dx, 0xff, (size_t)lstm_x_size(s) * element_bytes(l), gpu->stream)));
+    TRY(CUDA(cudaMemsetAsync(dx, 0xff, t->result_bytes[TENSOR_INPUT], gpu->stream)));
     if (samples < s->batch)
-        TRY(CUDA(cudaMemset2DAsync((char *)l->dy + kept, step, 0, step - kept, (size_t)s->sequence,
+        TRY(CUDA(cudaMemset2DAsync((char *)dy + kept, step, 0, step - kept, (size_t)s->sequence,
                                    gpu->stream)));
     TRY(backward_reset(gpu, work, error));
     TRY(backward_iterate(gpu, work, error));
-    return gradient_fill(gpu, l, error);
+    return CUDA(kernel_fill(s->precision, dy, lstm_y_size(s), l->dy_fill, 0, gpu->stream));
 }
 
 static const void *lstm_result(const struct work *work, enum tensor tensor)
 {
     const struct lstm_work *l = (const struct lstm_work *)work;
-    const void *const memory[TENSOR_COUNT] = {
-        [TENSOR_INPUT] = l->dx, [TENSOR_WEIGHT] = l->bound->dw, [TENSOR_OUTPUT] = l->y};
-    return memory[tensor];
+    return tensor == TENSOR_WEIGHT ? l->bound->dw : l->tensors.result[tensor];
 }
 
 static int64_t lstm_element(const struct work *work, enum tensor tensor, int64_t offset)
 {
-    const struct lstm_work *l = (const struct lstm_work *)work;
-    return tensor == TENSOR_WEIGHT ? lstm_weights_at(&l->bound->weights, offset) : offset;
+    const struct binding *b = ((const struct lstm_work *)work)->bound;
+    if (tensor != TENSOR_WEIGHT)
+        return offset;
+    const struct segment *segment =
+        bsearch(&offset, b->segments, b->segment_count, sizeof *b->segments, segment_compare);
+    return segment->at + (offset - segment->begin);
 }
 
 static void lstm_release(struct work *work)
 {
     struct lstm_work *l = (struct lstm_work *)work;
-    for (int i = 0; i < LSTM_ALGORITHMS; ++i)
-        lstm_binding_release(l->arena, &l->bindings[i]);
-    arena_give(l->arena, l->dy);
-    arena_give(l->arena, l->dx);
-    arena_give(l->arena, l->y);
-    arena_give(l->arena, l->x);
+    for (int i = 0; i < ALGORITHMS; ++i)
+        binding_release(l->tensors.arena, &l->bindings[i]);
+    tensor_work_clear(&l->tensors);
     if (l->c_descriptor)
         cudnnDestroyTensorDescriptor(l->c_descriptor);
     if (l->h_descriptor)
@@ -163,7 +373,7 @@ static void lstm_release(struct work *work)
     free(l);
 }
 
-/* ---- preparation ---- */
+/* ---- the search ---- */
 
 /* cuDNN compiles for longer than all else of a search takes, and where it has its kernel of small widths, that
  * was at least twice as fast wherever this was looked at. Its other ready ones lose at great widths: a GRU's of
@@ -172,47 +382,38 @@ static bool is_hopeless(const struct lstm_work *l, int algorithm)
 {
     bool ready = false;
     for (int i = 0; i < algorithm; ++i)
-        ready |= lstm_algorithm_is_small(i) && l->bindings[i].runs;
-    return l->count > 1 && lstm_algorithm_is_compiled(algorithm) && ready;
+        ready |=
+            algorithms[i].number == CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H && l->bindings[i].runs;
+    return l->count > 1 && algorithms[algorithm].number == CUDNN_RNN_ALGO_PERSIST_DYNAMIC && ready;
 }
 
-/* Padded data are for what cuDNN does not have on packed ones: where it has both, the kernels were the same
- * in every shape that was looked at. */
-static bool is_had_packed(const struct lstm_work *l, int algorithm)
-{
-    int packed = lstm_algorithm_packed(algorithm);
-    return packed != algorithm && l->bindings[packed].name[0];
-}
-
-/* What was built stays, because the search binds in turn. */
+/* What was built stays, because the search binds in turn. Padded data are for what cuDNN does not have on packed
+ * ones: where it has both, the kernels were the same in every shape that was looked at. */
 static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candidate,
                                   struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
-    const struct lstm_setting setting = {
-        .gpu = gpu,
-        .shape = &l->shape,
-        .format = l->format,
-        .dropout = l->dropout,
-        .fill = config_fill(&l->config, l->seed, TENSOR_WEIGHT),
-    };
-    int algorithm = l->first + candidate;
-    if (is_had_packed(l, algorithm))
-        return error_set(error, STATUS_UNSUPPORTED, "%s is had on packed data",
-                         lstm_algorithm_name[algorithm]);
-    l->bound = &l->bindings[algorithm];
-    if (!l->bound->built && is_hopeless(l, algorithm))
+    const int place = l->first + candidate;
+    const struct algorithm *algorithm = &algorithms[place];
+    if (algorithm->packed != place && l->bindings[algorithm->packed].name[0])
+        return error_set(error, STATUS_UNSUPPORTED, "%s is had on packed data", algorithm->name);
+    l->bound = &l->bindings[place];
+    if (l->bound->built)
+        return STATUS_OK;
+    if (is_hopeless(l, place))
         return error_set(error, STATUS_UNSUPPORTED, "%s is not compiled: there are faster kernels",
-                         lstm_algorithm_name[algorithm]);
-    return l->bound->built ? STATUS_OK : lstm_binding_build(&setting, algorithm, l->bound, error);
+                         algorithm->name);
+    enum status status = binding_build(gpu, l, algorithm, l->bound, error);
+    if (status)
+        binding_release(gpu->arena, l->bound);
+    return status;
 }
 
 static const char *algorithm_name(const struct work *work, int candidate)
 {
     const struct lstm_work *l = (const struct lstm_work *)work;
-    int algorithm = l->first + candidate;
-    const char *name = l->bindings[algorithm].name;
-    return name[0] ? name : lstm_algorithm_name[algorithm];
+    const char *name = l->bindings[l->first + candidate].name;
+    return name[0] ? name : algorithms[l->first + candidate].name;
 }
 
 /* Which kernels multiply is cuBLAS's choice for each shape, whatever cuDNN calls the algorithm: its name
@@ -221,9 +422,9 @@ static enum status algorithm_identify(struct gpu *gpu, struct work *work, struct
                                       struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
-    struct lstm_binding *bound = l->bound;
+    struct binding *bound = l->bound;
     struct kernel_list list = {.count = 0};
-    const char *name = lstm_algorithm_name[bound - l->bindings];
+    const char *name = algorithms[bound - l->bindings].name;
     TRY(identity_find(gpu, work, identity, &list, error));
     char *end = bound->name + snprintf(bound->name, sizeof bound->name, "%s: ", name);
     kernel_list_format(&list, end, (size_t)(bound->name + sizeof bound->name - end));
@@ -232,69 +433,15 @@ static enum status algorithm_identify(struct gpu *gpu, struct work *work, struct
     return STATUS_OK;
 }
 
-static void others_release(struct lstm_work *l)
-{
-    for (int i = 0; i < LSTM_ALGORITHMS; ++i)
-        if (&l->bindings[i] != l->bound)
-            lstm_binding_release(l->arena, &l->bindings[i]);
-}
-
-static enum status state_describe(const struct lstm_work *l, int64_t width,
-                                  cudnnTensorDescriptor_t *descriptor, struct error *error)
-{
-    const struct lstm *s = &l->shape;
-    int dimensions[3] = {(int)(s->layers * s->directions), (int)s->batch, (int)width};
-    int strides[3] = {dimensions[1] * dimensions[2], dimensions[2], 1};
-    TRY(CUDNN(cudnnCreateTensorDescriptor(descriptor)));
-    return CUDNN(cudnnSetTensorNdDescriptor(*descriptor, l->format->data, 3, dimensions, strides));
-}
-
-static enum status descriptors_create(struct gpu *gpu, struct lstm_work *l, struct error *error)
-{
-    TRY(CUDNN(cudnnCreateDropoutDescriptor(&l->dropout)));
-    TRY(CUDNN(cudnnSetDropoutDescriptor(l->dropout, gpu->cudnn, 0.0f, NULL, 0, 0)));
-    TRY(state_describe(l, l->shape.output, &l->h_descriptor, error));
-    return state_describe(l, l->shape.hidden, &l->c_descriptor, error);
-}
-
-static enum status tensors_create(struct gpu *gpu, struct lstm_work *l, struct error *error)
-{
-    double x_bytes = (double)lstm_x_size(&l->shape) * (double)element_bytes(l);
-    double y_bytes = (double)lstm_y_size(&l->shape) * (double)element_bytes(l);
-    struct fill fill = config_fill(&l->config, l->seed, TENSOR_INPUT);
-    TRY(arena_take(l->arena, x_bytes, "the input", &l->x, error));
-    TRY(arena_take(l->arena, y_bytes, "the output", &l->y, error));
-    TRY(CUDA(kernel_fill(l->shape.precision, l->x, lstm_x_size(&l->shape), fill, 0, gpu->stream)));
-    if (!is_backward(l))
-        return STATUS_OK;
-    TRY(arena_take(l->arena, x_bytes, "the input's gradient", &l->dx, error));
-    TRY(arena_take(l->arena, y_bytes, "the output's gradient", &l->dy, error));
-    return gradient_fill(gpu, l, error);
-}
-
-static enum status algorithms_select(struct lstm_work *l, struct error *error)
-{
-    const char *wanted = l->shape.algorithm;
-    l->count = LSTM_ALGORITHMS;
-    if (strcmp(wanted, "auto") == 0)
-        return STATUS_OK;
-    l->count = 1;
-    while (l->first < LSTM_ALGORITHMS && strcmp(lstm_algorithm_name[l->first], wanted) != 0)
-        ++l->first;
-    return l->first < LSTM_ALGORITHMS
-               ? STATUS_OK
-               : error_set(error, STATUS_UNSUPPORTED, "cuDNN's %s has no algorithm %s",
-                           l->shape.cell->name, wanted);
-}
-
-/* cuDNN may refuse an algorithm only when it runs. */
-static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, int *chosen,
-                                    struct record *record, struct error *error)
+/* cuDNN may refuse an algorithm only when it runs. cuBLAS's kernels of fp64 use tensor units where the chip has
+ * such, and say so in their names. */
+static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, struct record *record,
+                                    struct error *error)
 {
     const struct search search = {
         .gpu = gpu,
-        .work = &l->base,
-        .cold = config_cold(&l->config),
+        .work = &l->tensors.base,
+        .cold = l->shape.cold,
         .count = l->count,
         .ordered = l->count,
         .bind = algorithm_bind,
@@ -302,26 +449,25 @@ static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, int *c
         .refused = l->refused,
         .identify = algorithm_identify,
     };
-    enum status status = search_run(&search, chosen, record, error);
-    if (status == STATUS_OK || l->count > 1)
+    int chosen;
+    enum status status = search_run(&search, &chosen, record, error);
+    if (status && l->count == 1) {
+        error_prefix(error, "algorithm %s", l->shape.algorithm);
+        status = status == STATUS_FAILED ? STATUS_UNSUPPORTED : status;
+    }
+    if (status)
         return status;
-    error_prefix(error, "algorithm %s", l->shape.algorithm);
-    return status == STATUS_FAILED ? STATUS_UNSUPPORTED : status;
-}
-
-/* cuBLAS's kernels of fp64 use tensor units where the chip has such, and say so in their names. */
-static enum unit unit_of(const struct lstm_work *l)
-{
-    bool tensor = l->shape.precision == PRECISION_FP64 && strstr(l->bound->name, "tensor");
-    return tensor ? UNIT_TENSOR : l->format->unit;
-}
-
-static void algorithm_describe(const struct lstm_work *l, int chosen, struct record *record)
-{
-    snprintf(record->algorithm, sizeof record->algorithm, "%s", algorithm_name(&l->base, chosen));
-    snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[l->format->math]);
-    record->unit = unit_of(l);
+    snprintf(record->algorithm, sizeof record->algorithm, "%s",
+             algorithm_name(search.work, chosen));
+    snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[l->math]);
+    bool tensor = l->math == CUDNN_TENSOR_OP_MATH ||
+                  (l->shape.precision == PRECISION_FP64 && strstr(l->bound->name, "tensor"));
+    record->unit = tensor ? UNIT_TENSOR : UNIT_VECTOR;
     record->workspace = (double)l->bound->workspace_bytes;
+    for (int i = 0; i < ALGORITHMS; ++i)
+        if (&l->bindings[i] != l->bound)
+            binding_release(gpu->arena, &l->bindings[i]);
+    return STATUS_OK;
 }
 
 /* The whole search again, without these kernels. */
@@ -329,18 +475,14 @@ static enum status lstm_reject(struct gpu *gpu, struct work *work, struct record
                                struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
-    int chosen;
     bool recalled = strcmp(record->algorithm_origin, choice_searched) != 0;
     TRY(search_refuse(l->refused, recalled, record, error));
-    TRY(algorithm_choose(gpu, l, &chosen, record, error));
-    algorithm_describe(l, chosen, record);
-    others_release(l);
-    return STATUS_OK;
+    return algorithm_choose(gpu, l, record, error);
 }
 
 static const struct work_ops pass_ops[] = {
     [LSTM_FORWARD] = {.iterate = forward_iterate,
-                      .run = forward_run,
+                      .run = tensor_work_run,
                       .result = lstm_result,
                       .element = lstm_element,
                       .reject = lstm_reject,
@@ -354,43 +496,80 @@ static const struct work_ops pass_ops[] = {
                        .release = lstm_release},
 };
 
-static enum status work_prepare(struct gpu *gpu, struct lstm_work *l, struct record *record,
-                                struct error *error)
+/* ---- preparation ---- */
+
+static enum status state_describe(const struct lstm_work *l, int64_t width,
+                                  cudnnTensorDescriptor_t *descriptor, struct error *error)
 {
-    int chosen;
-    TRY(algorithms_select(l, error));
-    TRY(descriptors_create(gpu, l, error));
-    TRY(tensors_create(gpu, l, error));
-    TRY(algorithm_choose(gpu, l, &chosen, record, error));
-    algorithm_describe(l, chosen, record);
-    others_release(l);
-    return STATUS_OK;
+    const struct lstm *s = &l->shape;
+    int dimensions[3] = {(int)(s->layers * s->directions), (int)s->batch, (int)width};
+    int strides[3] = {dimensions[1] * dimensions[2], dimensions[2], 1};
+    TRY(CUDNN(cudnnCreateTensorDescriptor(descriptor)));
+    return CUDNN(cudnnSetTensorNdDescriptor(*descriptor, l->data, 3, dimensions, strides));
 }
 
+static enum status algorithms_select(struct lstm_work *l, struct error *error)
+{
+    const char *wanted = l->shape.algorithm;
+    l->count = ALGORITHMS;
+    if (strcmp(wanted, "auto") == 0)
+        return STATUS_OK;
+    l->count = 1;
+    while (l->first < ALGORITHMS && strcmp(algorithms[l->first].name, wanted) != 0)
+        ++l->first;
+    return l->first < ALGORITHMS
+               ? STATUS_OK
+               : error_set(error, STATUS_UNSUPPORTED, "cuDNN's %s has no algorithm %s",
+                           l->shape.cell->name, wanted);
+}
+
+static enum status work_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                struct lstm_work *l, struct record *record, struct error *error)
+{
+    const struct lstm *s = &l->shape;
+    const bool backward = s->pass == LSTM_BACKWARD;
+    const int64_t x = lstm_x_size(s), y = lstm_y_size(s);
+    const struct tensor_sizes sizes = {
+        .read = {[TENSOR_INPUT] = x, [TENSOR_OUTPUT] = backward ? y : 0},
+        .written = {[TENSOR_INPUT] = backward ? x : 0, [TENSOR_OUTPUT] = y},
+    };
+    TRY(algorithms_select(l, error));
+    TRY(CUDNN(cudnnCreateDropoutDescriptor(&l->dropout)));
+    TRY(CUDNN(cudnnSetDropoutDescriptor(l->dropout, gpu->cudnn, 0.0f, NULL, 0, 0)));
+    TRY(state_describe(l, s->output, &l->h_descriptor, error));
+    TRY(state_describe(l, s->hidden, &l->c_descriptor, error));
+    TRY(tensor_work_create(gpu, config, seed, &sizes, &l->tensors, error));
+    return algorithm_choose(gpu, l, record, error);
+}
+
+/* What cuDNN calls a conversion of fp32 is one to fp16, off by 2e-4: that is no tf32. */
 enum status lstm_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                struct work **work, struct record *record, struct error *error)
 {
     struct lstm shape = lstm_from(config);
-    const struct lstm_format *format = &formats[shape.precision];
-    if (!format->offered)
+    const bool wide = shape.precision == PRECISION_FP64;
+    const bool tensor = shape.precision == PRECISION_FP16 || shape.precision == PRECISION_BF16;
+    if (!wide && !tensor && shape.precision != PRECISION_FP32)
         return error_set(error, STATUS_UNSUPPORTED,
                          "cuDNN's %s is measured in fp64, fp32, fp16 and bf16, not in %s",
                          shape.cell->name, precision_info[shape.precision].name);
     struct lstm_work *l = calloc(1, sizeof *l);
     if (!l)
         return error_set(error, STATUS_FAILED, "no memory");
-    l->base.ops = &pass_ops[shape.pass];
-    l->arena = gpu->arena;
-    l->base.precision = shape.precision;
+    l->tensors.base.ops = &pass_ops[shape.pass];
+    l->tensors.base.precision = shape.precision;
+    l->tensors.arena = gpu->arena;
     l->shape = shape;
-    l->format = format;
-    l->config = *config;
-    l->seed = seed;
-    enum status status = work_prepare(gpu, l, record, error);
+    l->data = cudnn_data_type(shape.precision);
+    l->compute = wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+    l->math = tensor ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
+    l->w_fill = config_fill(config, seed, TENSOR_WEIGHT);
+    l->dy_fill = config_fill(config, seed, TENSOR_OUTPUT);
+    enum status status = work_prepare(gpu, config, seed, l, record, error);
     if (status) {
-        lstm_release(&l->base);
+        lstm_release(&l->tensors.base);
         return status;
     }
-    *work = &l->base;
+    *work = &l->tensors.base;
     return STATUS_OK;
 }
