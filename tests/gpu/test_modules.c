@@ -7,7 +7,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include "worker/cuda/profiling/collector.h"
+#include "worker/cuda/profiling/counters.h"
 
 enum { ROUNDS = 24, WORKS = 4, THREADS = 128, BLOCKS = 64, FMAS_MOST = 2000, SKIPPED = 77 };
 
@@ -59,7 +59,7 @@ static enum status run(void *argument, struct error *error)
 }
 
 /* How many of them were counted wrong; -1: none could be counted. */
-static int round_count(struct collector *collector, struct chain *chains, int number)
+static int round_count(struct counters *counters, struct chain *chains, int number)
 {
     double values[WORKS][QUANTITY_COUNT];
     struct profiled_work works[WORKS];
@@ -68,7 +68,7 @@ static int round_count(struct collector *collector, struct chain *chains, int nu
     int wrong = 0;
     for (int i = 0; i < WORKS; ++i)
         works[i] = (struct profiled_work){prepare, run, &chains[i], NULL};
-    if (collector_collect(collector, 0, works, WORKS, values, &outcome, &error) ||
+    if (counters_collect(counters, 0, works, WORKS, values, &outcome, &error) ||
         outcome.code != COUNTED_YES)
         return -1;
     for (int i = 0; i < WORKS; ++i) {
@@ -83,7 +83,7 @@ static int round_count(struct collector *collector, struct chain *chains, int nu
     return wrong;
 }
 
-static int rounds_count(struct collector *collector, CUdeviceptr out)
+static int rounds_count(struct counters *counters, CUdeviceptr out)
 {
     int wrong = 0;
     for (int round = 0; round < ROUNDS; ++round) {
@@ -93,7 +93,7 @@ static int rounds_count(struct collector *collector, CUdeviceptr out)
             if (chain_load(&chains[i], 1 + (997 * round + 331 * i) % FMAS_MOST))
                 return -1;
         }
-        int now = round_count(collector, chains, round);
+        int now = round_count(counters, chains, round);
         if (now < 0)
             return -1;
         wrong += now;
@@ -113,14 +113,14 @@ int main(void)
         printf("no GPU\n");
         return SKIPPED;
     }
-    struct collector *collector = collector_open(0, context, &refusal);
-    if (!collector) {
+    struct counters *counters = counters_open(0, context, &refusal);
+    if (!counters) {
         printf("no counters: %s\n", refusal.reason);
         return SKIPPED;
     }
-    int wrong = rounds_count(collector, out);
-    bool stayed = collector_is_attached(collector);
-    collector_close(collector);
+    int wrong = rounds_count(counters, out);
+    bool stayed = counters_are_attached(counters);
+    counters_close(counters);
     printf("%d rounds of %d kernels: %d wrong%s\n", (int)ROUNDS, (int)WORKS, wrong,
            stayed ? "" : ", CUPTI did not stay");
     return wrong != 0 || !stayed;

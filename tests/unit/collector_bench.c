@@ -25,17 +25,17 @@ static enum status work_run(void *argument, struct error *error)
 
 const struct profiled_work bench_work = {work_prepare, work_run, NULL, NULL};
 
-struct collector *collector_begin(void)
+struct counters *counters_begin(void)
 {
     struct outcome refused;
-    struct collector *collector = collector_open(0, NULL, &refused);
-    assert_non_null(collector);
-    return collector;
+    struct counters *counters = counters_open(0, NULL, &refused);
+    assert_non_null(counters);
+    return counters;
 }
 
-void collector_end(struct collector *collector)
+void counters_end(struct counters *counters)
 {
-    collector_close(collector);
+    counters_close(counters);
     assert_int_equal(cupti.enabled, cupti.disabled);
     assert_int_equal(cupti.finalized, cupti.attached);
 }
@@ -47,38 +47,38 @@ const char *text_of(const struct outcome *outcome)
     return text;
 }
 
-const char *collect(struct collector *collector, unsigned tensors,
+const char *collect(struct counters *counters, unsigned tensors,
                     const struct profiled_work *works, size_t count,
                     double (*values)[QUANTITY_COUNT])
 {
     struct outcome outcome;
     struct error error;
     cupti.runs = 0;
-    assert_int_equal(collector_collect(collector, tensors, works, count, values, &outcome, &error),
+    assert_int_equal(counters_collect(counters, tensors, works, count, values, &outcome, &error),
                      STATUS_OK);
     return text_of(&outcome);
 }
 
-const char *collect_launches(struct collector *collector, size_t launches, size_t most,
+const char *collect_launches(struct counters *counters, size_t launches, size_t most,
                              double (*values)[QUANTITY_COUNT])
 {
     struct outcome outcome;
     struct error error;
     cupti.runs = 0;
-    assert_int_equal(collector_collect_launches(collector, 0, &bench_work, launches, most, values,
+    assert_int_equal(counters_collect_launches(counters, 0, &bench_work, launches, most, values,
                                                 &outcome, &error),
                      STATUS_OK);
     return text_of(&outcome);
 }
 
-const char *collect_again(struct collector *collector)
+const char *collect_again(struct counters *counters)
 {
     double values[1][QUANTITY_COUNT];
-    return collect(collector, 0, &bench_work, 1, values);
+    return collect(counters, 0, &bench_work, 1, values);
 }
 
-const char *collect_launch_again(struct collector *collector)
+const char *collect_launch_again(struct counters *counters)
 {
     double values[1][QUANTITY_COUNT];
-    return collect_launches(collector, 1, 0, values);
+    return collect_launches(counters, 1, 0, values);
 }

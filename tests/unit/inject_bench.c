@@ -16,45 +16,18 @@
 
 int InitializeInjection(void);
 
-struct program program;
+CUcontext program_context;
 
-/* ---- CUDA and the rest of CUPTI ---- */
-
-CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
-                           void *user)
-{
-    (void)subscriber, (void)user;
-    program.callback = callback;
-    ++program.subscribed;
-    return program.subscribe;
-}
-
-CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber,
-                                CUpti_CallbackDomain domain, CUpti_CallbackId id)
-{
-    (void)subscriber;
-    if (domain == CUPTI_CB_DOMAIN_RESOURCE)
-        program.modules = id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING;
-    else
-        program.enabled[id] = enable;
-    return CUPTI_SUCCESS;
-}
-
-CUptiResult cuptiGetTimestamp(uint64_t *timestamp)
-{
-    *timestamp = program.now;
-    return CUPTI_SUCCESS;
-}
+/* ---- CUDA ---- */
 
 CUresult cuCtxSynchronize(void)
 {
-    ++program.synchronized;
     return CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetCurrent(CUcontext *context)
 {
-    *context = program.context;
+    *context = program_context;
     return CUDA_SUCCESS;
 }
 
@@ -69,23 +42,16 @@ CUresult cuCtxGetDevice(CUdevice *device)
 void call(CUpti_CallbackId id, const char *symbol)
 {
     CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER, .symbolName = symbol};
-    if (!program.callback || !program.enabled[id])
+    if (!cupti.called || !cupti.calls[id])
         return;
-    program.callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+    cupti.called(NULL, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
     data.callbackSite = CUPTI_API_EXIT;
-    program.callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+    cupti.called(NULL, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
 }
 
 void launch(const char *kernel)
 {
     call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, kernel);
-}
-
-void unload(void)
-{
-    if (program.modules)
-        program.callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
-                         NULL);
 }
 
 void kernel_ran(uint64_t start, uint64_t node)
@@ -149,8 +115,9 @@ void run_program(void (*behaviour)(void), const char *task, const char *region, 
 
 int inject_set_up(void **state)
 {
-    memset(&program, 0, sizeof program);
-    program.context = (CUcontext)&program;
-    program.now = 1000;
-    return cupti_set_up(state);
+    cupti_set_up(state);
+    program_context = (CUcontext)&program_context;
+    cupti.present = true; /* its subscriber is here from the start */
+    cupti.now = 1000;
+    return 0;
 }

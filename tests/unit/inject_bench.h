@@ -9,16 +9,8 @@
 #include "scripted_cupti.h"
 #include "worker/program/injected.h"
 
-/* CUDA and the rest of CUPTI. */
-extern struct program {
-    CUpti_CallbackFunc callback;
-    bool enabled[1000];
-    bool modules; /* unloading them is told */
-    int subscribed, synchronized;
-    CUptiResult subscribe;
-    CUcontext context;
-    uint64_t now;
-} program;
+/* CUDA's current one. */
+extern CUcontext program_context;
 
 /* For cmocka: nothing has happened. */
 int inject_set_up(void **state);
@@ -28,7 +20,6 @@ int inject_set_up(void **state);
 #define CALL(name) call(CUPTI_DRIVER_TRACE_CBID_##name, NULL)
 void call(CUpti_CallbackId id, const char *symbol);
 void launch(const char *kernel);
-void unload(void); /* a module */
 /* A record of the trace, of 100 ns; node: of a graph, 0: none. */
 void kernel_ran(uint64_t start, uint64_t node);
 /* Allocates, warms up, and has two regions of two launches. */

@@ -1,4 +1,4 @@
-/* What stands in for NVML, and for the collector of hardware counters, which counts what the scripted
+/* What stands in for NVML, and for hardware counters, which counts what the scripted
  * kernels say that they did. */
 #include "scripted_machine.h"
 
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/nvml.h"
-#include "worker/cuda/profiling/collector.h"
+#include "worker/cuda/profiling/counters.h"
 #include "worker/cuda/profiling/tracer.h"
 
 /* ---- NVML ---- */
@@ -49,11 +49,6 @@ double nvml_power(struct nvml *nvml, double since)
 
 /* ---- tracer: there is nothing to trace ---- */
 
-void cupti_detach(void)
-{
-    fail_msg("no tracer has been attached");
-}
-
 struct tracer *tracer_open(void)
 {
     return malloc(1);
@@ -64,10 +59,22 @@ void tracer_close(struct tracer *tracer)
     free(tracer);
 }
 
-struct trace tracer_last(const struct tracer *tracer)
+const struct trace *tracer_last(const struct tracer *tracer)
+{
+    static const struct trace nothing;
+    assert_non_null(tracer);
+    return &nothing;
+}
+
+bool tracer_is_attached(const struct tracer *tracer)
 {
     assert_non_null(tracer);
-    return (struct trace){0};
+    return false;
+}
+
+void tracer_detach(struct tracer *tracer)
+{
+    assert_non_null(tracer);
 }
 
 void tracer_forget(struct tracer *tracer)
@@ -85,37 +92,37 @@ enum status tracer_run(struct tracer *tracer, const struct profiled_work *work, 
 
 /* ---- counters ---- */
 
-struct collector *collector_open(int device, CUcontext context, struct outcome *refusal)
+struct counters *counters_open(int device, CUcontext context, struct outcome *refusal)
 {
     (void)context, (void)refusal;
     assert_int_equal(device, script.own);
     assert_false(machine.opened);
     machine.opened = machine.attached = true;
-    return (struct collector *)&machine.opened;
+    return (struct counters *)&machine.opened;
 }
 
-void collector_close(struct collector *collector)
+void counters_close(struct counters *counters)
 {
-    if (!collector)
+    if (!counters)
         return;
     machine.opened = machine.tried = false;
     machine.attached = false;
 }
 
-void collector_detach(struct collector *collector)
+void counters_detach(struct counters *counters)
 {
-    assert_non_null(collector);
+    assert_non_null(counters);
     machine.attached = false;
 }
 
-bool collector_is_attached(const struct collector *collector)
+bool counters_are_attached(const struct counters *counters)
 {
-    return collector && machine.attached;
+    return counters && machine.attached;
 }
 
-bool collector_has(const struct collector *collector, enum quantity quantity)
+bool counters_have(const struct counters *counters, enum quantity quantity)
 {
-    assert_non_null(collector);
+    assert_non_null(counters);
     return quantity != script.absent;
 }
 
@@ -148,13 +155,13 @@ static enum status preflight(unsigned tensors, const struct profiled_work *work,
     return STATUS_OK;
 }
 
-enum status collector_collect(struct collector *collector, unsigned tensors,
+enum status counters_collect(struct counters *counters, unsigned tensors,
                               const struct profiled_work *works, size_t count,
                               double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                               struct error *error)
 {
     bool stayed = machine.attached;
-    assert_non_null(collector);
+    assert_non_null(counters);
     if (!machine.tried)
         return preflight(tensors, works, outcome, error);
     ++script.collections;
@@ -177,12 +184,12 @@ enum status collector_collect(struct collector *collector, unsigned tensors,
 }
 
 /* All launches of a scripted work do the same. */
-enum status collector_collect_launches(struct collector *collector, unsigned tensors,
+enum status counters_collect_launches(struct counters *counters, unsigned tensors,
                                        const struct profiled_work *work, size_t launches,
                                        size_t most, double (*values)[QUANTITY_COUNT],
                                        struct outcome *outcome, struct error *error)
 {
-    assert_non_null(collector);
+    assert_non_null(counters);
     assert_true(launches > 0 && launches <= most);
     machine.attached = true;
     TRY(work->prepare(work->argument, error));

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <cupti.h>
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
@@ -53,12 +54,18 @@ extern struct cupti_script {
 
     bool present; /* CUPTI is in the process */
 
-    /* Modules. */
+    uint64_t now; /* ns, of CUPTI's clock */
+
+    /* Its one subscriber. */
     CUptiResult subscribe;
     CUpti_CallbackFunc called; /* NULL: nobody has subscribed */
     void *caller;
     int subscribed;
+    bool modules, calls[1000]; /* what the subscriber is told of: unloading, calls of the driver */
 } cupti;
+
+/* A module is unloaded: whoever has subscribed is told. */
+void cupti_unload(void);
 
 /* For cmocka: a GH100 whose counters can be read; nothing has happened, and nothing will be traced. */
 int cupti_set_up(void **state);

@@ -9,15 +9,15 @@
 
 #include "collector_bench.h"
 #include "scripted_cupti.h"
-#include "worker/cuda/profiling/collector.h"
+#include "worker/cuda/profiling/counters.h"
 
 /* Opens the scripted device and gives the refusal, "" for none. */
 static const char *refusal(void)
 {
     struct outcome outcome = {.code = OUTCOME_MISSING};
-    struct collector *collector = collector_open(0, NULL, &outcome);
-    assert_int_equal(collector != NULL, outcome.code == OUTCOME_MISSING);
-    collector_close(collector);
+    struct counters *counters = counters_open(0, NULL, &outcome);
+    assert_int_equal(counters != NULL, outcome.code == OUTCOME_MISSING);
+    counters_close(counters);
     assert_int_equal(cupti.finalized, 1);
     return text_of(&outcome);
 }
@@ -95,11 +95,10 @@ static void unknown_chips_are_refused(void **state)
 /* Counts and gives the outcome. */
 static const char *counted(double values[QUANTITY_COUNT])
 {
-    struct collector *collector = collector_begin();
-    const char *text = collect(collector, quantity_tensor(QUANTITY_TENSOR_FP16), &bench_work, 1,
+    struct counters *counters = counters_begin();
+    const char *text = collect(counters, quantity_tensor(QUANTITY_TENSOR_FP16), &bench_work, 1,
                                (double(*)[QUANTITY_COUNT])values);
-    assert_int_equal(cupti.runs, collector_passes(collector));
-    collector_end(collector);
+    counters_end(counters);
     return text;
 }
 
@@ -165,24 +164,23 @@ static void dropped_ranges_show(void **state)
 
 enum { WORKS = 3 };
 
-static const char *collect_works(struct collector *collector, size_t count,
+static const char *collect_works(struct counters *counters, size_t count,
                                  double (*values)[QUANTITY_COUNT])
 {
     const struct profiled_work works[WORKS] = {bench_work, bench_work, bench_work};
     cupti.passes = CUPTI_PASSES * (int)count;
-    return collect(collector, 0, works, count, values);
+    return collect(counters, 0, works, count, values);
 }
 
 /* All within one attachment. */
 static const char *each_outcome(double (*values)[QUANTITY_COUNT])
 {
-    struct collector *collector = collector_begin();
+    struct counters *counters = counters_begin();
     cupti.ranges = WORKS;
-    const char *text = collect_works(collector, WORKS, values);
+    const char *text = collect_works(counters, WORKS, values);
     assert_int_equal(cupti.attached, 1);
     assert_int_equal(cupti.enabled, 1);
-    assert_int_equal(collector_passes(collector), CUPTI_PASSES);
-    collector_end(collector);
+    counters_end(counters);
     return text;
 }
 
@@ -213,22 +211,22 @@ static void room_is_made_for_the_largest(void **state)
 {
     (void)state;
     static const size_t launches[] = {1, 3, 2};
-    struct collector *collector = collector_begin();
+    struct counters *counters = counters_begin();
     for (size_t i = 0; i < sizeof launches / sizeof *launches; ++i) {
         double values[LAUNCHES][QUANTITY_COUNT];
         cupti.ranges = launches[i];
-        assert_string_equal(collect_launches(collector, launches[i], LAUNCHES, values), "counted");
+        assert_string_equal(collect_launches(counters, launches[i], LAUNCHES, values), "counted");
         assert_int_equal(cupti.enabled, 1);
         assert_int_equal(cupti.room, ROOM);
     }
-    collector_end(collector);
+    counters_end(counters);
 }
 
 static const char *launches_outcome(double (*values)[QUANTITY_COUNT])
 {
-    struct collector *collector = collector_begin();
-    const char *text = collect_launches(collector, LAUNCHES, 0, values);
-    collector_end(collector);
+    struct counters *counters = counters_begin();
+    const char *text = collect_launches(counters, LAUNCHES, 0, values);
+    counters_end(counters);
     return text;
 }
 
@@ -271,56 +269,56 @@ static void another_number_of_launches_shows(void **state)
 static void it_stays_attached(void **state)
 {
     (void)state;
-    struct collector *collector = collector_begin();
+    struct counters *counters = counters_begin();
     for (int i = 0; i < 3; ++i) {
-        assert_string_equal(collect_again(collector), "counted");
-        assert_true(collector_is_attached(collector));
+        assert_string_equal(collect_again(counters), "counted");
+        assert_true(counters_are_attached(counters));
     }
     assert_int_equal(cupti.enabled, 1);
     assert_int_equal(cupti.finalized, 0);
 
-    assert_string_equal(collect_launch_again(collector), "counted"); /* another kind of range */
+    assert_string_equal(collect_launch_again(counters), "counted"); /* another kind of range */
     assert_int_equal(cupti.enabled, 2);
     assert_int_equal(cupti.disabled, 1);
     assert_int_equal(cupti.finalized, 1);
 
     cupti.start = CUPTI_ERROR_HARDWARE_BUSY;
-    assert_memory_equal(collect_launch_again(collector), "refused: ", 9);
-    assert_false(collector_is_attached(collector));
+    assert_memory_equal(collect_launch_again(counters), "refused: ", 9);
+    assert_false(counters_are_attached(counters));
     assert_int_equal(cupti.enabled, cupti.disabled);
     cupti.start = CUPTI_SUCCESS;
-    assert_string_equal(collect_launch_again(collector), "counted");
-    assert_true(collector_is_attached(collector));
+    assert_string_equal(collect_launch_again(counters), "counted");
+    assert_true(counters_are_attached(counters));
 
     for (int i = 0; i < 2; ++i) {
-        collector_detach(collector);
-        assert_false(collector_is_attached(collector));
+        counters_detach(counters);
+        assert_false(counters_are_attached(counters));
         assert_int_equal(cupti.finalized, cupti.attached);
     }
-    assert_string_equal(collect_again(collector), "counted");
-    collector_end(collector);
-    assert_false(collector_is_attached(NULL));
+    assert_string_equal(collect_again(counters), "counted");
+    counters_end(counters);
+    assert_false(counters_are_attached(NULL));
 }
 
 /* A profiler that cannot be told anew what to do must not cost every second collection. */
 static void staying_attached_may_be_in_the_way(void **state)
 {
     (void)state;
-    struct collector *collector = collector_begin();
+    struct counters *counters = counters_begin();
     cupti.config_once = true;
     for (int i = 0; i < 4; ++i) {
         int enabled = cupti.enabled;
-        assert_string_equal(collect_again(collector), "counted");
+        assert_string_equal(collect_again(counters), "counted");
         assert_int_equal(cupti.enabled, enabled + 1); /* never twice for one */
     }
-    collector_end(collector);
+    counters_end(counters);
 }
 
-static void collect_tensors(struct collector *collector, unsigned tensors,
+static void collect_tensors(struct counters *counters, unsigned tensors,
                             double values[QUANTITY_COUNT])
 {
     assert_string_equal(
-        collect(collector, tensors, &bench_work, 1, (double(*)[QUANTITY_COUNT])values), "counted");
+        collect(counters, tensors, &bench_work, 1, (double(*)[QUANTITY_COUNT])values), "counted");
     assert_true(values[QUANTITY_VECTOR_FP32] > 0.0);
 }
 
@@ -336,20 +334,20 @@ static void what_it_counts_grows(void **state)
         unsigned tensors;
         int enabled;
     } rows[] = {{0, 1}, {0, 1}, {fp16, 2}, {0, 2}, {bf16, 3}, {fp16, 3}, {0, 3}, {bf16, 3}};
-    struct collector *collector = collector_begin();
+    struct counters *counters = counters_begin();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        collect_tensors(collector, rows[i].tensors, values);
+        collect_tensors(counters, rows[i].tensors, values);
         assert_int_equal(cupti.enabled, rows[i].enabled);
         assert_int_equal(values[QUANTITY_TENSOR_FP16] == CUPTI_EACH, rows[i].tensors == fp16);
         assert_int_equal(isnan(values[QUANTITY_TENSOR_BF16]), rows[i].tensors != bf16);
-        assert_true(collector_is_attached(collector));
+        assert_true(counters_are_attached(counters));
     }
-    collector_detach(collector); /* forgets what was asked for */
-    collect_tensors(collector, fp16, values);
+    counters_detach(counters); /* forgets what was asked for */
+    collect_tensors(counters, fp16, values);
     assert_int_equal(cupti.enabled, 4);
-    collect_tensors(collector, bf16, values);
+    collect_tensors(counters, bf16, values);
     assert_int_equal(cupti.enabled, 5);
-    collector_end(collector);
+    counters_end(counters);
 }
 
 /* Of ranges, too, it has room for as many as it was told first. Room for more would cost time. */
@@ -361,27 +359,27 @@ static void there_is_room_for_as_many_ranges_as_there_are(void **state)
         size_t works, room;
         int enabled;
     } rows[] = {{1, 1, 1}, {3, 3, 2}, {2, 3, 2}, {3, 3, 2}};
-    struct collector *collector = collector_begin();
+    struct counters *counters = counters_begin();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         cupti.ranges = rows[i].works;
-        assert_string_equal(collect_works(collector, rows[i].works, values), "counted");
+        assert_string_equal(collect_works(counters, rows[i].works, values), "counted");
         assert_int_equal(cupti.room, rows[i].room);
         assert_int_equal(cupti.enabled, rows[i].enabled);
     }
-    collector_end(collector);
+    counters_end(counters);
 }
 
 /* Where it cannot even be enabled, nothing stays behind. */
 static void what_cannot_begin_leaves_nothing(void **state)
 {
     (void)state;
-    struct collector *collector = collector_begin();
+    struct counters *counters = counters_begin();
     cupti.enable = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
-    assert_memory_equal(collect_again(collector), "refused: ", 9);
-    assert_false(collector_is_attached(collector));
+    assert_memory_equal(collect_again(counters), "refused: ", 9);
+    assert_false(counters_are_attached(counters));
     assert_int_equal(cupti.finalized, cupti.attached);
     assert_int_equal(cupti.disabled, 0);
-    collector_end(collector);
+    counters_end(counters);
 }
 
 int main(void)

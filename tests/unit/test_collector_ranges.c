@@ -8,7 +8,7 @@
 
 #include "collector_bench.h"
 #include "scripted_cupti.h"
-#include "worker/cuda/profiling/collector.h"
+#include "worker/cuda/profiling/counters.h"
 
 enum { MANY = 20, MORE = 200 };
 
@@ -38,7 +38,7 @@ static enum status many_run(void *argument, struct error *error)
 }
 
 /* In this order of works; values[i] is of works[order[i]]. */
-static enum status collect_many(struct collector *collector, struct many *many, size_t count,
+static enum status collect_many(struct counters *counters, struct many *many, size_t count,
                                 double (*values)[QUANTITY_COUNT], struct outcome *outcome)
 {
     static struct profiled_work works[MORE];
@@ -48,7 +48,7 @@ static enum status collect_many(struct collector *collector, struct many *many, 
     cupti.runs = 0;
     cupti.ranges = 0; /* as many as were pushed */
     cupti.passes = CUPTI_PASSES * (int)count;
-    return collector_collect(collector, 0, works, count, values, outcome, &error);
+    return counters_collect(counters, 0, works, count, values, outcome, &error);
 }
 
 static void assert_nothing(double (*values)[QUANTITY_COUNT], size_t count)
@@ -67,14 +67,13 @@ static void many_ranges_are_counted_in_each_pass(void **state)
         size_t count;
         int enabled;
     } rows[] = {{MANY, 1}, {MANY, 1}, {MORE, 2}, {MANY, 2}};
-    struct collector *collector = collector_begin();
+    struct counters *counters = counters_begin();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         static double values[MORE][QUANTITY_COUNT];
         struct many many[MORE] = {0};
         struct outcome outcome;
-        assert_int_equal(collect_many(collector, many, rows[i].count, values, &outcome), STATUS_OK);
+        assert_int_equal(collect_many(counters, many, rows[i].count, values, &outcome), STATUS_OK);
         assert_string_equal(text_of(&outcome), "counted");
-        assert_int_equal(collector_passes(collector), CUPTI_PASSES);
         assert_int_equal(cupti.enabled, rows[i].enabled);
         assert_true(cupti.room >= rows[i].count);
         for (size_t j = 0; j < rows[i].count; ++j) {
@@ -83,7 +82,7 @@ static void many_ranges_are_counted_in_each_pass(void **state)
                         CUPTI_EACH * (double)(rows[i].count - j)); /* known by its name */
         }
     }
-    collector_end(collector);
+    counters_end(counters);
 }
 
 /* It ends the collection, in whichever pass: nothing is told, CUPTI leaves, and the next one is right. */
@@ -95,17 +94,17 @@ static void a_work_that_fails_ends_the_collection(void **state)
         struct many many[MANY] = {0}, again[MANY] = {0};
         struct outcome outcome;
         cupti_set_up(NULL);
-        struct collector *collector = collector_begin();
+        struct counters *counters = counters_begin();
         many[MANY / 2].fails_at = pass;
-        assert_int_equal(collect_many(collector, many, MANY, values, &outcome), STATUS_FAILED);
+        assert_int_equal(collect_many(counters, many, MANY, values, &outcome), STATUS_FAILED);
         assert_nothing(values, MANY);
         assert_int_equal(many[MANY / 2 + 1].ran, pass - 1);
         assert_false(cupti.passing);
-        assert_false(collector_is_attached(collector));
-        assert_int_equal(collect_many(collector, again, MANY, values, &outcome), STATUS_OK);
+        assert_false(counters_are_attached(counters));
+        assert_int_equal(collect_many(counters, again, MANY, values, &outcome), STATUS_OK);
         assert_string_equal(text_of(&outcome), "counted");
         assert_true(values[0][QUANTITY_DRAM_READ] == CUPTI_EACH * MANY);
-        collector_end(collector);
+        counters_end(counters);
     }
 }
 
@@ -116,16 +115,16 @@ static void a_range_that_fails_ends_the_collection(void **state)
     double values[MANY][QUANTITY_COUNT];
     struct many many[MANY] = {0};
     struct outcome outcome;
-    struct collector *collector = collector_begin();
+    struct counters *counters = counters_begin();
     cupti.push = CUPTI_ERROR_INVALID_OPERATION;
     cupti.push_from = MANY + 7; /* in the second pass */
-    assert_int_equal(collect_many(collector, many, MANY, values, &outcome), STATUS_OK);
+    assert_int_equal(collect_many(counters, many, MANY, values, &outcome), STATUS_OK);
     assert_int_equal(outcome.code, COUNTED_REFUSED);
     assert_nothing(values, MANY);
     assert_int_equal(many[6].ran, 2);
     assert_int_equal(many[7].ran, 1);
-    assert_false(collector_is_attached(collector));
-    collector_end(collector);
+    assert_false(counters_are_attached(counters));
+    counters_end(counters);
 }
 
 static void another_number_of_ranges_shows(void **state)
@@ -142,15 +141,15 @@ static void another_number_of_ranges_shows(void **state)
         struct profiled_work works[MANY];
         struct many many[MANY] = {0};
         cupti_set_up(NULL);
-        struct collector *collector = collector_begin();
+        struct counters *counters = counters_begin();
         for (int j = 0; j < MANY; ++j)
             works[j] = (struct profiled_work){many_prepare, many_run, &many[j], NULL};
         cupti.passes = CUPTI_PASSES * MANY;
         cupti.ranges = rows[i].ranges;
         cupti.dropped = rows[i].dropped;
-        assert_string_equal(collect(collector, 0, works, MANY, values), rows[i].text);
+        assert_string_equal(collect(counters, 0, works, MANY, values), rows[i].text);
         assert_nothing(values, MANY);
-        collector_end(collector);
+        counters_end(counters);
     }
 }
 

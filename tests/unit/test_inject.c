@@ -25,8 +25,8 @@ static void without_a_task_nothing_happens(void **state)
 static void only_two_calls(void)
 {
     int enabled = 0;
-    for (size_t i = 0; i < sizeof program.enabled / sizeof *program.enabled; ++i)
-        enabled += program.enabled[i];
+    for (size_t i = 0; i < sizeof cupti.calls; ++i)
+        enabled += cupti.calls[i];
     usual();
     if (enabled != 2 || cupti.attached || cupti.activity_enabled)
         _exit(1);

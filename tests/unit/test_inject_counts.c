@@ -210,7 +210,7 @@ static void refused(void)
 static void in_another_context(void)
 {
     CALL(cuMemAlloc_v2);
-    program.context = (CUcontext)&cupti;
+    program_context = (CUcontext)&cupti;
     usual();
 }
 
@@ -232,7 +232,7 @@ static void counters_that_are_refused_say_why(void **state)
 static void unloads_before(void)
 {
     CALL(cuMemAlloc_v2);
-    unload(); /* of what was never counted */
+    cupti_unload(); /* of what was never counted */
     usual();
 }
 
@@ -241,7 +241,7 @@ static void unloads_within(void)
     CALL(cuMemAlloc_v2);
     CALL(cuProfilerStart);
     launch("a");
-    unload();
+    cupti_unload();
     launch("b");
     CALL(cuProfilerStop);
 }

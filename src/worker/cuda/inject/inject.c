@@ -1,8 +1,20 @@
 /* libroofsweep-inject.so: CUDA loads it into a program (CUDA_INJECTION64_PATH) and calls
- * InitializeInjection. It times, traces or counts the program's region, see task.h, and leaves lines for
- * the worker, see worker/program/handback.h. */
+ * InitializeInjection. NVTX does the same (NVTX_INJECTION64_PATH) with InitializeInjectionNvtx2. It
+ * times, traces or counts the program's region, and leaves lines for the worker in a file of this
+ * process, see worker/program/injected.h. What it is to do stands in the environment:
+ *
+ *   ROOFSWEEP_INJECT    time, trace, count, or profile: traces the first region and counts in those
+ * that follow; without it the library does nothing ROOFSWEEP_REGION    profiler, all, or nvtx NAME
+ *   ROOFSWEEP_REPORT    folder of what is handed back, see worker/program/handback.h
+ *   ROOFSWEEP_IMAGE     count, profile: file of the counter data, which goes from run to run
+ *   ROOFSWEEP_TENSORS   count, profile: the set of tensor quantities, see model/quantity.h
+ *   ROOFSWEEP_REGIONS   count, profile: that the program opens
+ *   ROOFSWEEP_RANGES    count, profile: region; launches: each kernel by itself, where the regions
+ * do; replay: the same, repeated by CUPTI ROOFSWEEP_LAUNCHES  count: of a region, as traced
+ */
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,30 +22,43 @@
 #include <unistd.h>
 #include <cuda.h>
 #include <cupti.h>
+#include <nvtx3/nvToolsExt.h>
 
 #include "base/clock.h"
-#include "worker/cuda/inject/counting.h"
-#include "worker/cuda/inject/inject.h"
-#include "worker/cuda/inject/notes.h"
-#include "worker/cuda/inject/task.h"
-#include "worker/cuda/inject/tracing.h"
+#include "worker/cuda/profiling/counters.h"
+#include "worker/cuda/profiling/tracer.h"
 
 enum {
     LAUNCHES_MOST = 4000, /* that are counted one by one: each takes room and time */
     ROOM_LEAST = 64
 };
 enum stage { STAGE_BEFORE, STAGE_OPEN, STAGE_AFTER };
+enum task_kind { TASK_TIME, TASK_TRACE, TASK_COUNT, TASK_PROFILE };
+enum task_region { TASK_PROFILER, TASK_ALL, TASK_NVTX };
+
+struct task {
+    enum task_kind kind;
+    enum task_region region;
+    char range[64]; /* TASK_NVTX: its name */
+    char folder[4096], image[4096];
+    unsigned tensors;
+    enum counters_by ranges;
+    size_t regions, launches;
+};
 
 /* A process that was injected into has one injection; CUDA calls it without an argument. */
 static struct injection {
     pthread_mutex_t lock;
     pid_t owner; /* a fork is another process, which is none of ours */
     struct task task;
-    struct notes *notes;
-    struct counting *counting; /* NULL: not yet started, refused, or over */
-    bool tried;                /* counting */
-    bool counted;              /* a region, or a part of one, since counting started */
-    bool unloaded;             /* code that may have been counted; that has been told */
+    FILE *notes;                 /* NULL: it cannot be made */
+    struct tracer *tracer;       /* NULL: no memory */
+    struct counters *counters;   /* NULL: not yet started, refused, or over */
+    struct counters_order order; /* of the counters, */
+    CUcontext context;           /* which are those of its GPU */
+    bool tried;                  /* counting */
+    bool counted;                /* a region, or a part of one, since counting started */
+    bool unloaded;               /* code that may have been counted; that has been told */
     enum stage stage;
     size_t regions;    /* that have been opened */
     double began;      /* s, CLOCK_MONOTONIC */
@@ -48,11 +73,81 @@ static struct injection {
 /* Calls of ours within a callback are none of the program's. */
 static _Thread_local bool inside;
 
-/* ---- the region ---- */
+/* ---- the task ---- */
+
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value ? value : "";
+}
+
+/* Its index; -1: it is none of them. */
+static int word_find(const char *const *words, const char *word)
+{
+    for (int i = 0; words[i]; ++i)
+        if (strcmp(words[i], word) == 0)
+            return i;
+    return -1;
+}
+
+/* False: there is none. */
+static bool task_read(struct task *task)
+{
+    static const char *const kinds[] = {"time", "trace", "count", "profile", NULL};
+    static const char *const ranges[] = {"region", "launches", "replay", NULL};
+    static const char *const named[] = {"profiler", "all", NULL};
+    static const char nvtx[] = "nvtx ";
+    const char *region = variable("ROOFSWEEP_REGION");
+    int kind = word_find(kinds, variable("ROOFSWEEP_INJECT")),
+        by = word_find(ranges, variable("ROOFSWEEP_RANGES")), where = word_find(named, region);
+    struct task read = {.kind = (enum task_kind)kind, .region = (enum task_region)where};
+    if (strncmp(region, nvtx, strlen(nvtx)) == 0) {
+        where = read.region = TASK_NVTX;
+        snprintf(read.range, sizeof read.range, "%s", region + strlen(nvtx));
+    }
+    read.ranges = by < 0 ? COUNTERS_BY_RANGE : (enum counters_by)by;
+    read.regions = strtoul(variable("ROOFSWEEP_REGIONS"), NULL, 10);
+    read.launches = strtoul(variable("ROOFSWEEP_LAUNCHES"), NULL, 10);
+    snprintf(read.folder, sizeof read.folder, "%s", variable("ROOFSWEEP_REPORT"));
+    snprintf(read.image, sizeof read.image, "%s", variable("ROOFSWEEP_IMAGE"));
+    read.tensors = (unsigned)strtoul(variable("ROOFSWEEP_TENSORS"), NULL, 10);
+    *task = read;
+    return kind >= 0 && where >= 0 && read.folder[0] != '\0';
+}
+
+/* ---- lines for the worker ---- */
+
+static FILE *notes_open(const char *folder)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/%d.injected", folder, (int)getpid());
+    return fopen(path, "ae");
+}
+
+/* One line, without its newline. */
+__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
+{
+    va_list arguments;
+    if (!injection.notes)
+        return;
+    va_start(arguments, format);
+    vfprintf(injection.notes, format, arguments);
+    va_end(arguments);
+    fputc('\n', injection.notes);
+}
+
+/* All lines are on file, whatever becomes of the process. */
+static void notes_flush(void)
+{
+    if (injection.notes)
+        fflush(injection.notes);
+}
+
+/* ---- counting ---- */
 
 static void refused(const struct outcome *outcome)
 {
-    note(injection.notes, "refused %lld %s", (long long)outcome->code, outcome->reason);
+    note("refused %lld %s", (long long)outcome->code, outcome->reason);
 }
 
 /* No more of it in this process. */
@@ -60,64 +155,62 @@ static void counting_stop(const struct outcome *refusal)
 {
     if (refusal)
         refused(refusal);
-    injection.counting = NULL;
+    injection.counters = NULL;
 }
 
 /* What a launch of a graph is as a range is not known: such regions are counted as a whole. */
-static struct counting_order counting_order(void)
+static struct counters_order counting_order(void)
 {
     const struct task *task = &injection.task;
-    struct counting_order order = {.tensors = task->tensors, .image = task->image};
+    struct counters_order order = {.tensors = task->tensors, .image = task->image};
     size_t launches = task->kind == TASK_PROFILE ? injection.first_launches : task->launches;
-    size_t each =
-        launches +
-        launches / 8; /* a program that launches more is told apart from one that does not */
-    if (task->ranges == TASK_LAUNCHES && task->kind == TASK_PROFILE && injection.graphs == 0 &&
+    /* A program that launches more is told apart from one that does not. */
+    size_t each = launches + launches / 8;
+    if (task->ranges == COUNTERS_BY_LAUNCH && task->kind == TASK_PROFILE && injection.graphs == 0 &&
         launches <= LAUNCHES_MOST)
-        order.by = COUNTING_LAUNCHES;
-    if (task->ranges == TASK_REPLAY)
-        order.by = COUNTING_REPLAY;
-    /* Each pass needs a region, and one before it in which what the start of the pass left in L2 is gone. */
+        order.by = COUNTERS_BY_LAUNCH;
+    if (task->ranges == COUNTERS_BY_REPLAY)
+        order.by = COUNTERS_BY_REPLAY;
+    /* Each pass needs a region, and one before it in which what the start of the pass left in L2 is
+     * gone. */
     order.passes = (task->regions - 1) / 2;
-    order.room = (order.by == COUNTING_LAUNCHES ? 2 : 1) * each + ROOM_LEAST;
+    order.room = (order.by == COUNTERS_BY_LAUNCH ? 2 : 1) * each + ROOM_LEAST;
     return order;
 }
 
 static void counting_try(void)
 {
-    CUcontext context = NULL;
+    CUdevice device;
     struct outcome refusal;
-    if (injection.tried || cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
+    if (injection.tried || cuCtxGetCurrent(&injection.context) != CUDA_SUCCESS ||
+        !injection.context)
         return;
     injection.tried = true;
     injection.begun = 0;
-    const struct counting_order order = counting_order();
-    injection.counting = counting_start(context, &order, &refusal);
-    if (!injection.counting)
+    injection.order = counting_order();
+    if (cuCtxGetDevice(&device) == CUDA_SUCCESS)
+        injection.counters = counters_start(device, injection.context, &injection.order, &refusal);
+    else
+        outcome_set(&refusal, COUNTED_REFUSED, "CUDA does not tell the context's device");
+    if (!injection.counters)
         refused(&refusal);
-}
-
-/* The context that is counted is that of the first allocation, or of the first region. */
-static bool context_is_counted(void)
-{
-    CUcontext context = NULL;
-    return cuCtxGetCurrent(&context) == CUDA_SUCCESS &&
-           context == counting_context(injection.counting);
 }
 
 static void counting_begin(void)
 {
+    CUcontext context = NULL;
     struct outcome refusal;
     counting_try();
-    if (!injection.counting)
+    if (!injection.counters)
         return;
-    if (counting_by(injection.counting) == COUNTING_REPLAY)
+    if (injection.order.by == COUNTERS_BY_REPLAY)
         injection.begun = 0;
-    if (!context_is_counted()) {
+    /* The context that is counted is that of the first allocation, or of the first region. */
+    if (cuCtxGetCurrent(&context) != CUDA_SUCCESS || context != injection.context) {
         outcome_set(&refusal, COUNTED_INCOMPLETE,
                     "the region is in another context than the first %s",
                     injection.task.kind == TASK_COUNT ? "allocation" : "region");
-    } else if (counting_open(injection.counting, &refusal)) {
+    } else if (counters_region_open(injection.counters, &refusal)) {
         injection.counted = true;
         return;
     }
@@ -126,7 +219,7 @@ static void counting_begin(void)
 
 static bool by_launch(void)
 {
-    return counting_by(injection.counting) != COUNTING_REGION;
+    return injection.order.by != COUNTERS_BY_RANGE;
 }
 
 /* Lines of the whole; and, where each launch was counted, of each. */
@@ -136,9 +229,9 @@ static void values_note(double (*values)[QUANTITY_COUNT], size_t count)
         double sum = 0.0;
         for (size_t i = 0; i < count; ++i)
             sum += values[i][quantity];
-        note(injection.notes, "value %d %.17g", quantity, sum);
+        note("value %d %.17g", quantity, sum);
         for (size_t i = 0; i < count && by_launch(); ++i)
-            note(injection.notes, "each %zu %d %.17g", i, quantity, values[i][quantity]);
+            note("each %zu %d %.17g", i, quantity, values[i][quantity]);
     }
 }
 
@@ -147,8 +240,8 @@ static void counting_tell(void)
     struct outcome refusal;
     size_t count = !by_launch() ? 1 : injection.launches;
     double(*values)[QUANTITY_COUNT] = calloc(count + 1, sizeof *values);
-    if (values && counting_read(injection.counting, count, injection.begun, values, &refusal)) {
-        note(injection.notes, "passes %zu 1", counting_passes(injection.counting));
+    if (values && counters_read(injection.counters, count, injection.begun, values, &refusal)) {
+        note("passes %zu 1", counters_passes(injection.counters));
         values_note(values, count);
         counting_stop(NULL);
     } else {
@@ -166,13 +259,13 @@ static void counting_go_on(void)
     bool well;
     injection.begun = 0;
     if (injection.regions + 2 <= injection.task.regions) {
-        well = counting_again(injection.counting, &refusal);
+        well = counters_pass_start(injection.counters, &refusal);
     } else if (by_launch()) {
         outcome_set(&refusal, COUNTED_INCOMPLETE, "too few regions for all passes");
         well = false;
     } else {
-        well = counting_leave(injection.counting, &refusal);
-        note(injection.notes, "passes %zu 0", counting_passes(injection.counting));
+        well = counters_leave(injection.counters, injection.task.image, &refusal);
+        note("passes %zu 0", counters_passes(injection.counters));
         if (well)
             counting_stop(NULL);
     }
@@ -184,9 +277,9 @@ static void counting_end(void)
 {
     struct outcome refusal;
     bool last = false;
-    if (!injection.counting)
+    if (!injection.counters)
         return;
-    if (!counting_close(injection.counting, &last, &refusal)) {
+    if (!counters_region_close(injection.counters, &last, &refusal)) {
         counting_stop(&refusal);
     } else if (injection.sequence != injection.first_sequence ||
                injection.launches != injection.first_launches) {
@@ -200,16 +293,19 @@ static void counting_end(void)
     }
 }
 
-/* What becomes of a region: the first is traced, or counted; every second one after it is counted. */
+/* ---- the region ---- */
+
+/* What becomes of a region: the first is traced, or counted; every second one after it is counted.
+ */
 static bool is_traced(void)
 {
-    return injection.regions == 1 &&
+    return injection.regions == 1 && injection.tracer &&
            (injection.task.kind == TASK_TRACE || injection.task.kind == TASK_PROFILE);
 }
 
 static bool is_counted(void)
 {
-    if (injection.regions % 2 == 0 || (injection.regions > 1 && !injection.counting))
+    if (injection.regions % 2 == 0 || (injection.regions > 1 && !injection.counters))
         return false;
     return injection.task.kind == TASK_COUNT ||
            (injection.task.kind == TASK_PROFILE && injection.regions > 1);
@@ -222,10 +318,10 @@ static void region_open(void)
     injection.launches = 0;
     injection.stage = STAGE_OPEN;
     if (++injection.regions == 1 || injection.task.kind == TASK_TIME)
-        note(injection.notes, "opened");
-    notes_flush(injection.notes);
-    if (is_traced() && tracing_begin(injection.notes) != CUPTI_SUCCESS)
-        note(injection.notes, "untraced CUPTI refuses");
+        note("opened");
+    notes_flush();
+    if (is_traced() && tracer_begin(injection.tracer) != CUPTI_SUCCESS)
+        note("untraced CUPTI refuses");
     if (is_counted())
         counting_begin();
     injection.began = clock_monotonic();
@@ -233,9 +329,26 @@ static void region_open(void)
 
 static void trace_close(void)
 {
+    enum { NAME_BYTES = 1000 };
     const char *problem = NULL;
-    if (tracing_end(&problem) != CUPTI_SUCCESS || problem)
-        note(injection.notes, "untraced %s", problem ? problem : "CUPTI refuses");
+    if (tracer_end(injection.tracer, &problem) != CUPTI_SUCCESS || problem)
+        note("untraced %s", problem ? problem : "CUPTI refuses");
+    const struct trace *trace = tracer_last(injection.tracer);
+    for (size_t i = 0; i < trace->launch_count; ++i) {
+        const struct traced_launch *launch = &trace->launches[i];
+        const struct traced_kernel *k = &trace->kernels[launch->kernel];
+        note("kernel %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRId64 " %" PRId64
+             " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+             " %.*s",
+             launch->start, launch->end, launch->correlation, launch->graph_node, k->grid_x,
+             k->grid_y, k->grid_z, k->block_x, k->block_y, k->block_z, k->registers,
+             k->static_shared, k->dynamic_shared, NAME_BYTES, k->name);
+    }
+    for (size_t i = 0; i < trace->move_count; ++i) {
+        const struct traced_move *move = &trace->moves[i];
+        note("%s %" PRIu64 " %" PRIu64 " %" PRIu64, move->fill ? "fill" : "copy", move->start,
+             move->end, move->bytes);
+    }
 }
 
 /* All regions of a program that is not timed are to launch what the first one does. */
@@ -243,8 +356,8 @@ static void first_close(double seconds)
 {
     injection.first_sequence = injection.sequence;
     injection.first_launches = injection.launches;
-    note(injection.notes, "launched %016" PRIx64 " %zu", injection.sequence, injection.launches);
-    note(injection.notes, "closed %.9g", seconds);
+    note("launched %016" PRIx64 " %zu", injection.sequence, injection.launches);
+    note("closed %.9g", seconds);
 }
 
 static void region_close(void)
@@ -256,17 +369,18 @@ static void region_close(void)
     if (is_traced())
         trace_close();
     if (timed)
-        note(injection.notes, "closed %.9g", seconds);
+        note("closed %.9g", seconds);
     else if (injection.regions == 1)
         first_close(seconds);
     if (is_counted())
         counting_end();
     if (injection.task.kind == TASK_PROFILE && injection.regions == 1)
         counting_try();
-    notes_flush(injection.notes);
+    notes_flush();
 }
 
-void inject_region(bool opens)
+/* The program opens its region, or closes it. What does not fit is passed over. */
+static void region(bool opens)
 {
     if (inside || injection.owner != getpid())
         return;
@@ -280,16 +394,11 @@ void inject_region(bool opens)
     inside = false;
 }
 
-const struct task *inject_task(void)
-{
-    return injection.owner == getpid() ? &injection.task : NULL;
-}
-
 /* Of a program that ends by exit or by the end of main. */
 static void at_exit(void)
 {
     if (injection.task.region == TASK_ALL)
-        inject_region(false);
+        region(false);
 }
 
 /* ---- what the program calls ---- */
@@ -307,7 +416,7 @@ static void launched(const CUpti_CallbackData *data)
     if (data->callbackSite != CUPTI_API_ENTER || inside || injection.owner != getpid())
         return;
     if (injection.task.region == TASK_ALL)
-        inject_region(true);
+        region(true);
     pthread_mutex_lock(&injection.lock);
     ++injection.begun;
     if (injection.stage == STAGE_OPEN)
@@ -315,17 +424,17 @@ static void launched(const CUpti_CallbackData *data)
     pthread_mutex_unlock(&injection.lock);
 }
 
-/* CUPTI knows kernels whose vector FLOPs it has counted by their addresses: those of what is loaded to the same
- * address next would be wrong; see profiling/module_watch.h. */
+/* CUPTI knows kernels whose vector FLOPs it has counted by their addresses: those of what is loaded
+ * to the same address next would be wrong; see profiling/counters.c. */
 static void module_unloaded(void)
 {
     if (inside || injection.owner != getpid())
         return;
     pthread_mutex_lock(&injection.lock);
-    if (injection.counting && !injection.unloaded && (injection.counted || by_launch())) {
+    if (injection.counters && !injection.unloaded && (injection.counted || by_launch())) {
         injection.unloaded = true;
-        note(injection.notes, "unloaded");
-        notes_flush(injection.notes); /* before the process may die of it */
+        note("unloaded");
+        notes_flush(); /* before the process may die of it */
     }
     pthread_mutex_unlock(&injection.lock);
 }
@@ -344,13 +453,13 @@ static void allocated(const CUpti_CallbackData *data)
 static void profiler_started(const CUpti_CallbackData *data)
 {
     if (data->callbackSite == CUPTI_API_EXIT)
-        inject_region(true);
+        region(true);
 }
 
 static void profiler_stopped(const CUpti_CallbackData *data)
 {
     if (data->callbackSite == CUPTI_API_ENTER)
-        inject_region(false);
+        region(false);
 }
 
 /* For which tasks, a bit each, a call is watched; and with which kind of region alone. */
@@ -415,7 +524,7 @@ static CUptiResult watch(void)
                                    CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
     if (code == CUPTI_SUCCESS &&
         (injection.task.kind == TASK_TRACE || injection.task.kind == TASK_PROFILE))
-        code = tracing_enable();
+        code = tracer_watch();
     return code;
 }
 
@@ -425,14 +534,17 @@ static bool needs_cupti(void)
     return injection.task.kind != TASK_TIME || injection.task.region != TASK_NVTX;
 }
 
-/* Once for each process, whoever comes first: CUDA, or NVTX. */
-bool inject_begin(void)
+/* Once for each process, whoever comes first: CUDA, or NVTX. False: this process has no task. */
+static bool begin(void)
 {
     static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&once);
     if (injection.owner == 0 && task_read(&injection.task)) {
         injection.owner = getpid();
         injection.notes = notes_open(injection.task.folder);
+        injection.tracer = tracer_open();
+        if (!injection.tracer)
+            note("untraced no memory");
         atexit(at_exit);
     }
     pthread_mutex_unlock(&once);
@@ -443,14 +555,86 @@ bool inject_begin(void)
 __attribute__((visibility("default"))) int InitializeInjection(void);
 int InitializeInjection(void)
 {
-    if (!inject_begin() || !needs_cupti())
+    if (!begin() || !needs_cupti())
         return 1;
     CUptiResult code = watch();
     const char *name = "unknown";
     if (code != CUPTI_SUCCESS) {
         cuptiGetResultString(code, &name);
-        note(injection.notes, "untraced CUPTI cannot watch the program: %s", name);
-        notes_flush(injection.notes);
+        note("untraced CUPTI cannot watch the program: %s", name);
+        notes_flush();
+    }
+    return 1;
+}
+
+/* ---- ranges of NVTX, without CUPTI ---- */
+
+/* Ranges nest in each thread; the region is the outermost of its name. */
+static _Thread_local int depth, region_depth;
+
+static int NVTX_API push(const char *name)
+{
+    ++depth;
+    if (region_depth == 0 && injection.owner == getpid() && name &&
+        strcmp(name, injection.task.range) == 0) {
+        region_depth = depth;
+        region(true);
+    }
+    return depth;
+}
+
+static int NVTX_API push_event(const nvtxEventAttributes_t *event)
+{
+    return push(event && event->messageType == NVTX_MESSAGE_TYPE_ASCII ? event->message.ascii
+                                                                       : NULL);
+}
+
+static int NVTX_API pop(void)
+{
+    if (region_depth != 0 && region_depth == depth) {
+        region_depth = 0;
+        region(false);
+    }
+    depth -= depth > 0;
+    return depth;
+}
+
+static int NVTX_API push_domain(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event)
+{
+    (void)domain;
+    return push_event(event);
+}
+
+static int NVTX_API pop_domain(nvtxDomainHandle_t domain)
+{
+    (void)domain;
+    return pop();
+}
+
+static const struct slot {
+    NvtxCallbackModule module;
+    unsigned index;
+    void (*function)(void);
+} slots[] = {
+    {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangePushA, (void (*)(void))push},
+    {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangePushEx, (void (*)(void))push_event},
+    {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangePop, (void (*)(void))pop},
+    {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangePushEx, (void (*)(void))push_domain},
+    {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangePop, (void (*)(void))pop_domain},
+};
+
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get);
+int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get)
+{
+    const NvtxExportTableCallbacks *callbacks = get(NVTX_ETID_CALLBACKS);
+    if (!callbacks || !begin() || injection.task.region != TASK_NVTX)
+        return 0;
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; ++i) {
+        NvtxFunctionTable table = NULL;
+        unsigned size = 0;
+        if (callbacks->GetModuleFunctionTable(slots[i].module, &table, &size) &&
+            slots[i].index < size && table[slots[i].index])
+            *(void (**)(void))table[slots[i].index] = slots[i].function;
     }
     return 1;
 }

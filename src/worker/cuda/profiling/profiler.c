@@ -3,20 +3,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "worker/cuda/profiling/collector.h"
-#include "worker/cuda/profiling/cupti_process.h"
+#include "worker/cuda/profiling/counters.h"
 
 struct profiler {
     struct profiler_judge judge;
     struct profiler_trial trial;
-    struct outcome counters; /* of profiler_try */
-    struct collector
-        *collector;        /* owned; NULL until counters are tried, and where there are none */
-    struct tracer *tracer; /* owned */
-    bool tracer_attached;
-    bool tracer_leaves; /* after each trace: it disturbs times, or did not trace twice */
-    bool trace_refused; /* CUPTI cannot be attached; that has been told */
-    bool judged;        /* the ratio is of the tracer; there is none without a judge */
+    struct outcome tried;      /* of profiler_try */
+    struct counters *counters; /* owned; NULL until they are tried, and where there are none */
+    struct tracer *tracer;     /* owned */
+    bool tracer_leaves;        /* after each trace: it disturbs times, or did not trace twice */
+    bool trace_refused;        /* CUPTI cannot be attached; that has been told */
+    bool judged;               /* the ratio is of the tracer; there is none without a judge */
     double ratio;
 };
 
@@ -24,33 +21,26 @@ struct profiler {
 
 enum profiler_attached profiler_attached(const struct profiler *profiler)
 {
-    if (profiler->tracer_attached)
+    if (tracer_is_attached(profiler->tracer))
         return PROFILER_TRACER;
-    return collector_is_attached(profiler->collector) ? PROFILER_COUNTERS : PROFILER_NOTHING;
+    return counters_are_attached(profiler->counters) ? PROFILER_COUNTERS : PROFILER_NOTHING;
 }
 
 double profiler_ratio(const struct profiler *profiler)
 {
-    return profiler->tracer_attached ? profiler->ratio : NAN;
-}
-
-static void tracer_leave(struct profiler *profiler)
-{
-    if (profiler->tracer_attached)
-        cupti_detach();
-    profiler->tracer_attached = false;
+    return tracer_is_attached(profiler->tracer) ? profiler->ratio : NAN;
 }
 
 void profiler_leave(struct profiler *profiler)
 {
-    if (profiler->collector)
-        collector_detach(profiler->collector);
+    if (profiler->counters)
+        counters_detach(profiler->counters);
 }
 
 void profiler_lend(struct profiler *profiler)
 {
     profiler_leave(profiler);
-    tracer_leave(profiler);
+    tracer_detach(profiler->tracer);
 }
 
 /* ---- counters ---- */
@@ -67,18 +57,18 @@ static enum status count_trial(struct profiler *profiler, unsigned tensors, stru
     const struct profiled_work work = {nothing, trial->run, trial->argument, NULL};
     double values[1][QUANTITY_COUNT];
     enum status status =
-        profiler_count(profiler, tensors, &work, 1, values, &profiler->counters, error);
+        profiler_count(profiler, tensors, &work, 1, values, &profiler->tried, error);
     if (status != STATUS_DEVICE)
         profiler_leave(profiler);
     return status;
 }
 
-/* Some refusals show only when counting begins. With all tensors, as the proofs of the roofs will ask
- * for; a device that lacks a counter of theirs still has the others. */
+/* Some refusals show only when counting begins. With all tensors, as the proofs of the roofs will
+ * ask for; a device that lacks a counter of theirs still has the others. */
 static enum status preflight(struct profiler *profiler, struct error *error)
 {
     TRY(count_trial(profiler, QUANTITY_ALL_TENSORS, error));
-    return profiler->counters.code == COUNTED_YES ? STATUS_OK : count_trial(profiler, 0, error);
+    return profiler->tried.code == COUNTED_YES ? STATUS_OK : count_trial(profiler, 0, error);
 }
 
 static enum status try_opened(struct profiler *profiler, struct error *error)
@@ -89,9 +79,9 @@ static enum status try_opened(struct profiler *profiler, struct error *error)
         return preflight(profiler, error);
     if (status == STATUS_DEVICE)
         return status;
-    collector_close(profiler->collector);
-    profiler->collector = NULL;
-    outcome_set(&profiler->counters, COUNTED_REFUSED, "%.400s", error->text);
+    counters_close(profiler->counters);
+    profiler->counters = NULL;
+    outcome_set(&profiler->tried, COUNTED_REFUSED, "%.400s", error->text);
     return STATUS_OK;
 }
 
@@ -99,24 +89,24 @@ enum status profiler_try(struct profiler *profiler, int device, CUcontext contex
                          struct outcome *outcome, struct error *error)
 {
     enum status status = STATUS_OK;
-    if (profiler->counters.code == OUTCOME_MISSING) {
-        tracer_leave(profiler);
-        profiler->collector = collector_open(device, context, &profiler->counters);
-        if (profiler->collector)
+    if (profiler->tried.code == OUTCOME_MISSING) {
+        tracer_detach(profiler->tracer);
+        profiler->counters = counters_open(device, context, &profiler->tried);
+        if (profiler->counters)
             status = try_opened(profiler, error);
     }
-    *outcome = profiler->counters;
+    *outcome = profiler->tried;
     return status;
 }
 
 const struct outcome *profiler_counters(const struct profiler *profiler)
 {
-    return &profiler->counters;
+    return &profiler->tried;
 }
 
 bool profiler_has(const struct profiler *profiler, enum quantity quantity)
 {
-    return collector_has(profiler->collector, quantity);
+    return counters_have(profiler->counters, quantity);
 }
 
 enum status profiler_count(struct profiler *profiler, unsigned tensors,
@@ -124,8 +114,8 @@ enum status profiler_count(struct profiler *profiler, unsigned tensors,
                            double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                            struct error *error)
 {
-    tracer_leave(profiler);
-    return collector_collect(profiler->collector, tensors, works, count, values, outcome, error);
+    tracer_detach(profiler->tracer);
+    return counters_collect(profiler->counters, tensors, works, count, values, outcome, error);
 }
 
 enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
@@ -133,14 +123,15 @@ enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
                                     double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                                     struct error *error)
 {
-    tracer_leave(profiler);
-    return collector_collect_launches(profiler->collector, tensors, work, launches, most, values,
-                                      outcome, error);
+    tracer_detach(profiler->tracer);
+    return counters_collect_launches(profiler->counters, tensors, work, launches, most, values,
+                                     outcome, error);
 }
 
 /* ---- known kernels ---- */
 
-/* A device too full for the known kernels is no reason to lose the trace. Fails only with STATUS_DEVICE. */
+/* A device too full for the known kernels is no reason to lose the trace. Fails only with
+ * STATUS_DEVICE. */
 static enum status known_time(struct profiler *profiler, double times[PROFILER_TIMES], bool *known,
                               struct error *error)
 {
@@ -158,8 +149,8 @@ static double worst_ratio(const double before[PROFILER_TIMES], const double afte
     return worst;
 }
 
-/* The tracer has been attached since known kernels took `before`. What is beyond the bound once may be noise.
- * Fails only with STATUS_DEVICE. */
+/* The tracer has been attached since known kernels took `before`. What is beyond the bound once may
+ * be noise. Fails only with STATUS_DEVICE. */
 static enum status judge(struct profiler *profiler, const double before[PROFILER_TIMES],
                          struct error *error)
 {
@@ -175,7 +166,7 @@ static enum status judge(struct profiler *profiler, const double before[PROFILER
     profiler->judged = true;
     profiler->tracer_leaves = !(profiler->ratio <= most);
     if (profiler->tracer_leaves)
-        tracer_leave(profiler);
+        tracer_detach(profiler->tracer);
     return STATUS_OK;
 }
 
@@ -184,10 +175,9 @@ static enum status judge(struct profiler *profiler, const double before[PROFILER
 static enum status run_tracer(struct profiler *profiler, const struct profiled_work *work,
                               bool stays, struct outcome *outcome, struct error *error)
 {
-    profiler->tracer_attached |= stays;
     enum status status = tracer_run(profiler->tracer, work, stays, outcome, error);
     if (status && status != STATUS_DEVICE)
-        tracer_leave(profiler);
+        tracer_detach(profiler->tracer);
     return status;
 }
 
@@ -220,8 +210,8 @@ enum status profiler_trace(struct profiler *profiler, const struct profiled_work
         return STATUS_OK;
     }
     TRY(trace(profiler, work, outcome, error));
-    if (outcome->code != TRACED_WELL && profiler->tracer_attached) {
-        tracer_leave(profiler); /* what stayed may have been in the way */
+    if (outcome->code != TRACED_WELL && tracer_is_attached(profiler->tracer)) {
+        tracer_detach(profiler->tracer); /* what stayed may have been in the way */
         profiler->tracer_leaves = true;
         TRY(run_tracer(profiler, work, false, outcome, error));
     }
@@ -231,7 +221,7 @@ enum status profiler_trace(struct profiler *profiler, const struct profiled_work
 
 struct trace profiler_last_trace(const struct profiler *profiler)
 {
-    return tracer_last(profiler->tracer);
+    return *tracer_last(profiler->tracer);
 }
 
 /* ---- life ---- */
@@ -244,7 +234,7 @@ struct profiler *profiler_open(const struct profiler_judge *judge,
         return NULL;
     profiler->judge = *judge;
     profiler->trial = *trial;
-    profiler->counters.code = OUTCOME_MISSING;
+    profiler->tried.code = OUTCOME_MISSING;
     profiler->ratio = NAN;
     profiler->tracer = tracer_open();
     if (profiler->tracer)
@@ -258,6 +248,6 @@ void profiler_close(struct profiler *profiler)
     if (!profiler)
         return;
     tracer_close(profiler->tracer);
-    collector_close(profiler->collector);
+    counters_close(profiler->counters);
     free(profiler);
 }

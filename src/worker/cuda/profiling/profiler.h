@@ -1,15 +1,15 @@
-/* The profiler: the one owner of all that CUPTI has attached to this process. It traces and counts pieces
- * of work, and decides what stays attached in between.
+/* The profiler: the one owner of all that CUPTI has attached to this process. It traces and counts
+ * pieces of work, and decides what stays attached in between.
  *
- * The counters are attached to count. They stay for collections that follow, because attaching them takes
- * longer than counting, and leave before anything is timed: beside counters that stand by each kernel that
- * follows another begins later ("Idle profiler in the process").
+ * The counters are attached to count. They stay for collections that follow, because attaching them
+ * takes longer than counting, and leave before anything is timed: beside counters that stand by
+ * each kernel that follows another begins later ("Idle profiler in the process").
  *
- * The tracer stays attached from one trace to the next, idle, if that leaves the times of known kernels
- * alone. The profiler finds that out with its first trace.
+ * The tracer stays attached from one trace to the next, idle, if that leaves the times of known
+ * kernels alone. The profiler finds that out with its first trace.
  *
- * It knows nothing of workloads, records or devices: work comes in as callbacks, values and kernels go
- * out as plain data. Not thread-safe; one to a process. */
+ * It knows nothing of workloads, records or devices: work comes in as callbacks, values and kernels
+ * go out as plain data. Not thread-safe; one to a process. */
 #ifndef ROOFSWEEP_PROFILER_H
 #define ROOFSWEEP_PROFILER_H
 
@@ -29,7 +29,8 @@ enum profiler_attached { PROFILER_NOTHING, PROFILER_COUNTERS, PROFILER_TRACER };
 /* Known kernels, which show whether CUPTI disturbs times. */
 enum { PROFILER_TIMES = 2 };
 struct profiler_judge {
-    /* s; NULL: nobody times anything in this process, so that the tracer always may stay attached. */
+    /* s; NULL: nobody times anything in this process, so that the tracer always may stay attached.
+     */
     enum status (*measure)(void *argument, double times[PROFILER_TIMES], struct error *error);
     void *argument;
 };
@@ -53,8 +54,8 @@ void profiler_close(struct profiler *profiler);
 
 enum profiler_attached profiler_attached(const struct profiler *profiler);
 
-/* How much longer known kernels take beside the tracer that is attached, as judged: 1 up to noise. NaN where
- * it is not attached. */
+/* How much longer known kernels take beside the tracer that is attached, as judged: 1 up to noise.
+ * NaN where it is not attached. */
 double profiler_ratio(const struct profiler *profiler);
 
 /* The counters leave, before anything is timed. */
@@ -65,8 +66,9 @@ void profiler_lend(struct profiler *profiler);
 /* ---- counters ---- */
 
 /* Finds out whether the counters of this GPU (as CUDA numbers it in this process) can be read, the
- * first time that it is called. The outcome (enum counted) stays: COUNTED_YES, or why not and what to do
- * about it. Leaves nothing attached. Fails only with STATUS_DEVICE, or with what the trial's run says. */
+ * first time that it is called. The outcome (enum counted) stays: COUNTED_YES, or why not and what
+ * to do about it. Leaves nothing attached. Fails only with STATUS_DEVICE, or with what the trial's
+ * run says. */
 enum status profiler_try(struct profiler *profiler, int device, CUcontext context,
                          struct outcome *outcome, struct error *error);
 /* That outcome; its code is OUTCOME_MISSING before. */
@@ -75,13 +77,13 @@ const struct outcome *profiler_counters(const struct profiler *profiler);
 /* Whether the chip can count it at all. After profiler_try gave COUNTED_YES, as all that follow. */
 bool profiler_has(const struct profiler *profiler, enum quantity quantity);
 
-/* Counts pieces of work in one collection, as collector_collect: values[i] is of works[i]. */
+/* Counts pieces of work in one collection, as counters_collect: values[i] is of works[i]. */
 enum status profiler_count(struct profiler *profiler, unsigned tensors,
                            const struct profiled_work *works, size_t count,
                            double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                            struct error *error);
 
-/* Each launch of a work by itself, as collector_collect_launches: values[i] is of launch i. */
+/* Each launch of a work by itself, as counters_collect_launches: values[i] is of launch i. */
 enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
                                     const struct profiled_work *work, size_t launches, size_t most,
                                     double (*values)[QUANTITY_COUNT], struct outcome *outcome,
@@ -89,9 +91,9 @@ enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
 
 /* ---- trace ---- */
 
-/* Traces one run of the work. A trace that fails where CUPTI had stayed attached is repeated without,
- * and then CUPTI no longer stays. The outcome is an enum traced, with the reason, or OUTCOME_MISSING:
- * an earlier trace was refused, and there will be none. */
+/* Traces one run of the work. A trace that fails where CUPTI had stayed attached is repeated
+ * without, and then CUPTI no longer stays. The outcome is an enum traced, with the reason, or
+ * OUTCOME_MISSING: an earlier trace was refused, and there will be none. */
 enum status profiler_trace(struct profiler *profiler, const struct profiled_work *work,
                            struct outcome *outcome, struct error *error);
 /* Without any launch where it failed. It lives until the next trace. */

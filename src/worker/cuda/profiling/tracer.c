@@ -6,23 +6,24 @@
 #include <string.h>
 #include <cupti.h>
 
-#include "worker/cuda/profiling/cupti_process.h"
+#include "base/array.h"
 
 #if CUPTI_API_VERSION >= 130000
 typedef CUpti_ActivityKernel10 activity_kernel;
+typedef CUpti_ActivityMemcpy6 activity_copy;
 #else
 typedef CUpti_ActivityKernel9 activity_kernel; /* CUDA 12.8, 12.9 */
+typedef CUpti_ActivityMemcpy5 activity_copy;
 #endif
+typedef CUpti_ActivityMemset4 activity_fill;
 
 enum { BUFFER_BYTES = 1 << 20, BUFFER_ALIGNMENT = 8 };
 
 struct tracer {
-    struct traced_kernel *kernels; /* owned */
-    size_t kernel_count, kernel_capacity;
-    struct traced_launch *launches; /* owned */
-    size_t launch_count, launch_capacity;
-    double busy_time, span; /* s */
+    struct trace trace; /* its arrays are owned */
+    bool attached;
     /* Of the trace that is being taken. */
+    uint64_t begin; /* ns, of CUPTI's clock: what began earlier is no part of it */
     enum traced code;
     const char *problem; /* why it is not complete; NULL: it is */
 };
@@ -30,28 +31,19 @@ struct tracer {
 /* CUPTI's buffer callbacks have no user argument, and CUPTI may call them on a thread of its own:
  * this is where they find the tracer. */
 static pthread_mutex_t active_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct tracer *active;
+static struct tracer *active; /* NULL: records are dropped */
+
+/* ---- records ---- */
 
 /* From the C++ runtime library; the Itanium ABI fixes its C signature. */
 char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
 
-static void name_write(const char *mangled, char name[TRACED_NAME])
-{
-    int failed = 1;
-    char *demangled = __cxa_demangle(mangled, NULL, NULL, &failed);
-    snprintf(name, TRACED_NAME, "%s", failed ? mangled : demangled);
-    free(demangled);
-}
-
-/* Chips without clusters leave the sizes 0. */
-static int64_t cluster_size(const activity_kernel *activity)
-{
-    int64_t blocks = (int64_t)activity->clusterX * activity->clusterY * activity->clusterZ;
-    return blocks > 0 ? blocks : 1;
-}
-
 static struct traced_kernel kernel_from(const activity_kernel *activity)
 {
+    int failed = 1;
+    /* Chips without clusters leave the sizes 0. */
+    const int64_t blocks = (int64_t)activity->clusterX * activity->clusterY * activity->clusterZ;
+    const char *mangled = activity->name ? activity->name : "unknown";
     struct traced_kernel kernel = {
         .grid_x = activity->gridX,
         .grid_y = activity->gridY,
@@ -63,10 +55,12 @@ static struct traced_kernel kernel_from(const activity_kernel *activity)
         .static_shared = activity->staticSharedMemory,
         .dynamic_shared = activity->dynamicSharedMemory,
         .shared_room = activity->sharedMemoryExecuted,
-        .cluster = cluster_size(activity),
+        .cluster = blocks > 0 ? blocks : 1,
         .clusters_most = activity->maxActiveClusters,
     };
-    name_write(activity->name ? activity->name : "unknown", kernel.name);
+    char *demangled = __cxa_demangle(mangled, NULL, NULL, &failed);
+    snprintf(kernel.name, sizeof kernel.name, "%s", failed ? mangled : demangled);
+    free(demangled);
     return kernel;
 }
 
@@ -79,63 +73,67 @@ static bool kernel_same(const struct traced_kernel *a, const struct traced_kerne
            a->cluster == b->cluster && strcmp(a->name, b->name) == 0;
 }
 
-/* The row of this kernel, which is added if it is new; NULL without memory. */
-static struct traced_kernel *row_of(struct tracer *tracer, const struct traced_kernel *kernel)
-{
-    for (size_t i = 0; i < tracer->kernel_count; ++i)
-        if (kernel_same(&tracer->kernels[i], kernel))
-            return &tracer->kernels[i];
-    if (tracer->kernel_count == tracer->kernel_capacity) {
-        size_t capacity = 2 * tracer->kernel_capacity + 16;
-        struct traced_kernel *kernels = realloc(tracer->kernels, capacity * sizeof *kernels);
-        if (!kernels)
-            return NULL;
-        tracer->kernels = kernels;
-        tracer->kernel_capacity = capacity;
-    }
-    tracer->kernels[tracer->kernel_count] = *kernel;
-    return &tracer->kernels[tracer->kernel_count++];
-}
-
-static bool launches_add(struct tracer *tracer, struct traced_launch launch)
-{
-    if (tracer->launch_count == tracer->launch_capacity) {
-        size_t capacity = 2 * tracer->launch_capacity + 64;
-        struct traced_launch *launches = realloc(tracer->launches, capacity * sizeof *launches);
-        if (!launches)
-            return false;
-        tracer->launches = launches;
-        tracer->launch_capacity = capacity;
-    }
-    tracer->launches[tracer->launch_count++] = launch;
-    return true;
-}
-
-/* CUPTI hands the kernels over in the order in which they ended, on whatever stream. */
-static int launches_compare(const void *a, const void *b)
-{
-    const struct traced_launch *x = a, *y = b;
-    return (x->correlation > y->correlation) - (x->correlation < y->correlation);
-}
-
 static void problem_set(struct tracer *tracer, const char *problem)
 {
     tracer->code = TRACED_BADLY;
     tracer->problem = problem;
 }
 
-static void add_activity(struct tracer *tracer, const activity_kernel *activity)
+static void kernel_add(struct tracer *tracer, const activity_kernel *activity)
 {
-    struct traced_kernel kernel = kernel_from(activity);
-    struct traced_kernel *row = row_of(tracer, &kernel);
-    if (!row || activity->end <= activity->start) {
-        problem_set(tracer, row ? "a kernel without timestamps" : "no memory");
+    struct trace *trace = &tracer->trace;
+    const struct traced_kernel kernel = kernel_from(activity);
+    size_t row = 0;
+    if (activity->end <= activity->start) {
+        problem_set(tracer, "a kernel without timestamps");
         return;
     }
-    const struct traced_launch launch = {activity->correlationId, (size_t)(row - tracer->kernels),
-                                         activity->start, activity->end};
-    if (!launches_add(tracer, launch))
+    while (row < trace->kernel_count && !kernel_same(&trace->kernels[row], &kernel))
+        ++row;
+    const bool known = row < trace->kernel_count;
+    void *kernels =
+        known ? trace->kernels : array_grow(trace->kernels, trace->kernel_count, sizeof kernel);
+    void *launches = array_grow(trace->launches, trace->launch_count, sizeof *trace->launches);
+    trace->kernels = kernels ? kernels : trace->kernels;
+    trace->launches = launches ? launches : trace->launches;
+    if (!kernels || !launches) {
         problem_set(tracer, "no memory");
+        return;
+    }
+    if (!known)
+        trace->kernels[trace->kernel_count++] = kernel;
+    trace->launches[trace->launch_count++] = (struct traced_launch){
+        .correlation = activity->correlationId,
+        .kernel = row,
+        .start = activity->start,
+        .end = activity->end,
+        .graph_node = activity->graphNodeId,
+    };
+}
+
+static void move_add(struct tracer *tracer, struct traced_move move)
+{
+    struct trace *trace = &tracer->trace;
+    void *moves = array_grow(trace->moves, trace->move_count, sizeof move);
+    if (!moves) {
+        problem_set(tracer, "no memory");
+        return;
+    }
+    trace->moves = moves;
+    trace->moves[trace->move_count++] = move;
+}
+
+static void activity_add(struct tracer *tracer, const CUpti_Activity *activity)
+{
+    const activity_kernel *kernel = (const activity_kernel *)activity;
+    const activity_copy *copy = (const activity_copy *)activity;
+    const activity_fill *fill = (const activity_fill *)activity;
+    if (activity->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && kernel->start >= tracer->begin)
+        kernel_add(tracer, kernel);
+    else if (activity->kind == CUPTI_ACTIVITY_KIND_MEMCPY && copy->start >= tracer->begin)
+        move_add(tracer, (struct traced_move){false, copy->start, copy->end, copy->bytes});
+    else if (activity->kind == CUPTI_ACTIVITY_KIND_MEMSET && fill->start >= tracer->begin)
+        move_add(tracer, (struct traced_move){true, fill->start, fill->end, fill->bytes});
 }
 
 static void CUPTIAPI buffer_requested(uint8_t **buffer, size_t *size, size_t *records)
@@ -153,8 +151,7 @@ static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream, uint8_
     size_t dropped = 0;
     pthread_mutex_lock(&active_lock);
     while (active && cuptiActivityGetNextRecord(buffer, valid, &activity) == CUPTI_SUCCESS)
-        if (activity->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
-            add_activity(active, (const activity_kernel *)activity);
+        activity_add(active, activity);
     if (active && cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS &&
         dropped > 0)
         problem_set(active, "CUPTI dropped records");
@@ -169,26 +166,82 @@ static void activate(struct tracer *tracer)
     pthread_mutex_unlock(&active_lock);
 }
 
+/* ---- what the launches of a work add up to ---- */
+
+/* CUPTI hands the kernels over in the order in which they ended, on whatever stream. */
+static int calls_compare(const void *a, const void *b)
+{
+    const struct traced_launch *x = a, *y = b;
+    return (x->correlation > y->correlation) - (x->correlation < y->correlation);
+}
+
+static int starts_compare(const void *a, const void *b)
+{
+    const struct traced_launch *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* The first launch kept the device waiting, and its kernel is that of no other. */
+static void held_launch_drop(struct trace *trace)
+{
+    size_t kernel = trace->launches[0].kernel;
+    --trace->launch_count;
+    --trace->kernel_count;
+    memmove(trace->launches, trace->launches + 1, trace->launch_count * sizeof *trace->launches);
+    memmove(trace->kernels + kernel, trace->kernels + kernel + 1,
+            (trace->kernel_count - kernel) * sizeof *trace->kernels);
+    for (size_t i = 0; i < trace->launch_count; ++i)
+        trace->launches[i].kernel -= trace->launches[i].kernel > kernel;
+}
+
+/* Kernels on several streams may run at the same time: such time counts once. */
+static void times_set(struct trace *trace)
+{
+    const double nanosecond = 1e-9;
+    uint64_t end = 0, busy = 0;
+    qsort(trace->launches, trace->launch_count, sizeof *trace->launches, starts_compare);
+    for (size_t i = 0; i < trace->launch_count; ++i) {
+        const struct traced_launch *launch = &trace->launches[i];
+        struct traced_kernel *kernel = &trace->kernels[launch->kernel];
+        ++kernel->count;
+        kernel->time += nanosecond * (double)(launch->end - launch->start);
+        if (launch->end > end)
+            busy += launch->end - (launch->start > end ? launch->start : end);
+        end = launch->end > end ? launch->end : end;
+    }
+    trace->busy_time = nanosecond * (double)busy;
+    trace->span = nanosecond * (double)(end - trace->launches[0].start);
+}
+
+static void launches_finish(struct trace *trace, bool held)
+{
+    qsort(trace->launches, trace->launch_count, sizeof *trace->launches, calls_compare);
+    if (held)
+        held_launch_drop(trace);
+    times_set(trace);
+    qsort(trace->launches, trace->launch_count, sizeof *trace->launches, calls_compare);
+}
+
+/* ---- a run of a work ---- */
+
+/* Of a work the kernels alone are traced. */
+static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                           CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static CUptiResult enable(int count)
+{
+    CUptiResult code = cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed);
+    for (int i = 0; i < count && code == CUPTI_SUCCESS; ++i)
+        code = cuptiActivityEnable(kinds[i]);
+    return code;
+}
+
 static const char *cupti_message(CUptiResult result)
 {
     const char *text = "unknown CUPTI error";
     cuptiGetErrorMessage(result, &text);
     return text;
-}
-
-static CUptiResult attach(void)
-{
-    CUptiResult result = cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed);
-    return result == CUPTI_SUCCESS ? cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
-                                   : result;
-}
-
-/* Only after all buffers have been handed over. */
-static void detach(bool stays)
-{
-    cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-    if (!stays)
-        cupti_detach();
 }
 
 /* With the records of the work, when it is over. */
@@ -204,57 +257,6 @@ static enum status traced_run(struct tracer *tracer, const struct profiled_work 
     return status;
 }
 
-/* ---- what the launches add up to ---- */
-
-/* The first launch kept the device waiting, and its kernel is that of no other. */
-static void held_launch_drop(struct tracer *tracer)
-{
-    size_t kernel = tracer->launches[0].kernel;
-    --tracer->launch_count;
-    --tracer->kernel_count;
-    memmove(tracer->launches, tracer->launches + 1,
-            tracer->launch_count * sizeof *tracer->launches);
-    memmove(tracer->kernels + kernel, tracer->kernels + kernel + 1,
-            (tracer->kernel_count - kernel) * sizeof *tracer->kernels);
-    for (size_t i = 0; i < tracer->launch_count; ++i)
-        tracer->launches[i].kernel -= tracer->launches[i].kernel > kernel;
-}
-
-static int starts_compare(const void *a, const void *b)
-{
-    const struct traced_launch *x = a, *y = b;
-    return (x->start > y->start) - (x->start < y->start);
-}
-
-/* Kernels on several streams may run at the same time: such time counts once. */
-static void times_set(struct tracer *tracer)
-{
-    const double nanosecond = 1e-9;
-    uint64_t end = 0, busy = 0;
-    qsort(tracer->launches, tracer->launch_count, sizeof *tracer->launches, starts_compare);
-    for (size_t i = 0; i < tracer->launch_count; ++i) {
-        const struct traced_launch *launch = &tracer->launches[i];
-        struct traced_kernel *kernel = &tracer->kernels[launch->kernel];
-        ++kernel->count;
-        kernel->time += nanosecond * (double)(launch->end - launch->start);
-        if (launch->end > end)
-            busy += launch->end - (launch->start > end ? launch->start : end);
-        end = launch->end > end ? launch->end : end;
-    }
-    tracer->busy_time = nanosecond * (double)busy;
-    tracer->span = nanosecond * (double)(end - tracer->launches[0].start);
-}
-
-static void launches_finish(struct tracer *tracer, bool held)
-{
-    qsort(tracer->launches, tracer->launch_count, sizeof *tracer->launches, launches_compare);
-    if (held)
-        held_launch_drop(tracer);
-    times_set(tracer);
-    qsort(tracer->launches, tracer->launch_count, sizeof *tracer->launches, launches_compare);
-}
-
-/* One run between attach and detach. */
 static enum status run(struct tracer *tracer, const struct profiled_work *work, bool stays,
                        struct error *error)
 {
@@ -262,31 +264,22 @@ static enum status run(struct tracer *tracer, const struct profiled_work *work, 
     if (status)
         return status;
     activate(tracer);
-    CUptiResult attached = attach();
+    tracer->attached = true;
+    CUptiResult attached = enable(1);
     if (attached == CUPTI_SUCCESS) {
         status = traced_run(tracer, work, error);
     } else {
         tracer->code = TRACED_REFUSED;
         tracer->problem = cupti_message(attached);
     }
-    detach(stays);
+    /* Only after all buffers have been handed over. */
+    cuptiActivityDisable(kinds[0]);
+    if (!stays)
+        tracer_detach(tracer);
     activate(NULL);
-    if (!tracer->problem && tracer->launch_count <= (size_t)(work->hold != NULL))
+    if (!tracer->problem && tracer->trace.launch_count <= (size_t)(work->hold != NULL))
         problem_set(tracer, "it saw no kernels");
     return status;
-}
-
-void tracer_forget(struct tracer *tracer)
-{
-    free(tracer->launches);
-    free(tracer->kernels);
-    tracer->launches = NULL;
-    tracer->kernels = NULL;
-    tracer->launch_count = tracer->launch_capacity = 0;
-    tracer->kernel_count = tracer->kernel_capacity = 0;
-    tracer->busy_time = tracer->span = 0.0;
-    tracer->code = TRACED_WELL;
-    tracer->problem = NULL;
 }
 
 enum status tracer_run(struct tracer *tracer, const struct profiled_work *work, bool stays,
@@ -298,14 +291,62 @@ enum status tracer_run(struct tracer *tracer, const struct profiled_work *work, 
     if (status || tracer->problem)
         tracer_forget(tracer);
     else
-        launches_finish(tracer, work->hold != NULL);
+        launches_finish(&tracer->trace, work->hold != NULL);
     return status;
 }
 
-struct trace tracer_last(const struct tracer *tracer)
+bool tracer_is_attached(const struct tracer *tracer)
 {
-    return (struct trace){tracer->kernels,      tracer->kernel_count, tracer->launches,
-                          tracer->launch_count, tracer->busy_time,    tracer->span};
+    return tracer->attached;
+}
+
+void tracer_detach(struct tracer *tracer)
+{
+    if (tracer->attached)
+        cuptiFinalize();
+    tracer->attached = false;
+}
+
+/* ---- a region of a program ---- */
+
+CUptiResult tracer_watch(void)
+{
+    return enable(KINDS);
+}
+
+CUptiResult tracer_begin(struct tracer *tracer)
+{
+    tracer_forget(tracer);
+    CUptiResult code = cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    if (code == CUPTI_SUCCESS)
+        code = cuptiGetTimestamp(&tracer->begin);
+    activate(tracer);
+    return code;
+}
+
+CUptiResult tracer_end(struct tracer *tracer, const char **problem)
+{
+    CUptiResult code = cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    for (int i = 0; i < KINDS; ++i)
+        cuptiActivityDisable(kinds[i]);
+    activate(NULL);
+    *problem = tracer->problem;
+    return code;
+}
+
+/* ---- life ---- */
+
+const struct trace *tracer_last(const struct tracer *tracer)
+{
+    return &tracer->trace;
+}
+
+void tracer_forget(struct tracer *tracer)
+{
+    free(tracer->trace.launches);
+    free(tracer->trace.kernels);
+    free(tracer->trace.moves);
+    *tracer = (struct tracer){.attached = tracer->attached, .code = TRACED_WELL};
 }
 
 struct tracer *tracer_open(void)

@@ -1,13 +1,18 @@
-/* The tracer: which kernels a piece of work launches, and how long each takes, by CUPTI's activity
- * records. Only profiler.c calls it.
+/* The tracer: which kernels are launched, and how long each takes, by CUPTI's activity records.
  *
- * One tracer at a time may be running in a process: CUPTI's buffer callbacks have no user argument. */
+ * It has two users. profiler.c traces one run of a piece of work: tracer_run. The library that is
+ * injected into a program traces a region of the program, with copies and fills of memory:
+ * tracer_watch, tracer_begin, tracer_end.
+ *
+ * One tracer at a time may be running in a process: CUPTI's buffer callbacks have no user argument.
+ */
 #ifndef ROOFSWEEP_TRACER_H
 #define ROOFSWEEP_TRACER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <cupti_result.h>
 
 #include "base/status.h"
 #include "model/outcome.h"
@@ -32,14 +37,24 @@ struct traced_launch {
     uint32_t correlation; /* CUPTI's number of the API call, which rises with every call */
     size_t kernel;        /* of the trace's kernels */
     uint64_t start, end;  /* ns, on the device */
+    uint64_t graph_node;  /* 0: it was launched by itself */
+};
+
+/* A copy of memory, or a fill. */
+struct traced_move {
+    bool fill;
+    uint64_t start, end, bytes; /* ns */
 };
 
 /* Plain data. */
 struct trace {
-    const struct traced_kernel *kernels;
+    struct traced_kernel *kernels; /* counts and times are of tracer_run alone, as all times are */
     size_t kernel_count;
-    const struct traced_launch *launches; /* in the order of their launch */
+    struct traced_launch
+        *launches; /* in the order of their launch; of a region as CUPTI gave them */
     size_t launch_count;
+    struct traced_move *moves; /* of a region */
+    size_t move_count;
     double busy_time; /* s, in which at least one of them ran */
     double span;      /* s, from the start of the first to the end of the last */
 };
@@ -56,14 +71,24 @@ struct tracer;
 struct tracer *tracer_open(void);         /* NULL without memory */
 void tracer_close(struct tracer *tracer); /* takes NULL */
 
-/* Traces one run of the work. `stays`: CUPTI stays attached afterwards. The outcome (enum traced) says
- * why a trace is not complete; the status is that of the work. If `prepare` fails nothing has been
- * attached. */
+/* Traces one run of the work. `stays`: CUPTI stays attached afterwards. The outcome (enum traced)
+ * says why a trace is not complete; the status is that of the work. If `prepare` fails nothing has
+ * been attached. */
 enum status tracer_run(struct tracer *tracer, const struct profiled_work *work, bool stays,
                        struct outcome *outcome, struct error *error);
+bool tracer_is_attached(const struct tracer *tracer);
+/* Takes CUPTI out of the process, if the tracer is attached. Nothing may be running. */
+void tracer_detach(struct tracer *tracer);
 
-/* The last one; without any launch where it failed. It lives until the next. */
-struct trace tracer_last(const struct tracer *tracer);
+/* Before the program does anything: a graph is traced if it was made after this. */
+CUptiResult tracer_watch(void);
+/* With the device idle. What begins from now on is traced. */
+CUptiResult tracer_begin(struct tracer *tracer);
+/* With the device idle: all of it has been. *problem is why some is missing; NULL: none is. */
+CUptiResult tracer_end(struct tracer *tracer, const char **problem);
+
+/* The last one; without any launch where tracer_run failed. It lives until the next. */
+const struct trace *tracer_last(const struct tracer *tracer);
 /* There is no last one any more. */
 void tracer_forget(struct tracer *tracer);
 

@@ -27,7 +27,7 @@ struct cudnn_plan {
 };
 
 /* Plans of rows that are done. They stay for a while, because destroying a plan that cuDNN has compiled unloads
- * its code: then CUPTI has to be attached anew (profiling/module_watch.h), which costs as much as counting dozens
+ * its code: then CUPTI has to be attached anew (profiling/counters.c), which costs as much as counting dozens
  * of rows. They are destroyed many at a time, so this is rare. */
 struct plan_shelf;
 struct plan_shelf *plan_shelf_create(void);        /* NULL without memory */
