@@ -27,7 +27,7 @@ ROOMS = {
     "worker/cuda/profiling": ["model"],  # links without the worker
     "worker/cuda/inject": ["worker/cuda/profiling"],  # links without the worker
     "worker/cuda/workloads": ["worker/gpu"],
-    "worker/cuda/roofs": ["worker/gpu", "worker/cuda/profiling"],
+    "worker/cuda/roofs": ["worker/cuda/workloads", "worker/cuda/profiling"],
     "worker/cuda": ["worker/cuda/workloads", "worker/cuda/roofs"],
 }
 

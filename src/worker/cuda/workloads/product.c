@@ -8,11 +8,7 @@
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/gpu/search.h"
 
-static const struct format {
-    cudaDataType_t data, result, scale;
-    cublasComputeType_t compute;
-    int least; /* compute capability */
-} formats[PRECISION_COUNT] = {
+static const struct product_format formats[PRECISION_COUNT] = {
     [PRECISION_FP64] = {CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, 0},
     [PRECISION_FP32] = {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0},
     [PRECISION_TF32] = {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 0},
@@ -22,28 +18,21 @@ static const struct format {
     [PRECISION_FP8] = {CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 89},
 };
 
-static const size_t workspace_most = (size_t)64 << 20; /* bytes */
-
-static bool is_wide(const struct product *p)
-{
-    return formats[p->precision].scale == CUDA_R_64F;
-}
-
 enum status product_run(const struct gpu *gpu, const struct product *p, const void *a,
                         const void *b, void *d, struct error *error)
 {
-    static const float zero_float = 0.0f;
-    static const double zero_double = 0.0;
-    const void *scale = is_wide(p) ? (const void *)&p->scale_double : &p->scale_float;
-    const void *zero = is_wide(p) ? (const void *)&zero_double : &zero_float;
-    return CUBLAS(cublasLtMatmul(p->handle, p->operation, scale, a, p->a, b, p->b, zero, d, p->d, d,
-                                 p->d, &p->bound.algo, p->workspace, p->bound.workspaceSize,
+    static const double zero = 0.0; /* all its bytes are those of the narrower types' zeros */
+    const void *scale = p->format->scale == CUDA_R_64F   ? (const void *)&p->scale_double
+                        : p->format->scale == CUDA_R_32I ? (const void *)&p->scale_integer
+                                                         : &p->scale_float;
+    return CUBLAS(cublasLtMatmul(p->handle, p->operation, scale, a, p->a, b, p->b, &zero, d, p->d,
+                                 d, p->d, &p->bound.algo, p->workspace, p->bound.workspaceSize,
                                  gpu->stream));
 }
 
 void product_close(struct product *p)
 {
-    arena_give(p->arena, p->workspace);
+    arena_give(p->arena, p->own_workspace);
     if (p->preference)
         cublasLtMatmulPreferenceDestroy(p->preference);
     if (p->d)
@@ -90,7 +79,7 @@ static enum status epilogue_describe(struct product *p, const struct product_for
                                      struct error *error)
 {
     const uint32_t epilogue = (uint32_t)form->epilogue;
-    const int32_t type = (int32_t)formats[form->precision].result;
+    const int32_t type = (int32_t)p->format->result;
     if (form->epilogue == 0)
         return STATUS_OK;
     TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_EPILOGUE,
@@ -107,23 +96,37 @@ static enum status epilogue_describe(struct product *p, const struct product_for
  * narrower type of the result. */
 static enum status preference_describe(struct product *p, struct error *error)
 {
-    const struct format *format = &formats[p->precision];
-    const uint32_t reductions = format->result == format->scale
+    const size_t workspace = PRODUCT_WORKSPACE;
+    const uint32_t reductions = p->format->result == p->format->scale
                                     ? CUBLASLT_REDUCTION_SCHEME_MASK
                                     : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     TRY(CUBLAS(cublasLtMatmulPreferenceCreate(&p->preference)));
     TRY(CUBLAS(cublasLtMatmulPreferenceSetAttribute(p->preference,
                                                     CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                                     &reductions, sizeof reductions)));
-    return CUBLAS(cublasLtMatmulPreferenceSetAttribute(p->preference,
-                                                       CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                       &workspace_most, sizeof workspace_most));
+    return CUBLAS(cublasLtMatmulPreferenceSetAttribute(
+        p->preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace));
+}
+
+static enum status scales_describe(struct product *p, void *scales, struct error *error)
+{
+    static const struct {
+        cublasLtMatmulDescAttributes_t mode, place;
+    } of[] = {{CUBLASLT_MATMUL_DESC_A_SCALE_MODE, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER},
+              {CUBLASLT_MATMUL_DESC_B_SCALE_MODE, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER}};
+    const int32_t mode = CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
+    for (int i = 0; scales && i < 2; ++i) {
+        TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, of[i].mode, &mode, sizeof mode)));
+        TRY(CUBLAS(
+            cublasLtMatmulDescSetAttribute(p->operation, of[i].place, &scales, sizeof scales)));
+    }
+    return STATUS_OK;
 }
 
 static enum status operation_describe(struct product *p, const struct product_form *form,
                                       struct error *error)
 {
-    const struct format *format = &formats[form->precision];
+    const struct product_format *format = p->format;
     const int8_t fast = 1;
     TRY(CUBLAS(cublasLtMatmulDescCreate(&p->operation, format->compute, format->scale)));
     TRY(transposition_describe(p, form->a.transposed, CUBLASLT_MATMUL_DESC_TRANSA, error));
@@ -131,6 +134,7 @@ static enum status operation_describe(struct product *p, const struct product_fo
     if (form->fast_sums)
         TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM,
                                                   &fast, sizeof fast)));
+    TRY(scales_describe(p, form->scales, error));
     TRY(epilogue_describe(p, form, error));
     TRY(matrix_describe(&form->a, form->batches, format->data, &p->a, error));
     TRY(matrix_describe(&form->b, form->batches, format->data, &p->b, error));
@@ -163,7 +167,12 @@ static enum status candidates_find(struct product *p, const char *suffix, struct
     for (int i = 0; i < p->count; ++i)
         TRY(candidate_name_set(p, i, suffix, error));
     p->bound = p->candidates[0];
-    return arena_take(p->arena, (double)workspace_most, "the workspace", &p->workspace, error);
+    if (p->workspace)
+        return STATUS_OK;
+    enum status status =
+        arena_take(p->arena, PRODUCT_WORKSPACE, "the workspace", &p->own_workspace, error);
+    p->workspace = p->own_workspace;
+    return status;
 }
 
 enum status product_offered(const struct gpu *gpu, enum precision precision, struct error *error)
@@ -192,9 +201,11 @@ enum status product_open(const struct gpu *gpu, const struct product_form *form,
     TRY(product_offered(gpu, form->precision, error));
     product->handle = gpu->cublas;
     product->arena = gpu->arena;
-    product->precision = form->precision;
+    product->format = form->format ? form->format : &formats[form->precision];
+    product->workspace = form->workspace;
     product->scale_double = form->scale;
     product->scale_float = (float)form->scale;
+    product->scale_integer = (int32_t)form->scale;
     TRY(operation_describe(product, form, error));
     return candidates_find(product, form->suffix, error);
 }

@@ -16,31 +16,41 @@ struct product_matrix {
     bool transposed; /* of a and b: as a factor */
 };
 
+struct product_format {
+    cudaDataType_t data, result, scale;
+    cublasComputeType_t compute;
+    int least; /* compute capability */
+};
+
 /* d = scale a b, of each of the batch. */
 struct product_form {
     enum precision precision;
     double scale;
     int64_t batches; /* 1: one product */
     struct product_matrix a, b, d;
-    cublasLtEpilogue_t epilogue; /* 0: none */
-    void *bias;                  /* of an epilogue that reads or writes one */
-    bool fast_sums;              /* of fp8: partial sums are not added up in fp32 */
-    const char *suffix;          /* of the algorithms' names; NULL: none */
+    cublasLtEpilogue_t epilogue;         /* 0: none */
+    void *bias;                          /* of an epilogue that reads or writes one */
+    bool fast_sums;                      /* of fp8: partial sums are not added up in fp32 */
+    const char *suffix;                  /* of the algorithms' names; NULL: none */
+    const struct product_format *format; /* NULL: the precision's own */
+    void *scales;    /* of fp4: of a and b, one of e4m3 for each 16 elements along the sums */
+    void *workspace; /* the caller's, of PRODUCT_WORKSPACE bytes; NULL: the product takes its own */
 };
 
-enum { PRODUCT_CANDIDATES = 16, PRODUCT_NAME = 64 };
+enum { PRODUCT_CANDIDATES = 16, PRODUCT_NAME = 64, PRODUCT_WORKSPACE = 64 << 20 };
 
 /* All that it points to is owned, but the memory of tensors, and what is the GPU's. */
 struct product {
-    enum precision precision;
+    const struct product_format *format;
     double scale_double;
     float scale_float;
+    int32_t scale_integer;
     cublasLtHandle_t handle; /* the GPU's */
     struct arena *arena;     /* the GPU's */
     cublasLtMatmulDesc_t operation;
     cublasLtMatrixLayout_t a, b, d;
     cublasLtMatmulPreference_t preference;
-    void *workspace;
+    void *workspace, *own_workspace;
     cublasLtMatmulHeuristicResult_t candidates[PRODUCT_CANDIDATES], bound;
     char names[PRODUCT_CANDIDATES][PRODUCT_NAME]; /* "algo-66", with the form's suffix */
     int count;                                    /* of candidates */
