@@ -23,17 +23,17 @@ ROOMS = {
     "worker/program": ["model"],
     "worker": ["worker/program"],
     "worker/cpu": ["worker"],
-    "worker/gpu": ["worker", "kernels"],
+    "worker/gpu": ["worker"],
+    "worker/cuda/gpu": ["worker/gpu", "kernels"],
     "worker/cuda/profiling": ["model"],  # links without the worker
     "worker/cuda/inject": ["worker/cuda/profiling"],  # links without the worker
-    "worker/cuda/workloads": ["worker/gpu"],
+    "worker/cuda/workloads": ["worker/cuda/gpu"],
     "worker/cuda/roofs": ["worker/cuda/workloads", "worker/cuda/profiling"],
     "worker/cuda": ["worker/cuda/workloads", "worker/cuda/roofs"],
 }
 
-# Folders that belong to another room: workload.c lists the rows that these files define; the neutral room knows the
-# open GPU of its only vendor.
-ALCOVES = {"model/workloads": "model", "worker/cuda/gpu": "worker/gpu"}
+# Folders that belong to another room: workload.c lists the rows that these files define.
+ALCOVES = {"model/workloads": "model"}
 
 # Files without a header of their own, and why.
 HEADERLESS = {
@@ -43,6 +43,7 @@ HEADERLESS = {
     "src/worker/cpu/onednn_2.c": "defines what worker/cpu/onednn_primitive.h declares, by 2.x of the library",
     "src/worker/cpu/onednn_3.c": "defines what worker/cpu/onednn_primitive.h declares, by 3.x of the library",
     "src/worker/cuda/inject/inject.c": "a library that others find by the names of its functions",
+    "src/worker/cuda/gpu/vendor.c": "defines what worker/gpu/vendor.h declares",
     "src/worker/cuda/device.c": "defines the one device_ops of its program; worker/device_ops.h declares it",
 }
 

@@ -8,7 +8,7 @@ found=$(mktemp) allowed=$(mktemp)
 trap 'rm -f "$found" "$allowed"' EXIT
 
 # "FILE: word", once each. "mig" is a word of its own, or part of a name with underscores: not "might".
-find base model manifest ranks results -name '*.[ch]' -exec grep -oiHE \
+find base model manifest ranks results worker/gpu -name '*.[ch]' -exec grep -oiHE \
     'cuda|cudnn|nvml|wgmma|warp|(^|[^a-z])mig([^a-z]|$)' {} + >"$found" || true
 grep -oiHE 'cuda|cudnn|nvml|wgmma|warp|(^|[^a-z])mig([^a-z]|$)' ./*.[ch] >>"$found" || true
 tr '[:upper:]' '[:lower:]' <"$found" | sed 's|^\./||; s/:.*mig.*/: mig/; s/:\([a-z]\)/: \1/' | sort >"$found.all"

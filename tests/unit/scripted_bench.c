@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "worker/gpu/arena.h"
-#include "worker/cuda/gpu/timer.h"
+#include "worker/gpu/vendor.h"
 #include "worker/cuda/row_profiler.h"
 
 struct bench bench;
@@ -25,8 +25,8 @@ void bench_open(void)
         .power_limit = 700.0,
         .theory = chip_theory(chip_find(CAPABILITY, "NVIDIA H200"), MULTIPROCESSORS, 1.98e9, 3.2e9,
                               bus_bits),
-        .timer = timer_open(&bench.gpu),
-        .arena = arena_open(script_stream()),
+        .timer = timer_open(),
+        .arena = arena_open(&bench.gpu),
     };
     bench.profiler = row_profiler_open(&bench.gpu);
     bench.counters[0] = '\0';

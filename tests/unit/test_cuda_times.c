@@ -341,12 +341,13 @@ static void energy_is_of_the_work_alone(void **state)
     double seconds[SAMPLES];
     struct work work = {.ops = &empty_ops};
     struct error error;
+    double idle_power = NAN;
     script.idle_power = 100.0;
     script.busy_power = 600.0;
     script.empty_time = script.node_time = 20e-6;
     struct record record = timed(&work, SAMPLES, seconds);
     record.time_median = seconds[0];
-    assert_int_equal(energy_run(&bench.gpu, &work, false, &record, &error), STATUS_OK);
+    assert_int_equal(energy_run(&bench.gpu, &work, false, &idle_power, &record, &error), STATUS_OK);
     assert_near(record.idle_power, 100.0);
     assert_near(record.power, 600.0);
     assert_near(record.energy_time, 20e-6);
@@ -362,11 +363,13 @@ static void without_a_counter_there_is_no_energy(void **state)
     struct work work = {.ops = &empty_ops}, other = {.ops = &prepared};
     struct record record;
     struct error error;
+    double idle_power = NAN;
     record_init(&record);
-    assert_int_equal(energy_run(&bench.gpu, &work, false, &record, &error), STATUS_OK);
+    assert_int_equal(energy_run(&bench.gpu, &work, false, &idle_power, &record, &error), STATUS_OK);
     script.idle_power = script.busy_power = 100.0;
-    assert_int_equal(energy_run(&bench.gpu, &work, true, &record, &error), STATUS_OK);
-    assert_int_equal(energy_run(&bench.gpu, &other, false, &record, &error), STATUS_OK);
+    assert_int_equal(energy_run(&bench.gpu, &work, true, &idle_power, &record, &error), STATUS_OK);
+    assert_int_equal(energy_run(&bench.gpu, &other, false, &idle_power, &record, &error),
+                     STATUS_OK);
     assert_true(isnan(record.energy) && isnan(record.power) && isnan(record.idle_power));
     record_clear(&record);
 }

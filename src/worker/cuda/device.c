@@ -1,5 +1,6 @@
 #include "worker/device_ops.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 #include "worker/cuda/gpu/check.h"
 #include "worker/gpu/energy.h"
 #include "worker/gpu/graph.h"
-#include "worker/gpu/known_kernels.h"
+#include "worker/cuda/known_kernels.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/gpu/timing.h"
 #include "worker/cuda/profiling/profiler.h"
@@ -43,6 +44,7 @@ struct device_state {
     char uuid[sizeof((struct device *)0)->uuid];
     struct profiler *profiler;
     struct roofs *roofs; /* NULL: none tuned */
+    double idle_power;   /* W; NaN: not yet measured */
 };
 
 static void device_close(struct device_state *state)
@@ -76,6 +78,7 @@ static enum status device_open(int index, struct device_state **state, struct de
     if (!result)
         return error_set(error, STATUS_SYSTEM, "no memory");
     struct device described = *device;
+    result->idle_power = NAN;
     enum status status = state_open(index, result, &described, error);
     if (status) {
         device_close(result);
@@ -140,8 +143,8 @@ static void device_release_roofs(struct device_state *state)
 
 /* ---- work ---- */
 
-/* What this kind of device can run. The first of a workload that takes the configuration is its "auto",
- * and so the one that was the faster where both have been measured. */
+/* What this kind of device can run. The first of a workload that takes the configuration is its
+ * "auto", and so the one that was the faster where both have been measured. */
 static const struct preparation {
     const struct workload *workload;
     const char *implementation;
@@ -238,7 +241,7 @@ static enum status device_energy(struct device_state *state, struct work *work, 
                                  struct record *record, struct error *error)
 {
     struct work *repeated = work->stream ? work->stream : work; /* in a graph either way */
-    return energy_run(&state->gpu, repeated, cold, record, error);
+    return energy_run(&state->gpu, repeated, cold, &state->idle_power, record, error);
 }
 
 static enum status device_trace(struct device_state *state, struct work *work, bool cold,
@@ -255,8 +258,8 @@ static enum status device_count_hardware(struct device_state *state, const struc
     return rows_count(state->profiler, &state->gpu, rows, count, error);
 }
 
-/* What waits must not change what the next one finds. A search gives its workspaces up to a quarter of what
- * is free, and never more than 4 GiB; inputs are made on the way. */
+/* What waits must not change what the next one finds. A search gives its workspaces up to a quarter
+ * of what is free, and never more than 4 GiB; inputs are made on the way. */
 static bool device_has_room(struct device_state *state, const struct config *config)
 {
     const double enough = 4.0 * 4.0 * (1 << 30), tensors = 2.0;
@@ -309,7 +312,7 @@ static enum status gather_run(struct gpu *gpu, struct work *work, enum tensor te
     TRY(CUDA(kernel_gather(stored, work->ops->result(work, tensor), gather->offsets, count,
                            gather->values, gpu->stream)));
     TRY(CUDA(cudaMemcpyAsync(values, gather->values, bytes, cudaMemcpyDeviceToHost, gpu->stream)));
-    return CUDA(cudaStreamSynchronize(gpu->stream));
+    return vendor.synchronize(gpu, error);
 }
 
 static enum status device_read(struct device_state *state, struct work *work, enum tensor tensor,

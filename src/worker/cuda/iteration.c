@@ -1,7 +1,7 @@
 #include "worker/cuda/iteration.h"
 
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/timer.h"
+#include "worker/gpu/vendor.h"
 
 static enum status iteration_reset(const struct iteration *i, struct error *error)
 {
@@ -13,19 +13,19 @@ static enum status iteration_prepare(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
     TRY(iteration_reset(i, error));
-    TRY(timer_flush(i->gpu->timer, error));
+    TRY(vendor.flush(i->gpu, error));
     if (!i->cold) {
         TRY(i->work->ops->iterate(i->gpu, i->work, error));
         TRY(iteration_reset(i, error));
     }
-    return CUDA(cudaStreamSynchronize(i->gpu->stream));
+    return vendor.synchronize(i->gpu, error);
 }
 
 static enum status iteration_run(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
     TRY(i->work->ops->iterate(i->gpu, i->work, error));
-    return CUDA(cudaStreamSynchronize(i->gpu->stream));
+    return vendor.synchronize(i->gpu, error);
 }
 
 struct profiled_work iteration_counted(struct iteration *iteration)
@@ -37,22 +37,22 @@ struct profiled_work iteration_counted(struct iteration *iteration)
 static enum status iteration_hold(void *argument, struct error *error)
 {
     const struct iteration *i = argument;
-    TRY(timer_hold(i->gpu->timer, i->hold_limit, error));
-    return CUDA(cudaEventRecord(i->gpu->timer->events[0], i->gpu->stream));
+    TRY(vendor.hold(i->gpu, i->hold_limit, error));
+    return vendor.record(i->gpu, 0, error);
 }
 
 static enum status iteration_enqueue(struct iteration *i, struct error *error)
 {
     TRY(i->work->ops->iterate(i->gpu, i->work, error));
-    return timer_is_pending(i->gpu->timer, 0, &i->held, error);
+    return vendor.pending(i->gpu, 0, &i->held, error);
 }
 
 static enum status iteration_run_held(void *argument, struct error *error)
 {
     struct iteration *i = argument;
     enum status status = iteration_enqueue(i, error);
-    timer_release(i->gpu->timer);
-    return status ? status : CUDA(cudaStreamSynchronize(i->gpu->stream));
+    vendor.release(i->gpu);
+    return status ? status : vendor.synchronize(i->gpu, error);
 }
 
 /* With CUPTI attached a launch takes the host longer, and the first one longest. */

@@ -4,9 +4,9 @@
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/gpu/known_kernels.h"
+#include "worker/cuda/known_kernels.h"
 #include "worker/cuda/gpu/nvml.h"
-#include "worker/cuda/gpu/timer.h"
+#include "worker/gpu/vendor.h"
 
 /* ---- what the profiler runs by itself ---- */
 
@@ -20,15 +20,15 @@ static enum status judge_measure(void *argument, double times[PROFILER_TIMES], s
 /* The flush's buffer, while there is memory for it. */
 static enum status trial_reserve(void *argument, struct error *error)
 {
-    const struct gpu *gpu = argument;
-    return timer_flush(gpu->timer, error);
+    struct gpu *gpu = argument;
+    return vendor.flush(gpu, error);
 }
 
 static enum status trial_run(void *argument, struct error *error)
 {
-    const struct gpu *gpu = argument;
+    struct gpu *gpu = argument;
     TRY(CUDA(kernel_empty(gpu->stream)));
-    return CUDA(cudaStreamSynchronize(gpu->stream));
+    return vendor.synchronize(gpu, error);
 }
 
 struct profiler *row_profiler_open(struct gpu *gpu)

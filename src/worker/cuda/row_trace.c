@@ -7,7 +7,7 @@
 
 #include "worker/cuda/gpu/check.h"
 #include "worker/gpu/timing.h"
-#include "worker/cuda/gpu/timer.h"
+#include "worker/gpu/vendor.h"
 #include "worker/cuda/iteration.h"
 
 /* Clusters are placed as a whole: of them CUPTI tells how many there can be. */
@@ -91,7 +91,7 @@ static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct
     struct iteration iteration = {.gpu = gpu, .work = work, .cold = cold};
     struct outcome outcome;
     TRY(timing_host_pace(gpu, work, &record->host_time, error));
-    TRY(timer_reserve(gpu->timer, 1, error));
+    TRY(vendor.reserve(gpu, 1, false, error));
     const struct profiled_work traced = iteration_traced(&iteration, record->host_time);
     TRY(profiler_trace(profiler, &traced, &outcome, error));
     const struct trace trace = profiler_last_trace(profiler);

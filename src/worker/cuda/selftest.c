@@ -6,7 +6,7 @@
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/gpu/arena.h"
-#include "worker/cuda/gpu/timer.h"
+#include "worker/gpu/vendor.h"
 #include "worker/cuda/row_profiler.h"
 
 static const double flops_tolerance = 1e-4, dram_tolerance = 0.005, cache_tolerance = 0.005;
@@ -64,7 +64,7 @@ static enum status item_run(void *argument, struct error *error)
     cudaStream_t stream = item->test->gpu->stream;
     TRY(CUDA(item->launch(item, stream)));
     if (item->in_dram)
-        TRY(timer_flush(item->test->gpu->timer, error));
+        TRY(vendor.flush(item->test->gpu, error));
     return CUDA(cudaStreamSynchronize(stream));
 }
 
@@ -252,7 +252,7 @@ static void movement_add(struct items *items, struct item item, double read, dou
                          double flops)
 {
     const bool in_dram = item.in_dram;
-    const double flushed = in_dram ? (double)item.test->gpu->timer->flush_bytes : 0.0;
+    const double flushed = in_dram ? 2.0 * (double)item.test->gpu->l2_bytes : 0.0;
     const double tolerance = in_dram ? dram_tolerance : cache_tolerance;
     const struct expectation all[EXPECTED_MOST] = {
         {in_dram ? QUANTITY_DRAM_READ : QUANTITY_L2_READ, read + flushed, tolerance},
@@ -332,7 +332,7 @@ static enum status check_all(struct selftest *test, struct error *error)
         TRY(memory_allocate((double)largest, "the self-test", arrays[i], error));
         TRY(CUDA(cudaMemsetAsync(*arrays[i], 0, largest, test->gpu->stream)));
     }
-    TRY(CUDA(cudaStreamSynchronize(test->gpu->stream)));
+    TRY(vendor.synchronize(test->gpu, error));
     return check_bytes(test, largest, error);
 }
 

@@ -5,33 +5,33 @@
 #include <stdlib.h>
 
 #include "base/units.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/gpu/vendor.h"
 
-static enum status memory_refuse(double bytes, const char *what, size_t available,
+static enum status memory_refuse(double bytes, const char *what, double available,
                                  struct error *error)
 {
     char need[UNITS_TEXT], have[UNITS_TEXT];
     units_format(bytes, "B", need);
-    units_format((double)available, "B", have);
+    units_format(available, "B", have);
     return error_set(error, STATUS_UNSUPPORTED, "needs %s of device memory for %s, %s are free",
                      need, what, have);
 }
 
 enum status memory_check(double bytes, const char *what, struct error *error)
 {
-    size_t available, total;
-    TRY(CUDA(cudaMemGetInfo(&available, &total)));
-    return bytes > (double)available ? memory_refuse(bytes, what, available, error) : STATUS_OK;
+    double available, total;
+    TRY(vendor.available(&available, &total, error));
+    return bytes > available ? memory_refuse(bytes, what, available, error) : STATUS_OK;
 }
 
 enum status memory_allocate(double bytes, const char *what, void **memory, struct error *error)
 {
     TRY(memory_check(bytes, what, error));
     void *result = NULL;
-    enum status status = bytes > 0.0 ? CUDA(cudaMalloc(&result, (size_t)bytes)) : STATUS_OK;
+    enum status status = bytes > 0.0 ? vendor.allocate(bytes, &result, error) : STATUS_OK;
     if (status == STATUS_UNSUPPORTED) {
-        size_t available, total;
-        TRY(CUDA(cudaMemGetInfo(&available, &total)));
+        double available, total;
+        TRY(vendor.available(&available, &total, error));
         return memory_refuse(bytes, what, available, error);
     }
     if (status == STATUS_OK)
@@ -53,17 +53,17 @@ struct block {
 };
 
 struct arena {
-    cudaStream_t stream;
+    struct gpu *gpu;
     struct block *blocks;
     int count, room;
     double total; /* byte, of the device; 0 before anything was asked for */
 };
 
-struct arena *arena_open(cudaStream_t stream)
+struct arena *arena_open(struct gpu *gpu)
 {
     struct arena *arena = calloc(1, sizeof *arena);
     if (arena)
-        arena->stream = stream;
+        arena->gpu = gpu;
     return arena;
 }
 
@@ -91,7 +91,7 @@ void arena_trim(struct arena *arena)
         if (arena->blocks[i].used)
             arena->blocks[kept++] = arena->blocks[i];
         else
-            cudaFree(arena->blocks[i].memory);
+            vendor.free(arena->blocks[i].memory);
     arena->count = kept;
 }
 
@@ -119,10 +119,9 @@ static struct block *idle_find(const struct arena *arena, double bytes)
 /* Before memory is asked for that would leave little to others. */
 static enum status trim_if_short(struct arena *arena, double bytes, struct error *error)
 {
-    size_t available, total;
-    TRY(CUDA(cudaMemGetInfo(&available, &total)));
-    arena->total = (double)total;
-    if ((double)available - bytes < left_for_others * (double)total)
+    double available;
+    TRY(vendor.available(&available, &arena->total, error));
+    if (available - bytes < left_for_others * arena->total)
         arena_trim(arena);
     return STATUS_OK;
 }
@@ -193,7 +192,8 @@ void arena_give(struct arena *arena, void *memory)
     struct block *block = memory ? block_of(arena, memory) : NULL;
     if (!block)
         return;
-    cudaStreamSynchronize(arena->stream);
+    struct error ignored; /* a lost device is told by the next call */
+    (void)vendor.synchronize(arena->gpu, &ignored);
     block->used = false;
     if (idle_bytes(arena) > idle_most * arena->total)
         arena_trim(arena);
@@ -210,9 +210,8 @@ enum status arena_check(struct arena *arena, double bytes, const char *what, str
 
 enum status arena_available(const struct arena *arena, double *bytes, struct error *error)
 {
-    size_t available, total;
-    TRY(CUDA(cudaMemGetInfo(&available, &total)));
-    *bytes = (double)available;
+    double total;
+    TRY(vendor.available(bytes, &total, error));
     for (int i = 0; i < arena->count; ++i)
         *bytes += arena->blocks[i].bytes - (arena->blocks[i].used ? arena->blocks[i].asked : 0);
     return STATUS_OK;

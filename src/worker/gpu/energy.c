@@ -3,13 +3,12 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/nvml.h"
-#include "worker/cuda/gpu/timer.h"
+#include "worker/gpu/vendor.h"
 #include "worker/gpu/graph.h"
+#include "worker/gpu/timing.h"
 
-/* Steps under way, each with an event of the timer's: 64 ms of work, since asking for the energy may take much
- * longer than usual while other processes ask, too. */
+/* Steps under way, each with an event of the timer's: 64 ms of work, since asking for the energy
+ * may take much longer than usual while other processes ask, too. */
 enum { DEPTH = 8 };
 
 /* Work that is launched over and over; nothing: a device that is left alone. */
@@ -27,7 +26,7 @@ struct load {
 static enum status load_launch(const struct load *load, struct error *error)
 {
     if (load->graph)
-        return graph_launch(load->gpu, load->graph, error);
+        return vendor.graph_launch(load->gpu, load->graph, error);
     for (int i = 0; i < load->iterations; ++i)
         TRY(load->work->ops->iterate(load->gpu, load->work, error));
     return STATUS_OK;
@@ -39,16 +38,16 @@ static enum status load_step(struct load *load, struct error *error)
         clock_sleep(load->step_time);
         return STATUS_OK;
     }
-    cudaEvent_t event = load->gpu->timer->events[load->enqueued % DEPTH];
+    int event = (int)(load->enqueued % DEPTH);
     if (load->enqueued >= DEPTH) {
-        TRY(CUDA(cudaEventSynchronize(event)));
+        TRY(vendor.wait(load->gpu, event, error));
         load->done_time = clock_monotonic();
         ++load->done;
     }
     for (int i = 0; i < load->launches; ++i)
         TRY(load_launch(load, error));
     ++load->enqueued;
-    return CUDA(cudaEventRecord(event, load->gpu->stream));
+    return vendor.record(load->gpu, event, error);
 }
 
 /* The counter advances in steps of up to 0.1 s, and is right when it does. */
@@ -56,18 +55,19 @@ struct tick {
     double time, energy; /* s, J; NaN: the counter did not advance */
 };
 
-/* The first step of the counter that comes `duration` from now, or later. When it came is known as well
- * as the counter was read often: one that came while the host did something else is passed over. */
+/* The first step of the counter that comes `duration` from now, or later. When it came is known as
+ * well as the counter was read often: one that came while the host did something else is passed
+ * over. */
 static enum status tick_wait(struct load *load, double duration, struct tick *tick,
                              struct error *error)
 {
     const double patience = 1.0; /* s */
-    double begin = clock_monotonic(), now = begin, last = nvml_energy(load->gpu->nvml);
+    double begin = clock_monotonic(), now = begin, last = vendor.energy(load->gpu);
     const double longest = 3.0 * load->step_time + 8e-3; /* s, from one reading to the next */
     *tick = (struct tick){NAN, NAN};
     while (now < begin + duration + patience) {
         TRY(load_step(load, error));
-        double energy = nvml_energy(load->gpu->nvml);
+        double energy = vendor.energy(load->gpu);
         double gap = clock_monotonic() - now;
         now += gap;
         if (energy > last && now >= begin + duration && gap <= longest) {
@@ -79,8 +79,8 @@ static enum status tick_wait(struct load *load, double duration, struct tick *ti
     return STATUS_OK;
 }
 
-/* Between two steps of the counter, behind a time in which the load settles. All by the host's clock:
- * a GPU's own may run slow by some per cent. */
+/* Between two steps of the counter, behind a time in which the load settles. All by the host's
+ * clock: a GPU's own may run slow by some per cent. */
 struct measured {
     double power;     /* W */
     double step_time; /* s, of the load's own steps; NaN without any */
@@ -93,52 +93,44 @@ static enum status power_measure(struct load *load, struct measured *measured, s
     TRY(tick_wait(load, settling, &first, error));
     const struct load begin = *load;
     if (load->work)
-        TRY(timer_stamp(load->gpu->timer, TIMER_BEGIN, error));
+        TRY(vendor.stamp(load->gpu, SPAN_BEGIN, error));
     TRY(tick_wait(load, ENERGY_TIME, &last, error));
     if (load->work)
-        TRY(timer_stamp(load->gpu->timer, TIMER_END, error));
+        TRY(vendor.stamp(load->gpu, SPAN_END, error));
     measured->power = (last.energy - first.energy) / (last.time - first.time);
     measured->step_time = (load->done_time - begin.done_time) / (double)(load->done - begin.done);
-    return CUDA(cudaStreamSynchronize(load->gpu->stream));
+    return vendor.synchronize(load->gpu, error);
 }
 
-/* Of a device that is left alone; once for each device that is open. */
-static enum status idle_measure(struct gpu *gpu, struct error *error)
-{
-    struct load nothing = {.gpu = gpu, .step_time = 1e-3};
-    struct measured measured;
-    if (gpu->idle_power > 0.0)
-        return STATUS_OK;
-    TRY(power_measure(&nothing, &measured, error));
-    gpu->idle_power = measured.power;
-    return STATUS_OK;
-}
-
-enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct record *record,
-                       struct error *error)
+enum status energy_run(struct gpu *gpu, struct work *work, bool cold, double *idle_power,
+                       struct record *record, struct error *error)
 {
     const double launch_time = 2e-3, step_time = 8e-3; /* s: to ask the counter takes up to 4 ms */
+    struct load nothing = {.gpu = gpu, .step_time = 1e-3};
     struct load load = {.gpu = gpu, .work = work, .done_time = NAN};
     struct measured measured;
     struct error ignored;
-    if (cold || work->ops->reset || isnan(nvml_energy(gpu->nvml)))
+    if (cold || work->ops->reset || isnan(vendor.energy(gpu)))
         return STATUS_OK;
-    TRY(timer_reserve(gpu->timer, DEPTH, error));
-    TRY(idle_measure(gpu, error));
+    TRY(vendor.reserve(gpu, DEPTH, false, error));
+    if (isnan(*idle_power)) {
+        TRY(power_measure(&nothing, &measured, error));
+        *idle_power = measured.power;
+    }
     load.iterations = (int)fmin(fmax(launch_time / record->time_median, 1.0), 1000.0);
     load.launches = (int)fmax(ceil(step_time / (load.iterations * record->time_median)), 1.0);
     load.step_time = load.launches * load.iterations * record->time_median;
-    /* Without a graph the host's pace would show, and with it a device that waits. But not everything can
-     * be captured, and then the host's pace it is: energy_time tells. */
+    /* Without a graph the host's pace would show, and with it a device that waits. But not
+     * everything can be captured, and then the host's pace it is: energy_time tells. */
     (void)graph_of_work(gpu, work, load.iterations, &load.graph, &ignored);
     enum status status = power_measure(&load, &measured, error);
-    graph_drop(load.graph);
+    vendor.graph_drop(load.graph);
     if (status)
         return status;
-    TRY(timer_clock(gpu->timer, &record->energy_clock, error));
+    TRY(timing_clock(gpu, &record->energy_clock, error));
     record->power = measured.power;
     record->energy_time = measured.step_time / ((double)load.launches * load.iterations);
     record->energy = record->power * record->energy_time;
-    record->idle_power = gpu->idle_power;
+    record->idle_power = *idle_power;
     return STATUS_OK;
 }

@@ -5,8 +5,9 @@
 #include "worker/gpu/work.h"
 
 /* As device_ops.energy. What stands between iterations is no part of them, so work that needs that,
- * and work with cold caches, has no energy. */
-enum status energy_run(struct gpu *gpu, struct work *work, bool cold, struct record *record,
-                       struct error *error);
+ * and work with cold caches, has no energy. *idle_power: W, of the GPU that is left alone; NaN: it
+ * is measured first. */
+enum status energy_run(struct gpu *gpu, struct work *work, bool cold, double *idle_power,
+                       struct record *record, struct error *error);
 
 #endif

@@ -1,146 +1,10 @@
 #include "worker/gpu/graph.h"
 
-#include <cuda.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/stats.h"
-#include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/timer.h"
-
-/* ---- the vendor's graphs ---- */
-
-struct graph {
-    cudaGraph_t captured;       /* NULL once it is ready */
-    cudaGraphExec_t executable; /* NULL before */
-};
-
-void graph_drop(struct graph *graph)
-{
-    if (!graph)
-        return;
-    if (graph->executable)
-        cudaGraphExecDestroy(graph->executable);
-    if (graph->captured)
-        cudaGraphDestroy(graph->captured);
-    free(graph);
-}
-
-static enum status graph_begin(struct gpu *gpu, struct error *error)
-{
-    return CUDA(cudaStreamBeginCapture(gpu->stream, cudaStreamCaptureModeRelaxed));
-}
-
-/* Ends a capture that was begun, whatever happened, and leaves no error behind. */
-static enum status graph_end(struct gpu *gpu, struct graph **graph, struct error *error)
-{
-    cudaGraph_t captured = NULL;
-    struct graph *made = calloc(1, sizeof *made);
-    cudaError_t ended = cudaStreamEndCapture(gpu->stream, &captured);
-    (void)cudaGetLastError();
-    if (made && captured && ended == cudaSuccess) {
-        made->captured = captured;
-        *graph = made;
-        return STATUS_OK;
-    }
-    if (captured)
-        cudaGraphDestroy(captured);
-    free(made);
-    return error_set(error, STATUS_UNSUPPORTED, "%s",
-                     ended != cudaSuccess ? cudaGetErrorString(ended) : "nothing was captured");
-}
-
-static enum status graph_ready(struct graph *graph, struct error *error)
-{
-    TRY(CUDA(cudaGraphInstantiate(&graph->executable, graph->captured, 0)));
-    cudaGraphDestroy(graph->captured);
-    graph->captured = NULL;
-    return STATUS_OK;
-}
-
-enum status graph_launch(struct gpu *gpu, const struct graph *graph, struct error *error)
-{
-    return CUDA(cudaGraphLaunch(graph->executable, gpu->stream));
-}
-
-/* The driver knows the names of all kernels, the runtime only of those that it launched itself. The
- * worker does not link the driver. */
-struct driver {
-    CUresult (*node_type)(CUgraphNode, CUgraphNodeType *);
-    CUresult (*node_kernel)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *);
-    CUresult (*function_name)(const char **, CUfunction);
-    CUresult (*kernel_name)(const char **, CUkernel);
-};
-
-static void *driver_entry(const char *symbol, unsigned introduced)
-{
-    void *entry = NULL;
-    enum cudaDriverEntryPointQueryResult found;
-    cudaError_t code =
-        cudaGetDriverEntryPointByVersion(symbol, &entry, introduced, cudaEnableDefault, &found);
-    return code == cudaSuccess && found == cudaDriverEntryPointSuccess ? entry : NULL;
-}
-
-static bool driver_find(struct driver *driver)
-{
-    const struct {
-        const char *symbol;
-        unsigned introduced;
-        void *place;
-    } entries[] = {
-        {"cuGraphNodeGetType", 10000, &driver->node_type},
-        {"cuGraphKernelNodeGetParams", 12000, &driver->node_kernel},
-        {"cuFuncGetName", 12030, &driver->function_name},
-        {"cuKernelGetName", 12030, &driver->kernel_name},
-    };
-    bool complete = true;
-    for (size_t i = 0; i < sizeof entries / sizeof *entries; ++i) {
-        void *entry = driver_entry(entries[i].symbol, entries[i].introduced);
-        memcpy(entries[i].place, &entry, sizeof entry);
-        complete &= entry != NULL;
-    }
-    return complete;
-}
-
-static bool node_see(const struct driver *driver, CUgraphNode node,
-                     void (*see)(const struct graph_kernel *kernel, void *argument), void *argument)
-{
-    CUgraphNodeType type;
-    CUDA_KERNEL_NODE_PARAMS kernel;
-    const char *name = NULL;
-    if (driver->node_type(node, &type) != CUDA_SUCCESS)
-        return false;
-    if (type != CU_GRAPH_NODE_TYPE_KERNEL)
-        return true;
-    if (driver->node_kernel(node, &kernel) != CUDA_SUCCESS)
-        return false;
-    CUresult code = kernel.func ? driver->function_name(&name, kernel.func)
-                                : driver->kernel_name(&name, kernel.kern);
-    if (code != CUDA_SUCCESS || !name)
-        return false;
-    const struct graph_kernel seen = {name,
-                                      {kernel.gridDimX, kernel.gridDimY, kernel.gridDimZ,
-                                       kernel.blockDimX, kernel.blockDimY, kernel.blockDimZ,
-                                       kernel.sharedMemBytes}};
-    see(&seen, argument);
-    return true;
-}
-
-static bool nodes_see(const struct driver *driver, const struct graph *graph,
-                      void (*see)(const struct graph_kernel *kernel, void *argument),
-                      void *argument)
-{
-    size_t count = 0;
-    if (cudaGraphGetNodes(graph->captured, NULL, &count) != cudaSuccess)
-        return false;
-    cudaGraphNode_t *nodes = calloc(count ? count : 1, sizeof(cudaGraphNode_t));
-    bool known = nodes && cudaGraphGetNodes(graph->captured, nodes, &count) == cudaSuccess;
-    for (size_t i = 0; known && i < count; ++i)
-        known = node_see(driver, nodes[i], see, argument);
-    free(nodes);
-    return known;
-}
+#include "worker/gpu/vendor.h"
 
 /* ---- capturing ---- */
 
@@ -149,14 +13,14 @@ static enum status captured(struct gpu *gpu, graph_part *enqueue, void *argument
 {
     struct graph *made = NULL;
     struct error refusal;
-    TRY(graph_begin(gpu, error));
+    TRY(vendor.capture_begin(gpu, error));
     enum status status = enqueue(gpu, argument, error);
-    enum status ended = graph_end(gpu, &made, &refusal);
+    enum status ended = vendor.capture_end(gpu, &made, &refusal);
     if (status == STATUS_OK && ended == STATUS_OK) {
         *graph = made;
         return STATUS_OK;
     }
-    graph_drop(made);
+    vendor.graph_drop(made);
     if (status == STATUS_DEVICE)
         return status;
     if (status == STATUS_OK)
@@ -170,9 +34,9 @@ enum status graph_capture(struct gpu *gpu, graph_part *enqueue, void *argument,
 {
     struct graph *made = NULL;
     TRY(captured(gpu, enqueue, argument, &made, error));
-    enum status status = graph_ready(made, error);
+    enum status status = vendor.graph_ready(made, error);
     if (status)
-        graph_drop(made);
+        vendor.graph_drop(made);
     else
         *graph = made;
     return status;
@@ -198,22 +62,21 @@ enum status graph_of_work(struct gpu *gpu, struct work *work, int iterations, st
     return graph_capture(gpu, iterations_enqueue, &i, graph, error);
 }
 
-/* What the library refuses while it is captured, it may well do otherwise, so that refusal is none. */
-enum status graph_kernels(struct gpu *gpu, struct work *work,
-                          void (*see)(const struct graph_kernel *kernel, void *argument),
-                          void *argument, bool *known, struct error *error)
+/* What the library refuses while it is captured, it may well do otherwise, so that refusal
+ * is none. */
+enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_see *see, void *argument,
+                          bool *known, struct error *error)
 {
     struct iterations once = {work, 1};
     struct graph *graph = NULL;
-    struct driver driver;
     *known = false;
-    if (!driver_find(&driver))
+    if (!vendor.graphs_tell())
         return STATUS_OK;
     enum status status = captured(gpu, iterations_enqueue, &once, &graph, error);
     if (status != STATUS_OK && status != STATUS_UNSUPPORTED)
         return status;
-    *known = status == STATUS_OK && nodes_see(&driver, graph, see, argument);
-    graph_drop(graph);
+    *known = status == STATUS_OK && vendor.graph_kernels(graph, see, argument);
+    vendor.graph_drop(graph);
     return STATUS_OK;
 }
 
@@ -228,23 +91,23 @@ static int graph_iterations(const struct work *work)
     return iteration > 0.0 ? (int)fmin(MOST, fmax(LEAST, ceil(enough / iteration))) : LEAST;
 }
 
-/* One launch: the device is held until it is enqueued. A graph of more nodes than the queue takes lets the
- * host wait for the device, and then a long limit would be lost time. */
+/* One launch: the device is held until it is enqueued. A graph of more nodes than the queue takes
+ * lets the host wait for the device, and then a long limit would be lost time. */
 static enum status launch_time(struct gpu *gpu, const struct graph *graph, double *seconds,
                                struct error *error)
 {
     const double limit = 10e-3; /* s */
-    TRY(timer_hold(gpu->timer, limit, error));
-    enum status status = CUDA(cudaEventRecord(gpu->timer->events[0], gpu->stream));
+    TRY(vendor.hold(gpu, limit, error));
+    enum status status = vendor.record(gpu, 0, error);
     if (status == STATUS_OK)
-        status = graph_launch(gpu, graph, error);
+        status = vendor.graph_launch(gpu, graph, error);
     if (status == STATUS_OK)
-        status = CUDA(cudaEventRecord(gpu->timer->events[1], gpu->stream));
-    timer_release(gpu->timer);
+        status = vendor.record(gpu, 1, error);
+    vendor.release(gpu);
     if (status)
         return status;
-    TRY(CUDA(cudaStreamSynchronize(gpu->stream)));
-    return timer_elapsed(gpu->timer, 0, 1, seconds, error);
+    TRY(vendor.synchronize(gpu, error));
+    return vendor.elapsed(gpu, 0, 1, seconds, error);
 }
 
 /* A first launch brings the graph to the device. */
@@ -254,8 +117,8 @@ static enum status launches_time(struct gpu *gpu, const struct graph *graph, dou
     enum { LAUNCHES = 4 };
     double times[LAUNCHES];
     struct stats stats;
-    TRY(timer_reserve(gpu->timer, 2, error));
-    TRY(graph_launch(gpu, graph, error));
+    TRY(vendor.reserve(gpu, 2, false, error));
+    TRY(vendor.graph_launch(gpu, graph, error));
     for (int i = 0; i < LAUNCHES; ++i)
         TRY(launch_time(gpu, graph, &times[i], error));
     TRY(stats_compute(times, LAUNCHES, &stats, error));
@@ -279,7 +142,7 @@ enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *se
     if (status)
         return status == STATUS_DEVICE ? status : STATUS_OK;
     status = launches_time(gpu, graph, &all, error);
-    graph_drop(graph);
+    vendor.graph_drop(graph);
     *seconds = all / iterations;
     return status;
 }
@@ -304,7 +167,7 @@ static enum status replay_reset(struct gpu *gpu, struct work *work, struct error
 
 static enum status replay_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
-    return graph_launch(gpu, ((const struct replay *)work)->graph, error);
+    return vendor.graph_launch(gpu, ((const struct replay *)work)->graph, error);
 }
 
 struct evaluation {
@@ -325,10 +188,10 @@ static enum status replay_run(struct gpu *gpu, struct work *work, int64_t sample
     struct evaluation evaluation = {stream_of(work), samples};
     struct graph *graph = NULL;
     TRY(graph_capture(gpu, evaluation_enqueue, &evaluation, &graph, error));
-    enum status status = graph_launch(gpu, graph, error);
+    enum status status = vendor.graph_launch(gpu, graph, error);
     if (status == STATUS_OK)
-        status = CUDA(cudaStreamSynchronize(gpu->stream));
-    graph_drop(graph);
+        status = vendor.synchronize(gpu, error);
+    vendor.graph_drop(graph);
     return status;
 }
 
@@ -349,7 +212,7 @@ static enum precision replay_stored(const struct work *work, enum tensor tensor)
 
 static enum status recapture(struct gpu *gpu, struct replay *replay, struct error *error)
 {
-    graph_drop(replay->graph);
+    vendor.graph_drop(replay->graph);
     replay->graph = NULL;
     return graph_of_work(gpu, stream_of(&replay->base), 1, &replay->graph, error);
 }
@@ -365,7 +228,7 @@ static void replay_release(struct work *work)
 {
     struct replay *replay = (struct replay *)work;
     struct work *stream = stream_of(work);
-    graph_drop(replay->graph);
+    vendor.graph_drop(replay->graph);
     if (stream) {
         free(stream->launches);
         stream->ops->release(stream);

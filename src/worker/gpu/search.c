@@ -174,8 +174,8 @@ static enum status median_time(const struct search *search, int samples, double 
     return STATUS_OK;
 }
 
-/* A candidate whose warm-up takes far longer than the best time so far cannot win. The warm-up is then
- * taken as its time, so that a slow candidate costs little. */
+/* A candidate whose warm-up takes far longer than the best time so far cannot win. The warm-up is
+ * then taken as its time, so that a slow candidate costs little. */
 static enum status brief_time(const struct search *search, double best_time, double *time,
                               struct error *error)
 {
@@ -277,8 +277,8 @@ static int by_value(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Half the width of the interval from the second time to the last but one, over the median: within it
- * the median is by chance (88 % of the time, for seven rounds). */
+/* Half the width of the interval from the second time to the last but one, over the median: within
+ * it the median is by chance (88 % of the time, for seven rounds). */
 static double rounds_noise(const double rounds[ROUNDS])
 {
     double sorted[ROUNDS];
@@ -296,8 +296,8 @@ static void entries_sort(struct field_of_entries *field, int count)
             field->first = &field->entries[i];
 }
 
-/* Long work is timed less often: its noise is smaller. The first sample brings its own data into the
- * caches. */
+/* Long work is timed less often: its noise is smaller. The first sample brings its own data into
+ * the caches. */
 static enum status round_time(struct field_of_entries *field, struct entry *entry, int round,
                               struct error *error)
 {

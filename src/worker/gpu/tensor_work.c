@@ -2,9 +2,7 @@
 
 #include <stdio.h>
 
-#include "kernels/kernels.h"
 #include "worker/gpu/arena.h"
-#include "worker/cuda/gpu/check.h"
 
 static const char *const tensor_names[TENSOR_COUNT] = {
     [TENSOR_INPUT] = "the input",
@@ -19,9 +17,8 @@ static enum status input_create(struct gpu *gpu, const struct config *config, ui
                                 void **input, struct error *error)
 {
     double bytes = (double)size * (double)precision_info[precision].bytes;
-    TRY(arena_take(gpu->arena, bytes, tensor_names[tensor], input, error));
-    return CUDA(
-        kernel_fill(precision, *input, size, config_fill(config, seed, tensor), 0, gpu->stream));
+    TRY(arena_take(vendor.arena(gpu), bytes, tensor_names[tensor], input, error));
+    return vendor.fill(gpu, precision, *input, size, config_fill(config, seed, tensor), error);
 }
 
 enum status tensor_work_create(struct gpu *gpu, const struct config *config, uint64_t seed,
@@ -31,7 +28,7 @@ enum status tensor_work_create(struct gpu *gpu, const struct config *config, uin
     enum precision precision = config_precision(config);
     enum precision wide = precision == PRECISION_FP64 ? PRECISION_FP64 : PRECISION_FP32;
     work->base.precision = precision;
-    work->arena = gpu->arena;
+    work->arena = vendor.arena(gpu);
     for (int i = 0; i < TENSOR_COUNT; ++i) {
         work->stored[i] = sizes->wide[i] ? wide : precision;
         work->result_bytes[i] = (size_t)sizes->written[i] * precision_info[work->stored[i]].bytes;
@@ -39,7 +36,7 @@ enum status tensor_work_create(struct gpu *gpu, const struct config *config, uin
             TRY(input_create(gpu, config, seed, work->stored[i], (enum tensor)i, sizes->read[i],
                              &work->input[i], error));
         if (sizes->written[i] > 0)
-            TRY(arena_take(gpu->arena, (double)work->result_bytes[i], tensor_names[i],
+            TRY(arena_take(vendor.arena(gpu), (double)work->result_bytes[i], tensor_names[i],
                            &work->result[i], error));
     }
     return STATUS_OK;
@@ -61,7 +58,7 @@ enum status tensor_work_run(struct gpu *gpu, struct work *work, int64_t samples,
     (void)samples;
     for (int i = 0; i < TENSOR_COUNT; ++i)
         if (t->result[i])
-            TRY(CUDA(cudaMemsetAsync(t->result[i], 0xff, t->result_bytes[i], gpu->stream)));
+            TRY(vendor.set(gpu, t->result[i], 0xff, t->result_bytes[i], error));
     return work->ops->iterate(gpu, work, error);
 }
 

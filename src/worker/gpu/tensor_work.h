@@ -20,8 +20,8 @@ struct tensor_sizes {
     bool wide[TENSOR_COUNT]; /* stored as fp32, of fp64 as fp64: not in the precision of the work */
 };
 
-/* Allocates the tensors of *work, which is all zero, and fills the inputs. After a failure *work is to be
- * cleared as well. */
+/* Allocates the tensors of *work, which is all zero, and fills the inputs. After a failure *work is
+ * to be cleared as well. */
 enum status tensor_work_create(struct gpu *gpu, const struct config *config, uint64_t seed,
                                const struct tensor_sizes *sizes, struct tensor_work *work,
                                struct error *error);

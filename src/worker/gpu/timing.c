@@ -4,15 +4,12 @@
 
 #include "base/clock.h"
 #include "base/stats.h"
-#include "kernels/kernels.h"
-#include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/nvml.h"
-#include "worker/cuda/gpu/timer.h"
+#include "worker/gpu/vendor.h"
 
 /* ---- chunks ---- */
 
-/* The stream's queue holds about a thousand launches, of 2 us and more each. If it were full, the host
- * would wait for the device, which waits for the host to release it. */
+/* The stream's queue holds about a thousand launches, of 2 us and more each. If it were full, the
+ * host would wait for the device, which waits for the host to release it. */
 static const double host_time_most = 1e-3; /* s, of one chunk */
 /* What is discarded at a failure stays small. */
 static const double device_time_most = 20e-3; /* s, of one chunk */
@@ -28,8 +25,8 @@ int chunk_sample_iterations(const struct pace *pace, double overhead, double sha
     return (int)within(ceil(overhead / share / pace->iteration_time), 1.0, most);
 }
 
-/* A host may be taken off its processor for tens of milliseconds. What takes it more than the longest
- * limit are more launches than the queue holds. */
+/* A host may be taken off its processor for tens of milliseconds. What takes it more than the
+ * longest limit are more launches than the queue holds. */
 double chunk_limit(double host_time)
 {
     const double margin = 4.0, least = 50e-3, most = 0.5; /* s */
@@ -51,6 +48,22 @@ struct chunk chunk_plan(const struct pace *pace, int iterations, int left, int a
     return (struct chunk){samples, ldexp(limit, attempt)};
 }
 
+/* ---- the clock ---- */
+
+double clock_span_rate(const struct clock_span *span)
+{
+    const double least = 1e-4; /* s: one per cent */
+    return span->seconds >= least ? span->cycles / span->seconds : NAN;
+}
+
+enum status timing_clock(struct gpu *gpu, double *clock, struct error *error)
+{
+    struct clock_span span;
+    TRY(vendor.span(gpu, &span, error));
+    *clock = clock_span_rate(&span);
+    return STATUS_OK;
+}
+
 /* ---- samples ---- */
 
 /* One series of samples; nothing is owned. */
@@ -61,6 +74,7 @@ struct series {
     int iterations;        /* of a sample */
     struct record *record; /* NULL: of a warm-up or a candidate */
     bool host_paced;
+    struct calibration calibration;
 };
 
 /* What the host saw of one chunk. */
@@ -69,49 +83,49 @@ struct seen {
     bool ahead;          /* all samples were enqueued before the first one began */
 };
 
-static enum status sample_enqueue(const struct series *s, cudaEvent_t pair[2], struct error *error)
+static enum status sample_enqueue(const struct series *s, int first, struct error *error)
 {
     const struct work_ops *ops = s->work->ops;
     if (ops->reset)
         TRY(ops->reset(s->gpu, s->work, error));
     if (s->cold)
-        TRY(timer_flush(s->gpu->timer, error));
-    TRY(CUDA(cudaEventRecord(pair[0], s->gpu->stream)));
+        TRY(vendor.flush(s->gpu, error));
+    TRY(vendor.record(s->gpu, first, error));
     for (int i = 0; i < s->iterations; ++i)
         TRY(ops->iterate(s->gpu, s->work, error));
-    return CUDA(cudaEventRecord(pair[1], s->gpu->stream));
+    return vendor.record(s->gpu, first + 1, error);
 }
 
-/* The device's clock is read before the first sample and behind the last one. If the first sample's begin
- * is still pending then, none of them has begun. */
+/* The device's clock is read before the first sample and behind the last one. If the first sample's
+ * begin is still pending then, none of them has begun. */
 static enum status samples_enqueue(const struct series *s, int samples, struct seen *seen,
                                    struct error *error)
 {
-    struct timer *timer = s->gpu->timer;
     if (s->record)
-        TRY(timer_stamp(timer, TIMER_BEGIN, error));
+        TRY(vendor.stamp(s->gpu, SPAN_BEGIN, error));
     double begin = clock_monotonic();
     for (int i = 0; i < samples; ++i)
-        TRY(sample_enqueue(s, &timer->events[2 * i], error));
+        TRY(sample_enqueue(s, 2 * i, error));
     seen->enqueue_time = (clock_monotonic() - begin) / ((double)samples * s->iterations);
     if (s->record)
-        TRY(timer_stamp(timer, TIMER_END, error));
-    return timer_is_pending(timer, 0, &seen->ahead, error);
+        TRY(vendor.stamp(s->gpu, SPAN_END, error));
+    return vendor.pending(s->gpu, 0, &seen->ahead, error);
 }
 
-/* Enqueues a chunk until the device is found held at its end. The hold ends here whatever happens. */
+/* Enqueues a chunk until the device is found held at its end. The hold ends here whatever
+ * happens. */
 static enum status chunk_try(const struct series *s, int left, struct chunk *chunk,
                              struct seen *seen, struct error *error)
 {
     int attempts = s->work->pace.given_up ? 1 : CHUNK_ATTEMPTS;
     for (int i = 0; i < attempts; ++i) {
         if (i > 0)
-            TRY(CUDA(cudaStreamSynchronize(s->gpu->stream)));
+            TRY(vendor.synchronize(s->gpu, error));
         *chunk = chunk_plan(&s->work->pace, s->iterations, left, i);
         if (chunk->limit > 0.0)
-            TRY(timer_hold(s->gpu->timer, chunk->limit, error));
+            TRY(vendor.hold(s->gpu, chunk->limit, error));
         enum status status = samples_enqueue(s, chunk->samples, seen, error);
-        timer_release(s->gpu->timer);
+        vendor.release(s->gpu);
         if (status)
             return status;
         if (seen->ahead || chunk->limit == 0.0)
@@ -122,8 +136,8 @@ static enum status chunk_try(const struct series *s, int left, struct chunk *chu
     return STATUS_OK;
 }
 
-/* Of the work, not of the hold before it. Of throttling NVML tells what holds now, by its own clock;
- * whether it is so during the work, the counted clock says. */
+/* Of the work, not of the hold before it. Of throttling the driver tells what holds now, by its own
+ * clock; whether it is so during the work, the counted clock says. */
 static enum status conditions_record(struct gpu *gpu, int last, struct record *record,
                                      struct error *error)
 {
@@ -135,19 +149,19 @@ static enum status conditions_record(struct gpu *gpu, int last, struct record *r
         .throttle_reasons = &record->throttle_reasons,
         .throttled = &throttled,
     };
-    TRY(CUDA(cudaEventSynchronize(gpu->timer->events[0])));
-    nvml_sample(gpu->nvml, gpu->timer->events[last], &seen);
+    TRY(vendor.wait(gpu, 0, error));
+    vendor.conditions(gpu, last, &seen);
     return STATUS_OK;
 }
 
 static enum status chunk_read(const struct series *s, int samples, double *seconds,
                               double *shortest, struct error *error)
 {
-    const double overhead = s->gpu->timer->overhead;
+    const double overhead = s->calibration.overhead;
     *shortest = INFINITY;
     for (int i = 0; i < samples; ++i) {
         double time;
-        TRY(timer_elapsed(s->gpu->timer, 2 * i, 2 * i + 1, &time, error));
+        TRY(vendor.elapsed(s->gpu, 2 * i, 2 * i + 1, &time, error));
         seconds[i] = time / s->iterations;
         *shortest = fmin(*shortest, fmax(time - overhead, time / 4) / s->iterations);
     }
@@ -156,8 +170,9 @@ static enum status chunk_read(const struct series *s, int samples, double *secon
 
 /* What is known afterwards: of the host, if it never waited; of the device, if that never did.
  *
- * A sample of more launches than the queue takes is never enqueued while the device is held. If the host
- * was far ahead at its end, by the `lead`, the device did not wait for it: it had the whole queue to run. */
+ * A sample of more launches than the queue takes is never enqueued while the device is held. If the
+ * host was far ahead at its end, by the `lead`, the device did not wait for it: it had the whole
+ * queue to run. */
 static void pace_update(struct series *s, const struct chunk *chunk, const struct seen *seen,
                         double lead, double shortest)
 {
@@ -187,14 +202,14 @@ static enum status chunk_take(struct series *s, int left, double *seconds, int *
     double enqueued = clock_monotonic();
     if (s->record && chunk.samples == left)
         TRY(conditions_record(s->gpu, 2 * chunk.samples - 1, s->record, error));
-    TRY(CUDA(cudaStreamSynchronize(s->gpu->stream)));
+    TRY(vendor.synchronize(s->gpu, error));
     double lead = clock_monotonic() - enqueued;
     TRY(chunk_read(s, chunk.samples, seconds, &shortest, error));
     pace_update(s, &chunk, &seen, lead, shortest);
     *taken = chunk.samples;
     if (s->record) {
         struct clock_span span;
-        TRY(timer_span(s->gpu->timer, &span, error));
+        TRY(vendor.span(s->gpu, &span, error));
         s->work->span.cycles += span.cycles;
         s->work->span.seconds += span.seconds;
     }
@@ -204,39 +219,33 @@ static enum status chunk_take(struct series *s, int left, double *seconds, int *
 static enum status series_take(struct series *s, int samples, double *seconds, struct error *error)
 {
     int most = samples < CHUNK_SAMPLES_MAX ? samples : CHUNK_SAMPLES_MAX;
-    TRY(timer_reserve(s->gpu->timer, 2 * most, error));
-    if (s->cold)
-        TRY(timer_reserve_flush(s->gpu->timer, error));
+    TRY(vendor.reserve(s->gpu, 2 * most, s->cold, error));
     for (int done = 0, taken; done < samples; done += taken)
         TRY(chunk_take(s, samples - done, seconds + done, &taken, error));
     return STATUS_OK;
 }
 
-/* Samples of one iteration each. */
-static enum status singles_take(struct gpu *gpu, struct work *work, bool cold, int samples,
-                                double *seconds, struct error *error)
+/* Of one iteration each, until more is known. */
+static enum status series_begin(struct gpu *gpu, struct work *work, bool cold, struct series *s,
+                                struct error *error)
 {
-    struct series s = {gpu, work, cold, 1, NULL, false};
-    TRY(timer_calibrate(gpu->timer, error));
-    return series_take(&s, samples, seconds, error);
-}
-
-/* Iterations that must be prepared one by one are timed one by one. */
-static int sample_iterations(const struct gpu *gpu, const struct work *work, bool cold,
-                             double share)
-{
-    if (cold || work->ops->reset)
-        return 1;
-    return chunk_sample_iterations(&work->pace, gpu->timer->overhead, share);
+    *s = (struct series){.gpu = gpu, .work = work, .cold = cold, .iterations = 1};
+    return vendor.calibrate(gpu, &s->calibration, error);
 }
 
 /* A first iteration loads code and shows the host's pace, a second one the device's. */
-static enum status pace_learn(struct gpu *gpu, struct work *work, bool cold, struct error *error)
+static enum status pace_learn(struct series *s, struct error *error)
 {
     double seconds[2];
-    if (work->pace.iteration_time > 0.0)
-        return STATUS_OK;
-    return singles_take(gpu, work, cold, 2, seconds, error);
+    return s->work->pace.iteration_time > 0.0 ? STATUS_OK : series_take(s, 2, seconds, error);
+}
+
+/* Iterations that must be prepared one by one are timed one by one. */
+static int sample_iterations(const struct series *s, double share)
+{
+    if (s->cold || s->work->ops->reset)
+        return 1;
+    return chunk_sample_iterations(&s->work->pace, s->calibration.overhead, share);
 }
 
 enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int samples, double *seconds,
@@ -244,24 +253,27 @@ enum status timing_run(struct gpu *gpu, struct work *work, bool cold, int sample
 {
     const double share = 0.005;    /* of the timer in a sample */
     const double held_down = 0.98; /* of the free clock */
-    const struct timer *timer = gpu->timer;
+    struct series s;
+    TRY(series_begin(gpu, work, cold, &s, error));
     if (!record)
-        return singles_take(gpu, work, cold, samples, seconds, error);
-    TRY(pace_learn(gpu, work, cold, error));
+        return series_take(&s, samples, seconds, error);
+    TRY(pace_learn(&s, error));
     if (work->pace.iterations == 0) {
-        work->pace.iterations = sample_iterations(gpu, work, cold, share);
+        work->pace.iterations = sample_iterations(&s, share);
         work->pace.given_up = false; /* samples of a record are tried anew */
     }
-    struct series s = {gpu, work, cold, work->pace.iterations, record, false};
+    s.iterations = work->pace.iterations;
+    s.record = record;
+    s.host_paced = false;
     TRY(series_take(&s, samples, seconds, error));
     record->sample_iterations = s.iterations;
-    record->timer_overhead = timer->overhead;
+    record->timer_overhead = s.calibration.overhead;
     record->host_paced = record->host_paced == 1 || s.host_paced;
     record->sm_clock_counted = clock_span_rate(&work->span);
-    record->sm_clock_free = timer->clock_free;
+    record->sm_clock_free = s.calibration.clock_free;
     record->throttled = isnan(record->sm_clock_counted)
                             ? FIELD_MISSING
-                            : record->sm_clock_counted < held_down * timer->clock_free;
+                            : record->sm_clock_counted < held_down * s.calibration.clock_free;
     return STATUS_OK;
 }
 
@@ -269,8 +281,10 @@ enum status timing_compare(struct gpu *gpu, struct work *work, bool cold, int sa
                            double *seconds, struct error *error)
 {
     const double share = 0.02; /* of the timer in a sample */
-    TRY(pace_learn(gpu, work, cold, error));
-    struct series s = {gpu, work, cold, sample_iterations(gpu, work, cold, share), NULL, false};
+    struct series s;
+    TRY(series_begin(gpu, work, cold, &s, error));
+    TRY(pace_learn(&s, error));
+    s.iterations = sample_iterations(&s, share);
     return series_take(&s, samples, seconds, error);
 }
 
@@ -288,12 +302,12 @@ enum status timing_host_pace(struct gpu *gpu, struct work *work, double *seconds
     while (count < LEAST || (count < MOST && clock_monotonic() - begin < enough)) {
         if (work->ops->reset)
             TRY(work->ops->reset(gpu, work, error));
-        TRY(CUDA(cudaStreamSynchronize(gpu->stream)));
+        TRY(vendor.synchronize(gpu, error));
         double enqueued = clock_monotonic();
         TRY(work->ops->iterate(gpu, work, error));
         values[count++] = clock_monotonic() - enqueued;
     }
-    TRY(CUDA(cudaStreamSynchronize(gpu->stream)));
+    TRY(vendor.synchronize(gpu, error));
     TRY(stats_compute(values, count, &stats, error));
     *seconds = stats.median;
     return STATUS_OK;

@@ -4,8 +4,7 @@
 #define ROOFSWEEP_WORK_H
 
 #include "worker/device_ops.h"
-#include "worker/cuda/gpu/gpu.h"
-#include "worker/cuda/gpu/timer.h"
+#include "worker/gpu/vendor.h"
 
 struct work;
 
@@ -16,8 +15,8 @@ struct work_ops {
     enum status (*iterate)(struct gpu *gpu, struct work *work, struct error *error);
     /* As device_ops.run, but only enqueued. */
     enum status (*run)(struct gpu *gpu, struct work *work, int64_t samples, struct error *error);
-    /* The device address of the result in this role. `element` says where an element of the canonical
-     * layout lies in it; NULL if the layouts are the same. */
+    /* The device address of the result in this role. `element` says where an element of the
+     * canonical layout lies in it; NULL if the layouts are the same. */
     const void *(*result)(const struct work *work, enum tensor tensor);
     int64_t (*element)(const struct work *work, enum tensor tensor, int64_t offset);
     /* The type of that result's elements; NULL: all are in the work's precision. */
@@ -40,16 +39,16 @@ struct pace {
 struct work {
     const struct work_ops *ops;
     enum precision precision;
-    /* Its tensor instructions are of 2:4 sparse factors: of those the counters count what the dense ones
-     * would do, twice as many FLOPs. */
+    /* Its tensor instructions are of 2:4 sparse factors: of those the counters count what the dense
+     * ones would do, twice as many FLOPs. */
     bool sparse;
     struct pace pace;       /* of what is bound now */
     struct clock_span span; /* all timed chunks together */
-    /* row_trace.c: of each launch of the last trace its kernel, as a place in the record; owned, freed
-     * by row_release. Without any: it was not traced well */
+    /* row_trace.c: of each launch of the last trace its kernel, as a place in the record; owned,
+     * freed by row_release. Without any: it was not traced well */
     size_t *launches, launch_count;
-    /* graph.h: the same work, launched one by one; NULL: this is it. What is counted, since CUPTI sees no
-     * vector FLOPs in a graph. */
+    /* graph.h: the same work, launched one by one; NULL: this is it. What is counted, since CUPTI
+     * sees no vector FLOPs in a graph. */
     struct work *stream;
     bool stream_differs; /* its kernels are not known to be the same */
 };

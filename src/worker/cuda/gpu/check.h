@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 
 #include "base/status.h"
+#include "worker/cuda/gpu/gpu.h" /* whoever calls CUDA has an open GPU */
 
 /* `call` is the text of the call; only what stands before its parenthesis is printed.
  * Memory exhausted: STATUS_UNSUPPORTED. An error that stays after it has been cleared is

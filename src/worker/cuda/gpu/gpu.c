@@ -9,7 +9,7 @@
 #include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/nvml.h"
-#include "worker/cuda/gpu/timer.h"
+#include "worker/gpu/vendor.h"
 
 static enum status count_refuse(cudaError_t code, struct error *error)
 {
@@ -154,8 +154,8 @@ enum status gpu_open(int index, struct gpu *gpu, struct device *device, struct e
     TRY(gpu_describe(index, gpu, device, error));
     TRY(CUDA(cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking)));
     TRY(code_check(gpu, error));
-    gpu->timer = timer_open(gpu);
-    gpu->arena = arena_open(gpu->stream);
+    gpu->timer = timer_open();
+    gpu->arena = arena_open(gpu);
     return gpu->timer && gpu->arena ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory");
 }
 

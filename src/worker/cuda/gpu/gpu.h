@@ -27,8 +27,7 @@ struct gpu {
     struct occupancy_limits limits;
     struct theory theory;
     struct nvml *nvml;          /* NULL wherever NVML cannot be used */
-    double idle_power;          /* W, energy.c; 0: not yet measured */
-    struct timer *timer;        /* timer.h */
+    struct timer *timer;        /* vendor.c */
     struct arena *arena;        /* arena.h: the memory of rows */
     struct cudnnContext *cudnn; /* libraries.h; NULL: not opened */
     struct plan_shelf *plans;   /* workloads/cudnn_graph.h: of rows that are done; may be NULL */
@@ -42,5 +41,9 @@ enum status gpu_count(int *count, struct error *error);
  * libraries' version) in *device. After a failure *gpu is to be closed as well. */
 enum status gpu_open(int index, struct gpu *gpu, struct device *device, struct error *error);
 void gpu_close(struct gpu *gpu); /* takes one that is all zeros */
+
+/* What its stream is timed with. NULL without memory. */
+struct timer *timer_open(void);
+void timer_close(struct timer *timer); /* takes NULL */
 
 #endif

@@ -150,8 +150,8 @@ void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *s
         *seen->temperature = celsius_zero + value;
 }
 
-/* Mean of the sensor's own samples. The sensor is slow and smooths its values, so the first samples of
- * a load are left out: docs/measurements.md, Power sensor. */
+/* Mean of the sensor's own samples. The sensor is slow and smooths its values, so the first samples
+ * of a load are left out: docs/measurements.md, Power sensor. */
 double nvml_power(struct nvml *nvml, double since)
 {
     enum { SAMPLES_MAX = 1024 };

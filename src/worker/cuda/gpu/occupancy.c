@@ -40,8 +40,8 @@ static cudaOccDeviceProp properties_of(const struct occupancy_limits *limits)
     };
 }
 
-/* Of what the driver gave to shared memory before the launch. The formula supposes all that it could
- * give. */
+/* Of what the driver gave to shared memory before the launch. The formula supposes all that it
+ * could give. */
 static int64_t blocks_in_room(const cudaOccResult *result, int64_t room, int64_t blocks)
 {
     int64_t each = (int64_t)result->allocatedSharedMemPerBlock;

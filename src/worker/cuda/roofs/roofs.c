@@ -10,7 +10,8 @@
 #include "model/quantity.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/nvml.h"
-#include "worker/cuda/gpu/timer.h"
+#include "worker/gpu/timing.h"
+#include "worker/gpu/vendor.h"
 #include "worker/cuda/profiling/profiler.h"
 #include "worker/cuda/roofs/family.h"
 #include "worker/gpu/arena.h"
@@ -78,10 +79,9 @@ double run_work(const struct method *method)
 static enum status run_enqueue(struct roofs *roofs, const struct winner *winner, int first,
                                struct error *error)
 {
-    cudaEvent_t *events = roofs->gpu->timer->events;
-    TRY(CUDA(cudaEventRecord(events[first], roofs->gpu->stream)));
+    TRY(vendor.record(roofs->gpu, first, error));
     TRY(winner->family->run(roofs, &winner->method, error));
-    return CUDA(cudaEventRecord(events[first + 1], roofs->gpu->stream));
+    return vendor.record(roofs->gpu, first + 1, error);
 }
 
 enum status run_time(struct roofs *roofs, const struct winner *winner, double *seconds,
@@ -90,8 +90,8 @@ enum status run_time(struct roofs *roofs, const struct winner *winner, double *s
     if (winner->family->time)
         return winner->family->time(roofs, &winner->method, seconds, error);
     TRY(run_enqueue(roofs, winner, 0, error));
-    TRY(CUDA(cudaEventSynchronize(roofs->gpu->timer->events[1])));
-    return timer_elapsed(roofs->gpu->timer, 0, 1, seconds, error);
+    TRY(vendor.wait(roofs->gpu, 1, error));
+    return vendor.elapsed(roofs->gpu, 0, 1, seconds, error);
 }
 
 /* ---- the fastest method ---- */
@@ -225,7 +225,7 @@ static enum status proof_run(void *argument, struct error *error)
 {
     const struct proof *proof = argument;
     TRY(proof->winner->family->run(proof->roofs, &proof->method, error));
-    return CUDA(cudaStreamSynchronize(proof->roofs->gpu->stream));
+    return vendor.synchronize(proof->roofs->gpu, error);
 }
 
 /* One pass: the next ones find of it what all but the first of a sample find. */
@@ -300,7 +300,7 @@ static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
 static enum status tune(struct roofs *roofs, struct profiler *profiler,
                         const struct roof_request *request, struct error *error)
 {
-    TRY(timer_reserve(roofs->gpu->timer, 2 * SAMPLES_MAX, error));
+    TRY(vendor.reserve(roofs->gpu, 2 * SAMPLES_MAX, false, error));
     /* All devices of a node tune at once. What the neighbour copies here would be counted among the
      * proofs: so that comes first, and these last. */
     const int first = ROOF_DEVICE_TO_DEVICE;
@@ -418,19 +418,19 @@ static enum status samples_take(struct roofs *roofs, const struct winner *winner
         .throttle_reasons = &roof->throttle_reasons,
         .throttled = &roof->throttled,
     };
-    TRY(timer_stamp(roofs->gpu->timer, TIMER_BEGIN, error));
+    TRY(vendor.stamp(roofs->gpu, SPAN_BEGIN, error));
     roof->start_time = clock_epoch();
     for (int i = 0; i < count; ++i)
         if (winner->family->time)
             TRY(winner->family->time(roofs, &winner->method, &seconds[i], error));
         else
             TRY(run_enqueue(roofs, winner, 2 * i, error));
-    TRY(timer_stamp(roofs->gpu->timer, TIMER_END, error));
-    nvml_sample(roofs->gpu->nvml, roofs->gpu->timer->events[2 * count - 1], &seen);
-    TRY(CUDA(cudaStreamSynchronize(roofs->gpu->stream)));
+    TRY(vendor.stamp(roofs->gpu, SPAN_END, error));
+    vendor.conditions(roofs->gpu, 2 * count - 1, &seen);
+    TRY(vendor.synchronize(roofs->gpu, error));
     for (int i = 0; i < count && !winner->family->time; ++i)
-        TRY(timer_elapsed(roofs->gpu->timer, 2 * i, 2 * i + 1, &seconds[i], error));
-    return timer_clock(roofs->gpu->timer, &roof->sm_clock, error);
+        TRY(vendor.elapsed(roofs->gpu, 2 * i, 2 * i + 1, &seconds[i], error));
+    return timing_clock(roofs->gpu, &roof->sm_clock, error);
 }
 
 /* Takes samples for ROOF_WINDOW, before power and heat bring the clock down. Sets value, statistics, clock, power
@@ -444,7 +444,7 @@ static enum status samples_burst(struct roofs *roofs, struct winner *winner, int
     TRY(wait_until(start, error));
     int count = (int)fmin(fmax(ceil(ROOF_WINDOW / each), SAMPLES_LEAST), SAMPLES_MAX);
     TRY(samples_take(roofs, winner, count, seconds, roof, error));
-    roof->power = nvml_power(roofs->gpu->nvml, since);
+    roof->power = vendor.power(roofs->gpu, since);
     roof_set_samples(roof, run_work(&winner->method), seconds, count);
     winner->clock = roof->sm_clock;
     roofs->busy_until = clock_epoch();
@@ -472,19 +472,18 @@ static enum status window_run(struct roofs *roofs, const struct winner *winner, 
                               struct window *window, struct error *error)
 {
     const int runs = (int)fmax(1.0, ceil(window_time / each));
-    struct timer *timer = roofs->gpu->timer;
     window->begin = clock_epoch();
-    TRY(timer_stamp(timer, TIMER_BEGIN, error));
-    TRY(CUDA(cudaEventRecord(timer->events[0], roofs->gpu->stream)));
+    TRY(vendor.stamp(roofs->gpu, SPAN_BEGIN, error));
+    TRY(vendor.record(roofs->gpu, 0, error));
     for (int i = 0; i < runs; ++i)
         TRY(winner->family->run(roofs, &winner->method, error));
-    TRY(CUDA(cudaEventRecord(timer->events[1], roofs->gpu->stream)));
-    TRY(timer_stamp(timer, TIMER_END, error));
-    TRY(CUDA(cudaStreamSynchronize(roofs->gpu->stream)));
-    TRY(timer_elapsed(timer, 0, 1, &window->seconds, error));
+    TRY(vendor.record(roofs->gpu, 1, error));
+    TRY(vendor.stamp(roofs->gpu, SPAN_END, error));
+    TRY(vendor.synchronize(roofs->gpu, error));
+    TRY(vendor.elapsed(roofs->gpu, 0, 1, &window->seconds, error));
     window->work = run_work(&winner->method) * runs;
-    window->power = nvml_power(roofs->gpu->nvml, window->begin);
-    return timer_clock(timer, &window->clock, error);
+    window->power = vendor.power(roofs->gpu, window->begin);
+    return timing_clock(roofs->gpu, &window->clock, error);
 }
 
 /* What some windows show together. */

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/timer.h"
+#include "worker/gpu/vendor.h"
 #include "worker/cuda/roofs/family.h"
 #include "worker/gpu/graph.h"
 
@@ -63,15 +63,15 @@ static enum status gap_time(struct roofs *roofs, const struct launch_method *met
     double *known = &roofs->launches->enqueueing[method->graph];
     TRY(CUDA(kernel_delay(*known > 0.0 ? patience * *known : enqueueing, gpu->stream)));
     const double begin = clock_monotonic();
-    TRY(CUDA(cudaEventRecord(gpu->timer->events[0], gpu->stream)));
+    TRY(vendor.record(gpu, 0, error));
     if (method->graph)
-        TRY(graph_launch(gpu, roofs->launches->graphs[method->launched], error));
+        TRY(vendor.graph_launch(gpu, roofs->launches->graphs[method->launched], error));
     else
         TRY(launch_all(roofs, method, error));
-    TRY(CUDA(cudaEventRecord(gpu->timer->events[1], gpu->stream)));
+    TRY(vendor.record(gpu, 1, error));
     *known = fmin(fmax(*known / 2.0, clock_monotonic() - begin), enqueueing / patience);
-    TRY(CUDA(cudaEventSynchronize(gpu->timer->events[1])));
-    return timer_elapsed(gpu->timer, 0, 1, seconds, error);
+    TRY(vendor.wait(gpu, 1, error));
+    return vendor.elapsed(gpu, 0, 1, seconds, error);
 }
 
 /* Into an empty queue, and fewer than it holds: the host never waits. */
@@ -81,7 +81,7 @@ static enum status host_time(struct roofs *roofs, const struct launch_method *me
     double begin = clock_monotonic();
     TRY(launch_all(roofs, method, error));
     *seconds = clock_monotonic() - begin;
-    return CUDA(cudaStreamSynchronize(roofs->gpu->stream));
+    return vendor.synchronize(roofs->gpu, error);
 }
 
 static enum status latency_time(struct roofs *roofs, const struct launch_method *method,
@@ -90,7 +90,7 @@ static enum status latency_time(struct roofs *roofs, const struct launch_method 
     double begin = clock_monotonic();
     for (int i = 0; i < method->count; ++i) {
         TRY(launch(roofs, method->launched, i, error));
-        TRY(CUDA(cudaStreamSynchronize(roofs->gpu->stream)));
+        TRY(vendor.synchronize(roofs->gpu, error));
     }
     *seconds = clock_monotonic() - begin;
     return STATUS_OK;
@@ -169,7 +169,7 @@ static void launch_close(struct roofs *roofs)
     if (!launches)
         return;
     for (int i = 0; i < LAUNCHED_KINDS; ++i)
-        graph_drop(launches->graphs[i]);
+        vendor.graph_drop(launches->graphs[i]);
     cudaFree(launches->numbers.data);
     free(launches);
     roofs->launches = NULL;

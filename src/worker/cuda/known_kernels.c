@@ -1,10 +1,10 @@
-#include "worker/gpu/known_kernels.h"
+#include "worker/cuda/known_kernels.h"
 
 #include "base/stats.h"
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/gpu/arena.h"
-#include "worker/cuda/gpu/timer.h"
+#include "worker/gpu/vendor.h"
 
 enum { LAUNCHES = 300, SAMPLES = 15, FMA_BLOCK = 1024 };
 static const double warming = 10e-3; /* s of load, after which the clock has risen */
@@ -31,9 +31,9 @@ static enum status kernel_enqueue(struct gpu *gpu, void *out, struct error *erro
 
 static enum status span_enqueue(struct gpu *gpu, enqueue *work, void *out, struct error *error)
 {
-    TRY(CUDA(cudaEventRecord(gpu->timer->events[0], gpu->stream)));
+    TRY(vendor.record(gpu, 0, error));
     TRY(work(gpu, out, error));
-    return CUDA(cudaEventRecord(gpu->timer->events[1], gpu->stream));
+    return vendor.record(gpu, 1, error);
 }
 
 /* All is queued before the first begins, as in timing.c. */
@@ -41,13 +41,13 @@ static enum status held_time(struct gpu *gpu, enqueue *work, void *out, double *
                              struct error *error)
 {
     const double longest = 0.1; /* s, that the host may take */
-    TRY(timer_hold(gpu->timer, longest, error));
+    TRY(vendor.hold(gpu, longest, error));
     enum status status = span_enqueue(gpu, work, out, error);
-    timer_release(gpu->timer);
+    vendor.release(gpu);
     if (status)
         return status;
-    TRY(CUDA(cudaEventSynchronize(gpu->timer->events[1])));
-    return timer_elapsed(gpu->timer, 0, 1, seconds, error);
+    TRY(vendor.wait(gpu, 1, error));
+    return vendor.elapsed(gpu, 0, 1, seconds, error);
 }
 
 static enum status medians(struct gpu *gpu, void *out, double times[KNOWN_KERNELS],
@@ -76,7 +76,7 @@ static enum status medians(struct gpu *gpu, void *out, double times[KNOWN_KERNEL
 enum status known_kernels_time(struct gpu *gpu, double times[KNOWN_KERNELS], struct error *error)
 {
     void *out;
-    TRY(timer_reserve(gpu->timer, 2, error));
+    TRY(vendor.reserve(gpu, 2, false, error));
     TRY(memory_allocate((double)gpu->multiprocessors * FMA_BLOCK * sizeof(double), "a known kernel",
                         &out, error));
     enum status status = medians(gpu, out, times, error);

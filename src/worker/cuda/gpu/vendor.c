@@ -1,0 +1,480 @@
+/* What worker/gpu asks of a vendor, by CUDA: memory, the one stream, graphs, sensors. */
+#include "worker/gpu/vendor.h"
+
+#include <cuda.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "kernels/kernels.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
+#include "worker/cuda/gpu/nvml.h"
+#include "worker/gpu/arena.h"
+#include "worker/gpu/timing.h"
+
+/* What the stream is timed with. One to each open GPU. */
+struct timer {
+    cudaEvent_t *events; /* owned, as many as were reserved */
+    int event_count;
+    struct clock_stamp *stamps; /* owned: CLOCK_STAMPS of a span's begin, as many of its end; on the
+                                 * device */
+    /* owned: pinned memory of the host's, which the device reads. It only grows: to the ticket of
+     * what was released last. */
+    volatile uint64_t *released;
+    uint64_t ticket; /* of the last hold */
+    void *flush;     /* owned: flush_bytes, allocated when it is reserved */
+    size_t flush_bytes;
+    struct calibration calibration; /* NaN until it is measured */
+};
+
+struct timer *timer_open(void)
+{
+    struct timer *timer = calloc(1, sizeof *timer);
+    if (timer)
+        timer->calibration = (struct calibration){NAN, NAN};
+    return timer;
+}
+
+void timer_close(struct timer *timer)
+{
+    if (!timer)
+        return;
+    for (int i = 0; i < timer->event_count; ++i)
+        cudaEventDestroy(timer->events[i]);
+    free(timer->events);
+    cudaFree(timer->flush);
+    cudaFree(timer->stamps);
+    if (timer->released)
+        cudaFreeHost((void *)timer->released);
+    free(timer);
+}
+
+/* ---- memory ---- */
+
+static enum status allocate(double bytes, void **memory, struct error *error)
+{
+    void *allocated = NULL;
+    TRY(CUDA(cudaMalloc(&allocated, (size_t)bytes)));
+    *memory = allocated;
+    return STATUS_OK;
+}
+
+static void memory_free(void *memory)
+{
+    cudaFree(memory);
+}
+
+static enum status available(double *available_bytes, double *total_bytes, struct error *error)
+{
+    size_t free_now, total;
+    TRY(CUDA(cudaMemGetInfo(&free_now, &total)));
+    *available_bytes = (double)free_now;
+    *total_bytes = (double)total;
+    return STATUS_OK;
+}
+
+static struct arena *arena_of(const struct gpu *gpu)
+{
+    return gpu->arena;
+}
+
+static enum status fill(struct gpu *gpu, enum precision precision, void *data, int64_t count,
+                        struct fill values, struct error *error)
+{
+    return CUDA(kernel_fill(precision, data, count, values, 0, gpu->stream));
+}
+
+static enum status set(struct gpu *gpu, void *data, int value, size_t bytes, struct error *error)
+{
+    return CUDA(cudaMemsetAsync(data, value, bytes, gpu->stream));
+}
+
+/* ---- events ---- */
+
+static enum status synchronize(struct gpu *gpu, struct error *error)
+{
+    return CUDA(cudaStreamSynchronize(gpu->stream));
+}
+
+/* `released` is mapped at the same address on the device: all addresses are unified. The buffer
+ * that the flush reads is twice as large as the cache. */
+static enum status reserve(struct gpu *gpu, int count, bool flushed, struct error *error)
+{
+    struct timer *timer = gpu->timer;
+    void *memory;
+    if (count > timer->event_count) {
+        cudaEvent_t *events = realloc(timer->events, (size_t)count * sizeof *events);
+        if (!events)
+            return error_set(error, STATUS_FAILED, "no memory for %d events", count);
+        timer->events = events;
+    }
+    while (timer->event_count < count) {
+        TRY(CUDA(cudaEventCreate(&timer->events[timer->event_count])));
+        ++timer->event_count;
+    }
+    if (!timer->released) {
+        TRY(CUDA(cudaHostAlloc(&memory, sizeof *timer->released, cudaHostAllocMapped)));
+        timer->released = memory;
+        *timer->released = timer->ticket;
+    }
+    if (!timer->stamps) {
+        TRY(memory_allocate(2.0 * CLOCK_STAMPS * sizeof *timer->stamps, "the clock", &memory,
+                            error));
+        timer->stamps = memory;
+    }
+    if (!flushed || timer->flush)
+        return STATUS_OK;
+    TRY(memory_allocate(2.0 * (double)gpu->l2_bytes, "flushing the cache", &timer->flush, error));
+    timer->flush_bytes = 2 * gpu->l2_bytes;
+    return CUDA(cudaMemsetAsync(timer->flush, 0, timer->flush_bytes, gpu->stream));
+}
+
+static enum status record(struct gpu *gpu, int event, struct error *error)
+{
+    return CUDA(cudaEventRecord(gpu->timer->events[event], gpu->stream));
+}
+
+static enum status wait(struct gpu *gpu, int event, struct error *error)
+{
+    return CUDA(cudaEventSynchronize(gpu->timer->events[event]));
+}
+
+static enum status pending(struct gpu *gpu, int event, bool *is_pending, struct error *error)
+{
+    cudaError_t code = cudaEventQuery(gpu->timer->events[event]);
+    *is_pending = code == cudaErrorNotReady;
+    if (!*is_pending)
+        return CUDA(code);
+    (void)cudaGetLastError(); /* "not ready" is an answer */
+    return STATUS_OK;
+}
+
+static enum status elapsed(struct gpu *gpu, int first, int second, double *seconds,
+                           struct error *error)
+{
+    const cudaEvent_t *events = gpu->timer->events;
+    float milliseconds;
+    TRY(CUDA(cudaEventElapsedTime(&milliseconds, events[first], events[second])));
+    *seconds = 1e-3 * (double)milliseconds;
+    return STATUS_OK;
+}
+
+/* ---- hold, flush, clock ---- */
+
+static enum status hold(struct gpu *gpu, double limit, struct error *error)
+{
+    struct timer *timer = gpu->timer;
+    ++timer->ticket;
+    return CUDA(kernel_hold(timer->released, timer->ticket, limit, gpu->stream));
+}
+
+static void release(struct gpu *gpu)
+{
+    *gpu->timer->released = gpu->timer->ticket;
+}
+
+static enum status flush(struct gpu *gpu, struct error *error)
+{
+    TRY(reserve(gpu, 0, true, error));
+    return CUDA(kernel_read(gpu->timer->flush, gpu->timer->flush_bytes, gpu->stream));
+}
+
+static enum status stamp(struct gpu *gpu, enum span_end end, struct error *error)
+{
+    struct clock_stamp *stamps = gpu->timer->stamps + end * CLOCK_STAMPS;
+    int blocks = 2 * gpu->multiprocessors; /* two for each: some blocks share a multiprocessor */
+    TRY(CUDA(cudaMemsetAsync(stamps, 0, CLOCK_STAMPS * sizeof *stamps, gpu->stream)));
+    return CUDA(kernel_clock(stamps, blocks, gpu->stream));
+}
+
+static enum status span(struct gpu *gpu, struct clock_span *read, struct error *error)
+{
+    struct clock_stamp stamps[2][CLOCK_STAMPS];
+    struct clock_span sum = {0.0, 0.0};
+    int count = 0;
+    TRY(CUDA(cudaMemcpy(stamps, gpu->timer->stamps, sizeof stamps, cudaMemcpyDeviceToHost)));
+    for (int i = 0; i < CLOCK_STAMPS; ++i) {
+        const struct clock_stamp *begin = &stamps[0][i], *end = &stamps[1][i];
+        if (begin->nanoseconds == 0 || end->nanoseconds <= begin->nanoseconds)
+            continue;
+        sum.cycles += (double)(end->cycles - begin->cycles);
+        sum.seconds += 1e-9 * (double)(end->nanoseconds - begin->nanoseconds);
+        ++count;
+    }
+    *read = count > 0 ? (struct clock_span){sum.cycles / count, sum.seconds / count} : sum;
+    return STATUS_OK;
+}
+
+/* ---- calibration ---- */
+
+enum { PAIRS = 25 };
+
+static enum status pairs_enqueue(struct gpu *gpu, int pairs, int kernels, struct error *error)
+{
+    for (int i = 0; i < pairs; ++i) {
+        TRY(record(gpu, 2 * i, error));
+        for (int j = 0; j < kernels; ++j)
+            TRY(CUDA(kernel_empty(gpu->stream)));
+        TRY(record(gpu, 2 * i + 1, error));
+    }
+    return STATUS_OK;
+}
+
+/* The median time of pairs of events around so many empty kernels, enqueued before the first
+ * begins. */
+static enum status pairs_measure(struct gpu *gpu, int pairs, int kernels, double *median,
+                                 struct error *error)
+{
+    const double limit = 0.5; /* s, much more than so many launches take the host */
+    double seconds[PAIRS];
+    struct stats stats;
+    TRY(hold(gpu, limit, error));
+    enum status status = pairs_enqueue(gpu, pairs, kernels, error);
+    release(gpu);
+    if (status)
+        return status;
+    TRY(synchronize(gpu, error));
+    for (int i = 0; i < pairs; ++i)
+        TRY(elapsed(gpu, 2 * i, 2 * i + 1, &seconds[i], error));
+    TRY(stats_compute(seconds, (size_t)pairs, &stats, error));
+    *median = stats.median;
+    return STATUS_OK;
+}
+
+/* What a pair shows with one kernel, beyond what one more kernel adds. A pair around nothing shows
+ * less: its second event does not wait for a kernel's end. */
+static enum status overhead_measure(struct gpu *gpu, double *overhead, struct error *error)
+{
+    enum { FEW_PAIRS = 5, MANY = 100 };
+    double one, many;
+    TRY(reserve(gpu, 2 * PAIRS, false, error));
+    TRY(CUDA(kernel_empty(gpu->stream))); /* loads its code, before the device is held */
+    TRY(pairs_measure(gpu, PAIRS, 1, &one, error));
+    TRY(pairs_measure(gpu, FEW_PAIRS, 1 + MANY, &many, error));
+    *overhead = fmax(one - (many - one) / MANY, 0.0);
+    return STATUS_OK;
+}
+
+/* The clock while one thread waits: as high as it may be. A device that had nothing to do wakes up
+ * first. After a load of the tensor units the clock is low, and rises for up to 0.2 s: it is read
+ * until it no longer does. */
+static enum status clock_free_measure(struct gpu *gpu, double *clock_free, struct error *error)
+{
+    enum { STILL = 25, MOST = 150 };
+    const double waking = 20e-3, length = 2e-3; /* s */
+    const double rise = 1.002; /* what two spans of an even clock do not differ by */
+    double highest = NAN;
+    TRY(CUDA(kernel_delay(waking, gpu->stream)));
+    for (int i = 0, still = 0; i < MOST && still < STILL; ++i) {
+        double clock;
+        TRY(stamp(gpu, SPAN_BEGIN, error));
+        TRY(CUDA(kernel_delay(length, gpu->stream)));
+        TRY(stamp(gpu, SPAN_END, error));
+        TRY(synchronize(gpu, error));
+        TRY(timing_clock(gpu, &clock, error));
+        still = clock <= rise * highest ? still + 1 : 0;
+        highest = fmax(highest, clock);
+    }
+    *clock_free = highest;
+    return STATUS_OK;
+}
+
+static enum status calibrate(struct gpu *gpu, struct calibration *calibration, struct error *error)
+{
+    struct calibration *known = &gpu->timer->calibration, measured;
+    if (isnan(known->overhead)) {
+        TRY(reserve(gpu, 2, false, error));
+        TRY(clock_free_measure(gpu, &measured.clock_free, error));
+        TRY(overhead_measure(gpu, &measured.overhead, error));
+        *known = measured;
+    }
+    *calibration = *known;
+    return STATUS_OK;
+}
+
+/* ---- graphs ---- */
+
+struct graph {
+    cudaGraph_t captured;       /* NULL once it is ready */
+    cudaGraphExec_t executable; /* NULL before */
+};
+
+static void graph_drop(struct graph *graph)
+{
+    if (!graph)
+        return;
+    if (graph->executable)
+        cudaGraphExecDestroy(graph->executable);
+    if (graph->captured)
+        cudaGraphDestroy(graph->captured);
+    free(graph);
+}
+
+static enum status capture_begin(struct gpu *gpu, struct error *error)
+{
+    return CUDA(cudaStreamBeginCapture(gpu->stream, cudaStreamCaptureModeRelaxed));
+}
+
+static enum status capture_end(struct gpu *gpu, struct graph **graph, struct error *error)
+{
+    cudaGraph_t captured = NULL;
+    struct graph *made = calloc(1, sizeof *made);
+    cudaError_t ended = cudaStreamEndCapture(gpu->stream, &captured);
+    (void)cudaGetLastError();
+    if (made && captured && ended == cudaSuccess) {
+        made->captured = captured;
+        *graph = made;
+        return STATUS_OK;
+    }
+    if (captured)
+        cudaGraphDestroy(captured);
+    free(made);
+    return error_set(error, STATUS_UNSUPPORTED, "%s",
+                     ended != cudaSuccess ? cudaGetErrorString(ended) : "nothing was captured");
+}
+
+static enum status graph_ready(struct graph *graph, struct error *error)
+{
+    TRY(CUDA(cudaGraphInstantiate(&graph->executable, graph->captured, 0)));
+    cudaGraphDestroy(graph->captured);
+    graph->captured = NULL;
+    return STATUS_OK;
+}
+
+static enum status graph_launch(struct gpu *gpu, const struct graph *graph, struct error *error)
+{
+    return CUDA(cudaGraphLaunch(graph->executable, gpu->stream));
+}
+
+/* The driver knows the names of all kernels, the runtime only of those that it launched itself. The
+ * worker does not link the driver. */
+struct driver {
+    CUresult (*node_type)(CUgraphNode, CUgraphNodeType *);
+    CUresult (*node_kernel)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS *);
+    CUresult (*function_name)(const char **, CUfunction);
+    CUresult (*kernel_name)(const char **, CUkernel);
+};
+
+static void *driver_entry(const char *symbol, unsigned introduced)
+{
+    void *entry = NULL;
+    enum cudaDriverEntryPointQueryResult found;
+    cudaError_t code =
+        cudaGetDriverEntryPointByVersion(symbol, &entry, introduced, cudaEnableDefault, &found);
+    return code == cudaSuccess && found == cudaDriverEntryPointSuccess ? entry : NULL;
+}
+
+static bool driver_find(struct driver *driver)
+{
+    const struct {
+        const char *symbol;
+        unsigned introduced;
+        void *place;
+    } entries[] = {
+        {"cuGraphNodeGetType", 10000, &driver->node_type},
+        {"cuGraphKernelNodeGetParams", 12000, &driver->node_kernel},
+        {"cuFuncGetName", 12030, &driver->function_name},
+        {"cuKernelGetName", 12030, &driver->kernel_name},
+    };
+    bool complete = true;
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; ++i) {
+        void *entry = driver_entry(entries[i].symbol, entries[i].introduced);
+        memcpy(entries[i].place, &entry, sizeof entry);
+        complete &= entry != NULL;
+    }
+    return complete;
+}
+
+static bool graphs_tell(void)
+{
+    struct driver driver;
+    return driver_find(&driver);
+}
+
+static bool node_see(const struct driver *driver, CUgraphNode node, graph_kernel_see *see,
+                     void *argument)
+{
+    CUgraphNodeType type;
+    CUDA_KERNEL_NODE_PARAMS kernel;
+    const char *name = NULL;
+    if (driver->node_type(node, &type) != CUDA_SUCCESS)
+        return false;
+    if (type != CU_GRAPH_NODE_TYPE_KERNEL)
+        return true;
+    if (driver->node_kernel(node, &kernel) != CUDA_SUCCESS)
+        return false;
+    CUresult code = kernel.func ? driver->function_name(&name, kernel.func)
+                                : driver->kernel_name(&name, kernel.kern);
+    if (code != CUDA_SUCCESS || !name)
+        return false;
+    const struct graph_kernel seen = {name,
+                                      {kernel.gridDimX, kernel.gridDimY, kernel.gridDimZ,
+                                       kernel.blockDimX, kernel.blockDimY, kernel.blockDimZ,
+                                       kernel.sharedMemBytes}};
+    see(&seen, argument);
+    return true;
+}
+
+static bool graph_kernels(const struct graph *graph, graph_kernel_see *see, void *argument)
+{
+    struct driver driver;
+    size_t count = 0;
+    if (!driver_find(&driver) || cudaGraphGetNodes(graph->captured, NULL, &count) != cudaSuccess)
+        return false;
+    cudaGraphNode_t *nodes = calloc(count ? count : 1, sizeof(cudaGraphNode_t));
+    bool known = nodes && cudaGraphGetNodes(graph->captured, nodes, &count) == cudaSuccess;
+    for (size_t i = 0; known && i < count; ++i)
+        known = node_see(&driver, nodes[i], see, argument);
+    free(nodes);
+    return known;
+}
+
+/* ---- sensors ---- */
+
+static void conditions(struct gpu *gpu, int last, const struct conditions *seen)
+{
+    nvml_sample(gpu->nvml, gpu->timer->events[last], seen);
+}
+
+static double power(struct gpu *gpu, double since)
+{
+    return nvml_power(gpu->nvml, since);
+}
+
+static double energy(struct gpu *gpu)
+{
+    return nvml_energy(gpu->nvml);
+}
+
+const struct gpu_vendor vendor = {
+    .allocate = allocate,
+    .free = memory_free,
+    .available = available,
+    .arena = arena_of,
+    .fill = fill,
+    .set = set,
+    .synchronize = synchronize,
+    .reserve = reserve,
+    .record = record,
+    .wait = wait,
+    .pending = pending,
+    .elapsed = elapsed,
+    .hold = hold,
+    .release = release,
+    .flush = flush,
+    .stamp = stamp,
+    .span = span,
+    .calibrate = calibrate,
+    .graphs_tell = graphs_tell,
+    .capture_begin = capture_begin,
+    .capture_end = capture_end,
+    .graph_kernels = graph_kernels,
+    .graph_ready = graph_ready,
+    .graph_launch = graph_launch,
+    .graph_drop = graph_drop,
+    .conditions = conditions,
+    .power = power,
+    .energy = energy,
+};
