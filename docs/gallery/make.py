@@ -102,7 +102,7 @@ def main():
         files = 3 + sum(word.endswith(".nc") for word in command)
         first, rest = shlex.join(command[:files]), shlex.join(command[files:-2])
         lines = f"{first} \\\n    {rest}" if rest else first
-        page.append(f"## {title}\n\n```\n{lines}\n```\n\n![{title}]({name}.png)\n")
+        page.append(f"## {title}\n\n```\n{lines}\n```\n\n![{name}]({name}.png)\n")
     with open(os.path.join(HERE, "README.md"), "w", encoding="utf-8") as stream:
         stream.write("\n".join(page))
 
