@@ -9,36 +9,88 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "model/protocol.h"
-#include "ranks/resume.h"
-
 void assert_ok(enum status status, const struct error *error)
 {
     if (status != STATUS_OK)
         fail_msg("%s", error->text);
 }
 
-static struct device device_of(int rank)
+static void open_dispatcher(struct bench *bench, enum journal_mode mode)
 {
-    struct device device;
-    device_init(&device);
-    snprintf(device.key, sizeof device.key, "session/%d", rank);
-    snprintf(device.uuid, sizeof device.uuid, "uuid-%d", rank);
-    strcpy(device.hostname, "node1");
-    return device;
-}
-
-void bench_open(struct bench *bench, struct dispatcher_settings settings, enum journal_mode mode)
-{
+    static const struct time_limit limit = {BENCH_BEGIN + 100, 100, "--time-limit 100 s"};
+    const bool limited = bench->settings.limited;
+    const struct dispatcher_settings settings = {
+        .manifest = bench->manifest,
+        .plan = bench->plan,
+        .earlier = bench->earlier,
+        .devices = bench->devices,
+        .ranks = bench->settings.ranks,
+        .roofs_timeout = limited ? 0 : 100,
+        .work_timeout = limited ? 0 : 50,
+        .count_timeout = limited ? 0 : 20,
+        .stop_timeout = limited ? 0 : 10,
+        .limit = limited ? &limit : NULL,
+        .choices = bench->choices,
+    };
     struct error error;
-    settings.manifest = bench->manifest;
-    settings.plan = bench->plan;
-    settings.earlier = bench->earlier;
-    settings.devices = bench->devices;
-    settings.ranks = bench->ranks;
     assert_ok(journal_open(bench->path, mode, &bench->journal, &error), &error);
     bench->dispatcher = dispatcher_create(&settings, &bench->log);
     assert_non_null(bench->dispatcher);
+    bench_time(bench, BENCH_BEGIN);
+}
+
+void bench_start(struct bench *bench, const struct bench_settings *settings)
+{
+    const char *manifest = settings->manifest;
+    struct choices_file file;
+    struct error error;
+    *bench = (struct bench){.settings = *settings};
+    assert_ok(manifest_parse("test.ini", manifest, strlen(manifest), &bench->manifest, &error),
+              &error);
+    assert_ok(plan_create(bench->manifest, &bench->plan, &error), &error);
+    assert_ok(choices_open(NULL, true, &bench->choices, &file, &error), &error);
+    bench->log = log_create(fopen("/dev/null", "w"), LOG_DEBUG, 0);
+    for (int rank = 0; rank < settings->ranks; ++rank) {
+        struct device *device = &bench->devices[rank];
+        device_init(device);
+        snprintf(device->key, sizeof device->key, "session/%d", rank);
+        snprintf(device->uuid, sizeof device->uuid, "uuid-%d", rank);
+        snprintf(device->model, sizeof device->model, rank < 2 ? "H200" : "H100");
+        snprintf(device->hostname, sizeof device->hostname, "node%d", settings->hosts ? rank : 1);
+        if (settings->together > 0) {
+            device->count_together = settings->together;
+            outcome_set(&device->counters, COUNTED_YES, NULL);
+        }
+    }
+    strcpy(bench->path, "/tmp/roofsweep-dispatcher-XXXXXX");
+    close(mkstemp(bench->path));
+    unlink(bench->path);
+    open_dispatcher(bench, JOURNAL_CREATE);
+}
+
+static void close_dispatcher(struct bench *bench)
+{
+    dispatcher_destroy(bench->dispatcher);
+    journal_close(bench->journal);
+    results_destroy(bench->earlier);
+    collected_clear(&bench->sent);
+}
+
+void bench_start_again(struct bench *bench)
+{
+    close_dispatcher(bench);
+    bench->earlier = bench_rows(bench);
+    open_dispatcher(bench, JOURNAL_RESUME);
+}
+
+void bench_clear(struct bench *bench)
+{
+    close_dispatcher(bench);
+    choices_close(bench->choices);
+    plan_destroy(bench->plan);
+    manifest_destroy(bench->manifest);
+    fclose(bench->log.stream);
+    unlink(bench->path);
 }
 
 void bench_carry_out(struct bench *bench)
@@ -52,11 +104,10 @@ void bench_carry_out(struct bench *bench)
                       &error);
             break;
         case ACTION_STORE_RECORD:
-            if (bench->choices)
-                assert_ok(choices_learn(bench->choices, action.record,
-                                        bench->plan->items[action.item].hash,
-                                        &bench->devices[action.rank], &error),
-                          &error);
+            assert_ok(choices_learn(bench->choices, action.record,
+                                    bench->plan->items[action.item].hash,
+                                    &bench->devices[action.rank], &error),
+                      &error);
             assert_ok(journal_append(bench->journal, "record", json_incref(action.json), &error),
                       &error);
             break;
@@ -67,7 +118,6 @@ void bench_carry_out(struct bench *bench)
             collect(&bench->sent, action.rank, action.message, action.text, &error);
             break;
         case ACTION_PROGRESS:
-            bench->left = action.left;
             break;
         }
 }
@@ -78,51 +128,6 @@ void bench_time(struct bench *bench, double now)
     bench_carry_out(bench);
 }
 
-void bench_interrupt(struct bench *bench)
-{
-    dispatcher_interrupt(bench->dispatcher);
-    bench_carry_out(bench);
-}
-
-void bench_begin(struct bench *bench, enum journal_mode mode)
-{
-    struct choices_file file;
-    struct error error;
-    assert_ok(choices_open(NULL, true, &bench->choices, &file, &error), &error);
-    bench_open(bench, (struct dispatcher_settings){.choices = bench->choices}, mode);
-}
-
-void bench_start_with(struct bench *bench, int ranks, const char *manifest,
-                      struct dispatcher_settings settings)
-{
-    *bench = bench_make(ranks, manifest);
-    bench_open(bench, settings, JOURNAL_CREATE);
-    bench_time(bench, BENCH_BEGIN);
-}
-
-struct bench bench_make(int ranks, const char *manifest)
-{
-    struct bench bench = {.ranks = ranks};
-    struct error error;
-    assert_ok(manifest_parse("test.ini", manifest, strlen(manifest), &bench.manifest, &error),
-              &error);
-    assert_ok(plan_create(bench.manifest, &bench.plan, &error), &error);
-    bench.log = log_create(fopen("/dev/null", "w"), LOG_DEBUG, 0);
-    for (int rank = 0; rank < ranks; ++rank)
-        bench.devices[rank] = device_of(rank);
-    strcpy(bench.path, "/tmp/roofsweep-dispatcher-XXXXXX");
-    close(mkstemp(bench.path));
-    unlink(bench.path);
-    return bench;
-}
-
-void bench_start(struct bench *bench, int ranks, const char *manifest)
-{
-    *bench = bench_make(ranks, manifest);
-    bench_begin(bench, JOURNAL_CREATE);
-}
-
-/* What the journal holds. */
 struct results *bench_rows(struct bench *bench)
 {
     struct results *results;
@@ -132,27 +137,35 @@ struct results *bench_rows(struct bench *bench)
     return results;
 }
 
-void bench_clear(struct bench *bench)
+enum status bench_end(struct bench *bench, struct error *error)
 {
-    dispatcher_destroy(bench->dispatcher);
-    choices_close(bench->choices);
-    journal_close(bench->journal);
-    results_destroy(bench->earlier);
-    collected_clear(&bench->sent);
-    plan_destroy(bench->plan);
-    manifest_destroy(bench->manifest);
-    fclose(bench->log.stream);
-    unlink(bench->path);
+    for (int rank = 0; rank < bench->settings.ranks; ++rank) {
+        char *stop = collected_take(&bench->sent, rank, MESSAGE_STOP);
+        assert_non_null(stop);
+        free(stop);
+        assert_null(collected_take(&bench->sent, rank, MESSAGE_STOP));
+        assert_false(dispatcher_finished(bench->dispatcher));
+        arrive(bench, rank, MESSAGE_FINISHED, "");
+    }
+    assert_true(dispatcher_finished(bench->dispatcher));
+    return dispatcher_status(bench->dispatcher, error);
 }
 
-void arrive(struct bench *bench, int from, enum message_kind kind, const char *text)
+/* ---- the other ranks ---- */
+
+void arrive_with_others(struct bench *bench, int from, enum message_kind kind, const char *text)
 {
     struct message message = {kind, from, strdup(text)};
     dispatcher_message(bench->dispatcher, &message);
     bench_carry_out(bench);
+    free(message.text);
+}
+
+void arrive(struct bench *bench, int from, enum message_kind kind, const char *text)
+{
+    arrive_with_others(bench, from, kind, text);
     dispatcher_settle(bench->dispatcher);
     bench_carry_out(bench);
-    free(message.text);
 }
 
 void device_arrives(struct bench *bench, int rank)
@@ -166,12 +179,11 @@ void device_arrives(struct bench *bench, int rank)
 
 void all_devices_arrive(struct bench *bench)
 {
-    for (int rank = 0; rank < bench->ranks; ++rank)
+    for (int rank = 0; rank < bench->settings.ranks; ++rank)
         device_arrives(bench, rank);
 }
 
-/* What a rank was asked; false: nothing. */
-static bool request_taken(struct bench *bench, int rank, struct request *request)
+bool work_taken(struct bench *bench, int rank, struct request *request)
 {
     struct error error;
     char *line = collected_take(&bench->sent, rank, MESSAGE_MEASURE);
@@ -183,21 +195,21 @@ static bool request_taken(struct bench *bench, int rank, struct request *request
     return true;
 }
 
-/* The work that a rank was given; false: none. */
-bool work_of(struct bench *bench, int rank, struct config *config)
+bool is_told_to_count(struct bench *bench, int rank)
 {
-    struct request request;
-    if (!request_taken(bench, rank, &request))
-        return false;
-    *config = request.config;
-    return true;
+    char *message = collected_take(&bench->sent, rank, MESSAGE_COUNT);
+    free(message);
+    return message;
 }
 
-char *record_text(const struct config *config, int rank, enum record_status status)
+char *record_text(const char *configuration, int rank, enum record_status status)
 {
+    struct config config;
     struct record record;
+    struct error error;
+    assert_ok(config_parse(configuration, &config, &error), &error);
     record_init(&record);
-    record_set_config(&record, config);
+    record_set_config(&record, &config);
     strcpy(record.config_hash, "what a worker says");
     snprintf(record.device_key, sizeof record.device_key, "session/%d", rank);
     record.status = status;
@@ -208,105 +220,9 @@ char *record_text(const struct config *config, int rank, enum record_status stat
     return text;
 }
 
-/* The rank measures what it was given. False: it had no work. */
-bool rank_measures(struct bench *bench, int rank, enum record_status status)
-{
-    struct config config;
-    if (!work_of(bench, rank, &config))
-        return false;
-    char *text = record_text(&config, rank, status);
-    arrive(bench, rank, MESSAGE_RECORD, text);
-    free(text);
-    return true;
-}
-
-/* Ranks from `first` on measure in turns as long as there is work. */
-size_t measure_all(struct bench *bench, int first)
-{
-    size_t count = 0;
-    for (bool worked = true; worked;) {
-        worked = false;
-        for (int rank = first; rank < bench->ranks; ++rank)
-            if (rank_measures(bench, rank, RECORD_MEASURED)) {
-                worked = true;
-                ++count;
-            }
-    }
-    return count;
-}
-
-/* Everyone is told to stop, once, and says its last word. */
-enum status bench_end(struct bench *bench, struct error *error)
-{
-    for (int rank = 0; rank < bench->ranks; ++rank) {
-        char *stop = collected_take(&bench->sent, rank, MESSAGE_STOP);
-        assert_non_null(stop);
-        free(stop);
-        assert_null(collected_take(&bench->sent, rank, MESSAGE_STOP));
-        assert_false(dispatcher_finished(bench->dispatcher));
-        arrive(bench, rank, MESSAGE_FINISHED, "");
-    }
-    assert_true(dispatcher_finished(bench->dispatcher));
-    return dispatcher_status(bench->dispatcher, error);
-}
-
-/* ---- rows that are counted together ---- */
-
-void bench_begin_counting(struct bench *bench, int together)
-{
-    const struct dispatcher_settings settings = {.roofs_timeout = 100,
-                                                 .work_timeout = 50,
-                                                 .count_timeout = BENCH_COUNT_TIMEOUT,
-                                                 .stop_timeout = 10};
-    for (int rank = 0; rank < bench->ranks; ++rank) {
-        bench->devices[rank].count_together = together;
-        outcome_set(&bench->devices[rank].counters, COUNTED_YES, NULL);
-    }
-    bench_open(bench, settings, JOURNAL_CREATE);
-    bench_time(bench, BENCH_BEGIN);
-    all_devices_arrive(bench);
-}
-
-bool work_that_waits(struct bench *bench, int rank, bool later, char text[WORKLOAD_TEXT])
-{
-    struct request request;
-    if (!request_taken(bench, rank, &request))
-        return false;
-    assert_int_equal(request.count_later, later);
-    config_format(&request.config, text);
-    return true;
-}
-
-void rank_times(struct bench *bench, int rank, char text[WORKLOAD_TEXT])
-{
-    assert_true(work_that_waits(bench, rank, true, text));
-    arrive(bench, rank, MESSAGE_TIMED, text);
-}
-
-bool is_told_to_count(struct bench *bench, int rank)
-{
-    char *message = collected_take(&bench->sent, rank, MESSAGE_COUNT);
-    free(message);
-    return message;
-}
-
 void record_arrives(struct bench *bench, int rank, const char *configuration)
 {
-    struct config config;
-    struct error error;
-    assert_ok(config_parse(configuration, &config, &error), &error);
-    char *text = record_text(&config, rank, RECORD_MEASURED);
+    char *text = record_text(configuration, rank, RECORD_MEASURED);
     arrive(bench, rank, MESSAGE_RECORD, text);
     free(text);
-}
-
-void assert_each_once(struct bench *bench, size_t count)
-{
-    struct error error;
-    assert_int_equal(bench_end(bench, &error), STATUS_OK);
-    struct results *rows = bench_rows(bench);
-    assert_int_equal(rows->row_count, count);
-    assert_int_equal(resume_missing(bench->plan, rows), 0);
-    results_destroy(rows);
-    bench_clear(bench);
 }

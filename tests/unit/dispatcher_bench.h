@@ -4,16 +4,25 @@
 #define ROOFSWEEP_TEST_DISPATCHER_BENCH_H
 
 #include "collected.h"
+#include "model/protocol.h"
 #include "ranks/dispatcher.h"
 #include "results/journal.h"
 
 enum {
     BENCH_RANKS = 3,
-    BENCH_BEGIN = 1000,      /* s, the first moment of one with timeouts */
-    BENCH_COUNT_TIMEOUT = 20 /* s, for each row that waits for its counters */
+    BENCH_BEGIN = 1000 /* s, the first moment */
+};
+
+struct bench_settings {
+    int ranks;
+    const char *manifest;
+    int together; /* rows that the devices count together; 0: they count nothing */
+    bool limited; /* by 100 s, of which 10 s are for the file; then no rank is ever silent */
+    bool hosts;   /* each rank has its own */
 };
 
 struct bench {
+    struct bench_settings settings;
     struct manifest *manifest;
     struct plan *plan;
     struct device devices[BENCH_RANKS];
@@ -24,27 +33,18 @@ struct bench {
     struct collected sent;
     struct choices *choices;
     struct dispatcher *dispatcher;
-    struct progress_left left; /* the last that people were told */
-    int ranks;
 };
 
-/* Without a dispatcher; then with one. */
-struct bench bench_make(int ranks, const char *manifest);
-void bench_begin(struct bench *bench, enum journal_mode mode);
-/* With these timeouts, limit or choices; what the bench has is filled in. */
-void bench_open(struct bench *bench, struct dispatcher_settings settings, enum journal_mode mode);
-
-/* Both. bench_start_with: at BENCH_BEGIN. */
-void bench_start(struct bench *bench, int ranks, const char *manifest);
-void bench_start_with(struct bench *bench, int ranks, const char *manifest,
-                      struct dispatcher_settings settings);
+/* At BENCH_BEGIN. A rank may be silent for 100 s over its roofs, for 50 s over a row, for 20 s over each row that it
+ * counts, and for 10 s after the end. */
+void bench_start(struct bench *bench, const struct bench_settings *settings);
+/* Another run that goes on with what the journal holds. */
+void bench_start_again(struct bench *bench);
 void bench_clear(struct bench *bench);
 
 /* What the dispatcher wants done is done. */
 void bench_carry_out(struct bench *bench);
-/* The moment, or a signal, comes, and what follows from it is done. */
 void bench_time(struct bench *bench, double now);
-void bench_interrupt(struct bench *bench);
 
 /* What the journal holds. */
 struct results *bench_rows(struct bench *bench);
@@ -56,33 +56,18 @@ void assert_ok(enum status status, const struct error *error);
 
 /* ---- the other ranks ---- */
 
+/* A message and, if it is the last one of its moment, what follows from it. */
 void arrive(struct bench *bench, int from, enum message_kind kind, const char *text);
+void arrive_with_others(struct bench *bench, int from, enum message_kind kind, const char *text);
 void device_arrives(struct bench *bench, int rank);
 void all_devices_arrive(struct bench *bench);
 
-/* The work that a rank was given; false: none. */
-bool work_of(struct bench *bench, int rank, struct config *config);
+/* What a rank was asked to measure; false: nothing. */
+bool work_taken(struct bench *bench, int rank, struct request *request);
+bool is_told_to_count(struct bench *bench, int rank);
 
 /* What its worker says; the caller's. */
-char *record_text(const struct config *config, int rank, enum record_status status);
-
-/* The rank measures what it was given. False: it had no work. */
-bool rank_measures(struct bench *bench, int rank, enum record_status status);
-/* Ranks from `first` on measure in turns as long as there is work. */
-size_t measure_all(struct bench *bench, int first);
-
-/* ---- rows that are counted together ---- */
-
-/* After bench_make, at BENCH_BEGIN: devices that count so many rows together, with their roofs. */
-void bench_begin_counting(struct bench *bench, int together);
-
-/* The configuration that a rank was given; whether its counters may wait must be as expected. */
-bool work_that_waits(struct bench *bench, int rank, bool later, char text[WORKLOAD_TEXT]);
-/* The rank times what it was given. */
-void rank_times(struct bench *bench, int rank, char text[WORKLOAD_TEXT]);
-bool is_told_to_count(struct bench *bench, int rank);
+char *record_text(const char *configuration, int rank, enum record_status status);
 void record_arrives(struct bench *bench, int rank, const char *configuration);
-/* The sweep has ended with a row for each configuration, so many in all. Clears the bench. */
-void assert_each_once(struct bench *bench, size_t count);
 
 #endif

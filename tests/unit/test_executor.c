@@ -1,102 +1,249 @@
-/* A rank's half of a sweep: rows that are measured, and rows that wait for their counters. */
+/* A rank's half of a sweep: its worker is opened, lost and replaced; rows are measured, and wait for their counters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "executor_bench.h"
+
+/* ---- the device ---- */
+
+/* Its worker counts two devices: a third rank must not share one, nor take another kind. One that says itself that
+ * there is nothing to open tells the user what to mend. */
+static void what_cannot_be_opened_says_why(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bench_settings settings;
+        const char *why;
+        int starts;
+    } rows[] = {
+        {{{.describe = "fail device too-old"}, .kind = LAST_KIND, .asked = LAST_KIND},
+         "too-old",
+         1},
+        {{.kind = LAST_KIND, .asked = FIRST_KIND}, "was it built", 0}, /* the one that was named */
+        {{{.describe = "kind=abacus; device u1"}, .kind = LAST_KIND, .asked = LAST_KIND},
+         "describes a device of kind 'abacus'",
+         1},
+        {{.kind = FIRST_KIND, .local_rank = 2},
+         "rank 2 of 3 on this node has no GPU of its own: 2 are visible",
+         1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct bench bench;
+        struct error error;
+        bench_create(&bench, &rows[i].settings);
+        assert_int_equal(executor_open(bench.executor, &error), STATUS_DEVICE);
+        assert_says(error.text, rows[i].why);
+        assert_null(executor_lost(bench.executor));
+        assert_int_equal(starts(&bench), rows[i].starts);
+        bench_end(&bench);
+    }
+}
+
+static void auto_falls_to_the_next_kind_and_says_why(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct error error;
+    char expected[200];
+    bench_create(&bench, &(struct bench_settings){.kind = LAST_KIND});
+    assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
+    assert_ptr_equal(executor_kind(bench.executor), LAST_KIND);
+    snprintf(expected, sizeof expected, "%s, because no %s can be used: cannot start %s/%s",
+             LAST_KIND->name, FIRST_KIND->noun, bench.folder, FIRST_KIND->worker);
+    assert_int_equal(strncmp(executor_choice(bench.executor), expected, strlen(expected)), 0);
+    bench_end(&bench);
+}
+
+static void a_numbered_device_goes_to_the_rank_of_its_number(void **state)
+{
+    (void)state;
+    static const char *const describe[] = {
+        "case $line in *'\"index\":0'*) device u1 ;; *) fail usage wrong ;; esac",
+        "case $line in *'\"index\":1'*) device u1 ;; *) fail usage wrong ;; esac"};
+    for (int rank = 0; rank < 2; ++rank) {
+        struct bench bench;
+        struct error error;
+        bench_create(&bench, &(struct bench_settings){.script.describe = describe[rank],
+                                                      .kind = FIRST_KIND,
+                                                      .local_rank = rank});
+        assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
+        assert_int_equal(executor_device(bench.executor)->index, rank);
+        bench_end(&bench);
+    }
+}
+
+static void a_signal_ends_the_waiting_for_a_worker(void **state)
+{
+    (void)state;
+    static const volatile sig_atomic_t signalled = 1;
+    struct bench bench;
+    struct error error;
+    bench_create(&bench, &(struct bench_settings){.script.describe = "hang",
+                                                  .kind = LAST_KIND,
+                                                  .asked = LAST_KIND,
+                                                  .interrupted = &signalled});
+    assert_int_equal(executor_open(bench.executor, &error), STATUS_INTERRUPTED);
+    bench_end(&bench);
+}
+
+static void a_device_that_never_opens_is_lost_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        struct worker_script script;
+        const char *reason;
+        int starts;
+    } rows[] = {
+        {{.describe = "echo 'out of luck' >&2; kill -KILL $$"},
+         "worker was killed by signal 9 (Killed); it last printed: out of luck",
+         3},
+        /* Within a bound: two hang as long as three may take. */
+        {{.describe = "hang", .timeout = 0.3}, "timed out after 0.3 s", 2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct bench bench;
+        struct error error;
+        char host[HOST_NAME_MAX + 1], expected[400];
+        bench_create(&bench, &(struct bench_settings){
+                                 .script = rows[i].script, .kind = FIRST_KIND, .local_rank = 1});
+        assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
+        assert_says(executor_lost(bench.executor), rows[i].reason);
+        assert_false(device_is_open(executor_device(bench.executor)));
+        assert_ptr_equal(executor_kind(bench.executor), FIRST_KIND);
+        assert_int_equal(starts(&bench), rows[i].starts);
+        executor_start(bench.executor);
+        gethostname(host, sizeof host);
+        snprintf(expected, sizeof expected, "GPU 1 on %s: ", host);
+        assert_message(&bench, MESSAGE_DEVICE_LOST, expected);
+        bench_end(&bench);
+    }
+}
+
+/* Three new workers in a row must fail to open the device; one that opens it begins anew. */
+static void a_device_is_lost_after_three_workers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *describe, *reason;
+    } rows[] = {
+        {"[ $n = 1 ] && device u1 || exit 3", "u1 on n1: worker ended with status 3"},
+        {"device u$n", "the device is now 'u4'"},
+        {"[ $n = 1 ] && device u1 || fail device off-the-bus", "off-the-bus"},
+        {"[ $n = 1 ] && device u1 || record x", "about something else"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct bench bench;
+        bench_begin(&bench,
+                    (struct worker_script){.describe = rows[i].describe, .measure = "exit 7"});
+        give_work(&bench, "conv2d batch=3", false);
+        assert_message(&bench, MESSAGE_DEVICE_LOST, rows[i].reason);
+        assert_int_equal(starts(&bench), 4);
+        bench_end(&bench);
+    }
+}
+
+/* Before the sweep the rank waits for it; the steps are the same. */
+static void a_worker_is_replaced_before_the_sweep(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct error error;
+    bench_create(&bench,
+                 &(struct bench_settings){.script.describe = "[ $n -lt 3 ] && device u1 || exit 3",
+                                          .kind = LAST_KIND,
+                                          .asked = LAST_KIND});
+    assert_int_equal(executor_open(bench.executor, &error), STATUS_OK);
+    assert_int_equal(executor_reopen(bench.executor, &error), STATUS_OK);
+    assert_int_equal(starts(&bench), 2);
+    assert_int_equal(executor_reopen(bench.executor, &error), STATUS_DEVICE);
+    assert_says(error.text, "ended with status 3");
+    assert_int_equal(starts(&bench), 5);
+    assert_int_equal(bench.sent.count, 0); /* rank 0 hears of it once it begins */
+    executor_start(bench.executor);
+    assert_message(&bench, MESSAGE_DEVICE_LOST, "u1 on n1: worker ended with status 3");
+    bench_end(&bench);
+}
+
+/* ---- rows ---- */
+
+#define AT_FIRST(what) "if [ $n = 1 ]; then " what "; else well; fi"
+
+/* What becomes of a configuration. A worker that is lost over it costs an attempt, one that cannot open the device
+ * does not. A worker that says itself that something went wrong is well: there is no retry. */
+static void a_row_is_measured_or_says_why_not(void **state)
+{
+    (void)state;
+    static const struct {
+        struct worker_script script;
+        int attempts, starts;
+        const char *error; /* NULL: it is measured */
+    } rows[] = {
+        {{.measure = "well"}, 1, 1, NULL},
+        {{.measure = AT_FIRST("exit 7")}, 2, 2, NULL},
+        {{.measure = AT_FIRST("kill -SEGV $$")}, 2, 2, NULL},
+        {{.measure = AT_FIRST("hang"), .timeout = 1}, 2, 2, NULL},
+        {{.measure = AT_FIRST("record 'conv2d batch=9'")}, 2, 2, NULL},
+        {{.measure = AT_FIRST("timed \"$(asked)\"")}, 2, 2, NULL}, /* nobody asked it to wait */
+        {{.measure = AT_FIRST("device u1")}, 2, 2, NULL},
+        {{.measure = AT_FIRST("echo nonsense")}, 2, 2, NULL},
+        {{.measure = AT_FIRST("fail device gone")}, 2, 2, NULL},
+        {{.measure = AT_FIRST("echo '{\"reply\":\"record\",\"record\":{}}'")}, 2, 2, NULL},
+        {{.describe = "case $n in 2|3) exit 3 ;; *) device u1 ;; esac",
+          .measure = AT_FIRST("exit 7")},
+         2,
+         4,
+         NULL},
+        {{.describe = "[ $n = 1 ] && kill -KILL $$; device u1"}, 1, 2, NULL},
+        {{.describe = "[ $n = 1 ] && exit 7; device u1"}, 1, 2, NULL},
+        {{.describe = "[ $n = 1 ] && hang; device u1", .timeout = 1}, 1, 2, NULL},
+        {{.measure = "echo 'out of luck' >&2; exit 7"},
+         2,
+         2,
+         "worker ended with status 7; it last printed: out of luck"},
+        {{.measure = "hang", .timeout = 1}, 2, 2, "timed out after 1 s"},
+        {{.measure = "record 'conv2d batch=9'"},
+         2,
+         2,
+         "the worker's answer is about something else"},
+        {{.measure = "echo nonsense"}, 2, 2, "not a JSON object"},
+        {{.measure = "echo '{\"reply\":\"record\",\"record\":{}}'"},
+         2,
+         2,
+         "a record without a status"},
+        {{.measure = "fail system no-memory"}, 1, 1, "no-memory"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct bench bench;
+        bench_begin(&bench, rows[i].script);
+        assert_null(executor_lost(bench.executor));
+        struct record record = measured(&bench, "conv2d batch=3");
+        assert_int_equal(record.status, rows[i].error ? RECORD_FAILED : RECORD_MEASURED);
+        assert_int_equal(record.attempts, rows[i].attempts);
+        assert_int_equal(starts(&bench), rows[i].starts);
+        assert_says(record.error, rows[i].error ? rows[i].error : "");
+        assert_says(record.configuration, " batch=3 ");
+        record_clear(&record);
+        bench_end(&bench);
+    }
+}
 
 static void a_record_is_passed_on_as_it_came(void **state)
 {
     (void)state;
     struct bench bench;
-    bench_begin(&bench, "device u1", "record \"$(asked)\"");
+    bench_begin(&bench, (struct worker_script){.count = NULL});
     assert_false(executor_works(bench.executor));
-    give_work(&bench, "conv2d batch=3");
+    give_work(&bench, "conv2d batch=3", false);
     assert_true(executor_works(bench.executor));
-    char *text = wait_for(&bench, MESSAGE_RECORD);
+    assert_message(&bench, MESSAGE_RECORD, "\"mood\":7");
     assert_false(executor_works(bench.executor));
-    assert_says(text, "\"mood\":7");
-    assert_says(text, "\"attempts\":1");
-    assert_says(text, "\"device_key\":\"session/0\"");
-    assert_says(text, "batch=3 ");
-    free(text);
-    assert_int_equal(starts(&bench), 1);
-    bench_end(&bench);
-}
-
-/* What the first worker does with a configuration, and what the second one's record tells. */
-static void a_bad_worker_is_replaced(void **state)
-{
-    (void)state;
-    static const char *const rows[] = {
-        "exit 7",
-        "kill -SEGV $$",
-        "exec sleep 100", /* until the time is up */
-        "record 'conv2d batch=9'",
-        "device u1",
-        "echo nonsense",
-        "fail device gone",
-        "echo '{\"reply\":\"record\",\"record\":{}}'",
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        struct bench bench;
-        char measure[200];
-        snprintf(measure, sizeof measure, "if [ $n = 1 ]; then %s; else record \"$(asked)\"; fi",
-                 rows[i]);
-        bench_begin(&bench, "device u1", measure);
-        struct record record = measured(&bench, "conv2d batch=3");
-        assert_int_equal(record.status, RECORD_MEASURED);
-        assert_int_equal(record.attempts, 2);
-        assert_int_equal(starts(&bench), 2);
-        record_clear(&record);
-        bench_end(&bench);
-    }
-}
-
-static void after_the_retries_the_row_has_failed(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *measure, *reason;
-    } rows[] = {
-        {"echo 'out of luck' >&2; exit 7",
-         "worker ended with status 7; it last printed: out of luck"},
-        {"exec sleep 100", "timed out after 1 s"},
-        {"record 'conv2d batch=9'", "the worker's answer is about something else"},
-        {"echo nonsense", "not a JSON object"},
-        {"echo '{\"reply\":\"record\",\"record\":{}}'", "a record without a status"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        struct bench bench;
-        bench_begin(&bench, "device u1", rows[i].measure);
-        struct record record = measured(&bench, "lstm batch=5");
-        assert_int_equal(record.status, RECORD_FAILED);
-        assert_int_equal(record.attempts, 2);
-        assert_says(record.error, rows[i].reason);
-        assert_says(record.configuration, " batch=5 ");
-        record_clear(&record);
-        bench_end(&bench);
-    }
-}
-
-/* It says so itself, so it is well: no retry, and it measures the next one. */
-static void an_error_is_a_failed_row_at_once(void **state)
-{
-    (void)state;
-    struct bench bench;
-    bench_begin(&bench, "device u1", "fail system no-memory");
-    for (int i = 0; i < 2; ++i) {
-        struct record record = measured(&bench, "conv2d batch=3");
-        assert_int_equal(record.status, RECORD_FAILED);
-        assert_int_equal(record.attempts, 1);
-        assert_string_equal(record.error, "no-memory");
-        record_clear(&record);
-    }
-    assert_int_equal(starts(&bench), 1);
     bench_end(&bench);
 }
 
@@ -106,7 +253,7 @@ static void what_comes_late_is_nobodys(void **state)
     struct bench bench;
     struct pollfd descriptors[2];
     nfds_t count = 2;
-    bench_begin(&bench, "device u1", "record \"$(asked)\"; record \"$(asked)\"");
+    bench_begin(&bench, (struct worker_script){.measure = "well; well"});
     struct record record = measured(&bench, "conv2d batch=3");
     record_clear(&record);
     while (count > 0) { /* until the second one has cost the worker its place */
@@ -125,93 +272,60 @@ static void what_comes_late_is_nobodys(void **state)
 
 /* ---- rows that wait for their counters ---- */
 
-static void give_work_that_waits(struct bench *bench, const char *configuration)
-{
-    struct request request = request_default(REQUEST_MEASURE);
-    struct error error;
-    request.count_later = true;
-    assert_int_equal(config_parse(configuration, &request.config, &error), STATUS_OK);
-    struct message message = {MESSAGE_MEASURE, 0, request_encode(&request)};
-    executor_handle(bench->executor, &message);
-    free(message.text);
-}
-
 static void tell_to_count(struct bench *bench)
 {
-    struct message message = {MESSAGE_COUNT, 0, NULL};
+    const struct message message = {MESSAGE_COUNT, 0, NULL};
     executor_handle(bench->executor, &message);
-}
-
-static void assert_message(struct bench *bench, enum message_kind kind, const char *part)
-{
-    char *text = wait_for(bench, kind);
-    assert_says(text, part);
-    free(text);
 }
 
 /* With two rows that wait. */
-static void bench_begin_waiting(struct bench *bench, const char *measure, const char *count)
+static void bench_begin_waiting(struct bench *bench, struct worker_script script)
 {
-    struct error error;
-    bench_make(bench);
-    bench->count = count;
-    write_worker(bench, last_kind(), "device u1", measure);
-    bench_create(bench, last_kind(), 0);
-    assert_int_equal(executor_open(bench->executor, &error), STATUS_OK);
-    executor_start(bench->executor);
-    free(collected_take(&bench->sent, 0, MESSAGE_DEVICE));
-    give_work_that_waits(bench, "conv2d batch=3");
+    bench_begin(bench, script);
+    give_work(bench, "conv2d batch=3", true);
     assert_message(bench, MESSAGE_TIMED, " batch=3 ");
-    give_work_that_waits(bench, "conv2d batch=4");
+    give_work(bench, "conv2d batch=4", true);
     assert_message(bench, MESSAGE_TIMED, " batch=4 ");
 }
 
-static const char measures[] =
-    "case $line in *count_later*) timed \"$(asked)\" ;; *) record \"$(asked)\" ;; esac";
-
+/* A row that is measured at once leaves those that wait alone. */
 static void rows_that_wait_are_counted(void **state)
 {
     (void)state;
     struct bench bench;
-    bench_begin_waiting(&bench, measures, NULL);
+    bench_begin_waiting(&bench, (struct worker_script){.count = NULL});
+    struct record record = measured(&bench, "conv2d batch=5");
+    record_clear(&record);
     tell_to_count(&bench);
     assert_message(&bench, MESSAGE_RECORD, " batch=3 ");
     assert_message(&bench, MESSAGE_RECORD, " batch=4 ");
     tell_to_count(&bench); /* nothing waits: nothing happens */
-    struct record record = measured(&bench, "conv2d batch=5");
+    record = measured(&bench, "conv2d batch=6");
     assert_int_equal(record.attempts, 1);
     assert_int_equal(starts(&bench), 1);
     record_clear(&record);
     bench_end(&bench);
 }
 
-/* A row that is measured at once leaves those that wait alone. */
-static void a_row_may_be_measured_beside_those_that_wait(void **state)
-{
-    (void)state;
-    struct bench bench;
-    bench_begin_waiting(&bench, measures, NULL);
-    struct record record = measured(&bench, "conv2d batch=5");
-    record_clear(&record);
-    tell_to_count(&bench);
-    assert_message(&bench, MESSAGE_RECORD, " batch=3 ");
-    assert_message(&bench, MESSAGE_RECORD, " batch=4 ");
-    bench_end(&bench);
-}
-
-/* What the worker does when it is to count: all that wait are given back, none has failed. */
+/* What the worker does when it is to count: all that wait are given back, none has failed. What has its record is not
+ * given back. */
 static void what_cannot_be_counted_is_given_back(void **state)
 {
     (void)state;
-    static const char *const rows[] = {
-        "kill -SEGV $$",    "exec sleep 100",          "echo nonsense",
-        "fail device gone", "record 'conv2d batch=9'", "timed 'conv2d batch=3'",
+    static const struct worker_script rows[] = {
+        {.count = "[ $(grep -c . counts) = 1 ] && counted || exit 7"}, /* of two the first */
+        {.count = "kill -SEGV $$"},
+        {.count = "hang", .timeout = 1},
+        {.count = "echo nonsense"},
+        {.count = "fail device gone"},
+        {.count = "record 'conv2d batch=9'"},
+        {.count = "timed 'conv2d batch=3'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         struct bench bench;
-        bench_begin_waiting(&bench, measures, rows[i]);
+        bench_begin_waiting(&bench, rows[i]);
         tell_to_count(&bench);
-        assert_message(&bench, MESSAGE_RETURNED, " batch=3 ");
+        assert_message(&bench, i == 0 ? MESSAGE_RECORD : MESSAGE_RETURNED, " batch=3 ");
         assert_message(&bench, MESSAGE_RETURNED, " batch=4 ");
         struct record record = measured(&bench, "conv2d batch=3");
         assert_int_equal(record.status, RECORD_MEASURED);
@@ -221,33 +335,16 @@ static void what_cannot_be_counted_is_given_back(void **state)
     }
 }
 
-/* What has its record is not given back. */
-static void a_worker_lost_between_two_counts(void **state)
-{
-    (void)state;
-    struct bench bench;
-    bench_begin_waiting(&bench, measures, "[ $(grep -c . counts) = 1 ] && counted || exit 7");
-    tell_to_count(&bench);
-    assert_message(&bench, MESSAGE_RECORD, " batch=3 ");
-    assert_message(&bench, MESSAGE_RETURNED, " batch=4 ");
-    bench_end(&bench);
-}
-
 /* They are lost with the worker that measures another one; that one is tried again, by itself. */
 static void what_waits_is_given_back_first(void **state)
 {
     (void)state;
     struct bench bench;
-    bench_begin_waiting(&bench,
-                        "case $n$(asked) in 1*batch=5*) exit 7 ;; esac;"
-                        "case $line in *count_later*) timed \"$(asked)\" ;; *) record "
-                        "\"$(asked)\" ;; esac",
-                        NULL);
-    give_work_that_waits(&bench, "conv2d batch=5");
-    char *text = wait_for(&bench, MESSAGE_RECORD);
-    assert_says(text, " batch=5 ");
-    assert_says(text, "\"attempts\":2");
-    free(text);
+    bench_begin_waiting(
+        &bench,
+        (struct worker_script){.measure = "case $n$(asked) in 1*batch=5*) exit 7 ;; esac; well"});
+    give_work(&bench, "conv2d batch=5", true);
+    assert_message(&bench, MESSAGE_RECORD, "\"attempts\":2");
     assert_message(&bench, MESSAGE_RETURNED, " batch=3 ");
     assert_message(&bench, MESSAGE_RETURNED, " batch=4 ");
     bench_end(&bench);
@@ -257,41 +354,31 @@ static void what_waits_is_given_back_when_an_idle_worker_ends(void **state)
 {
     (void)state;
     struct bench bench;
-    bench_begin_waiting(&bench, "timed \"$(asked)\"; case $(asked) in *batch=4*) exit 7 ;; esac",
-                        NULL);
+    bench_begin_waiting(&bench, (struct worker_script){
+                                    .measure = "well; case $(asked) in *batch=4*) exit 7 ;; esac"});
     assert_message(&bench, MESSAGE_RETURNED, " batch=3 ");
     assert_message(&bench, MESSAGE_RETURNED, " batch=4 ");
     tell_to_count(&bench); /* the messages have crossed */
     bench_end(&bench);
 }
 
-/* Nobody asked it to wait. */
-static void a_row_that_waits_unasked_is_out_of_step(void **state)
-{
-    (void)state;
-    struct bench bench;
-    bench_begin(&bench, "device u1", "[ $n = 1 ] && timed \"$(asked)\" || record \"$(asked)\"");
-    struct record record = measured(&bench, "conv2d batch=3");
-    assert_int_equal(record.attempts, 2);
-    record_clear(&record);
-    bench_end(&bench);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_cannot_be_opened_says_why),
+        cmocka_unit_test(auto_falls_to_the_next_kind_and_says_why),
+        cmocka_unit_test(a_numbered_device_goes_to_the_rank_of_its_number),
+        cmocka_unit_test(a_signal_ends_the_waiting_for_a_worker),
+        cmocka_unit_test(a_device_that_never_opens_is_lost_by_name),
+        cmocka_unit_test(a_device_is_lost_after_three_workers),
+        cmocka_unit_test(a_worker_is_replaced_before_the_sweep),
+        cmocka_unit_test(a_row_is_measured_or_says_why_not),
         cmocka_unit_test(a_record_is_passed_on_as_it_came),
-        cmocka_unit_test(a_bad_worker_is_replaced),
-        cmocka_unit_test(after_the_retries_the_row_has_failed),
-        cmocka_unit_test(an_error_is_a_failed_row_at_once),
         cmocka_unit_test(what_comes_late_is_nobodys),
         cmocka_unit_test(rows_that_wait_are_counted),
-        cmocka_unit_test(a_row_may_be_measured_beside_those_that_wait),
         cmocka_unit_test(what_cannot_be_counted_is_given_back),
-        cmocka_unit_test(a_worker_lost_between_two_counts),
         cmocka_unit_test(what_waits_is_given_back_first),
         cmocka_unit_test(what_waits_is_given_back_when_an_idle_worker_ends),
-        cmocka_unit_test(a_row_that_waits_unasked_is_out_of_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
