@@ -1,5 +1,5 @@
-/* The devices of all ranks, as rank 0 sees them: told to people, compared, told apart, given their earlier
- * roofs. */
+/* The devices of all ranks, as rank 0 sees them: told to people, compared, told apart, given their
+ * earlier roofs. */
 #ifndef ROOFSWEEP_DEVICES_H
 #define ROOFSWEEP_DEVICES_H
 
@@ -19,9 +19,9 @@ struct devices {
     struct device *list; /* rank 0: of each rank, as opened; else NULL */
 };
 
-/* Collective. Ranks that share a device get UUIDs of their own (devices_number_shared). STATUS_DEVICE if no rank
- * has a device, two ranks have the same one, they would share out one list and are of different kinds, or
- * counters are required and refused. */
+/* Collective. Ranks that share a device get UUIDs of their own (devices_number_shared).
+ * STATUS_DEVICE if no rank has a device, two ranks have the same one, they would share out one list
+ * and are of different kinds, or counters are required and refused. */
 enum status devices_collect(struct devices *devices, struct executor *executor,
                             struct error *error);
 
@@ -34,15 +34,17 @@ void devices_clear(struct devices *devices);
 
 /* ---- the pure parts; they pass over devices that are not open, which measure nothing ---- */
 
-/* STATUS_DEVICE if two of these devices are the same one, (kind, hostname, uuid), of an exclusive kind. */
+/* STATUS_DEVICE if two of these devices are the same one, (kind, hostname, uuid), of an exclusive
+ * kind. */
 enum status devices_check_distinct(const struct device *devices, int count, struct error *error);
 
-/* STATUS_DEVICE if they are of different kinds. They must not share out one list: what only a GPU offers, a CPU
- * would take and skip at once. */
+/* STATUS_DEVICE if they are of different kinds. They must not share out one list: what only a GPU
+ * offers, a CPU would take and skip at once. */
 enum status devices_check_kinds(const struct device *devices, int count, struct error *error);
 
-/* Ranks on one device of a kind that is not exclusive are devices of their own: all but the first of them get
- * "#2", "#3", ... behind the UUID. A later job with as many ranks gives the same names. */
+/* Ranks on one device of a kind that is not exclusive are devices of their own: all but the first
+ * of them get "#2", "#3", ... behind the UUID. A later job with as many ranks gives the same
+ * names. */
 void devices_number_shared(struct device *devices, int count);
 
 #endif

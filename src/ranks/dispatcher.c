@@ -91,8 +91,8 @@ static void learn_earlier(struct dispatcher *dispatcher, const struct device *de
     }
 }
 
-/* What the rows of earlier sessions hold is done: for everyone, or with replicate for the rank that has the
- * row's device. */
+/* What the rows of earlier sessions hold is done: for everyone, or with replicate for the rank that
+ * has the row's device. */
 static bool resume(struct dispatcher *dispatcher, const struct results *earlier)
 {
     size_t *items = resume_items(dispatcher->settings.plan, earlier);
@@ -306,8 +306,8 @@ static double time_left(const struct dispatcher *dispatcher)
                            queue_total(dispatcher->queue) - queue_left(dispatcher->queue));
 }
 
-/* Rows of this rank whose counters are read together: as many as [measure] count_together or else the device
- * says; 1 where nothing is counted. */
+/* Rows of this rank whose counters are read together: as many as [measure] count_together or else
+ * the device says; 1 where nothing is counted. */
 static size_t batch_size(const struct dispatcher *dispatcher, int rank)
 {
     const struct measure_settings *measure = &dispatcher->settings.manifest->measure;
@@ -329,7 +329,8 @@ static double estimated(const struct dispatcher *dispatcher, size_t item)
     return estimator_of(dispatcher->estimator, &dispatcher->settings.plan->items[item]).seconds;
 }
 
-/* A queue_filter. Nothing is begun that cannot end. What is counted by itself finds nothing that waits. */
+/* A queue_filter. Nothing is begun that cannot end. What is counted by itself finds nothing that
+ * waits. */
 static bool may_measure(const void *context, size_t item)
 {
     const struct choosing *choosing = context;
@@ -337,7 +338,8 @@ static bool may_measure(const void *context, size_t item)
            (isinf(choosing->left) || estimated(choosing->dispatcher, item) <= choosing->left);
 }
 
-/* What the rank has timed has its counters still to come, and takes as long as if it were measured anew. */
+/* What the rank has timed has its counters still to come, and takes as long as if it were measured
+ * anew. */
 static bool next_item(const struct dispatcher *dispatcher, int to, size_t *item)
 {
     const struct rank *rank = &dispatcher->ranks[to];
@@ -347,13 +349,13 @@ static bool next_item(const struct dispatcher *dispatcher, int to, size_t *item)
     return queue_next(dispatcher->queue, to, may_measure, &choosing, item);
 }
 
-/* Whether the rank counts what it has timed, or is given more to time first. Not before it must, because each
- * collection costs a fixed time, and a row more costs little.
- * - It must with a full batch: as many rows as are counted together, or 10 s of timings, which would be lost with
- *   the worker.
- * - Seven eighths of either bound are enough if the rank's host has other ranks that get work, and none of them
- *   counts at the moment. A driver programs the counters of one process at a time. So ranks that began together
- *   come apart: while one counts, the others time. */
+/* Whether the rank counts what it has timed, or is given more to time first. Not before it must,
+ * because each collection costs a fixed time, and a row more costs little.
+ * - It must with a full batch: as many rows as are counted together, or 10 s of timings, which would
+ *   be lost with the worker.
+ * - Seven eighths of either bound are enough if the rank's host has other ranks that get work, and
+ *   none of them counts at the moment. A driver programs the counters of one process at a time. So
+ *   ranks that began together come apart: while one counts, the others time. */
 static bool should_count(const struct dispatcher *dispatcher, int asking)
 {
     static const double seconds_most = 10, nearly = 7.0 / 8;
@@ -413,8 +415,8 @@ static void order_work(struct dispatcher *dispatcher, int to, size_t item)
     send_to(dispatcher, to, MESSAGE_MEASURE, request_encode(&request));
 }
 
-/* Nothing is handed out while a rank measures its roofs: on shared cores or memory that would spoil both. One
- * configuration at a time, so that those that are left go to whoever is free. */
+/* Nothing is handed out while a rank measures its roofs: on shared cores or memory that would spoil
+ * both. One configuration at a time, so that those that are left go to whoever is free. */
 static void hand_out(struct dispatcher *dispatcher)
 {
     if (any_rank(dispatcher, RANK_PREPARING, RANK_PREPARING))
@@ -504,8 +506,8 @@ static void log_record(const struct dispatcher *dispatcher, const struct record 
                       sampling_mark_text(marks[i]));
 }
 
-/* The item is done for this rank. Label and hash become the plan's, whatever a worker says: a resumed sweep
- * finds the row by its hash. Takes over the record's content and the JSON. */
+/* The item is done for this rank. Label and hash become the plan's, whatever a worker says: a
+ * resumed sweep finds the row by its hash. Takes over the record's content and the JSON. */
 static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
                          struct record *record, json_t *json)
 {
@@ -529,8 +531,8 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
         stop(dispatcher, STATUS_FAILED, "as many configurations failed as max_failures allows");
 }
 
-/* After something that is in flight at the rank was done. One that was silent gets no more before nothing
- * is in flight there: others may have been given it meanwhile. */
+/* After something that is in flight at the rank was done. One that was silent gets no more before
+ * nothing is in flight there: others may have been given it meanwhile. */
 static void follow(struct dispatcher *dispatcher, int from)
 {
     struct rank *rank = &dispatcher->ranks[from];
@@ -543,7 +545,8 @@ static void follow(struct dispatcher *dispatcher, int from)
     rank->since = dispatcher->now;
 }
 
-/* s that a row took whose record comes now: until it was timed, and its share of the counting. 0: nobody knows. */
+/* s that a row took whose record comes now: until it was timed, and its share of the counting. 0:
+ * nobody knows. */
 static double seconds_of(const struct dispatcher *dispatcher, const struct rank *rank,
                          const struct in_flight *in_flight)
 {
@@ -599,8 +602,8 @@ static void take_timed(struct dispatcher *dispatcher, const struct message *mess
     tell_progress(dispatcher);
 }
 
-/* It was timed, and lost with its worker. By itself it is lost with nothing else, and its own attempts are
- * counted: so this happens to an item once. */
+/* It was timed, and lost with its worker. By itself it is lost with nothing else, and its own
+ * attempts are counted: so this happens to an item once. */
 static void take_returned(struct dispatcher *dispatcher, const struct message *message)
 {
     struct in_flight *in_flight = find_in_flight(dispatcher, message->from, message->text);
@@ -618,8 +621,8 @@ static void take_returned(struct dispatcher *dispatcher, const struct message *m
 
 /* ---- lost ranks ---- */
 
-/* The device may have been lost over this item, so it is measured by itself from now on. After a second device it
- * has failed: otherwise it would go on to all the others. */
+/* The device may have been lost over this item, so it is measured by itself from now on. After a
+ * second device it has failed: otherwise it would go on to all the others. */
 static void count_device_loss(struct dispatcher *dispatcher, int from, size_t item, const char *why)
 {
     enum { LOSSES_MOST = 2 };
@@ -684,7 +687,8 @@ static void take_device_lost(struct dispatcher *dispatcher, const struct message
     lose_rank(dispatcher, message->from, RANK_LOST, message->text);
 }
 
-/* s that the rank may say nothing now; INFINITY: for ever. It may have to count what waits before it measures. */
+/* s that the rank may say nothing now; INFINITY: for ever. It may have to count what waits before
+ * it measures. */
 static double silence_allowed(const struct dispatcher *dispatcher, const struct rank *rank)
 {
     const struct dispatcher_settings *settings = &dispatcher->settings;

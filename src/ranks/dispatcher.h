@@ -1,16 +1,18 @@
-/* Rank 0's half of a sweep: which rank measures what. A state machine: messages, the time and signals come in,
- * actions come out. It never waits, knows no MPI and writes no file.
+/* Rank 0's half of a sweep: which rank measures what. A state machine: messages, the time and
+ * signals come in, actions come out. It never waits, knows no MPI and writes no file.
  *
- * A rank that is silent for longer than its timeout counts as lost: what it measures goes to another
- * rank. If it writes again, it takes part again; of two records of one configuration the first is kept.
+ * A rank that is silent for longer than its timeout counts as lost: what it measures goes to
+ * another rank. If it writes again, it takes part again; of two records of one configuration the
+ * first is kept.
  *
- * Rows of a rank may wait until their counters are read together: as many as [measure] count_together or its
- * device says, or until 10 s of their timings would be lost with the worker; a little fewer where that lets ranks
- * of a host count at different times. They are counted, too, when there is nothing more for that rank.
- * What is lost before it was counted is handed out again, to be counted by itself.
+ * Rows of a rank may wait until their counters are read together: as many as [measure]
+ * count_together or its device says, or until 10 s of their timings would be lost with the worker;
+ * a little fewer where that lets ranks of a host count at different times. They are counted, too,
+ * when there is nothing more for that rank. What is lost before it was counted is handed out again,
+ * to be counted by itself.
  *
- * With a time limit, nothing is handed out that cannot end before it (estimate.h). When nothing that is left
- * can, or the limit has come, the sweep ends, and says what is left. */
+ * With a time limit, nothing is handed out that cannot end before it (estimate.h). When nothing
+ * that is left can, or the limit has come, the sweep ends, and says what is left. */
 #ifndef ROOFSWEEP_DISPATCHER_H
 #define ROOFSWEEP_DISPATCHER_H
 
@@ -64,8 +66,9 @@ struct dispatcher_action {
 
 struct dispatcher;
 
-/* Everything given stays the caller's; `settings`, `earlier` and `limit` only need to live during the call. NULL
- * without memory. Later on, without memory the process ends: ranks would wait for what could not be sent. */
+/* Everything given stays the caller's; `settings`, `earlier` and `limit` only need to live during
+ * the call. NULL without memory. Later on, without memory the process ends: ranks would wait for
+ * what could not be sent. */
 struct dispatcher *dispatcher_create(const struct dispatcher_settings *settings,
                                      const struct log *log);
 void dispatcher_destroy(struct dispatcher *dispatcher); /* takes NULL */
@@ -74,10 +77,11 @@ void dispatcher_destroy(struct dispatcher *dispatcher); /* takes NULL */
 
 /* `now`: s, never less than before. Before the messages of that moment. */
 void dispatcher_time(struct dispatcher *dispatcher, double now);
-/* From a rank. What it brings is stored by the actions that follow, which are to be carried out at once. */
+/* From a rank. What it brings is stored by the actions that follow, which are to be carried out at
+ * once. */
 void dispatcher_message(struct dispatcher *dispatcher, const struct message *message);
-/* All messages of this moment are in: they are made durable by one sync, and only then those who wrote get more
- * work, or hear of the end. */
+/* All messages of this moment are in: they are made durable by one sync, and only then those who
+ * wrote get more work, or hear of the end. */
 void dispatcher_settle(struct dispatcher *dispatcher);
 /* A signal arrived: nothing more is handed out, and all workers are stopped. */
 void dispatcher_interrupt(struct dispatcher *dispatcher);
@@ -86,25 +90,27 @@ void dispatcher_failed(struct dispatcher *dispatcher, const struct error *error)
 
 /* ---- actions ---- */
 
-/* The next one; what it points to is the dispatcher's, until the next call. False: there is none. */
+/* The next one; what it points to is the dispatcher's, until the next call. False: there is
+ * none. */
 bool dispatcher_next(struct dispatcher *dispatcher, struct dispatcher_action *action);
 
 /* ---- queries ---- */
 
-/* Configurations of the sweep, and those that have no row yet; with replicate those of each rank. */
+/* Configurations of the sweep, and those that have no row yet; with replicate those of each
+ * rank. */
 size_t dispatcher_total(const struct dispatcher *dispatcher);
 size_t dispatcher_left(const struct dispatcher *dispatcher);
 
 /* Every rank has said its last word, or is silent beyond stop_timeout. */
 bool dispatcher_finished(const struct dispatcher *dispatcher);
-/* Ranks that have not said their last word, with their hosts: "rank 3 on node7, rank 5 on node8". False:
- * there are none. */
+/* Ranks that have not said their last word, with their hosts: "rank 3 on node7, rank 5 on node8".
+ * False: there are none. */
 bool dispatcher_missing(const struct dispatcher *dispatcher, char *text, size_t size);
 
 /* How it ended: STATUS_OK; STATUS_FAILED after max_failures; STATUS_DEVICE if no rank is left that
  * can measure, or with replicate if a device was lost before it had measured everything;
- * STATUS_INTERRUPTED, also by the time limit, but STATUS_FAILED if no run with this limit can measure what is
- * left; STATUS_SYSTEM if an action failed, or a rank sent nonsense. */
+ * STATUS_INTERRUPTED, also by the time limit, but STATUS_FAILED if no run with this limit can
+ * measure what is left; STATUS_SYSTEM if an action failed, or a rank sent nonsense. */
 enum status dispatcher_status(const struct dispatcher *dispatcher, struct error *error);
 
 #endif

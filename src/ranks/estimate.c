@@ -6,7 +6,8 @@
 #include "base/utf8.h"
 #include "ranks/resume.h"
 
-/* Modelled durations of 2^-64 to 2^63 s, a factor of two in each class; the last one has no model. */
+/* Modelled durations of 2^-64 to 2^63 s, a factor of two in each class; the last one has no
+ * model. */
 enum { CLASSES = 128, LOWEST = -64, UNMODELLED = CLASSES, CLASS_COUNT };
 
 static const double addition = 1.5; /* on what others took */

@@ -1,13 +1,13 @@
 /* How long a configuration takes, from preparing to its record, judged by what others took.
  *
- * Measured: configurations of the same workload are put together by their modelled duration, a factor of two
- * in each class. A class that has been measured takes as long as its longest one. One that has not takes no
- * longer than the next class of larger work, and no longer than the next one of smaller work, scaled by the
- * model. Half as much again is added.
+ * Measured: configurations of the same workload are put together by their modelled duration, a
+ * factor of two in each class. A class that has been measured takes as long as its longest one. One
+ * that has not takes no longer than the next class of larger work, and no longer than the next one
+ * of smaller work, scaled by the model. Half as much again is added.
  *
- * Assumed, of a class that has not been measured: no longer than on a slow device, which takes 5 s, and for
- * twice all iterations 10 GFLOP/s and 1 GB/s; if one took longer than that, all do by the same factor. Without
- * a modelled cost: as long as the longest such one that was measured.
+ * Assumed, of a class that has not been measured: no longer than on a slow device, which takes 5 s,
+ * and for twice all iterations 10 GFLOP/s and 1 GB/s; if one took longer than that, all do by the
+ * same factor. Without a modelled cost: as long as the longest such one that was measured.
  *
  * Never more than `timeout`: an attempt is ended then. */
 #ifndef ROOFSWEEP_ESTIMATE_H
@@ -33,13 +33,14 @@ void estimator_destroy(struct estimator *estimator); /* takes NULL */
 
 /* This configuration took so long, s. */
 void estimator_learn(struct estimator *estimator, const struct plan_item *item, double seconds);
-/* Whether the time of such a record tells how long others like it take: it was measured, at the first attempt. */
+/* Whether the time of such a record tells how long others like it take: it was measured, at the
+ * first attempt. */
 bool estimate_tells(int64_t status, int64_t attempts);
 
 struct estimate estimator_of(const struct estimator *estimator, const struct plan_item *item);
 
-/* s of one iteration on an imagined device of 10 TFLOP/s and 1 TB/s, which only orders configurations. NaN
- * where the cost is not modelled, 0 where a configuration cannot exist. */
+/* s of one iteration on an imagined device of 10 TFLOP/s and 1 TB/s, which only orders
+ * configurations. NaN where the cost is not modelled, 0 where a configuration cannot exist. */
 double estimate_modelled(struct cost cost);
 
 /* ---- a whole plan, for --dry-run ---- */

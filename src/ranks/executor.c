@@ -10,8 +10,8 @@
 
 /* Workers that may fail to open the device one after the other before it counts as lost. */
 static const int tries_most = 3;
-/* No worker is started for that later than so many open_timeouts after the first one, and each gets one
- * open_timeout for each of its two requests. */
+/* No worker is started for that later than so many open_timeouts after the first one, and each gets
+ * one open_timeout for each of its two requests. */
 static const double tries_span = 1.5, requests_of_try = 2;
 static const char unexpected_reply[] = "the worker's answer is about something else";
 
@@ -299,8 +299,9 @@ static void set_lost_device(struct executor *executor, const char *why)
     snprintf(executor->lost, sizeof executor->lost, "%.1000s", why);
 }
 
-/* A worker that is lost on the way costs a try. If the last one is lost, *lost says whether there was a
- * device to lose: a worker that ends before it has counted its devices may be for the user to mend. */
+/* A worker that is lost on the way costs a try. If the last one is lost, *lost says whether there
+ * was a device to lose: a worker that ends before it has counted its devices may be for the user to
+ * mend. */
 static enum status open_kind(struct executor *executor, const struct device_kind *kind, bool *lost,
                              struct error *error)
 {
@@ -390,7 +391,8 @@ static void reopen_failed(struct executor *executor, const char *why)
     } while (begin_reopening(executor, &error));
 }
 
-/* There is no worker: one is started with the same device. Then `reopening` ends, or the device is lost. */
+/* There is no worker: one is started with the same device. Then `reopening` ends, or the device is
+ * lost. */
 static void replace_worker(struct executor *executor)
 {
     struct error error;
@@ -606,7 +608,8 @@ static void take_measured(struct executor *executor, const char *line)
 
 /* ---- counts ---- */
 
-/* Asks for the record of the row that has waited longest; the first time the worker counts them all. */
+/* Asks for the record of the row that has waited longest; the first time the worker counts them
+ * all. */
 static void ask_count(struct executor *executor, size_t rows)
 {
     const struct request request = request_default(REQUEST_COUNT);

@@ -3,14 +3,14 @@
  * Life cycle: executor_create, executor_open, executor_ask as often as one likes (both wait),
  * executor_start, then executor_poll / executor_handle / executor_step in the rank's loop until
  * executor_stopped. A worker that crashes, hangs or loses its device is replaced and the
- * configuration tried again, as often as `retries` says; after that its record is a failed one.
- * If no new worker can open the device, the rank is lost and says so to rank 0, and its
- * configuration goes to another rank.
+ * configuration tried again, as often as `retries` says; after that its record is a failed one. If
+ * no new worker can open the device, the rank is lost and says so to rank 0, and its configuration
+ * goes to another rank.
  *
- * Rows may wait in the worker until their counters are read together (protocol.h, "count_later"). Rank 0
- * decides which do, and when they are counted; the rank only remembers which ones wait. If the worker is
- * lost before they have their counts, it gives them back to rank 0. For each row that waits a request may
- * take a `timeout` longer: the worker may have to count them first.
+ * Rows may wait in the worker until their counters are read together (protocol.h, "count_later").
+ * Rank 0 decides which do, and when they are counted; the rank only remembers which ones wait. If
+ * the worker is lost before they have their counts, it gives them back to rank 0. For each row that
+ * waits a request may take a `timeout` longer: the worker may have to count them first.
  *
  * It knows no MPI: messages leave by the sender, and executor_handle is given those that arrive. */
 #ifndef ROOFSWEEP_EXECUTOR_H
@@ -52,16 +52,17 @@ void executor_destroy(struct executor *executor);
 /* The longest that executor_open may take, s, whatever kinds it tries. */
 double executor_opening(const struct executor_settings *settings);
 
-/* The longest that a rank with these settings may keep a configuration, s: all attempts, each with a
- * new worker that is slow to open the device. For each row that waits beside it one `timeout` more. */
+/* The longest that a rank with these settings may keep a configuration, s: all attempts, each with
+ * a new worker that is slow to open the device. For each row that waits beside it one `timeout`
+ * more. */
 double executor_longest(const struct executor_settings *settings);
 
 /* ---- the device; these wait ---- */
 
-/* Chooses a device and opens it. A worker that is lost on the way costs a try; there are three, within
- * 3.5 open_timeout. STATUS_DEVICE with the reason and the way out. STATUS_OK also if the workers were
- * lost one after the other: then executor_lost has the reason, the device knows kind, host and
- * number, and executor_start reports it. STATUS_INTERRUPTED. */
+/* Chooses a device and opens it. A worker that is lost on the way costs a try; there are three,
+ * within 3.5 open_timeout. STATUS_DEVICE with the reason and the way out. STATUS_OK also if the
+ * workers were lost one after the other: then executor_lost has the reason, the device knows kind,
+ * host and number, and executor_start reports it. STATUS_INTERRUPTED. */
 enum status executor_open(struct executor *executor, struct error *error);
 
 /* One reply, of this kind and to this request, within `timeout` seconds; a worker that says
@@ -70,7 +71,8 @@ enum status executor_open(struct executor *executor, struct error *error);
 enum status executor_ask(struct executor *executor, const struct request *request,
                          enum reply_kind kind, double timeout, struct reply *reply,
                          struct error *error);
-/* A new worker with the same device. STATUS_DEVICE: the device is lost; executor_start reports it. */
+/* A new worker with the same device. STATUS_DEVICE: the device is lost; executor_start reports
+ * it. */
 enum status executor_reopen(struct executor *executor, struct error *error);
 
 /* What was opened; its kind; and why it is this one, for people. */

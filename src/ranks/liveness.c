@@ -128,7 +128,8 @@ static double longer(double seconds)
     return seconds > 0 ? later_share * seconds + later : 0;
 }
 
-/* Some ranks may have waited for long after the first round, and stopped meanwhile. So all are asked once more. */
+/* Some ranks may have waited for long after the first round, and stopped meanwhile. So all are
+ * asked once more. */
 bool liveness_meet(struct liveness *liveness, const struct patience *patience,
                    char absent[LIVENESS_TEXT])
 {

@@ -1,7 +1,7 @@
 /* Whether the ranks of a job still answer, and what they agree on.
  *
- * A collective call of MPI waits for a stopped rank without end, and cannot say for whom. So all ranks meet before
- * such calls, asleep and within bounds, and a guard stands over each call. */
+ * A collective call of MPI waits for a stopped rank without end, and cannot say for whom. So all
+ * ranks meet before such calls, asleep and within bounds, and a guard stands over each call. */
 #ifndef ROOFSWEEP_LIVENESS_H
 #define ROOFSWEEP_LIVENESS_H
 
@@ -30,9 +30,9 @@ struct liveness *liveness_create(MPI_Comm comm);
 /* Collective. Takes NULL. Not after a meeting that has failed: MPI still writes to it. */
 void liveness_destroy(struct liveness *liveness);
 
-/* Collective. True: all ranks are here. False: after that time they are not; *absent says who, for people:
- * "rank 3 on node7, rank 5 on node8". Rank 0 knows that. The others wait for rank 0 a quarter and 10 s longer,
- * and then name that one. */
+/* Collective. True: all ranks are here. False: after that time they are not; *absent says who, for
+ * people: "rank 3 on node7, rank 5 on node8". Rank 0 knows that. The others wait for rank 0 a
+ * quarter and 10 s longer, and then name that one. */
 enum { LIVENESS_TEXT = 800 };
 bool liveness_meet(struct liveness *liveness, const struct patience *patience,
                    char absent[LIVENESS_TEXT]);
@@ -49,16 +49,17 @@ struct guard_settings {
     const char *what; /* for people: what does not come back */
 };
 
-/* A thread of its own. Unless guard_end comes in time, it says so and ends the job by MPI_Abort; and the process,
- * if that does not either. The settings are copied, what they point to is not. NULL if there can be no thread:
- * then there is no bound. */
+/* A thread of its own. Unless guard_end comes in time, it says so and ends the job by MPI_Abort;
+ * and the process, if that does not either. The settings are copied, what they point to is not.
+ * NULL if there can be no thread: then there is no bound. */
 struct guard *guard_begin(const struct guard_settings *settings);
 void guard_end(struct guard *guard); /* takes NULL */
 
 /* ---- what they agree on ---- */
 
-/* Collective. Returns the same status on every rank: that of the lowest rank whose `own` is not STATUS_OK, whose
- * error text rank 0 then has in *error, with the rank in front if it is not rank 0. */
+/* Collective. Returns the same status on every rank: that of the lowest rank whose `own` is not
+ * STATUS_OK, whose error text rank 0 then has in *error, with the rank in front if it is not rank
+ * 0. */
 enum status liveness_agree(MPI_Comm comm, enum status own, struct error *error);
 
 /* Collective. Gives every rank rank 0's text; the caller frees it. */

@@ -1,4 +1,5 @@
-/* Messages between the ranks of a sweep, and who sends them: transport.h by MPI, a test collects them. */
+/* Messages between the ranks of a sweep, and who sends them: transport.h by MPI, a test collects
+ * them. */
 #ifndef ROOFSWEEP_MESSAGE_H
 #define ROOFSWEEP_MESSAGE_H
 

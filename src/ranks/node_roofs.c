@@ -13,8 +13,8 @@ static const double tune_timeouts = 3; /* tuning tries many settings of all roof
 enum { LOSSES_MOST = 3 };              /* so many lost workers, and a device gets no more roofs */
 enum { NO_MODEL = 0 };                 /* of a device that is not tuned, or not with others */
 
-/* A rank among the ranks of its node. It is on the heap: to a collective call that is abandoned MPI writes when the
- * last rank comes after all. */
+/* A rank among the ranks of its node. It is on the heap: to a collective call that is abandoned MPI
+ * writes when the last rank comes after all. */
 struct node {
     struct executor *executor;
     const struct node_roofs_settings *settings;
@@ -50,7 +50,8 @@ struct node {
     size_t turns;              /* roofs that this device measures alone, in its turn */
 };
 
-/* Until a call of all ranks is through. False: somebody does not come, and the call is abandoned. */
+/* Until a call of all ranks is through. False: somebody does not come, and the call is
+ * abandoned. */
 static bool node_await(struct node *node, MPI_Request request)
 {
     if (liveness_wait(&request, 1, &node->settings->patience))
@@ -77,8 +78,8 @@ static double node_wait(struct node *node, double moment)
 
 /* ---- the fastest ways ---- */
 
-/* No roofs are a loss for what is derived from them, not a reason to measure nothing. `later`: left to another
- * tune; NULL: none. */
+/* No roofs are a loss for what is derived from them, not a reason to measure nothing. `later`: left
+ * to another tune; NULL: none. */
 static enum status tune(struct node *node, const struct roof_way *ways, const bool *later)
 {
     struct request request = request_default(REQUEST_TUNE);
@@ -148,8 +149,8 @@ static bool any_share(const struct node *node)
     return false;
 }
 
-/* Each looks for its part; then each has the ways of all. Where a search failed there is none, and all look. Roofs
- * that take about as long stand beside each other in their table. */
+/* Each looks for its part; then each has the ways of all. Where a search failed there is none, and
+ * all look. Roofs that take about as long stand beside each other in their table. */
 static bool search_together(struct node *node, struct roof_way ways[ROOF_KINDS])
 {
     const int size = (int)sizeof node->way, count = find_members(node);
@@ -191,8 +192,8 @@ static bool wants_together(const struct node *node, int kind)
     return is_shared(node, node->device_kind, kind);
 }
 
-/* False: it has no answer, and *error says why. A worker that is lost over it is replaced, and the new one tuned
- * with what is known. The roof is not tried again. */
+/* False: it has no answer, and *error says why. A worker that is lost over it is replaced, and the
+ * new one tuned with what is known. The roof is not tried again. */
 static bool ask(struct node *node, const struct request *request, struct reply *reply,
                 struct error *error)
 {
@@ -210,7 +211,8 @@ static bool ask(struct node *node, const struct request *request, struct reply *
     return status == STATUS_OK;
 }
 
-/* Its value; of compute the burst, or, with only_sustained, what it sustains once its burst is known. */
+/* Its value; of compute the burst, or, with only_sustained, what it sustains once its burst is
+ * known. */
 static void measure(struct node *node, int kind, enum roof_condition condition, double start,
                     bool only_sustained)
 {
@@ -277,16 +279,16 @@ static bool wants_alone(const struct node *node, int kind)
            node->owners[node->device_kind][kind] == 1;
 }
 
-/* Where a clock is low for a while after a load of the tensor units, the devices take turns at each of those roofs:
- * one rests while the others measure. */
+/* Where a clock is low for a while after a load of the tensor units, the devices take turns at each
+ * of those roofs: one rests while the others measure. */
 static bool takes_rounds(int device_kind, int kind)
 {
     return device_kinds[device_kind].clock_settles && roof_kinds[kind].measure == ROOF_COMPUTE &&
            roof_kinds[kind].unit == UNIT_TENSOR;
 }
 
-/* Launches and memory do not wait for power; what the multiprocessors compute lowers their clock for a while
- * after it. So it comes last. */
+/* Launches and memory do not wait for power; what the multiprocessors compute lowers their clock
+ * for a while after it. So it comes last. */
 static int in_order(int place)
 {
     static const enum roof_measure order[] = {ROOF_BANDWIDTH, ROOF_TIME, ROOF_COMPUTE};
@@ -297,9 +299,9 @@ static int in_order(int place)
     return ROOF_KINDS;
 }
 
-/* s from the agreement to the common start. The slowest worker must be ready by then. Workers load their devices at
- * once, so that each clock has as long to settle, and of a bandwidth for as long as the power sensor needs. Devices
- * that are to rest are loaded right before the start. */
+/* s from the agreement to the common start. The slowest worker must be ready by then. Workers load
+ * their devices at once, so that each clock has as long to settle, and of a bandwidth for as long
+ * as the power sensor needs. Devices that are to rest are loaded right before the start. */
 static double lead_of(int device_kind, int kind)
 {
     const double ready = 0.04, sensor = 0.065, rest = 0.07;
@@ -331,8 +333,8 @@ static void begin_progress(struct node *node)
         node->progress = progress_create(node->log, "roofs: ", 0, node->left);
 }
 
-/* On a node with one device bandwidths get time before they begin: there it costs little, and the power sensor,
- * which is slow, can follow. */
+/* On a node with one device bandwidths get time before they begin: there it costs little, and the
+ * power sensor, which is slow, can follow. */
 static void measure_by_itself(struct node *node, int kind)
 {
     const bool senses =
@@ -359,7 +361,8 @@ static void measure_in_turns(struct node *node)
     }
 }
 
-/* Whether any device of the node has this roof and measures it in rounds: all ranks say the same. */
+/* Whether any device of the node has this roof and measures it in rounds: all ranks say the
+ * same. */
 static bool has_rounds(const struct node *node, int kind)
 {
     for (int device = 0; device < DEVICE_KINDS; ++device)
@@ -415,8 +418,8 @@ static double burst_of(const struct node *node, int kind)
     return 0;
 }
 
-/* No other way to the same precision and unit is faster. All devices of a kind agree on it, because they measure
- * together. */
+/* No other way to the same precision and unit is faster. All devices of a kind agree on it, because
+ * they measure together. */
 static bool is_fastest(const double rates[ROOF_KINDS], int kind)
 {
     const struct roof_kind *own = &roof_kinds[kind];
@@ -428,8 +431,8 @@ static bool is_fastest(const double rates[ROOF_KINDS], int kind)
     return own->measure == ROOF_COMPUTE && rates[kind] > 0;
 }
 
-/* What a device sustains is that of its fastest ways: until the clock has settled takes far longer than a
- * burst. */
+/* What a device sustains is that of its fastest ways: until the clock has settled takes far longer
+ * than a burst. */
 static void choose_sustained(struct node *node)
 {
     MPI_Request request;
@@ -455,7 +458,8 @@ static bool any_sustained(const struct node *node, bool together)
     return false;
 }
 
-/* One after the other, without a pause: each finds the device as the one before has left it, under load. */
+/* One after the other, without a pause: each finds the device as the one before has left it, under
+ * load. */
 static void sustain(struct node *node, enum roof_condition condition)
 {
     const bool together = condition == ROOF_TOGETHER;
@@ -475,7 +479,8 @@ static void sustain_in_turns(struct node *node)
     }
 }
 
-/* Who has settled goes on: the neighbours find it at work, be it with the next roof, until the last one has done. */
+/* Who has settled goes on: the neighbours find it at work, be it with the next roof, until the last
+ * one has done. */
 static void sustain_together(struct node *node, int device_kind)
 {
     node_wait(node, 0);
@@ -585,8 +590,8 @@ void node_roofs_measure(MPI_Comm comm, struct executor *executor,
         guard_end(guard);
     }
     if (!settings->skip) {
-        /* Roofs hold memory. Those between two GPUs also hold a context on the other one, which would count
-         * there as another program's. */
+        /* Roofs hold memory. Those between two GPUs also hold a context on the other one, which
+         * would count there as another program's. */
         end_at_worker(node, REQUEST_RELEASE, REPLY_ROOFS, "roofs not released");
         device_order_roofs(&node->device);
         executor_set_roofs(executor, &node->device);

@@ -1,14 +1,16 @@
 /* The roofs of all devices of a node, before the sweep begins.
  *
- * Devices of one model share the search for the fastest ways: each looks for the ways of its part of the roofs, all
- * at once. Then each checks that the others' ways are as fast on it, and has all of them proven.
+ * Devices of one model share the search for the fastest ways: each looks for the ways of its part
+ * of the roofs, all at once. Then each checks that the others' ways are as fast on it, and has all
+ * of them proven.
  *
- * Then each device measures its roofs alone, while its neighbours idle: one device after the other, or, where it must
- * rest between two roofs, one roof after the other. Then all of one kind measure each roof together, from an agreed
- * moment on and until the last of them has its samples, because devices of a node share power, cooling, their way to
- * the host, and on CPUs the memory. What is sustained once the clock has settled comes last, of the fastest way to
- * each precision and unit alone, together where that is wanted. A worker that is lost, or answers something else,
- * over a roof is replaced; that roof is not tried again. */
+ * Then each device measures its roofs alone, while its neighbours idle: one device after the other,
+ * or, where it must rest between two roofs, one roof after the other. Then all of one kind measure
+ * each roof together, from an agreed moment on and until the last of them has its samples, because
+ * devices of a node share power, cooling, their way to the host, and on CPUs the memory. What is
+ * sustained once the clock has settled comes last, of the fastest way to each precision and unit
+ * alone, together where that is wanted. A worker that is lost, or answers something else, over a
+ * roof is replaced; that roof is not tried again. */
 #ifndef ROOFSWEEP_NODE_ROOFS_H
 #define ROOFSWEEP_NODE_ROOFS_H
 
@@ -24,13 +26,14 @@ struct node_roofs_settings {
     /* This rank's device has its roofs already, or is lost: it only waits for the others. */
     bool skip;
     double timeout; /* s, one roof; tuning may take three times as long */
-    /* With the other ranks of the node; it has an end and a signal. Then this rank leaves with what it has. */
+    /* With the other ranks of the node; it has an end and a signal. Then this rank leaves with what
+     * it has. */
     struct patience patience;
 };
 
 /* Collective over comm, blocking, without burning the cores that are being measured. Sets the
- * executor's roofs; those that could not be measured say so. As soon as the patience's signal is set on a
- * rank of the node, all its ranks leave, with what they have. */
+ * executor's roofs; those that could not be measured say so. As soon as the patience's signal is
+ * set on a rank of the node, all its ranks leave, with what they have. */
 void node_roofs_measure(MPI_Comm comm, struct executor *executor,
                         const struct node_roofs_settings *settings, const struct log *log);
 

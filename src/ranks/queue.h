@@ -1,9 +1,9 @@
-/* The items of a plan and their states: which wait, which are in flight and where, which are done. A pure data
- * structure: no clock, no MPI.
+/* The items of a plan and their states: which wait, which are in flight and where, which are done.
+ * A pure data structure: no clock, no MPI.
  *
- * Longest first by modelled cost, so that the last ones to finish are short. Items without a modelled cost come
- * before all others, in the manifest's order: they may be long.
- * Split: each item once, to whoever asks. Replicate: each item once for each rank. */
+ * Longest first by modelled cost, so that the last ones to finish are short. Items without a
+ * modelled cost come before all others, in the manifest's order: they may be long. Split: each item
+ * once, to whoever asks. Replicate: each item once for each rank. */
 #ifndef ROOFSWEEP_QUEUE_H
 #define ROOFSWEEP_QUEUE_H
 
@@ -25,8 +25,8 @@ bool queue_is_done(const struct queue *queue, int rank, size_t item);
 
 /* Whether an item may be handed out now. */
 typedef bool queue_filter(const void *context, size_t item);
-/* The first item that waits and that `may` allows; NULL allows all. It is then in flight at this rank. False if
- * there is none. */
+/* The first item that waits and that `may` allows; NULL allows all. It is then in flight at this
+ * rank. False if there is none. */
 bool queue_next(struct queue *queue, int rank, queue_filter *may, const void *context,
                 size_t *item);
 

@@ -1,4 +1,5 @@
-/* Which items of a plan a journal already holds, found by their hashes: the manifest may have changed since. */
+/* Which items of a plan a journal already holds, found by their hashes: the manifest may have
+ * changed since. */
 #ifndef ROOFSWEEP_RESUME_H
 #define ROOFSWEEP_RESUME_H
 

@@ -1,4 +1,5 @@
-/* The signals that end a sweep in order: SIGINT, SIGTERM, SIGUSR1; and SIGALRM, which the time limit sends. */
+/* The signals that end a sweep in order: SIGINT, SIGTERM, SIGUSR1; and SIGALRM, which the time
+ * limit sends. */
 #ifndef ROOFSWEEP_SIGNALS_H
 #define ROOFSWEEP_SIGNALS_H
 
@@ -13,8 +14,8 @@ void signals_alarm(double seconds);
 /* What ended something: "interrupted by a signal", or that the time limit came. */
 const char *signals_text(int number);
 
-/* The number of the last one; 0: none. What a handler can reach, so there is one for the process; the
- * caller may set it back to 0. */
+/* The number of the last one; 0: none. What a handler can reach, so there is one for the process;
+ * the caller may set it back to 0. */
 extern volatile sig_atomic_t signals_seen;
 
 #endif

@@ -1,5 +1,6 @@
-/* When this run must be over: --time-limit, counted from the start of the program, or the end of the batch
- * job, whichever comes first; and what a sweep leaves for lack of time. Times are s of CLOCK_MONOTONIC. */
+/* When this run must be over: --time-limit, counted from the start of the program, or the end of
+ * the batch job, whichever comes first; and what a sweep leaves for lack of time. Times are s of
+ * CLOCK_MONOTONIC. */
 #ifndef ROOFSWEEP_TIME_LIMIT_H
 #define ROOFSWEEP_TIME_LIMIT_H
 
@@ -23,15 +24,16 @@ struct time_limit_clock {
 };
 
 /* seconds: of --time-limit; 0: not given; INFINITY: there is to be none. job_end: the text of
- * SLURM_JOB_END_TIME, in s since 1970; NULL: there is none. What is no such number counts as none. */
+ * SLURM_JOB_END_TIME, in s since 1970; NULL: there is none. What is no such number counts as
+ * none. */
 struct time_limit time_limit_create(double seconds, const char *job_end,
                                     const struct time_limit_clock *clock);
 
 /* Whether this is a number that SLURM_JOB_END_TIME can have. */
 bool time_limit_job_end(const char *text, double *epoch);
 
-/* s that writing a file of so many rows, and the end of the ranks, may take: 10 % of the limit, at least 1 s
- * and at most 30 s, and 2 ms for each row. */
+/* s that writing a file of so many rows, and the end of the ranks, may take: 10 % of the limit, at
+ * least 1 s and at most 30 s, and 2 ms for each row. */
 double time_limit_reserve(const struct time_limit *limit, size_t rows);
 
 /* s that are left to measure in; INFINITY without a limit. */

@@ -118,8 +118,8 @@ static const double weight_of_less = 0.5,
                     weight_of_more = 0.25; /* of the last answer in what is usual */
 /* s: who waited for longer waited for others, not for an answer. */
 static const double usual_most = 50e-3;
-/* An answer that is there at the first look may have come long before. It is taken for this part of what
- * is usual. */
+/* An answer that is there at the first look may have come long before. It is taken for this part of
+ * what is usual. */
 static const double part_at_first_look = 0.4;
 
 struct poll_interval poll_interval_start(void)

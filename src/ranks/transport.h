@@ -1,6 +1,6 @@
-/* Messages between ranks by MPI, point to point. Sending copies and never waits; receiving never waits
- * either, so a rank can look after its worker in the same loop. Messages from one rank to another
- * arrive in the order of sending. A rank may send to itself. */
+/* Messages between ranks by MPI, point to point. Sending copies and never waits; receiving never
+ * waits either, so a rank can look after its worker in the same loop. Messages from one rank to
+ * another arrive in the order of sending. A rank may send to itself. */
 #ifndef ROOFSWEEP_TRANSPORT_H
 #define ROOFSWEEP_TRANSPORT_H
 
@@ -24,12 +24,13 @@ struct sender transport_sender(struct transport *transport);
 /* True if there was a message. */
 bool transport_receive(struct transport *transport, struct message *message);
 
-/* How long a rank sleeps before it looks for messages again. MPI has no descriptor to wait for, so they are
- * looked for again and again: soon after something has moved, then less and less often. Each look takes the
- * processor from somebody where ranks share cores.
+/* How long a rank sleeps before it looks for messages again. MPI has no descriptor to wait for, so
+ * they are looked for again and again: soon after something has moved, then less and less often.
+ * Each look takes the processor from somebody where ranks share cores.
  *
- * Whoever waits for an answer first sleeps for most of what answers took so far, and then looks at short
- * intervals: so it neither looks often nor misses the answer for long. Pure but for its own memory. */
+ * Whoever waits for an answer first sleeps for most of what answers took so far, and then looks at
+ * short intervals: so it neither looks often nor misses the answer for long. Pure but for its own
+ * memory. */
 struct poll_interval {
     double seconds; /* of the next sleep */
     double asked;   /* s, on the clock that poll_interval_update is told; NaN: no answer is due */
@@ -39,8 +40,8 @@ struct poll_interval {
 
 struct poll_interval poll_interval_start(void); /* the next look comes at once */
 
-/* After each look. `moved`: something came or went. `due`: the rank waits for a message that answers it.
- * `longest`: s, of a sleep, unless answers take much longer. */
+/* After each look. `moved`: something came or went. `due`: the rank waits for a message that
+ * answers it. `longest`: s, of a sleep, unless answers take much longer. */
 void poll_interval_update(struct poll_interval *interval, double now, bool moved, bool due,
                           double longest);
 

@@ -134,7 +134,8 @@ static bool wait_for_end(const struct worker_process *process, double seconds)
     return true;
 }
 
-/* Ends what is left of its group, and reaps it. The status is that of waitpid, -1 if it does not end. */
+/* Ends what is left of its group, and reaps it. The status is that of waitpid, -1 if it does not
+ * end. */
 static int kill_group(struct worker_process *process)
 {
     int status = -1;

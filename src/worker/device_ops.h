@@ -2,11 +2,10 @@
  * a device; src/worker/cuda and src/worker/cpu each define one table.
  *
  * Single-threaded. Order: count, open, then any of try_counters, { tune_roofs, measure_roof,
- * hold_roof, release_roofs } and { prepare, time, energy, trace, count_hardware, run,
- * read, release }, then close. One piece of work exists at a time, unless has_room says that another one
- * may be prepared.
- * STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration went wrong,
- * the device is fine; STATUS_DEVICE: the device is lost, the process must end. */
+ * hold_roof, release_roofs } and { prepare, time, energy, trace, count_hardware, run, read, release
+ * }, then close. One piece of work exists at a time, unless has_room says that another one may be
+ * prepared. STATUS_UNSUPPORTED: the device does not offer this; STATUS_FAILED: this configuration
+ * went wrong, the device is fine; STATUS_DEVICE: the device is lost, the process must end. */
 #ifndef ROOFSWEEP_DEVICE_OPS_H
 #define ROOFSWEEP_DEVICE_OPS_H
 
@@ -69,28 +68,29 @@ struct device_ops {
     enum status (*try_counters)(struct device_state *state, struct device *device,
                                 struct error *error);
 
-    /* Finds the fastest way to do each roof that is requested, beginning with the request's, and proves it by the counters where
-     * `prove` and there are some: found[] by kind. Those of the request's `later` come with another call, which
-     * keeps what was found and proves all. It keeps what memory measure_roof needs. A roof
-     * that this kind of device never has is not found; one that it has but cannot measure now is,
-     * and measure_roof says why not. */
+    /* Finds the fastest way to do each roof that is requested, beginning with the request's, and
+     * proves it by the counters where `prove` and there are some: found[] by kind. Those of the
+     * request's `later` come with another call, which keeps what was found and proves all. It keeps
+     * what memory measure_roof needs. A roof that this kind of device never has is not found; one
+     * that it has but cannot measure now is, and measure_roof says why not. */
     enum status (*tune_roofs)(struct device_state *state, const struct roof_request *request,
                               bool prove, bool found[ROOF_KINDS], struct error *error);
 
-    /* The way that won for a roof that was found, for others of the same model. NULL: they find it by
-     * themselves. */
+    /* The way that won for a roof that was found, for others of the same model. NULL: they find it
+     * by themselves. */
     struct roof_way (*roof_way)(const struct device_state *state, int kind);
 
     /* Measures a roof that was found, in the way that was found, into *roof, which roof_init has
      * set: all but name and condition. Takes about ROOF_WINDOW, without `sustained`.
-     * STATUS_UNSUPPORTED: cannot be measured now. STATUS_FAILED: also if `start` passed before it was
-     * ready to begin. */
+     * STATUS_UNSUPPORTED: cannot be measured now. STATUS_FAILED: also if `start` passed before it
+     * was ready to begin. */
     enum status (*measure_roof)(struct device_state *state, int kind,
                                 const struct roof_order *order, struct roof *roof,
                                 struct error *error);
 
-    /* Goes on with the work of a roof that was just measured, so that the neighbours find the device
-     * busy, until more(argument) says no; it is asked every few milliseconds. NULL: not offered. */
+    /* Goes on with the work of a roof that was just measured, so that the neighbours find the
+     * device busy, until more(argument) says no; it is asked every few milliseconds. NULL: not
+     * offered. */
     enum status (*hold_roof)(struct device_state *state, int kind, bool (*more)(void *argument),
                              void *argument, struct error *error);
 
@@ -102,17 +102,17 @@ struct device_ops {
     enum status (*prepare)(struct device_state *state, const struct config *config, uint64_t seed,
                            struct work **work, struct record *record, struct error *error);
 
-    /* Takes `samples` of them and writes the time of one iteration in each to seconds[]. A sample is
-     * the mean of record->sample_iterations, which this sets, and which stay the same for one piece of
-     * work. `cold` flushes the last-level cache before each iteration, outside of its time.
-     * timer_overhead, host_paced and conditions (clocks, ...) go to *record. NULL: a warm-up, whose
-     * samples are of one iteration each. */
+    /* Takes `samples` of them and writes the time of one iteration in each to seconds[]. A sample
+     * is the mean of record->sample_iterations, which this sets, and which stay the same for one
+     * piece of work. `cold` flushes the last-level cache before each iteration, outside of its
+     * time. timer_overhead, host_paced and conditions (clocks, ...) go to *record. NULL: a warm-up,
+     * whose samples are of one iteration each. */
     enum status (*time)(struct device_state *state, struct work *work, bool cold, int samples,
                         double *seconds, struct record *record, struct error *error);
 
     /* Repeats the work for about ENERGY_TIME: sets energy, energy_time, energy_clock, power and
-     * idle_power of *record. What cannot be known stays missing: that is STATUS_OK. NULL: the device
-     * has no counter of energy. */
+     * idle_power of *record. What cannot be known stays missing: that is STATUS_OK. NULL: the
+     * device has no counter of energy. */
     enum status (*energy)(struct device_state *state, struct work *work, bool cold,
                           struct record *record, struct error *error);
 
@@ -121,15 +121,16 @@ struct device_ops {
     enum status (*trace)(struct device_state *state, struct work *work, bool cold,
                          struct record *record, struct error *error);
 
-    /* Whether this configuration can be prepared and measured beside the work that is there, and will
-     * be as if it were alone. NULL: it never can. */
+    /* Whether this configuration can be prepared and measured beside the work that is there, and
+     * will be as if it were alone. NULL: it never can. */
     bool (*has_room)(struct device_state *state, const struct config *config);
 
-    /* Counts rows together, each with as many iterations as the hardware counters need, at least one,
-     * `cold` as in `time`: sets flops_*, bytes_* and counters of their records, which also say why there
-     * are no counts: that is STATUS_OK. NULL: the device has no counters. `kernels`: as many iterations
-     * again for the counts of each kernel of the record, as the last `trace` of that work has set them.
-     * What a row counts does not depend on the others. If it fails, the rows can be counted again. */
+    /* Counts rows together, each with as many iterations as the hardware counters need, at least
+     * one, `cold` as in `time`: sets flops_*, bytes_* and counters of their records, which also say
+     * why there are no counts: that is STATUS_OK. NULL: the device has no counters. `kernels`: as
+     * many iterations again for the counts of each kernel of the record, as the last `trace` of
+     * that work has set them. What a row counts does not depend on the others. If it fails, the
+     * rows can be counted again. */
     enum status (*count_hardware)(struct device_state *state, const struct countable *rows,
                                   size_t count, struct error *error);
 
@@ -144,15 +145,15 @@ struct device_ops {
     enum status (*read)(struct device_state *state, struct work *work, enum tensor tensor,
                         const int64_t *offsets, int64_t count, double *values, struct error *error);
 
-    /* The results of what `work` runs are wrong: makes it run another algorithm, and sets *record as
-     * `prepare` does. STATUS_UNSUPPORTED: there is no other. NULL: there never is. */
+    /* The results of what `work` runs are wrong: makes it run another algorithm, and sets *record
+     * as `prepare` does. STATUS_UNSUPPORTED: there is no other. NULL: there never is. */
     enum status (*reject)(struct device_state *state, struct work *work, struct record *record,
                           struct error *error);
 
     void (*release)(struct device_state *state, struct work *work); /* takes NULL work */
 
-    /* What a program on this device gets, in *given, which is zero. Until the next call of any other
-     * function nothing of this process is in the program's way. */
+    /* What a program on this device gets, in *given, which is zero. Until the next call of any
+     * other function nothing of this process is in the program's way. */
     enum status (*program)(struct device_state *state, struct program_device *given,
                            struct error *error);
 

@@ -44,9 +44,9 @@ static void rename_self(char *name)
     prctl(PR_SET_NAME, "rs-lifeline");
 }
 
-/* Waits for the worker's end. No signal ends it sooner but SIGKILL: some batch systems send theirs to all
- * processes of a job. The worker's number is not another's so soon. That the files are closed tells the
- * worker that its lifeline is there. */
+/* Waits for the worker's end. No signal ends it sooner but SIGKILL: some batch systems send theirs
+ * to all processes of a job. The worker's number is not another's so soon. That the files are
+ * closed tells the worker that its lifeline is there. */
 static _Noreturn void watch(pid_t worker, char *name)
 {
     sigset_t all;
@@ -62,8 +62,8 @@ static _Noreturn void watch(pid_t worker, char *name)
     _exit(0);
 }
 
-/* Until the other process has left the worker's group, a signal that stops the group would stop it, too: the
- * worker waits for that. The pipe ends when the other process closes its files. */
+/* Until the other process has left the worker's group, a signal that stops the group would stop it,
+ * too: the worker waits for that. The pipe ends when the other process closes its files. */
 static void watched(char *name)
 {
     int ready[2];
@@ -80,7 +80,8 @@ static void watched(char *name)
     close(ready[0]);
 }
 
-/* A wrapper may stand between the two: then the worker leads no group, and the wrapper is who it ends with. */
+/* A wrapper may stand between the two: then the worker leads no group, and the wrapper is who it
+ * ends with. */
 void lifeline_tie(char *name)
 {
     pid_t rank = rank_of_input(), parent = getppid(), worker = getpid();

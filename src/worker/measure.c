@@ -65,9 +65,10 @@ static enum status samples_converged(const struct samples *samples, double stop,
     return status;
 }
 
-/* Times until the confidence interval is narrow enough and min_time has been timed. It also ends when
- * max_time has passed on the clock, which counts what is not timed as well. A batch takes about a
- * tenth of min_time: the rule is then looked at often enough, and its own cost does not show. */
+/* Times until the confidence interval is narrow enough and min_time has been timed. It also ends
+ * when max_time has passed on the clock, which counts what is not timed as well. A batch takes
+ * about a tenth of min_time: the rule is then looked at often enough, and its own cost does not
+ * show. */
 static enum status time_adaptively(const struct run *run, struct samples *samples,
                                    struct record *record, struct error *error)
 {

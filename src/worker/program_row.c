@@ -77,8 +77,8 @@ static void program_clear(struct program *program)
     environment_clear(&program->environment);
 }
 
-/* Makes of a prepared program the one without CUDA graphs, see `ungraphed` in model/workloads/program.h: its
- * entries are "INDEX:WORD", or "NAME=VALUE". */
+/* Makes of a prepared program the one without CUDA graphs, see `ungraphed` in
+ * model/workloads/program.h: its entries are "INDEX:WORD", or "NAME=VALUE". */
 static enum status program_ungraph(struct program *program, struct error *error)
 {
     struct command_line entries;
@@ -226,8 +226,8 @@ static enum status no_region(const struct program *program, struct error *error)
                      library ? "" : "; only a GPU's worker sees them");
 }
 
-/* Of the whole run; of the regions that the program handed back; or of those that the library sees in a run
- * of its own. */
+/* Of the whole run; of the regions that the program handed back; or of those that the library sees
+ * in a run of its own. */
 static enum status record_times(struct program *program, const struct handback *handback,
                                 const struct process_end *end, struct record *record,
                                 struct error *error)
@@ -314,8 +314,9 @@ static enum status image_pass_on(const struct injected *counted, const char *ima
                : error_set(error, STATUS_FAILED, "the counter data cannot be passed on");
 }
 
-/* One run. A program may choose its kernels by chance: a run that launches something else than was traced is
- * repeated. The outcome is COUNTED_YES, and may have a reason all the same, or says why not. */
+/* One run. A program may choose its kernels by chance: a run that launches something else than was
+ * traced is repeated. The outcome is COUNTED_YES, and may have a reason all the same, or says why
+ * not. */
 static enum status count_run(struct program *program, const struct injected *traced,
                              const char *image, struct injected *counted, struct outcome *outcome,
                              struct error *error)
@@ -375,8 +376,8 @@ static enum status count_runs(struct program *program, struct found *found, cons
     return STATUS_OK;
 }
 
-/* The first run of several regions. What it could not count is for runs of their own, which begin anew, or
- * go on. *over: there are none. */
+/* The first run of several regions. What it could not count is for runs of their own, which begin
+ * anew, or go on. *over: there are none. */
 static enum status profile_first(struct program *program, struct found *found, const char *image,
                                  bool *over, struct error *error)
 {
@@ -458,8 +459,9 @@ static bool is_the_same(const struct found *found, const struct found *plain, st
     return why->code == OUTCOME_MISSING;
 }
 
-/* Takes vector FLOPs of what graphs launched from a run that launches the same kernels one by one. One that
- * chooses its kernels by chance is repeated. *why says why they cannot be had. Fails only with STATUS_DEVICE. */
+/* Takes vector FLOPs of what graphs launched from a run that launches the same kernels one by one.
+ * One that chooses its kernels by chance is repeated. *why says why they cannot be had. Fails only
+ * with STATUS_DEVICE. */
 static enum status ungraph(const struct program *program, size_t regions, struct found *found,
                            struct outcome *why, struct error *error)
 {
@@ -511,9 +513,10 @@ static enum status record_counts(const struct program *program, size_t regions, 
     return STATUS_OK;
 }
 
-/* `regions`: that the program opened when it was timed. Where they are three or more the first is traced, and
- * those that follow are counted in the same run. What cannot be had is missing, and the record says why:
- * times stay, whatever comes of the runs for kernels and counts. Fails only with STATUS_DEVICE. */
+/* `regions`: that the program opened when it was timed. Where they are three or more the first is
+ * traced, and those that follow are counted in the same run. What cannot be had is missing, and the
+ * record says why: times stay, whatever comes of the runs for kernels and counts. Fails only with
+ * STATUS_DEVICE. */
 static enum status record_profile(struct program *program, size_t regions, struct record *record,
                                   struct error *error)
 {
@@ -544,7 +547,8 @@ static enum status record_profile(struct program *program, size_t regions, struc
 
 /* ---- the row ---- */
 
-/* Without counts, the unit is that which a library would use where the device has it: whose peak exists. */
+/* Without counts, the unit is that which a library would use where the device has it: whose peak
+ * exists. */
 static enum status row_measure(struct program *program, struct record *record, struct error *error)
 {
     struct process_end end;

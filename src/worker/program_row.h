@@ -1,22 +1,22 @@
-/* A row of a program: its command is run, once for its times and again for its kernels and counts, and what
- * the runs hand back becomes a record. */
+/* A row of a program: its command is run, once for its times and again for its kernels and counts,
+ * and what the runs hand back becomes a record. */
 #ifndef ROOFSWEEP_PROGRAM_ROW_H
 #define ROOFSWEEP_PROGRAM_ROW_H
 
 #include "model/protocol.h"
 #include "worker/device_ops.h"
 
-/* Everything that is done for a configuration of program_workload: *record, which was initialised, is
- * measured, skipped or failed. All runs together may take request->timeout. Only a lost device is an
- * error: STATUS_DEVICE. */
+/* Everything that is done for a configuration of program_workload: *record, which was initialised,
+ * is measured, skipped or failed. All runs together may take request->timeout. Only a lost device
+ * is an error: STATUS_DEVICE. */
 enum status program_row_measure(const struct device_ops *device, struct device_state *state,
                                 const struct request *request, struct record *record,
                                 struct error *error);
 
 enum { PROGRAM_HASH = 33 };
-/* The hash of a program's text: 128-bit xxHash (XXH3) of the contents, one behind the other, of all words
- * that name a regular file, seen from the folder, as 32 hexadecimal digits. "" if there is none: a command
- * from PATH alone. */
+/* The hash of a program's text: 128-bit xxHash (XXH3) of the contents, one behind the other, of all
+ * words that name a regular file, seen from the folder, as 32 hexadecimal digits. "" if there is
+ * none: a command from PATH alone. */
 void program_hash(char *const *words, const char *folder, char hash[PROGRAM_HASH]);
 
 #endif

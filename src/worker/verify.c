@@ -7,12 +7,14 @@
 #include "base/clock.h"
 #include "model/reference.h"
 
-/* It takes one core a sixteenth of a second. Launchers often leave one core to the rank of a GPU. */
+/* It takes one core a sixteenth of a second. Launchers often leave one core to the rank of a
+ * GPU. */
 static const double reference_products = 2.5e7;
 static const int64_t elements_least = 64, elements_most = 4096;
 
-/* Threads that share their cores with others wait for each other for longer than little work takes: only what
- * one thread does not finish soon is shared. Guided: elements at a tensor's edges cost less than others. */
+/* Threads that share their cores with others wait for each other for longer than little work takes:
+ * only what one thread does not finish soon is shared. Guided: elements at a tensor's edges cost
+ * less than others. */
 static void threads_loop(int64_t count, reference_task *task, void *context)
 {
     const double soon = 1e-3; /* s */
@@ -83,8 +85,8 @@ static void errors_join(struct errors *errors, const struct errors *found)
     *errors = joined;
 }
 
-/* fp16 has fewer digits below 6e-5, where the gradients of a deep network's first layers soon are. There a part
- * counts as at least so large, of its tensor's root mean square. */
+/* fp16 has fewer digits below 6e-5, where the gradients of a deep network's first layers soon are.
+ * There a part counts as at least so large, of its tensor's root mean square. */
 static double least_share(enum precision precision)
 {
     return precision == PRECISION_FP16 ? 0.01 : 0.0;
@@ -129,7 +131,8 @@ static enum status slice_compare(const struct device_ops *device, struct device_
     return status;
 }
 
-/* The largest errors over the slices; each part of a tensor is held to the tolerances on its own. */
+/* The largest errors over the slices; each part of a tensor is held to the tolerances on its
+ * own. */
 static enum status compare(const struct device_ops *device, struct device_state *state,
                            struct work *work, const struct expectation *expectation,
                            const struct config *config, struct record *record, struct error *error)

@@ -1,11 +1,13 @@
-/* A worker without a device, for tests/bench: worker.c and the protocol are the real ones, and each step
- * of the device takes a short random time instead of doing something. It says that it is a GPU, because
- * several ranks of a small machine can then have one each. Its device and its implementation are called
- * simulated, in every record, file and table. ROOFSWEEP_SIMULATED_PACE=0 leaves the pauses out.
+/* A worker without a device, for tests/bench: worker.c and the protocol are the real ones, and each
+ * step of the device takes a short random time instead of doing something. It says that it is a
+ * GPU, because several ranks of a small machine can then have one each. Its device and its
+ * implementation are called simulated, in every record, file and table. ROOFSWEEP_SIMULATED_PACE=0
+ * leaves the pauses out.
  *
- * It has counters, and counts COUNT_TOGETHER rows together: a collection takes as long to begin, and each of its
- * rows as long, as on one H200 alone. As on GPUs, one worker of a machine collects at a time, and others wait for
- * it. Its counts are the modelled ones. ROOFSWEEP_SIMULATED_ROOM is how many rows may wait for lack of memory. */
+ * It has counters, and counts COUNT_TOGETHER rows together: a collection takes as long to begin,
+ * and each of its rows as long, as on one H200 alone. As on GPUs, one worker of a machine collects
+ * at a time, and others wait for it. Its counts are the modelled ones. ROOFSWEEP_SIMULATED_ROOM is
+ * how many rows may wait for lack of memory. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Writes a journal of many simulated records, for tests/bench/rank0.sh: what rank 0 does with them at the
- * end is what is measured. Usage: simulated_journal FILE RECORDS. A record is of about 1 kB. */
+/* Writes a journal of many simulated records, for tests/bench/rank0.sh: what rank 0 does with them
+ * at the end is what is measured. Usage: simulated_journal FILE RECORDS. A record is of about 1
+ * kB. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

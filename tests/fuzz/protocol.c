@@ -1,5 +1,5 @@
-/* Any bytes as a line between rank and worker: an error with a reason, or what says the same when it is written
- * again. What a worker reports goes on into results and table. */
+/* Any bytes as a line between rank and worker: an error with a reason, or what says the same when
+ * it is written again. What a worker reports goes on into results and table. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

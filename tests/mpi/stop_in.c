@@ -1,5 +1,5 @@
-/* Preloaded into the ranks of a test: rank STOP_RANK stops itself (SIGSTOP) where it first comes to STOP_IN.
- * So the moments can be met in which a rank is inside MPI, or just before. */
+/* Preloaded into the ranks of a test: rank STOP_RANK stops itself (SIGSTOP) where it first comes to
+ * STOP_IN. So the moments can be met in which a rank is inside MPI, or just before. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <signal.h>

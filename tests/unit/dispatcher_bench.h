@@ -1,5 +1,6 @@
-/* A sweep as rank 0 sees it: a dispatcher over a real plan, its actions carried out on a real journal, and the
- * other ranks played by messages. No MPI, no worker. For tests only; include cmocka.h first. */
+/* A sweep as rank 0 sees it: a dispatcher over a real plan, its actions carried out on a real
+ * journal, and the other ranks played by messages. No MPI, no worker. For tests only; include
+ * cmocka.h first. */
 #ifndef ROOFSWEEP_TEST_DISPATCHER_BENCH_H
 #define ROOFSWEEP_TEST_DISPATCHER_BENCH_H
 
@@ -35,8 +36,8 @@ struct bench {
     struct dispatcher *dispatcher;
 };
 
-/* At BENCH_BEGIN. A rank may be silent for 100 s over its roofs, for 50 s over a row, for 20 s over each row that it
- * counts, and for 10 s after the end. */
+/* At BENCH_BEGIN. A rank may be silent for 100 s over its roofs, for 50 s over a row, for 20 s over
+ * each row that it counts, and for 10 s after the end. */
 void bench_start(struct bench *bench, const struct bench_settings *settings);
 /* Another run that goes on with what the journal holds. */
 void bench_start_again(struct bench *bench);

@@ -1,5 +1,5 @@
-/* A rank without MPI: an executor, a worker that is a scripted program, and its messages, collected. For tests
- * only; include cmocka.h first. */
+/* A rank without MPI: an executor, a worker that is a scripted program, and its messages,
+ * collected. For tests only; include cmocka.h first. */
 #ifndef ROOFSWEEP_TEST_EXECUTOR_BENCH_H
 #define ROOFSWEEP_TEST_EXECUTOR_BENCH_H
 
@@ -10,7 +10,8 @@
 #define FIRST_KIND (&device_kinds[0])
 #define LAST_KIND  (&device_kinds[DEVICE_KINDS - 1])
 
-/* What the worker does when it is asked, in shell. The words that there are stand in executor_bench.c. */
+/* What the worker does when it is asked, in shell. The words that there are stand in
+ * executor_bench.c. */
 struct worker_script {
     const char *describe, *measure; /* NULL: it has device u1; it measures what it is asked */
     const char *count;              /* NULL: the record of what has waited longest */
@@ -25,8 +26,8 @@ struct bench {
     struct executor *executor;
 };
 
-/* A worker of that kind, and the executor of this rank of its node, which is to open the kind that was asked for, NULL:
- * any. */
+/* A worker of that kind, and the executor of this rank of its node, which is to open the kind that
+ * was asked for, NULL: any. */
 struct bench_settings {
     struct worker_script script;
     const struct device_kind *kind, *asked;

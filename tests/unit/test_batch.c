@@ -1,5 +1,5 @@
-/* Rows that wait for their counters, on a made-up device whose counts are known: each row counts the batch
- * size of its configuration. */
+/* Rows that wait for their counters, on a made-up device whose counts are known: each row counts
+ * the batch size of its configuration. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -57,7 +57,8 @@ static void exclusive_kinds_are_not_shared(void **state)
     }
 }
 
-/* More ranks than cores: each is a device of its own, or --resume takes one's rows for another's. */
+/* More ranks than cores: each is a device of its own, or --resume takes one's rows for
+ * another's. */
 static void ranks_on_the_same_cores_are_told_apart(void **state)
 {
     (void)state;

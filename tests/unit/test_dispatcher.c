@@ -25,7 +25,7 @@
  *   batch R A               waits R A, and then timed R A
  *   says R TEXT, describes R TEXT
  *                           R sends this as a record, as a device
- *   all R N                 all from R on measure what they are given, N rows, until nothing is left
+ *   all R N                 all from R on measure what they are given: N rows in all
  *   together R A; settle    R sends a record, as others do at the same moment; these were all
  *   time S, signal          S seconds after the beginning; a signal
  *   uuid R TEXT, again      of R's device; another run goes on

@@ -123,7 +123,8 @@ static struct played play(const struct bench_settings *settings, size_t rows)
     return played;
 }
 
-/* Each collection costs a fixed time: what fits one is not taken apart, whoever shares the host or the rows. */
+/* Each collection costs a fixed time: what fits one is not taken apart, whoever shares the host or
+ * the rows. */
 static void what_fits_a_batch_is_counted_once(void **state)
 {
     (void)state;

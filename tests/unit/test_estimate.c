@@ -1,4 +1,5 @@
-/* How long configurations take: from what others took, or assumed; and a whole plan, as --dry-run says it. */
+/* How long configurations take: from what others took, or assumed; and a whole plan, as --dry-run
+ * says it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

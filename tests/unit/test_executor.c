@@ -1,4 +1,5 @@
-/* A rank's half of a sweep: its worker is opened, lost and replaced; rows are measured, and wait for their counters. */
+/* A rank's half of a sweep: its worker is opened, lost and replaced; rows are measured, and wait
+ * for their counters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +14,8 @@
 
 /* ---- the device ---- */
 
-/* Its worker counts two devices: a third rank must not share one, nor take another kind. One that says itself that
- * there is nothing to open tells the user what to mend. */
+/* Its worker counts two devices: a third rank must not share one, nor take another kind. One that
+ * says itself that there is nothing to open tells the user what to mend. */
 static void what_cannot_be_opened_says_why(void **state)
 {
     (void)state;
@@ -175,8 +176,9 @@ static void a_worker_is_replaced_before_the_sweep(void **state)
 
 #define AT_FIRST(what) "if [ $n = 1 ]; then " what "; else well; fi"
 
-/* What becomes of a configuration. A worker that is lost over it costs an attempt, one that cannot open the device
- * does not. A worker that says itself that something went wrong is well: there is no retry. */
+/* What becomes of a configuration. A worker that is lost over it costs an attempt, one that cannot
+ * open the device does not. A worker that says itself that something went wrong is well: there is
+ * no retry. */
 static void a_row_is_measured_or_says_why_not(void **state)
 {
     (void)state;
@@ -307,8 +309,8 @@ static void rows_that_wait_are_counted(void **state)
     bench_end(&bench);
 }
 
-/* What the worker does when it is to count: all that wait are given back, none has failed. What has its record is not
- * given back. */
+/* What the worker does when it is to count: all that wait are given back, none has failed. What has
+ * its record is not given back. */
 static void what_cannot_be_counted_is_given_back(void **state)
 {
     (void)state;

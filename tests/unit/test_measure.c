@@ -142,8 +142,8 @@ static struct request adaptive_request(void)
     return request;
 }
 
-/* It stops on the interval that the record tells. A straggler of ten samples would keep an interval of
- * the mean wide for ever. */
+/* It stops on the interval that the record tells. A straggler of ten samples would keep an interval
+ * of the mean wide for ever. */
 static void the_adaptive_rule_stops_on_the_median_s_interval(void **state)
 {
     (void)state;

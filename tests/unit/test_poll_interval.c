@@ -11,8 +11,8 @@
 
 static const double longest = 2e-3; /* s */
 
-/* Waits for an answer that comes so many s after the question. Returns how many looks it took; *late: s from the
- * answer to the look that found it. */
+/* Waits for an answer that comes so many s after the question. Returns how many looks it took;
+ * *late: s from the answer to the look that found it. */
 static int wait_for_answer(struct poll_interval *interval, double *now, double answer, double *late)
 {
     const double asked = *now;
@@ -70,8 +70,8 @@ static void a_long_wait_does_not_make_the_next_one_long(void **state)
     assert_true(late <= 0.3e-3);
 }
 
-/* 256 ranks on two cores once had a median wait of 11 ms: each answer, there long before the first look, made the
- * next look only an eighth earlier. */
+/* 256 ranks on two cores once had a median wait of 11 ms: each answer, there long before the first
+ * look, made the next look only an eighth earlier. */
 static void answers_that_become_quick_are_soon_found_soon(void **state)
 {
     (void)state;

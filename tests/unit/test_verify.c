@@ -83,8 +83,8 @@ static void is(enum status expected, const char *text, const struct way *way)
     record_clear(&record);
 }
 
-/* The shallowest sums are those of an image's three channels, the deepest here those of a 3x3 kernel
- * over 256. */
+/* The shallowest sums are those of an image's three channels, the deepest here those of a 3x3
+ * kernel over 256. */
 static const char *const shapes[] = {
     "conv2d batch=1 height=20 width=20 channels=3 filters=8 kernel=7 stride=2 precision=",
     "conv2d batch=1 height=10 width=10 channels=16 filters=8 kernel=3 stride=1 precision=",

@@ -1,4 +1,5 @@
-/* Verification of an LSTM: right results pass, and computations that are worse on purpose do not. */
+/* Verification of an LSTM: right results pass, and computations that are worse on purpose do
+ * not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,7 +117,8 @@ static void lstms_are_told_apart(void **state)
     lstm_is(STATUS_FAILED, "fp16", (struct way){8, 24, 11, false, 0, 0.0});
 }
 
-/* A backward pass whose weights' gradient is right but for some elements of one gate in one part. */
+/* A backward pass whose weights' gradient is right but for some elements of one gate in one
+ * part. */
 struct gradient {
     struct config config;
     int64_t layer;
@@ -165,7 +167,8 @@ static void gradient_is(enum status expected, const char *text, struct gradient 
     record_clear(&record);
 }
 
-/* Gradients of the gates differ by up to two hundred times here, and those of the matrices and the bias. */
+/* Gradients of the gates differ by up to two hundred times here, and those of the matrices and the
+ * bias. */
 static void each_gate_has_its_own_size(void **state)
 {
     (void)state;

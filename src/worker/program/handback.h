@@ -1,9 +1,8 @@
-/* What a program hands back: lines in files of a folder that the environment names, one file for each
- * process, which has any name. sweeps/programs/roofsweep_region.py writes them.
+/* What a program hands back: lines in files of a folder that the environment names, one file for
+ * each process, which has any name. sweeps/programs/roofsweep_region.py writes them.
  *
  *   region SECONDS               one region of the program, by the clock that it looked at
- *   verify ERROR TOLERANCE       relative error of its result, and the largest that is right
- */
+ *   verify ERROR TOLERANCE       relative error of its result, and the largest that is right */
 #ifndef ROOFSWEEP_WORKER_PROGRAM_HANDBACK_H
 #define ROOFSWEEP_WORKER_PROGRAM_HANDBACK_H
 

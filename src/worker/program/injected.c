@@ -400,7 +400,8 @@ static void bytes_record(const double values[QUANTITY_COUNT], double iterations,
 
 /* ---- by kernel ---- */
 
-/* FLOPs of any unit; NaN if nothing was counted. bf16 vector FLOPs are counted with fp16, int8 is none. */
+/* FLOPs of any unit; NaN if nothing was counted. bf16 vector FLOPs are counted with fp16, int8 is
+ * none. */
 static double flops_all(const double values[QUANTITY_COUNT])
 {
     double sum = NAN;
@@ -421,7 +422,8 @@ static void kernel_add(double *sum, double value)
     *sum = (isnan(*sum) ? 0.0 : *sum) + value;
 }
 
-/* The launches of the trace are those that were counted: one sequence, in the order of their calls. */
+/* The launches of the trace are those that were counted: one sequence, in the order of their
+ * calls. */
 static void kernels_record(const struct injected *counted, struct injected *traced,
                            double iterations, bool graphs, struct record *record)
 {

@@ -1,5 +1,5 @@
-/* What the injection library of a device has left in the folder of a run: files *.injected, one for each
- * process of the program that used the device. Their lines:
+/* What the injection library of a device has left in the folder of a run: files *.injected, one for
+ * each process of the program that used the device. Their lines:
  *
  *   opened                                the region has begun
  *   closed SECONDS                        and ended; a timed program may have several
@@ -69,24 +69,25 @@ void injected_clear(struct injected *injected);
 /* Counts of single launches are taken from one to the other. */
 void injected_move_each(struct injected *to, struct injected *from);
 
-/* The tensor quantities that a program of this precision is counted by; all of them for one that mixes
- * precisions. */
+/* The tensor quantities that a program of this precision is counted by; all of them for one that
+ * mixes precisions. */
 unsigned injected_tensors(enum precision precision);
 
 /* Launches, busy time, kernels, copies and fills of one of the region's iterations. */
 enum status injected_record_trace(struct injected *traced, int64_t iterations,
                                   struct record *record, struct error *error);
 
-/* FLOPs, bytes and unit of one of the region's iterations; `counted` is the last run. Where each launch was
- * counted, also those of the record's kernels, which are the trace's. Vector FLOPs of kernels in graphs are
- * counted as 0 by CUPTI: where the trace has such kernels, they are missing, and the outcome says so. */
+/* FLOPs, bytes and unit of one of the region's iterations; `counted` is the last run. Where each
+ * launch was counted, also those of the record's kernels, which are the trace's. Vector FLOPs of
+ * kernels in graphs are counted as 0 by CUPTI: where the trace has such kernels, they are missing,
+ * and the outcome says so. */
 void injected_record_counts(const struct injected *counted, struct injected *traced,
                             int64_t iterations, struct record *record);
 
 /* Both regions ran the same kernels, as often. */
 bool injected_same_kernels(const struct injected *a, const struct injected *b);
-/* Vector FLOPs, and FLOPs by kernel, of a region with graphs are those of one without, which has the same
- * kernels. */
+/* Vector FLOPs, and FLOPs by kernel, of a region with graphs are those of one without, which has
+ * the same kernels. */
 void injected_ungraph(struct injected *traced, struct injected *counted,
                       struct injected *plain_traced, struct injected *plain_counted);
 

@@ -2,10 +2,10 @@
  *
  *   roofsweep-keeper FOLDER COMMAND [ARGUMENT...]
  *
- * The keeper runs the command in the folder, in a process group of its own, and ends all that it has
- * started: when the command ends, when KEEPER_LIFE is closed (the worker wants it, or is dead), and when
- * it is told by SIGTERM. It is no child of the worker's group, so that it outlives a worker that is
- * killed with its group. */
+ * The keeper runs the command in the folder, in a process group of its own, and ends all that it
+ * has started: when the command ends, when KEEPER_LIFE is closed (the worker wants it, or is dead),
+ * and when it is told by SIGTERM. It is no child of the worker's group, so that it outlives a
+ * worker that is killed with its group. */
 #ifndef ROOFSWEEP_WORKER_PROGRAM_KEEPER_H
 #define ROOFSWEEP_WORKER_PROGRAM_KEEPER_H
 
