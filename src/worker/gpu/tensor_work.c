@@ -31,7 +31,9 @@ enum status tensor_work_create(struct gpu *gpu, const struct config *config, uin
     work->arena = vendor.arena(gpu);
     for (int i = 0; i < TENSOR_COUNT; ++i) {
         work->stored[i] = sizes->wide[i] ? wide : precision;
-        work->result_bytes[i] = (size_t)sizes->written[i] * precision_info[work->stored[i]].bytes;
+        work->result_bytes[i] =
+            (size_t)sizes->written[i] *
+            (sizes->wide[i] ? &precision_info[wide] : precision_result(precision))->bytes;
         if (sizes->read[i] > 0)
             TRY(input_create(gpu, config, seed, work->stored[i], (enum tensor)i, sizes->read[i],
                              &work->input[i], error));

@@ -171,13 +171,13 @@ static enum status linear_create(struct gpu *gpu, const struct config *config, u
     struct linear_work *l = calloc(1, sizeof *l);
     if (!l)
         return error_set(error, STATUS_FAILED, "no memory");
-    l->work.base.ops = ops;
+    l->work.tensors.base.ops = ops;
     l->arena = gpu->arena;
     l->shape = linear_from(config);
-    l->work.base.precision = l->shape.precision;
+    l->work.tensors.base.precision = l->shape.precision;
     enum status status = tensors_create(gpu, l, config, seed, error);
     if (status) {
-        linear_release(&l->work.base);
+        linear_release(&l->work.tensors.base);
         return status;
     }
     *created = l;
@@ -199,7 +199,7 @@ enum status linear_plain_prepare(struct gpu *gpu, const struct config *config, u
     snprintf(record->math, sizeof record->math, "fma");
     record->unit = UNIT_VECTOR;
     record->workspace = 0.0;
-    *work = &l->work.base;
+    *work = &l->work.tensors.base;
     return STATUS_OK;
 }
 
@@ -285,9 +285,9 @@ enum status linear_cublaslt_prepare(struct gpu *gpu, const struct config *config
     if (status == STATUS_OK)
         status = product_choose(gpu, &l->work, l->shape.cold, record, error);
     if (status) {
-        linear_release(&l->work.base);
+        linear_release(&l->work.tensors.base);
         return status;
     }
-    *work = &l->work.base;
+    *work = &l->work.tensors.base;
     return STATUS_OK;
 }

@@ -12,141 +12,81 @@
 struct matmul_work {
     struct product_work work; /* its product: cublaslt only */
     struct matmul shape;
-    struct arena *arena; /* whose memory it has */
-    void *x, *w, *y;     /* x: what is kept of it, if it is sparse */
-    void *places;        /* uint32_t; NULL: it is dense */
+    void *places; /* uint32_t: of what is kept of a sparse first matrix; NULL: it is dense */
 };
-
-static size_t result_bytes(const struct matmul_work *m)
-{
-    return (size_t)(m->shape.m * m->shape.n) * precision_result(m->shape.precision)->bytes;
-}
 
 /* ---- work_ops ---- */
 
 static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct matmul_work *m = (const struct matmul_work *)work;
+    const struct tensor_work *t = &m->work.tensors;
     const struct matmul *s = &m->shape;
-    return CUDA(kernel_matmul(s->precision, m->y, m->x, m->w, s->m, s->n, s->k, gpu->stream));
+    return CUDA(kernel_matmul(s->precision, t->result[TENSOR_OUTPUT], t->input[TENSOR_INPUT],
+                              t->input[TENSOR_WEIGHT], s->m, s->n, s->k, gpu->stream));
 }
 
 static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct matmul_work *m = (const struct matmul_work *)work;
+    const struct tensor_work *t = &m->work.tensors;
     const struct matmul *s = &m->shape;
-    return CUDA(kernel_matmul_tiled(s->precision, m->y, m->x, m->places, m->w, s->m, s->n, s->k,
+    return CUDA(kernel_matmul_tiled(s->precision, t->result[TENSOR_OUTPUT], t->input[TENSOR_INPUT],
+                                    m->places, t->input[TENSOR_WEIGHT], s->m, s->n, s->k,
                                     gpu->stream));
 }
 
 static enum status cublaslt_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct matmul_work *m = (const struct matmul_work *)work;
-    return product_run(gpu, &m->work.product, m->w, m->x, m->y, error);
-}
-
-/* All bits set is a NaN in every format. */
-static enum status matmul_run(struct gpu *gpu, struct work *work, int64_t samples,
-                              struct error *error)
-{
-    const struct matmul_work *m = (const struct matmul_work *)work;
-    (void)samples;
-    TRY(CUDA(cudaMemsetAsync(m->y, 0xff, result_bytes(m), gpu->stream)));
-    return work->ops->iterate(gpu, work, error);
-}
-
-static const void *matmul_result(const struct work *work, enum tensor tensor)
-{
-    (void)tensor;
-    return ((const struct matmul_work *)work)->y;
+    const struct tensor_work *t = &m->work.tensors;
+    return product_run(gpu, &m->work.product, t->input[TENSOR_WEIGHT], t->input[TENSOR_INPUT],
+                       t->result[TENSOR_OUTPUT], error);
 }
 
 static void matmul_release(struct work *work)
 {
     struct matmul_work *m = (struct matmul_work *)work;
     product_close(&m->work.product);
-    arena_give(m->arena, m->places);
-    arena_give(m->arena, m->y);
-    arena_give(m->arena, m->w);
-    arena_give(m->arena, m->x);
+    arena_give(m->work.tensors.arena, m->places);
+    tensor_work_clear(&m->work.tensors);
     free(m);
 }
 
-static const struct work_ops plain_ops = {
-    .iterate = plain_iterate,
-    .run = matmul_run,
-    .result = matmul_result,
-    .release = matmul_release,
-};
-static const struct work_ops tiled_ops = {
-    .iterate = tiled_iterate,
-    .run = matmul_run,
-    .result = matmul_result,
-    .release = matmul_release,
-};
-static const struct work_ops cublaslt_ops = {
-    .iterate = cublaslt_iterate,
-    .run = matmul_run,
-    .result = matmul_result,
-    .release = matmul_release,
-};
-
 /* ---- preparation ---- */
 
-static enum status matrices_create(struct gpu *gpu, struct matmul_work *m,
-                                   const struct config *config, uint64_t seed, struct error *error)
-{
-    const struct matmul *s = &m->shape;
-    const double bytes = (double)precision_info[s->precision].bytes;
-    struct fill x = config_fill(config, seed, TENSOR_INPUT);
-    struct fill w = config_fill(config, seed, TENSOR_WEIGHT);
-    TRY(arena_take(m->arena, bytes * (double)(s->m * s->k), "the first matrix", &m->x, error));
-    TRY(arena_take(m->arena, bytes * (double)(s->k * s->n), "the second matrix", &m->w, error));
-    TRY(arena_take(m->arena, (double)result_bytes(m), "the product", &m->y, error));
-    TRY(CUDA(kernel_fill(s->precision, m->x, s->m * s->k, x, 0, gpu->stream)));
-    return CUDA(kernel_fill(s->precision, m->w, s->k * s->n, w, 0, gpu->stream));
-}
+/* An implementation: what runs it, and what prepares it once the tensors are filled. */
+struct way {
+    struct work_ops ops;
+    enum status (*prepare)(struct gpu *gpu, struct matmul_work *m, bool cold, struct record *record,
+                           struct error *error);
+};
 
-/* x becomes what is kept of it. */
-static enum status matmul_thin(struct gpu *gpu, struct matmul_work *m, struct error *error)
-{
-    const struct matmul *s = &m->shape;
-    const double kept = (double)(s->m * s->k) / 2.0;
-    void *dense = m->x;
-    m->x = NULL;
-    enum status status = arena_take(m->arena, kept * (double)precision_info[s->precision].bytes,
-                                    "the first matrix", &m->x, error);
-    if (status == STATUS_OK)
-        status = arena_take(m->arena, kept / 4.0, "the places of its elements", &m->places, error);
-    if (status == STATUS_OK)
-        status = CUDA(
-            kernel_matmul_prune(s->precision, m->x, m->places, dense, s->m, s->k, gpu->stream));
-    arena_give(m->arena, dense); /* waits for the stream */
-    return status;
-}
-
-/* What all implementations need. */
-static enum status matmul_create(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                 const struct work_ops *ops, struct matmul_work **created,
-                                 struct error *error)
+static enum status way_prepare(const struct way *way, struct gpu *gpu, const struct config *config,
+                               uint64_t seed, struct work **work, struct record *record,
+                               struct error *error)
 {
     struct matmul_work *m = calloc(1, sizeof *m);
     if (!m)
         return error_set(error, STATUS_FAILED, "no memory");
-    m->work.base.ops = ops;
-    m->arena = gpu->arena;
-    m->shape = matmul_from(config);
-    m->work.base.precision = m->shape.precision;
-    enum status status = matrices_create(gpu, m, config, seed, error);
+    const struct matmul s = m->shape = matmul_from(config);
+    const struct tensor_sizes sizes = {
+        .read = {[TENSOR_INPUT] = s.m * s.k, [TENSOR_WEIGHT] = s.k * s.n},
+        .written = {[TENSOR_OUTPUT] = s.m * s.n},
+    };
+    m->work.tensors.base.ops = &way->ops;
+    enum status status = tensor_work_create(gpu, config, seed, &sizes, &m->work.tensors, error);
+    if (status == STATUS_OK)
+        status = way->prepare(gpu, m, config_cold(config), record, error);
     if (status) {
-        matmul_release(&m->work.base);
+        matmul_release(&m->work.tensors.base);
         return status;
     }
-    *created = m;
+    *work = &m->work.tensors.base;
     return STATUS_OK;
 }
 
-static enum status dense_offered(const struct config *config, struct error *error)
+static enum status dense_check(const struct config *config, struct error *error)
 {
     if (matmul_from(config).sparse)
         return error_set(error, STATUS_UNSUPPORTED, "sparsity=2:4 has implementation=tiled alone");
@@ -158,10 +98,49 @@ bool matmul_cublaslt_takes(const struct config *config)
     return !matmul_from(config).sparse;
 }
 
-static enum status tiled_offered(const struct gpu *gpu, const struct config *config,
-                                 struct error *error)
+/* The first matrix becomes what is kept of it. */
+static enum status matmul_thin(struct gpu *gpu, struct matmul_work *m, struct error *error)
 {
-    struct matmul s = matmul_from(config);
+    const struct matmul *s = &m->shape;
+    const double kept = (double)(s->m * s->k) / 2.0;
+    struct arena *arena = gpu->arena;
+    void *dense = m->work.tensors.input[TENSOR_INPUT], **x = &m->work.tensors.input[TENSOR_INPUT];
+    *x = NULL;
+    enum status status = arena_take(arena, kept * (double)precision_info[s->precision].bytes,
+                                    "what is kept of the input", x, error);
+    if (status == STATUS_OK)
+        status = arena_take(arena, kept / 4.0, "the places of its elements", &m->places, error);
+    if (status == STATUS_OK)
+        status =
+            CUDA(kernel_matmul_prune(s->precision, *x, m->places, dense, s->m, s->k, gpu->stream));
+    arena_give(arena, dense); /* waits for the stream */
+    return status;
+}
+
+static enum status tiled_way(struct gpu *gpu, struct matmul_work *m, bool cold,
+                             struct record *record, struct error *error)
+{
+    (void)cold;
+    if (m->shape.sparse)
+        TRY(matmul_thin(gpu, m, error));
+    m->work.tensors.base.sparse = m->shape.sparse;
+    tensor_work_describe(m->shape.sparse ? "mma-sp" : "mma", record);
+    snprintf(record->math, sizeof record->math, "tensor-op");
+    record->unit = UNIT_TENSOR;
+    return STATUS_OK;
+}
+
+enum status matmul_tiled_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                 struct work **work, struct record *record, struct error *error)
+{
+    static const struct way tiled = {
+        {.iterate = tiled_iterate,
+         .run = tensor_work_run,
+         .result = tensor_work_result,
+         .release = matmul_release},
+        tiled_way,
+    };
+    const struct matmul s = matmul_from(config);
     if (gpu->capability < 80)
         return error_set(error, STATUS_UNSUPPORTED,
                          "implementation tiled needs compute capability 8.0; this GPU has %d.%d",
@@ -172,42 +151,30 @@ static enum status tiled_offered(const struct gpu *gpu, const struct config *con
         return error_set(error, STATUS_UNSUPPORTED,
                          "implementation tiled needs m and n in multiples of %d and k of %d",
                          MATMUL_TILED_LINES, MATMUL_TILED_DEPTH);
-    return STATUS_OK;
+    return way_prepare(&tiled, gpu, config, seed, work, record, error);
 }
 
-enum status matmul_tiled_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                 struct work **work, struct record *record, struct error *error)
+static enum status plain_way(struct gpu *gpu, struct matmul_work *m, bool cold,
+                             struct record *record, struct error *error)
 {
-    struct matmul_work *m;
-    TRY(tiled_offered(gpu, config, error));
-    TRY(matmul_create(gpu, config, seed, &tiled_ops, &m, error));
-    enum status status = m->shape.sparse ? matmul_thin(gpu, m, error) : STATUS_OK;
-    if (status) {
-        matmul_release(&m->work.base);
-        return status;
-    }
-    m->work.base.sparse = m->shape.sparse;
-    snprintf(record->algorithm, sizeof record->algorithm, "%s", m->shape.sparse ? "mma-sp" : "mma");
-    snprintf(record->math, sizeof record->math, "tensor-op");
-    record->unit = UNIT_TENSOR;
-    record->workspace = 0.0;
-    *work = &m->work.base;
+    (void)gpu, (void)m, (void)cold, (void)error;
+    tensor_work_describe("thread-per-element", record);
     return STATUS_OK;
 }
 
 enum status matmul_plain_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                  struct work **work, struct record *record, struct error *error)
 {
-    struct matmul_work *m;
-    TRY(dense_offered(config, error));
+    static const struct way plain = {
+        {.iterate = plain_iterate,
+         .run = tensor_work_run,
+         .result = tensor_work_result,
+         .release = matmul_release},
+        plain_way,
+    };
+    TRY(dense_check(config, error));
     TRY(product_plain_offered(config_precision(config), error));
-    TRY(matmul_create(gpu, config, seed, &plain_ops, &m, error));
-    snprintf(record->algorithm, sizeof record->algorithm, "thread-per-element");
-    snprintf(record->math, sizeof record->math, "fma");
-    record->unit = UNIT_VECTOR;
-    record->workspace = 0.0;
-    *work = &m->work.base;
-    return STATUS_OK;
+    return way_prepare(&plain, gpu, config, seed, work, record, error);
 }
 
 /* The library's matrices are column by column: for it, these are the transposed ones, and y
@@ -228,21 +195,25 @@ static struct product_form matmul_form(const struct matmul *s)
     };
 }
 
+static enum status cublaslt_way(struct gpu *gpu, struct matmul_work *m, bool cold,
+                                struct record *record, struct error *error)
+{
+    const struct product_form form = matmul_form(&m->shape);
+    TRY(product_open(gpu, &form, &m->work.product, error));
+    return product_choose(gpu, &m->work, cold, record, error);
+}
+
 enum status matmul_cublaslt_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                     struct work **work, struct record *record, struct error *error)
 {
-    struct matmul_work *m;
-    TRY(dense_offered(config, error));
+    static const struct way cublaslt = {
+        {.iterate = cublaslt_iterate,
+         .run = tensor_work_run,
+         .result = tensor_work_result,
+         .release = matmul_release},
+        cublaslt_way,
+    };
+    TRY(dense_check(config, error));
     TRY(product_offered(gpu, config_precision(config), error));
-    TRY(matmul_create(gpu, config, seed, &cublaslt_ops, &m, error));
-    const struct product_form form = matmul_form(&m->shape);
-    enum status status = product_open(gpu, &form, &m->work.product, error);
-    if (status == STATUS_OK)
-        status = product_choose(gpu, &m->work, config_cold(config), record, error);
-    if (status) {
-        matmul_release(&m->work.base);
-        return status;
-    }
-    *work = &m->work.base;
-    return STATUS_OK;
+    return way_prepare(&cublaslt, gpu, config, seed, work, record, error);
 }

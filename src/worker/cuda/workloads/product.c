@@ -258,7 +258,7 @@ enum status product_choose(struct gpu *gpu, struct product_work *work, bool cold
     int chosen = 0;
     const struct search search = {
         .gpu = gpu,
-        .work = &work->base,
+        .work = &work->tensors.base,
         .cold = cold,
         .count = work->product.count,
         .bind = candidate_bind,

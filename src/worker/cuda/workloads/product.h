@@ -6,7 +6,7 @@
 
 #include <cublasLt.h>
 
-#include "worker/gpu/work.h"
+#include "worker/gpu/tensor_work.h"
 
 /* As it lies in memory. */
 struct product_matrix {
@@ -73,7 +73,7 @@ enum status product_run(const struct gpu *gpu, const struct product *product, co
 
 /* The work that a search times: its struct begins with this one. */
 struct product_work {
-    struct work base;
+    struct tensor_work tensors;
     struct product product;
 };
 /* Binds the fastest algorithm, and sets what the record has on it. */
