@@ -44,7 +44,7 @@ struct record {
     char device_key[128]; /* struct device.key of the device that it was measured on */
     /* outcome */
     int64_t status;   /* enum record_status */
-    char error[2048]; /* why it was skipped or failed; of a measured row, why it was not verified */
+    char error[2048]; /* why it was skipped or failed; of a measured row, why it was not verified, or has no kernels */
     int64_t attempts;
     double start_time; /* s since 1970-01-01T00:00:00Z */
     double wall_time;  /* s, everything done for this configuration */
@@ -138,6 +138,8 @@ struct record {
 
 extern const struct field record_fields[]; /* members up to verify_elements */
 extern const struct field kernel_fields[];
+/* The same function with the same grid, blocks and resources. */
+bool kernel_same(const struct kernel *a, const struct kernel *b);
 extern const char *const record_status_name[]; /* "measured", "skipped", "failed", NULL */
 
 /* Sets everything to missing, with no samples and kernels. */

@@ -60,11 +60,10 @@ enum status work_run(void *argument, struct error *error)
 
 const struct profiled_work work = {work_prepare, work_run, NULL, NULL};
 
-void open_profiler(bool judged)
+static void open_profiler(void)
 {
-    const struct profiler_judge judge = {judged ? judge_measure : NULL, &test};
-    const struct profiler_trial trial = {trial_reserve, trial_run, &test};
-    profiler = profiler_open(&judge, &trial);
+    const struct profiler_host host = {judge_measure, trial_reserve, trial_run, &test};
+    profiler = profiler_open(&host);
     assert_non_null(profiler);
 }
 
@@ -75,7 +74,7 @@ int profiler_set_up(void **state)
     cupti.ranges = 0; /* as many as are pushed */
     memset(&test, 0, sizeof test);
     test.disturbed = 1.0;
-    open_profiler(true);
+    open_profiler();
     return 0;
 }
 
@@ -135,7 +134,7 @@ struct outcome trace(void)
     struct outcome outcome;
     struct error error;
     assert_int_equal(profiler_trace(profiler, &work, &outcome, &error), STATUS_OK);
-    assert_int_equal(profiler_last_trace(profiler).launch_count > 0, outcome.code == TRACED_WELL);
+    assert_int_equal(profiler_last_trace(profiler)->launch_count > 0, outcome.code == TRACED_WELL);
     assert_false(cupti.tracing);
     return outcome;
 }

@@ -1,5 +1,5 @@
-/* A profiler over a scripted CUPTI (scripted_cupti.h), with work, known kernels and trials that do what a test
- * wants. For tests only. */
+/* A profiler over a scripted CUPTI (scripted_cupti.h), with work, known kernels and trials that do
+ * what a test wants. For tests only. */
 #ifndef ROOFSWEEP_TEST_PROFILER_BENCH_H
 #define ROOFSWEEP_TEST_PROFILER_BENCH_H
 
@@ -28,8 +28,7 @@ enum status work_prepare(void *argument, struct error *error);
 enum status work_run(void *argument, struct error *error);
 
 int profiler_set_up(void **state);
-int profiler_tear_down(void **state); /* the counters never stay behind */
-void open_profiler(bool judged);
+int profiler_tear_down(void **state);                  /* the counters never stay behind */
 void assert_attached(enum profiler_attached attached); /* and a ratio where it is the tracer */
 
 /* ---- steps ---- */

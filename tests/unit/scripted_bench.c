@@ -8,7 +8,7 @@
 
 #include "worker/gpu/arena.h"
 #include "worker/gpu/vendor.h"
-#include "worker/cuda/row_profiler.h"
+#include "worker/cuda/profile.h"
 
 struct bench bench;
 
@@ -28,7 +28,7 @@ void bench_open(void)
         .timer = timer_open(),
         .arena = arena_open(&bench.gpu),
     };
-    bench.profiler = row_profiler_open(&bench.gpu);
+    bench.profiler = profile_open(&bench.gpu);
     bench.counters[0] = '\0';
     assert_int_equal(cublasLtCreate(&bench.gpu.cublas), CUBLAS_STATUS_SUCCESS);
     assert_non_null(bench.gpu.timer);
@@ -73,7 +73,7 @@ enum status bench_tune(const struct roof_request *request, bool prove, bool foun
 {
     struct outcome counters = {.code = OUTCOME_MISSING};
     enum status status =
-        prove ? row_profiler_try(bench.profiler, &bench.gpu, &counters, error) : STATUS_OK;
+        prove ? profile_try(bench.profiler, &bench.gpu, &counters, error) : STATUS_OK;
     outcome_format(&counters, counted_word, bench.counters);
     if (status == STATUS_OK)
         status =

@@ -77,11 +77,6 @@ void tracer_detach(struct tracer *tracer)
     assert_non_null(tracer);
 }
 
-void tracer_forget(struct tracer *tracer)
-{
-    assert_non_null(tracer);
-}
-
 enum status tracer_run(struct tracer *tracer, const struct profiled_work *work, bool stays,
                        struct outcome *outcome, struct error *error)
 {

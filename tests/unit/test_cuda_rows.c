@@ -14,8 +14,7 @@
 #include "worker/gpu/timing.h"
 #include "worker/gpu/graph.h"
 #include "worker/gpu/arena.h"
-#include "worker/cuda/row_count.h"
-#include "worker/cuda/row_trace.h"
+#include "worker/cuda/profile.h"
 #include "worker/cuda/workloads/workloads.h"
 #include "worker/gpu/search.h"
 
@@ -81,7 +80,7 @@ static void row_is_counted(enum precision precision, enum unit unit, const char 
     record.unit = unit;
     script.collection = outcome;
     const struct countable row = {&work, false, false, &record};
-    assert_int_equal(rows_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
+    assert_int_equal(profile_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
     char text[OUTCOME_TEXT];
     outcome_format(&record.counters, counted_word, text);
     assert_string_equal(text, outcome);
@@ -105,7 +104,7 @@ static void a_replay_is_counted_in_the_stream(void **state)
         record_init(&record);
         record.unit = UNIT_VECTOR;
         const struct countable row = {&work, false, false, &record};
-        assert_int_equal(rows_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
+        assert_int_equal(profile_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
         if (differs) {
             assert_int_equal(record.counters.code, COUNTED_REFUSED);
             assert_true(isnan(record.flops_counted) && isnan(record.bytes_counted[LEVEL_DRAM]));
@@ -147,14 +146,14 @@ static void rows_make(struct rows *rows, const int order[ROWS])
 static enum status rows_run(struct rows *rows)
 {
     struct error error;
-    return rows_count(bench.profiler, &bench.gpu, rows->rows, ROWS, &error);
+    return profile_count(bench.profiler, &bench.gpu, rows->rows, ROWS, &error);
 }
 
 static void rows_clear(struct rows *rows)
 {
     for (int i = 0; i < ROWS; ++i) {
         record_clear(&rows->records[i]);
-        row_release(&rows->works[i].base);
+        profile_release(&rows->works[i].base);
     }
 }
 
@@ -214,7 +213,7 @@ static void a_batch_that_fails_can_be_counted_again(void **state)
         script.collection = "counted";
         for (int i = 0; i < ROWS; ++i) {
             bool fails = rows.works[i].fails;
-            assert_int_equal(rows_count(bench.profiler, &bench.gpu, &rows.rows[i], 1, &error),
+            assert_int_equal(profile_count(bench.profiler, &bench.gpu, &rows.rows[i], 1, &error),
                              fails ? STATUS_FAILED : STATUS_OK);
             if (!fails)
                 assert_true(rows.records[i].flops_counted == order[i] * flops_of_one());
@@ -266,7 +265,7 @@ static void rows_are_counted_with_the_cache_as_timed(void **state)
         struct error error;
         record_init(&record);
         const struct countable row = {&work, cold, false, &record};
-        assert_int_equal(rows_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
+        assert_int_equal(profile_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
         assert_int_equal(record.counters.code, COUNTED_YES);
         assert_int_equal(script.counted_cache, expected[cold]);
         record_clear(&record);
@@ -334,7 +333,7 @@ static void sparse_products_are_counted_as_done(void **state)
     for (int sparse = 0; sparse < 2; ++sparse) {
         const struct countable row = {work, false, false, &record};
         work->sparse = sparse;
-        assert_int_equal(rows_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
+        assert_int_equal(profile_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
         assert_true(record.flops_counted == 2.0 * 64 * 128 * 256 / (sparse ? 2.0 : 1.0));
         assert_true(record.flops_tensor[PRECISION_FP16] == record.flops_counted);
     }

@@ -71,18 +71,6 @@ static void without_known_kernels_nothing_is_decided(void **state)
     assert_attached(PROFILER_TRACER);
 }
 
-/* In a process where nobody times anything. */
-static void without_a_judge_the_tracer_stays(void **state)
-{
-    (void)state;
-    profiler_close(profiler);
-    open_profiler(false);
-    trace_well();
-    assert_int_equal(profiler_attached(profiler), PROFILER_TRACER);
-    assert_true(isnan(profiler_ratio(profiler)));
-    assert_int_equal(test.judged, 0);
-}
-
 static void a_trace_that_is_in_the_way_is_repeated_without(void **state)
 {
     (void)state;
@@ -107,7 +95,7 @@ static void the_tracer_leaves_when_counters_are_tried(void **state)
     assert_int_equal(test.judged, 2); /* it had been */
 }
 
-static void refused_traces_are_told_once(void **state)
+static void refused_traces_are_not_tried_again(void **state)
 {
     (void)state;
     CUptiResult *const places[] = {&cupti.register_callbacks, &cupti.activity_enable};
@@ -121,7 +109,8 @@ static void refused_traces_are_told_once(void **state)
         assert_string_equal(outcome.reason, "in the way");
         assert_attached(PROFILER_NOTHING);
         int calls = cupti.activity_enabled + cupti.activity_disabled + cupti.finalized;
-        assert_true(trace().code == OUTCOME_MISSING);
+        struct outcome again = trace();
+        assert_true(outcome_same(&again, &outcome));
         assert_int_equal(cupti.activity_enabled + cupti.activity_disabled + cupti.finalized, calls);
         assert_int_equal(test.runs, 0);
     }
@@ -172,7 +161,7 @@ static void kernels_are_known_by_name_and_shape(void **state)
     add_record("no kernel", 50, 1);
     cupti.records[4].kind = CUPTI_ACTIVITY_KIND_MEMCPY;
     assert_int_equal(trace().code, TRACED_WELL);
-    const struct trace last = profiler_last_trace(profiler);
+    const struct trace last = *profiler_last_trace(profiler);
     assert_int_equal(last.kernel_count, 3);
     assert_string_equal(last.kernels[0].name, "gemm(float*)");
     assert_int_equal(last.kernels[0].count, 2);
@@ -208,7 +197,7 @@ static void times_of_kernels_at_the_same_time_count_once(void **state)
     cupti.records[2].clusterY = cupti.records[2].clusterZ = 1;
     cupti.records[2].maxActiveClusters = 30;
     assert_int_equal(trace().code, TRACED_WELL);
-    const struct trace last = profiler_last_trace(profiler);
+    const struct trace last = *profiler_last_trace(profiler);
     assert_true(fabs(last.busy_time - 750e-9) < 1e-15);
     assert_true(fabs(last.span - 1050e-9) < 1e-15);
     assert_int_equal(last.kernels[2].cluster, 4);
@@ -237,7 +226,7 @@ static void the_wait_before_the_work_is_not_in_the_trace(void **state)
     assert_int_equal(profiler_trace(profiler, &held, &outcome, &error), STATUS_OK);
     assert_int_equal(outcome.code, TRACED_WELL);
     assert_int_equal(test.holds, 1);
-    const struct trace last = profiler_last_trace(profiler);
+    const struct trace last = *profiler_last_trace(profiler);
     assert_int_equal(last.kernel_count, 2);
     assert_string_equal(last.kernels[0].name, "first");
     assert_int_equal(last.kernels[0].count, 2);
@@ -287,7 +276,7 @@ static void a_trace_that_fails_leaves_nothing_attached(void **state)
         struct error error;
         *places[i] = STATUS_FAILED;
         assert_int_equal(profiler_trace(profiler, &work, &outcome, &error), STATUS_FAILED);
-        assert_int_equal(profiler_last_trace(profiler).launch_count, 0);
+        assert_int_equal(profiler_last_trace(profiler)->launch_count, 0);
         assert_attached(PROFILER_NOTHING);
         *places[i] = STATUS_OK;
     }
@@ -368,10 +357,9 @@ int main(void)
         TEST(a_tracer_is_judged_by_its_best_time),
         TEST(a_tracer_that_disturbs_times_leaves_for_good),
         TEST(without_known_kernels_nothing_is_decided),
-        TEST(without_a_judge_the_tracer_stays),
         TEST(a_trace_that_is_in_the_way_is_repeated_without),
         TEST(the_tracer_leaves_when_counters_are_tried),
-        TEST(refused_traces_are_told_once),
+        TEST(refused_traces_are_not_tried_again),
         TEST(incomplete_traces_say_why),
         TEST(kernels_are_known_by_name_and_shape),
         TEST(times_of_kernels_at_the_same_time_count_once),

@@ -22,14 +22,11 @@
 #include "worker/cuda/gpu/check.h"
 #include "worker/gpu/energy.h"
 #include "worker/gpu/graph.h"
-#include "worker/cuda/known_kernels.h"
 #include "worker/cuda/gpu/libraries.h"
 #include "worker/gpu/timing.h"
 #include "worker/cuda/profiling/profiler.h"
 #include "worker/cuda/roofs/roofs.h"
-#include "worker/cuda/row_count.h"
-#include "worker/cuda/row_profiler.h"
-#include "worker/cuda/row_trace.h"
+#include "worker/cuda/profile.h"
 #include "worker/cuda/selftest.h"
 #include "worker/cuda/workloads/cudnn_graph.h"
 #include "worker/cuda/workloads/workloads.h"
@@ -67,7 +64,7 @@ static enum status state_open(int index, struct device_state *state, struct devi
     device->count_together = COUNT_TOGETHER;
     TRY(libraries_open(&state->gpu, error));
     state->gpu.plans = plan_shelf_create();
-    state->profiler = row_profiler_open(&state->gpu);
+    state->profiler = profile_open(&state->gpu);
     return state->profiler ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory");
 }
 
@@ -96,7 +93,7 @@ static enum status device_open(int index, struct device_state **state, struct de
 static enum status device_try_counters(struct device_state *state, struct device *device,
                                        struct error *error)
 {
-    return row_profiler_try(state->profiler, &state->gpu, &device->counters, error);
+    return profile_try(state->profiler, &state->gpu, &device->counters, error);
 }
 
 /* Counters are tried first: later the neighbours have contexts on this device, for their copies. */
@@ -106,7 +103,7 @@ static enum status device_tune_roofs(struct device_state *state, const struct ro
     struct outcome counters;
     arena_trim(state->gpu.arena);
     enum status status =
-        prove ? row_profiler_try(state->profiler, &state->gpu, &counters, error) : STATUS_OK;
+        prove ? profile_try(state->profiler, &state->gpu, &counters, error) : STATUS_OK;
     bool counted = status == STATUS_OK && prove && counters.code == COUNTED_YES;
     if (status == STATUS_OK)
         status = roofs_tune(&state->roofs, &state->gpu, counted ? state->profiler : NULL, request,
@@ -249,13 +246,13 @@ static enum status device_trace(struct device_state *state, struct work *work, b
 {
     struct work *repeated = work->stream ? work->stream : work;
     TRY(graph_time(&state->gpu, repeated, cold, &record->graph_time, error));
-    return row_trace(state->profiler, &state->gpu, work, cold, record, error);
+    return profile_trace(state->profiler, &state->gpu, work, cold, record, error);
 }
 
 static enum status device_count_hardware(struct device_state *state, const struct countable *rows,
                                          size_t count, struct error *error)
 {
-    return rows_count(state->profiler, &state->gpu, rows, count, error);
+    return profile_count(state->profiler, &state->gpu, rows, count, error);
 }
 
 /* What waits must not change what the next one finds. A search gives its workspaces up to a quarter
@@ -333,7 +330,7 @@ static void device_release(struct device_state *state, struct work *work)
     (void)state;
     if (!work)
         return;
-    row_release(work);
+    profile_release(work);
     work->ops->release(work);
 }
 

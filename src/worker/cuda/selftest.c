@@ -7,7 +7,7 @@
 #include "worker/cuda/gpu/check.h"
 #include "worker/gpu/arena.h"
 #include "worker/gpu/vendor.h"
-#include "worker/cuda/row_profiler.h"
+#include "worker/cuda/profile.h"
 
 static const double flops_tolerance = 1e-4, dram_tolerance = 0.005, cache_tolerance = 0.005;
 
@@ -341,7 +341,7 @@ enum status selftest_run(struct profiler *profiler, struct gpu *gpu, FILE *strea
 {
     struct selftest test = {.profiler = profiler, .gpu = gpu, .stream = stream};
     struct outcome outcome;
-    TRY(row_profiler_try(profiler, gpu, &outcome, error));
+    TRY(profile_try(profiler, gpu, &outcome, error));
     if (outcome.code != COUNTED_YES) {
         char text[OUTCOME_TEXT];
         outcome_format(&outcome, counted_word, text);

@@ -44,8 +44,8 @@ struct work {
     bool sparse;
     struct pace pace;       /* of what is bound now */
     struct clock_span span; /* all timed chunks together */
-    /* row_trace.c: of each launch of the last trace its kernel, as a place in the record; owned,
-     * freed by row_release. Without any: it was not traced well */
+    /* cuda/profile.c: of each launch of the last trace its kernel, as a place in the record; owned,
+     * freed by profile_release. Without any: it was not traced well */
     size_t *launches, launch_count;
     /* graph.h: the same work, launched one by one; NULL: this is it. What is counted, since CUPTI
      * sees no vector FLOPs in a graph. */

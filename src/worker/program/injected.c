@@ -33,14 +33,6 @@ static enum status closed_take(const char *text, struct injected *in, struct err
     return STATUS_OK;
 }
 
-static bool kernel_same(const struct kernel *a, const struct kernel *b)
-{
-    return a->grid_x == b->grid_x && a->grid_y == b->grid_y && a->grid_z == b->grid_z &&
-           a->block_x == b->block_x && a->block_y == b->block_y && a->block_z == b->block_z &&
-           a->registers == b->registers && a->static_shared == b->static_shared &&
-           a->dynamic_shared == b->dynamic_shared && strcmp(a->name, b->name) == 0;
-}
-
 /* The index of this kernel; kernel_count: there is none. */
 static size_t kernel_find(const struct injected *in, const struct kernel *kernel)
 {

@@ -6,14 +6,13 @@
 #include "worker/cuda/profiling/counters.h"
 
 struct profiler {
-    struct profiler_judge judge;
-    struct profiler_trial trial;
+    struct profiler_host host;
     struct outcome tried;      /* of profiler_try */
     struct counters *counters; /* owned; NULL until they are tried, and where there are none */
     struct tracer *tracer;     /* owned */
     bool tracer_leaves;        /* after each trace: it disturbs times, or did not trace twice */
-    bool trace_refused;        /* CUPTI cannot be attached; that has been told */
-    bool judged;               /* the ratio is of the tracer; there is none without a judge */
+    struct outcome traced;     /* of the last trace */
+    bool judged;               /* the ratio is of the tracer */
     double ratio;
 };
 
@@ -53,8 +52,7 @@ static enum status nothing(void *argument, struct error *error)
 
 static enum status count_trial(struct profiler *profiler, unsigned tensors, struct error *error)
 {
-    const struct profiler_trial *trial = &profiler->trial;
-    const struct profiled_work work = {nothing, trial->run, trial->argument, NULL};
+    const struct profiled_work work = {nothing, profiler->host.run, profiler->host.argument, NULL};
     double values[1][QUANTITY_COUNT];
     enum status status =
         profiler_count(profiler, tensors, &work, 1, values, &profiler->tried, error);
@@ -65,18 +63,13 @@ static enum status count_trial(struct profiler *profiler, unsigned tensors, stru
 
 /* Some refusals show only when counting begins. With all tensors, as the proofs of the roofs will
  * ask for; a device that lacks a counter of theirs still has the others. */
-static enum status preflight(struct profiler *profiler, struct error *error)
-{
-    TRY(count_trial(profiler, QUANTITY_ALL_TENSORS, error));
-    return profiler->tried.code == COUNTED_YES ? STATUS_OK : count_trial(profiler, 0, error);
-}
-
 static enum status try_opened(struct profiler *profiler, struct error *error)
 {
-    const struct profiler_trial *trial = &profiler->trial;
-    enum status status = trial->reserve ? trial->reserve(trial->argument, error) : STATUS_OK;
-    if (status == STATUS_OK)
-        return preflight(profiler, error);
+    enum status status = profiler->host.reserve(profiler->host.argument, error);
+    if (status == STATUS_OK) {
+        TRY(count_trial(profiler, QUANTITY_ALL_TENSORS, error));
+        return profiler->tried.code == COUNTED_YES ? STATUS_OK : count_trial(profiler, 0, error);
+    }
     if (status == STATUS_DEVICE)
         return status;
     counters_close(profiler->counters);
@@ -135,7 +128,7 @@ enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
 static enum status known_time(struct profiler *profiler, double times[PROFILER_TIMES], bool *known,
                               struct error *error)
 {
-    enum status status = profiler->judge.measure(profiler->judge.argument, times, error);
+    enum status status = profiler->host.measure(profiler->host.argument, times, error);
     *known = status == STATUS_OK;
     return status == STATUS_DEVICE ? status : STATUS_OK;
 }
@@ -173,68 +166,60 @@ static enum status judge(struct profiler *profiler, const double before[PROFILER
 /* ---- trace ---- */
 
 static enum status run_tracer(struct profiler *profiler, const struct profiled_work *work,
-                              bool stays, struct outcome *outcome, struct error *error)
+                              bool stays, struct error *error)
 {
-    enum status status = tracer_run(profiler->tracer, work, stays, outcome, error);
+    enum status status = tracer_run(profiler->tracer, work, stays, &profiler->traced, error);
     if (status && status != STATUS_DEVICE)
         tracer_detach(profiler->tracer);
     return status;
 }
 
 /* The first one that may stay decides whether it does. */
-static enum status trace_and_judge(struct profiler *profiler, const struct profiled_work *work,
-                                   struct outcome *outcome, struct error *error)
+static enum status trace(struct profiler *profiler, const struct profiled_work *work,
+                         struct error *error)
 {
     double before[PROFILER_TIMES];
     bool known;
+    if (profiler->judged || profiler->tracer_leaves)
+        return run_tracer(profiler, work, !profiler->tracer_leaves, error);
     TRY(known_time(profiler, before, &known, error));
-    TRY(run_tracer(profiler, work, known, outcome, error));
-    return known && outcome->code == TRACED_WELL ? judge(profiler, before, error) : STATUS_OK;
-}
-
-static enum status trace(struct profiler *profiler, const struct profiled_work *work,
-                         struct outcome *outcome, struct error *error)
-{
-    if (profiler->judge.measure && !profiler->judged && !profiler->tracer_leaves)
-        return trace_and_judge(profiler, work, outcome, error);
-    return run_tracer(profiler, work, !profiler->tracer_leaves, outcome, error);
+    TRY(run_tracer(profiler, work, known, error));
+    return known && profiler->traced.code == TRACED_WELL ? judge(profiler, before, error)
+                                                         : STATUS_OK;
 }
 
 enum status profiler_trace(struct profiler *profiler, const struct profiled_work *work,
                            struct outcome *outcome, struct error *error)
 {
-    outcome_set(outcome, OUTCOME_MISSING, NULL);
+    enum status status = STATUS_OK;
     profiler_leave(profiler);
-    if (profiler->trace_refused) {
-        tracer_forget(profiler->tracer);
-        return STATUS_OK;
+    if (profiler->traced.code != TRACED_REFUSED) {
+        status = trace(profiler, work, error);
+        if (status == STATUS_OK && profiler->traced.code != TRACED_WELL &&
+            tracer_is_attached(profiler->tracer)) {
+            tracer_detach(profiler->tracer); /* what stayed may have been in the way */
+            profiler->tracer_leaves = true;
+            status = run_tracer(profiler, work, false, error);
+        }
     }
-    TRY(trace(profiler, work, outcome, error));
-    if (outcome->code != TRACED_WELL && tracer_is_attached(profiler->tracer)) {
-        tracer_detach(profiler->tracer); /* what stayed may have been in the way */
-        profiler->tracer_leaves = true;
-        TRY(run_tracer(profiler, work, false, outcome, error));
-    }
-    profiler->trace_refused = outcome->code == TRACED_REFUSED;
-    return STATUS_OK;
+    *outcome = profiler->traced;
+    return status;
 }
 
-struct trace profiler_last_trace(const struct profiler *profiler)
+const struct trace *profiler_last_trace(const struct profiler *profiler)
 {
-    return *tracer_last(profiler->tracer);
+    return tracer_last(profiler->tracer);
 }
 
 /* ---- life ---- */
 
-struct profiler *profiler_open(const struct profiler_judge *judge,
-                               const struct profiler_trial *trial)
+struct profiler *profiler_open(const struct profiler_host *host)
 {
     struct profiler *profiler = calloc(1, sizeof *profiler);
     if (!profiler)
         return NULL;
-    profiler->judge = *judge;
-    profiler->trial = *trial;
-    profiler->tried.code = OUTCOME_MISSING;
+    profiler->host = *host;
+    profiler->tried.code = profiler->traced.code = OUTCOME_MISSING;
     profiler->ratio = NAN;
     profiler->tracer = tracer_open();
     if (profiler->tracer)

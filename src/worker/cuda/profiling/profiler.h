@@ -26,29 +26,21 @@
 /* What is attached now; each makes room for the other. */
 enum profiler_attached { PROFILER_NOTHING, PROFILER_COUNTERS, PROFILER_TRACER };
 
-/* Known kernels, which show whether CUPTI disturbs times. */
+/* What the profiler runs by itself. */
 enum { PROFILER_TIMES = 2 };
-struct profiler_judge {
-    /* s; NULL: nobody times anything in this process, so that the tracer always may stay attached.
-     */
+struct profiler_host {
+    /* s, that known kernels take: they show whether CUPTI disturbs times */
     enum status (*measure)(void *argument, double times[PROFILER_TIMES], struct error *error);
-    void *argument;
-};
-
-/* What the profiler runs by itself to find out whether it counts. */
-struct profiler_trial {
-    enum status (*reserve)(void *argument,
-                           struct error *error); /* memory for counting; NULL: none */
-    enum status (*run)(void *argument,
-                       struct error *error); /* any kernel; leaves the device idle */
+    enum status (*reserve)(void *argument, struct error *error); /* memory for counting */
+    /* any kernel, to find out whether it is counted; leaves the device idle */
+    enum status (*run)(void *argument, struct error *error);
     void *argument;
 };
 
 struct profiler;
 
 /* NULL without memory. Nothing is attached. */
-struct profiler *profiler_open(const struct profiler_judge *judge,
-                               const struct profiler_trial *trial);
+struct profiler *profiler_open(const struct profiler_host *host);
 /* Takes NULL. Detaches the counters; what the tracer left attached goes with the process. */
 void profiler_close(struct profiler *profiler);
 
@@ -92,11 +84,11 @@ enum status profiler_count_launches(struct profiler *profiler, unsigned tensors,
 /* ---- trace ---- */
 
 /* Traces one run of the work. A trace that fails where CUPTI had stayed attached is repeated
- * without, and then CUPTI no longer stays. The outcome is an enum traced, with the reason, or
- * OUTCOME_MISSING: an earlier trace was refused, and there will be none. */
+ * without, and then CUPTI no longer stays. The outcome is an enum traced, with the reason. After
+ * one that is TRACED_REFUSED all are, for that reason. */
 enum status profiler_trace(struct profiler *profiler, const struct profiled_work *work,
                            struct outcome *outcome, struct error *error);
 /* Without any launch where it failed. It lives until the next trace. */
-struct trace profiler_last_trace(const struct profiler *profiler);
+const struct trace *profiler_last_trace(const struct profiler *profiler);
 
 #endif

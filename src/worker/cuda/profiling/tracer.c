@@ -222,6 +222,14 @@ static void launches_finish(struct trace *trace, bool held)
     qsort(trace->launches, trace->launch_count, sizeof *trace->launches, calls_compare);
 }
 
+static void forget(struct tracer *tracer)
+{
+    free(tracer->trace.launches);
+    free(tracer->trace.kernels);
+    free(tracer->trace.moves);
+    *tracer = (struct tracer){.attached = tracer->attached, .code = TRACED_WELL};
+}
+
 /* ---- a run of a work ---- */
 
 /* Of a work the kernels alone are traced. */
@@ -285,11 +293,11 @@ static enum status run(struct tracer *tracer, const struct profiled_work *work, 
 enum status tracer_run(struct tracer *tracer, const struct profiled_work *work, bool stays,
                        struct outcome *outcome, struct error *error)
 {
-    tracer_forget(tracer);
+    forget(tracer);
     enum status status = run(tracer, work, stays, error);
     outcome_set(outcome, tracer->code, "%s", tracer->problem ? tracer->problem : "");
     if (status || tracer->problem)
-        tracer_forget(tracer);
+        forget(tracer);
     else
         launches_finish(&tracer->trace, work->hold != NULL);
     return status;
@@ -316,7 +324,7 @@ CUptiResult tracer_watch(void)
 
 CUptiResult tracer_begin(struct tracer *tracer)
 {
-    tracer_forget(tracer);
+    forget(tracer);
     CUptiResult code = cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     if (code == CUPTI_SUCCESS)
         code = cuptiGetTimestamp(&tracer->begin);
@@ -341,14 +349,6 @@ const struct trace *tracer_last(const struct tracer *tracer)
     return &tracer->trace;
 }
 
-void tracer_forget(struct tracer *tracer)
-{
-    free(tracer->trace.launches);
-    free(tracer->trace.kernels);
-    free(tracer->trace.moves);
-    *tracer = (struct tracer){.attached = tracer->attached, .code = TRACED_WELL};
-}
-
 struct tracer *tracer_open(void)
 {
     return calloc(1, sizeof(struct tracer));
@@ -357,6 +357,6 @@ struct tracer *tracer_open(void)
 void tracer_close(struct tracer *tracer)
 {
     if (tracer)
-        tracer_forget(tracer);
+        forget(tracer);
     free(tracer);
 }

@@ -89,7 +89,5 @@ CUptiResult tracer_end(struct tracer *tracer, const char **problem);
 
 /* The last one; without any launch where tracer_run failed. It lives until the next. */
 const struct trace *tracer_last(const struct tracer *tracer);
-/* There is no last one any more. */
-void tracer_forget(struct tracer *tracer);
 
 #endif

@@ -1,0 +1,553 @@
+#include "worker/cuda/profile.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "kernels/kernels.h"
+#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/nvml.h"
+#include "worker/gpu/arena.h"
+#include "worker/gpu/timing.h"
+#include "worker/gpu/vendor.h"
+
+/* ---- known kernels ----
+ *
+ * Their times stay the same as long as nothing disturbs them. If these times change, so do the
+ * times of whatever else is measured: times[0] of one kernel of about a millisecond, times[1] from
+ * one of many queued empty kernels to the next; medians. */
+
+enum { LAUNCHES = 300, SAMPLES = 15, FMA_BLOCK = 1024 };
+
+/* What is timed, of gpu->stream. */
+typedef enum status enqueue(struct gpu *gpu, void *out, struct error *error);
+
+static enum status gap_enqueue(struct gpu *gpu, void *out, struct error *error)
+{
+    (void)out;
+    for (int i = 0; i < LAUNCHES; ++i)
+        TRY(CUDA(kernel_empty(gpu->stream)));
+    return STATUS_OK;
+}
+
+static enum status kernel_enqueue(struct gpu *gpu, void *out, struct error *error)
+{
+    const struct fma_kernel *kernel = fma_kernels;
+    const int64_t iterations = 400;
+    while (kernel->precision != PRECISION_FP32)
+        ++kernel;
+    return CUDA(kernel->launch(out, iterations, gpu->multiprocessors, FMA_BLOCK, gpu->stream));
+}
+
+static enum status span_enqueue(struct gpu *gpu, enqueue *work, void *out, struct error *error)
+{
+    TRY(vendor.record(gpu, 0, error));
+    TRY(work(gpu, out, error));
+    return vendor.record(gpu, 1, error);
+}
+
+/* All is queued before the first begins, as in timing.c. */
+static enum status held_time(struct gpu *gpu, enqueue *work, void *out, double *seconds,
+                             struct error *error)
+{
+    const double longest = 0.1; /* s, that the host may take */
+    TRY(vendor.hold(gpu, longest, error));
+    enum status status = span_enqueue(gpu, work, out, error);
+    vendor.release(gpu);
+    if (status)
+        return status;
+    TRY(vendor.wait(gpu, 1, error));
+    return vendor.elapsed(gpu, 0, 1, seconds, error);
+}
+
+static enum status known_medians(struct gpu *gpu, void *out, double times[PROFILER_TIMES],
+                                 struct error *error)
+{
+    static const double warming = 10e-3; /* s of load, after which the clock has risen */
+    static const struct {
+        enqueue *work;
+        int parts; /* of which one is wanted */
+    } known[PROFILER_TIMES] = {
+        {kernel_enqueue, 1}, {gap_enqueue, LAUNCHES}, /* the gap depends on the clock most: warm */
+    };
+    TRY(CUDA(kernel_delay(warming, gpu->stream)));
+    for (int i = 0; i < PROFILER_TIMES; ++i) {
+        double seconds[SAMPLES];
+        struct stats stats;
+        /* loads its code, for which the device must not be held */
+        TRY(known[i].work(gpu, out, error));
+        for (int j = 0; j < SAMPLES; ++j)
+            TRY(held_time(gpu, known[i].work, out, &seconds[j], error));
+        TRY(stats_compute(seconds, SAMPLES, &stats, error));
+        times[i] = stats.median / known[i].parts;
+    }
+    return STATUS_OK;
+}
+
+static enum status known_times(void *argument, double times[PROFILER_TIMES], struct error *error)
+{
+    struct gpu *gpu = argument;
+    void *out;
+    TRY(vendor.reserve(gpu, 2, false, error));
+    TRY(memory_allocate((double)gpu->multiprocessors * FMA_BLOCK * sizeof(double), "a known kernel",
+                        &out, error));
+    enum status status = known_medians(gpu, out, times, error);
+    cudaFree(out);
+    return status;
+}
+
+/* ---- whether there are counters ---- */
+
+/* The flush's buffer, while there is memory for it. */
+static enum status trial_reserve(void *argument, struct error *error)
+{
+    struct gpu *gpu = argument;
+    return vendor.flush(gpu, error);
+}
+
+static enum status trial_run(void *argument, struct error *error)
+{
+    struct gpu *gpu = argument;
+    TRY(CUDA(kernel_empty(gpu->stream)));
+    return vendor.synchronize(gpu, error);
+}
+
+struct profiler *profile_open(struct gpu *gpu)
+{
+    const struct profiler_host host = {known_times, trial_reserve, trial_run, gpu};
+    return profiler_open(&host);
+}
+
+/* libcuda.so is met at run time only: a worker without driver must still be able to say so. */
+static CUcontext context_current(void)
+{
+    typedef CUresult (*get_function)(CUcontext * context);
+    enum { INTRODUCED = 4000 }; /* CUDA 4.0 */
+    void *entry = NULL;
+    enum cudaDriverEntryPointQueryResult found;
+    CUcontext context = NULL;
+    if (cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &entry, INTRODUCED, cudaEnableDefault,
+                                         &found) != cudaSuccess ||
+        !entry)
+        return NULL;
+    get_function get;
+    memcpy(&get, &entry, sizeof get);
+    return get(&context) == CUDA_SUCCESS ? context : NULL;
+}
+
+enum status profile_try(struct profiler *profiler, struct gpu *gpu, struct outcome *outcome,
+                        struct error *error)
+{
+    bool tried = profiler_counters(profiler)->code != OUTCOME_MISSING;
+    if (!tried && nvml_processes(gpu->nvml) > 1) {
+        outcome_set(outcome, COUNTED_REFUSED,
+                    "another process computes on this GPU and would be counted; end it (nvidia-smi "
+                    "names it), or ask for a GPU of your own");
+        return STATUS_OK;
+    }
+    return profiler_try(profiler, gpu->index, context_current(), outcome, error);
+}
+
+/* ---- one iteration of a row's work, as the profiler runs it ---- */
+
+struct iteration {
+    struct gpu *gpu;
+    struct work *work;
+    bool cold;
+    double hold_limit; /* s, that the device is held at most before it is traced */
+    bool held;         /* it still was when all was enqueued */
+};
+
+static enum status iteration_reset(const struct iteration *i, struct error *error)
+{
+    return i->work->ops->reset ? i->work->ops->reset(i->gpu, i->work, error) : STATUS_OK;
+}
+
+/* The cache is as when it is timed: flushed, or with what an iteration leaves there. */
+static enum status iteration_prepare(void *argument, struct error *error)
+{
+    const struct iteration *i = argument;
+    TRY(iteration_reset(i, error));
+    TRY(vendor.flush(i->gpu, error));
+    if (!i->cold) {
+        TRY(i->work->ops->iterate(i->gpu, i->work, error));
+        TRY(iteration_reset(i, error));
+    }
+    return vendor.synchronize(i->gpu, error);
+}
+
+static enum status iteration_run(void *argument, struct error *error)
+{
+    const struct iteration *i = argument;
+    TRY(i->work->ops->iterate(i->gpu, i->work, error));
+    return vendor.synchronize(i->gpu, error);
+}
+
+/* The event is over as soon as the device is no longer held. */
+static enum status iteration_hold(void *argument, struct error *error)
+{
+    const struct iteration *i = argument;
+    TRY(vendor.hold(i->gpu, i->hold_limit, error));
+    return vendor.record(i->gpu, 0, error);
+}
+
+/* All of it is enqueued before the device begins. */
+static enum status iteration_run_held(void *argument, struct error *error)
+{
+    struct iteration *i = argument;
+    enum status status = i->work->ops->iterate(i->gpu, i->work, error);
+    if (status == STATUS_OK)
+        status = vendor.pending(i->gpu, 0, &i->held, error);
+    vendor.release(i->gpu);
+    return status ? status : vendor.synchronize(i->gpu, error);
+}
+
+/* ---- kernels ---- */
+
+/* Clusters are placed as a whole: of them CUPTI tells how many there can be. */
+static int64_t resident_blocks(const struct traced_kernel *traced, const struct gpu *gpu)
+{
+    const struct occupancy_kernel kernel = {
+        .threads = traced->block_x * traced->block_y * traced->block_z,
+        .registers = traced->registers,
+        .static_shared = traced->static_shared,
+        .dynamic_shared = traced->dynamic_shared,
+        .shared_room = traced->shared_room,
+    };
+    int64_t blocks = occupancy_blocks(&gpu->limits, &kernel);
+    if (traced->cluster > 1)
+        return traced->clusters_most > 0 ? traced->cluster * traced->clusters_most : FIELD_MISSING;
+    return blocks > 0 ? blocks * gpu->multiprocessors : FIELD_MISSING;
+}
+
+static struct kernel kernel_of(const struct traced_kernel *traced, const struct gpu *gpu)
+{
+    struct kernel kernel;
+    fields_clear(kernel_fields, &kernel);
+    kernel.count = traced->count;
+    kernel.time = traced->time;
+    kernel.grid_x = traced->grid_x;
+    kernel.grid_y = traced->grid_y;
+    kernel.grid_z = traced->grid_z;
+    kernel.block_x = traced->block_x;
+    kernel.block_y = traced->block_y;
+    kernel.block_z = traced->block_z;
+    kernel.registers = traced->registers;
+    kernel.static_shared = traced->static_shared;
+    kernel.dynamic_shared = traced->dynamic_shared;
+    kernel.cluster = traced->cluster;
+    kernel.resident = resident_blocks(traced, gpu);
+    snprintf(kernel.name, sizeof kernel.name, "%s", traced->name);
+    return kernel;
+}
+
+static enum status record_kernels(const struct trace *trace, const struct gpu *gpu,
+                                  struct record *record, struct error *error)
+{
+    struct kernel *kernels = malloc(trace->kernel_count * sizeof *kernels);
+    if (!kernels)
+        return error_set(error, STATUS_FAILED, "no memory for %zu kernels", trace->kernel_count);
+    for (size_t i = 0; i < trace->kernel_count; ++i)
+        kernels[i] = kernel_of(&trace->kernels[i], gpu);
+    enum status status = record_set_kernels(record, kernels, trace->kernel_count, error);
+    free(kernels);
+    return status;
+}
+
+/* To count each of them by itself, perhaps after other works have been traced. */
+static enum status launches_keep(const struct trace *trace, struct work *work, struct error *error)
+{
+    size_t *launches = malloc((trace->launch_count + 1) * sizeof *launches);
+    if (!launches)
+        return error_set(error, STATUS_FAILED, "no memory for %zu launches", trace->launch_count);
+    for (size_t i = 0; i < trace->launch_count; ++i)
+        launches[i] = trace->launches[i].kernel;
+    work->launches = launches;
+    work->launch_count = trace->launch_count;
+    return STATUS_OK;
+}
+
+void profile_release(struct work *work)
+{
+    free(work->launches);
+    work->launches = NULL;
+    work->launch_count = 0;
+}
+
+/* With CUPTI attached a launch takes the host longer, and the first one longest: so the device is
+ * held longer than the host should need. */
+static enum status work_trace(struct profiler *profiler, struct gpu *gpu, struct work *work,
+                              bool cold, struct record *record, struct error *error)
+{
+    struct iteration iteration = {.gpu = gpu, .work = work, .cold = cold};
+    const struct profiled_work traced = {iteration_prepare, iteration_run_held, &iteration,
+                                         iteration_hold};
+    struct outcome outcome;
+    TRY(timing_host_pace(gpu, work, &record->host_time, error));
+    TRY(vendor.reserve(gpu, 1, false, error));
+    iteration.hold_limit = chunk_limit(record->host_time);
+    TRY(profiler_trace(profiler, &traced, &outcome, error));
+    profile_release(work);
+    if (outcome.code != TRACED_WELL) {
+        if (!record->error[0])
+            snprintf(record->error, sizeof record->error, "no kernels: CUPTI: %s", outcome.reason);
+        return STATUS_OK;
+    }
+    const struct trace *trace = profiler_last_trace(profiler);
+    TRY(launches_keep(trace, work, error));
+    TRY(record_kernels(trace, gpu, record, error));
+    record->launches = (int64_t)trace->launch_count;
+    record->busy_time = trace->busy_time;
+    record->trace_time = iteration.held ? trace->span : NAN;
+    return STATUS_OK;
+}
+
+/* In the same order: counts of launches find their kernel by its place. */
+static bool same_kernels(const struct record *a, const struct record *b)
+{
+    bool same =
+        a->kernel_count > 0 && a->kernel_count == b->kernel_count && a->launches == b->launches;
+    for (size_t i = 0; i < a->kernel_count && same; ++i)
+        same = kernel_same(&a->kernels[i], &b->kernels[i]) &&
+               a->kernels[i].count == b->kernels[i].count;
+    return same;
+}
+
+enum status profile_trace(struct profiler *profiler, struct gpu *gpu, struct work *work, bool cold,
+                          struct record *record, struct error *error)
+{
+    struct record streamed;
+    TRY(work_trace(profiler, gpu, work, cold, record, error));
+    if (!work->stream)
+        return STATUS_OK;
+    /* What is replayed from a graph is counted as the same work in the stream, if it is the same
+     * kernels. */
+    record_init(&streamed);
+    enum status status = work_trace(profiler, gpu, work->stream, cold, &streamed, error);
+    work->stream_differs = status != STATUS_OK || !same_kernels(record, &streamed);
+    record_clear(&streamed);
+    return status;
+}
+
+/* ---- counts ---- */
+
+/* Rows that are counted together. Owned: one of each for each row. */
+struct collection {
+    struct countable *rows; /* with the work that is counted */
+    struct iteration *iterations;
+    struct profiled_work *works;
+    double (*values)[QUANTITY_COUNT];
+    size_t count;
+};
+
+/* Of the tensor units what the row can use. */
+static unsigned row_tensors(const struct countable *row)
+{
+    return row->record->unit == UNIT_TENSOR
+               ? quantity_tensor(quantity_of(row->work->precision, true))
+               : 0;
+}
+
+static double value_of(const double values[QUANTITY_COUNT], enum quantity quantity)
+{
+    return quantity < QUANTITY_COUNT ? values[quantity] : NAN;
+}
+
+/* What others of the collection asked for is none of this row's, which does not depend on them. Of
+ * the rest, what was done of what the counters say: see struct work. */
+static void values_correct(double values[QUANTITY_COUNT], const struct countable *row)
+{
+    unsigned tensors = row_tensors(row);
+    for (int i = 0; i < QUANTITY_COUNT; ++i) {
+        unsigned tensor = quantity_tensor((enum quantity)i);
+        if (tensor & ~tensors)
+            values[i] = NAN;
+        else if (tensor && row->work->sparse)
+            values[i] /= 2.0;
+    }
+}
+
+/* All FLOPs together; but none if those that the record is about cannot be counted here. */
+static double flops_sum(const double values[QUANTITY_COUNT], const struct countable *row)
+{
+    enum quantity own = quantity_of(row->work->precision, row->record->unit == UNIT_TENSOR);
+    double sum = NAN;
+    for (int i = 0; i < QUANTITY_TENSOR_INT8; ++i)
+        if (!isnan(values[i]))
+            sum = isnan(sum) ? values[i] : sum + values[i];
+    return isnan(value_of(values, own)) ? NAN : sum;
+}
+
+static void row_record(double values[QUANTITY_COUNT], const struct countable *row)
+{
+    struct record *record = row->record;
+    values_correct(values, row);
+    for (int i = 0; i < PRECISION_COUNT; ++i) {
+        enum precision one = (enum precision)i;
+        record->flops_vector[i] =
+            one == PRECISION_BF16 ? NAN : value_of(values, quantity_of(one, false));
+        record->flops_tensor[i] = value_of(values, quantity_of(one, true));
+    }
+    record->flops_counted = flops_sum(values, row);
+    for (int level = 0; level < LEVEL_COUNT; ++level) {
+        enum quantity read, write;
+        bool counted = quantity_of_level((enum memory_level)level, &read, &write);
+        record->bytes_read[level] = counted ? values[read] : NAN;
+        record->bytes_written[level] = counted ? values[write] : NAN;
+    }
+    quantity_bytes(values, record->bytes_counted);
+}
+
+static void kernels_set(struct record *record, double value)
+{
+    for (size_t i = 0; i < record->kernel_count; ++i) {
+        record->kernels[i].flops_counted = value;
+        for (int level = 0; level < LEVEL_COUNT; ++level)
+            record->kernels[i].bytes_counted[level] = value;
+    }
+}
+
+/* A launch without a value leaves its kernel without one. False: the kernels' FLOPs are not those
+ * of the whole, though they are the same in every repetition. */
+static bool kernels_sum(double (*values)[QUANTITY_COUNT], const struct countable *row)
+{
+    const double tolerance = 1e-3;
+    struct record *record = row->record;
+    double sum = 0.0;
+    kernels_set(record, 0.0);
+    for (size_t i = 0; i < row->work->launch_count; ++i) {
+        struct kernel *kernel = &record->kernels[row->work->launches[i]];
+        double bytes[LEVEL_COUNT];
+        values_correct(values[i], row);
+        quantity_bytes(values[i], bytes);
+        kernel->flops_counted += flops_sum(values[i], row);
+        for (int level = 0; level < LEVEL_COUNT; ++level)
+            kernel->bytes_counted[level] += bytes[level];
+    }
+    for (size_t i = 0; i < record->kernel_count; ++i)
+        sum += record->kernels[i].flops_counted;
+    return isnan(record->flops_counted) ||
+           fabs(sum - record->flops_counted) <= tolerance * record->flops_counted;
+}
+
+/* The i-th value is of the i-th launch of the trace: both are of the same iteration of the same
+ * plan. `most`: the most launches of a row that is counted with this one. */
+static enum status kernels_count(struct profiler *profiler, const struct profiled_work *work,
+                                 const struct countable *row, size_t most, struct error *error)
+{
+    struct outcome outcome = {.code = OUTCOME_MISSING};
+    char problem[OUTCOME_TEXT] = "no trace";
+    const size_t launches = row->work->launch_count;
+    double(*values)[QUANTITY_COUNT] = malloc((launches + 1) * sizeof *values);
+    enum status status = STATUS_OK;
+    if (!values)
+        return error_set(error, STATUS_FAILED, "no memory for the counts of %zu kernels", launches);
+    if (launches > 0) {
+        status = profiler_count_launches(profiler, row_tensors(row), work, launches, most, values,
+                                         &outcome, error);
+        outcome_format(&outcome, counted_word, problem);
+    }
+    if (status == STATUS_OK && outcome.code == COUNTED_YES && !kernels_sum(values, row)) {
+        outcome.code = COUNTED_INCOMPLETE;
+        snprintf(problem, sizeof problem, "their FLOPs are not those of the whole");
+    }
+    if (status == STATUS_OK && outcome.code != COUNTED_YES) {
+        kernels_set(row->record, NAN);
+        outcome_set(&row->record->counters, COUNTED_NOT_BY_KERNEL, "%.*s",
+                    (int)strcspn(problem, ";"), problem);
+    }
+    free(values);
+    return status;
+}
+
+/* All rows as a whole; then, with CUPTI told anew only once, the kernels of each. */
+static enum status collection_count(struct profiler *profiler, struct collection *collection,
+                                    struct error *error)
+{
+    struct outcome outcome;
+    unsigned tensors = 0;
+    size_t most = 0;
+    for (size_t i = 0; i < collection->count; ++i) {
+        const struct countable *row = &collection->rows[i];
+        tensors |= row_tensors(row);
+        if (row->kernels && row->work->launch_count > most)
+            most = row->work->launch_count;
+    }
+    TRY(profiler_count(profiler, tensors, collection->works, collection->count, collection->values,
+                       &outcome, error));
+    for (size_t i = 0; i < collection->count; ++i) {
+        outcome_set_brief(&collection->rows[i].record->counters, &outcome);
+        row_record(collection->values[i], &collection->rows[i]);
+    }
+    for (size_t i = 0; i < collection->count && outcome.code == COUNTED_YES; ++i)
+        if (collection->rows[i].kernels)
+            TRY(kernels_count(profiler, &collection->works[i], &collection->rows[i], most, error));
+    return STATUS_OK;
+}
+
+/* What cannot be counted in its graph, nor by the same kernels in the stream, is told, and never 0.
+ */
+static void collection_fill(struct gpu *gpu, const struct countable *rows, size_t count,
+                            struct collection *collection)
+{
+    for (size_t i = 0; i < count; ++i) {
+        size_t at = collection->count;
+        struct work *stream = rows[i].work->stream;
+        if (stream && rows[i].work->stream_differs) {
+            outcome_set(&rows[i].record->counters, COUNTED_REFUSED,
+                        "FLOPs of vector units are not counted in a graph, and the kernels "
+                        "launched one by one are not known to be the same");
+            continue;
+        }
+        collection->rows[at] = rows[i];
+        collection->rows[at].work = stream ? stream : rows[i].work;
+        collection->iterations[at] =
+            (struct iteration){.gpu = gpu, .work = collection->rows[at].work, .cold = rows[i].cold};
+        collection->works[at] = (struct profiled_work){iteration_prepare, iteration_run,
+                                                       &collection->iterations[at], NULL};
+        ++collection->count;
+    }
+}
+
+static enum status rows_count(struct profiler *profiler, struct gpu *gpu,
+                              struct collection *collection, struct error *error)
+{
+    struct outcome outcome;
+    if (collection->count == 0)
+        return STATUS_OK;
+    TRY(profile_try(profiler, gpu, &outcome, error));
+    if (outcome.code != COUNTED_YES) {
+        for (size_t i = 0; i < collection->count; ++i)
+            outcome_set_brief(&collection->rows[i].record->counters, &outcome);
+        return STATUS_OK;
+    }
+    enum status status = collection_count(profiler, collection, error);
+    if (status != STATUS_DEVICE)
+        profiler_leave(profiler);
+    return status;
+}
+
+enum status profile_count(struct profiler *profiler, struct gpu *gpu, const struct countable *rows,
+                          size_t count, struct error *error)
+{
+    struct collection collection = {
+        .rows = calloc(count, sizeof *collection.rows),
+        .iterations = calloc(count, sizeof *collection.iterations),
+        .works = calloc(count, sizeof *collection.works),
+        .values = calloc(count, sizeof *collection.values),
+    };
+    enum status status;
+    if (collection.rows && collection.iterations && collection.works && collection.values) {
+        collection_fill(gpu, rows, count, &collection);
+        status = rows_count(profiler, gpu, &collection, error);
+    } else {
+        status = error_set(error, STATUS_FAILED, "no memory for the counts of %zu rows", count);
+    }
+    free(collection.rows);
+    free(collection.iterations);
+    free(collection.works);
+    free(collection.values);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* What the profiler tells of rows, put into their records: the kernels of each, and the FLOPs and
+ * bytes of each as a whole and of its kernels. */
+#ifndef ROOFSWEEP_PROFILE_H
+#define ROOFSWEEP_PROFILE_H
+
+#include <stdbool.h>
+
+#include "worker/gpu/work.h"
+#include "worker/cuda/profiling/profiler.h"
+
+/* The profiler of a worker, whose known kernels and trials run on this GPU, which must outlive it.
+ * NULL without memory. */
+struct profiler *profile_open(struct gpu *gpu);
+
+/* As profiler_try. The counters of a GPU's memory know no processes: while another one computes
+ * there they are refused, and tried again at the next call. */
+enum status profile_try(struct profiler *profiler, struct gpu *gpu, struct outcome *outcome,
+                        struct error *error);
+
+/* As device_ops.trace. */
+enum status profile_trace(struct profiler *profiler, struct gpu *gpu, struct work *work, bool cold,
+                          struct record *record, struct error *error);
+/* Frees what profile_trace keeps with the work. */
+void profile_release(struct work *work);
+
+/* As device_ops.count_hardware: all rows in one collection. Those that profile_trace has traced. */
+enum status profile_count(struct profiler *profiler, struct gpu *gpu, const struct countable *rows,
+                          size_t count, struct error *error);
+
+#endif
