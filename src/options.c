@@ -76,6 +76,7 @@ static const char help_text[] =
     "      --only LABEL      leave out all other workload sections; may be given several times\n"
     "      --list [NAME]     print workloads, their parameters, defaults and implementations\n"
     "      --list chips      print the theoretical rates of known GPUs for each clock\n"
+    "      --list variables  print what a result file can hold\n"
     "      --resume          go on with what FILE.journal lacks; begins if there is none\n"
     "      --overwrite       replace FILE and its journal; with --gather, FILE\n"
     "      --gather JOURNAL  rebuild the NetCDF file from a journal, or several, on any machine\n"
@@ -252,20 +253,20 @@ static bool needs_manifest(enum action action)
     return action == ACTION_SWEEP || action == ACTION_DRY_RUN;
 }
 
-/* What --list prints: "chips", or a workload of this name. */
+/* What --list prints: "chips", "variables", or a workload of this name. */
 static enum status choose_list(const char *name, struct options *options, struct error *error)
 {
-    static const char chips[] = "chips";
-    const char *const others[] = {chips, NULL};
+    static const char chips[] = "chips", variables[] = "variables";
+    const char *const others[] = {chips, variables, NULL};
     char hint[WORDS_HINT];
-    if (strcmp(name, chips) == 0) {
-        options->action = ACTION_LIST_CHIPS;
+    if (strcmp(name, chips) == 0 || strcmp(name, variables) == 0) {
+        options->action = strcmp(name, chips) == 0 ? ACTION_LIST_CHIPS : ACTION_LIST_VARIABLES;
         return STATUS_OK;
     }
     workload_hint(others, NULL, name, hint);
     if (!workload_find(name))
-        return error_set(error, STATUS_USAGE, "--list '%.60s' is no workload, nor chips%s", name,
-                         hint);
+        return error_set(error, STATUS_USAGE,
+                         "--list '%.60s' is no workload, nor chips or variables%s", name, hint);
     options->workload = name;
     return STATUS_OK;
 }

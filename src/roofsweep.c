@@ -88,6 +88,8 @@ static enum status print(const struct options *options, FILE *stream, struct err
         options_list(options->workload, stream);
     else if (options->action == ACTION_LIST_CHIPS)
         chip_list_print(options->format, stream);
+    else if (options->action == ACTION_LIST_VARIABLES)
+        results_nc_list(stream);
     else if (options->action == ACTION_HELP)
         options_help(stream);
     else

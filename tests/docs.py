@@ -2,7 +2,7 @@
 """docs/ says of the program what the program says of itself: tests/docs.py BIN [--write]
 
 BIN is the folder of the built programs. --write renews the tables of parameters in docs/manifest.md from --list and the
-lists of variables in docs/file-format.md from tests/data/golden_variables.cdl, instead of comparing them."""
+lists of variables in docs/file-format.md from --list variables, instead of comparing them."""
 
 import os
 import re
@@ -109,48 +109,34 @@ def renew(path, page):
         stream.write(page)
 
 
-def variables(cdl):
-    """(name, type, dimensions, attributes) in the file's order."""
-    for kind, name, dimensions in re.findall(r"^\t(\w+) (\w+)\(([\w, ]+)\) ;", cdl, re.M):
-        attributes = dict(re.findall(rf'^\t\t{name}:(\w+) = "?(.*?)"? ;$', cdl, re.M))
-        yield name, kind, dimensions.split(", "), {key: value.replace("\\'", "'") for key, value in attributes.items()}
+def variables(listing):
+    """Of each variable of --list variables: name, dimensions, kind (unit, derived), long name, flags."""
+    pattern = r"^(\w+)\(([\w, ]+)\): (.*)\n    (.*)\n(?:    = (.*)\n)?"
+    for name, dimensions, kind, long_name, flags in re.findall(pattern, listing, re.M):
+        yield name, dimensions.split(", "), kind.split(", "), long_name, flags.split()
 
 
-def entry(name, kind, dimensions, attributes):
-    unit = "text" if kind == "string" else attributes.get("units", "1")
-    unit = "flag" if "flag_values" in attributes else "bits" if "flag_masks" in attributes else unit
-    kinds = [word for word in (unit, "derived" if "source" in attributes else "1") if word != "1"]
-    head = f"- `{name}`" + (f" ({', '.join(kinds)})" if kinds else "")
-    text = f"{head}: {attributes['long_name']}"
-    if "flag_meanings" in attributes:
-        text += ": " + ", ".join(f"`{word}`" for word in attributes["flag_meanings"].split())
+def entry(name, dimensions, kind, long_name, flags):
+    kinds = [word for word in kind if word not in ("1", "index", "modelled")]
+    text = f"- `{name}`" + (f" ({', '.join(kinds)})" if kinds else "") + f": {long_name}"
+    if flags:
+        text += ": " + ", ".join(f"`{word}`" for word in flags)
     text += "." if len(dimensions) == 1 else f". By `{dimensions[1]}`."
     return "\n".join(textwrap.wrap(text, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
 
 
-def variable_list(cdl, dimension):
-    lines = []
-    for name, kind, dimensions, attributes in variables(cdl):
-        if dimensions[0] != dimension or attributes["long_name"].startswith("parameter "):
-            continue
+def check_file_format(roofsweep, page, write):
+    lists = {}
+    for name, dimensions, *rest in variables(run(roofsweep, "--list", "variables").stdout):
+        lines = lists.setdefault(dimensions[0], [])
         if name in HEADINGS:
             lines += ["", f"### {HEADINGS[name]}", ""]
-        lines.append(entry(name, kind, dimensions, attributes))
-    return "\n".join(lines).strip("\n")
-
-
-def check_file_format(page, write):
-    cdl = read("tests/data/golden_variables.cdl")
-    dimensions = re.findall(r"^\t(\w+) = .*;", cdl[: cdl.index("variables:")], re.M)
-    count = 0
-    for dimension in dimensions:
+        lines.append(entry(name, dimensions, *rest))
+    expect(len(lists) >= 5, f"--list variables: {len(lists)} dimensions")
+    for dimension, lines in lists.items():
         expect(f"`{dimension}`" in page, f"docs/file-format.md: no dimension {dimension}")
-        wanted = variable_list(cdl, dimension)
-        if not wanted:
-            continue
+        wanted = "\n".join(lines).strip("\n")
         page = replace_block(page, f"variables of {dimension}", wanted, "docs/file-format.md", write)
-        count += 1
-    expect(count >= 5, f"tests/data/golden_variables.cdl: {count} lists")
     return page
 
 
@@ -172,7 +158,7 @@ def main():
     manifest = read("docs/manifest.md")
     check_settings(roofsweep, manifest)
     manifest = check_parameters(roofsweep, manifest, write)
-    file_format = check_file_format(read("docs/file-format.md"), write)
+    file_format = check_file_format(roofsweep, read("docs/file-format.md"), write)
     if write:
         renew("docs/manifest.md", manifest)
         renew("docs/file-format.md", file_format)

@@ -28,7 +28,8 @@ enum field_type {
     FIELD_PRECISIONS, /* double[PRECISION_COUNT], in JSON an object by precision name */
     FIELD_FLAG,       /* int64_t, index into flags */
     FIELD_OUTCOME,    /* struct outcome, whose words are the flags; in JSON and NetCDF its text */
-    FIELD_WORD        /* struct word, in JSON and NetCDF a text */
+    FIELD_WORD,       /* struct word, in JSON and NetCDF a text */
+    FIELD_SAMPLES     /* double[], of the file alone: as many as its longest row has */
 };
 
 /* A word out of a table, by its index. One that the table lacks, because another version of the

@@ -7,8 +7,8 @@
 
 #include "base/array.h"
 
-/* Elements of a chunk in the first dimension at most, and in all. Rows are written in their order, so a
- * variable needs no more than its last chunks in memory, in a hash table of SLOTS. */
+/* Elements of a chunk in the first dimension at most, and in all. Rows are written in their order,
+ * so a variable needs no more than its last chunks in memory, in a hash table of SLOTS. */
 enum { CHUNK_ROWS = 1024, CHUNK_ELEMENTS = 65536, CACHED = 2, SLOTS = 7 };
 
 static const char *const dimension_name[DIM_COUNT] = {
@@ -112,9 +112,9 @@ static void define_fill(struct dataset *set, const char *name, int variable, nc_
     dataset_check(set, name, nc_def_var_fill(set->id, variable, NC_FILL, fill));
 }
 
-/* Every text is written. The fill value that netCDF gives to strings would be stored as a text of its own
- * for each row, and taken away again when the row's text comes: most of the time of a large file. So it
- * is no text at all, and not said in an attribute. */
+/* Every text is written. The fill value that netCDF gives to strings would be stored as a text of
+ * its own for each row, and taken away again when the row's text comes: most of the time of a large
+ * file. So it is no text at all, and not said in an attribute. */
 static void define_no_texts(struct dataset *set, const char *name, int variable)
 {
     const char *none = NULL;
@@ -127,9 +127,17 @@ static nc_type type_of(enum field_type type)
     static const nc_type types[] = {
         [FIELD_TEXT] = NC_STRING,    [FIELD_INTEGER] = NC_INT64,     [FIELD_DOUBLE] = NC_DOUBLE,
         [FIELD_LEVELS] = NC_DOUBLE,  [FIELD_PRECISIONS] = NC_DOUBLE, [FIELD_FLAG] = NC_BYTE,
-        [FIELD_OUTCOME] = NC_STRING, [FIELD_WORD] = NC_STRING,
+        [FIELD_OUTCOME] = NC_STRING, [FIELD_WORD] = NC_STRING,       [FIELD_SAMPLES] = NC_DOUBLE,
     };
     return types[type];
+}
+
+static enum dimension inner_of(enum field_type type)
+{
+    return type == FIELD_LEVELS       ? DIM_LEVEL
+           : type == FIELD_PRECISIONS ? DIM_PRECISION
+           : type == FIELD_SAMPLES    ? DIM_SAMPLE
+                                      : DIM_NONE;
 }
 
 /* Texts, flags and bits are no quantities. */
@@ -161,39 +169,6 @@ static void define_attributes(struct dataset *set, int variable, const struct fi
         dataset_attribute(set, variable, "comment", field->comment);
     if (field->origin == FIELD_DERIVED)
         dataset_attribute(set, variable, "source", "derived from other variables of this file");
-}
-
-int dataset_define(struct dataset *set, const char *name, const struct field *field,
-                   enum dimension rows, enum dimension inner)
-{
-    nc_type type = type_of(field->type);
-    int variable = -1;
-    int count = inner == DIM_NONE ? 1 : 2;
-    const int dimensions[2] = {set->dimensions[rows], count == 2 ? set->dimensions[inner] : -1};
-    if (!dataset_failed(set))
-        dataset_check(set, name, nc_def_var(set->id, name, type, count, dimensions, &variable));
-    if (dataset_failed(set))
-        return -1;
-    define_storage(set, name, variable, type, rows, count == 2 ? set->lengths[inner] : 1);
-    define_attributes(set, variable, field, inner);
-    if (type == NC_DOUBLE)
-        define_fill(set, name, variable, type);
-    if (type == NC_STRING)
-        define_no_texts(set, name, variable);
-    return variable;
-}
-
-void dataset_put_values(struct dataset *set, const char *name, int variable, size_t first,
-                        size_t count, size_t width, const void *values)
-{
-    const size_t start[2] = {first, 0}, counts[2] = {count, width};
-    if (!dataset_failed(set) && count > 0)
-        dataset_check(set, name, nc_put_vara(set->id, variable, start, counts, values));
-}
-
-static enum dimension inner_of(enum field_type type)
-{
-    return type == FIELD_LEVELS ? DIM_LEVEL : type == FIELD_PRECISIONS ? DIM_PRECISION : DIM_NONE;
 }
 
 /* A flag has no fill value, because xarray makes floats of integers that have one. A missing flag
@@ -275,63 +250,70 @@ bool dataset_has_column(const struct dataset *set, const char *name)
     return false;
 }
 
-static void column_add(struct dataset *set, const struct field *field, int variable,
-                       enum dimension dimension, int group)
+/* Its id; -1 after a failure. */
+static int variable_define(struct dataset *set, const char *name, const struct field *field,
+                           enum dimension rows)
 {
-    struct column *grown = array_grow(set->columns, set->column_count, sizeof *grown);
-    if (grown)
-        set->columns = grown;
-    struct column column = {*field, variable, group, dimension};
-    column.field.name = grown ? strdup(field->name) : NULL;
-    set->no_memory = set->no_memory || !column.field.name;
-    if (column.field.name)
-        set->columns[set->column_count++] = column;
+    enum dimension inner = inner_of(field->type);
+    int variable = -1, count = inner == DIM_NONE ? 1 : 2;
+    const int dimensions[2] = {set->dimensions[rows], count == 2 ? set->dimensions[inner] : -1};
+    nc_type type = type_of(field->type);
+    dataset_check(set, name, nc_def_var(set->id, name, type, count, dimensions, &variable));
+    if (dataset_failed(set))
+        return -1;
+    define_storage(set, name, variable, type, rows, count == 2 ? set->lengths[inner] : 1);
+    define_attributes(set, variable, field, inner);
+    if (type == NC_DOUBLE || (type == NC_INT64 && field->units))
+        define_fill(set, name, variable, type);
+    if (type == NC_STRING)
+        define_no_texts(set, name, variable);
+    if (field->type == FIELD_FLAG)
+        define_flags(set, name, variable, field);
+    if (field->type == FIELD_INTEGER && field->flags)
+        define_bits(set, name, variable, field->flags);
+    return variable;
 }
 
 void dataset_define_field(struct dataset *set, const struct field *field, const char *prefix,
                           enum dimension dimension, int group)
 {
-    char name[NC_MAX_NAME + 1];
-    nc_type type = type_of(field->type);
-    int variable = -1;
-    snprintf(name, sizeof name, "%s%s", prefix, field->name);
-    if (!field->needs || (field->needs & set->met) || json_object_get(set->found, name))
-        variable = dataset_define(set, name, field, dimension, inner_of(field->type));
     if (dataset_failed(set))
         return;
-    if (variable >= 0 && type == NC_INT64)
-        define_fill(set, name, variable, type);
-    if (variable >= 0 && field->type == FIELD_FLAG)
-        define_flags(set, name, variable, field);
-    if (variable >= 0 && field->type == FIELD_INTEGER && field->flags)
-        define_bits(set, name, variable, field->flags);
-    struct field named = *field;
-    named.name = name;
-    column_add(set, &named, variable, dimension, group);
+    struct column column = {*field, -1, group};
+    struct column *grown = array_grow(set->columns, set->column_count, sizeof *grown);
+    char *name = NULL;
+    set->columns = grown ? grown : set->columns;
+    if (!grown || asprintf(&name, "%s%s", prefix, field->name) < 0) {
+        set->no_memory = true;
+        return;
+    }
+    column.field.name = name;
+    if (!field->needs || (field->needs & set->met) || json_object_get(set->found, name))
+        column.variable = variable_define(set, name, field, dimension);
+    set->columns[set->column_count++] = column;
 }
 
-void dataset_define_fields(struct dataset *set, const struct field *table, const char *prefix,
-                           enum dimension dimension, int group)
+void dataset_list_field(const struct field *field, const char *prefix, enum dimension dimension,
+                        FILE *stream)
 {
-    for (const struct field *field = table; field->name && !dataset_failed(set); ++field)
-        dataset_define_field(set, field, prefix, dimension, group);
-}
-
-void dataset_define_texts(struct dataset *set, const char *name, enum dimension dimension,
-                          const char *long_name, int group)
-{
-    const struct field field = {.name = name, .type = FIELD_TEXT, .long_name = long_name};
-    dataset_define_field(set, &field, "", dimension, group);
-}
-
-/* Without a fill value, so that xarray leaves its type an integer. */
-void dataset_define_index(struct dataset *set, const char *name, enum dimension dimension,
-                          const char *long_name, int group)
-{
-    const struct field field = {.name = name, .type = FIELD_INTEGER, .long_name = long_name};
-    int variable = dataset_define(set, name, &field, dimension, DIM_NONE);
-    if (!dataset_failed(set))
-        column_add(set, &field, variable, dimension, group);
+    static const char *const origins[] = {
+        [FIELD_MEASURED] = "", [FIELD_DERIVED] = ", derived", [FIELD_MODELLED] = ", modelled"};
+    enum dimension inner = inner_of(field->type);
+    bool text = type_of(field->type) == NC_STRING;
+    fprintf(stream, "%s%s(%s%s%s): %s%s\n    %s\n", prefix, field->name, dimension_name[dimension],
+            inner == DIM_NONE ? "" : ", ", inner == DIM_NONE ? "" : dimension_name[inner],
+            text                        ? "text"
+            : field->type == FIELD_FLAG ? "flag"
+            : field->flags              ? "bits"
+            : field->units              ? field->units
+                                        : "index",
+            origins[field->origin], field->long_name);
+    for (size_t i = 0; !text && field->flags && field->flags[i]; ++i)
+        fprintf(stream, "%s%s", i == 0 ? "    = " : " ", field->flags[i]);
+    if (!text && field->flags)
+        fputs(field->type == FIELD_FLAG && !field->flags_known ? " unknown\n" : "\n", stream);
+    if (field->comment)
+        fprintf(stream, "    (%s)\n", field->comment);
 }
 
 /* An outcome's text is made, and is the caller's. */
@@ -349,6 +331,7 @@ static void column_put(struct dataset *set, const struct column *column, size_t 
     enum dimension inner = inner_of(field->type);
     size_t width = inner == DIM_NONE ? 1 : set->lengths[inner];
     bool made = field->type == FIELD_OUTCOME;
+    const size_t start[2] = {first, 0}, counts[2] = {count, width};
     /* No element is wider than a double. */
     void *data = dataset_allocate(set, count * width, sizeof(double));
     for (size_t row = 0; data && row < count; ++row)
@@ -357,7 +340,8 @@ static void column_put(struct dataset *set, const struct column *column, size_t 
         else if (!(((char **)data)[row] = outcome_text(field, rows[row])))
             set->no_memory = true;
     if (data)
-        dataset_put_values(set, field->name, column->variable, first, count, width, data);
+        dataset_check(set, field->name,
+                      nc_put_vara(set->id, column->variable, start, counts, data));
     for (size_t row = 0; data && made && row < count; ++row)
         free(((char **)data)[row]);
     free(data);
@@ -377,7 +361,7 @@ static void column_look(struct dataset *set, const struct column *column, size_t
 void dataset_put(struct dataset *set, int group, size_t first, size_t count,
                  const void *const *rows)
 {
-    for (size_t i = 0; i < set->column_count && !dataset_failed(set); ++i)
+    for (size_t i = 0; count > 0 && i < set->column_count && !dataset_failed(set); ++i)
         if (set->columns[i].group == group && set->columns[i].variable < 0)
             column_look(set, &set->columns[i], count, rows);
         else if (set->columns[i].group == group)

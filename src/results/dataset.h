@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "model/field.h"
 #include "base/status.h"
@@ -26,18 +27,18 @@ enum dimension {
     DIM_NONE = DIM_COUNT
 };
 
-/* A variable of a field; -1: the file has it not. Those of one group are written together; the caller numbers its groups. */
+/* A variable of a field; -1: the file has it not. Those of one group are written together; the
+ * caller numbers its groups. */
 struct column {
     struct field field; /* its name is the variable's, and owned */
     int variable, group;
-    enum dimension dimension;
 };
 
 struct dataset {
     size_t lengths[DIM_COUNT]; /* at least 1, but for DIM_CONFIG; the caller sets them */
     unsigned met;              /* enum field_need: what the file has; the caller sets it */
-    /* Names of variables that have a value although nothing that they need is met: the file has them,
-     * too. The caller's. */
+    /* Names of variables that have a value although nothing that they need is met: the file has
+     * them, too. The caller's. */
     json_t *found;
     bool open;
     int id;
@@ -71,23 +72,14 @@ void *dataset_allocate(struct dataset *set, size_t count, size_t size);
 /* `variable` may be NC_GLOBAL. */
 void dataset_attribute(struct dataset *set, int variable, const char *name, const char *text);
 
-/* Variable over `rows`, or with `inner` over rows x inner; its id, for dataset_put_values. Doubles get
- * the fill value of netCDF. */
-int dataset_define(struct dataset *set, const char *name, const struct field *field,
-                   enum dimension rows, enum dimension inner);
-
-/* Variable PREFIX + name of a field; none where what it needs is not met. */
+/* Variable PREFIX + name of a field, in a group; none where what it needs is not met. An integer
+ * without units is an index: never missing, so without a fill value. */
 void dataset_define_field(struct dataset *set, const struct field *field, const char *prefix,
                           enum dimension dimension, int group);
-/* The same for a whole table. */
-void dataset_define_fields(struct dataset *set, const struct field *table, const char *prefix,
-                           enum dimension dimension, int group);
-/* One text a row: each row is the text. */
-void dataset_define_texts(struct dataset *set, const char *name, enum dimension dimension,
-                          const char *long_name, int group);
-/* One int64_t a row: each row is it. An index is no measurement and never missing. */
-void dataset_define_index(struct dataset *set, const char *name, enum dimension dimension,
-                          const char *long_name, int group);
+
+/* Prints what files say of the variable, as --list variables does. */
+void dataset_list_field(const struct field *field, const char *prefix, enum dimension dimension,
+                        FILE *stream);
 
 /* A number of the whole file. */
 void dataset_attribute_integer(struct dataset *set, const char *name, int value);
@@ -96,9 +88,5 @@ void dataset_attribute_integer(struct dataset *set, const char *name, int value)
  * first + i. A value of a variable that the file has not is noted in `found`. */
 void dataset_put(struct dataset *set, int group, size_t first, size_t count,
                  const void *const *rows);
-
-/* The same for a variable of dataset_define, of `width` values a row. */
-void dataset_put_values(struct dataset *set, const char *name, int variable, size_t first,
-                        size_t count, size_t width, const void *values);
 
 #endif

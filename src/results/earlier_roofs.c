@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "results/globals_nc.h"
 #include "results/nc_reader.h"
+#include "results/results_nc.h"
 
 /* What is needed to know a device again. What else there is of it, the job finds out anew. */
 #define D(member, type) FIELD(struct device, member, type, "", "")
@@ -83,6 +83,23 @@ static enum status devices_read(struct nc_reader *r, const char *path, struct de
     return error_set(error, STATUS_USAGE, "%s: none of its devices has roofs", path);
 }
 
+static enum status check_version(int file, const char *path, struct error *error)
+{
+    int version = 1;
+    if (nc_get_att_int(file, NC_GLOBAL, "format_version", &version) != NC_NOERR)
+        version = 1;
+    if (version < RESULTS_NC_VERSION)
+        return error_set(error, STATUS_USAGE,
+                         "%s: an older version of roofsweep wrote it; its roofs were measured in "
+                         "another way: measure them anew",
+                         path);
+    if (version > RESULTS_NC_VERSION)
+        return error_set(error, STATUS_USAGE,
+                         "%s: format version %d; this roofsweep knows up to %d: use a newer one",
+                         path, version, RESULTS_NC_VERSION);
+    return STATUS_OK;
+}
+
 enum status earlier_roofs_read(const char *path, struct device **devices, size_t *count,
                                struct error *error)
 {
@@ -90,8 +107,7 @@ enum status earlier_roofs_read(const char *path, struct device **devices, size_t
     int code = nc_open(path, NC_NOWRITE, &r.id);
     if (code != NC_NOERR)
         return error_set(error, STATUS_USAGE, "%s: %s", path, nc_strerror(code));
-    enum status status = globals_check_version(
-        r.id, path, "its roofs were measured in another way: measure them anew", error);
+    enum status status = check_version(r.id, path, error);
     if (status == STATUS_OK)
         status = devices_read(&r, path, devices, count, error);
     nc_close(r.id);

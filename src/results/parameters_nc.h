@@ -8,9 +8,9 @@
 
 struct parameters;
 
-/* Defines the variables, in a group: of the workloads that have rows, and those in which a program has an axis
- * of the name. Numbers become integers, words and free texts strings, without quotes. NULL: see
- * dataset_close. */
+/* Defines the variables, in a group: of the workloads that have rows, and those in which a program
+ * has an axis of the name. Numbers become integers, words and free texts strings, without quotes.
+ * NULL: see dataset_close. */
 struct parameters *parameters_define(struct dataset *set, const struct results *results, int group);
 void parameters_destroy(struct parameters *parameters); /* takes NULL */
 

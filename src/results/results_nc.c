@@ -2,17 +2,62 @@
 
 #include <malloc.h>
 #include <math.h>
+#include <netcdf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "results/conditions.h"
+#include "base/staged_file.h"
+#include "model/device_kind.h"
 #include "results/dataset.h"
 #include "results/derived_rows.h"
-#include "results/draft.h"
-#include "results/globals_nc.h"
 #include "results/parameters_nc.h"
-#include "results/slab.h"
+#include "version.h"
+
+/* ---- the variables ---- */
+
+#define INDEX(of_name, what)                                                                       \
+    {                                                                                              \
+        {.name = of_name, .type = FIELD_INTEGER, .long_name = what},                               \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+#define TEXT(of_name, what)                                                                        \
+    {                                                                                              \
+        {.name = of_name, .type = FIELD_TEXT, .long_name = what},                                  \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+static const struct field precision_fields[] = TEXT("precision_name", "precision");
+static const struct field level_fields[] =
+    TEXT("memory_level_name", "memory level, from far to near");
+static const struct field sample_fields[] = {
+    {.name = "time_sample",
+     .type = FIELD_SAMPLES,
+     .units = "s",
+     .long_name = "time of one iteration",
+     .comment =
+         "of one sample, over its sample_iterations; the first samples in the order of time"},
+    {0}};
+static const struct field workload_fields[] = TEXT("workload", "workload");
+static const struct field config_device_fields[] =
+    INDEX("config_device", "row's device: index, -1 if it reached none");
+static const struct field kernel_config_fields[] =
+    INDEX("kernel_config", "kernel's row of config: index, -1 if there is none");
+static const struct field roof_device_fields[] =
+    INDEX("device_roof_device", "roof's device: index, -1 if there is none");
+
+/* The device of a row once more, so that a row can be read, and files can be joined, by itself. */
+#define D(member, ...) FIELD(struct device, member, FIELD_TEXT, "1", __VA_ARGS__)
+static const struct field row_device_fields[] = {
+    D(hostname, "host of the device"),
+    D(uuid, "UUID of the device"),
+    D(pci_id, "PCI bus id of the device", ON_ACCELERATOR),
+    {0},
+};
 
 /* What the file holds for one roof beyond the roof itself. */
 struct roof_row {
@@ -25,48 +70,325 @@ static const struct field roof_row_fields[] = {
     {0},
 };
 
-/* The device of a row once more, so that a row can be read, and files can be joined, by itself. */
-#define D(member, ...) FIELD(struct device, member, FIELD_TEXT, "1", __VA_ARGS__)
-static const struct field row_device_fields[] = {
-    D(hostname, "host of the device"),
-    D(uuid, "UUID of the device"),
-    D(pci_id, "PCI bus id of the device", ON_ACCELERATOR),
-    {0},
-};
-
-/* What is written together. */
+/* What is written together: a table of fields, and a struct for each of its rows. */
 enum group {
-    GROUP_RECORD,
-    GROUP_WORKLOAD,
-    GROUP_PARAMETERS,
-    GROUP_ROW_DEVICE,
-    GROUP_CONFIG_DEVICE,
-    GROUP_DERIVED,
-    GROUP_KERNEL,
-    GROUP_DERIVED_KERNEL,
-    GROUP_KERNEL_CONFIG,
-    GROUP_DEVICE,
-    GROUP_ROOF,
-    GROUP_ROOF_ROW,
-    GROUP_ROOF_DEVICE,
-    GROUP_PRECISION,
-    GROUP_LEVEL
+    PRECISIONS,
+    LEVELS,
+    RECORDS,
+    SAMPLES,
+    WORKLOADS,
+    PARAMETERS,
+    CONFIG_DEVICE,
+    ROW_DEVICES,
+    DERIVED,
+    KERNEL_CONFIG,
+    KERNELS,
+    DERIVED_KERNELS,
+    DEVICES,
+    ROOF_DEVICE,
+    ROOFS,
+    ROOF_ROWS,
+    GROUPS
 };
 
-/* All of one file. */
+/* In the order of the file. */
+static const struct {
+    const struct field *fields;
+    const char *prefix;
+    enum dimension dimension;
+} groups[GROUPS] = {
+    [PRECISIONS] = {precision_fields, "", DIM_PRECISION},
+    [LEVELS] = {level_fields, "", DIM_LEVEL},
+    [RECORDS] = {record_fields, "", DIM_CONFIG},
+    [SAMPLES] = {sample_fields, "", DIM_CONFIG},
+    [WORKLOADS] = {workload_fields, "", DIM_CONFIG},
+    [PARAMETERS] = {NULL, "", DIM_CONFIG}, /* by the workloads that the file has, parameters_nc.h */
+    [CONFIG_DEVICE] = {config_device_fields, "", DIM_CONFIG},
+    [ROW_DEVICES] = {row_device_fields, "", DIM_CONFIG},
+    [DERIVED] = {derived_row_fields, "", DIM_CONFIG},
+    [KERNEL_CONFIG] = {kernel_config_fields, "", DIM_KERNEL},
+    [KERNELS] = {kernel_fields, "kernel_", DIM_KERNEL},
+    [DERIVED_KERNELS] = {derived_kernel_fields, "kernel_", DIM_KERNEL},
+    [DEVICES] = {device_fields, "device_", DIM_DEVICE},
+    [ROOF_DEVICE] = {roof_device_fields, "", DIM_ROOF},
+    [ROOFS] = {roof_fields, "device_roof_", DIM_ROOF},
+    [ROOF_ROWS] = {roof_row_fields, "device_roof_", DIM_ROOF},
+};
+
+/* All of a record but its device's key, which config_device stands for. */
+static bool has_variable(const struct field *field)
+{
+    return strcmp(field->name, "device_key") != 0;
+}
+
+void results_nc_list(FILE *stream)
+{
+    for (int group = 0; group < GROUPS; ++group)
+        for (const struct field *field = groups[group].fields; field && field->name; ++field)
+            if (has_variable(field))
+                dataset_list_field(field, groups[group].prefix, groups[group].dimension, stream);
+}
+
+/* ---- what a file has, so that its variables can have values ---- */
+
+static bool has_clock(const struct device *device)
+{
+    bool known = !isnan(device->clock_max);
+    for (int64_t i = 0; i < device->roof_count; ++i)
+        known = known || !isnan(device->roofs[i].sm_clock);
+    return known;
+}
+
+static bool has_neighbour(const struct results *results, size_t device)
+{
+    double spreads[ROOFS_MAX];
+    results_node_spreads(results, device, spreads);
+    for (int64_t i = 0; i < results->devices[device].roof_count; ++i)
+        if (!isnan(spreads[i]))
+            return true;
+    return false;
+}
+
+/* Of a kind that this version does not know, anything may be measured. */
+static unsigned of_devices(const struct results *results)
+{
+    unsigned met = 0;
+    for (size_t i = 0; i < results->device_count; ++i) {
+        const struct device *device = &results->devices[i];
+        const struct device_kind *kind = device_kind_find(device->kind);
+        met |= !kind || kind->accelerator ? NEEDS_ACCELERATOR : 0U;
+        met |= !kind || kind->has_counters ? NEEDS_COUNTERS | NEEDS_BY_KERNEL : 0U;
+        met |= !kind || kind->has_counters ? NEEDS_ENERGY : 0U;
+        met |= has_clock(device) ? NEEDS_CLOCK : 0U;
+        met |= *device->roofs_reused ? NEEDS_REUSED : 0U;
+        met |= !(met & NEEDS_NEIGHBOURS) && has_neighbour(results, i) ? NEEDS_NEIGHBOURS : 0U;
+    }
+    return met;
+}
+
+/* Words of manifest_settings_text. */
+static unsigned of_sessions(const struct results *results)
+{
+    static const struct {
+        const char *word;
+        bool with; /* else without */
+        unsigned conditions;
+    } rules[] = {
+        {"counters=off", false, NEEDS_COUNTERS}, {"kernels=yes", true, NEEDS_BY_KERNEL},
+        {"energy=yes", true, NEEDS_ENERGY},      {"stop=", true, NEEDS_ADAPTIVE},
+        {"verify=no", false, NEEDS_VERIFIED},
+    };
+    unsigned met = 0;
+    for (size_t i = 0; i < results->session_count; ++i) {
+        for (size_t j = 0; j < sizeof rules / sizeof *rules; ++j)
+            if ((strstr(results->sessions[i].settings, rules[j].word) != NULL) == rules[j].with)
+                met |= rules[j].conditions;
+        met |= *results->sessions[i].job_id ? NEEDS_JOB : 0U;
+    }
+    return met;
+}
+
+static unsigned of_rows(const struct results *results)
+{
+    static const struct {
+        const char *text;
+        unsigned conditions;
+    } rules[] = {{" layout=", NEEDS_LAYOUT}, {" layout=auto", NEEDS_LAYOUT_AUTO}};
+    static const char program[] = "program ";
+    unsigned met = 0;
+    for (size_t i = 0; i < results->row_count; ++i) {
+        const char *text = results->rows[i].configuration;
+        met |= strncmp(text, program, sizeof program - 1) == 0 ? NEEDS_PROGRAM : 0U;
+        for (size_t j = 0; j < sizeof rules / sizeof *rules; ++j)
+            if (!(met & rules[j].conditions) && strstr(text, rules[j].text))
+                met |= rules[j].conditions;
+    }
+    return met;
+}
+
+/* Both a device and a session must allow these. */
+static const unsigned of_both = NEEDS_COUNTERS | NEEDS_BY_KERNEL | NEEDS_ENERGY;
+
+/* From sessions, devices and the texts of the rows; reads no record. */
+static unsigned conditions_met(const struct results *results)
+{
+    unsigned devices = of_devices(results), sessions = of_sessions(results);
+    return (devices & sessions & of_both) | ((devices | sessions) & ~of_both) | of_rows(results);
+}
+
+/* ---- the attributes of the file ---- */
+
+static void time_format(double time, char text[32])
+{
+    const double year_10000 = 253402300800.0;
+    time_t seconds = time >= 0 && time < year_10000 ? (time_t)time : 0; /* so also for a NaN */
+    struct tm utc;
+    gmtime_r(&seconds, &utc);
+    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+/* One line a session, the latest at the end. */
+static void history_print(const struct results *results, FILE *stream)
+{
+    char start[32];
+    for (size_t i = 0; i < results->session_count; ++i) {
+        const struct session *session = &results->sessions[i];
+        time_format(session->start_time, start);
+        fprintf(stream, "%s%s session %s: roofsweep %s, %lld ranks from %s, job %s: %s",
+                i ? "\n" : "", start, session->id, session->version, (long long)session->ranks,
+                session->hostname, *session->job_id ? session->job_id : "none", session->command);
+    }
+}
+
+static bool seen_before(const struct results *results, size_t device, size_t offset)
+{
+    const char *name = (const char *)&results->devices[device] + offset;
+    for (size_t i = 0; i < device; ++i)
+        if (strcmp((const char *)&results->devices[i] + offset, name) == 0)
+            return true;
+    return *name == '\0';
+}
+
+/* A text of all devices, each of its values once. */
+static void device_names_print(const struct results *results, size_t offset, FILE *stream)
+{
+    const char *separator = "";
+    for (size_t i = 0; i < results->device_count; ++i)
+        if (!seen_before(results, i, offset)) {
+            fprintf(stream, "%s%s", separator, (const char *)&results->devices[i] + offset);
+            separator = ", ";
+        }
+}
+
+static void models_print(const struct results *results, FILE *stream)
+{
+    device_names_print(results, offsetof(struct device, model), stream);
+}
+
+static void hosts_print(const struct results *results, FILE *stream)
+{
+    device_names_print(results, offsetof(struct device, hostname), stream);
+}
+
+static void text_write(struct dataset *set, const struct results *results, const char *attribute,
+                       void (*print)(const struct results *results, FILE *stream))
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    set->no_memory = set->no_memory || !stream;
+    if (!stream)
+        return;
+    print(results, stream);
+    fclose(stream);
+    dataset_attribute(set, NC_GLOBAL, attribute, text);
+    free(text);
+}
+
+/* When the rows were measured. No clock is asked: one journal always gives the same file. */
+static void coverage_write(struct dataset *set, const struct results *results)
+{
+    double first = NAN, last = NAN;
+    char text[32];
+    for (size_t i = 0; i < results->session_count; ++i) {
+        first = fmin(first, results->sessions[i].start_time);
+        last = fmax(last, results->sessions[i].start_time);
+    }
+    for (size_t i = 0; i < results->row_count; ++i)
+        last = fmax(last, results->rows[i].end_time);
+    time_format(first, text);
+    dataset_attribute(set, NC_GLOBAL, "time_coverage_start", text);
+    time_format(last, text);
+    dataset_attribute(set, NC_GLOBAL, "time_coverage_end", text);
+    dataset_attribute(set, NC_GLOBAL, "date_created", text);
+    snprintf(text, sizeof text, "PT%.0fS", last > first ? floor(last) - floor(first) : 0.0);
+    dataset_attribute(set, NC_GLOBAL, "time_coverage_duration", text);
+}
+
+static void globals_write(struct dataset *set, const struct results *results)
+{
+    struct session none = {.manifest_text = NULL};
+    const struct session *last =
+        results->session_count ? &results->sessions[results->session_count - 1] : &none;
+    char source[sizeof last->version + 16];
+    snprintf(source, sizeof source, "roofsweep %s", last->version);
+    const struct {
+        const char *name, *text;
+    } attributes[] = {
+        {"Conventions", "CF-1.11, ACDD-1.3"},
+        {"title", *last->title ? last->title : "roofsweep results"},
+        {"summary", "Deep-learning operations, each measured on a device and set against the roofs "
+                    "that were measured on the same device (time-based Roofline). One row of "
+                    "config per configuration and device; config_device points into device, "
+                    "kernel_config into config, device_roof_device into device."},
+        {"comment",
+         "What was not measured is missing, and never 0. A variable that no row, device or roof "
+         "of the file can have a value of is absent."},
+        {"references",
+         "Wang et al., Time-Based Roofline for Deep Learning Performance Analysis, 2020, "
+         "https://doi.org/10.48550/arXiv.2009.04598"},
+        {"project", "roofsweep"},
+        {"metadata_link", ROOFSWEEP_URL},
+        {"id", results->session_count ? results->sessions[0].id : ""},
+        {"product_version", last->version},
+        {"keywords", "roofline, performance, GPU, deep learning, benchmark"},
+        {"source", source},
+        {"processing_level", "measured values, and values derived from them by the Roofline model"},
+        {"manifest_path", last->manifest_path},
+        {"manifest", last->manifest_text ? last->manifest_text : ""},
+        {"settings", last->settings},
+        {"mpi", last->mpi},
+        {"command", last->command},
+    };
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; ++i)
+        if (*attributes[i].text)
+            dataset_attribute(set, NC_GLOBAL, attributes[i].name, attributes[i].text);
+    dataset_attribute_integer(set, "format_version", RESULTS_NC_VERSION);
+    text_write(set, results, "instrument", models_print);
+    text_write(set, results, "platform", hosts_print);
+    text_write(set, results, "history", history_print);
+    coverage_write(set, results);
+}
+
+/* ---- the rows ---- */
+
+/* Rows that are in memory at the same time, and kernels of them. As many rows as a chunk has, so
+ * that chunks are written whole. */
+enum { BATCH_ROWS = 1024, BATCH_KERNELS = 16384 };
+
+/* What a file is made of. */
+struct content {
+    const struct results *results;
+    const struct row **order;
+    unsigned met;  /* enum field_need */
+    json_t *found; /* see struct dataset */
+};
+
+/* A file while it is written. */
 struct writer {
     const struct results *results;
     const struct row **order;
     struct dataset set;
     struct parameters *parameters;
-    struct slab slab;
-    int sample_variable;
-    size_t kernels, roofs; /* of all rows, of all devices */
-    size_t kernel;         /* kernels written so far */
-    /* where a dimension is longer than its data */
-    struct device blank_device;
-    struct kernel blank_kernel;
-    struct roof blank_roof;
+    struct device blank_device; /* of a row that reached none */
+    size_t kernels, roofs;      /* of all rows, of all devices */
+    size_t kernel;              /* kernels written so far */
+
+    /* The rows in memory. */
+    size_t first, count;
+    struct record *records;
+    struct derived_row *derived;
+    int64_t *devices; /* index into results->devices, or -1 */
+    double *samples;
+    char *parameter_rows; /* of parameters_row_size each */
+
+    /* Their kernels. */
+    int64_t *kernel_rows; /* of config */
+    struct derived_kernel *derived_kernels;
+    const void **rows; /* as dataset_put wants them; for as many as there are rows or kernels */
+    size_t room;       /* of these three */
+    bool unreadable;
+    struct error error; /* of a record that cannot be read */
 };
 
 static void lengths_set(struct writer *w)
@@ -89,59 +411,29 @@ static void lengths_set(struct writer *w)
     w->set.lengths[DIM_LEVEL] = LEVEL_COUNT;
 }
 
-/* All of a record but its device's key, which config_device stands for. */
-static void define_records(struct writer *w)
-{
-    for (const struct field *field = record_fields; field->name; ++field)
-        if (strcmp(field->name, "device_key") != 0)
-            dataset_define_field(&w->set, field, "", DIM_CONFIG, GROUP_RECORD);
-    static const struct field sample = {
-        .type = FIELD_DOUBLE,
-        .units = "s",
-        .long_name = "time of one iteration",
-        .comment =
-            "of one sample, over its sample_iterations; the first samples in the order of time"};
-    w->sample_variable = dataset_define(&w->set, "time_sample", &sample, DIM_CONFIG, DIM_SAMPLE);
-}
-
 static void define_all(struct writer *w)
 {
-    struct dataset *set = &w->set;
-    dataset_define_texts(set, "precision_name", DIM_PRECISION, "precision", GROUP_PRECISION);
-    dataset_define_texts(set, "memory_level_name", DIM_LEVEL, "memory level, from far to near",
-                         GROUP_LEVEL);
-    define_records(w);
-    dataset_define_texts(set, "workload", DIM_CONFIG, "workload", GROUP_WORKLOAD);
-    w->parameters = parameters_define(set, w->results, GROUP_PARAMETERS);
-    dataset_define_index(set, "config_device", DIM_CONFIG,
-                         "row's device: index, -1 if it reached none", GROUP_CONFIG_DEVICE);
-    dataset_define_fields(set, row_device_fields, "", DIM_CONFIG, GROUP_ROW_DEVICE);
-    dataset_define_fields(set, derived_row_fields, "", DIM_CONFIG, GROUP_DERIVED);
-    dataset_define_index(set, "kernel_config", DIM_KERNEL,
-                         "kernel's row of config: index, -1 if there is none", GROUP_KERNEL_CONFIG);
-    dataset_define_fields(set, kernel_fields, "kernel_", DIM_KERNEL, GROUP_KERNEL);
-    dataset_define_fields(set, derived_kernel_fields, "kernel_", DIM_KERNEL, GROUP_DERIVED_KERNEL);
-    dataset_define_fields(set, device_fields, "device_", DIM_DEVICE, GROUP_DEVICE);
-    dataset_define_index(set, "device_roof_device", DIM_ROOF,
-                         "roof's device: index, -1 if there is none", GROUP_ROOF_DEVICE);
-    dataset_define_fields(set, roof_fields, "device_roof_", DIM_ROOF, GROUP_ROOF);
-    dataset_define_fields(set, roof_row_fields, "device_roof_", DIM_ROOF, GROUP_ROOF_ROW);
-}
-
-static void names_put(struct writer *w)
-{
-    const void *precisions[PRECISION_COUNT], *levels[LEVEL_COUNT];
-    for (int i = 0; i < PRECISION_COUNT; ++i)
-        precisions[i] = precision_info[i].name;
-    for (int i = 0; i < LEVEL_COUNT; ++i)
-        levels[i] = memory_level_name[i];
-    dataset_put(&w->set, GROUP_PRECISION, 0, PRECISION_COUNT, precisions);
-    dataset_put(&w->set, GROUP_LEVEL, 0, LEVEL_COUNT, levels);
+    for (int group = 0; group < GROUPS; ++group) {
+        if (group == PARAMETERS)
+            w->parameters = parameters_define(&w->set, w->results, group);
+        for (const struct field *field = groups[group].fields; field && field->name; ++field)
+            if (has_variable(field))
+                dataset_define_field(&w->set, field, groups[group].prefix, groups[group].dimension,
+                                     group);
+    }
 }
 
 static void put_one(struct writer *w, enum group group, size_t row, const void *structure)
 {
     dataset_put(&w->set, (int)group, row, 1, &structure);
+}
+
+static void names_put(struct writer *w)
+{
+    for (size_t i = 0; i < PRECISION_COUNT; ++i)
+        put_one(w, PRECISIONS, i, precision_info[i].name);
+    for (size_t i = 0; i < LEVEL_COUNT; ++i)
+        put_one(w, LEVELS, i, memory_level_name[i]);
 }
 
 /* Those of a device, from `row` on. */
@@ -160,9 +452,9 @@ static void roofs_put(struct writer *w, size_t row, size_t device)
         rows[i] = &spreads[i];
         devices[i] = &index;
     }
-    dataset_put(&w->set, GROUP_ROOF, row, count, roofs);
-    dataset_put(&w->set, GROUP_ROOF_ROW, row, count, rows);
-    dataset_put(&w->set, GROUP_ROOF_DEVICE, row, count, devices);
+    dataset_put(&w->set, ROOFS, row, count, roofs);
+    dataset_put(&w->set, ROOF_ROWS, row, count, rows);
+    dataset_put(&w->set, ROOF_DEVICE, row, count, devices);
 }
 
 static void devices_put(struct writer *w)
@@ -175,7 +467,7 @@ static void devices_put(struct writer *w)
         row += (size_t)w->results->devices[i].roof_count;
     }
     if (devices)
-        dataset_put(&w->set, GROUP_DEVICE, 0, count, devices);
+        dataset_put(&w->set, DEVICES, 0, count, devices);
     free(devices);
 }
 
@@ -185,167 +477,231 @@ static void blanks_put(struct writer *w)
     const struct roof_row spread = {.node_spread = NAN};
     const int64_t none = -1;
     if (w->results->device_count == 0)
-        put_one(w, GROUP_DEVICE, 0, &w->blank_device);
+        put_one(w, DEVICES, 0, &w->blank_device);
     if (w->roofs == 0) {
-        put_one(w, GROUP_ROOF, 0, &w->blank_roof);
-        put_one(w, GROUP_ROOF_ROW, 0, &spread);
-        put_one(w, GROUP_ROOF_DEVICE, 0, &none);
+        struct roof roof;
+        fields_clear(roof_fields, &roof);
+        put_one(w, ROOFS, 0, &roof);
+        put_one(w, ROOF_ROWS, 0, &spread);
+        put_one(w, ROOF_DEVICE, 0, &none);
     }
     if (w->kernels == 0) {
-        const struct derived_kernel kernel = derived_kernel_of(&w->blank_kernel, &w->blank_device);
-        put_one(w, GROUP_KERNEL, 0, &w->blank_kernel);
-        put_one(w, GROUP_DERIVED_KERNEL, 0, &kernel);
-        put_one(w, GROUP_KERNEL_CONFIG, 0, &none);
+        struct kernel kernel;
+        fields_clear(kernel_fields, &kernel);
+        const struct derived_kernel derived = derived_kernel_of(&kernel, &w->blank_device);
+        put_one(w, KERNELS, 0, &kernel);
+        put_one(w, DERIVED_KERNELS, 0, &derived);
+        put_one(w, KERNEL_CONFIG, 0, &none);
     }
 }
 
-/* Rows that lie one behind the other, `size` bytes each. */
-static void rows_put(struct writer *w, enum group group, const void *rows, size_t size)
+static void rows_allocate(struct writer *w)
 {
-    struct slab *slab = &w->slab;
-    for (size_t i = 0; i < slab->count; ++i)
-        slab->rows[i] = (const char *)rows + i * size;
-    dataset_put(&w->set, (int)group, slab->first, slab->count, slab->rows);
+    struct dataset *set = &w->set;
+    if (dataset_failed(set))
+        return;
+    w->records = dataset_allocate(set, BATCH_ROWS, sizeof *w->records);
+    w->derived = dataset_allocate(set, BATCH_ROWS, sizeof *w->derived);
+    w->devices = dataset_allocate(set, BATCH_ROWS, sizeof *w->devices);
+    w->samples = dataset_allocate(set, BATCH_ROWS * set->lengths[DIM_SAMPLE], sizeof *w->samples);
+    w->parameter_rows = dataset_allocate(set, BATCH_ROWS, parameters_row_size(w->parameters));
+    for (size_t i = 0; w->records && i < BATCH_ROWS; ++i)
+        record_init(&w->records[i]);
 }
 
-static const void *workload_of(const struct writer *w, size_t i)
+static void rows_free(struct writer *w)
 {
-    const struct workload *workload = w->slab.records[i].config.workload;
-    return workload ? workload->name : "";
+    for (size_t i = 0; w->records && i < BATCH_ROWS; ++i)
+        record_clear(&w->records[i]);
+    free(w->records);
+    free(w->derived);
+    free(w->devices);
+    free(w->samples);
+    free(w->parameter_rows);
+    free(w->kernel_rows);
+    free(w->derived_kernels);
+    free(w->rows);
 }
 
-static const void *device_of(const struct writer *w, size_t i)
+/* Room for the pointers to so many rows or kernels. False: there is no memory. */
+static bool rows_grow(struct writer *w, size_t count)
 {
-    return slab_device(&w->slab, i);
+    if (count <= w->room)
+        return true;
+    free(w->rows);
+    free(w->kernel_rows);
+    free(w->derived_kernels);
+    w->rows = dataset_allocate(&w->set, count, sizeof *w->rows);
+    w->kernel_rows = dataset_allocate(&w->set, count, sizeof *w->kernel_rows);
+    w->derived_kernels = dataset_allocate(&w->set, count, sizeof *w->derived_kernels);
+    w->room = count;
+    return !dataset_failed(&w->set);
 }
 
-static void each_put(struct writer *w, enum group group,
-                     const void *(*of)(const struct writer *w, size_t i))
+static const struct device *device_of(const struct writer *w, size_t i)
 {
-    struct slab *slab = &w->slab;
-    for (size_t i = 0; i < slab->count; ++i)
-        slab->rows[i] = of(w, i);
-    dataset_put(&w->set, (int)group, slab->first, slab->count, slab->rows);
+    return w->devices[i] < 0 ? &w->blank_device : &w->results->devices[w->devices[i]];
+}
+
+/* False: it cannot be read, or is not what it was. */
+static bool row_load(struct writer *w, size_t i)
+{
+    const struct row *row = w->order[w->first + i];
+    struct record *record = &w->records[i];
+    size_t width = w->set.lengths[DIM_SAMPLE];
+    enum status status = results_fetch(w->results, row, record, &w->error);
+    if (status == STATUS_OK && record->kernel_count != row->kernels)
+        status = error_set(&w->error, STATUS_SYSTEM, "the journal has changed meanwhile");
+    w->unreadable = status != STATUS_OK;
+    if (w->unreadable)
+        return false;
+    w->devices[i] = results_device(w->results, record->device_key);
+    w->derived[i] = derived_row_of(record, device_of(w, i));
+    for (size_t j = 0; j < width; ++j)
+        w->samples[i * width + j] = j < record->sample_count ? record->sample[j] : NAN;
+    parameters_row(w->parameters, &record->config,
+                   w->parameter_rows + i * parameters_row_size(w->parameters));
+    return true;
+}
+
+/* The rows from `first` on, at least one. False: one cannot be read, or there is no memory. */
+static bool rows_load(struct writer *w, size_t first)
+{
+    size_t kernels = 0;
+    w->first = first;
+    for (w->count = 0; w->count < BATCH_ROWS && first + w->count < w->results->row_count;
+         ++w->count) {
+        kernels += w->order[first + w->count]->kernels;
+        if (w->count > 0 && kernels > BATCH_KERNELS)
+            break;
+        if (!row_load(w, w->count))
+            return false;
+    }
+    return rows_grow(w, w->count);
+}
+
+/* Structs that lie one behind the other, `size` bytes each. */
+static void structs_put(struct writer *w, enum group group, size_t first, size_t count,
+                        const void *structs, size_t size)
+{
+    for (size_t i = 0; i < count; ++i)
+        w->rows[i] = (const char *)structs + i * size;
+    dataset_put(&w->set, (int)group, first, count, w->rows);
 }
 
 static void kernels_put(struct writer *w)
 {
-    struct slab *slab = &w->slab;
     size_t count = 0, at = 0;
-    for (size_t i = 0; i < slab->count; ++i)
-        count += slab->records[i].kernel_count;
-    if (!slab_grow(slab, count))
+    for (size_t i = 0; i < w->count; ++i)
+        count += w->records[i].kernel_count;
+    if (!rows_grow(w, count))
         return;
-    for (size_t i = 0; i < slab->count; ++i)
-        for (size_t j = 0; j < slab->records[i].kernel_count; ++j, ++at) {
-            slab->rows[at] = &slab->records[i].kernels[j];
-            slab->kernel_rows[at] = (int64_t)(slab->first + i);
-            slab->derived_kernels[at] =
-                derived_kernel_of(&slab->records[i].kernels[j], slab_device(&w->slab, i));
+    for (size_t i = 0; i < w->count; ++i)
+        for (size_t j = 0; j < w->records[i].kernel_count; ++j, ++at) {
+            const struct kernel *kernel = &w->records[i].kernels[j];
+            w->rows[at] = kernel;
+            w->kernel_rows[at] = (int64_t)(w->first + i);
+            w->derived_kernels[at] = derived_kernel_of(kernel, device_of(w, i));
         }
-    dataset_put(&w->set, GROUP_KERNEL, w->kernel, count, slab->rows);
-    for (size_t i = 0; i < count; ++i)
-        slab->rows[i] = &slab->kernel_rows[i];
-    dataset_put(&w->set, GROUP_KERNEL_CONFIG, w->kernel, count, slab->rows);
-    for (size_t i = 0; i < count; ++i)
-        slab->rows[i] = &slab->derived_kernels[i];
-    dataset_put(&w->set, GROUP_DERIVED_KERNEL, w->kernel, count, slab->rows);
+    dataset_put(&w->set, KERNELS, w->kernel, count, w->rows);
+    structs_put(w, KERNEL_CONFIG, w->kernel, count, w->kernel_rows, sizeof *w->kernel_rows);
+    structs_put(w, DERIVED_KERNELS, w->kernel, count, w->derived_kernels,
+                sizeof *w->derived_kernels);
     w->kernel += count;
 }
 
-static void slab_put(struct writer *w)
+static void rows_put(struct writer *w)
 {
-    struct slab *slab = &w->slab;
-    rows_put(w, GROUP_RECORD, slab->records, sizeof *slab->records);
-    dataset_put_values(&w->set, "time_sample", w->sample_variable, slab->first, slab->count,
-                       w->set.lengths[DIM_SAMPLE], slab->samples);
-    each_put(w, GROUP_WORKLOAD, workload_of);
-    rows_put(w, GROUP_PARAMETERS, slab->parameter_rows, parameters_row_size(w->parameters));
-    rows_put(w, GROUP_CONFIG_DEVICE, slab->devices, sizeof *slab->devices);
-    each_put(w, GROUP_ROW_DEVICE, device_of);
-    rows_put(w, GROUP_DERIVED, slab->derived, sizeof *slab->derived);
-    kernels_put(w);
-}
-
-static void slabs_put(struct writer *w)
-{
-    for (size_t row = 0; row < w->results->row_count && !dataset_failed(&w->set);
-         row += w->slab.count) {
-        if (!slab_load(&w->slab, row))
-            return;
-        slab_put(w);
+    const struct {
+        enum group group;
+        const void *structs;
+        size_t size;
+    } of_rows[] = {
+        {RECORDS, w->records, sizeof *w->records},
+        {SAMPLES, w->samples, w->set.lengths[DIM_SAMPLE] * sizeof *w->samples},
+        {PARAMETERS, w->parameter_rows, parameters_row_size(w->parameters)},
+        {CONFIG_DEVICE, w->devices, sizeof *w->devices},
+        {DERIVED, w->derived, sizeof *w->derived},
+    };
+    for (size_t i = 0; i < sizeof of_rows / sizeof *of_rows; ++i)
+        structs_put(w, of_rows[i].group, w->first, w->count, of_rows[i].structs, of_rows[i].size);
+    for (size_t i = 0; i < w->count; ++i)
+        w->rows[i] = device_of(w, i);
+    dataset_put(&w->set, ROW_DEVICES, w->first, w->count, w->rows);
+    for (size_t i = 0; i < w->count; ++i) {
+        const struct workload *workload = w->records[i].config.workload;
+        w->rows[i] = workload ? workload->name : "";
     }
+    dataset_put(&w->set, WORKLOADS, w->first, w->count, w->rows);
+    kernels_put(w);
 }
 
 static void content_write(struct writer *w)
 {
     globals_write(&w->set, w->results);
     define_all(w);
-    w->slab = (struct slab){.results = w->results,
-                            .order = w->order,
-                            .set = &w->set,
-                            .parameters = w->parameters,
-                            .blank = &w->blank_device};
-    slab_allocate(&w->slab);
+    rows_allocate(w);
     if (dataset_failed(&w->set))
         return;
     names_put(w);
     devices_put(w);
-    slabs_put(w);
+    for (size_t row = 0; row < w->results->row_count; row += w->count) {
+        if (dataset_failed(&w->set) || !rows_load(w, row))
+            return;
+        rows_put(w);
+    }
     blanks_put(w);
 }
 
+/* ---- the file ---- */
+
 /* The file has a name while netCDF opens it, and no longer. */
-static enum status create(struct writer *w, struct staged_file *draft, struct error *error)
+static enum status fill(struct staged_file *draft, const struct content *content,
+                        struct error *error)
 {
+    struct writer w = {.results = content->results,
+                       .order = content->order,
+                       .set.met = content->met,
+                       .set.found = content->found};
+    device_init(&w.blank_device);
+    lengths_set(&w);
     dataset_prepare();
     enum status status = staged_file_show(draft, error);
     if (status)
         return status;
-    dataset_create(&w->set, draft->path);
+    dataset_create(&w.set, draft->path);
     staged_file_hide(draft);
-    return STATUS_OK;
-}
-
-/* What a draft is made of. */
-struct content {
-    const struct results *results;
-    unsigned met;
-    json_t *found;  /* see struct dataset */
-    size_t drafted; /* of these, those that the last draft had */
-};
-
-static enum status draft_fill(void *context, struct staged_file *draft, struct error *error)
-{
-    struct content *content = context;
-    struct writer w = {
-        .results = content->results, .set.met = content->met, .set.found = content->found};
-    device_init(&w.blank_device);
-    fields_clear(kernel_fields, &w.blank_kernel);
-    fields_clear(roof_fields, &w.blank_roof);
-    lengths_set(&w);
-    w.order = results_order(w.results);
-    w.set.no_memory = !w.order || !content->found;
-    enum status created = create(&w, draft, error);
-    if (created == STATUS_OK)
-        content_write(&w);
-    slab_free(&w.slab);
+    content_write(&w);
+    rows_free(&w);
     parameters_destroy(w.parameters);
-    free(w.order);
-    enum status status = created ? created : dataset_close(&w.set, error);
-    if (w.slab.unreadable) {
-        *error = w.slab.error;
+    status = dataset_close(&w.set, error);
+    if (w.unreadable) {
+        *error = w.error;
         status = STATUS_SYSTEM;
     }
     return status;
 }
 
-static bool draft_again(void *context)
+/* Anew where a value turned up that the file had no variable for, now that this is known. HDF5 says
+ * "HDF error" where a disk is full: the file itself knows why. */
+static enum status build(struct staged_file *draft, const struct content *content,
+                         const char *place, const char *output, struct error *error)
 {
-    struct content *content = context;
-    bool more = json_object_size(content->found) > content->drafted;
-    content->drafted = json_object_size(content->found);
-    return more;
+    for (;;) {
+        size_t found = json_object_size(content->found);
+        enum status status = staged_file_open(draft, place, output, error);
+        if (status)
+            return status;
+        status = fill(draft, content, error);
+        if (status == STATUS_OK && json_object_size(content->found) == found)
+            return STATUS_OK;
+        int obstacle = status ? staged_file_obstacle(draft) : 0;
+        staged_file_close(draft); /* it can have its name only once */
+        if (obstacle)
+            error_set(error, status, "folder '%s': %s", place, strerror(obstacle));
+        if (status)
+            return status;
+    }
 }
 
 /* Bytes, rather too many. Measured files need half of that. */
@@ -361,13 +717,37 @@ static double size_estimate(const struct results *results)
     return size;
 }
 
+/* In a folder for temporary files, in /dev/shm or beside the output: in the first place that takes
+ * it. HDF5 does not write to where the file shall be: it calls a missing folder "Permission denied"
+ * and a full disk "HDF error". */
+static enum status build_somewhere(struct staged_file *draft, const struct content *content,
+                                   const char *output, struct error *error)
+{
+    char places[STAGED_PLACES][STAGED_PLACE];
+    double size = size_estimate(content->results);
+    size_t count = staged_file_places(output, size, places);
+    struct error tried[STAGED_PLACES];
+    for (size_t i = 0; i < count; ++i)
+        if (build(draft, content, places[i], output, &tried[i]) == STATUS_OK)
+            return STATUS_OK;
+    char causes[1024] = "";
+    for (size_t i = 0, used = 0; i < count && used < sizeof causes; ++i)
+        used += (size_t)snprintf(causes + used, sizeof causes - used, "%s%.300s", i ? "; " : "",
+                                 tried[i].text);
+    return error_set(error, STATUS_SYSTEM,
+                     "no place to build it in, of about %.0f MB: %.800s; let TMPDIR name a folder "
+                     "with room",
+                     ceil(size / 1e6), causes);
+}
+
 void results_nc_prepare(void)
 {
     setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
 }
 
-/* For each write of texts HDF5 takes two cleared buffers of 1 MiB and gives them back. A C library that hands
- * them on to the system has it clear each of their pages again, a third of the whole time. */
+/* For each write of texts HDF5 takes two cleared buffers of 1 MiB and gives them back. A C library
+ * that hands them on to the system has it clear each of their pages again, a third of the whole
+ * time. */
 static void keep_buffers(void)
 {
 #ifdef M_MMAP_THRESHOLD
@@ -378,14 +758,25 @@ static void keep_buffers(void)
 
 enum status results_nc_write(const struct results *results, const char *path, struct error *error)
 {
-    struct content content = {
-        .results = results, .met = conditions_met(results), .found = json_object()};
-    const struct draft_content draft = {.context = &content,
-                                        .size = size_estimate(results),
-                                        .fill = draft_fill,
-                                        .again = draft_again};
+    struct staged_file draft;
+    struct content content = {.results = results,
+                              .order = results_order(results),
+                              .met = conditions_met(results),
+                              .found = json_object()};
+    enum status status = STATUS_OK;
     keep_buffers();
-    enum status status = draft_publish(&draft, path, error);
+    staged_file_sweep(path);
+    if (!content.order || !content.found)
+        status = error_set(error, STATUS_SYSTEM, "no memory for the netCDF file");
+    else
+        status = build_somewhere(&draft, &content, path, error);
+    free(content.order);
     json_decref(content.found);
+    if (status) {
+        error_prefix(error, "%s", path);
+        return status;
+    }
+    status = staged_file_publish(&draft, path, error);
+    staged_file_close(&draft);
     return status;
 }

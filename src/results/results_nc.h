@@ -6,18 +6,31 @@
 #ifndef ROOFSWEEP_RESULTS_NC_H
 #define ROOFSWEEP_RESULTS_NC_H
 
-#include "results/results.h"
-#include "base/status.h"
+#include <stdio.h>
 
-/* Before anything else in a process, before its first thread: tells HDF5 to lock no file. The draft is
- * locked by us, under a name that nobody else knows. */
+#include "base/status.h"
+#include "results/results.h"
+
+/* The attribute format_version. Rises when a variable gets another name, type or meaning, or one
+ * that every file had may be absent. A new variable or attribute alone does not raise it. Files
+ * before version 2 have no number. */
+enum { RESULTS_NC_VERSION = 2 };
+
+/* Before anything else in a process, before its first thread: tells HDF5 to lock no file. The draft
+ * is locked by us, under a name that nobody else knows. */
 void results_nc_prepare(void);
 
 /* Replaces PATH if it exists: whether it may is decided before anything is measured. If PATH is a
- * link, the file that it names is replaced.
+ * link, the file that it names is replaced. A variable is left out if no row, device or roof of the
+ * file can have a value for it: nobody asked for it (energy = no), none of its workloads has it, or
+ * none of its devices can measure it. Where a value turns up all the same, as in a journal of
+ * another version, the file has the variable.
  *
  * HDF5's own handler at the end of the process crashes once it could not write, which this function
  * may have survived: a program that calls it ends with _exit. */
 enum status results_nc_write(const struct results *results, const char *path, struct error *error);
+
+/* Prints all variables that there are, but those of parameters and axes. */
+void results_nc_list(FILE *stream);
 
 #endif

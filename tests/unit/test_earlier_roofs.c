@@ -11,7 +11,6 @@
 #include <netcdf.h>
 
 #include "results/earlier_roofs.h"
-#include "results/globals_nc.h"
 #include "results/results_nc.h"
 #include "sample.h"
 
@@ -167,7 +166,7 @@ static void other_dimensions_are_refused(void **state)
     static const char odd[] = "earlier_roofs_odd.nc";
     int file, dimensions[2], variable;
     assert_int_equal(nc_create(odd, NC_NETCDF4 | NC_CLOBBER, &file), NC_NOERR);
-    int version = FORMAT_VERSION;
+    int version = RESULTS_NC_VERSION;
     assert_int_equal(nc_put_att_int(file, NC_GLOBAL, "format_version", NC_INT, 1, &version),
                      NC_NOERR);
     assert_int_equal(nc_def_dim(file, "device", 1, &dimensions[0]), NC_NOERR);

@@ -38,6 +38,7 @@ static void actions(void **state)
         {"--list lstm", ACTION_LIST},
         {"--list chips", ACTION_LIST_CHIPS},
         {"--list chips --csv", ACTION_LIST_CHIPS},
+        {"--list variables", ACTION_LIST_VARIABLES},
         {"--gather x.nc.journal", ACTION_GATHER},
         {"-h", ACTION_HELP},
         {"--self-test", ACTION_SELF_TEST},

@@ -1,7 +1,6 @@
 /* The file format is a contract: a small sweep goes through the journal into a netCDF file, whose
  * CDL must be tests/data/golden.cdl to the byte. To change the format, read the difference, then
- * copy the new CDL. A file has no more variables than its rows and devices can have; all that there are
- * stand in tests/data/golden_variables.cdl. */
+ * copy the new CDL. A file has no more variables than its rows and devices can have. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -19,15 +18,11 @@
 #include <netcdf.h>
 
 #include "model/roofline.h"
-#include "model/workloads/conv2d.h"
 
-#include "results/report.h"
 #include "results/results_nc.h"
 #include "sample.h"
 
-#define GOLDEN    TEST_DATA_DIR "/golden.cdl"
-#define VARIABLES TEST_DATA_DIR "/golden_variables.cdl"
-#define START     1735689600.0 /* 2025-01-01T00:00:00Z */
+#define GOLDEN TEST_DATA_DIR "/golden.cdl"
 
 /* A folder for each test, with room for the paths in it. */
 struct folder {
@@ -259,39 +254,6 @@ static void test_full_disk(void **state)
     results_destroy(results);
 }
 
-static void add_skipped(struct results *results, const struct workload *workload, const char *text)
-{
-    struct record record;
-    struct error error;
-    struct config config = config_default(workload);
-    record_init(&record);
-    if (text)
-        assert_ok(config_parse(text, &config, &error), &error);
-    record_set_config(&record, &config);
-    record.status = RECORD_SKIPPED;
-    assert_ok(results_add_record(results, &record, &error), &error);
-}
-
-/* A sweep of everything: all workloads, two equal devices in one host, roofs out of an earlier file. */
-static void test_all_variables(void **state)
-{
-    const struct folder *folder = *state;
-    struct error error;
-    struct results *results = sample_results(folder->journal);
-    struct device twin = gpu_device();
-    strcpy(twin.key, "s1-0/2"); /* what stands before the slash is the session */
-    strcpy(twin.roofs_reused, "earlier.nc");
-    assert_ok(results_add_device(results, &twin, &error), &error);
-    for (size_t i = 0; workloads[i]; ++i)
-        add_skipped(results, workloads[i], NULL);
-    add_skipped(results, &conv2d_workload, "conv2d layout=auto");
-    assert_ok(results_nc_write(results, folder->file, &error), &error);
-    results_destroy(results);
-    assert_int_equal(run("ncdump -h -n golden %s > %s", folder->file, folder->cdl), 0);
-    if (run("diff -u " VARIABLES " %s", folder->cdl) != 0)
-        fail_msg("the variables are not as in " VARIABLES);
-}
-
 static struct results *cpu_results(const char *configuration)
 {
     struct results *results = results_create();
@@ -381,80 +343,6 @@ static void test_unexpected_values(void **state)
     assert_false(has_variable(folder->file, "energy_time"));
 }
 
-static const struct parameter made_up_parameters[] = {
-    WORKLOAD_FREE_TEXT("command", 255, "true", "a text"),
-    WORKLOAD_INTEGER("size", 100, "1", "a number"),
-};
-static const struct workload made_up = {.name = "made-up", WORKLOAD_TABLE(made_up_parameters)};
-
-static void add_made_up(struct results *results, const char *command)
-{
-    struct record record = fetched(results, 0);
-    struct error error;
-    struct config config = config_default(&made_up);
-    struct value value = {0};
-    snprintf(value.text, sizeof value.text, "%s", command);
-    config_set(&config, 0, &value);
-    record_set_config(&record, &config);
-    strcpy(record.label, "programs");
-    assert_ok(results_add_record(results, &record, &error), &error);
-}
-
-/* How many rows have this text in the variable. */
-static size_t count_texts(int file, const char *variable, size_t rows, const char *text)
-{
-    int id;
-    char **texts = calloc(rows, sizeof *texts);
-    size_t count = 0;
-    assert_non_null(texts);
-    assert_int_equal(nc_inq_varid(file, variable, &id), NC_NOERR);
-    assert_int_equal(nc_get_var_string(file, id, texts), NC_NOERR);
-    for (size_t i = 0; i < rows; ++i)
-        count += strcmp(texts[i], text) == 0;
-    nc_free_string(rows, texts);
-    free(texts);
-    return count;
-}
-
-/* Its parameters are variables, a free text is a string as it was given, and its rows have no
- * modelled values; the table tells its rows apart and says "-". */
-static void test_workload_in_no_table(void **state)
-{
-    const struct folder *folder = *state;
-    struct error error;
-    struct results *results = sample_results(folder->journal);
-    size_t rows = results->row_count + 2, size = 0;
-    char *table = NULL;
-    int file;
-    add_made_up(results, "a = \"b\", c \\ ");
-    add_made_up(results, "gr\xc3\xbc\xc3\x9f"
-                         "e");
-    assert_ok(results_nc_write(results, folder->file, &error), &error);
-    FILE *stream = open_memstream(&table, &size);
-    assert_non_null(stream);
-    report_print(results, TABLE_TEXT, stream);
-    fclose(stream);
-    results_destroy(results);
-    assert_non_null(strstr(table, "programs command=\"a = \\\"b\\\", c \\\\ \""));
-    assert_non_null(strstr(table, "programs command=\"gr\xc3\xbc\xc3\x9f"
-                                  "e\""));
-    free(table);
-
-    assert_int_equal(nc_open(folder->file, NC_NOWRITE, &file), NC_NOERR);
-    assert_int_equal(count_texts(file, "command", rows, "a = \"b\", c \\ "), 1);
-    assert_int_equal(count_texts(file, "command", rows,
-                                 "gr\xc3\xbc\xc3\x9f"
-                                 "e"),
-                     1);
-    assert_int_equal(count_texts(file, "command", rows, ""), rows - 2);
-    assert_int_equal(count_texts(file, "workload", rows, "made-up"), 2);
-    size_t missing = 0;
-    for (size_t row = 0; row < rows; ++row)
-        missing += get_double(file, "flops_model", row, 0) == NC_FILL_DOUBLE;
-    assert_int_equal(missing, 2);
-    assert_int_equal(nc_close(file), NC_NOERR);
-}
-
 /* A parameter of one name is one variable, so it must be of one kind in all workloads. */
 static void test_parameters_agree(void **state)
 {
@@ -477,12 +365,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_golden),
         TEST(test_golden_regenerates),
-        TEST(test_all_variables),
         TEST(test_absent_variables),
         TEST(test_unexpected_values),
         TEST(test_derived_values),
         TEST(test_odd_rows),
-        TEST(test_workload_in_no_table),
         TEST(test_empty),
         TEST(test_unwritable),
         TEST(test_full_disk),
