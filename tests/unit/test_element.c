@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "worker/cpu/element.h"
+#include "worker/cpu/memory.h"
 
 static double through(enum precision precision, double value)
 {

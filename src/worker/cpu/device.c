@@ -11,7 +11,6 @@
 
 #include "model/workloads/conv2d.h"
 #include "worker/cpu/blas.h"
-#include "worker/cpu/element.h"
 #include "worker/cpu/memory.h"
 #include "worker/cpu/onednn.h"
 #include "worker/cpu/roofs.h"
@@ -100,17 +99,6 @@ static enum status config_supported(const struct config *config, struct error *e
     if (config_replayed(config))
         return error_set(error, STATUS_UNSUPPORTED,
                          "launch graph: a CPU has no CUDA graphs, and its regions cost little");
-    return STATUS_OK;
-}
-
-static enum status precision_supported(const struct routine *routine, enum precision precision,
-                                       struct error *error)
-{
-    if (routine->check)
-        return routine->check(precision, error);
-    if (precision != PRECISION_FP32 && precision != PRECISION_FP64)
-        return error_set(error, STATUS_UNSUPPORTED, "its precisions are fp32 and fp64, not %s",
-                         precision_info[precision].name);
     return STATUS_OK;
 }
 
@@ -212,14 +200,14 @@ static struct work *work_create(const struct cpu_workload *workload, const struc
     work->element = precision_info[work->precision].bytes;
     work->shape = calloc(1, workload->shape_size);
     work->plan = calloc(1, routine->plan_size ? routine->plan_size : 1);
-    if (work->shape && work->plan) {
-        workload->describe(work);
-        return work;
+    if (!work->shape || !work->plan) {
+        free(work->shape);
+        free(work->plan);
+        free(work);
+        return NULL;
     }
-    free(work->shape);
-    free(work->plan);
-    free(work);
-    return NULL;
+    workload->describe(work);
+    return work;
 }
 
 /* Inputs and scratch memory get their contents, each page from the thread that will use it. */
@@ -242,7 +230,11 @@ static enum status routine_prepare(struct device_state *state, const struct cpu_
                                    const struct routine *routine, const struct config *config,
                                    uint64_t seed, struct work **work, struct error *error)
 {
-    enum status status = precision_supported(routine, config_precision(config), error);
+    const enum precision precision = config_precision(config);
+    enum status status = routine->check ? routine->check(precision, error) : STATUS_OK;
+    if (!routine->check && precision != PRECISION_FP32 && precision != PRECISION_FP64)
+        status = error_set(error, STATUS_UNSUPPORTED, "its precisions are fp32 and fp64, not %s",
+                           precision_info[precision].name);
     if (status)
         return status;
     struct work *prepared = work_create(workload, routine, &state->topology, config, seed);

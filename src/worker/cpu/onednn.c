@@ -292,20 +292,12 @@ static dnnl_status_t slot_create(const struct onednn_operation *operation, struc
     return status;
 }
 
-static void names_set(const struct onednn_operation *operation, struct onednn *made)
+static dnnl_status_t everything_create(const struct onednn_operation *operation,
+                                       struct onednn *made)
 {
     static const char *const passes[] = {"", "", "_backward", "_backward_data",
                                          "_backward_weights"};
     const char *name = NULL;
-    dnnl_primitive_desc_query(made->description, dnnl_query_impl_info_str, 0, &name);
-    snprintf(made->name, sizeof made->name, "%s", name ? name : "oneDNN");
-    snprintf(made->label, sizeof made->label, "onednn_%s%s %s", kinds[operation->kind].name,
-             passes[operation->pass], made->name);
-}
-
-static dnnl_status_t everything_create(const struct onednn_operation *operation,
-                                       struct onednn *made)
-{
     dnnl_set_verbose(0); /* its lines would be among this worker's answers */
     dnnl_status_t status = primitive_create(operation, made);
     for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i)
@@ -318,7 +310,10 @@ static dnnl_status_t everything_create(const struct onednn_operation *operation,
     made->scratch_offset = memory_take(
         made, dnnl_memory_desc_get_size(argument_descriptor(made, DNNL_ARG_SCRATCHPAD)));
     made->accumulates = kinds[operation->kind].recurrent && operation->pass == ONEDNN_BACKWARD;
-    names_set(operation, made);
+    dnnl_primitive_desc_query(made->description, dnnl_query_impl_info_str, 0, &name);
+    snprintf(made->name, sizeof made->name, "%s", name ? name : "oneDNN");
+    snprintf(made->label, sizeof made->label, "onednn_%s%s %s", kinds[operation->kind].name,
+             passes[operation->pass], made->name);
     return dnnl_success;
 }
 
@@ -380,37 +375,6 @@ size_t onednn_memory(const struct onednn *made)
     return made->size;
 }
 
-static dnnl_status_t slots_bind(struct onednn *made, void *const data[ONEDNN_ARGUMENTS],
-                                char *memory)
-{
-    dnnl_status_t status = dnnl_success;
-    for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i) {
-        struct slot *slot = &made->slots[i];
-        if (!slot->chosen)
-            continue;
-        status = dnnl_memory_create(&slot->caller, slot->described, made->engine, data[i]);
-        if (!status && slot->reorder)
-            status =
-                dnnl_memory_create(&slot->own, slot->chosen, made->engine, memory + slot->offset);
-    }
-    return status;
-}
-
-static dnnl_status_t work_bind(struct onednn *made, char *memory)
-{
-    descriptor_view workspace = argument_descriptor(made, DNNL_ARG_WORKSPACE);
-    dnnl_status_t status = dnnl_success;
-    if (made->forward)
-        made->workspace = made->forward->workspace;
-    else if (dnnl_memory_desc_get_size(workspace) > 0)
-        status = dnnl_memory_create(&made->workspace, workspace, made->engine,
-                                    memory + made->workspace_offset);
-    if (status)
-        return status;
-    return dnnl_memory_create(&made->scratch, argument_descriptor(made, DNNL_ARG_SCRATCHPAD),
-                              made->engine, memory + made->scratch_offset);
-}
-
 static dnnl_status_t slot_reorder(const struct onednn *made, const struct slot *slot)
 {
     const dnnl_exec_arg_t moved[] = {
@@ -423,12 +387,27 @@ static dnnl_status_t slot_reorder(const struct onednn *made, const struct slot *
 enum status onednn_bind(struct onednn *made, void *const data[ONEDNN_ARGUMENTS], void *memory,
                         struct error *error)
 {
-    dnnl_status_t status = slots_bind(made, data, memory);
+    char *own = memory;
+    descriptor_view workspace = argument_descriptor(made, DNNL_ARG_WORKSPACE);
+    dnnl_status_t status = dnnl_success;
+    if (made->forward)
+        made->workspace = made->forward->workspace;
+    else if (dnnl_memory_desc_get_size(workspace) > 0)
+        status = dnnl_memory_create(&made->workspace, workspace, made->engine,
+                                    own + made->workspace_offset);
     if (!status)
-        status = work_bind(made, memory);
-    for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i)
-        if (made->slots[i].reorder && made->slots[i].packed)
-            status = slot_reorder(made, &made->slots[i]);
+        status = dnnl_memory_create(&made->scratch, argument_descriptor(made, DNNL_ARG_SCRATCHPAD),
+                                    made->engine, own + made->scratch_offset);
+    for (int i = 0; !status && i < ONEDNN_ARGUMENTS; ++i) {
+        struct slot *slot = &made->slots[i];
+        if (!slot->chosen)
+            continue;
+        status = dnnl_memory_create(&slot->caller, slot->described, made->engine, data[i]);
+        if (!status && slot->reorder)
+            status = dnnl_memory_create(&slot->own, slot->chosen, made->engine, own + slot->offset);
+        if (!status && slot->reorder && slot->packed)
+            status = slot_reorder(made, slot);
+    }
     return status ? status_set(error, status, "memory") : STATUS_OK;
 }
 

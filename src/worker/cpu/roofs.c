@@ -85,17 +85,15 @@ static double set_size(const struct topology *topology, enum memory_level level)
 
 static bool is_memory(int kind)
 {
-    return roof_kinds[kind].measure == ROOF_BANDWIDTH && roof_kinds[kind].level < LEVEL_COUNT;
+    const struct roof_kind *info = &roof_kinds[kind];
+    return info->measure == ROOF_BANDWIDTH && info->level < LEVEL_COUNT &&
+           info->pattern != PATTERN_ATOMIC;
 }
 
-static const struct simd_pattern *pattern_of(const struct simd *simd, int kind)
+static struct method method_of_sweep(const struct simd *simd, int kind, bool stream, size_t set,
+                                     int threads)
 {
-    return &simd->patterns[roof_kinds[kind].pattern];
-}
-
-static struct method method_of_sweep(const struct simd *simd, const struct simd_pattern *pattern,
-                                     bool stream, size_t set, int threads)
-{
+    const struct simd_pattern *pattern = &simd->patterns[roof_kinds[kind].pattern];
     struct method method = {.simd = simd, .stream = stream, .arrays = pattern->arrays, .repeat = 1};
     method.sweep = stream ? pattern->stream : pattern->plain;
     method.bytes = set / (size_t)pattern->arrays / SIMD_BLOCK * SIMD_BLOCK;
@@ -103,81 +101,42 @@ static struct method method_of_sweep(const struct simd *simd, const struct simd_
     return method;
 }
 
-/* Stores past the caches are tried for DRAM only. DRAM is as fast with one width of vectors as with
- * another, so the widest alone is tried. */
-static int sweeps_list(int kind, size_t set, int threads, struct method methods[METHODS_MAX])
+/* All methods that are tried for a kind of roof; none: a CPU has no such roof. set: bytes of one thread's working
+ * set, of a memory roof. Stores past the caches are tried for DRAM only. DRAM is as fast with one width of vectors
+ * as with another, so the widest alone is tried. */
+static int methods_list(int kind, size_t set, int threads, struct method methods[METHODS_MAX])
 {
+    const struct roof_kind *info = &roof_kinds[kind];
     const struct simd *vectors[SIMD_KINDS];
-    int widths = simd_list(vectors), count = 0;
-    bool dram = roof_kinds[kind].level == LEVEL_DRAM;
-    for (int i = 0; i < (dram ? 1 : widths); ++i) {
-        const struct simd_pattern *pattern = pattern_of(vectors[i], kind);
-        methods[count++] = method_of_sweep(vectors[i], pattern, false, set, threads);
-        if (dram && pattern->stream)
-            methods[count++] = method_of_sweep(vectors[i], pattern, true, set, threads);
+    int count = 0;
+    if (kind == ROOF_LAUNCH_GAP)
+        methods[count++] = (struct method){.work = 1.0, .repeat = 1};
+    const bool dram = info->level == LEVEL_DRAM;
+    const int widths = is_memory(kind) ? simd_list(vectors) : 0;
+    for (int i = 0; i < widths && !(dram && i > 0); ++i) {
+        methods[count++] = method_of_sweep(vectors[i], kind, false, set, threads);
+        if (dram && vectors[i]->patterns[info->pattern].stream)
+            methods[count++] = method_of_sweep(vectors[i], kind, true, set, threads);
     }
+    const bool chains = info->measure == ROOF_COMPUTE && info->unit == UNIT_VECTOR;
+    const int units = chains ? simd_products(info->precision, vectors) : 0;
+    for (int i = 0; i < units; ++i)
+        if (vectors[i]->fma[info->precision])
+            methods[count++] = (struct method){.simd = vectors[i],
+                                               .fma = vectors[i]->fma[info->precision],
+                                               .work = vectors[i]->flops[info->precision] * threads,
+                                               .repeat = 1};
     return count;
 }
-
-static int chains_list(int kind, size_t set, int threads, struct method methods[METHODS_MAX])
-{
-    const struct simd *vectors[SIMD_KINDS];
-    enum precision precision = roof_kinds[kind].precision;
-    int widths = simd_products(precision, vectors);
-    (void)set;
-    for (int i = 0; i < widths; ++i)
-        methods[i] = (struct method){.simd = vectors[i],
-                                     .fma = vectors[i]->fma[precision],
-                                     .work = vectors[i]->flops[precision] * threads,
-                                     .repeat = 1};
-    return widths;
-}
-
-static int regions_list(int kind, size_t set, int threads, struct method methods[METHODS_MAX])
-{
-    (void)kind, (void)set, (void)threads;
-    methods[0] = (struct method){.work = 1.0, .repeat = 1};
-    return 1;
-}
-
-/* All roofs that a CPU may have, each with all the methods that are tried for it. set: bytes of one
- * thread's working set, of a memory roof. A new kind is a row here. */
-typedef int methods_list(int kind, size_t set, int threads, struct method methods[METHODS_MAX]);
-/* clang-format off */
-static methods_list *const cpu_roofs[ROOF_KINDS] = {
-    [ROOF_DRAM_READ] = sweeps_list,
-    [ROOF_DRAM_WRITE] = sweeps_list,
-    [ROOF_DRAM_COPY] = sweeps_list,
-    [ROOF_DRAM_TRIAD] = sweeps_list,
-    [ROOF_L3_READ] = sweeps_list,
-    [ROOF_L3_WRITE] = sweeps_list,
-    [ROOF_L3_COPY] = sweeps_list,
-    [ROOF_L3_TRIAD] = sweeps_list,
-    [ROOF_L2_READ] = sweeps_list,
-    [ROOF_L2_WRITE] = sweeps_list,
-    [ROOF_L2_COPY] = sweeps_list,
-    [ROOF_L2_TRIAD] = sweeps_list,
-    [ROOF_L1_READ] = sweeps_list,
-    [ROOF_L1_WRITE] = sweeps_list,
-    [ROOF_L1_COPY] = sweeps_list,
-    [ROOF_L1_TRIAD] = sweeps_list,
-    [ROOF_FP64_VECTOR] = chains_list,
-    [ROOF_FP32_VECTOR] = chains_list,
-    [ROOF_BF16_VECTOR] = chains_list,
-    [ROOF_LAUNCH_GAP] = regions_list,
-};
-/* clang-format on */
 
 /* Whether this CPU has the roof: a cache that the system does not know of is none, and so is a unit
  * without instructions. */
 static bool kind_exists(const struct topology *topology, int kind)
 {
-    const struct simd *vectors[SIMD_KINDS];
+    struct method methods[METHODS_MAX];
     enum memory_level level = roof_kinds[kind].level;
     bool cache = is_memory(kind) && level != LEVEL_DRAM;
-    bool unit = cpu_roofs[kind] == chains_list;
-    return cpu_roofs[kind] && (!cache || set_size(topology, level) > 0.0) &&
-           (!unit || simd_products(roof_kinds[kind].precision, vectors) > 0);
+    return (!cache || set_size(topology, level) > 0.0) && methods_list(kind, 0, 1, methods) > 0;
 }
 
 /* One sample by the whole team: seconds from the first thread's begin to the last one's end. */
@@ -202,20 +161,17 @@ static double team_run(const struct roofs *roofs, const struct method *method)
     return end - begin;
 }
 
-/* Regions of the whole team, one after the other. */
-static double regions_run(int64_t count)
+/* Of the launch gap: regions of the whole team, one after the other. */
+static double method_run(const struct roofs *roofs, const struct method *method)
 {
+    if (method->simd)
+        return team_run(roofs, method);
     double begin = clock_monotonic();
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < method->repeat; ++i) {
 #pragma omp parallel
         __asm__ volatile("" : : : "memory");
     }
     return clock_monotonic() - begin;
-}
-
-static double method_run(const struct roofs *roofs, const struct method *method)
-{
-    return method->simd ? team_run(roofs, method) : regions_run(method->repeat);
 }
 
 /* One sample, of at least sample_time: the repetitions are doubled until they are enough. */
@@ -310,7 +266,7 @@ enum status roofs_tune(struct device_state *state, const struct roof_request *re
         if (!wanted[kind] || (is_memory(kind) && set == 0))
             continue;
         struct method methods[METHODS_MAX];
-        int count = cpu_roofs[kind](kind, set, roofs->threads, methods);
+        int count = methods_list(kind, set, roofs->threads, methods);
         roofs->winners[kind] = method_fastest(roofs, methods, count);
     }
     memcpy(found, wanted, sizeof wanted);

@@ -94,10 +94,7 @@ static enum status flush_create(struct device_state *state, struct error *error)
     if (state->flush)
         return STATUS_OK;
     double size = fmin(fmax(2.0 * state->topology.cache[LEVEL_L3], least), most);
-    if (size > memory_available())
-        return error_set(error, STATUS_FAILED, "no memory for the %.4g bytes that flush the caches",
-                         size);
-    char *flush = memory_create((size_t)size);
+    char *flush = size > memory_available() ? NULL : memory_create((size_t)size);
     if (!flush)
         return error_set(error, STATUS_FAILED, "no memory for the %.4g bytes that flush the caches",
                          size);
@@ -120,24 +117,18 @@ static void flush_caches(const struct device_state *state)
     __asm__ volatile("" : : "r"(sum));
 }
 
-/* What the clock shows where there is nothing to time: the least of a few readings. */
-static double clock_overhead(void)
-{
-    enum { READINGS = 100 };
-    double least = INFINITY;
-    for (int i = 0; i < READINGS; ++i) {
-        double begin = clock_monotonic();
-        least = fmin(least, clock_monotonic() - begin);
-    }
-    return least;
-}
-
-/* Every sample is one iteration, and the host is the device. */
+/* Every sample is one iteration, and the host is the device. What the clock shows where there is nothing to time
+ * is the least of a few readings. */
 static void record_fill(const struct device_state *state, struct record *record)
 {
+    enum { READINGS = 100 };
     record->sm_clock = topology_clock(&state->topology);
     record->sample_iterations = 1;
-    record->timer_overhead = clock_overhead();
+    record->timer_overhead = INFINITY;
+    for (int i = 0; i < READINGS; ++i) {
+        double begin = clock_monotonic();
+        record->timer_overhead = fmin(record->timer_overhead, clock_monotonic() - begin);
+    }
 }
 
 enum status team_time(struct device_state *state, struct work *work, bool cold, int samples,
