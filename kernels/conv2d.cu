@@ -2,7 +2,6 @@
 
 #include "activation.cuh"
 #include "element.cuh"
-#include "piece.cuh"
 
 /* A convolution as one would first write it, and what a layer has beside it. Each thread makes one
  * element of the result from the definition; the caches do the rest. */
@@ -72,15 +71,6 @@ __device__ static inline extents w_extents(const geometry &g)
 __device__ static inline extents y_extents(const geometry &g)
 {
     return {g.out_height, g.out_width, g.filters, g.nhwc};
-}
-
-__device__ static inline int64_t first_element()
-{
-    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-}
-__device__ static inline int64_t next_element()
-{
-    return (int64_t)gridDim.x * blockDim.x;
 }
 
 /* ---- the three convolutions ---- */
@@ -248,22 +238,6 @@ static cudaError_t convolve(const struct conv2d *s, const struct conv2d_arrays *
         conv2d_backward_filter<T><<<blocks, element_threads, 0, stream>>>(w, x, y, g, count);
     return cudaGetLastError();
 }
-
-/* Calls launch<T>(...) with the precision's type; tf32 is stored as fp32. */
-#define BY_PRECISION(precision, launch, ...)                                                       \
-    switch (precision) {                                                                           \
-    case PRECISION_FP64:                                                                           \
-        return launch<double>(__VA_ARGS__);                                                        \
-    case PRECISION_FP32:                                                                           \
-    case PRECISION_TF32:                                                                           \
-        return launch<float>(__VA_ARGS__);                                                         \
-    case PRECISION_FP16:                                                                           \
-        return launch<__half>(__VA_ARGS__);                                                        \
-    case PRECISION_BF16:                                                                           \
-        return launch<__nv_bfloat16>(__VA_ARGS__);                                                 \
-    default:                                                                                       \
-        return cudaErrorInvalidValue;                                                              \
-    }
 
 cudaError_t kernel_conv2d(const struct conv2d *s, const struct conv2d_arrays *arrays,
                           cudaStream_t stream)

@@ -24,10 +24,10 @@
 extern "C" {
 #endif
 
-/* fill.cu: data[i] = fill_value(fill, first + i) for i < count, stored in `precision`. */
+/* elements.cu: data[i] = fill_value(fill, first + i) for i < count, stored in `precision`. */
 cudaError_t kernel_fill(enum precision precision, void *data, int64_t count, struct fill fill,
                         int64_t first, cudaStream_t stream);
-/* gather.cu: values[i] = (double)data[offsets[i]]. */
+/* values[i] = (double)data[offsets[i]] */
 cudaError_t kernel_gather(enum precision precision, const void *data, const int64_t *offsets,
                           int64_t count, double *values, cudaStream_t stream);
 
@@ -97,12 +97,28 @@ extern const struct tensor_kernel tensor_kernels[];         /* ends with launch 
 extern const struct tensor_kernel tensor_wgmma_kernels[];   /* likewise; only in builds for 9.0 */
 extern const struct tensor_kernel tensor_tcgen05_kernels[]; /* likewise; only in builds for 10.0 */
 
-/* matmul.cu: y [m][n] = x [m][k] w [k][n], row-major, one thread for each element of y. Sums are in
+/* product.cu: a product, and the parts of a fully connected layer, src/model/workloads/linear.h. Sums are in
  * fp32, of fp64 in fp64. */
-cudaError_t kernel_matmul(enum precision precision, void *y, const void *x, const void *w,
-                          int64_t m, int64_t n, int64_t k, cudaStream_t stream);
 
-/* matmul_tiled.cu: the same of fp16 and bf16, by tensor instructions of warps, from compute capability
+/* Of a factor, where a line of it (a row of the first, a column of the second) begins, and its next
+ * element: in elements. */
+struct kernel_factor {
+    const void *data;
+    int64_t line, step;
+};
+/* c [m][n], row-major, each element the sum of k products, one thread each. Not tf32. */
+cudaError_t kernel_product(enum precision precision, void *c, struct kernel_factor a,
+                           struct kernel_factor b, int64_t m, int64_t n, int64_t k,
+                           cudaStream_t stream);
+/* y [rows][columns] = f(y + bias), in place; bias NULL: none. */
+cudaError_t kernel_linear_finish(enum precision precision, void *y, const void *bias,
+                                 enum linear_activation activation, int64_t rows, int64_t columns,
+                                 cudaStream_t stream);
+/* sums[j] = the sum over i of data[i][j]. */
+cudaError_t kernel_column_sums(enum precision precision, void *sums, const void *data, int64_t rows,
+                               int64_t columns, cudaStream_t stream);
+
+/* matmul_tiled.cu: y [m][n] = x [m][k] w [k][n], row-major, of fp16 and bf16, by tensor instructions of warps, from compute capability
  * 8.0: m and n in multiples of MATMUL_TILED_LINES, k of MATMUL_TILED_DEPTH; sums in fp32. All is aligned
  * to 16 bytes. places NULL: dense. Otherwise x [m][k/2] is what is kept of each four neighbours along k,
  * and places [m/16][k/64][32] says where it was, as mma.sp takes it (PTX ISA, "Sparse matrix storage"):
@@ -155,33 +171,6 @@ struct conv2d_tile {
 extern const struct conv2d_tile conv2d_tiles[];       /* ends with what NULL */
 extern const struct conv2d_tile conv2d_wgmma_tiles[]; /* likewise; only in builds for 9.0 */
 
-/* attention.cu: softmax of `rows` rows of `keys` scores, in place, sums in fp32, of fp64 in fp64. Row i is
- * of query i % sequence, which with `causal` sees the keys up to its own number; the others become 0. */
-cudaError_t kernel_attention_softmax(enum precision precision, void *scores, int64_t rows,
-                                     int64_t sequence, int64_t keys, bool causal,
-                                     cudaStream_t stream);
-
-/* linear.cu: the parts of a fully connected layer, src/model/workloads/linear.h. Sums are in fp32, of
- * fp64 in fp64. */
-
-/* Of a factor, where a line of it (a row of the first, a column of the second) begins, and its next
- * element: in elements. */
-struct kernel_factor {
-    const void *data;
-    int64_t line, step;
-};
-/* c [m][n], row-major, each element the sum of k products, one thread each. */
-cudaError_t kernel_linear_product(enum precision precision, void *c, struct kernel_factor a,
-                                  struct kernel_factor b, int64_t m, int64_t n, int64_t k,
-                                  cudaStream_t stream);
-/* y [rows][columns] = f(y + bias), in place; bias NULL: none. y and bias aligned to 16 bytes. */
-cudaError_t kernel_linear_finish(enum precision precision, void *y, const void *bias,
-                                 enum linear_activation activation, int64_t rows, int64_t columns,
-                                 cudaStream_t stream);
-/* sums[j] = the sum over i of data[i][j]. */
-cudaError_t kernel_column_sums(enum precision precision, void *sums, const void *data, int64_t rows,
-                               int64_t columns, cudaStream_t stream);
-
 /* lstm.cu: y of one layer of shape, whose input x is `width` wide; w is the layer's. fp16 and bf16, on tensor
  * units, sums and cells in fp32. width and hidden are multiples of 4; hidden is at most KERNEL_LSTM_BLOCK,
  * or from compute capability 9.0 on KERNEL_LSTM_CLUSTER. The arrays are aligned to 16 bytes. */
@@ -198,78 +187,60 @@ cudaError_t kernel_compute_loop(enum precision precision, void *y, const void *x
 cudaError_t kernel_shared_loop(enum precision precision, void *y, const void *x, int64_t tiles,
                                int tile, int steps, cudaStream_t stream);
 
-/* elementwise.cu: y as src/model/workloads/elementwise.h defines it, computed in fp32, of fp64 in fp64.
- * The arrays are aligned to 16 bytes; w is NULL where the operation has one input. */
+/* elementwise.cu, pool.cu, softmax.cu, norm.cu: what src/model/workloads/ defines, as one would first write
+ * it. Computed in fp32, of fp64 in fp64. */
+
+/* w is NULL where the operation has one input. */
 cudaError_t kernel_elementwise(enum precision precision, enum elementwise_operation operation,
                                void *y, const void *x, const void *w, int64_t count,
                                cudaStream_t stream);
 
-/* pool.cu: y as src/model/workloads/pool.h defines it; an average's sums are in fp32, of fp64 in fp64. The
- * arrays are aligned to 16 bytes. */
 cudaError_t kernel_pool(const struct pool *shape, void *y, const void *x, cudaStream_t stream);
-/* pool_gradient.cu: its gradient, dx; x is not read of an average. */
+/* dx; x is not read of an average. */
 cudaError_t kernel_pool_gradient(const struct pool *shape, void *dx, const void *x, const void *dy,
                                  cudaStream_t stream);
 
-/* softmax.cu: as src/model/workloads/softmax.h defines it, computed in fp32, of fp64 in fp64. The arrays
- * are aligned to 16 bytes. */
+/* y may be x. sequence > 0: the causal mask of attention, row i is of query i % sequence, which sees the
+ * columns up to its own number; the others become 0. */
 cudaError_t kernel_softmax(enum precision precision, void *y, const void *x, int64_t rows,
-                           int64_t columns, cudaStream_t stream);
+                           int64_t columns, int64_t sequence, cudaStream_t stream);
 cudaError_t kernel_softmax_gradient(enum precision precision, void *dx, const void *y,
                                     const void *dy, int64_t rows, int64_t columns,
                                     cudaStream_t stream);
 
-/* norm_rows.cu, norm_columns.cu: norms as src/model/workloads/norm.h defines them. x, dy, y and dx are in
- * the precision and aligned to 16 bytes; all others are fp32, of fp64 fp64. What a kernel does not need
- * may be NULL. */
+/* x, dy, y and dx are in the precision; all others are fp32, of fp64 fp64. */
 struct norm_arrays {
-    int64_t rows, columns;
     const void *x, *dy, *gamma, *beta;
     const void *mean_given, *inverse_given; /* m and r, of columns or of rows */
     void *y, *dx, *mean, *variance, *inverse, *dgamma, *dbeta;
-    void *
-        partial; /* [chunks][2][columns]: sums over a part of the rows, which a later kernel adds up */
-    int chunks; /* parts; at most NORM_CHUNKS */
 };
-enum { NORM_CHUNKS = 65535 };
-/* y of x, gamma and beta, and mean and inverse, if they are not NULL; with dy, dx of x, dy, gamma,
- * mean_given and inverse_given, and partial as NORM_STEP_SUM_LAYER leaves it, if kernel_layer_norm_sums. */
-cudaError_t kernel_layer_norm(enum precision precision, const struct norm_arrays *arrays,
-                              cudaStream_t stream);
-/* Whether rows of so many columns fit into registers, so that x and dy are read once for all gradients. */
-bool kernel_layer_norm_sums(enum precision precision, int64_t columns);
-/* One kernel of the others. */
-enum norm_step {
-    NORM_STEP_SUM_MOMENTS, /* partial of x */
-    NORM_STEP_SUM_BATCH,   /* partial of x, dy, mean_given, which is of columns */
-    NORM_STEP_SUM_LAYER,   /* partial of x, dy, mean_given and inverse_given, which are of rows */
-    NORM_STEP_MOMENTS, /* mean, inverse and, if it is not NULL, variance of partial and x: of columns */
-    NORM_STEP_BATCH_GRADIENTS, /* dgamma and dbeta of partial and inverse_given */
-    NORM_STEP_LAYER_GRADIENTS, /* dgamma and dbeta of partial */
-    /* Of a batch norm: y of x, gamma, beta, mean_given and inverse_given; with dy, dx of x, dy, gamma,
-     * mean_given, inverse_given, dgamma and dbeta. */
-    NORM_STEP_APPLY
+enum norm_kernel {
+    /* y of x, gamma, beta, and m and r, which are found where they are not given; then mean and inverse,
+     * or variance, are left if they are not NULL. y NULL: that is all. */
+    NORM_KERNEL_Y,
+    NORM_KERNEL_DX,        /* dx of x, dy, gamma, mean_given, inverse_given */
+    NORM_KERNEL_PARAMETERS /* dgamma and dbeta of x, dy, mean_given, inverse_given */
 };
-cudaError_t kernel_norm_step(enum precision precision, enum norm_step step,
-                             const struct norm_arrays *arrays, cudaStream_t stream);
+cudaError_t kernel_norm(enum norm_kernel kernel, const struct norm *shape,
+                        const struct norm_arrays *arrays, cudaStream_t stream);
 
-/* empty.cu: one block that does nothing: what is left is the launch. */
+/* stream.cu: one block that does nothing: what is left is the launch. */
 cudaError_t kernel_empty(cudaStream_t stream);
 
-/* link.cu: a link of a chain of small kernels, in blocks of 128 threads. An even one makes y of x, an odd
+/* A link of a chain of small kernels, in blocks of 128 threads. An even one makes y of x, an odd
  * one x of y, one fp32 number a thread: each needs what the one before has written. */
 cudaError_t kernel_link(int number, float *x, float *y, int count, cudaStream_t stream);
 
-/* delay.cu: one thread that keeps the stream waiting, so that what is enqueued behind it is all
+/* One thread that keeps the stream waiting, so that what is enqueued behind it is all
  * there when it begins. */
 cudaError_t kernel_delay(double seconds, cudaStream_t stream);
-/* delay.cu: one thread that holds the stream until *released is at least `ticket`, or until `limit` s are
+/* One thread that holds the stream until *released is at least `ticket`, or until `limit` s are
  * over, so that a host that blocks or dies leaves no device waiting. released: pinned memory of the
  * host's, which the host writes while the thread looks. */
 cudaError_t kernel_hold(const volatile uint64_t *released, uint64_t ticket, double limit,
                         cudaStream_t stream);
 
-/* clock.cu: every multiprocessor's cycles, and the device's time. Where no block came to a
+/* Every multiprocessor's cycles, and the device's time. Where no block came to a
  * multiprocessor, its entry stays as it was. */
 enum { CLOCK_STAMPS = 512 };
 struct clock_stamp {

@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "cluster.cuh"
-#include "piece.cuh"
+#include "element.cuh"
 
 /* A layer of an LSTM over all its steps in one launch, after Diamos et al., "Persistent RNNs: Stashing
  * Recurrent Weights On-Chip", 2016. A block has eight samples, which need nothing of the others. A warp
@@ -193,7 +193,7 @@ template <typename T> struct team<T, false> {
     {
         return 0;
     }
-    __device__ static void share(T *to, int pitch, const place &at, const piece<T, 2> &h)
+    __device__ static void share(T *to, int pitch, const place &at, const pack<T, 2> &h)
     {
         to[2 * at.column * pitch + at.row] = h.at[0];
         to[(2 * at.column + 1) * pitch + at.row] = h.at[1];
@@ -215,7 +215,7 @@ template <typename T> struct team<T, true> {
     {
         return cluster_rank();
     }
-    __device__ static void share(T *to, int pitch, const place &at, const piece<T, 2> &h)
+    __device__ static void share(T *to, int pitch, const place &at, const pack<T, 2> &h)
     {
         uint32_t pair = transposed(*(const uint32_t *)&h);
         for (int rank = 0; rank < cluster_blocks(); ++rank)

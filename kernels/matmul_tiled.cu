@@ -309,7 +309,7 @@ template <typename T> static __device__ uint32_t groups_prune(T *kept, const T *
         double values[4];
         int places_of_group[2];
         for (int i = 0; i < 4; ++i)
-            values[i] = element_to_double(x[group * 4 + i]);
+            values[i] = to_computed(x[group * 4 + i]);
         matmul_prune(values, places_of_group);
         for (int i = 0; i < 2; ++i) {
             kept[group * 2 + i] = x[group * 4 + places_of_group[i]];

@@ -16,9 +16,9 @@
 #include <limits.h>
 
 #include "activation.cuh"
+#include "element.cuh"
 #include "image.cuh"
 #include "kernels.h"
-#include "piece.cuh"
 
 static const int slice_depth = 64, slice_row = 128 /* byte */, row_pieces = 8;
 
@@ -185,13 +185,13 @@ __device__ static inline void tile_store(T *y, const float *tile, const T *b, co
                 if (column + j < filters)
                     z[j] = activated(activation,
                                      b ? z[j] + to_computed(b[filter + column + j]) : z[j]);
-        piece<T> eight;
+        pack<T> eight;
 #pragma unroll
         for (int j = 0; j < 8; ++j)
             eight.at[j] = to_stored<T>(z[j]);
         T *to = y + (int64_t)(place.pixel + row) * g.all_filters + filter + column;
         if (column + 8 <= filters && (uintptr_t)to % 16 == 0)
-            *(piece<T> *)to = eight;
+            *(pack<T> *)to = eight;
         else
 #pragma unroll
             for (int j = 0; j < 8; ++j)

@@ -1,190 +1,133 @@
 #include "kernels.h"
 
-#include <limits.h>
+#include "element.cuh"
 
-#include "strips.cuh"
+/* Pools as one would first write them: a thread makes one element from the definition. */
 
-/* What pixels are reduced to, `lanes` values beside each other. */
-template <typename T, int lanes> struct largest {
-    words<T, lanes> v;
-
-    static __device__ words<T, lanes> padding()
-    {
-        return words_filled<T, lanes>(-INFINITY);
-    }
-    __device__ void set(const words<T, lanes> &x)
-    {
-        v = x;
-    }
-    __device__ void add(const largest &other)
-    {
-#pragma unroll
-        for (int i = 0; i < v.count; ++i)
-            v.at[i] = greater(v.at[i], other.v.at[i]);
-    }
-    template <typename C> __device__ words<T, lanes> result(C) const
-    {
-        return v;
-    }
+/* An element of the image n, in channel c. */
+struct place {
+    int64_t n, c, h, w;
 };
 
-template <typename T, int lanes> struct average : sums<T, lanes> {
-    static __device__ words<T, lanes> padding()
-    {
-        return words_filled<T, lanes>(0);
-    }
-    __device__ words<T, lanes> result(typename computed<T>::type share) const
-    {
-        return this->times(share);
-    }
+__device__ static inline place place_of(const struct pool &s, int64_t height, int64_t width,
+                                        int64_t i)
+{
+    const int64_t image = height * width;
+    const int64_t pixel = s.layout == LAYOUT_NHWC ? i / s.channels : i;
+    const int64_t channel = s.layout == LAYOUT_NHWC ? i % s.channels : i / image % s.channels;
+    return {i / (image * s.channels), channel, pixel / width % height, pixel % width};
+}
+
+__device__ static inline int64_t at(const struct pool &s, int64_t height, int64_t width,
+                                    const place &p)
+{
+    return s.layout == LAYOUT_NHWC ? ((p.n * height + p.h) * width + p.w) * s.channels + p.c
+                                   : ((p.n * s.channels + p.c) * height + p.h) * width + p.w;
+}
+
+/* What a window has of the input: rows and columns, the last ones not included. */
+struct patch {
+    int64_t top, bottom, left, right;
 };
 
-/* ---- small squares: each line's pixels are reduced once, and then the lines of each window ---- */
-
-template <int stride> constexpr int strip_rows = stride == 1 ? 3 : 2; /* of a thread */
-
-/* A thread has some windows below each other. All of their pixels are in flight together. */
-template <template <typename, int> class R, typename T, int lanes, int side, int stride>
-__global__ void __launch_bounds__(strip_threads, 6) pool_strips(T *y, const T *x, strips s)
+__device__ static inline patch window_of(const struct pool &s, int64_t h, int64_t w)
 {
-    typedef words<T, lanes> pixel;
-    typedef R<T, lanes> reduced;
-    const int rows = strip_rows<stride>, lines = (rows - 1) * stride + side;
-    const typename computed<T>::type share = (typename computed<T>::type)1 / (side * side);
-    const strip mine = strip_of(s);
-    if (mine.image >= s.images)
-        return;
-    const int across = (int)s.across, row = mine.chunk * rows;
-    const pixel *image =
-        (const pixel *)x + (int64_t)mine.image * s.in_height * s.in_width * across + mine.at;
-    pixel *to = (pixel *)y + (int64_t)mine.image * s.out_height * s.out_width * across + mine.at;
-    pixel v[lines][side];
-#pragma unroll
-    for (int i = 0; i < lines; ++i)
-        line_load<side>(v[i], image, across, s.in_height, s.in_width,
-                        row * stride - s.pad_height + i, mine.place * stride - s.pad_width,
-                        reduced::padding());
-    reduced line[lines];
-#pragma unroll
-    for (int i = 0; i < lines; ++i) {
-        line[i].set(v[i][0]);
-#pragma unroll
-        for (int j = 1; j < side; ++j) {
-            reduced one;
-            one.set(v[i][j]);
-            line[i].add(one);
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < rows; ++i) {
-        reduced all = line[i * stride];
-#pragma unroll
-        for (int j = 1; j < side; ++j)
-            all.add(line[i * stride + j]);
-        const pixel result = all.result(share);
-        line_store<1>(to, &result, across, s.out_height, s.out_width, row + i, mine.place);
-    }
+    const int64_t top = h * s.stride - s.pad_height, left = w * s.stride - s.pad_width;
+    return {max(top, (int64_t)0), min(top + s.window_height, s.height), max(left, (int64_t)0),
+            min(left + s.window_width, s.width)};
 }
 
-/* ---- other windows: pixel by pixel ---- */
-
-template <typename R, typename P>
-__device__ static inline R reduce(const P *image, const images &s, int top, int left)
-{
-    R all;
-    all.set(R::padding());
-#pragma unroll 1
-    for (int i = 0; i < s.window_height * s.window_width; ++i) {
-        int h = top + i / s.window_width, w = left + i % s.window_width;
-        if (h >= 0 && h < s.in_height && w >= 0 && w < s.in_width) {
-            R one;
-            one.set(image[((int64_t)h * s.in_width + w) * s.across]);
-            all.add(one);
-        }
-    }
-    return all;
-}
-
-template <typename R, typename T, int lanes>
-__global__ void __launch_bounds__(tile_threads, 3) pool(T *y, const T *x, images s, tile t)
+template <typename T, bool largest>
+__global__ void __launch_bounds__(element_threads)
+    pool_forward(T *y, const T *x, struct pool s, int64_t count)
 {
     typedef typename computed<T>::type C;
-    const C share = (C)1 / (C)(s.window_height * s.window_width);
-    const tile_place place = tile_place_of(s, t);
-    int64_t at = place.at, image = place.image;
-    int column = place.column + (int)(threadIdx.x / t.across % t.columns);
-    int row = place.row + (int)(threadIdx.x / (t.across * t.columns));
-    typedef words<T, lanes> pixel;
-    const pixel *from = (const pixel *)x + image * s.in_height * s.in_width * s.across + at;
-    pixel *to = (pixel *)y + image * s.out_height * s.out_width * s.across + at;
-    if (at >= s.across || column >= s.out_width)
-        return;
-    int left = column * s.stride - s.pad_width;
-    for (int turn = 0; turn < tile_turns && row < s.out_height; ++turn, row += (int)t.rows)
-        to[((int64_t)row * s.out_width + column) * s.across] =
-            reduce<R>(from, s, row * s.stride - s.pad_height, left).result(share);
-}
-
-/* ---- launches ---- */
-
-template <template <typename, int> class R, typename T, int lanes>
-static cudaError_t launch_tiles(const struct pool *p, T *y, const T *x, cudaStream_t stream)
-{
-    const tile &t = images_tile(p);
-    const images s = images_make(p, lanes, t, p->out_height, p->out_width);
-    if (images_blocks(s) > INT_MAX)
-        return cudaErrorInvalidValue;
-    pool<R<T, lanes>, T, lanes>
-        <<<(unsigned)images_blocks(s), tile_threads, 0, stream>>>(y, x, s, t);
-    return cudaGetLastError();
-}
-
-template <template <typename, int> class R, typename T, int lanes>
-static cudaError_t launch_lanes(const struct pool *p, T *y, const T *x, cudaStream_t stream)
-{
-    typedef void kernel(T *, const T *, strips);
-    static kernel *const kernels[2][2] = {
-        {pool_strips<R, T, lanes, 2, 1>, pool_strips<R, T, lanes, 2, 2>},
-        {pool_strips<R, T, lanes, 3, 1>, pool_strips<R, T, lanes, 3, 2>}};
-    if (!strips_have(p))
-        return launch_tiles<R, T, lanes>(p, y, x, stream);
-    const strips s = strips_make(p, lanes, p->stride == 1 ? strip_rows<1> : strip_rows<2>,
-                                 p->out_height, p->out_width);
-    if (!strips_fit(s))
-        return launch_tiles<R, T, lanes>(p, y, x, stream);
-    kernels[p->window_height - 2]
-           [p->stride - 1]<<<(unsigned)strips_blocks(s), strip_threads, 0, stream>>>(y, x, s);
-    return cudaGetLastError();
-}
-
-template <template <typename, int> class R, typename T>
-static cudaError_t launch(const struct pool *p, void *y, const void *x, cudaStream_t stream)
-{
-    const int whole = 16 / (int)sizeof(T);
-    auto *function = images_in_pieces(p, whole) ? launch_lanes<R, T, whole> : launch_lanes<R, T, 1>;
-    return function(p, (T *)y, (const T *)x, stream);
-}
-
-template <template <typename, int> class R>
-static cudaError_t launch_precision(const struct pool *s, void *y, const void *x,
-                                    cudaStream_t stream)
-{
-    switch (s->precision) {
-    case PRECISION_FP64:
-        return launch<R, double>(s, y, x, stream);
-    case PRECISION_FP32:
-        return launch<R, float>(s, y, x, stream);
-    case PRECISION_FP16:
-        return launch<R, __half>(s, y, x, stream);
-    case PRECISION_BF16:
-        return launch<R, __nv_bfloat16>(s, y, x, stream);
-    default:
-        return cudaErrorInvalidValue;
+    for (int64_t i = first_element(); i < count; i += next_element()) {
+        place p = place_of(s, s.out_height, s.out_width, i);
+        const patch window = window_of(s, p.h, p.w);
+        C value = largest ? (C)-INFINITY : 0;
+        for (p.h = window.top; p.h < window.bottom; ++p.h)
+            for (p.w = window.left; p.w < window.right; ++p.w) {
+                const C pixel = to_computed(x[at(s, s.height, s.width, p)]);
+                value = !largest ? value + pixel : pixel > value ? pixel : value;
+            }
+        y[i] = to_stored<T>(largest ? value : value / (C)(s.window_height * s.window_width));
     }
+}
+
+/* Whether the pixel at p is the largest of the window, and of equal ones the first. */
+template <typename T>
+__device__ static inline bool is_largest(const T *x, const struct pool &s, const place &p,
+                                         const patch &window)
+{
+    typedef typename computed<T>::type C;
+    const C own = to_computed(x[at(s, s.height, s.width, p)]);
+    for (int64_t h = window.top; h < window.bottom; ++h)
+        for (int64_t w = window.left; w < window.right; ++w) {
+            const C other = to_computed(x[at(s, s.height, s.width, {p.n, p.c, h, w})]);
+            const bool before = h < p.h || (h == p.h && w < p.w);
+            if (other > own || (before && other == own))
+                return false;
+        }
+    return true;
+}
+
+/* The first window along an axis that reaches a pixel, if any does. */
+__device__ static inline int64_t first_reaching(int64_t pixel, int64_t pad, int64_t window,
+                                                int64_t stride)
+{
+    const int64_t least = pixel + pad - window + 1;
+    return least <= 0 ? 0 : (least + stride - 1) / stride;
+}
+
+/* A pixel adds up what the windows give that it is in. */
+template <typename T, bool largest>
+__global__ void __launch_bounds__(element_threads)
+    pool_backward(T *dx, const T *x, const T *dy, struct pool s, int64_t count)
+{
+    typedef typename computed<T>::type C;
+    for (int64_t i = first_element(); i < count; i += next_element()) {
+        const place p = place_of(s, s.height, s.width, i);
+        const int64_t end_h = min((p.h + s.pad_height) / s.stride + 1, s.out_height);
+        const int64_t end_w = min((p.w + s.pad_width) / s.stride + 1, s.out_width);
+        C sum = 0;
+        for (int64_t h = first_reaching(p.h, s.pad_height, s.window_height, s.stride); h < end_h;
+             ++h)
+            for (int64_t w = first_reaching(p.w, s.pad_width, s.window_width, s.stride); w < end_w;
+                 ++w)
+                if (!largest || is_largest(x, s, p, window_of(s, h, w)))
+                    sum += (C)to_computed(dy[at(s, s.out_height, s.out_width, {p.n, p.c, h, w})]);
+        dx[i] = to_stored<T>(largest ? sum : sum / (C)(s.window_height * s.window_width));
+    }
+}
+
+template <typename T>
+static cudaError_t forward(const struct pool *s, void *y, const void *x, cudaStream_t stream)
+{
+    auto *kernel = s->operation == POOL_MAX ? pool_forward<T, true> : pool_forward<T, false>;
+    const int64_t count = s->batch * s->out_height * s->out_width * s->channels;
+    kernel<<<element_blocks(count), element_threads, 0, stream>>>((T *)y, (const T *)x, *s, count);
+    return cudaGetLastError();
 }
 
 cudaError_t kernel_pool(const struct pool *s, void *y, const void *x, cudaStream_t stream)
 {
-    return s->operation == POOL_MAX ? launch_precision<largest>(s, y, x, stream)
-                                    : launch_precision<average>(s, y, x, stream);
+    BY_PRECISION(s->precision, forward, s, y, x, stream)
+}
+
+template <typename T>
+static cudaError_t backward(const struct pool *s, void *dx, const void *x, const void *dy,
+                            cudaStream_t stream)
+{
+    auto *kernel = s->operation == POOL_MAX ? pool_backward<T, true> : pool_backward<T, false>;
+    const int64_t count = s->batch * s->height * s->width * s->channels;
+    kernel<<<element_blocks(count), element_threads, 0, stream>>>((T *)dx, (const T *)x,
+                                                                  (const T *)dy, *s, count);
+    return cudaGetLastError();
+}
+
+cudaError_t kernel_pool_gradient(const struct pool *s, void *dx, const void *x, const void *dy,
+                                 cudaStream_t stream)
+{
+    BY_PRECISION(s->precision, backward, s, dx, x, dy, stream)
 }

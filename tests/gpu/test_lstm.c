@@ -3,8 +3,6 @@
 #include "model/workloads/lstm.h"
 #include "trial.h"
 
-#include <stdio.h>
-
 static void lstm_arrays(const struct config *config, struct trial_arrays *arrays)
 {
     struct lstm s = lstm_from(config);
@@ -36,15 +34,7 @@ static const struct trial kinds[] = {
     {NULL, NULL, NULL},
 };
 
-static void shapes_check(struct trials *trials, const char *const *shapes)
-{
-    for (; *shapes; ++shapes)
-        for (int i = 0; i < 2; ++i) {
-            char text[WORKLOAD_TEXT];
-            snprintf(text, sizeof text, "lstm precision=%s %s", i ? "bf16" : "fp16", *shapes);
-            trial_check(trials, text);
-        }
-}
+static const char *const precisions[] = {"precision=fp16", "precision=bf16", NULL};
 
 /* Eight samples and units, 16 summands, eight or four steps together, 64 units in a block; with more
  * of them two blocks, then four. */
@@ -73,9 +63,9 @@ static void all_check(struct trials *trials)
     };
     int major = 0;
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
-    shapes_check(trials, blocks);
+    trial_cross(trials, "lstm", (const char *const *const[]){blocks, precisions, NULL});
     if (major >= 9)
-        shapes_check(trials, clusters);
+        trial_cross(trials, "lstm", (const char *const *const[]){clusters, precisions, NULL});
 }
 
 int main(int count, char **arguments)

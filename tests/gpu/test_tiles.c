@@ -1,8 +1,11 @@
-/* Each tile of a conv2d on tensor units by hand (struct conv2d_tile), as trial.h says. */
+/* Products and convolutions in tiles on tensor units by hand, as trial.h says. */
 #include "kernels/kernels.h"
+#include "model/workloads/matmul.h"
 #include "trial.h"
 
 #include <stdio.h>
+
+/* ---- conv2d ---- */
 
 static const struct conv2d_tile *tile; /* which one launches */
 
@@ -44,24 +47,17 @@ static const char *const shapes[] = {
     "batch=1 height=3 width=3 channels=16 filters=8 kernel=1 padding=5 stride=1",
     "batch=1 height=19 width=17 channels=24 filters=200 kernel=7 stride=3",
     "batch=1 height=1 width=1 channels=8 filters=1 kernel=1",
+    NULL,
 };
 static const char *const layers[] = {
     "bias=no",
     "bias=yes activation=relu fusion=fused",
     "activation=sigmoid",
     "bias=yes activation=tanh fusion=separate",
+    NULL,
 };
 
-static void shapes_check(struct trials *trials)
-{
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i)
-        for (size_t j = 0; j < sizeof layers / sizeof *layers; ++j) {
-            char text[WORKLOAD_TEXT];
-            snprintf(text, sizeof text, "conv2d precision=%s %s %s", (i + j) % 2 ? "fp16" : "bf16",
-                     shapes[i], layers[j]);
-            trial_check(trials, text);
-        }
-}
+static const char *const precisions[] = {"precision=fp16", "precision=bf16", NULL};
 
 static void tiles_check(struct trials *trials, const struct conv2d_tile *rows, int capability)
 {
@@ -69,16 +65,52 @@ static void tiles_check(struct trials *trials, const struct conv2d_tile *rows, i
         int before = trials->failures;
         if (capability < tile->least || capability > tile->most)
             continue;
-        shapes_check(trials);
+        trial_cross(trials, "conv2d",
+                    (const char *const *const[]){shapes, layers, precisions, NULL});
         printf("%s: %d failures\n", tile->what, trials->failures - before);
     }
 }
+
+/* ---- matmul ---- */
+
+static void matmul_size(const struct config *config, struct trial_arrays *a)
+{
+    struct matmul s = matmul_from(config);
+    a->reads[TENSOR_INPUT] = s.m * s.k;
+    a->reads[TENSOR_WEIGHT] = s.k * s.n;
+    a->writes[TENSOR_OUTPUT] = s.m * s.n;
+    /* What is kept of x, and a 16-bit word of places for each 16 elements of it. */
+    a->between = s.sparse ? s.m * s.k / 2 + s.m * s.k / 16 : 0;
+}
+
+static cudaError_t matmul_launch(const struct config *config, const struct trial_arrays *a)
+{
+    struct matmul s = matmul_from(config);
+    const void *x = a->input[TENSOR_INPUT];
+    uint32_t *places = NULL;
+    if (s.sparse) {
+        places = (uint32_t *)((uint16_t *)a->scratch + s.m * s.k / 2);
+        cudaError_t code = kernel_matmul_prune(s.precision, a->scratch, places, x, s.m, s.k, NULL);
+        if (code != cudaSuccess)
+            return code;
+        x = a->scratch;
+    }
+    return kernel_matmul_tiled(s.precision, a->result[TENSOR_OUTPUT], x, places,
+                               a->input[TENSOR_WEIGHT], s.m, s.n, s.k, NULL);
+}
+
+/* Less than a tile, tiles and a rest, few pieces and more than are in flight. */
+static const char *const products[] = {"m=16 n=16 k=64",  "m=128 n=128 k=128", "m=144 n=272 k=192",
+                                       "m=48 n=16 k=704", "m=272 n=400 k=64",  NULL};
+static const char *const sparsities[] = {"sparsity=none", "sparsity=2:4", NULL};
 
 static void all_check(struct trials *trials)
 {
     int major = 0, minor = 0;
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
     cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+    trial_cross(trials, "matmul implementation=tiled",
+                (const char *const *const[]){products, sparsities, precisions, NULL});
     tiles_check(trials, conv2d_tiles, 10 * major + minor);
 #ifdef ROOFSWEEP_WGMMA
     tiles_check(trials, conv2d_wgmma_tiles, 10 * major + minor);
@@ -89,6 +121,7 @@ int main(int count, char **arguments)
 {
     static const struct trial kinds[] = {
         {"conv2d", conv2d_size, conv2d_launch},
+        {"matmul", matmul_size, matmul_launch},
         {NULL, NULL, NULL},
     };
     return trial_main(count, arguments, kinds, all_check);

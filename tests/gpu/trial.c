@@ -13,8 +13,6 @@
 /* Turns: a prime, so that each has some of all kinds. */
 enum { SKIPPED = 77, OFFSET = 16, GUARD = 4096, TURNS = 13 };
 
-const char *const trial_precisions[TRIAL_PRECISIONS] = {"fp64", "fp32", "fp16", "bf16"};
-
 static void fail(struct trials *trials, const char *text, const char *problem)
 {
     fprintf(stderr, "FAIL: %s: %s\n", text, problem);
@@ -219,7 +217,7 @@ static bool trial_due(struct trials *trials, const char *text)
     return false;
 }
 
-void trial_check(struct trials *trials, const char *text)
+static void trial_check(struct trials *trials, const char *text)
 {
     struct config config;
     struct error error;
@@ -238,6 +236,21 @@ void trial_check(struct trials *trials, const char *text)
     else if (ran(trials, text, trial->launch(&config, &arrays)))
         results_check(trials, text, &config, &arrays);
     arrays_free(&arrays);
+}
+
+void trial_cross(struct trials *trials, const char *text, const char *const *const *lists)
+{
+    if (!*lists) {
+        trial_check(trials, text);
+        return;
+    }
+    for (const char *const *word = *lists; *word; ++word) {
+        char longer[WORKLOAD_TEXT];
+        if (snprintf(longer, sizeof longer, "%s %s", text, *word) < (int)sizeof longer)
+            trial_cross(trials, longer, lists + 1);
+        else
+            fail(trials, text, "it is too long");
+    }
 }
 
 int trial_main(int count, char **arguments, const struct trial *kinds,

@@ -39,12 +39,11 @@ struct trials {
     int checked, failures, left;
 };
 
-/* "fp64", "fp32", "fp16", "bf16". */
-enum { TRIAL_PRECISIONS = 4, TRIAL_SEED = 5 };
-extern const char *const trial_precisions[TRIAL_PRECISIONS];
+enum { TRIAL_SEED = 5 };
 
-/* One configuration, as text. Its workload is one of the kinds. */
-void trial_check(struct trials *trials, const char *text);
+/* The text with a word of each list behind it, in all ways: each is a configuration of one of the kinds. The
+ * lists and what is in them end with NULL. */
+void trial_cross(struct trials *trials, const char *text, const char *const *const *lists);
 /* A program's main: all that `check` tries. Returns its exit status. */
 int trial_main(int count, char **arguments, const struct trial *kinds,
                void (*check)(struct trials *trials));

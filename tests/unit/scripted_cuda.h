@@ -80,11 +80,10 @@ struct script {
     int calls, collections, afresh; /* afresh: attached for the collection */
     int holds;                      /* of the stream */
     double alpha;                   /* of the next product; then 1 again */
-    int softmaxes;
-    int products, finishes, sums; /* runs of products and of what stands beside them */
-    unsigned epilogue;            /* of the last product that was described */
-    bool fast_sums;               /* asked for by one of the products */
-    unsigned reductions;          /* that the last product's algorithms may use */
+    int products, finishes, sums;   /* runs of products and of what stands beside them */
+    unsigned epilogue;              /* of the last product that was described */
+    bool fast_sums;                 /* asked for by one of the products */
+    unsigned reductions;            /* that the last product's algorithms may use */
     bool ran[ROOF_KINDS];
     enum script_cache counted_cache; /* as the work that was counted last found it */
     double busy;                     /* s, that the device has worked */

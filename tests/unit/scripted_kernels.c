@@ -60,14 +60,6 @@ cudaError_t kernel_read(void *data, size_t bytes, cudaStream_t stream)
     return script_enqueue((double)bytes / 3e12, stream);
 }
 
-cudaError_t kernel_matmul(enum precision precision, void *y, const void *x, const void *w,
-                          int64_t m, int64_t n, int64_t k, cudaStream_t stream)
-{
-    (void)precision, (void)y, (void)x, (void)w, (void)m, (void)n, (void)k, (void)stream;
-    fail_msg("nothing here is as one would first write it");
-    return cudaErrorUnknown;
-}
-
 cudaError_t kernel_matmul_tiled(enum precision precision, void *y, const void *x,
                                 const uint32_t *places, const void *w, int64_t m, int64_t n,
                                 int64_t k, cudaStream_t stream)
@@ -94,23 +86,9 @@ cudaError_t kernel_matmul_prune(enum precision precision, void *kept, uint32_t *
     return script_enqueue((double)bytes / 1e12, stream);
 }
 
-cudaError_t kernel_attention_softmax(enum precision precision, void *scores, int64_t rows,
-                                     int64_t sequence, int64_t keys, bool causal,
-                                     cudaStream_t stream)
-{
-    size_t bytes = (size_t)(rows * keys) * precision_info[precision].bytes;
-    struct allocation *allocation = script_within(scores, bytes, script.own);
-    (void)causal;
-    assert_true(rows % sequence == 0);
-    allocation->filled = bytes;
-    allocation->precision = precision;
-    ++script.softmaxes;
-    return script_enqueue((double)bytes / 1e12, stream);
-}
-
-cudaError_t kernel_linear_product(enum precision precision, void *c, struct kernel_factor a,
-                                  struct kernel_factor b, int64_t m, int64_t n, int64_t k,
-                                  cudaStream_t stream)
+cudaError_t kernel_product(enum precision precision, void *c, struct kernel_factor a,
+                           struct kernel_factor b, int64_t m, int64_t n, int64_t k,
+                           cudaStream_t stream)
 {
     size_t bytes = precision_info[precision].bytes;
     const struct kernel_factor factors[] = {a, b};

@@ -26,7 +26,7 @@ static const char *const attention_implementations[] = {
     "cudnn: NVIDIA cuDNN's fused kernels, on CUDA devices",
     "onednn: product, softmax and product for some heads at a time, by Intel oneDNN, on CPUs",
     "cblas: product, softmax and product for a block of queries at a time, by CBLAS, on CPUs",
-    "plain: three steps, product, softmax and product, by NVIDIA cuBLASLt and a kernel of our own",
+    "plain: three steps, product, softmax and product, by NVIDIA cuBLASLt and a plain kernel",
     NULL,
 };
 

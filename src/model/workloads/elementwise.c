@@ -13,7 +13,7 @@ static const char *const elementwise_operation_words[] = {"relu", "sigmoid", "ta
 static const struct parameter elementwise_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("elements", 68719476736, "16777216", "values, each by itself"),
-    WORKLOAD_IMPLEMENTATION(elementwise_implementation_words, "auto: the device's fastest"),
+    WORKLOAD_IMPLEMENTATION(elementwise_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("operation", elementwise_operation_words, "relu", "what is done with each value; add: with two, scale: times a constant"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
@@ -23,7 +23,7 @@ static const struct parameter elementwise_parameters[] = {
 static const char *const elementwise_implementations[] = {
     "cudnn: NVIDIA cuDNN, on CUDA devices",
     "onednn: Intel oneDNN, on CPUs",
-    "plain: written by hand, on CUDA devices and CPUs",
+    "plain: as one would first write it, on CUDA devices and CPUs",
     NULL,
 };
 

@@ -13,7 +13,7 @@ static const char *const norm_pass_words[] = {"forward", "training", "backward",
 static const struct parameter norm_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("columns", 16777216, "1024", "channels, or features"),
-    WORKLOAD_IMPLEMENTATION(norm_implementation_words, "auto: the device's fastest"),
+    WORKLOAD_IMPLEMENTATION(norm_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("operation", norm_operation_words, "layer", "whose mean is taken off: batch: each column's, layer: each row's"),
     WORKLOAD_PASS(norm_pass_words, "what is computed"),
@@ -24,7 +24,7 @@ static const struct parameter norm_parameters[] = {
 
 static const char *const norm_implementations[] = {
     "cudnn: NVIDIA cuDNN, on CUDA devices: not layer norms of fp64",
-    "plain: written by hand, on CUDA devices and CPUs",
+    "plain: as one would first write it, on CUDA devices and CPUs",
     NULL,
 };
 

@@ -15,7 +15,7 @@ static const struct parameter pool_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("channels", 1048576, "64", "input channels"),
     WORKLOAD_INTEGER("height", 65536, "112", "input pixels"),
-    WORKLOAD_IMPLEMENTATION(pool_implementation_words, "auto: the device's fastest"),
+    WORKLOAD_IMPLEMENTATION(pool_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
     WORKLOAD_SERIES("layout", pool_layout_words, "nhwc", "order of the tensors' dimensions"),
     WORKLOAD_SERIES("operation", pool_operation_words, "max", "what is taken of a window; average: padding counts, as zeros"),
@@ -32,7 +32,7 @@ static const struct parameter pool_parameters[] = {
 static const char *const pool_implementations[] = {
     "cudnn: NVIDIA cuDNN, on CUDA devices",
     "onednn: Intel oneDNN, on CPUs",
-    "plain: written by hand, on CUDA devices and CPUs",
+    "plain: as one would first write it, on CUDA devices and CPUs",
     NULL,
 };
 

@@ -11,7 +11,7 @@ static const char *const softmax_pass_words[] = {"forward", "backward", NULL};
 static const struct parameter softmax_parameters[] = {
     WORKLOAD_CACHE,
     WORKLOAD_INTEGER("columns", 16777216, "4096", "values of a row, which add up to 1"),
-    WORKLOAD_IMPLEMENTATION(softmax_implementation_words, "auto: the device's fastest"),
+    WORKLOAD_IMPLEMENTATION(softmax_implementation_words, "auto: the device's best library"),
     WORKLOAD_LAUNCH,
     WORKLOAD_PASS(softmax_pass_words, "what is computed"),
     WORKLOAD_PRECISION("of the tensors and the multiplications"),
@@ -22,7 +22,7 @@ static const struct parameter softmax_parameters[] = {
 static const char *const softmax_implementations[] = {
     "cudnn: NVIDIA cuDNN, on CUDA devices",
     "onednn: Intel oneDNN, on CPUs",
-    "plain: written by hand, on CUDA devices and CPUs",
+    "plain: as one would first write it, on CUDA devices and CPUs",
     NULL,
 };
 

@@ -49,8 +49,8 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
     const struct attention *s = &a->shape;
     TRY(product_run(gpu, &a->first, a->tensors[TENSOR_WEIGHT], a->tensors[TENSOR_INPUT], a->scores,
                     error));
-    TRY(CUDA(kernel_attention_softmax(s->precision, a->scores, s->batch * s->heads * s->sequence,
-                                      s->sequence, s->keys, s->causal, gpu->stream)));
+    TRY(CUDA(kernel_softmax(s->precision, a->scores, a->scores, s->batch * s->heads * s->sequence,
+                            s->keys, s->causal ? s->sequence : 0, gpu->stream)));
     return product_run(gpu, &a->second, a->tensors[TENSOR_VALUE], a->scores,
                        a->tensors[TENSOR_OUTPUT], error);
 }

@@ -180,7 +180,7 @@ static enum status elementwise_prepare(struct gpu *gpu, const struct config *con
         elementwise_release(&e->tensors.base);
         return status;
     }
-    tensor_work_describe(library ? calls[e->shape.operation].name : "grid-stride", record);
+    tensor_work_describe(library ? calls[e->shape.operation].name : "thread-per-element", record);
     *work = &e->tensors.base;
     return STATUS_OK;
 }

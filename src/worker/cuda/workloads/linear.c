@@ -99,9 +99,9 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
         [LINEAR_BACKWARD_WEIGHTS] =
             {{a, 1, s->outputs}, {b, 1, s->inputs}, s->outputs, s->inputs, s->batch},
     };
-    TRY(CUDA(kernel_linear_product(s->precision, l->tensors[pass->result], products[s->pass].a,
-                                   products[s->pass].b, products[s->pass].m, products[s->pass].n,
-                                   products[s->pass].k, gpu->stream)));
+    TRY(CUDA(kernel_product(s->precision, l->tensors[pass->result], products[s->pass].a,
+                            products[s->pass].b, products[s->pass].m, products[s->pass].n,
+                            products[s->pass].k, gpu->stream)));
     return finish(gpu, l, error);
 }
 

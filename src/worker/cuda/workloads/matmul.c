@@ -22,8 +22,10 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
     const struct matmul_work *m = (const struct matmul_work *)work;
     const struct tensor_work *t = &m->work.tensors;
     const struct matmul *s = &m->shape;
-    return CUDA(kernel_matmul(s->precision, t->result[TENSOR_OUTPUT], t->input[TENSOR_INPUT],
-                              t->input[TENSOR_WEIGHT], s->m, s->n, s->k, gpu->stream));
+    const struct kernel_factor x = {t->input[TENSOR_INPUT], s->k, 1};
+    const struct kernel_factor w = {t->input[TENSOR_WEIGHT], 1, s->n};
+    return CUDA(kernel_product(s->precision, t->result[TENSOR_OUTPUT], x, w, s->m, s->n, s->k,
+                               gpu->stream));
 }
 
 static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct error *error)
@@ -91,11 +93,6 @@ static enum status dense_check(const struct config *config, struct error *error)
     if (matmul_from(config).sparse)
         return error_set(error, STATUS_UNSUPPORTED, "sparsity=2:4 has implementation=tiled alone");
     return STATUS_OK;
-}
-
-bool matmul_cublaslt_takes(const struct config *config)
-{
-    return !matmul_from(config).sparse;
 }
 
 /* The first matrix becomes what is kept of it. */

@@ -40,7 +40,11 @@ enum status norm_plain_prepare(struct gpu *gpu, const struct config *config, uin
 enum status norm_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                struct work **work, struct record *record, struct error *error)
 {
-    work_preparation *prepare =
-        norm_from(config).operation == NORM_BATCH ? norm_batch_prepare : norm_layer_prepare;
-    return prepare(gpu, config, seed, work, record, error);
+    const struct norm s = norm_from(config);
+    if (s.operation == NORM_BATCH)
+        return norm_batch_prepare(gpu, config, seed, work, record, error);
+    if (s.precision == PRECISION_FP64)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "cuDNN has no layer norms in fp64; use implementation=plain");
+    return norm_layer_prepare(gpu, config, seed, work, record, error);
 }

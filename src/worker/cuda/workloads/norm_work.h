@@ -1,5 +1,5 @@
 /* A norm's tensors, and what a pass is given beside them: means and inverse standard deviations of these
- * x, which kernels of our own compute before anything is timed. */
+ * x, which a kernel computes before anything is timed. */
 #ifndef ROOFSWEEP_NORM_WORK_H
 #define ROOFSWEEP_NORM_WORK_H
 
@@ -10,10 +10,9 @@
 struct norm_work {
     struct tensor_work tensors; /* in the roles that norm.h says */
     struct norm shape;
-    struct norm_arrays arrays; /* all of them, for kernels of our own */
-    /* Owned. NULL where the pass is given none; variances are of batch norms only. */
+    struct norm_arrays arrays; /* all of them, for the plain kernels */
+    /* Owned. NULL where the pass is given none; variances are of forward batch norms only. */
     void *mean, *inverse, *variance;
-    void *partial; /* owned */
 };
 
 /* Allocates and fills what *work, which is all zero, needs. After a failure it is to be cleared as well. */
@@ -21,7 +20,7 @@ enum status norm_work_create(struct gpu *gpu, const struct config *config, uint6
                              struct norm_work *work, struct error *error);
 void norm_work_clear(struct norm_work *work);
 
-/* Enqueues a pass by kernels of our own. */
+/* Enqueues a pass by plain kernels. */
 enum status norm_work_iterate(struct gpu *gpu, struct work *work, struct error *error);
 
 #endif

@@ -144,7 +144,7 @@ static enum status pool_prepare(struct gpu *gpu, const struct config *config, ui
         pool_release(&p->tensors.base);
         return status;
     }
-    tensor_work_describe(ops == &cudnn_ops ? "pooling" : "tiles", record);
+    tensor_work_describe(ops == &cudnn_ops ? "pooling" : "thread-per-element", record);
     *work = &p->tensors.base;
     return STATUS_OK;
 }
@@ -159,9 +159,4 @@ enum status pool_cudnn_prepare(struct gpu *gpu, const struct config *config, uin
                                struct work **work, struct record *record, struct error *error)
 {
     return pool_prepare(gpu, config, seed, &cudnn_ops, work, record, error);
-}
-
-bool pool_plain_takes(const struct config *config)
-{
-    return pool_from(config).layout == LAYOUT_NHWC;
 }

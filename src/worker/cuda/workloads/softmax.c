@@ -21,7 +21,7 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
     const struct softmax *s = &w->shape;
     if (s->pass == SOFTMAX_FORWARD)
         return CUDA(kernel_softmax(s->precision, t->result[TENSOR_OUTPUT], t->input[TENSOR_INPUT],
-                                   s->rows, s->columns, gpu->stream));
+                                   s->rows, s->columns, 0, gpu->stream));
     return CUDA(kernel_softmax_gradient(s->precision, t->result[TENSOR_INPUT],
                                         t->input[TENSOR_INPUT], t->input[TENSOR_OUTPUT], s->rows,
                                         s->columns, gpu->stream));

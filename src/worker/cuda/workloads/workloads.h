@@ -16,10 +16,7 @@ work_preparation norm_cudnn_prepare, norm_plain_prepare;
 work_preparation pool_cudnn_prepare, pool_plain_prepare;
 work_preparation softmax_cudnn_prepare, softmax_plain_prepare;
 
-/* Whether `auto` takes an implementation; those without such a function take every configuration. */
-bool attention_cudnn_takes(
-    const struct config *config); /* its fused kernels are of fp16 and bf16 */
-bool matmul_cublaslt_takes(const struct config *config); /* not sparse ones */
-bool pool_plain_takes(const struct config *config);      /* it is faster than cuDNN in nhwc */
+/* Whether `auto` takes the library: its fused kernels are of fp16 and bf16. */
+bool attention_cudnn_takes(const struct config *config);
 
 #endif

@@ -1,0 +1,45 @@
+/* A block that has a row of values: what its threads find is reduced to one value. */
+#ifndef ROOFSWEEP_BLOCK_CUH
+#define ROOFSWEEP_BLOCK_CUH
+
+#include <stdint.h>
+
+static const int row_threads = 256;
+
+/* Where there are more rows than blocks in a grid, each block takes several. */
+static inline unsigned row_blocks(int64_t rows)
+{
+    return (unsigned)(rows < INT32_MAX ? rows : INT32_MAX);
+}
+
+struct larger {
+    template <typename C> __device__ C operator()(C a, C b) const
+    {
+        return a > b ? a : b;
+    }
+};
+struct added {
+    template <typename C> __device__ C operator()(C a, C b) const
+    {
+        return a + b;
+    }
+};
+
+/* Of a value of each thread, for all of them. All threads of the block call it together. */
+template <typename C, typename F> __device__ inline C block_reduce(C v, F combine)
+{
+    __shared__ C of_warp[row_threads / 32];
+#pragma unroll
+    for (int other = 16; other > 0; other /= 2)
+        v = combine(v, __shfl_xor_sync(0xffffffff, v, other));
+    __syncthreads(); /* the values of the last call have been read */
+    if (threadIdx.x % 32 == 0)
+        of_warp[threadIdx.x / 32] = v;
+    __syncthreads();
+    v = of_warp[0];
+    for (int warp = 1; warp < row_threads / 32; ++warp)
+        v = combine(v, of_warp[warp]);
+    return v;
+}
+
+#endif

@@ -1,0 +1,139 @@
+#include "kernels.h"
+
+#include "block.cuh"
+#include "element.cuh"
+
+/* Norms as one would first write them: a block has the values that share a mean, a row of a layer norm or a
+ * column of a batch norm, and goes through them for each sum anew. */
+
+/* Where the values lie that share a mean, and which gamma and beta they have. */
+struct shared_values {
+    int64_t means, count; /* how many means there are, and values of each */
+    int64_t between;      /* from the first value of a mean to that of the next one */
+    int64_t apart;
+    bool batch;
+
+    __device__ int64_t at(int64_t mean, int64_t i) const
+    {
+        return mean * between + i * apart;
+    }
+    __device__ int64_t column(int64_t mean, int64_t i) const
+    {
+        return batch ? mean : i;
+    }
+};
+
+static shared_values shared_values_of(const struct norm *s)
+{
+    if (s->operation == NORM_BATCH)
+        return {s->columns, s->rows, 1, s->columns, true};
+    return {s->rows, s->columns, s->columns, 1, false};
+}
+
+template <typename T>
+__global__ void __launch_bounds__(row_threads) norm_forward(struct norm_arrays a, shared_values s)
+{
+    typedef typename computed<T>::type C;
+    const T *x = (const T *)a.x;
+    for (int64_t m = blockIdx.x; m < s.means; m += gridDim.x) {
+        C mean, inverse;
+        if (a.mean_given) {
+            mean = ((const C *)a.mean_given)[m];
+            inverse = ((const C *)a.inverse_given)[m];
+        } else {
+            C sum = 0, squares = 0;
+            for (int64_t i = threadIdx.x; i < s.count; i += row_threads)
+                sum += (C)to_computed(x[s.at(m, i)]);
+            mean = block_reduce(sum, added()) / (C)s.count;
+            for (int64_t i = threadIdx.x; i < s.count; i += row_threads) {
+                const C difference = (C)to_computed(x[s.at(m, i)]) - mean;
+                squares += difference * difference;
+            }
+            const C variance = block_reduce(squares, added()) / (C)s.count;
+            inverse = rsqrt(variance + (C)NORM_EPSILON);
+            if (a.mean && threadIdx.x == 0) {
+                ((C *)a.mean)[m] = mean;
+                ((C *)a.inverse)[m] = inverse;
+            }
+            if (a.variance && threadIdx.x == 0)
+                ((C *)a.variance)[m] = variance;
+        }
+        for (int64_t i = threadIdx.x; a.y && i < s.count; i += row_threads) {
+            const C gamma = ((const C *)a.gamma)[s.column(m, i)];
+            const C beta = ((const C *)a.beta)[s.column(m, i)];
+            const C h = ((C)to_computed(x[s.at(m, i)]) - mean) * inverse;
+            ((T *)a.y)[s.at(m, i)] = to_stored<T>(h * gamma + beta);
+        }
+    }
+}
+
+/* dx = inverse (g - sum(g) / n - h sum(g h) / n), with g = dy gamma and h = (x - mean) inverse. */
+template <typename T>
+__global__ void __launch_bounds__(row_threads) norm_backward(struct norm_arrays a, shared_values s)
+{
+    typedef typename computed<T>::type C;
+    const T *x = (const T *)a.x, *dy = (const T *)a.dy;
+    const C *gamma = (const C *)a.gamma;
+    for (int64_t m = blockIdx.x; m < s.means; m += gridDim.x) {
+        const C mean = ((const C *)a.mean_given)[m], inverse = ((const C *)a.inverse_given)[m];
+        C sum = 0, products = 0;
+        for (int64_t i = threadIdx.x; i < s.count; i += row_threads) {
+            const C g = (C)to_computed(dy[s.at(m, i)]) * gamma[s.column(m, i)];
+            sum += g;
+            products += g * ((C)to_computed(x[s.at(m, i)]) - mean) * inverse;
+        }
+        sum = block_reduce(sum, added()) / (C)s.count;
+        products = block_reduce(products, added()) / (C)s.count;
+        for (int64_t i = threadIdx.x; i < s.count; i += row_threads) {
+            const C g = (C)to_computed(dy[s.at(m, i)]) * gamma[s.column(m, i)];
+            const C h = ((C)to_computed(x[s.at(m, i)]) - mean) * inverse;
+            ((T *)a.dx)[s.at(m, i)] = to_stored<T>(inverse * (g - sum - h * products));
+        }
+    }
+}
+
+/* dgamma = sum over the rows of dy h, dbeta = of dy: a block has a column. */
+template <typename T>
+__global__ void __launch_bounds__(row_threads)
+    norm_parameters(struct norm_arrays a, int64_t rows, int64_t columns, bool batch)
+{
+    typedef typename computed<T>::type C;
+    const T *x = (const T *)a.x, *dy = (const T *)a.dy;
+    for (int64_t column = blockIdx.x; column < columns; column += gridDim.x) {
+        C sum = 0, products = 0;
+        for (int64_t row = threadIdx.x; row < rows; row += row_threads) {
+            const int64_t i = row * columns + column, m = batch ? column : row;
+            const C mean = ((const C *)a.mean_given)[m], inverse = ((const C *)a.inverse_given)[m];
+            const C gradient = to_computed(dy[i]);
+            sum += gradient;
+            products += gradient * ((C)to_computed(x[i]) - mean) * inverse;
+        }
+        sum = block_reduce(sum, added());
+        products = block_reduce(products, added());
+        if (threadIdx.x == 0) {
+            ((C *)a.dbeta)[column] = sum;
+            ((C *)a.dgamma)[column] = products;
+        }
+    }
+}
+
+template <typename T>
+static cudaError_t launch(enum norm_kernel kernel, const struct norm *s,
+                          const struct norm_arrays *a, cudaStream_t stream)
+{
+    const shared_values values = shared_values_of(s);
+    if (kernel == NORM_KERNEL_PARAMETERS)
+        norm_parameters<T><<<row_blocks(s->columns), row_threads, 0, stream>>>(
+            *a, s->rows, s->columns, values.batch);
+    else
+        (kernel == NORM_KERNEL_Y
+             ? norm_forward<T>
+             : norm_backward<T>)<<<row_blocks(values.means), row_threads, 0, stream>>>(*a, values);
+    return cudaGetLastError();
+}
+
+cudaError_t kernel_norm(enum norm_kernel kernel, const struct norm *s,
+                        const struct norm_arrays *arrays, cudaStream_t stream)
+{
+    BY_PRECISION(s->precision, launch, kernel, s, arrays, stream)
+}
