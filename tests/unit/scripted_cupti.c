@@ -24,7 +24,7 @@ static struct metric_set the_set, configured_set;
 int cupti_set_up(void **state)
 {
     (void)state;
-    cupti = (struct cupti_script){.chip = "GH100", .passes = CUPTI_PASSES, .ranges = 1};
+    cupti = (struct cupti_script){.chip = "GH100", .passes = CUPTI_PASSES};
     cupti.support.isSupported = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
     return 0;
 }
@@ -161,7 +161,7 @@ void cupti_unload(void)
 
 static size_t ranges_now(void)
 {
-    return cupti.ranges > 0 ? cupti.ranges : cupti.in_pass;
+    return cupti.trouble.ranges > 0 ? cupti.trouble.ranges : cupti.in_pass;
 }
 
 CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params *parameters)
@@ -204,8 +204,8 @@ cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params
 CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *parameters)
 {
     parameters->pRangeProfilerObject = (CUpti_RangeProfiler_Object *)&cupti;
-    cupti.enabled += cupti.enable == CUPTI_SUCCESS;
-    return cupti.enable;
+    cupti.enabled += cupti.trouble.enable == CUPTI_SUCCESS;
+    return cupti.trouble.enable;
 }
 
 CUptiResult
@@ -219,13 +219,13 @@ CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params *parameters)
 {
     cupti.passing = false;
     cupti.runs += cupti.in_process;
-    parameters->isAllPassSubmitted = cupti.runs >= cupti.passes;
+    parameters->isAllPassSubmitted = cupti.runs >= cupti.passes + cupti.trouble.passes;
     return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params *parameters)
 {
-    parameters->numOfRangeDropped = cupti.dropped;
+    parameters->numOfRangeDropped = cupti.trouble.dropped;
     return CUPTI_SUCCESS;
 }
 
@@ -241,7 +241,7 @@ CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *parameters
     (void)parameters;
     cupti.passing = true;
     cupti.in_pass = 0;
-    return cupti.start;
+    return cupti.trouble.start;
 }
 
 CUptiResult cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Params *parameters)
@@ -274,8 +274,8 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *pa
 
 CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params *parameters)
 {
-    if (cupti.push != CUPTI_SUCCESS && cupti.pushed >= cupti.push_from)
-        return cupti.push;
+    if (cupti.trouble.push != CUPTI_SUCCESS && cupti.pushed >= cupti.trouble.push_from)
+        return cupti.trouble.push;
     char *name = cupti.names[cupti.in_pass++];
     ++cupti.pushed;
     assert_true(cupti.in_pass <= sizeof cupti.names / sizeof *cupti.names);
@@ -289,7 +289,7 @@ CUptiResult cuptiRangeProfilerCounterDataGetRangeInfo(
     CUpti_RangeProfiler_CounterData_GetRangeInfo_Params *parameters)
 {
     size_t pushed = ranges_now() - 1 - parameters->rangeIndex;
-    parameters->rangeName = cupti.nameless ? "" : cupti.names[pushed];
+    parameters->rangeName = cupti.trouble.nameless ? "" : cupti.names[pushed];
     return CUPTI_SUCCESS;
 }
 
@@ -345,9 +345,7 @@ CUptiResult metric_set_evaluate(struct metric_set *set, const uint8_t *image, si
                                 size_t range, double *values)
 {
     (void)image, (void)size;
-    ++cupti.evaluated;
-    double factor = cupti.evaluated > cupti.same && cupti.same > 0 ? 2 * CUPTI_EACH : CUPTI_EACH;
     for (size_t i = 0; i < set->count; ++i)
-        values[i] = metric_is_counted(set->metrics[i]) ? factor * (double)(range + 1) : NAN;
+        values[i] = metric_is_counted(set->metrics[i]) ? CUPTI_EACH * (double)(range + 1) : NAN;
     return CUPTI_SUCCESS;
 }

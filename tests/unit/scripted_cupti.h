@@ -1,5 +1,6 @@
-/* CUPTI as a script: these functions stand in for it, and for the host's part of it (metric_set.h), so
- * that every refusal, and every kind of incomplete counting and tracing, is met without a GPU. */
+/* CUPTI as a script: these functions stand in for it, and for the host's part of it (metric_set.h),
+ * so that every refusal, and every kind of incomplete counting and tracing, is met without a GPU.
+ */
 #ifndef ROOFSWEEP_SCRIPTED_CUPTI_H
 #define ROOFSWEEP_SCRIPTED_CUPTI_H
 
@@ -21,21 +22,25 @@ enum { CUPTI_PASSES = 3, CUPTI_EACH = 7, CUPTI_RECORDS = 8, CUPTI_RANGES = 256 }
 
 extern struct cupti_script {
     const char *chip;
-    CUptiResult initialize, supported, availability, enable, start;
+    CUptiResult initialize, supported, availability;
     CUpti_Profiler_DeviceSupported_Params support;
-    size_t dropped, ranges;    /* that the image has; 0: as many as were pushed in the last pass */
+    struct cupti_trouble {
+        CUptiResult enable, start;
+        CUptiResult push; /* what PushRange says, */
+        int push_from;    /* once so many ranges have been pushed */
+        int passes;       /* that the profiler wants beside `passes` */
+        size_t dropped;   /* ranges, of which CUPTI says so */
+        size_t ranges;    /* that the image has; 0: as many as were pushed in the last pass */
+        bool nameless;    /* the image knows no names */
+    } trouble;
     CUpti_ProfilerRange range; /* as configured */
     size_t room;
-    CUptiResult push; /* what PushRange says, */
-    int push_from;    /* once so many ranges have been pushed */
     int pushed;
     int passes;          /* after which the profiler has enough; the test counts `runs` */
     const char *lacking; /* metrics with this in their names have no value */
-    int evaluated, same; /* ranges so far; after so many, all counts are doubled. 0: never */
     int attached, finalized, runs, enabled, disabled;
     char names[CUPTI_RANGES][8]; /* of the ranges pushed last, */
     size_t in_pass;              /* so many */
-    bool nameless;               /* the image knows no names */
     bool config_once;            /* after each enabling only: later it is refused */
     int configured;       /* the enabling that was configured last; later it is without effect */
     bool replayed;        /* kernel replay is what it is to be configured for */
@@ -67,7 +72,8 @@ extern struct cupti_script {
 /* A module is unloaded: whoever has subscribed is told. */
 void cupti_unload(void);
 
-/* For cmocka: a GH100 whose counters can be read; nothing has happened, and nothing will be traced. */
+/* For cmocka: a GH100 whose counters can be read; nothing has happened, and nothing will be traced.
+ */
 int cupti_set_up(void **state);
 
 #endif

@@ -1,4 +1,5 @@
-/* What the profiler has attached, and whether it counts: the real room over a scripted CUPTI (scripted_cupti.h). */
+/* The profiler: what is attached, whether it counts, what it traces; the real room over a scripted
+ * CUPTI (scripted_cupti.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,126 +7,289 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
-#include "profiler_bench.h"
+#include "scripted_cupti.h"
+#include "worker/cuda/profiling/profiler.h"
+
+static struct profiler *profiler;
+
+/* What the profiler's host and the work do; each status but STATUS_OK comes with an error. */
+static struct {
+    double disturbed;         /* factor of known kernels' times while CUPTI is there, */
+    int disturbances;         /* so often; 0: always */
+    enum status known, later; /* of known kernels, without CUPTI and beside it, */
+    enum status reserve;      /* of the memory for counting, */
+    enum status prepare, run; /* and of the work */
+    int judged, runs, holds;  /* how often they were called */
+} test;
+
+static enum status tell(enum status status, struct error *error)
+{
+    return status ? error_set(error, status, "as the test wants") : STATUS_OK;
+}
+
+static enum status known_times(void *argument, double times[PROFILER_TIMES], struct error *error)
+{
+    assert_ptr_equal(argument, &test);
+    ++test.judged;
+    for (int i = 0; i < PROFILER_TIMES; ++i)
+        times[i] = (i + 1) * 1e-3 * (cupti.present ? test.disturbed : 1.0);
+    if (cupti.present && test.disturbances && --test.disturbances == 0)
+        test.disturbed = 1.0;
+    return tell(cupti.present ? test.later : test.known, error);
+}
+
+static enum status trial_reserve(void *argument, struct error *error)
+{
+    assert_ptr_equal(argument, &test);
+    return tell(test.reserve, error);
+}
+
+static enum status trial_run(void *argument, struct error *error)
+{
+    assert_ptr_equal(argument, &test);
+    (void)error;
+    return STATUS_OK;
+}
+
+static enum status work_prepare(void *argument, struct error *error)
+{
+    (void)argument;
+    return tell(test.prepare, error);
+}
+
+static enum status work_run(void *argument, struct error *error)
+{
+    (void)argument;
+    ++test.runs;
+    return tell(test.run, error);
+}
+
+static enum status work_hold(void *argument, struct error *error)
+{
+    (void)argument, (void)error;
+    ++test.holds;
+    return STATUS_OK;
+}
+
+static const struct profiled_work work = {work_prepare, work_run, NULL, NULL};
+
+static int set_up(void **state)
+{
+    const struct profiler_host host = {known_times, trial_reserve, trial_run, &test};
+    cupti_set_up(state);
+    cupti.passes = 0; /* one is enough */
+    memset(&test, 0, sizeof test);
+    test.disturbed = 1.0;
+    profiler = profiler_open(&host);
+    assert_non_null(profiler);
+    return 0;
+}
+
+/* The counters never stay behind. */
+static int tear_down(void **state)
+{
+    (void)state;
+    bool tracer = profiler_attached(profiler) == PROFILER_TRACER;
+    profiler_close(profiler);
+    assert_int_equal(cupti.enabled, cupti.disabled);
+    assert_true(tracer || !cupti.present);
+    return 0;
+}
+
+static void begin_anew(void)
+{
+    tear_down(NULL);
+    set_up(NULL);
+}
+
+/* And a ratio where it is the tracer. */
+static void assert_attached(enum profiler_attached attached)
+{
+    assert_int_equal(profiler_attached(profiler), attached);
+    assert_int_equal(cupti.present, attached != PROFILER_NOTHING);
+    assert_int_equal(!isnan(profiler_ratio(profiler)), attached == PROFILER_TRACER);
+}
+
+/* ---- steps ---- */
+
+static struct outcome try_counters(void)
+{
+    struct outcome outcome;
+    struct error error;
+    assert_int_equal(profiler_try(profiler, 0, NULL, &outcome, &error), STATUS_OK);
+    assert_true(outcome_same(&outcome, profiler_counters(profiler)));
+    return outcome;
+}
+
+static enum status count_status(struct outcome *outcome)
+{
+    double values[1][QUANTITY_COUNT];
+    struct error error;
+    enum status status = profiler_count(profiler, 0, &work, 1, values, outcome, &error);
+    assert_int_equal(isnan(values[0][QUANTITY_VECTOR_FP32]),
+                     status || outcome->code != COUNTED_YES);
+    return status;
+}
+
+static int64_t count(void)
+{
+    struct outcome outcome;
+    assert_int_equal(count_status(&outcome), STATUS_OK);
+    return outcome.code;
+}
+
+/* Of one launch. */
+static int64_t count_launches(void)
+{
+    double values[1][QUANTITY_COUNT];
+    struct outcome outcome;
+    struct error error;
+    cupti.trouble.ranges = 1;
+    assert_int_equal(profiler_count_launches(profiler, 0, &work, 1, 0, values, &outcome, &error),
+                     STATUS_OK);
+    assert_int_equal(cupti.range, CUPTI_AutoRange);
+    cupti.trouble.ranges = 0;
+    return outcome.code;
+}
+
+static enum status trace_status(struct outcome *outcome)
+{
+    struct error error;
+    enum status status = profiler_trace(profiler, &work, outcome, &error);
+    assert_int_equal(profiler_last_trace(profiler)->launch_count > 0,
+                     status == STATUS_OK && outcome->code == TRACED_WELL);
+    return status;
+}
+
+static struct outcome trace(void)
+{
+    struct outcome outcome;
+    assert_int_equal(trace_status(&outcome), STATUS_OK);
+    assert_false(cupti.tracing);
+    return outcome;
+}
+
+/* A kernel for the next trace. */
+static scripted_kernel *add_record(const char *name, uint32_t correlation, uint64_t start,
+                                   uint64_t end)
+{
+    scripted_kernel *kernel = &cupti.records[cupti.record_count++];
+    *kernel = (scripted_kernel){.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                .name = name,
+                                .correlationId = correlation,
+                                .start = start,
+                                .end = end,
+                                .gridX = 8,
+                                .gridY = 4,
+                                .gridZ = 2,
+                                .blockX = 128,
+                                .blockY = 1,
+                                .blockZ = 1,
+                                .registersPerThread = 32,
+                                .staticSharedMemory = 16,
+                                .dynamicSharedMemory = 1024};
+    return kernel;
+}
+
+static int64_t trace_one(void)
+{
+    cupti.record_count = 0;
+    add_record("kernel", 1, 1000, 1500);
+    return trace().code;
+}
 
 /* ---- what is attached ---- */
 
-static void nothing_is_attached_at_first(void **state)
+static void step(char word)
 {
-    (void)state;
-    assert_attached(PROFILER_NOTHING);
-    assert_true(profiler_counters(profiler)->code == OUTCOME_MISSING);
-    profiler_leave(profiler);
-    profiler_lend(profiler);
-    assert_int_equal(cupti.attached + cupti.finalized + cupti.activity_enabled, 0);
-}
-
-static void counters_are_tried_once_and_leave(void **state)
-{
-    (void)state;
-    assert_int_equal(try_counters().code, COUNTED_YES);
-    assert_attached(PROFILER_NOTHING);
-    int attached = cupti.attached;
-    assert_int_equal(try_counters().code, COUNTED_YES);
-    assert_int_equal(cupti.attached, attached);
-    assert_int_equal(test.judged, 0);
-}
-
-/* Collections that follow each other attach them once. */
-static void counters_stay_until_they_are_told_to_leave(void **state)
-{
-    (void)state;
-    begin_counting();
-    assert_attached(PROFILER_COUNTERS);
-    int attached = cupti.attached;
-    count_well(0);
-    assert_int_equal(cupti.attached, attached);
-    for (int i = 0; i < 2; ++i) {
+    if (word == 'y')
+        assert_int_equal(try_counters().code, COUNTED_YES);
+    else if (word == 'c')
+        assert_int_equal(count(), COUNTED_YES);
+    else if (word == 'k')
+        assert_int_equal(count_launches(), COUNTED_YES);
+    else if (word == 't')
+        assert_int_equal(trace_one(), TRACED_WELL);
+    else if (word == 'l')
         profiler_leave(profiler);
-        assert_attached(PROFILER_NOTHING);
-    }
-    count_well(0);
-    assert_attached(PROFILER_COUNTERS);
-    assert_int_equal(cupti.attached, attached + 1);
-    assert_int_equal(test.judged, 0); /* nothing is timed beside them */
+    else
+        profiler_lend(profiler);
 }
 
-/* What was attached by the one is finalized before the other is attached. */
-static void counters_and_tracer_make_room_for_each_other(void **state)
+/* Counters and tracer make room for each other: what the one attached is finalized before the other
+ * is attached. Counters stay until they are told to leave, the tracer until all is lent to others.
+ */
+static void what_is_attached_follows_from_what_was_asked(void **state)
 {
+    static const struct {
+        const char *steps;    /* y: try, c: count, k: count launches, t: trace, l: leave, d: lend */
+        const char *attached; /* after each: nothing, counters, tracer */
+        double disturbed;
+        int attachments, finalized, judged;
+    } rows[] = {
+        {"ld", "--", 1.0, 0, 0, 0},
+        {"yycclldc", "--cc---c", 1.0, 3, 2, 0}, /* nothing is timed beside counters */
+        {"ytlctlctlc", "-ttcttcttc", 1.0, 4, 6, 2},
+        {"ycdtdt", "-c-t-t", 1.0, 2, 3, 2},
+        {"tytk", "t-tk", 1.0, 2, 3, 2},
+        {"tyctyc", "--c--c", 1.5, 3, 4, 4}, /* a tracer that leaves is in nobody's way */
+    };
     (void)state;
-    assert_int_equal(try_counters().code, COUNTED_YES);
-    for (int i = 0; i < 3; ++i) {
-        trace_well();
-        assert_attached(PROFILER_TRACER);
-        assert_true(profiler_ratio(profiler) == 1.0);
-        profiler_leave(profiler); /* the counters: the tracer stays */
-        assert_attached(PROFILER_TRACER);
-        int finalized = cupti.finalized;
-        count_well(0);
-        assert_attached(PROFILER_COUNTERS);
-        assert_int_equal(cupti.finalized, finalized + 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        begin_anew();
+        assert_true(profiler_counters(profiler)->code == OUTCOME_MISSING);
+        test.disturbed = rows[i].disturbed;
+        for (size_t j = 0; rows[i].steps[j]; ++j) {
+            char attached = rows[i].attached[j];
+            step(rows[i].steps[j]);
+            assert_attached(attached == '-'   ? PROFILER_NOTHING
+                            : attached == 't' ? PROFILER_TRACER
+                                              : PROFILER_COUNTERS);
+        }
+        assert_int_equal(cupti.attached, rows[i].attachments);
+        assert_int_equal(cupti.finalized, rows[i].finalized);
+        assert_int_equal(test.judged, rows[i].judged);
     }
-    assert_int_equal(test.judged, 2); /* once is enough */
 }
 
-static void all_makes_room_for_others(void **state)
+/* The first trace decides: it is judged with nothing attached, and then beside the tracer, by its
+ * best time. What happens once may be noise. */
+static void a_tracer_stays_that_disturbs_nothing(void **state)
+{
+    static const struct {
+        double disturbed;
+        int disturbances, judged;
+        double ratio; /* 0: it leaves */
+    } rows[] = {{1.0, 0, 2, 1.0}, {1.049, 0, 2, 1.049}, {1.2, 2, 4, 1.0}, {1.2, 0, 4, 0.0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        begin_anew();
+        test.disturbed = rows[i].disturbed;
+        test.disturbances = rows[i].disturbances;
+        for (int traces = 1; traces <= 2; ++traces) {
+            assert_int_equal(trace_one(), TRACED_WELL);
+            assert_attached(rows[i].ratio > 0.0 ? PROFILER_TRACER : PROFILER_NOTHING);
+            assert_int_equal(test.judged, rows[i].judged);
+            assert_int_equal(cupti.activity_disabled, traces);
+            assert_int_equal(cupti.finalized, rows[i].ratio > 0.0 ? 0 : traces);
+        }
+        if (rows[i].ratio > 0.0)
+            assert_true(fabs(profiler_ratio(profiler) - rows[i].ratio) < 1e-9);
+    }
+}
+
+/* Then nobody knows whether it disturbs: decided with the next trace. */
+static void without_known_kernels_nothing_is_decided(void **state)
 {
     (void)state;
-    begin_counting();
-    profiler_lend(profiler);
+    test.known = STATUS_UNSUPPORTED; /* a device too full for them */
+    assert_int_equal(trace_one(), TRACED_WELL);
     assert_attached(PROFILER_NOTHING);
-    trace_well();
-    profiler_lend(profiler);
-    assert_attached(PROFILER_NOTHING);
-    trace_well();
+    test.known = STATUS_OK;
+    assert_int_equal(trace_one(), TRACED_WELL);
     assert_attached(PROFILER_TRACER);
-    assert_int_equal(test.judged, 2);
-}
-
-static void a_failed_collection_leaves_nothing_attached(void **state)
-{
-    (void)state;
-    begin_counting();
-    cupti.start = CUPTI_ERROR_HARDWARE_BUSY;
-    assert_int_equal(count(0).code, COUNTED_REFUSED);
-    assert_attached(PROFILER_NOTHING);
-    cupti.start = CUPTI_SUCCESS;
-    count_well(0);
-    assert_attached(PROFILER_COUNTERS);
-}
-
-static void a_tracer_that_leaves_is_not_in_the_way_of_counters(void **state)
-{
-    (void)state;
-    test.disturbed = 1.5;
-    for (int i = 0; i < 2; ++i) {
-        trace_well();
-        assert_attached(PROFILER_NOTHING);
-        begin_counting();
-        assert_attached(PROFILER_COUNTERS);
-    }
-}
-
-enum { WORKS = 3 };
-
-static void several_works_are_counted_at_once(void **state)
-{
-    (void)state;
-    const struct profiled_work works[WORKS] = {work, work, work};
-    double values[WORKS][QUANTITY_COUNT];
-    struct outcome outcome;
-    struct error error;
-    assert_int_equal(try_counters().code, COUNTED_YES);
-    int pushed = cupti.pushed, attached = cupti.attached;
-    assert_int_equal(profiler_count(profiler, 0, works, WORKS, values, &outcome, &error),
-                     STATUS_OK);
-    assert_int_equal(outcome.code, COUNTED_YES);
-    for (int i = 0; i < WORKS; ++i)
-        assert_true(values[i][QUANTITY_DRAM_READ] == CUPTI_EACH * (WORKS - i));
-    assert_int_equal(cupti.pushed - pushed, WORKS);
-    assert_int_equal(cupti.attached - attached, 1);
 }
 
 /* ---- refusals ---- */
@@ -133,12 +297,16 @@ static void several_works_are_counted_at_once(void **state)
 static void refused_counters_are_not_tried_again(void **state)
 {
     (void)state;
-    cupti.initialize = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+    assert_int_equal(trace_one(), TRACED_WELL);
+    cupti.supported = CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED;
     assert_int_equal(try_counters().code, COUNTED_REFUSED);
-    cupti.initialize = CUPTI_SUCCESS;
+    cupti.supported = CUPTI_SUCCESS;
     assert_int_equal(try_counters().code, COUNTED_REFUSED);
     assert_int_equal(cupti.attached, 1);
     assert_attached(PROFILER_NOTHING);
+    assert_int_equal(trace_one(), TRACED_WELL);
+    assert_attached(PROFILER_TRACER);
+    assert_int_equal(test.judged, 2); /* it had been */
 }
 
 static void counters_without_memory_are_refused(void **state)
@@ -155,30 +323,235 @@ static void counters_without_memory_are_refused(void **state)
 static void a_refusal_that_shows_late_is_one(void **state)
 {
     (void)state;
-    cupti.start = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+    cupti.trouble.start = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     assert_int_equal(try_counters().code, COUNTED_REFUSED);
     assert_attached(PROFILER_NOTHING);
-    trace_well();
-    assert_attached(PROFILER_TRACER);
 }
 
-#define TEST(function)                                                                             \
-    cmocka_unit_test_setup_teardown(function, profiler_set_up, profiler_tear_down)
+static void refused_traces_are_not_tried_again(void **state)
+{
+    CUptiResult *const places[] = {&cupti.register_callbacks, &cupti.activity_enable};
+    (void)state;
+    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+        begin_anew();
+        *places[i] = CUPTI_ERROR_NOT_COMPATIBLE;
+        for (int j = 0, calls = 0; j < 2; ++j) {
+            struct outcome outcome = trace();
+            assert_int_equal(outcome.code, TRACED_REFUSED);
+            assert_string_equal(outcome.reason, "in the way");
+            assert_attached(PROFILER_NOTHING);
+            assert_int_equal(test.runs, 0);
+            assert_true(j == 0 || calls == cupti.activity_disabled + cupti.finalized);
+            calls = cupti.activity_disabled + cupti.finalized;
+        }
+    }
+}
+
+static void a_trace_that_is_in_the_way_is_repeated_without(void **state)
+{
+    (void)state;
+    assert_int_equal(trace_one(), TRACED_WELL);
+    cupti.in_the_way = true;
+    for (int runs = 2; runs <= 3; ++runs) { /* the one that was refused did not run */
+        assert_int_equal(trace_one(), TRACED_WELL);
+        assert_attached(PROFILER_NOTHING);
+        assert_int_equal(test.runs, runs);
+    }
+}
+
+/* ---- traces ---- */
+
+static void assert_seconds(double seconds, double expected)
+{
+    assert_true(fabs(seconds - expected) < 1e-15);
+}
+
+static void incomplete_traces_say_why(void **state)
+{
+    static const struct {
+        const char *reason;
+        size_t dropped;
+        CUptiResult flush;
+        uint32_t records;
+        uint64_t time;
+    } rows[] = {
+        {"CUPTI dropped records", 3, CUPTI_SUCCESS, 2, 10},
+        {"a kernel without timestamps", 0, CUPTI_SUCCESS, 1, 0},
+        {"it saw no kernels", 0, CUPTI_SUCCESS, 0, 0},
+        {"some failure", 0, CUPTI_ERROR_UNKNOWN, 1, 10},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        begin_anew();
+        for (uint32_t j = 0; j < rows[i].records; ++j)
+            add_record("kernel", j, 1000, 1000 + rows[i].time);
+        cupti.records_dropped = rows[i].dropped;
+        cupti.flush = rows[i].flush;
+        struct outcome outcome = trace();
+        assert_int_equal(outcome.code, TRACED_BADLY);
+        assert_string_equal(outcome.reason, rows[i].reason);
+        assert_int_equal(test.runs, 2); /* again, with nothing in the way */
+        assert_attached(PROFILER_NOTHING);
+        cupti.records_dropped = 0;
+        cupti.flush = CUPTI_SUCCESS;
+        assert_int_equal(trace_one(), TRACED_WELL); /* the next one may be complete */
+    }
+}
+
+/* CUPTI hands them over as they end; what is neither a kernel nor new makes no row. */
+static void kernels_are_known_by_name_and_shape(void **state)
+{
+    static const struct {
+        uint32_t correlation;
+        size_t kernel;
+    } order[] = {{10, 1}, {20, 0}, {30, 0}, {40, 2}};
+    (void)state;
+    add_record("_Z4gemmPf", 30, 1000, 1500);
+    add_record("copy", 10, 1000, 1100);
+    add_record("_Z4gemmPf", 20, 1000, 1700);
+    scripted_kernel *last_kernel = add_record("_Z4gemmPf", 40, 1000, 1050);
+    last_kernel->blockX = 256;
+    last_kernel->clusterX = 4;
+    last_kernel->clusterY = last_kernel->clusterZ = 1;
+    last_kernel->maxActiveClusters = 30;
+    assert_int_equal(trace().code, TRACED_WELL);
+    const struct trace last = *profiler_last_trace(profiler);
+    assert_int_equal(last.kernel_count, 3);
+    assert_string_equal(last.kernels[0].name, "gemm(float*)");
+    assert_int_equal(last.kernels[0].count, 2);
+    assert_seconds(last.kernels[0].time, 1200e-9);
+    assert_int_equal(last.kernels[0].grid_x, 8);
+    assert_int_equal(last.kernels[0].dynamic_shared, 1024);
+    assert_int_equal(last.kernels[0].cluster, 1);
+    assert_string_equal(last.kernels[1].name, "copy");
+    assert_int_equal(last.kernels[2].block_x, 256);
+    assert_int_equal(last.kernels[2].cluster, 4);
+    assert_int_equal(last.kernels[2].clusters_most, 30);
+    assert_int_equal(last.launch_count, sizeof order / sizeof *order);
+    for (size_t i = 0; i < last.launch_count; ++i) {
+        assert_int_equal(last.launches[i].correlation, order[i].correlation);
+        assert_int_equal(last.launches[i].kernel, order[i].kernel);
+    }
+}
+
+/* Two of three run at the same time: that counts once. The gap is from 1700 to 2000. */
+static void times_of_kernels_at_the_same_time_count_once(void **state)
+{
+    (void)state;
+    add_record("first", 1, 1000, 1500);
+    add_record("second", 2, 1300, 1700);
+    add_record("third", 3, 2000, 2050);
+    assert_int_equal(trace().code, TRACED_WELL);
+    assert_seconds(profiler_last_trace(profiler)->busy_time, 750e-9);
+    assert_seconds(profiler_last_trace(profiler)->span, 1050e-9);
+}
+
+/* What keeps the device waiting is launched first, and is no part of the work. */
+static void the_wait_before_the_work_is_not_in_the_trace(void **state)
+{
+    const struct profiled_work held = {work_prepare, work_run, NULL, work_hold};
+    struct outcome outcome;
+    struct error error;
+    (void)state;
+    add_record("first", 3, 1000, 1500);
+    add_record("wait", 1, 1000, 101000);
+    add_record("second", 2, 1000, 1400);
+    add_record("first", 4, 1000, 1500);
+    assert_int_equal(profiler_trace(profiler, &held, &outcome, &error), STATUS_OK);
+    assert_int_equal(outcome.code, TRACED_WELL);
+    assert_int_equal(test.holds, 1);
+    const struct trace last = *profiler_last_trace(profiler);
+    assert_int_equal(last.kernel_count, 2);
+    assert_string_equal(last.kernels[0].name, "first");
+    assert_int_equal(last.kernels[0].count, 2);
+    assert_string_equal(last.kernels[1].name, "second");
+    assert_int_equal(last.launch_count, 3);
+    assert_int_equal(last.launches[0].kernel, 1);
+    assert_int_equal(last.launches[1].kernel, 0);
+    assert_seconds(last.busy_time, 500e-9);
+
+    cupti.record_count = 0;
+    add_record("wait", 1, 1000, 101000);
+    assert_int_equal(profiler_trace(profiler, &held, &outcome, &error), STATUS_OK);
+    assert_string_equal(outcome.reason, "it saw no kernels");
+}
+
+/* ---- failures of the work, and a device that is lost ---- */
+
+static void work_that_fails_leaves_nothing_attached(void **state)
+{
+    enum status *const places[] = {&test.prepare, &test.run};
+    struct outcome outcome;
+    (void)state;
+    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+        *places[i] = STATUS_FAILED;
+        assert_int_equal(trace_status(&outcome), STATUS_FAILED);
+        assert_attached(PROFILER_NOTHING);
+        *places[i] = STATUS_OK;
+    }
+    assert_int_equal(trace_one(), TRACED_WELL);
+    assert_attached(PROFILER_TRACER);
+    step('y');
+    step('c');
+    test.run = STATUS_FAILED;
+    assert_int_equal(count_status(&outcome), STATUS_FAILED);
+    assert_attached(PROFILER_NOTHING);
+    test.run = STATUS_OK;
+    step('c');
+    assert_attached(PROFILER_COUNTERS);
+}
+
+/* Nothing of CUPTI is called any more, until the end. */
+static void a_lost_device_is_told(void **state)
+{
+    static const struct {
+        enum status *place;
+        bool counted;
+        int runs; /* of the work, of which the first is well where it is counted */
+    } rows[] = {{&test.run, true, 2},
+                {&test.run, false, 1},
+                {&test.known, false, 0},
+                {&test.later, false, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct outcome outcome;
+        begin_anew();
+        add_record("kernel", 1, 1000, 1500);
+        if (rows[i].counted) {
+            step('y');
+            step('c');
+        }
+        int calls = cupti.finalized + cupti.disabled;
+        *rows[i].place = STATUS_DEVICE;
+        if (rows[i].counted)
+            assert_int_equal(count_status(&outcome), STATUS_DEVICE);
+        else
+            assert_int_equal(profiler_trace(profiler, &work, &outcome, &(struct error){0}),
+                             STATUS_DEVICE);
+        assert_int_equal(cupti.finalized + cupti.disabled, calls);
+        assert_int_equal(test.runs, rows[i].runs);
+    }
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(nothing_is_attached_at_first),
-        TEST(counters_are_tried_once_and_leave),
-        TEST(counters_stay_until_they_are_told_to_leave),
-        TEST(counters_and_tracer_make_room_for_each_other),
-        TEST(all_makes_room_for_others),
-        TEST(a_failed_collection_leaves_nothing_attached),
-        TEST(a_tracer_that_leaves_is_not_in_the_way_of_counters),
-        TEST(several_works_are_counted_at_once),
+        TEST(what_is_attached_follows_from_what_was_asked),
+        TEST(a_tracer_stays_that_disturbs_nothing),
+        TEST(without_known_kernels_nothing_is_decided),
         TEST(refused_counters_are_not_tried_again),
         TEST(counters_without_memory_are_refused),
         TEST(a_refusal_that_shows_late_is_one),
+        TEST(refused_traces_are_not_tried_again),
+        TEST(a_trace_that_is_in_the_way_is_repeated_without),
+        TEST(incomplete_traces_say_why),
+        TEST(kernels_are_known_by_name_and_shape),
+        TEST(times_of_kernels_at_the_same_time_count_once),
+        TEST(the_wait_before_the_work_is_not_in_the_trace),
+        TEST(work_that_fails_leaves_nothing_attached),
+        TEST(a_lost_device_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,415 @@
+/* Hardware counters of pieces of work, over a scripted CUPTI (scripted_cupti.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "scripted_cupti.h"
+#include "worker/cuda/profiling/counters.h"
+
+enum { MANY = 20, MORE = 200, LAUNCHES = 3, BEFORE = 2, ROOM = 152 };
+
+static struct counters *counters;
+static double values[MORE][QUANTITY_COUNT]; /* of the last collection */
+
+/* Work that looks when it is called. */
+static struct piece {
+    int prepared, ran;
+    int fails_at; /* 0: never; else its run of this number fails */
+    bool unloads; /* a module */
+} pieces[MORE];
+
+/* What CUPTI does to begin a pass must not come between this and the work. */
+static enum status piece_prepare(void *argument, struct error *error)
+{
+    struct piece *piece = argument;
+    (void)error;
+    assert_true(cupti.passing && !cupti.within);
+    ++piece->prepared;
+    return STATUS_OK;
+}
+
+static enum status piece_run(void *argument, struct error *error)
+{
+    struct piece *piece = argument;
+    assert_true(cupti.within == (cupti.range == CUPTI_UserRange));
+    assert_int_equal(piece->prepared, piece->ran + 1); /* right before, in each pass */
+    ++cupti.runs;
+    if (piece->unloads)
+        cupti_unload();
+    return ++piece->ran == piece->fails_at ? error_set(error, STATUS_FAILED, "it cannot run")
+                                           : STATUS_OK;
+}
+
+/* ---- steps ---- */
+
+/* As it is printed. The text lasts until the next call. */
+static const char *text_of(const struct outcome *outcome)
+{
+    static char text[OUTCOME_TEXT];
+    outcome_format(outcome, counted_word, text);
+    return text;
+}
+
+/* Where something is missing, no value is told. */
+static const char *told(const struct outcome *outcome, size_t count)
+{
+    for (size_t i = 0; i < count * QUANTITY_COUNT && outcome->code != COUNTED_YES; ++i)
+        assert_true(isnan(values[i / QUANTITY_COUNT][i % QUANTITY_COUNT]));
+    return text_of(outcome);
+}
+
+static enum status collect_status(unsigned tensors, size_t count, struct outcome *outcome)
+{
+    struct profiled_work works[MORE];
+    struct error error;
+    for (size_t i = 0; i < count; ++i) {
+        pieces[i].prepared = pieces[i].ran = 0;
+        works[i] = (struct profiled_work){piece_prepare, piece_run, &pieces[i], NULL};
+    }
+    cupti.runs = 0;
+    cupti.passes = CUPTI_PASSES * (int)count;
+    return counters_collect(counters, tensors, works, count, values, outcome, &error);
+}
+
+static const char *collect(unsigned tensors, size_t count)
+{
+    struct outcome outcome;
+    assert_int_equal(collect_status(tensors, count, &outcome), STATUS_OK);
+    return told(&outcome, count);
+}
+
+static const char *collect_launches(size_t launches, size_t most)
+{
+    struct outcome outcome;
+    struct error error;
+    const struct profiled_work work = {piece_prepare, piece_run, &pieces[0], NULL};
+    pieces[0].prepared = pieces[0].ran = 0;
+    cupti.runs = 0;
+    cupti.passes = CUPTI_PASSES;
+    assert_int_equal(
+        counters_collect_launches(counters, 0, &work, launches, most, values, &outcome, &error),
+        STATUS_OK);
+    return told(&outcome, launches);
+}
+
+static int set_up(void **state)
+{
+    struct outcome refused;
+    cupti_set_up(state);
+    memset(pieces, 0, sizeof pieces);
+    counters = counters_open(0, NULL, &refused);
+    assert_non_null(counters);
+    return 0;
+}
+
+/* CUPTI never stays behind. */
+static int tear_down(void **state)
+{
+    (void)state;
+    counters_close(counters);
+    assert_int_equal(cupti.enabled, cupti.disabled);
+    assert_int_equal(cupti.finalized, cupti.attached);
+    return 0;
+}
+
+static void begin_anew(void)
+{
+    tear_down(NULL);
+    set_up(NULL);
+}
+
+/* ---- refusals ---- */
+
+/* Opens the scripted device and gives the refusal, "" for none. */
+static const char *refusal(void)
+{
+    struct outcome outcome = {.code = OUTCOME_MISSING};
+    struct counters *opened = counters_open(0, NULL, &outcome);
+    assert_int_equal(opened != NULL, outcome.code == OUTCOME_MISSING);
+    counters_close(opened);
+    assert_int_equal(cupti.finalized, 1);
+    return text_of(&outcome);
+}
+
+static void a_refusal_has_its_cause_and_the_way_out(void **state)
+{
+    CUptiResult *const places[] = {&cupti.initialize, &cupti.supported, &cupti.availability};
+    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+        cupti_set_up(state);
+        *places[i] = CUPTI_ERROR_HARDWARE_BUSY;
+        assert_string_equal(refusal(),
+                            "refused: another process holds this GPU's counters (CUPTI_ERROR); end "
+                            "other profilers on this GPU; where DCGM watches it, the administrator "
+                            "pauses that with dcgmi profile --pause");
+    }
+    cupti_set_up(state);
+    cupti.supported = CUPTI_ERROR_UNKNOWN;
+    assert_string_equal(refusal(), "refused: cuptiProfilerDeviceSupported: CUPTI_ERROR");
+    cupti_set_up(state);
+    cupti.chip = "XY999";
+    assert_non_null(strstr(refusal(), "XY999"));
+}
+
+#define LEVEL(member, level, what)                                                                 \
+    {                                                                                              \
+        offsetof(CUpti_Profiler_DeviceSupported_Params, member),                                   \
+            CUPTI_PROFILER_CONFIGURATION_##level, what                                             \
+    }
+
+static void support_levels_become_causes(void **state)
+{
+    static const struct {
+        size_t member;
+        CUpti_Profiler_Support_Level level;
+        const char *what;
+    } levels[] = {
+        LEVEL(vGpu, UNSUPPORTED, "the GPU is virtual"),
+        LEVEL(vGpu, DISABLED, "hypervisor"),
+        LEVEL(confidentialCompute, UNSUPPORTED, "confidential computing"),
+        LEVEL(cmp, UNSUPPORTED, "mining"),
+        LEVEL(wsl, UNSUPPORTED, "Windows"),
+        LEVEL(architecture, UNSUPPORTED, "does not support this GPU"),
+    };
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; ++i) {
+        cupti_set_up(state);
+        CUpti_Profiler_Support_Level fine = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
+        cupti.support.vGpu = cupti.support.cmp = cupti.support.wsl = fine;
+        cupti.support.confidentialCompute = cupti.support.architecture = fine;
+        cupti.support.isSupported = CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED;
+        memcpy((char *)&cupti.support + levels[i].member, &levels[i].level, sizeof levels[i].level);
+        assert_non_null(strstr(refusal(), levels[i].what));
+    }
+}
+
+/* ---- what is counted ---- */
+
+/* Each pass begins once, with every work in turn. Works are known by the names of their ranges: the
+ * script's image has the last one first. There is room for as many ranges as there are, since room
+ * for more would cost time: more ranges have the profiler enabled anew, once. */
+static void each_work_has_its_counts(void **state)
+{
+    static const struct {
+        size_t works, room;
+        int enabled;
+    } rows[] = {{1, 1, 1}, {MANY, MANY, 2}, {3, MANY, 2}, {MORE, MORE, 3}, {MANY, MORE, 3}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        assert_string_equal(collect(quantity_tensor(QUANTITY_TENSOR_FP16), rows[i].works),
+                            "counted");
+        assert_int_equal(cupti.range, CUPTI_UserRange);
+        assert_int_equal(cupti.enabled, rows[i].enabled);
+        assert_int_equal(cupti.room, rows[i].room);
+        for (size_t j = 0; j < rows[i].works; ++j) {
+            assert_int_equal(pieces[j].ran, CUPTI_PASSES);
+            assert_true(values[j][QUANTITY_DRAM_READ] == CUPTI_EACH * (double)(rows[i].works - j));
+            assert_true(isnan(values[j][QUANTITY_TENSOR_BF16])); /* not asked for */
+        }
+    }
+}
+
+/* Room is made for launches of several works at once, whose largest is not the first. */
+static void each_launch_has_its_counts(void **state)
+{
+    static const size_t launches[] = {1, LAUNCHES, 2};
+    (void)state;
+    for (size_t i = 0; i < sizeof launches / sizeof *launches; ++i) {
+        cupti.trouble.ranges = BEFORE + launches[i];
+        assert_string_equal(collect_launches(launches[i], LAUNCHES), "counted");
+        assert_int_equal(cupti.range, CUPTI_AutoRange);
+        assert_int_equal(cupti.pushed, 0);
+        assert_int_equal(cupti.runs, CUPTI_PASSES);
+        assert_int_equal(cupti.enabled, 1);
+        assert_int_equal(cupti.room, ROOM);
+        for (size_t j = 0; j < launches[i]; ++j)
+            assert_true(values[j][QUANTITY_DRAM_READ] == CUPTI_EACH * (double)(BEFORE + j + 1));
+    }
+}
+
+/* As on a shared MIG slice. */
+static void a_metric_without_value_is_missing(void **state)
+{
+    (void)state;
+    cupti.lacking = "dram__";
+    assert_string_equal(collect(0, 1), "counted");
+    assert_true(isnan(values[0][QUANTITY_DRAM_READ]));
+    assert_true(values[0][QUANTITY_VECTOR_FP32] > 0.0);
+}
+
+/* Whatever fails, CUPTI leaves, and the next collection is right. */
+static void what_cannot_be_counted_says_why(void **state)
+{
+    static const struct {
+        struct cupti_trouble trouble;
+        const char *text;
+        int runs;
+        size_t launches; /* that are counted; 0: MANY works are */
+    } rows[] = {
+        {{.enable = CUPTI_ERROR_HARDWARE_BUSY}, "refused: another process holds", 0, 0},
+        {{.start = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES}, "refused: this user may not read", 0, 0},
+        /* in the second pass */
+        {{.push = CUPTI_ERROR_INVALID_OPERATION, .push_from = MANY + 7},
+         "refused: range profiler: ",
+         MANY + 7,
+         0},
+        {{.passes = 1}, "incomplete: 3 passes were not enough", CUPTI_PASSES * MANY, 0},
+        {{.dropped = 3}, "incomplete: 3 ranges dropped, 20 kept for 20", 60, 0},
+        {{.ranges = MANY - 1}, "incomplete: 0 ranges dropped, 19 kept for 20", 60, 0},
+        {{.ranges = MANY + 1}, "incomplete: 0 ranges dropped, 21 kept for 20", 60, 0},
+        {{.nameless = true}, "incomplete: range 0 is unknown", 60, 0},
+        {{.ranges = LAUNCHES - 1}, "incomplete: 0 ranges dropped, 2 kept for 3", 3, LAUNCHES},
+        {{.ranges = ROOM}, "incomplete: 0 ranges dropped, 152 kept", 3, LAUNCHES}, /* maybe more */
+        {{.ranges = BEFORE + LAUNCHES, .dropped = 1},
+         "incomplete: 1 ranges dropped, 5 kept for 3",
+         3,
+         LAUNCHES},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        begin_anew();
+        cupti.trouble = rows[i].trouble;
+        const char *text =
+            rows[i].launches ? collect_launches(rows[i].launches, 0) : collect(0, MANY);
+        assert_memory_equal(text, rows[i].text, strlen(rows[i].text));
+        assert_int_equal(cupti.runs, rows[i].runs);
+        assert_false(counters_are_attached(counters));
+        assert_int_equal(cupti.finalized, cupti.attached);
+        cupti.trouble = (struct cupti_trouble){.push_from = 0};
+        assert_string_equal(collect(0, 1), "counted");
+    }
+}
+
+/* In whichever pass: nothing is told, CUPTI leaves, and the next collection is right. */
+static void a_work_that_fails_ends_the_collection(void **state)
+{
+    (void)state;
+    for (int pass = 1; pass <= CUPTI_PASSES; ++pass) {
+        struct outcome outcome;
+        begin_anew();
+        pieces[MANY / 2].fails_at = pass;
+        assert_int_equal(collect_status(0, MANY, &outcome), STATUS_FAILED);
+        assert_true(isnan(values[0][QUANTITY_DRAM_READ]));
+        assert_int_equal(pieces[MANY / 2 + 1].ran, pass - 1);
+        assert_false(cupti.passing);
+        assert_false(counters_are_attached(counters));
+        pieces[MANY / 2].fails_at = 0;
+        assert_string_equal(collect(0, MANY), "counted");
+    }
+}
+
+/* ---- what stays attached ---- */
+
+/* Attached once for many collections, anew for another kind of range, until it is detached. */
+static void it_stays_attached(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; ++i) {
+        assert_string_equal(collect(0, 1), "counted");
+        assert_true(counters_are_attached(counters));
+    }
+    assert_int_equal(cupti.enabled, 1);
+    assert_int_equal(cupti.finalized, 0);
+    cupti.trouble.ranges = 1;
+    assert_string_equal(collect_launches(1, 0), "counted");
+    assert_int_equal(cupti.enabled, 2);
+    assert_int_equal(cupti.disabled, 1);
+    assert_int_equal(cupti.finalized, 1);
+    for (int i = 0; i < 2; ++i) {
+        counters_detach(counters);
+        assert_false(counters_are_attached(counters));
+        assert_int_equal(cupti.finalized, cupti.attached);
+    }
+    assert_false(counters_are_attached(NULL));
+}
+
+/* A profiler that cannot be told anew what to do must not cost every second collection. */
+static void staying_attached_may_be_in_the_way(void **state)
+{
+    (void)state;
+    cupti.config_once = true;
+    for (int i = 1; i <= 4; ++i) {
+        assert_string_equal(collect(0, 1), "counted");
+        assert_int_equal(cupti.enabled, i); /* never twice for one */
+    }
+}
+
+/* Told anew it would be of no effect: it is attached anew, to count what was asked for before, too,
+ * and so not again for that. Nobody gets what others have asked for. */
+static void what_it_counts_grows(void **state)
+{
+    enum { FP16 = 1 << 2, BF16 = 1 << 3, DETACHED = 1 << 16 };
+    static const struct {
+        unsigned tensors;
+        int enabled;
+    } rows[] = {{0, 1},   {0, 1},    {FP16, 2},
+                {0, 2},   {BF16, 3}, {FP16, 3},
+                {0, 3},   {BF16, 3}, {DETACHED | FP16, 4},
+                {BF16, 5}};
+    (void)state;
+    assert_int_equal(quantity_tensor(QUANTITY_TENSOR_FP16), FP16);
+    assert_int_equal(quantity_tensor(QUANTITY_TENSOR_BF16), BF16);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        unsigned tensors = rows[i].tensors & ~DETACHED;
+        if (rows[i].tensors & DETACHED) /* what was asked for is forgotten */
+            counters_detach(counters);
+        assert_string_equal(collect(tensors, 1), "counted");
+        assert_int_equal(cupti.enabled, rows[i].enabled);
+        assert_true(values[0][QUANTITY_VECTOR_FP32] > 0.0);
+        assert_int_equal(values[0][QUANTITY_TENSOR_FP16] == CUPTI_EACH, tensors == FP16);
+        assert_int_equal(isnan(values[0][QUANTITY_TENSOR_BF16]), tensors != BF16);
+    }
+}
+
+/* CUPTI would take what is loaded to the same address for what was there before. */
+static void unloaded_code_begins_afresh(void **state)
+{
+    static const int enabled[] = {1, 1, 2, 2}; /* after each collection */
+    (void)state;
+    cupti_unload(); /* nothing has been counted yet */
+    for (size_t i = 0; i < sizeof enabled / sizeof *enabled; ++i) {
+        if (i == 2)
+            cupti_unload();
+        assert_string_equal(collect(0, 1), "counted");
+        assert_int_equal(cupti.enabled, enabled[i]);
+    }
+    pieces[0].unloads = true;
+    assert_string_equal(collect(0, 1),
+                        "incomplete: a module was unloaded while its kernels were counted");
+}
+
+/* Beside another tool, which has subscribed, nothing is known of modules: each collection begins
+ * afresh. */
+static void what_cannot_be_watched_begins_afresh(void **state)
+{
+    (void)state;
+    cupti.subscribe = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    for (int i = 1; i <= 3; ++i) {
+        assert_string_equal(collect(0, 1), "counted");
+        assert_int_equal(cupti.enabled, i);
+    }
+    assert_int_equal(cupti.subscribed, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refusal_has_its_cause_and_the_way_out),
+        cmocka_unit_test(support_levels_become_causes),
+        TEST(each_work_has_its_counts),
+        TEST(each_launch_has_its_counts),
+        TEST(a_metric_without_value_is_missing),
+        TEST(what_cannot_be_counted_says_why),
+        TEST(a_work_that_fails_ends_the_collection),
+        TEST(it_stays_attached),
+        TEST(staying_attached_may_be_in_the_way),
+        TEST(what_it_counts_grows),
+        TEST(unloaded_code_begins_afresh),
+        TEST(what_cannot_be_watched_begins_afresh),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
