@@ -1,6 +1,7 @@
 #include "worker/gpu/tensor_work.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "worker/gpu/arena.h"
 
@@ -11,41 +12,43 @@ static const char *const tensor_names[TENSOR_COUNT] = {
     [TENSOR_BIAS] = "the biases",
 };
 
-/* The values are those of the configuration's precision, which a wider type has as well. */
-static enum status input_create(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                enum precision precision, enum tensor tensor, int64_t size,
-                                void **input, struct error *error)
-{
-    double bytes = (double)size * (double)precision_info[precision].bytes;
-    TRY(arena_take(vendor.arena(gpu), bytes, tensor_names[tensor], input, error));
-    return vendor.fill(gpu, precision, *input, size, config_fill(config, seed, tensor), error);
-}
-
+/* An input's values are those of the configuration's precision, which a wider type has as well. */
 enum status tensor_work_create(struct gpu *gpu, const struct config *config, uint64_t seed,
                                const struct tensor_sizes *sizes, struct tensor_work *work,
                                struct error *error)
 {
-    enum precision precision = config_precision(config);
-    enum precision wide = precision == PRECISION_FP64 ? PRECISION_FP64 : PRECISION_FP32;
+    const enum precision precision = config_precision(config);
+    const enum precision wide = precision == PRECISION_FP64 ? PRECISION_FP64 : PRECISION_FP32;
+    const char *const *names = sizes->names ? sizes->names : tensor_names;
     work->base.precision = precision;
     work->arena = vendor.arena(gpu);
     for (int i = 0; i < TENSOR_COUNT; ++i) {
-        work->stored[i] = sizes->wide[i] ? wide : precision;
-        work->result_bytes[i] =
-            (size_t)sizes->written[i] *
-            (sizes->wide[i] ? &precision_info[wide] : precision_result(precision))->bytes;
-        if (sizes->read[i] > 0)
-            TRY(input_create(gpu, config, seed, work->stored[i], (enum tensor)i, sizes->read[i],
-                             &work->input[i], error));
+        const bool of_results = sizes->written[i] > 0 || i == TENSOR_BIAS;
+        work->stored[i] = sizes->wide[i] ? wide
+                          : of_results   ? precision_info[precision].result
+                                         : precision;
+        const size_t element = precision_info[work->stored[i]].bytes;
+        const struct fill fill = config_fill(config, seed, (enum tensor)i);
+        work->result_bytes[i] = (size_t)sizes->written[i] * element;
+        if (sizes->read[i] > 0) {
+            TRY(arena_take(work->arena, (double)sizes->read[i] * (double)element, names[i],
+                           &work->input[i], error));
+            TRY(vendor.fill(gpu, work->stored[i], work->input[i], sizes->read[i], fill, error));
+        }
         if (sizes->written[i] > 0)
-            TRY(arena_take(vendor.arena(gpu), (double)work->result_bytes[i], tensor_names[i],
-                           &work->result[i], error));
+            TRY(arena_take(work->arena, (double)work->result_bytes[i], names[i], &work->result[i],
+                           error));
     }
-    return STATUS_OK;
+    work->between_bytes = (size_t)sizes->between;
+    return sizes->between > 0.0
+               ? arena_take(work->arena, sizes->between, "what its kernels leave each other",
+                            &work->between, error)
+               : STATUS_OK;
 }
 
 void tensor_work_clear(struct tensor_work *work)
 {
+    arena_give(work->arena, work->between);
     for (int i = 0; i < TENSOR_COUNT; ++i) {
         arena_give(work->arena, work->result[i]);
         arena_give(work->arena, work->input[i]);
@@ -58,6 +61,8 @@ enum status tensor_work_run(struct gpu *gpu, struct work *work, int64_t samples,
 {
     const struct tensor_work *t = (const struct tensor_work *)work;
     (void)samples;
+    if (t->between)
+        TRY(vendor.set(gpu, t->between, 0xff, t->between_bytes, error));
     for (int i = 0; i < TENSOR_COUNT; ++i)
         if (t->result[i])
             TRY(vendor.set(gpu, t->result[i], 0xff, t->result_bytes[i], error));
@@ -72,6 +77,47 @@ const void *tensor_work_result(const struct work *work, enum tensor tensor)
 enum precision tensor_work_stored(const struct work *work, enum tensor tensor)
 {
     return ((const struct tensor_work *)work)->stored[tensor];
+}
+
+static void tensor_work_release(struct work *work)
+{
+    struct tensor_work *t = (struct tensor_work *)work;
+    if (t->way->close)
+        t->way->close(work);
+    tensor_work_clear(t);
+    free(t);
+}
+
+enum status tensor_work_prepare(const struct tensor_way *way, struct gpu *gpu,
+                                const struct config *config, uint64_t seed, struct work **work,
+                                struct record *record, struct error *error)
+{
+    if (way->check)
+        TRY(way->check(gpu, config, error));
+    struct tensor_work *t = calloc(1, way->bytes);
+    if (!t)
+        return error_set(error, STATUS_FAILED, "no memory");
+    t->way = way;
+    t->ops = (struct work_ops){
+        .iterate = way->iterate,
+        .run = tensor_work_run,
+        .result = tensor_work_result,
+        .stored = tensor_work_stored,
+        .release = tensor_work_release,
+    };
+    t->base.ops = &t->ops;
+    if (way->algorithm)
+        tensor_work_describe(way->algorithm, record);
+    const struct tensor_sizes sizes = way->describe(config, &t->base);
+    enum status status = tensor_work_create(gpu, config, seed, &sizes, t, error);
+    if (status == STATUS_OK && way->open)
+        status = way->open(gpu, config, &t->base, record, error);
+    if (status) {
+        tensor_work_release(&t->base);
+        return status;
+    }
+    *work = &t->base;
+    return STATUS_OK;
 }
 
 void tensor_work_describe(const char *algorithm, struct record *record)

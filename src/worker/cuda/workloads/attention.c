@@ -2,114 +2,30 @@
 
 #include <float.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "kernels/kernels.h"
 #include "model/workloads/attention.h"
 #include "worker/gpu/arena.h"
-#include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/libraries.h"
-#include "worker/cuda/workloads/attention_graph.h"
+#include "worker/cuda/workloads/graph_work.h"
 #include "worker/cuda/workloads/product.h"
-#include "worker/gpu/search.h"
-
-static const size_t workspace_most = (size_t)256 << 20; /* bytes */
 
 struct attention_work {
-    struct work base;
+    struct graph_work graph; /* cudnn only, but for its tensors */
     struct attention shape;
-    struct arena *arena;         /* whose memory it has */
-    void *tensors[TENSOR_COUNT]; /* owned */
-    /* cudnn */
-    struct cudnn_graph *graph;
-    void *workspace;
     float scale, hidden; /* passed by value when the graph runs */
     /* plain: scores = q k^T, their softmax in place, o = scores v */
     struct product first, second;
-    void *scores;
 };
 
-static double tensor_bytes(const struct attention_work *a, enum tensor tensor)
+static double scores_bytes(const struct attention *s)
 {
-    return (double)attention_size(&a->shape, tensor) *
-           (double)precision_info[a->shape.precision].bytes;
-}
-
-/* ---- work_ops ---- */
-
-static enum status cudnn_iterate(struct gpu *gpu, struct work *work, struct error *error)
-{
-    (void)gpu;
-    return CUDNN(cudnn_graph_run(((const struct attention_work *)work)->graph));
-}
-
-static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
-{
-    const struct attention_work *a = (const struct attention_work *)work;
-    const struct attention *s = &a->shape;
-    TRY(product_run(gpu, &a->first, a->tensors[TENSOR_WEIGHT], a->tensors[TENSOR_INPUT], a->scores,
-                    error));
-    TRY(CUDA(kernel_softmax(s->precision, a->scores, a->scores, s->batch * s->heads * s->sequence,
-                            s->keys, s->causal ? s->sequence : 0, gpu->stream)));
-    return product_run(gpu, &a->second, a->tensors[TENSOR_VALUE], a->scores,
-                       a->tensors[TENSOR_OUTPUT], error);
-}
-
-static double scores_bytes(const struct attention_work *a)
-{
-    const struct attention *s = &a->shape;
     return (double)s->batch * (double)s->heads * (double)s->sequence * (double)s->keys *
            (double)precision_info[s->precision].bytes;
 }
 
-/* All bits set is a NaN in every format. */
-static enum status attention_run(struct gpu *gpu, struct work *work, int64_t samples,
-                                 struct error *error)
-{
-    const struct attention_work *a = (const struct attention_work *)work;
-    (void)samples;
-    if (a->scores)
-        TRY(CUDA(cudaMemsetAsync(a->scores, 0xff, (size_t)scores_bytes(a), gpu->stream)));
-    TRY(CUDA(cudaMemsetAsync(a->tensors[TENSOR_OUTPUT], 0xff,
-                             (size_t)tensor_bytes(a, TENSOR_OUTPUT), gpu->stream)));
-    return work->ops->iterate(gpu, work, error);
-}
+static const struct tensor_way plain;
 
-static const void *attention_result(const struct work *work, enum tensor tensor)
-{
-    return ((const struct attention_work *)work)->tensors[tensor];
-}
-
-static void attention_release(struct work *work)
-{
-    struct attention_work *a = (struct attention_work *)work;
-    cudnn_graph_destroy(a->graph);
-    product_close(&a->second);
-    product_close(&a->first);
-    arena_give(a->arena, a->scores);
-    arena_give(a->arena, a->workspace);
-    for (int i = 0; i < TENSOR_COUNT; ++i)
-        arena_give(a->arena, a->tensors[i]);
-    free(a);
-}
-
-static const struct work_ops cudnn_ops = {
-    .iterate = cudnn_iterate,
-    .run = attention_run,
-    .result = attention_result,
-    .release = attention_release,
-};
-static const struct work_ops plain_ops = {
-    .iterate = plain_iterate,
-    .run = attention_run,
-    .result = attention_result,
-    .release = attention_release,
-};
-
-/* ---- preparation ---- */
-
-static enum status tensors_create(struct gpu *gpu, struct attention_work *a,
-                                  const struct config *config, uint64_t seed, struct error *error)
+static struct tensor_sizes attention_describe(const struct config *config, struct work *work)
 {
     static const char *const names[TENSOR_COUNT] = {
         [TENSOR_INPUT] = "the queries",
@@ -117,42 +33,268 @@ static enum status tensors_create(struct gpu *gpu, struct attention_work *a,
         [TENSOR_VALUE] = "the values",
         [TENSOR_OUTPUT] = "the outputs",
     };
-    for (int i = 0; i < TENSOR_COUNT; ++i) {
-        int64_t size = attention_size(&a->shape, (enum tensor)i);
-        const struct fill fill = config_fill(config, seed, (enum tensor)i);
-        if (size == 0)
-            continue;
-        TRY(arena_take(a->arena, tensor_bytes(a, (enum tensor)i), names[i], &a->tensors[i], error));
-        if (i != TENSOR_OUTPUT)
-            TRY(CUDA(kernel_fill(a->shape.precision, a->tensors[i], size, fill, 0, gpu->stream)));
-    }
-    return STATUS_OK;
+    struct attention_work *a = (struct attention_work *)work;
+    const struct attention s = a->shape = attention_from(config);
+    return (struct tensor_sizes){
+        .read = {[TENSOR_INPUT] = attention_size(&s, TENSOR_INPUT),
+                 [TENSOR_WEIGHT] = attention_size(&s, TENSOR_WEIGHT),
+                 [TENSOR_VALUE] = attention_size(&s, TENSOR_VALUE)},
+        .written = {[TENSOR_OUTPUT] = attention_size(&s, TENSOR_OUTPUT)},
+        .between = a->graph.tensors.way == &plain ? scores_bytes(&s) : 0.0,
+        .names = names,
+    };
 }
 
-/* What both implementations need. */
-static enum status attention_create(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                    const struct work_ops *ops, struct attention_work **created,
-                                    struct error *error)
+/* ---- fused, by a graph of cuDNN ----
+ *
+ * The operations of its documentation's "Fused Flash Attention fprop", which an engine runs as one kernel:
+ * product, scale, mask, softmax, product. */
+
+/* The graph's tensors, with their unique ids: first those of its memory. */
+enum {
+    ATTENTION_Q = 1,
+    ATTENTION_K,
+    ATTENTION_V,
+    ATTENTION_O,
+    ATTENTION_SCALE,  /* float, passed by value: the host's memory */
+    ATTENTION_HIDDEN, /* likewise: the score of a key that is not seen; only with a causal mask */
+    SCORES,           /* from here on within the kernel only */
+    SCALED,
+    ROW,
+    COLUMN,
+    SEEN,
+    MASKED,
+    LARGEST,
+    BELOW,
+    POWER,
+    SUM,
+    LOGARITHM,
+    STATISTICS,
+    WEIGHTS,
+    TENSORS
+};
+
+/* One attention as it is described. */
+struct description {
+    struct cudnn_graph *graph;
+    const struct attention *shape;
+    cudnnBackendDescriptor_t tensors[TENSORS];
+};
+
+struct extents {
+    int64_t size[4], stride[4]; /* of batch, head, line, column */
+};
+
+static struct extents lines(const struct attention *s, int64_t count, int64_t width)
 {
-    struct attention_work *a = calloc(1, sizeof *a);
-    if (!a)
-        return error_set(error, STATUS_FAILED, "no memory");
-    a->base.ops = ops;
-    a->arena = gpu->arena;
-    a->shape = attention_from(config);
-    a->base.precision = a->shape.precision;
-    a->scale = (float)attention_scale(&a->shape);
-    a->hidden = -FLT_MAX;
-    enum status status = tensors_create(gpu, a, config, seed, error);
-    if (status) {
-        attention_release(&a->base);
-        return status;
+    return (struct extents){{s->batch, s->heads, count, width},
+                            {s->heads * count * width, count * width, width, 1}};
+}
+
+/* k enters its product transposed. */
+static struct extents keys_across(const struct attention *s)
+{
+    struct extents keys = lines(s, s->keys, s->head_size);
+    return (struct extents){{s->batch, s->heads, s->head_size, s->keys},
+                            {keys.stride[0], keys.stride[1], 1, s->head_size}};
+}
+
+static enum status tensor_describe(struct description *d, int tensor, struct extents extents,
+                                   cudnnDataType_t type, struct error *error)
+{
+    const int64_t uid = tensor, alignment = 16;
+    const bool inner = tensor > ATTENTION_HIDDEN;
+    const bool by_value = tensor == ATTENTION_SCALE || tensor == ATTENTION_HIDDEN;
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &uid},
+        {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type},
+        {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment},
+        {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, extents.size},
+        {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, extents.stride},
+        {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &inner},
+        {CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &by_value},
+        {0},
+    };
+    return cudnn_graph_describe(d->graph, CUDNN_BACKEND_TENSOR_DESCRIPTOR, attributes,
+                                &d->tensors[tensor], error);
+}
+
+/* The weights enter the second product in the type of the values. */
+static enum status tensors_describe(struct description *d, struct error *error)
+{
+    const struct attention *s = d->shape;
+    const cudnnDataType_t data =
+        s->precision == PRECISION_FP16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16;
+    const struct extents queries = lines(s, s->sequence, s->head_size);
+    const struct extents pairs = lines(s, s->sequence, s->keys), each = lines(s, s->sequence, 1);
+    const struct extents one = {{1, 1, 1, 1}, {1, 1, 1, 1}};
+    const struct {
+        struct extents extents;
+        cudnnDataType_t type;
+    } rows[TENSORS] = {
+        [ATTENTION_Q] = {queries, data},
+        [ATTENTION_K] = {keys_across(s), data},
+        [ATTENTION_V] = {lines(s, s->keys, s->head_size), data},
+        [ATTENTION_O] = {queries, data},
+        [ATTENTION_SCALE] = {one, CUDNN_DATA_FLOAT},
+        [ATTENTION_HIDDEN] = {one, CUDNN_DATA_FLOAT},
+        [SCORES] = {pairs, CUDNN_DATA_FLOAT},
+        [SCALED] = {pairs, CUDNN_DATA_FLOAT},
+        [ROW] = {pairs, CUDNN_DATA_INT32},
+        [COLUMN] = {pairs, CUDNN_DATA_INT32},
+        [SEEN] = {pairs, CUDNN_DATA_BOOLEAN},
+        [MASKED] = {pairs, CUDNN_DATA_FLOAT},
+        [LARGEST] = {each, CUDNN_DATA_FLOAT},
+        [BELOW] = {pairs, CUDNN_DATA_FLOAT},
+        [POWER] = {pairs, CUDNN_DATA_FLOAT},
+        [SUM] = {each, CUDNN_DATA_FLOAT},
+        [LOGARITHM] = {each, CUDNN_DATA_FLOAT},
+        [STATISTICS] = {each, CUDNN_DATA_FLOAT},
+        [WEIGHTS] = {pairs, data},
+    };
+    for (int i = ATTENTION_Q; i < TENSORS; ++i) {
+        bool mask = i == ATTENTION_HIDDEN || (i >= ROW && i <= MASKED);
+        if (s->causal || !mask)
+            TRY(tensor_describe(d, i, rows[i].extents, rows[i].type, error));
     }
-    *created = a;
     return STATUS_OK;
 }
 
-/* ---- fused ---- */
+/* ---- operations ---- */
+
+static enum status product(struct description *d, int a, int b, int c, struct error *error)
+{
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    cudnnBackendDescriptor_t matmul;
+    const struct cudnn_attribute kind[] = {
+        {CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute},
+        {0},
+    };
+    TRY(cudnn_graph_describe(d->graph, CUDNN_BACKEND_MATMUL_DESCRIPTOR, kind, &matmul, error));
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_OPERATION_MATMUL_ADESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[a]},
+        {CUDNN_ATTR_OPERATION_MATMUL_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[b]},
+        {CUDNN_ATTR_OPERATION_MATMUL_CDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[c]},
+        {CUDNN_ATTR_OPERATION_MATMUL_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &matmul},
+        {0},
+    };
+    return cudnn_graph_operate(d->graph, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, attributes,
+                               error);
+}
+
+/* y = mode(x), mode(x, b), or with t as the choice between x and b. No tensor: 0. */
+struct pointwise {
+    cudnnPointwiseMode_t mode;
+    cudnnDataType_t compute;
+    int64_t axis; /* of an index */
+    int x, b, t, y;
+};
+
+static enum status pointwise(struct description *d, struct pointwise p, struct error *error)
+{
+    cudnnBackendDescriptor_t kind;
+    const bool index = p.mode == CUDNN_POINTWISE_GEN_INDEX;
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &p.mode},
+        {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &p.compute},
+        {CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, 1, index ? &p.axis : NULL},
+        {0},
+    };
+    TRY(cudnn_graph_describe(d->graph, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, attributes, &kind,
+                             error));
+    struct cudnn_attribute operation[6] = {
+        {CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &kind},
+        {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[p.x]},
+        {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[p.y]},
+    };
+    int count = 3;
+    if (p.b)
+        operation[count++] =
+            (struct cudnn_attribute){CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
+                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[p.b]};
+    if (p.t)
+        operation[count++] =
+            (struct cudnn_attribute){CUDNN_ATTR_OPERATION_POINTWISE_TDESC,
+                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[p.t]};
+    return cudnn_graph_operate(d->graph, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, operation,
+                               error);
+}
+
+static enum status reduction(struct description *d, cudnnReduceTensorOp_t mode, int x, int y,
+                             struct error *error)
+{
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    cudnnBackendDescriptor_t kind;
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &mode},
+        {CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute},
+        {0},
+    };
+    TRY(cudnn_graph_describe(d->graph, CUDNN_BACKEND_REDUCTION_DESCRIPTOR, attributes, &kind,
+                             error));
+    const struct cudnn_attribute operation[] = {
+        {CUDNN_ATTR_OPERATION_REDUCTION_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &kind},
+        {CUDNN_ATTR_OPERATION_REDUCTION_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[x]},
+        {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d->tensors[y]},
+        {0},
+    };
+    return cudnn_graph_operate(d->graph, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, operation,
+                               error);
+}
+
+/* A key is seen where its column is not behind the query's row. */
+static enum status mask_describe(struct description *d, struct error *error)
+{
+    const struct pointwise steps[] = {
+        {CUDNN_POINTWISE_GEN_INDEX, CUDNN_DATA_FLOAT, 2, SCALED, 0, 0, ROW},
+        {CUDNN_POINTWISE_GEN_INDEX, CUDNN_DATA_FLOAT, 3, SCALED, 0, 0, COLUMN},
+        {CUDNN_POINTWISE_CMP_GE, CUDNN_DATA_BOOLEAN, 0, ROW, COLUMN, 0, SEEN},
+        {CUDNN_POINTWISE_BINARY_SELECT, CUDNN_DATA_FLOAT, 0, SCALED, ATTENTION_HIDDEN, SEEN,
+         MASKED},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; ++i)
+        TRY(pointwise(d, steps[i], error));
+    return STATUS_OK;
+}
+
+/* The statistics, which a backward pass would need, nobody reads. But cuDNN has no engine for a graph
+ * without them. */
+static enum status softmax_describe(struct description *d, int scores, struct error *error)
+{
+    const cudnnDataType_t wide = CUDNN_DATA_FLOAT;
+    const struct pointwise before[] = {
+        {CUDNN_POINTWISE_SUB, wide, 0, scores, LARGEST, 0, BELOW},
+        {CUDNN_POINTWISE_EXP, wide, 0, BELOW, 0, 0, POWER},
+    };
+    const struct pointwise after[] = {
+        {CUDNN_POINTWISE_LOG, wide, 0, SUM, 0, 0, LOGARITHM},
+        {CUDNN_POINTWISE_ADD, wide, 0, LARGEST, LOGARITHM, 0, STATISTICS},
+        {CUDNN_POINTWISE_DIV, wide, 0, POWER, SUM, 0, WEIGHTS},
+    };
+    TRY(reduction(d, CUDNN_REDUCE_TENSOR_MAX, scores, LARGEST, error));
+    for (size_t i = 0; i < sizeof before / sizeof *before; ++i)
+        TRY(pointwise(d, before[i], error));
+    TRY(reduction(d, CUDNN_REDUCE_TENSOR_ADD, POWER, SUM, error));
+    for (size_t i = 0; i < sizeof after / sizeof *after; ++i)
+        TRY(pointwise(d, after[i], error));
+    return STATUS_OK;
+}
+
+/* Adds the operations to an empty graph. fp16 or bf16. */
+static enum status graph_describe(struct cudnn_graph *graph, const struct attention *shape,
+                                  struct error *error)
+{
+    struct description d = {.graph = graph, .shape = shape};
+    const struct pointwise scale = {
+        CUDNN_POINTWISE_MUL, CUDNN_DATA_FLOAT, 0, SCORES, ATTENTION_SCALE, 0, SCALED};
+    TRY(tensors_describe(&d, error));
+    TRY(product(&d, ATTENTION_Q, ATTENTION_K, SCORES, error));
+    TRY(pointwise(&d, scale, error));
+    if (shape->causal)
+        TRY(mask_describe(&d, error));
+    TRY(softmax_describe(&d, shape->causal ? MASKED : SCALED, error));
+    return product(&d, WEIGHTS, ATTENTION_V, ATTENTION_O, error);
+}
 
 bool attention_cudnn_takes(const struct config *config)
 {
@@ -181,80 +323,39 @@ static enum status fused_check(const struct gpu *gpu, const struct config *confi
     return STATUS_OK;
 }
 
-static enum status plan_bind(struct gpu *gpu, struct work *work, int candidate, struct error *error)
+static enum status fused_open(struct gpu *gpu, const struct config *config, struct work *work,
+                              struct record *record, struct error *error)
 {
-    static const int64_t uids[] = {ATTENTION_Q, ATTENTION_K,     ATTENTION_V,
-                                   ATTENTION_O, ATTENTION_SCALE, ATTENTION_HIDDEN};
     struct attention_work *a = (struct attention_work *)work;
-    void *const memory[] = {a->tensors[TENSOR_INPUT],
-                            a->tensors[TENSOR_WEIGHT],
-                            a->tensors[TENSOR_VALUE],
-                            a->tensors[TENSOR_OUTPUT],
-                            &a->scale,
-                            &a->hidden};
-    (void)gpu;
-    return cudnn_graph_bind(a->graph, candidate, uids, memory, a->shape.causal ? 6 : 5,
-                            a->workspace, error);
+    const struct tensor_work *t = &a->graph.tensors;
+    a->scale = (float)attention_scale(&a->shape);
+    a->hidden = -FLT_MAX;
+    TRY(graph_work_create(gpu, &a->graph, error));
+    TRY(graph_describe(a->graph.graph, &a->shape, error));
+    graph_work_bind(&a->graph, ATTENTION_Q, t->input[TENSOR_INPUT]);
+    graph_work_bind(&a->graph, ATTENTION_K, t->input[TENSOR_WEIGHT]);
+    graph_work_bind(&a->graph, ATTENTION_V, t->input[TENSOR_VALUE]);
+    graph_work_bind(&a->graph, ATTENTION_O, t->result[TENSOR_OUTPUT]);
+    graph_work_bind(&a->graph, ATTENTION_SCALE, &a->scale);
+    if (a->shape.causal)
+        graph_work_bind(&a->graph, ATTENTION_HIDDEN, &a->hidden);
+    return graph_work_choose(gpu, config, &a->graph, record, error);
 }
 
-static const char *plan_name(const struct work *work, int candidate)
+static void fused_close(struct work *work)
 {
-    return cudnn_graph_plan_at(((const struct attention_work *)work)->graph, candidate)->name;
+    graph_work_close((struct graph_work *)work);
 }
 
-static enum status workspace_create(struct attention_work *a, struct error *error)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < cudnn_graph_plans(a->graph); ++i) {
-        size_t needed = cudnn_graph_plan_at(a->graph, i)->workspace;
-        bytes = needed > bytes ? needed : bytes;
-    }
-    return arena_take(a->arena, (double)bytes, "the workspace", &a->workspace, error);
-}
-
-static void plan_describe(const struct cudnn_plan *plan, struct record *record)
-{
-    snprintf(record->algorithm, sizeof record->algorithm, "%s", plan->name);
-    snprintf(record->math, sizeof record->math, "%s", plan->tensor ? "tensor-op" : "fma");
-    record->unit = plan->tensor ? UNIT_TENSOR : UNIT_VECTOR;
-    record->workspace = (double)plan->workspace;
-}
-
-static enum status fused_prepare(struct gpu *gpu, struct attention_work *a, struct record *record,
-                                 struct error *error)
-{
-    int chosen = 0;
-    TRY(cudnn_graph_create(gpu->cudnn, gpu->plans, workspace_most, &a->graph, error));
-    TRY(attention_graph_describe(a->graph, &a->shape, error));
-    TRY(cudnn_graph_plan(a->graph, NULL, error));
-    TRY(workspace_create(a, error));
-    const struct search search = {
-        .gpu = gpu,
-        .work = &a->base,
-        .cold = a->shape.cold,
-        .count = cudnn_graph_plans(a->graph),
-        .bind = plan_bind,
-        .name = plan_name,
-    };
-    TRY(search_run(&search, &chosen, record, error));
-    plan_describe(cudnn_graph_plan_at(a->graph, chosen), record);
-    return STATUS_OK;
-}
-
-enum status attention_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                    struct work **work, struct record *record, struct error *error)
-{
-    struct attention_work *a;
-    TRY(fused_check(gpu, config, error));
-    TRY(attention_create(gpu, config, seed, &cudnn_ops, &a, error));
-    enum status status = fused_prepare(gpu, a, record, error);
-    if (status) {
-        attention_release(&a->base);
-        return status;
-    }
-    *work = &a->base;
-    return STATUS_OK;
-}
+static const struct tensor_way cudnn = {
+    .bytes = sizeof(struct attention_work),
+    .describe = attention_describe,
+    .check = fused_check,
+    .open = fused_open,
+    .iterate = graph_work_iterate,
+    .close = fused_close,
+};
+TENSOR_WORK_PREPARE(attention_cudnn_prepare, cudnn)
 
 /* ---- three steps ---- */
 
@@ -286,28 +387,45 @@ static enum status products_open(struct gpu *gpu, struct attention_work *a, stru
     return product_open(gpu, &second, &a->second, error);
 }
 
-static enum status plain_prepare(struct gpu *gpu, struct attention_work *a, struct record *record,
-                                 struct error *error)
+static enum status steps_open(struct gpu *gpu, const struct config *config, struct work *work,
+                              struct record *record, struct error *error)
 {
-    TRY(arena_take(a->arena, scores_bytes(a), "the scores", &a->scores, error));
+    struct attention_work *a = (struct attention_work *)work;
+    (void)config;
     TRY(products_open(gpu, a, error));
     TRY(product_describe(&a->first, record, error));
     snprintf(record->algorithm, sizeof record->algorithm, "three-steps %.50s %.50s",
              a->first.names[0], a->second.names[0]);
-    record->workspace += scores_bytes(a) + (double)a->second.bound.workspaceSize;
+    record->workspace += scores_bytes(&a->shape) + (double)a->second.bound.workspaceSize;
     return STATUS_OK;
 }
 
-enum status attention_plain_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                    struct work **work, struct record *record, struct error *error)
+static enum status steps_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
-    struct attention_work *a;
-    TRY(attention_create(gpu, config, seed, &plain_ops, &a, error));
-    enum status status = plain_prepare(gpu, a, record, error);
-    if (status) {
-        attention_release(&a->base);
-        return status;
-    }
-    *work = &a->base;
-    return STATUS_OK;
+    const struct attention_work *a = (const struct attention_work *)work;
+    const struct tensor_work *t = &a->graph.tensors;
+    const struct attention *s = &a->shape;
+    void *scores = t->between;
+    TRY(product_run(gpu, &a->first, t->input[TENSOR_WEIGHT], t->input[TENSOR_INPUT], scores,
+                    error));
+    TRY(CUDA(kernel_softmax(s->precision, scores, scores, s->batch * s->heads * s->sequence,
+                            s->keys, s->causal ? s->sequence : 0, gpu->stream)));
+    return product_run(gpu, &a->second, t->input[TENSOR_VALUE], scores, t->result[TENSOR_OUTPUT],
+                       error);
 }
+
+static void steps_close(struct work *work)
+{
+    struct attention_work *a = (struct attention_work *)work;
+    product_close(&a->second);
+    product_close(&a->first);
+}
+
+static const struct tensor_way plain = {
+    .bytes = sizeof(struct attention_work),
+    .describe = attention_describe,
+    .open = steps_open,
+    .iterate = steps_iterate,
+    .close = steps_close,
+};
+TENSOR_WORK_PREPARE(attention_plain_prepare, plain)

@@ -1,7 +1,5 @@
 #include "worker/cuda/workloads/workloads.h"
 
-#include <stdlib.h>
-
 #include "kernels/kernels.h"
 #include "model/workloads/elementwise.h"
 #include "worker/cuda/gpu/libraries.h"
@@ -17,7 +15,16 @@ struct elementwise_work {
     cudnnOpTensorDescriptor_t sum;
 };
 
-/* ---- a kernel of our own ---- */
+static struct tensor_sizes elementwise_describe(const struct config *config, struct work *work)
+{
+    const struct elementwise s = elementwise_from(config);
+    ((struct elementwise_work *)work)->shape = s;
+    return (struct tensor_sizes){
+        .read = {[TENSOR_INPUT] = s.elements,
+                 [TENSOR_WEIGHT] = elementwise_inputs(s.operation) == 2 ? s.elements : 0},
+        .written = {[TENSOR_OUTPUT] = s.elements},
+    };
+}
 
 static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
@@ -28,97 +35,76 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
                                    e->shape.elements, gpu->stream));
 }
 
+static const struct tensor_way plain = {
+    .bytes = sizeof(struct elementwise_work),
+    .algorithm = "thread-per-element",
+    .describe = elementwise_describe,
+    .iterate = plain_iterate,
+};
+TENSOR_WORK_PREPARE(elementwise_plain_prepare, plain)
+
 /* ---- cuDNN ---- */
 
-static enum status activation_run(struct gpu *gpu, const struct elementwise_work *e,
-                                  struct error *error)
+static enum status call_create(struct elementwise_work *e, struct error *error)
 {
-    enum precision precision = e->shape.precision;
-    return CUDNN(cudnnActivationForward(gpu->cudnn, e->activation, cudnn_one(precision),
-                                        e->descriptor, e->tensors.input[TENSOR_INPUT],
-                                        cudnn_zero(precision), e->descriptor,
-                                        e->tensors.result[TENSOR_OUTPUT]));
-}
-
-static enum status sum_run(struct gpu *gpu, const struct elementwise_work *e, struct error *error)
-{
-    const void *one = cudnn_one(e->shape.precision), *zero = cudnn_zero(e->shape.precision);
-    return CUDNN(cudnnOpTensor(
-        gpu->cudnn, e->sum, one, e->descriptor, e->tensors.input[TENSOR_INPUT], one, e->descriptor,
-        e->tensors.input[TENSOR_WEIGHT], zero, e->descriptor, e->tensors.result[TENSOR_OUTPUT]));
-}
-
-/* A copy with a factor; the call named after scaling overwrites its input. */
-static enum status scale_run(struct gpu *gpu, const struct elementwise_work *e, struct error *error)
-{
-    static const float factor = ELEMENTWISE_FACTOR;
-    static const double wide_factor = ELEMENTWISE_FACTOR;
-    bool wide = e->shape.precision == PRECISION_FP64;
-    return CUDNN(cudnnTransformTensor(gpu->cudnn, wide ? (const void *)&wide_factor : &factor,
-                                      e->descriptor, e->tensors.input[TENSOR_INPUT],
-                                      cudnn_zero(e->shape.precision), e->descriptor,
-                                      e->tensors.result[TENSOR_OUTPUT]));
-}
-
-static enum status activation_create(struct elementwise_work *e, cudnnActivationMode_t mode,
-                                     struct error *error)
-{
+    static const cudnnActivationMode_t modes[] = {
+        [ELEMENTWISE_RELU] = CUDNN_ACTIVATION_RELU,
+        [ELEMENTWISE_SIGMOID] = CUDNN_ACTIVATION_SIGMOID,
+        [ELEMENTWISE_TANH] = CUDNN_ACTIVATION_TANH,
+    };
+    if (e->shape.operation == ELEMENTWISE_SCALE)
+        return STATUS_OK;
+    if (e->shape.operation == ELEMENTWISE_ADD) {
+        const bool wide = e->shape.precision == PRECISION_FP64;
+        TRY(CUDNN(cudnnCreateOpTensorDescriptor(&e->sum)));
+        return CUDNN(cudnnSetOpTensorDescriptor(e->sum, CUDNN_OP_TENSOR_ADD,
+                                                wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT,
+                                                CUDNN_PROPAGATE_NAN));
+    }
     TRY(CUDNN(cudnnCreateActivationDescriptor(&e->activation)));
-    return CUDNN(cudnnSetActivationDescriptor(e->activation, mode, CUDNN_PROPAGATE_NAN, 0.0));
+    return CUDNN(cudnnSetActivationDescriptor(e->activation, modes[e->shape.operation],
+                                              CUDNN_PROPAGATE_NAN, 0.0));
 }
 
-static enum status relu_create(struct elementwise_work *e, struct error *error)
+static enum status cudnn_open(struct gpu *gpu, const struct config *config, struct work *work,
+                              struct record *record, struct error *error)
 {
-    return activation_create(e, CUDNN_ACTIVATION_RELU, error);
-}
-
-static enum status sigmoid_create(struct elementwise_work *e, struct error *error)
-{
-    return activation_create(e, CUDNN_ACTIVATION_SIGMOID, error);
-}
-
-static enum status tanh_create(struct elementwise_work *e, struct error *error)
-{
-    return activation_create(e, CUDNN_ACTIVATION_TANH, error);
-}
-
-static enum status sum_create(struct elementwise_work *e, struct error *error)
-{
-    cudnnDataType_t compute =
-        e->shape.precision == PRECISION_FP64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-    TRY(CUDNN(cudnnCreateOpTensorDescriptor(&e->sum)));
-    return CUDNN(
-        cudnnSetOpTensorDescriptor(e->sum, CUDNN_OP_TENSOR_ADD, compute, CUDNN_PROPAGATE_NAN));
-}
-
-static enum status scale_create(struct elementwise_work *e, struct error *error)
-{
-    (void)e;
-    (void)error;
+    struct elementwise_work *e = (struct elementwise_work *)work;
+    const struct elementwise s = e->shape;
+    const struct cudnn_extents extents = cudnn_extents_nchw(1, 1, 1, s.elements);
+    (void)gpu;
+    (void)config;
+    TRY(cudnn_tensor_create(s.precision, &extents, &e->descriptor, error));
+    TRY(call_create(e, error));
+    tensor_work_describe(s.operation == ELEMENTWISE_ADD     ? "op-tensor"
+                         : s.operation == ELEMENTWISE_SCALE ? "transform-tensor"
+                                                            : "activation",
+                         record);
     return STATUS_OK;
 }
 
-static const struct call {
-    const char *name;
-    enum status (*create)(struct elementwise_work *e, struct error *error);
-    enum status (*run)(struct gpu *gpu, const struct elementwise_work *e, struct error *error);
-} calls[ELEMENTWISE_OPERATIONS] = {
-    [ELEMENTWISE_RELU] = {"activation", relu_create, activation_run},
-    [ELEMENTWISE_SIGMOID] = {"activation", sigmoid_create, activation_run},
-    [ELEMENTWISE_TANH] = {"activation", tanh_create, activation_run},
-    [ELEMENTWISE_ADD] = {"op-tensor", sum_create, sum_run},
-    [ELEMENTWISE_SCALE] = {"transform-tensor", scale_create, scale_run},
-};
-
+/* A factor is a copy with alpha; the call named after scaling overwrites its input. */
 static enum status cudnn_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
+    static const float factor = ELEMENTWISE_FACTOR;
+    static const double wide_factor = ELEMENTWISE_FACTOR;
     const struct elementwise_work *e = (const struct elementwise_work *)work;
-    return calls[e->shape.operation].run(gpu, e, error);
+    const enum precision precision = e->shape.precision;
+    const void *one = cudnn_one(precision), *zero = cudnn_zero(precision);
+    const void *x = e->tensors.input[TENSOR_INPUT], *w = e->tensors.input[TENSOR_WEIGHT];
+    void *y = e->tensors.result[TENSOR_OUTPUT];
+    if (e->activation)
+        return CUDNN(cudnnActivationForward(gpu->cudnn, e->activation, one, e->descriptor, x, zero,
+                                            e->descriptor, y));
+    if (e->sum)
+        return CUDNN(cudnnOpTensor(gpu->cudnn, e->sum, one, e->descriptor, x, one, e->descriptor, w,
+                                   zero, e->descriptor, y));
+    return CUDNN(cudnnTransformTensor(
+        gpu->cudnn, precision == PRECISION_FP64 ? (const void *)&wide_factor : &factor,
+        e->descriptor, x, zero, e->descriptor, y));
 }
 
-/* ---- preparation ---- */
-
-static void elementwise_release(struct work *work)
+static void cudnn_close(struct work *work)
 {
     struct elementwise_work *e = (struct elementwise_work *)work;
     if (e->sum)
@@ -127,74 +113,13 @@ static void elementwise_release(struct work *work)
         cudnnDestroyActivationDescriptor(e->activation);
     if (e->descriptor)
         cudnnDestroyTensorDescriptor(e->descriptor);
-    tensor_work_clear(&e->tensors);
-    free(e);
 }
 
-static const struct work_ops plain_ops = {
-    .iterate = plain_iterate,
-    .run = tensor_work_run,
-    .result = tensor_work_result,
-    .release = elementwise_release,
-};
-static const struct work_ops cudnn_ops = {
+static const struct tensor_way cudnn = {
+    .bytes = sizeof(struct elementwise_work),
+    .describe = elementwise_describe,
+    .open = cudnn_open,
     .iterate = cudnn_iterate,
-    .run = tensor_work_run,
-    .result = tensor_work_result,
-    .release = elementwise_release,
+    .close = cudnn_close,
 };
-
-static enum status elementwise_fill(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                    struct elementwise_work *e, struct error *error)
-{
-    int64_t elements = e->shape.elements;
-    bool two = elementwise_inputs(e->shape.operation) == 2;
-    const struct tensor_sizes sizes = {
-        .read = {[TENSOR_INPUT] = elements, [TENSOR_WEIGHT] = two ? elements : 0},
-        .written = {[TENSOR_OUTPUT] = elements},
-    };
-    return tensor_work_create(gpu, config, seed, &sizes, &e->tensors, error);
-}
-
-static enum status cudnn_create(struct elementwise_work *e, struct error *error)
-{
-    const struct cudnn_extents extents = cudnn_extents_nchw(1, 1, 1, e->shape.elements);
-    TRY(cudnn_tensor_create(e->shape.precision, &extents, &e->descriptor, error));
-    return calls[e->shape.operation].create(e, error);
-}
-
-static enum status elementwise_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                       const struct work_ops *ops, struct work **work,
-                                       struct record *record, struct error *error)
-{
-    bool library = ops == &cudnn_ops;
-    struct elementwise_work *e = calloc(1, sizeof *e);
-    if (!e)
-        return error_set(error, STATUS_FAILED, "no memory");
-    e->tensors.base.ops = ops;
-    e->shape = elementwise_from(config);
-    enum status status = library ? cudnn_create(e, error) : STATUS_OK;
-    if (status == STATUS_OK)
-        status = elementwise_fill(gpu, config, seed, e, error);
-    if (status) {
-        elementwise_release(&e->tensors.base);
-        return status;
-    }
-    tensor_work_describe(library ? calls[e->shape.operation].name : "thread-per-element", record);
-    *work = &e->tensors.base;
-    return STATUS_OK;
-}
-
-enum status elementwise_plain_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                      struct work **work, struct record *record,
-                                      struct error *error)
-{
-    return elementwise_prepare(gpu, config, seed, &plain_ops, work, record, error);
-}
-
-enum status elementwise_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                      struct work **work, struct record *record,
-                                      struct error *error)
-{
-    return elementwise_prepare(gpu, config, seed, &cudnn_ops, work, record, error);
-}
+TENSOR_WORK_PREPARE(elementwise_cudnn_prepare, cudnn)

@@ -1,20 +1,14 @@
 #include "worker/cuda/workloads/workloads.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "kernels/kernels.h"
 #include "model/workloads/linear.h"
-#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/workloads/product.h"
 
 struct linear_work {
     struct product_work work; /* its product: cublaslt only */
     struct linear shape;
-    struct arena *arena;         /* whose memory it has */
-    void *tensors[TENSOR_COUNT]; /* owned */
-    bool separate;               /* what stands beside the product has a kernel of its own */
+    bool separate; /* what stands beside the product has a kernel of its own */
 };
 
 /* Which tensor is which in the product of a pass: for the library, column by column, result = a b; for
@@ -27,68 +21,73 @@ static const struct pass {
     [LINEAR_BACKWARD_WEIGHTS] = {TENSOR_INPUT, TENSOR_OUTPUT, TENSOR_WEIGHT},
 };
 
-static const char *const tensor_names[TENSOR_COUNT] = {
-    [TENSOR_INPUT] = "the inputs",
-    [TENSOR_WEIGHT] = "the weights",
-    [TENSOR_OUTPUT] = "the outputs",
-    [TENSOR_BIAS] = "the bias",
-};
-
-static const struct pass *pass_of(const struct linear_work *l)
+/* The gradient of a bias is a result of the pass backward-weights. */
+static struct tensor_sizes linear_describe(const struct config *config, struct work *work)
 {
-    return &passes[l->shape.pass];
+    const struct linear s = linear_from(config);
+    const struct pass *pass = &passes[s.pass];
+    const int64_t bias = linear_size(&s, TENSOR_BIAS);
+    struct tensor_sizes sizes = {
+        .read = {[TENSOR_BIAS] = s.pass == LINEAR_FORWARD ? bias : 0},
+        .written = {[TENSOR_BIAS] = s.pass == LINEAR_BACKWARD_WEIGHTS ? bias : 0},
+    };
+    ((struct linear_work *)work)->shape = s;
+    sizes.read[pass->a] = linear_size(&s, pass->a);
+    sizes.read[pass->b] = linear_size(&s, pass->b);
+    sizes.written[pass->result] = linear_size(&s, pass->result);
+    return sizes;
 }
 
-/* A bias is added to results. */
-static enum precision tensor_precision(const struct linear_work *l, enum tensor tensor)
+/* The bias that is added, or its gradient. */
+static void *linear_bias(const struct linear_work *l)
 {
-    enum precision precision = l->shape.precision;
-    return tensor == pass_of(l)->result || tensor == TENSOR_BIAS ? precision_info[precision].result
-                                                                 : precision;
+    const struct tensor_work *t = &l->work.tensors;
+    return l->shape.pass == LINEAR_FORWARD ? t->input[TENSOR_BIAS] : t->result[TENSOR_BIAS];
 }
-
-static double tensor_bytes(const struct linear_work *l, enum tensor tensor)
-{
-    return (double)linear_size(&l->shape, tensor) *
-           (double)precision_info[tensor_precision(l, tensor)].bytes;
-}
-
-static bool is_result(const struct linear_work *l, enum tensor tensor)
-{
-    bool gradient = l->shape.pass == LINEAR_BACKWARD_WEIGHTS;
-    return tensor == pass_of(l)->result || (gradient && tensor == TENSOR_BIAS);
-}
-
-/* ---- work_ops ---- */
 
 static enum status finish(struct gpu *gpu, const struct linear_work *l, struct error *error)
 {
+    const struct tensor_work *t = &l->work.tensors;
     const struct linear *s = &l->shape;
     if (!l->separate)
         return STATUS_OK;
     if (s->pass == LINEAR_FORWARD)
-        return CUDA(kernel_linear_finish(tensor_precision(l, TENSOR_OUTPUT),
-                                         l->tensors[TENSOR_OUTPUT], l->tensors[TENSOR_BIAS],
-                                         s->activation, s->batch, s->outputs, gpu->stream));
-    return CUDA(kernel_column_sums(s->precision, l->tensors[TENSOR_BIAS], l->tensors[TENSOR_OUTPUT],
-                                   s->batch, s->outputs, gpu->stream));
+        return CUDA(kernel_linear_finish(t->stored[TENSOR_OUTPUT], t->result[TENSOR_OUTPUT],
+                                         linear_bias(l), s->activation, s->batch, s->outputs,
+                                         gpu->stream));
+    return CUDA(kernel_column_sums(s->precision, linear_bias(l), t->input[TENSOR_OUTPUT], s->batch,
+                                   s->outputs, gpu->stream));
 }
 
-static enum status cublaslt_iterate(struct gpu *gpu, struct work *work, struct error *error)
+/* ---- plain ---- */
+
+static enum status plain_check(const struct gpu *gpu, const struct config *config,
+                               struct error *error)
 {
-    const struct linear_work *l = (const struct linear_work *)work;
-    const struct pass *pass = pass_of(l);
-    TRY(product_run(gpu, &l->work.product, l->tensors[pass->a], l->tensors[pass->b],
-                    l->tensors[pass->result], error));
-    return finish(gpu, l, error);
+    const struct linear s = linear_from(config);
+    (void)gpu;
+    TRY(product_plain_offered(s.precision, error));
+    if (s.fusion == LINEAR_FUSED)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "implementation plain has bias and activation in a kernel of their own");
+    return STATUS_OK;
+}
+
+static enum status plain_open(struct gpu *gpu, const struct config *config, struct work *work,
+                              struct record *record, struct error *error)
+{
+    struct linear_work *l = (struct linear_work *)work;
+    (void)gpu, (void)config, (void)record, (void)error;
+    l->separate = linear_has_epilogue(&l->shape);
+    return STATUS_OK;
 }
 
 static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct linear_work *l = (const struct linear_work *)work;
     const struct linear *s = &l->shape;
-    const struct pass *pass = pass_of(l);
-    const void *a = l->tensors[pass->b], *b = l->tensors[pass->a];
+    const struct pass *pass = &passes[s->pass];
+    const void *a = l->work.tensors.input[pass->b], *b = l->work.tensors.input[pass->a];
     const struct {
         struct kernel_factor a, b;
         int64_t m, n, k;
@@ -99,109 +98,23 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
         [LINEAR_BACKWARD_WEIGHTS] =
             {{a, 1, s->outputs}, {b, 1, s->inputs}, s->outputs, s->inputs, s->batch},
     };
-    TRY(CUDA(kernel_product(s->precision, l->tensors[pass->result], products[s->pass].a,
+    TRY(CUDA(kernel_product(s->precision, l->work.tensors.result[pass->result], products[s->pass].a,
                             products[s->pass].b, products[s->pass].m, products[s->pass].n,
                             products[s->pass].k, gpu->stream)));
     return finish(gpu, l, error);
 }
 
-/* All bits set is a NaN in every format. */
-static enum status linear_run(struct gpu *gpu, struct work *work, int64_t samples,
-                              struct error *error)
-{
-    const struct linear_work *l = (const struct linear_work *)work;
-    (void)samples;
-    for (int i = 0; i < TENSOR_COUNT; ++i)
-        if (is_result(l, (enum tensor)i) && l->tensors[i])
-            TRY(CUDA(cudaMemsetAsync(l->tensors[i], 0xff, (size_t)tensor_bytes(l, (enum tensor)i),
-                                     gpu->stream)));
-    return work->ops->iterate(gpu, work, error);
-}
-
-static const void *linear_result(const struct work *work, enum tensor tensor)
-{
-    return ((const struct linear_work *)work)->tensors[tensor];
-}
-
-static void linear_release(struct work *work)
-{
-    struct linear_work *l = (struct linear_work *)work;
-    product_close(&l->work.product);
-    for (int i = 0; i < TENSOR_COUNT; ++i)
-        arena_give(l->arena, l->tensors[i]);
-    free(l);
-}
-
-static const struct work_ops cublaslt_ops = {
-    .iterate = cublaslt_iterate,
-    .run = linear_run,
-    .result = linear_result,
-    .release = linear_release,
-};
-static const struct work_ops plain_ops = {
+static const struct tensor_way plain = {
+    .bytes = sizeof(struct linear_work),
+    .algorithm = "thread-per-element",
+    .describe = linear_describe,
+    .check = plain_check,
+    .open = plain_open,
     .iterate = plain_iterate,
-    .run = linear_run,
-    .result = linear_result,
-    .release = linear_release,
 };
+TENSOR_WORK_PREPARE(linear_plain_prepare, plain)
 
-/* ---- preparation ---- */
-
-static enum status tensors_create(struct gpu *gpu, struct linear_work *l,
-                                  const struct config *config, uint64_t seed, struct error *error)
-{
-    for (int i = 0; i < TENSOR_COUNT; ++i) {
-        enum tensor tensor = (enum tensor)i;
-        const struct fill fill = config_fill(config, seed, tensor);
-        if (linear_size(&l->shape, tensor) == 0)
-            continue;
-        TRY(arena_take(l->arena, tensor_bytes(l, tensor), tensor_names[i], &l->tensors[i], error));
-        if (!is_result(l, tensor))
-            TRY(CUDA(kernel_fill(tensor_precision(l, tensor), l->tensors[i],
-                                 linear_size(&l->shape, tensor), fill, 0, gpu->stream)));
-    }
-    return STATUS_OK;
-}
-
-/* What both implementations need. */
-static enum status linear_create(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                 const struct work_ops *ops, struct linear_work **created,
-                                 struct error *error)
-{
-    struct linear_work *l = calloc(1, sizeof *l);
-    if (!l)
-        return error_set(error, STATUS_FAILED, "no memory");
-    l->work.tensors.base.ops = ops;
-    l->arena = gpu->arena;
-    l->shape = linear_from(config);
-    l->work.tensors.base.precision = l->shape.precision;
-    enum status status = tensors_create(gpu, l, config, seed, error);
-    if (status) {
-        linear_release(&l->work.tensors.base);
-        return status;
-    }
-    *created = l;
-    return STATUS_OK;
-}
-
-enum status linear_plain_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                 struct work **work, struct record *record, struct error *error)
-{
-    struct linear_work *l;
-    const struct linear s = linear_from(config);
-    TRY(product_plain_offered(s.precision, error));
-    if (s.fusion == LINEAR_FUSED)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "implementation plain has bias and activation in a kernel of their own");
-    TRY(linear_create(gpu, config, seed, &plain_ops, &l, error));
-    l->separate = linear_has_epilogue(&l->shape);
-    snprintf(record->algorithm, sizeof record->algorithm, "thread-per-element");
-    snprintf(record->math, sizeof record->math, "fma");
-    record->unit = UNIT_VECTOR;
-    record->workspace = 0.0;
-    *work = &l->work.tensors.base;
-    return STATUS_OK;
-}
+/* ---- cuBLASLt ---- */
 
 static cublasLtEpilogue_t epilogue_of(const struct linear *s)
 {
@@ -239,7 +152,7 @@ static struct product_form linear_form(const struct linear_work *l)
         form.suffix = l->separate ? "-separate" : "-fused";
     if (linear_has_epilogue(s) && !l->separate) {
         form.epilogue = epilogue_of(s);
-        form.bias = l->tensors[TENSOR_BIAS];
+        form.bias = linear_bias(l);
     }
     return form;
 }
@@ -275,19 +188,42 @@ static enum status layer_describe(struct gpu *gpu, struct linear_work *l, struct
     return product_describe_as(gpu, l, true, error);
 }
 
-enum status linear_cublaslt_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                    struct work **work, struct record *record, struct error *error)
+static enum status cublaslt_check(const struct gpu *gpu, const struct config *config,
+                                  struct error *error)
 {
-    struct linear_work *l;
-    TRY(product_offered(gpu, config_precision(config), error));
-    TRY(linear_create(gpu, config, seed, &cublaslt_ops, &l, error));
-    enum status status = layer_describe(gpu, l, error);
-    if (status == STATUS_OK)
-        status = product_choose(gpu, &l->work, l->shape.cold, record, error);
-    if (status) {
-        linear_release(&l->work.tensors.base);
-        return status;
-    }
-    *work = &l->work.tensors.base;
-    return STATUS_OK;
+    return product_offered(gpu, config_precision(config), error);
 }
+
+static enum status cublaslt_open(struct gpu *gpu, const struct config *config, struct work *work,
+                                 struct record *record, struct error *error)
+{
+    struct linear_work *l = (struct linear_work *)work;
+    (void)config;
+    TRY(layer_describe(gpu, l, error));
+    return product_choose(gpu, &l->work, l->shape.cold, record, error);
+}
+
+static enum status cublaslt_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    const struct linear_work *l = (const struct linear_work *)work;
+    const struct tensor_work *t = &l->work.tensors;
+    const struct pass *pass = &passes[l->shape.pass];
+    TRY(product_run(gpu, &l->work.product, t->input[pass->a], t->input[pass->b],
+                    t->result[pass->result], error));
+    return finish(gpu, l, error);
+}
+
+static void cublaslt_close(struct work *work)
+{
+    product_close(&((struct linear_work *)work)->work.product);
+}
+
+static const struct tensor_way cublaslt = {
+    .bytes = sizeof(struct linear_work),
+    .describe = linear_describe,
+    .check = cublaslt_check,
+    .open = cublaslt_open,
+    .iterate = cublaslt_iterate,
+    .close = cublaslt_close,
+};
+TENSOR_WORK_PREPARE(linear_cublaslt_prepare, cublaslt)

@@ -1,50 +1,367 @@
 #include "worker/cuda/workloads/workloads.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 
-#include "worker/cuda/workloads/norm_batch.h"
-#include "worker/cuda/workloads/norm_layer.h"
-#include "worker/cuda/workloads/norm_work.h"
+#include "kernels/kernels.h"
+#include "model/workloads/norm.h"
+#include "worker/gpu/arena.h"
+#include "worker/cuda/workloads/cudnn_tensor.h"
+#include "worker/cuda/workloads/graph_work.h"
 
-static void plain_release(struct work *work)
-{
-    norm_work_clear((struct norm_work *)work);
-    free(work);
-}
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* cuDNN's calls of batch norms */
 
-static const struct work_ops plain_ops = {
-    .iterate = norm_work_iterate,
-    .run = tensor_work_run,
-    .result = tensor_work_result,
-    .stored = tensor_work_stored,
-    .release = plain_release,
+struct norm_work {
+    struct graph_work
+        graph; /* its tensors, in the roles that norm.h says; a graph of layer norms by cuDNN */
+    struct norm shape;
+    struct norm_arrays arrays;
+    /* Owned: what a pass is given, which a kernel finds before anything is timed. NULL: it is given none.
+     * Variances are for cuDNN, of forward batch norms. */
+    void *mean, *inverse, *variance;
+    float epsilon; /* passed by value when the graph runs */
+    /* Batch norms by cuDNN; reserve: what a training pass leaves for the backward pass. */
+    cudnnBatchNormMode_t mode;
+    cudnnTensorDescriptor_t data, parameters;
+    void *workspace, *reserve; /* owned */
+    size_t workspace_bytes, reserve_bytes;
 };
 
-enum status norm_plain_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                               struct work **work, struct record *record, struct error *error)
+static struct tensor_sizes norm_describe(const struct config *config, struct work *work)
 {
-    struct norm_work *w = calloc(1, sizeof *w);
-    if (!w)
-        return error_set(error, STATUS_FAILED, "no memory");
-    w->tensors.base.ops = &plain_ops;
-    enum status status = norm_work_create(gpu, config, seed, w, error);
-    if (status) {
-        plain_release(&w->tensors.base);
-        return status;
-    }
-    tensor_work_describe(w->shape.operation == NORM_BATCH ? "columns" : "rows", record);
-    *work = &w->tensors.base;
+    const struct norm s = norm_from(config);
+    ((struct norm_work *)work)->shape = s;
+    const bool backward = s.pass == NORM_BACKWARD;
+    const int64_t size = s.rows * s.columns;
+    const int64_t kept = backward ? s.columns : s.pass == NORM_TRAINING ? norm_statistics(&s) : 0;
+    return (struct tensor_sizes){
+        .read = {[TENSOR_INPUT] = size,
+                 [TENSOR_WEIGHT] = s.columns,
+                 [TENSOR_BIAS] = backward ? 0 : s.columns,
+                 [TENSOR_OUTPUT] = backward ? size : 0},
+        .written = {[TENSOR_INPUT] = backward ? size : 0,
+                    [TENSOR_WEIGHT] = kept,
+                    [TENSOR_BIAS] = kept,
+                    [TENSOR_OUTPUT] = backward ? 0 : size},
+        .wide = {[TENSOR_WEIGHT] = true, [TENSOR_BIAS] = true},
+    };
+}
+
+static enum status given_create(struct gpu *gpu, struct norm_work *w, struct error *error)
+{
+    const struct norm *s = &w->shape;
+    const double bytes =
+        (double)precision_info[norm_wide(s->precision)].bytes * (double)norm_statistics(s);
+    const bool of_batch = s->operation == NORM_BATCH && s->pass == NORM_FORWARD;
+    if (!of_batch && s->pass != NORM_BACKWARD)
+        return STATUS_OK;
+    TRY(arena_take(gpu->arena, bytes, "the means", &w->mean, error));
+    TRY(arena_take(gpu->arena, bytes, "the deviations", &w->inverse, error));
+    if (of_batch)
+        TRY(arena_take(gpu->arena, bytes, "the variances", &w->variance, error));
+    const struct norm_arrays moments = {.x = w->graph.tensors.input[TENSOR_INPUT],
+                                        .mean = w->mean,
+                                        .inverse = w->inverse,
+                                        .variance = w->variance};
+    return CUDA(kernel_norm(NORM_KERNEL_Y, s, &moments, gpu->stream));
+}
+
+/* What all implementations need. */
+static enum status norm_open(struct gpu *gpu, struct norm_work *w, struct error *error)
+{
+    const struct tensor_work *t = &w->graph.tensors;
+    const bool kept = w->shape.pass == NORM_TRAINING, backward = w->shape.pass == NORM_BACKWARD;
+    TRY(given_create(gpu, w, error));
+    w->arrays = (struct norm_arrays){
+        .x = t->input[TENSOR_INPUT],
+        .dy = t->input[TENSOR_OUTPUT],
+        .gamma = t->input[TENSOR_WEIGHT],
+        .beta = t->input[TENSOR_BIAS],
+        .y = t->result[TENSOR_OUTPUT],
+        .dx = t->result[TENSOR_INPUT],
+        .mean = kept ? t->result[TENSOR_WEIGHT] : NULL,
+        .inverse = kept ? t->result[TENSOR_BIAS] : NULL,
+        .dgamma = backward ? t->result[TENSOR_WEIGHT] : NULL,
+        .dbeta = backward ? t->result[TENSOR_BIAS] : NULL,
+        .mean_given = w->mean,
+        .inverse_given = w->inverse,
+    };
     return STATUS_OK;
+}
+
+static void norm_close(struct work *work)
+{
+    struct norm_work *w = (struct norm_work *)work;
+    struct arena *arena = w->graph.tensors.arena;
+    graph_work_close(&w->graph);
+    if (w->parameters)
+        cudnnDestroyTensorDescriptor(w->parameters);
+    if (w->data)
+        cudnnDestroyTensorDescriptor(w->data);
+    arena_give(arena, w->reserve);
+    arena_give(arena, w->workspace);
+    arena_give(arena, w->variance);
+    arena_give(arena, w->inverse);
+    arena_give(arena, w->mean);
+}
+
+/* ---- plain ---- */
+
+static enum status plain_open(struct gpu *gpu, const struct config *config, struct work *work,
+                              struct record *record, struct error *error)
+{
+    (void)config, (void)record;
+    return norm_open(gpu, (struct norm_work *)work, error);
+}
+
+static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    const struct norm_work *w = (const struct norm_work *)work;
+    if (w->shape.pass != NORM_BACKWARD)
+        return CUDA(kernel_norm(NORM_KERNEL_Y, &w->shape, &w->arrays, gpu->stream));
+    TRY(CUDA(kernel_norm(NORM_KERNEL_PARAMETERS, &w->shape, &w->arrays, gpu->stream)));
+    return CUDA(kernel_norm(NORM_KERNEL_DX, &w->shape, &w->arrays, gpu->stream));
+}
+
+static const struct tensor_way plain = {
+    .bytes = sizeof(struct norm_work),
+    .algorithm = "block-per-mean",
+    .describe = norm_describe,
+    .open = plain_open,
+    .iterate = plain_iterate,
+    .close = norm_close,
+};
+TENSOR_WORK_PREPARE(norm_plain_prepare, plain)
+
+/* ---- batch norms by cuDNN's calls ---- */
+
+static enum status training_call(struct gpu *gpu, const struct norm_work *w, const void *beta,
+                                 void *y, void *mean, void *inverse, struct error *error)
+{
+    const enum precision precision = w->shape.precision;
+    return CUDNN(cudnnBatchNormalizationForwardTrainingEx(
+        gpu->cudnn, w->mode, CUDNN_BATCHNORM_OPS_BN, cudnn_one(precision), cudnn_zero(precision),
+        w->data, w->arrays.x, NULL, NULL, w->data, y, w->parameters, w->arrays.gamma, beta, 1.0,
+        NULL, NULL, NORM_EPSILON, mean, inverse, NULL, w->workspace, w->workspace_bytes, w->reserve,
+        w->reserve_bytes));
+}
+
+static enum status batch_iterate(struct gpu *gpu, struct work *work, struct error *error)
+{
+    const struct norm_work *w = (const struct norm_work *)work;
+    const struct norm_arrays *a = &w->arrays;
+    const void *one = cudnn_one(w->shape.precision), *zero = cudnn_zero(w->shape.precision);
+    if (w->shape.pass == NORM_TRAINING)
+        return training_call(gpu, w, a->beta, a->y, a->mean, a->inverse, error);
+    if (w->shape.pass == NORM_FORWARD)
+        return CUDNN(cudnnBatchNormalizationForwardInference(
+            gpu->cudnn, w->mode, one, zero, w->data, a->x, w->data, a->y, w->parameters, a->gamma,
+            a->beta, w->mean, w->variance, NORM_EPSILON));
+    return CUDNN(cudnnBatchNormalizationBackwardEx(
+        gpu->cudnn, w->mode, CUDNN_BATCHNORM_OPS_BN, one, zero, one, zero, w->data, a->x, NULL,
+        NULL, w->data, a->dy, NULL, NULL, w->data, a->dx, w->parameters, a->gamma, NULL, a->dgamma,
+        a->dbeta, NORM_EPSILON, a->mean_given, a->inverse_given, NULL, w->workspace,
+        w->workspace_bytes, w->reserve, w->reserve_bytes));
+}
+
+/* The sizes of a training pass serve both it and the backward pass that follows it. */
+static enum status workspace_create(struct gpu *gpu, struct norm_work *w, struct error *error)
+{
+    size_t training = 0, backward = 0;
+    TRY(CUDNN(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+        gpu->cudnn, w->mode, CUDNN_BATCHNORM_OPS_BN, w->data, NULL, w->data, w->parameters, NULL,
+        &training)));
+    TRY(CUDNN(cudnnGetBatchNormalizationBackwardExWorkspaceSize(
+        gpu->cudnn, w->mode, CUDNN_BATCHNORM_OPS_BN, w->data, NULL, w->data, NULL, w->data,
+        w->parameters, NULL, &backward)));
+    TRY(CUDNN(cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
+        gpu->cudnn, w->mode, CUDNN_BATCHNORM_OPS_BN, NULL, w->data, &w->reserve_bytes)));
+    w->workspace_bytes = training > backward ? training : backward;
+    TRY(arena_take(gpu->arena, (double)w->workspace_bytes, "the workspace", &w->workspace, error));
+    return arena_take(gpu->arena, (double)w->reserve_bytes, "the reserve space", &w->reserve,
+                      error);
+}
+
+/* x, y, dx and dy are rows of channels: NHWC, with the rows as pixels of one column. A backward pass is given what
+ * a training pass of the library leaves, whose y goes to where dx will be. */
+static enum status batch_open(struct gpu *gpu, const struct config *config, struct work *work,
+                              struct record *record, struct error *error)
+{
+    struct norm_work *w = (struct norm_work *)work;
+    const struct norm s = w->shape;
+    const bool wide = s.precision == PRECISION_FP64;
+    const struct cudnn_extents data = cudnn_extents_nhwc(1, s.columns, s.rows, 1);
+    const struct cudnn_extents parameters = cudnn_extents_nhwc(1, s.columns, 1, 1);
+    (void)config;
+    w->mode = wide ? CUDNN_BATCHNORM_SPATIAL : CUDNN_BATCHNORM_SPATIAL_PERSISTENT;
+    tensor_work_describe(wide ? "spatial" : "spatial-persistent", record);
+    TRY(cudnn_tensor_create(s.precision, &data, &w->data, error));
+    TRY(cudnn_tensor_create(norm_wide(s.precision), &parameters, &w->parameters, error));
+    TRY(norm_open(gpu, w, error));
+    if (s.pass == NORM_FORWARD)
+        return STATUS_OK;
+    TRY(workspace_create(gpu, w, error));
+    record->workspace = (double)(w->workspace_bytes + w->reserve_bytes);
+    return s.pass == NORM_TRAINING
+               ? STATUS_OK
+               : training_call(gpu, w, w->arrays.gamma, w->arrays.dx, w->mean, w->inverse, error);
+}
+
+/* ---- layer norms by a graph of cuDNN: one operation, forward or backward ---- */
+
+/* The tensors of the graph's memory, with their unique ids. */
+enum norm_tensor {
+    NORM_X = 1,
+    NORM_GAMMA,
+    NORM_BETA,
+    NORM_MEAN,    /* of a training pass results, of a backward pass inputs */
+    NORM_INVERSE, /* likewise */
+    NORM_DY,
+    NORM_Y,
+    NORM_DX,
+    NORM_DGAMMA,
+    NORM_DBETA,
+    NORM_EPSILON_VALUE, /* the host's memory: a number in the type of the means */
+    NORM_TENSORS
+};
+
+/* N is the rows, C the columns, as cuDNN's documentation has it of layer norms. */
+static enum status tensor_describe(struct cudnn_graph *graph, const struct norm *s, int tensor,
+                                   cudnnBackendDescriptor_t *descriptor, struct error *error)
+{
+    const bool data =
+        tensor == NORM_X || tensor == NORM_Y || tensor == NORM_DX || tensor == NORM_DY;
+    const bool of_rows = data || tensor == NORM_MEAN || tensor == NORM_INVERSE;
+    const bool by_value = tensor == NORM_EPSILON_VALUE, inner = false;
+    const int64_t uid = tensor, alignment = 16, rows = of_rows ? s->rows : 1;
+    const int64_t columns = by_value || (of_rows && !data) ? 1 : s->columns;
+    const int64_t size[] = {rows, columns, 1, 1}, stride[] = {columns, 1, columns, columns};
+    const cudnnDataType_t type = cudnn_data_type(data ? s->precision : norm_wide(s->precision));
+    const struct cudnn_attribute attributes[] = {
+        {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &uid},
+        {CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type},
+        {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment},
+        {CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, size},
+        {CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, stride},
+        {CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &inner},
+        {CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &by_value},
+        {0},
+    };
+    return cudnn_graph_describe(graph, CUDNN_BACKEND_TENSOR_DESCRIPTOR, attributes, descriptor,
+                                error);
+}
+
+/* What each pass has, and as what the operation knows it; a list ends with tensor 0. */
+static const struct part {
+    int tensor;
+    cudnnBackendAttributeName_t name;
+} parts[3][9] = {
+    [NORM_FORWARD] = {{NORM_X, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC},
+                      {NORM_GAMMA, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC},
+                      {NORM_BETA, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC},
+                      {NORM_EPSILON_VALUE, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC},
+                      {NORM_Y, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC}},
+    [NORM_TRAINING] = {{NORM_X, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC},
+                       {NORM_GAMMA, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC},
+                       {NORM_BETA, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC},
+                       {NORM_EPSILON_VALUE, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC},
+                       {NORM_MEAN, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC},
+                       {NORM_INVERSE, CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC},
+                       {NORM_Y, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC}},
+    [NORM_BACKWARD] = {{NORM_X, CUDNN_ATTR_OPERATION_NORM_BWD_XDESC},
+                       {NORM_DY, CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC},
+                       {NORM_GAMMA, CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC},
+                       {NORM_MEAN, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC},
+                       {NORM_INVERSE, CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC},
+                       {NORM_DX, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC},
+                       {NORM_DGAMMA, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC},
+                       {NORM_DBETA, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC}},
+};
+
+/* Adds the operation to an empty graph, and binds its tensors. */
+static enum status layer_describe(struct norm_work *w, struct error *error)
+{
+    const struct norm_arrays *a = &w->arrays;
+    const bool backward = w->shape.pass == NORM_BACKWARD;
+    const void *const memory[NORM_TENSORS] = {
+        [NORM_X] = a->x,
+        [NORM_GAMMA] = a->gamma,
+        [NORM_BETA] = a->beta,
+        [NORM_MEAN] = backward ? w->mean : a->mean,
+        [NORM_INVERSE] = backward ? w->inverse : a->inverse,
+        [NORM_DY] = a->dy,
+        [NORM_Y] = a->y,
+        [NORM_DX] = a->dx,
+        [NORM_DGAMMA] = a->dgamma,
+        [NORM_DBETA] = a->dbeta,
+        [NORM_EPSILON_VALUE] = &w->epsilon,
+    };
+    const cudnnBackendNormMode_t mode = CUDNN_LAYER_NORM;
+    const cudnnBackendNormFwdPhase_t phase =
+        w->shape.pass == NORM_TRAINING ? CUDNN_NORM_FWD_TRAINING : CUDNN_NORM_FWD_INFERENCE;
+    cudnnBackendDescriptor_t tensors[NORM_TENSORS];
+    struct cudnn_attribute attributes[NORM_TENSORS + 3] = {
+        {backward ? CUDNN_ATTR_OPERATION_NORM_BWD_MODE : CUDNN_ATTR_OPERATION_NORM_FWD_MODE,
+         CUDNN_TYPE_NORM_MODE, 1, &mode},
+        {CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, 1, &phase},
+    };
+    int count = backward ? 1 : 2;
+    for (const struct part *part = parts[w->shape.pass]; part->tensor; ++part) {
+        cudnnBackendDescriptor_t *tensor = &tensors[part->tensor];
+        TRY(tensor_describe(w->graph.graph, &w->shape, part->tensor, tensor, error));
+        attributes[count++] =
+            (struct cudnn_attribute){part->name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, tensor};
+        graph_work_bind(&w->graph, part->tensor, memory[part->tensor]);
+    }
+    attributes[count] = (struct cudnn_attribute){0};
+    return cudnn_graph_operate(w->graph.graph,
+                               backward ? CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR
+                                        : CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR,
+                               attributes, error);
+}
+
+/* A norm has no use for tensor units, whatever an engine says of itself. */
+static enum status layer_open(struct gpu *gpu, const struct config *config, struct work *work,
+                              struct record *record, struct error *error)
+{
+    struct norm_work *w = (struct norm_work *)work;
+    w->epsilon = (float)NORM_EPSILON;
+    TRY(norm_open(gpu, w, error));
+    TRY(graph_work_create(gpu, &w->graph, error));
+    TRY(layer_describe(w, error));
+    TRY(graph_work_choose(gpu, config, &w->graph, record, error));
+    snprintf(record->math, sizeof record->math, "fma");
+    record->unit = UNIT_VECTOR;
+    return STATUS_OK;
+}
+
+static enum status layer_check(const struct gpu *gpu, const struct config *config,
+                               struct error *error)
+{
+    (void)gpu;
+    return config_precision(config) == PRECISION_FP64
+               ? error_set(error, STATUS_UNSUPPORTED,
+                           "cuDNN has no layer norms in fp64; use implementation=plain")
+               : STATUS_OK;
 }
 
 enum status norm_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                struct work **work, struct record *record, struct error *error)
 {
-    const struct norm s = norm_from(config);
-    if (s.operation == NORM_BATCH)
-        return norm_batch_prepare(gpu, config, seed, work, record, error);
-    if (s.precision == PRECISION_FP64)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "cuDNN has no layer norms in fp64; use implementation=plain");
-    return norm_layer_prepare(gpu, config, seed, work, record, error);
+    static const struct tensor_way batch = {
+        .bytes = sizeof(struct norm_work),
+        .describe = norm_describe,
+        .open = batch_open,
+        .iterate = batch_iterate,
+        .close = norm_close,
+    };
+    static const struct tensor_way layer = {
+        .bytes = sizeof(struct norm_work),
+        .describe = norm_describe,
+        .check = layer_check,
+        .open = layer_open,
+        .iterate = graph_work_iterate,
+        .close = norm_close,
+    };
+    return tensor_work_prepare(norm_from(config).operation == NORM_BATCH ? &batch : &layer, gpu,
+                               config, seed, work, record, error);
 }

@@ -1,7 +1,5 @@
 #include "worker/cuda/workloads/workloads.h"
 
-#include <stdlib.h>
-
 #include "kernels/kernels.h"
 #include "model/workloads/softmax.h"
 #include "worker/cuda/gpu/libraries.h"
@@ -13,6 +11,18 @@ struct softmax_work {
     struct softmax shape;
     cudnnTensorDescriptor_t descriptor; /* cudnn only, of all tensors */
 };
+
+static struct tensor_sizes softmax_describe(const struct config *config, struct work *work)
+{
+    const struct softmax s = softmax_from(config);
+    ((struct softmax_work *)work)->shape = s;
+    const bool forward = s.pass == SOFTMAX_FORWARD;
+    const int64_t size = s.rows * s.columns;
+    return (struct tensor_sizes){
+        .read = {[TENSOR_INPUT] = size, [TENSOR_OUTPUT] = forward ? 0 : size},
+        .written = {[TENSOR_INPUT] = forward ? 0 : size, [TENSOR_OUTPUT] = forward ? size : 0},
+    };
+}
 
 static enum status plain_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
@@ -27,7 +37,27 @@ static enum status plain_iterate(struct gpu *gpu, struct work *work, struct erro
                                         s->columns, gpu->stream));
 }
 
+static const struct tensor_way plain = {
+    .bytes = sizeof(struct softmax_work),
+    .algorithm = "block-per-row",
+    .describe = softmax_describe,
+    .iterate = plain_iterate,
+};
+TENSOR_WORK_PREPARE(softmax_plain_prepare, plain)
+
+/* ---- cuDNN ---- */
+
 /* A row is an instance: all values of one of the batch. */
+static enum status cudnn_open(struct gpu *gpu, const struct config *config, struct work *work,
+                              struct record *record, struct error *error)
+{
+    struct softmax_work *w = (struct softmax_work *)work;
+    const struct softmax s = w->shape;
+    const struct cudnn_extents extents = cudnn_extents_nchw(s.rows, s.columns, 1, 1);
+    (void)gpu, (void)config, (void)record;
+    return cudnn_tensor_create(s.precision, &extents, &w->descriptor, error);
+}
+
 static enum status cudnn_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct softmax_work *w = (const struct softmax_work *)work;
@@ -43,72 +73,19 @@ static enum status cudnn_iterate(struct gpu *gpu, struct work *work, struct erro
         t->result[TENSOR_INPUT]));
 }
 
-static void softmax_release(struct work *work)
+static void cudnn_close(struct work *work)
 {
     struct softmax_work *w = (struct softmax_work *)work;
     if (w->descriptor)
         cudnnDestroyTensorDescriptor(w->descriptor);
-    tensor_work_clear(&w->tensors);
-    free(w);
 }
 
-static const struct work_ops plain_ops = {
-    .iterate = plain_iterate,
-    .run = tensor_work_run,
-    .result = tensor_work_result,
-    .release = softmax_release,
-};
-static const struct work_ops cudnn_ops = {
+static const struct tensor_way cudnn = {
+    .bytes = sizeof(struct softmax_work),
+    .algorithm = "softmax-accurate",
+    .describe = softmax_describe,
+    .open = cudnn_open,
     .iterate = cudnn_iterate,
-    .run = tensor_work_run,
-    .result = tensor_work_result,
-    .release = softmax_release,
+    .close = cudnn_close,
 };
-
-static struct tensor_sizes softmax_sizes(const struct softmax *s)
-{
-    bool forward = s->pass == SOFTMAX_FORWARD;
-    int64_t size = s->rows * s->columns;
-    return (struct tensor_sizes){
-        .read = {[TENSOR_INPUT] = size, [TENSOR_OUTPUT] = forward ? 0 : size},
-        .written = {[TENSOR_INPUT] = forward ? 0 : size, [TENSOR_OUTPUT] = forward ? size : 0},
-    };
-}
-
-static enum status softmax_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                   const struct work_ops *ops, struct work **work,
-                                   struct record *record, struct error *error)
-{
-    bool library = ops == &cudnn_ops;
-    struct softmax_work *w = calloc(1, sizeof *w);
-    if (!w)
-        return error_set(error, STATUS_FAILED, "no memory");
-    w->tensors.base.ops = ops;
-    w->shape = softmax_from(config);
-    const struct tensor_sizes sizes = softmax_sizes(&w->shape);
-    const struct cudnn_extents extents = cudnn_extents_nchw(w->shape.rows, w->shape.columns, 1, 1);
-    enum status status =
-        library ? cudnn_tensor_create(w->shape.precision, &extents, &w->descriptor, error)
-                : STATUS_OK;
-    if (status == STATUS_OK)
-        status = tensor_work_create(gpu, config, seed, &sizes, &w->tensors, error);
-    if (status) {
-        softmax_release(&w->tensors.base);
-        return status;
-    }
-    tensor_work_describe(library ? "softmax-accurate" : "rows", record);
-    *work = &w->tensors.base;
-    return STATUS_OK;
-}
-
-enum status softmax_plain_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                  struct work **work, struct record *record, struct error *error)
-{
-    return softmax_prepare(gpu, config, seed, &plain_ops, work, record, error);
-}
-
-enum status softmax_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                  struct work **work, struct record *record, struct error *error)
-{
-    return softmax_prepare(gpu, config, seed, &cudnn_ops, work, record, error);
-}
+TENSOR_WORK_PREPARE(softmax_cudnn_prepare, cudnn)

@@ -1,0 +1,32 @@
+/* Work that is one operation graph of cuDNN, of whose plans the fastest runs. The structs of such workloads
+ * begin with struct graph_work.
+ *
+ * create; describe the graph, and bind its tensors; choose. */
+#ifndef ROOFSWEEP_GRAPH_WORK_H
+#define ROOFSWEEP_GRAPH_WORK_H
+
+#include "worker/cuda/workloads/cudnn_graph.h"
+#include "worker/gpu/tensor_work.h"
+
+enum { GRAPH_WORK_TENSORS = 16 };
+
+struct graph_work {
+    struct tensor_work tensors;
+    struct cudnn_graph *graph; /* owned; NULL: not created */
+    void *workspace;           /* owned */
+    int64_t uids[GRAPH_WORK_TENSORS], count;
+    void *memory[GRAPH_WORK_TENSORS];
+};
+
+enum status graph_work_create(const struct gpu *gpu, struct graph_work *work, struct error *error);
+/* A tensor that the graph has by this id: device memory, or if it is passed by value the host's. */
+void graph_work_bind(struct graph_work *work, int64_t uid, const void *memory);
+/* STATUS_UNSUPPORTED with a reason if no engine takes the graph. */
+enum status graph_work_choose(struct gpu *gpu, const struct config *config, struct graph_work *work,
+                              struct record *record, struct error *error);
+void graph_work_close(struct graph_work *work);
+
+/* As work_ops.iterate. */
+enum status graph_work_iterate(struct gpu *gpu, struct work *work, struct error *error);
+
+#endif
