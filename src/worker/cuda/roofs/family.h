@@ -1,8 +1,8 @@
 /* A family of roofs: the methods to do some kinds of roof, and what all families share.
  *
- * A kind of roof (roof_kind.h) belongs to the family that counts methods to do it: rows of its table of kernels,
- * formats, directions or launches, times launch shapes or sizes. roofs.c tries all methods, keeps the fastest,
- * has it proven, and measures it as often as asked. A new kind is a row of a family's table. */
+ * A kind of roof (roof_kind.h) belongs to the family that has rows for it in its table of kernels, formats,
+ * directions or launches. A method is a row and a choice of launch shape or size. roofs.c tries all methods, keeps
+ * the fastest, has it proven, and measures it as often as asked. A new kind is a row of a family's table. */
 #ifndef ROOFSWEEP_ROOF_FAMILY_H
 #define ROOFSWEEP_ROOF_FAMILY_H
 
@@ -17,7 +17,7 @@
 /* A method to do a roof, ready to run. Plain data. */
 struct method {
     const void *row; /* of the family's table */
-    int choice;      /* the family's, within the row */
+    int code;        /* of some rows: which of its codes */
     size_t bytes;    /* of each array */
     int blocks, threads;
     int64_t iterations; /* of one run */
@@ -29,13 +29,12 @@ struct method {
 struct roofs;
 
 struct roof_family {
-    /* How many methods of any kind of roof there are; 0: the family or this device has no such roof. The other
-     * functions are asked for kinds with methods only. */
-    int (*count)(const struct roofs *roofs, int kind);
-    /* Describes the method of this number, with a first guess of elastic iterations, and sees to all
-     * that it needs. */
-    enum status (*prepare)(struct roofs *roofs, int kind, int number, struct method *method,
-                           struct error *error);
+    /* The n-th row that does this kind of roof on this device; NULL after the last. */
+    const void *(*row)(struct roofs *roofs, int kind, int n);
+    int choices; /* of each row, from 0 on */
+    /* Describes a method, with a first guess of elastic iterations, and sees to all that it needs. */
+    enum status (*prepare)(struct roofs *roofs, int kind, const void *row, int choice,
+                           struct method *method, struct error *error);
     /* Enqueues one run. NULL with `time`. */
     enum status (*run)(struct roofs *roofs, const struct method *method, struct error *error);
     /* Times one sample by itself. NULL: one run, between two events. */
@@ -72,15 +71,16 @@ struct roofs {
     /* s since the epoch: until then a device that was under load rests before what depends on its clock. */
     double rests_until;
     double busy_until; /* s since the epoch: when the last samples were taken */
-    /* Row and choice of the method that was tried last: its code is loaded. */
+    /* Row and code of the method that was tried last: it is loaded. */
     const void *warm_row;
-    int warm_choice;
+    int warm_code;
     struct roofs_buffer operands; /* never written to */
     struct roofs_buffer results;
     void *arrays[3]; /* roofs_memory.c: array_bytes each */
     size_t array_bytes;
     struct library *library;   /* roofs_library.c */
     struct transfer *transfer; /* roofs_transfer.c */
+    int devices;               /* the same: that the process sees; 0: not yet asked */
     struct launches *launches; /* roofs_launch.c */
 };
 
@@ -96,9 +96,5 @@ enum status run_time(struct roofs *roofs, const struct winner *winner, double *s
 
 enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size_t bytes,
                           struct error *error);
-
-/* The methods of a kind are all combinations of rows of several tables: takes the number of a row of
- * the next one, which has `count`, out of *number. */
-int number_split(int *number, int count);
 
 #endif

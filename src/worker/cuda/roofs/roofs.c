@@ -61,13 +61,6 @@ enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size
     return STATUS_OK;
 }
 
-int number_split(int *number, int count)
-{
-    int taken = *number % count;
-    *number /= count;
-    return taken;
-}
-
 /* ---- one run ---- */
 
 double run_work(const struct method *method)
@@ -128,10 +121,10 @@ static enum status trial_rate(struct roofs *roofs, struct winner *tried, double 
     const double hopeless = 0.95;
     const struct method *method = &tried->method;
     double seconds, shortest;
-    if (roofs->warm_row != method->row || roofs->warm_choice != method->choice) {
+    if (roofs->warm_row != method->row || roofs->warm_code != method->code) {
         TRY(run_time(roofs, tried, &seconds, error));
         roofs->warm_row = method->row;
-        roofs->warm_choice = method->choice;
+        roofs->warm_code = method->code;
     }
     TRY(method_size(roofs, tried, aim, &shortest, error));
     for (int i = 1; i < TRIAL_RUNS && run_work(method) / shortest > hopeless * best; ++i) {
@@ -150,7 +143,10 @@ static enum status winner_try(struct roofs *roofs, int kind, int number, double 
     struct winner tried = {.family = winner->family};
     struct error reason;
     double rate;
-    enum status status = tried.family->prepare(roofs, kind, number, &tried.method, &reason);
+    const struct roof_family *family = winner->family;
+    const void *row = family->row(roofs, kind, number / family->choices);
+    enum status status =
+        family->prepare(roofs, kind, row, number % family->choices, &tried.method, &reason);
     if (!status)
         status = trial_rate(roofs, &tried, aim, winner->way.rate, &rate, &reason);
     if (status == STATUS_DEVICE) {
@@ -192,12 +188,16 @@ static enum status kind_tune(struct roofs *roofs, int kind, const struct roof_wa
 {
     struct winner *winner = &roofs->winners[kind];
     struct method *method = &winner->method;
-    int family = 0, methods = 0;
-    while (family < FAMILIES && (methods = families[family]->count(roofs, kind)) == 0)
-        ++family;
-    if (methods == 0 || winner->way.rate > 0)
+    const struct roof_family *family = NULL;
+    int methods = 0;
+    for (int i = 0; i < FAMILIES; ++i)
+        if (families[i]->row(roofs, kind, 0))
+            family = families[i];
+    if (!family || winner->way.rate > 0)
         return STATUS_OK;
-    *winner = (struct winner){.family = families[family], .flops_ratio = NAN};
+    for (int row = 0; family->row(roofs, kind, row); ++row)
+        methods += family->choices;
+    *winner = (struct winner){.family = family, .flops_ratio = NAN};
     for (int level = 0; level < LEVEL_COUNT; ++level)
         winner->bytes_ratio[level] = NAN;
     TRY(winner_recall(roofs, kind, methods, way, winner, error));

@@ -15,29 +15,26 @@ static const struct {
 } shapes[] = {{1, 1024}, {2, 1024}, {8, 256}, {4, 256}, {2, 512}, {1, 512}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-static const struct fma_kernel *fma_find(int kind)
-{
-    const struct fma_kernel *kernel = fma_kernels;
-    while (kernel->flops_per_iteration > 0 && kernel->precision != roof_kinds[kind].precision)
-        ++kernel;
-    return kernel;
-}
-
-static int vector_count(const struct roofs *roofs, int kind)
+static const void *vector_row(struct roofs *roofs, int kind, int n)
 {
     const struct roof_kind *info = &roof_kinds[kind];
     const bool vector = info->measure == ROOF_COMPUTE && info->unit == UNIT_VECTOR;
-    const bool offered = vector && roofs->gpu->chip->vector[info->precision] != 0.0;
-    return offered && fma_find(kind)->flops_per_iteration > 0 ? SHAPES : 0;
+    if (!vector || roofs->gpu->chip->vector[info->precision] == 0.0)
+        return NULL;
+    for (const struct fma_kernel *kernel = fma_kernels; kernel->flops_per_iteration > 0; ++kernel)
+        if (kernel->precision == info->precision && n-- == 0)
+            return kernel;
+    return NULL;
 }
 
-static enum status vector_prepare(struct roofs *roofs, int kind, int number, struct method *method,
-                                  struct error *error)
+static enum status vector_prepare(struct roofs *roofs, int kind, const void *row, int choice,
+                                  struct method *method, struct error *error)
 {
-    const struct fma_kernel *kernel = fma_find(kind);
+    const struct fma_kernel *kernel = row;
+    (void)kind;
     *method = (struct method){.row = kernel,
-                              .blocks = shapes[number].blocks * roofs->gpu->multiprocessors,
-                              .threads = shapes[number].threads,
+                              .blocks = shapes[choice].blocks * roofs->gpu->multiprocessors,
+                              .threads = shapes[choice].threads,
                               .iterations = 8,
                               .elastic = true};
     int64_t threads = (int64_t)method->blocks * method->threads;
@@ -55,8 +52,11 @@ static enum status vector_run(struct roofs *roofs, const struct method *method, 
                       "fma kernel", error);
 }
 
-const struct roof_family roofs_vector = {
-    .count = vector_count, .prepare = vector_prepare, .run = vector_run, .counted = true};
+const struct roof_family roofs_vector = {.row = vector_row,
+                                         .choices = SHAPES,
+                                         .prepare = vector_prepare,
+                                         .run = vector_run,
+                                         .counted = true};
 
 /* ---- tensor units ---- */
 
@@ -71,8 +71,7 @@ static const struct tensor_kernel *const tables[] = {
 };
 enum { TABLES = sizeof tables / sizeof *tables };
 
-/* The n-th kernel of the kind that runs on this device; NULL after the last. */
-static const struct tensor_kernel *tensor_find(const struct roofs *roofs, int kind, int n)
+static const void *tensor_row(struct roofs *roofs, int kind, int n)
 {
     int capability = roofs->gpu->capability;
     for (int i = 0; i < TABLES; ++i)
@@ -83,18 +82,11 @@ static const struct tensor_kernel *tensor_find(const struct roofs *roofs, int ki
     return NULL;
 }
 
-static int tensor_count(const struct roofs *roofs, int kind)
+static enum status tensor_prepare(struct roofs *roofs, int kind, const void *row, int choice,
+                                  struct method *method, struct error *error)
 {
-    int count = 0;
-    while (tensor_find(roofs, kind, count))
-        ++count;
-    return count;
-}
-
-static enum status tensor_prepare(struct roofs *roofs, int kind, int number, struct method *method,
-                                  struct error *error)
-{
-    const struct tensor_kernel *kernel = tensor_find(roofs, kind, number);
+    const struct tensor_kernel *kernel = row;
+    (void)kind, (void)choice;
     *method = (struct method){.row = kernel,
                               .blocks = kernel->blocks * roofs->gpu->multiprocessors,
                               .threads = kernel->threads,
@@ -116,4 +108,4 @@ static enum status tensor_run(struct roofs *roofs, const struct method *method, 
 }
 
 const struct roof_family roofs_tensor = {
-    .count = tensor_count, .prepare = tensor_prepare, .run = tensor_run, .counted = true};
+    .row = tensor_row, .choices = 1, .prepare = tensor_prepare, .run = tensor_run, .counted = true};

@@ -110,19 +110,13 @@ static const struct launch_method launch_methods[] = {
      "kernels of 16 blocks, two by turns, each on the other's result, in a graph", true, gap_time},
 };
 
-/* NULL: the kind is none. */
-static const struct launch_method *launch_find(int kind)
+static const void *launch_row(struct roofs *roofs, int kind, int n)
 {
-    for (size_t i = 0; i < sizeof launch_methods / sizeof *launch_methods; ++i)
+    (void)roofs;
+    for (size_t i = 0; n == 0 && i < sizeof launch_methods / sizeof *launch_methods; ++i)
         if (launch_methods[i].roof == (enum roof_id)kind)
             return &launch_methods[i];
     return NULL;
-}
-
-static int launch_count(const struct roofs *roofs, int kind)
-{
-    (void)roofs;
-    return launch_find(kind) != NULL;
 }
 
 struct chain {
@@ -137,12 +131,12 @@ static enum status chain_enqueue(struct gpu *gpu, void *argument, struct error *
     return launch_all(chain->roofs, chain->method, error);
 }
 
-static enum status launch_prepare(struct roofs *roofs, int kind, int number, struct method *method,
-                                  struct error *error)
+static enum status launch_prepare(struct roofs *roofs, int kind, const void *of, int choice,
+                                  struct method *method, struct error *error)
 {
-    struct chain chain = {roofs, launch_find(kind)};
-    const struct launch_method *row = chain.method;
-    (void)number;
+    const struct launch_method *row = of;
+    struct chain chain = {roofs, row};
+    (void)kind, (void)choice;
     if (!roofs->launches)
         roofs->launches = calloc(1, sizeof *roofs->launches);
     if (!roofs->launches)
@@ -176,7 +170,8 @@ static void launch_close(struct roofs *roofs)
 }
 
 const struct roof_family roofs_launch = {
-    .count = launch_count,
+    .row = launch_row,
+    .choices = 1,
     .prepare = launch_prepare,
     .time = launch_time,
     .close = launch_close,

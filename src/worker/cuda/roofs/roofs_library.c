@@ -158,14 +158,13 @@ static enum status scales_ready(const struct roofs *roofs, struct error *error)
 }
 
 /* Without success it is asked for again, and refused again. */
-static enum status product_ready(const struct roofs *roofs, int format, int size,
-                                 struct error *error)
+static enum status product_ready(const struct roofs *roofs, const struct library_format *format,
+                                 int size, struct error *error)
 {
     struct library *library = roofs->library;
-    struct product *product = &library->products[format][size];
-    const int64_t m = size_rows(&sizes[size], roofs), n = sizes[size].columns;
-    const int64_t k = formats[format].depth;
-    const enum precision precision = precision_of(&formats[format]);
+    struct product *product = &library->products[format - formats][size];
+    const int64_t m = size_rows(&sizes[size], roofs), n = sizes[size].columns, k = format->depth;
+    const enum precision precision = precision_of(format);
     if (product->count > 0)
         return STATUS_OK;
     if (precision == PRECISION_FP4)
@@ -178,7 +177,7 @@ static enum status product_ready(const struct roofs *roofs, int format, int size
         .b = {.rows = k, .columns = n, .leading = k},
         .d = {.rows = m, .columns = n, .leading = m},
         .fast_sums = precision == PRECISION_FP8,
-        .format = &formats[format].types,
+        .format = &format->types,
         .scales = precision == PRECISION_FP4 ? library->scales : NULL,
         .workspace = library->workspace,
     };
@@ -190,9 +189,8 @@ static enum status product_ready(const struct roofs *roofs, int format, int size
 
 /* ---- the family ---- */
 
-/* The n-th format of the kind; FORMATS after the last. Where the rate is not known, fp64 is left out: such chips
- * do it on their vector units. */
-static int format_find(const struct roofs *roofs, int kind, int n)
+/* Where the rate is not known, fp64 is left out: such chips do it on their vector units. */
+static const void *library_row(struct roofs *roofs, int kind, int n)
 {
     for (int i = 0; i < FORMATS; ++i) {
         const struct library_format *format = &formats[i];
@@ -200,37 +198,29 @@ static int format_find(const struct roofs *roofs, int kind, int n)
         bool unit = known > 0.0 || (isnan(known) && precision_of(format) != PRECISION_FP64);
         if (unit && roofs->gpu->capability >= format->types.least &&
             format->roof == (enum roof_id)kind && n-- == 0)
-            return i;
+            return format;
     }
-    return FORMATS;
+    return NULL;
 }
 
-static int library_count(const struct roofs *roofs, int kind)
+static enum status library_prepare(struct roofs *roofs, int kind, const void *row, int choice,
+                                   struct method *method, struct error *error)
 {
-    int count = 0;
-    while (format_find(roofs, kind, count) < FORMATS)
-        ++count;
-    return count * SIZES * ALGORITHMS;
-}
-
-static enum status library_prepare(struct roofs *roofs, int kind, int number, struct method *method,
-                                   struct error *error)
-{
-    const int choice = number_split(&number, ALGORITHMS), size = number_split(&number, SIZES);
-    const int format = format_find(roofs, kind, number);
-    const long long m = size_rows(&sizes[size], roofs), n = sizes[size].columns;
-    const long long k = formats[format].depth;
+    const struct library_format *format = row;
+    const int algorithm = choice % ALGORITHMS, size = choice / ALGORITHMS;
+    const long long m = size_rows(&sizes[size], roofs), n = sizes[size].columns, k = format->depth;
+    (void)kind;
     TRY(library_ready(roofs, error));
     TRY(product_ready(roofs, format, size, error));
-    const struct product *product = &roofs->library->products[format][size];
-    if (choice >= product->count || product->candidates[choice].state != CUBLAS_STATUS_SUCCESS)
+    const struct product *product = &roofs->library->products[format - formats][size];
+    if (algorithm >= product->count ||
+        product->candidates[algorithm].state != CUBLAS_STATUS_SUCCESS)
         return error_set(error, STATUS_UNSUPPORTED, "cuBLASLt has no more than %d ways",
                          product->count);
-    *method =
-        (struct method){.row = &formats[format], .choice = choice * SIZES + size, .iterations = 1};
+    *method = (struct method){.row = format, .code = choice, .iterations = 1};
     method->work = 2.0 * (double)m * (double)n * (double)k;
     snprintf(method->text, sizeof method->text, "cuBLASLt, m = %lld, n = %lld, k = %lld, %s", m, n,
-             k, formats[format].what);
+             k, format->what);
     return STATUS_OK;
 }
 
@@ -262,14 +252,15 @@ static enum status library_run(struct roofs *roofs, const struct method *method,
 {
     struct library *library = roofs->library;
     const struct library_format *format = method->row;
-    struct product *product = &library->products[format - formats][method->choice % SIZES];
+    struct product *product = &library->products[format - formats][method->code / ALGORITHMS];
     TRY(operands_fill(library, precision_of(format), roofs->gpu->stream, error));
-    product->bound = product->candidates[method->choice / SIZES];
+    product->bound = product->candidates[method->code % ALGORITHMS];
     return product_run(roofs->gpu, product, library->a, library->b, library->d, error);
 }
 
 const struct roof_family roofs_library = {
-    .count = library_count,
+    .row = library_row,
+    .choices = SIZES * ALGORITHMS,
     .prepare = library_prepare,
     .run = library_run,
     .close = library_close,

@@ -26,27 +26,16 @@ static const struct shape shapes[] = {{1, 512}, {1, 1024}, {2, 512},  {2, 1024},
 static const double part_of_l2 = 1.0 / 4;
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* The n-th kernel of the kind's pattern; NULL after the last. */
-static const struct memory_kernel *kernel_find(int kind, int n)
+static const void *memory_row(struct roofs *roofs, int kind, int n)
 {
+    const struct roof_kind *info = &roof_kinds[kind];
+    const bool cache = info->level == LEVEL_L2 && roofs->gpu->l2_bytes > 0;
+    if (!cache && info->level != LEVEL_DRAM)
+        return NULL;
     for (const struct memory_kernel *kernel = memory_kernels; kernel->launch; ++kernel)
-        if (kernel->pattern == roof_kinds[kind].pattern && n-- == 0)
+        if (kernel->pattern == info->pattern && n-- == 0)
             return kernel;
     return NULL;
-}
-
-static int kernel_count(int kind)
-{
-    int count = 0;
-    while (kernel_find(kind, count))
-        ++count;
-    return count;
-}
-
-static int memory_count(const struct roofs *roofs, int kind)
-{
-    const bool cache = roof_kinds[kind].level == LEVEL_L2 && roofs->gpu->l2_bytes > 0;
-    return cache || roof_kinds[kind].level == LEVEL_DRAM ? kernel_count(kind) * SHAPES : 0;
 }
 
 /* Arrays so long that launch and tail are below 1 % of the time that they take. */
@@ -90,13 +79,13 @@ static size_t bytes_round(const struct method *method, double bytes)
     return (size_t)(floor(bytes / all) * all);
 }
 
-static enum status memory_prepare(struct roofs *roofs, int kind, int number, struct method *method,
-                                  struct error *error)
+static enum status memory_prepare(struct roofs *roofs, int kind, const void *row, int choice,
+                                  struct method *method, struct error *error)
 {
     const double beyond = 8.0;        /* times L2: what of it still lies there is little */
     const double first_traffic = 4e9; /* byte, about a millisecond */
-    const struct shape *shape = &shapes[number_split(&number, SHAPES)];
-    const struct memory_kernel *kernel = kernel_find(kind, number);
+    const struct shape *shape = &shapes[choice];
+    const struct memory_kernel *kernel = row;
     double l2 = (double)roofs->gpu->l2_bytes;
     TRY(arrays_reserve(roofs, error));
     double bytes = (double)roofs->array_bytes;
@@ -130,16 +119,14 @@ static enum status memory_run(struct roofs *roofs, const struct method *method, 
 
 /* The reads with enough in flight that have the smallest piece. Blocks come in the order of addresses, as
  * those of most kernels do: sets that are walked so are the first to fall out. */
-static struct method reach_method(void)
+static struct method reach_method(struct roofs *roofs)
 {
     const int enough = 2048; /* byte, a warp's accesses */
     struct method method = {.threads = 256};
-    for (int i = 0; kernel_find(ROOF_L2_READ, i); ++i) {
-        const struct memory_kernel *kernel = kernel_find(ROOF_L2_READ, i);
-        const struct memory_kernel *best = method.row;
+    const struct memory_kernel *kernel, *best = NULL;
+    for (int i = 0; (kernel = memory_row(roofs, ROOF_L2_READ, i)); ++i)
         if (!best || (kernel->piece >= enough && kernel->piece < best->piece))
-            method.row = kernel;
-    }
+            method.row = best = kernel;
     return method;
 }
 
@@ -171,7 +158,7 @@ static enum status memory_reach(struct roofs *roofs, int kind, double *bytes, st
     double rate, best = 0.0;
     if (kind != ROOF_L2_READ)
         return STATUS_OK;
-    struct method method = reach_method();
+    struct method method = reach_method(roofs);
     for (int step = (int)(part_of_l2 * STEPS); step <= 2 * STEPS; ++step) {
         double set = floor(l2 * step / STEPS / page) * page;
         if (set > (double)roofs->array_bytes)
@@ -193,7 +180,8 @@ static void memory_close(struct roofs *roofs)
 }
 
 const struct roof_family roofs_memory = {
-    .count = memory_count,
+    .row = memory_row,
+    .choices = SHAPES,
     .prepare = memory_prepare,
     .run = memory_run,
     .reach = memory_reach,
@@ -212,42 +200,30 @@ enum {
     ONCHIP_PARTS = sizeof parts_of_l1 / sizeof *parts_of_l1
 };
 
-static const struct onchip_kernel *onchip_find(int kind, int n)
+static const void *onchip_row(struct roofs *roofs, int kind, int n)
 {
+    (void)roofs;
     for (const struct onchip_kernel *kernel = onchip_kernels; kernel->launch; ++kernel)
         if (kernel->roof == (enum roof_id)kind && n-- == 0)
             return kernel;
     return NULL;
 }
 
-static int onchip_kernel_count(int kind)
+static enum status onchip_prepare(struct roofs *roofs, int kind, const void *row, int choice,
+                                  struct method *method, struct error *error)
 {
-    int count = 0;
-    while (onchip_find(kind, count))
-        ++count;
-    return count;
-}
-
-static int onchip_count(const struct roofs *roofs, int kind)
-{
-    (void)roofs;
-    return onchip_kernel_count(kind) * ONCHIP_SHAPES * ONCHIP_PARTS;
-}
-
-static enum status onchip_prepare(struct roofs *roofs, int kind, int number, struct method *method,
-                                  struct error *error)
-{
+    (void)kind;
     const double known = roofs->gpu->chip->l1_bytes;
     const double l1 = isnan(known) ? 64.0 * 1024 : known; /* every chip since 2017 has so much */
     const size_t step = 64;                               /* byte, of a thread */
-    const struct shape *shape = &onchip_shapes[number_split(&number, ONCHIP_SHAPES)];
-    const struct onchip_kernel *kernel =
-        onchip_find(kind, number_split(&number, onchip_kernel_count(kind)));
+    const struct shape *shape = &onchip_shapes[choice % ONCHIP_SHAPES];
+    const double part = parts_of_l1[choice / ONCHIP_SHAPES];
+    const struct onchip_kernel *kernel = row;
     const size_t round = step * (size_t)shape->threads;
     *method = (struct method){
         .row = kernel, .threads = shape->threads, .iterations = 1000, .elastic = true};
     method->blocks = shape->blocks * roofs->gpu->multiprocessors;
-    method->bytes = (size_t)(l1 * parts_of_l1[number] / shape->blocks) / round * round;
+    method->bytes = (size_t)(l1 * part / shape->blocks) / round * round;
     if (method->bytes == 0)
         return error_set(error, STATUS_UNSUPPORTED, "its blocks are too large for L1");
     method->work = (double)method->bytes * method->blocks;
@@ -265,5 +241,8 @@ static enum status onchip_run(struct roofs *roofs, const struct method *method, 
                       roof_kinds[kernel->roof].name, error);
 }
 
-const struct roof_family roofs_onchip = {
-    .count = onchip_count, .prepare = onchip_prepare, .run = onchip_run, .counted = true};
+const struct roof_family roofs_onchip = {.row = onchip_row,
+                                         .choices = ONCHIP_SHAPES * ONCHIP_PARTS,
+                                         .prepare = onchip_prepare,
+                                         .run = onchip_run,
+                                         .counted = true};

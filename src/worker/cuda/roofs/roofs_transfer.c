@@ -86,12 +86,10 @@ static void remote_close(struct transfer *transfer)
 static enum status remote_open(struct roofs *roofs, struct error *error)
 {
     struct transfer *transfer = roofs->transfer;
-    int count;
     if (transfer->remote)
         return STATUS_OK;
     TRY(CUDA(cudaGetDevice(&transfer->own)));
-    TRY(CUDA(cudaGetDeviceCount(&count)));
-    transfer->next = (transfer->own + 1) % count;
+    transfer->next = (transfer->own + 1) % roofs->devices;
     cudaError_t code = remote_allocate(transfer);
     if (code != cudaSuccess) {
         remote_close(transfer);
@@ -121,30 +119,22 @@ static const struct direction {
     {ROOF_DEVICE_TO_DEVICE, NULL, remote_open, copy_to_next},
 };
 
-/* NULL: the kind is none. */
-static const struct direction *direction_find(int kind)
+static const void *transfer_row(struct roofs *roofs, int kind, int n)
 {
-    for (size_t i = 0; i < sizeof directions / sizeof *directions; ++i)
-        if (directions[i].roof == (enum roof_id)kind)
+    if (roofs->devices == 0 && cudaGetDeviceCount(&roofs->devices) != cudaSuccess)
+        roofs->devices = 1;
+    for (size_t i = 0; n == 0 && i < sizeof directions / sizeof *directions; ++i)
+        if (directions[i].roof == (enum roof_id)kind &&
+            (directions[i].open != remote_open || roofs->devices > 1))
             return &directions[i];
     return NULL;
 }
 
-static int transfer_count(const struct roofs *roofs, int kind)
-{
-    const struct direction *direction = direction_find(kind);
-    int count;
-    (void)roofs;
-    if (!direction || direction->open != remote_open)
-        return direction != NULL;
-    return cudaGetDeviceCount(&count) == cudaSuccess && count > 1;
-}
-
-static enum status transfer_prepare(struct roofs *roofs, int kind, int number,
+static enum status transfer_prepare(struct roofs *roofs, int kind, const void *row, int choice,
                                     struct method *method, struct error *error)
 {
-    const struct direction *direction = direction_find(kind);
-    (void)number;
+    const struct direction *direction = row;
+    (void)kind, (void)choice;
     if (!roofs->transfer)
         roofs->transfer = calloc(1, sizeof *roofs->transfer);
     if (!roofs->transfer)
@@ -186,7 +176,8 @@ static void transfer_close(struct roofs *roofs)
 }
 
 const struct roof_family roofs_transfer = {
-    .count = transfer_count,
+    .row = transfer_row,
+    .choices = 1,
     .prepare = transfer_prepare,
     .run = transfer_run,
     .close = transfer_close,
