@@ -97,22 +97,16 @@ static enum status count_together(const struct batch *batch, struct device_state
     return STATUS_OK;
 }
 
-static enum status count_rows(const struct batch *batch, struct device_state *state,
-                              struct measured *rows, size_t count, struct error *error)
+enum status batch_count(struct batch *batch, struct device_state *state, struct error *error)
 {
+    struct measured *rows = batch->rows + batch->counted;
+    const size_t count = batch->count - batch->counted;
     enum status status = STATUS_OK;
     if (count > 1)
         status = count_together(batch, state, rows, count, error);
     for (size_t i = 0; i < count && status == STATUS_OK; ++i)
         if (rows[i].work)
             status = count_alone(batch, state, &rows[i], error);
-    return status;
-}
-
-enum status batch_count(struct batch *batch, struct device_state *state, struct error *error)
-{
-    enum status status = count_rows(batch, state, batch->rows + batch->counted,
-                                    batch->count - batch->counted, error);
     if (status == STATUS_OK)
         batch->counted = batch->count;
     return status;
@@ -120,16 +114,10 @@ enum status batch_count(struct batch *batch, struct device_state *state, struct 
 
 /* ---- rows ---- */
 
-static bool fits_beside(const struct batch *batch, struct device_state *state,
-                        const struct config *config)
-{
-    return batch->counted < batch->count && batch->device->has_room(state, config);
-}
-
 static enum status begin(struct batch *batch, struct device_state *state,
                          const struct request *request, struct measured *row, struct error *error)
 {
-    bool beside = fits_beside(batch, state, &request->config);
+    bool beside = batch->counted < batch->count && batch->device->has_room(state, &request->config);
     enum status status = beside ? STATUS_OK : batch_count(batch, state, error);
     if (status == STATUS_OK)
         status = measure_begin(batch->device, state, request, row, error);

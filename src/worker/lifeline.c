@@ -10,14 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The process that made standard input's socket pair; 0: standard input is something else. */
-static pid_t rank_of_input(void)
-{
-    struct ucred maker = {0};
-    socklen_t size = sizeof maker;
-    return getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &maker, &size) == 0 ? maker.pid : 0;
-}
-
 /* A pipe or a socket that this process holds would never end for those who read from it. */
 static void close_all(void)
 {
@@ -34,16 +26,6 @@ static void close_all(void)
         close(open_ones[i]);
 }
 
-/* So that nobody who looks for workers by their name finds this process. */
-static void rename_self(char *name)
-{
-    static const char own[] = "roofsweep-lifeline";
-    size_t length = strlen(name);
-    memset(name, 0, length);
-    strncpy(name, own, length);
-    prctl(PR_SET_NAME, "rs-lifeline");
-}
-
 /* Waits for the worker's end. No signal ends it sooner but SIGKILL: some batch systems send theirs
  * to all processes of a job. The worker's number is not another's so soon. That the files are
  * closed tells the worker that its lifeline is there. */
@@ -54,7 +36,11 @@ static _Noreturn void watch(pid_t worker, char *name)
     sigprocmask(SIG_BLOCK, &all, NULL);
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGUSR1);
-    rename_self(name);
+    /* So that nobody who looks for workers by their name finds this process. */
+    size_t length = strlen(name);
+    memset(name, 0, length);
+    strncpy(name, "roofsweep-lifeline", length);
+    prctl(PR_SET_NAME, "rs-lifeline");
     close_all();
     while (getppid() == worker)
         sigwaitinfo(&all, NULL);
@@ -84,7 +70,11 @@ static void watched(char *name)
  * ends with. */
 void lifeline_tie(char *name)
 {
-    pid_t rank = rank_of_input(), parent = getppid(), worker = getpid();
+    struct ucred maker = {0}; /* of standard input's socket pair: the rank */
+    socklen_t size = sizeof maker;
+    pid_t parent = getppid(), worker = getpid();
+    bool paired = getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &maker, &size) == 0;
+    pid_t rank = paired ? maker.pid : 0; /* 0: standard input is something else */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || (rank > 0 && kill(rank, 0) != 0 && errno == ESRCH))
         kill(worker, SIGKILL);

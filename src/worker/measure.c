@@ -56,15 +56,6 @@ static enum status time_batch(const struct run *run, int count, struct samples *
     return STATUS_OK;
 }
 
-static enum status samples_converged(const struct samples *samples, double stop, bool *converged,
-                                     struct error *error)
-{
-    struct stats stats;
-    enum status status = stats_compute(samples->values, samples->count, &stats, error);
-    *converged = status == STATUS_OK && stats_uncertainty(&stats) <= stop;
-    return status;
-}
-
 /* Times until the confidence interval is narrow enough and min_time has been timed. It also ends
  * when max_time has passed on the clock, which counts what is not timed as well. A batch takes
  * about a tenth of min_time: the rule is then looked at often enough, and its own cost does not
@@ -77,13 +68,13 @@ static enum status time_adaptively(const struct run *run, struct samples *sample
     double begin = clock_monotonic();
     int batch = least;
     for (;;) {
-        bool converged = false;
+        struct stats stats;
         enum status status = time_batch(run, batch, samples, record, error);
         if (status == STATUS_OK)
-            status = samples_converged(samples, rule->stop, &converged, error);
+            status = stats_compute(samples->values, samples->count, &stats, error);
         if (status)
             return status;
-        bool done = converged && samples->total >= rule->min_time;
+        bool done = stats_uncertainty(&stats) <= rule->stop && samples->total >= rule->min_time;
         if (done || clock_monotonic() - begin >= rule->max_time) {
             record->converged = done;
             return STATUS_OK;

@@ -198,18 +198,14 @@ static enum status program_run_injected(struct program *program, const char *tas
 
 /* ---- times ---- */
 
-static enum status record_samples(const double *seconds, size_t count, int64_t iterations,
+/* Of one iteration each; *seconds become that. */
+static enum status record_samples(double *seconds, size_t count, int64_t iterations,
                                   struct record *record, struct error *error)
 {
     struct stats stats;
-    double *all = malloc(count * sizeof *all);
-    if (!all)
-        return error_set(error, STATUS_FAILED, "no memory for the samples");
     for (size_t i = 0; i < count; ++i)
-        all[i] = seconds[i] / (double)iterations;
-    enum status status = measure_keep_samples(all, count, record, &stats, error);
-    free(all);
-    return status;
+        seconds[i] /= (double)iterations;
+    return measure_keep_samples(seconds, count, record, &stats, error);
 }
 
 static enum status no_region(const struct program *program, struct error *error)
@@ -228,9 +224,8 @@ static enum status no_region(const struct program *program, struct error *error)
 
 /* Of the whole run; of the regions that the program handed back; or of those that the library sees
  * in a run of its own. */
-static enum status record_times(struct program *program, const struct handback *handback,
-                                const struct process_end *end, struct record *record,
-                                struct error *error)
+static enum status record_times(struct program *program, struct handback *handback,
+                                struct process_end *end, struct record *record, struct error *error)
 {
     struct injected injected;
     if (region_is(program, "all"))

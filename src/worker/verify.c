@@ -87,25 +87,18 @@ static void errors_join(struct errors *errors, const struct errors *found)
 
 /* fp16 has fewer digits below 6e-5, where the gradients of a deep network's first layers soon are.
  * There a part counts as at least so large, of its tensor's root mean square. */
-static double least_share(enum precision precision)
-{
-    return precision == PRECISION_FP16 ? 0.01 : 0.0;
-}
-
-static double root_mean_square(const double *values, int64_t count)
-{
-    double squares = 0.0;
-    for (int64_t i = 0; i < count; ++i)
-        squares += values[i] * values[i];
-    return sqrt(squares / (double)count);
-}
+static const double least_of_fp16 = 0.01;
 
 static void slice_errors(const struct slice *slice, const double *values, enum precision precision,
                          struct errors *errors)
 {
     const size_t parts = slice->ends ? slice->parts : 1;
-    const double least = least_share(precision) * root_mean_square(slice->expected, slice->count);
+    double squares = 0.0;
     int64_t begin = 0;
+    for (int64_t i = 0; i < slice->count; ++i)
+        squares += slice->expected[i] * slice->expected[i];
+    const double least =
+        precision == PRECISION_FP16 ? least_of_fp16 * sqrt(squares / (double)slice->count) : 0.0;
     for (size_t i = 0; i < parts; ++i) {
         const int64_t end = slice->ends ? slice->ends[i] : slice->count;
         const struct errors found = part_errors(slice, values, begin, end, least);

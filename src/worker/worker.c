@@ -36,17 +36,6 @@ static enum status worker_open(struct worker *worker, int64_t index, struct erro
     return worker->ops->open((int)index, &worker->state, &worker->device, error);
 }
 
-static enum status answer_devices(struct worker *worker, struct reply *reply, struct error *error)
-{
-    int count;
-    enum status status = worker->ops->count(&count, error);
-    if (status)
-        return status;
-    reply->kind = REPLY_DEVICES;
-    reply->count = count;
-    return STATUS_OK;
-}
-
 static enum status try_counters(struct worker *worker, struct error *error)
 {
     struct device *device = &worker->device;
@@ -118,13 +107,6 @@ static enum status answer_tune(struct worker *worker, const struct request *requ
     return STATUS_OK;
 }
 
-static enum status answer_release(struct worker *worker, struct reply *reply)
-{
-    forget_roofs(worker);
-    reply->kind = REPLY_ROOFS;
-    return STATUS_OK;
-}
-
 static enum status answer_roof(struct worker *worker, const struct request *request,
                                struct reply *reply, struct error *error)
 {
@@ -176,25 +158,19 @@ static enum status answer_device(struct worker *worker, const struct request *re
     return STATUS_OK;
 }
 
-/* A program gets the whole device. */
-static enum status measure_program(struct worker *worker, const struct request *request,
-                                   struct record *record, struct error *error)
-{
-    enum status status = batch_count(worker->batch, worker->state, error);
-    return status ? status
-                  : program_row_measure(worker->ops, worker->state, request, record, error);
-}
-
 static enum status answer_measure(struct worker *worker, const struct request *request,
                                   struct reply *reply, struct error *error)
 {
     bool waits = false;
+    const bool program = config_is_program(&request->config);
     enum status status = worker_open(worker, 0, error);
+    if (status == STATUS_OK && program) /* it gets the whole device */
+        status = batch_count(worker->batch, worker->state, error);
     if (status == STATUS_OK)
-        status = config_is_program(&request->config)
-                     ? measure_program(worker, request, &reply->record, error)
-                     : batch_measure(worker->batch, worker->state, request, &reply->record, &waits,
-                                     error);
+        status = program ? program_row_measure(worker->ops, worker->state, request, &reply->record,
+                                               error)
+                         : batch_measure(worker->batch, worker->state, request, &reply->record,
+                                         &waits, error);
     if (status)
         return status;
     reply->kind = waits ? REPLY_TIMED : REPLY_RECORD;
@@ -202,35 +178,33 @@ static enum status answer_measure(struct worker *worker, const struct request *r
     return STATUS_OK;
 }
 
-static enum status answer_count(struct worker *worker, struct reply *reply, struct error *error)
-{
-    enum status status = batch_take(worker->batch, worker->state, &reply->record, error);
-    if (status)
-        return status;
-    reply->kind = REPLY_RECORD;
-    return STATUS_OK;
-}
-
 static enum status answer(struct worker *worker, const char *line, struct reply *reply,
                           struct error *error)
 {
     struct request request;
+    int count = 0;
     enum status status = request_decode(line, &request, error);
     if (status)
         return status;
     switch (request.op) {
     case REQUEST_DEVICES:
-        return answer_devices(worker, reply, error);
+        reply->kind = REPLY_DEVICES;
+        status = worker->ops->count(&count, error);
+        reply->count = count;
+        return status;
     case REQUEST_TUNE:
         return answer_tune(worker, &request, reply, error);
     case REQUEST_ROOF:
         return answer_roof(worker, &request, reply, error);
     case REQUEST_RELEASE:
-        return answer_release(worker, reply);
+        forget_roofs(worker);
+        reply->kind = REPLY_ROOFS;
+        return STATUS_OK;
     case REQUEST_MEASURE:
         return answer_measure(worker, &request, reply, error);
     case REQUEST_COUNT:
-        return answer_count(worker, reply, error);
+        reply->kind = REPLY_RECORD;
+        return batch_take(worker->batch, worker->state, &reply->record, error);
     case REQUEST_DESCRIBE:
     case REQUEST_ROOFS:
     default:

@@ -2,19 +2,8 @@
 # Workers that a rank must not trust: what they say out of turn never becomes a row, and with replicate the
 # configurations of a lost device are not passed over.
 . "$(dirname "$0")/lib.sh"
-write_sweep sweep.ini
-sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/
-        s/^memory = .*/memory = l1/' sweep.ini
-
-# roofsweep looks for its workers beside itself: here, for scripts around the real one.
-mkdir bin
-cp "$ROOFSWEEP_BIN/roofsweep" bin/
-export REAL="$ROOFSWEEP_BIN/roofsweep-worker-cpu"
-ROOFSWEEP_BIN=$work/bin
-worker() {
-    printf '#!/bin/sh\n%s\n' "$1" >bin/roofsweep-worker-cpu
-    chmod +x bin/roofsweep-worker-cpu
-}
+memory=l1 batch=1 height=8 width=8 write_sweep sweep.ini
+wrap_workers
 
 # Every record twice: the second one is late for the next configuration.
 worker '"$REAL" | while read -r line; do
@@ -54,8 +43,7 @@ complete hash.nc 4
 
 # One rank's GPU does not open: its CPU must not take, and skip, what the GPUs are for.
 worker '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || { echo "fell off the bus" >&2; exit 7; }
-"$REAL" | sed -u "s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/"'
-mv bin/roofsweep-worker-cpu bin/roofsweep-worker-cuda
+"$REAL" | sed -u "s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/"' cuda
 worker 'exec "$REAL"'
 expect 4 run 2 --device auto --output mixed.nc sweep.ini
 says "fell off the bus"

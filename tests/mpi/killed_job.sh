@@ -2,12 +2,12 @@
 # The whole job dies by SIGKILL half-way: no finished record is lost, no worker is left, --resume measures the rest and
 # nothing twice.
 . "$(dirname "$0")/lib.sh"
-write_sweep sweep.ini
-sed -i 's/^iterations = .*/iterations = 2000/; s/^batch = .*/batch = 1/; s/^height = .*/height = 8, 16/' sweep.ini
+batch=1 height="8, 16" write_sweep sweep.ini
+sed -i 's/^iterations = .*/iterations = 2000/' sweep.ini
 "$ROOFSWEEP_MPIRUN" -n 3 --oversubscribe --bind-to none "$ROOFSWEEP_BIN/roofsweep" sweep.ini >output 2>&1 &
 job=$!
-wait_for_records "$job" 10 output
-ranks=$(pgrep -P "$job")
+wait_until "$job" output records 10
+ranks=$(ranks_of "$job")
 workers=$(for rank in $ranks; do pgrep -P "$rank" || true; done)
 [ -n "$workers" ] || fail "no workers are seen"
 # shellcheck disable=SC2086 # a word each

@@ -2,47 +2,35 @@
 # Workers that die while they open, tune or measure roofs: a retry, then that device, never the sweep.
 . "$(dirname "$0")/lib.sh"
 [ "$(nproc)" -ge 2 ] || exit 77 # two ranks on one core are one device
-write_sweep sweep.ini
-sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/
-        s/^memory = .*/memory = l1/' sweep.ini
-mkdir bin
-cp "$ROOFSWEEP_BIN/roofsweep" bin/
-export REAL="$ROOFSWEEP_BIN/roofsweep-worker-cpu"
-ROOFSWEEP_BIN=$work/bin
-# In front of the real worker of rank 1: a line that holds $1 ends it by SIGKILL, $2 times at most.
-worker() {
+memory=l1 batch=1 height=8 width=8 write_sweep sweep.ini
+wrap_workers
+# In front of the real worker of rank 1: a line that holds $1 ends it by SIGKILL, $2 times at most. The loop is a process of
+# its own, and would hand the line on.
+deadly() {
     rm -f deaths
-    cat >bin/roofsweep-worker-cpu <<SH
-#!/bin/sh
-[ "\$OMPI_COMM_WORLD_RANK" = 1 ] || exec "\$REAL"
+    worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
 while read -r line; do
-    case \$line in *$1*)
-        if [ "\$(cat deaths 2>/dev/null | wc -l)" -lt $2 ]; then
+    case $line in *'"$1"'*)
+        if [ "$(cat deaths 2>/dev/null | wc -l)" -lt '"$2"' ]; then
             echo one >>deaths
-            echo 'no more' >&2
-            kill -KILL \$\$
-            exit # this loop is a process of its own, and would hand the line on
+            echo "no more" >&2
+            kill -KILL $$
+            exit
         fi ;;
     esac
-    printf '%s\n' "\$line"
-done | "\$REAL"
-SH
-    chmod +x bin/roofsweep-worker-cpu
-}
-none_left() {
-    sleep 0.5
-    ! pgrep -f "$REAL" >/dev/null || fail "workers outlive their ranks"
+    printf "%s\n" "$line"
+done | "$REAL"'
 }
 
 for where in devices describe tune '"roof"'; do
-    worker "$where" 1
+    deadly "$where" 1
     expect 0 run 2 --output once.nc --overwrite sweep.ini
     complete once.nc 4
     [ "$(wc -l <deaths)" = 1 ] || fail "no worker died at $where"
     none_left
 done
 
-worker describe 100
+deadly describe 100
 expect 0 run 2 --output lost.nc sweep.ini
 says "rank 1 has lost its device, the others go on: CPU on $(hostname): "
 says "killed by signal 9"
@@ -53,16 +41,16 @@ none_left
 
 # With replicate its share is missing, and a healthy restart measures it.
 sed 's/^device = cpu/&\ndistribute = replicate/' sweep.ini >replicate.ini
-worker describe 100
+deadly describe 100
 expect 4 run 2 --output replicate.nc replicate.ini
 says "--resume measures the rest"
 complete replicate.nc 4
-worker describe 0
+deadly describe 0
 expect 0 run 2 --resume --output replicate.nc replicate.ini
 python 'import xarray; assert xarray.open_dataset("replicate.nc").sizes["config"] == 8'
 
 # All of them are lost: nothing begins.
-worker describe 100
+deadly describe 100
 sed -i '/OMPI_COMM_WORLD_RANK/d' bin/roofsweep-worker-cpu
 expect 4 run 2 --output none.nc sweep.ini
 says "no rank could open its device; rank 0: "

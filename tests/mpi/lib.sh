@@ -57,22 +57,12 @@ assert (data.time_median > 0).all()
 ' "$1" "$2" || fail "$1 is not complete"
 }
 
-# wait_for_records PID COUNT LOG: the sweep of this process has so many records in sweep.nc.journal.
-wait_for_records() {
-    records=0
-    while [ "$records" -lt "$2" ]; do
-        kill -0 "$1" 2>/dev/null || { cat "$3"; fail "the sweep ended before it had $2 records"; }
-        sleep 0.05
-        records=$(grep -c '"kind":"record"' sweep.nc.journal 2>/dev/null || true)
-        records=${records:-0}
-    done
-}
-
-# A sweep of 200 small configurations that takes each rank a few seconds.
+# write_sweep FILE [LINES]: 200 small configurations that take each rank a few seconds; LINES of [sweep]. Fewer with
+# batch, height and width in front: of these, `batch=1 height=8 width=8 write_sweep sweep.ini` has 4.
 write_sweep() {
     cat >"$1" <<INI
 [sweep]
-title = 200 small configurations
+title = small configurations
 device = cpu
 timeout = 60 s
 ${2:-}
@@ -80,16 +70,64 @@ ${2:-}
 warmup = 1
 iterations = 3
 [peaks]
-memory = dram
+memory = ${memory:-dram}
 compute = fp32
 condition = together
 [conv2d grid]
-batch = 1, 2
-height = 8:16:+2
-width = 8:16:+2
+batch = ${batch:-1, 2}
+height = ${height:-8:16:+2}
+width = ${width:-8:16:+2}
 channels = 4, 8
 filters = 8, 16
 kernel = 3
 precision = fp32
 INI
+}
+
+# roofsweep looks for its workers beside itself: from now on there are only those that `worker` writes, for the real one
+# in front of which they stand.
+wrap_workers() {
+    mkdir bin
+    cp "$ROOFSWEEP_BIN/roofsweep" bin/
+    export REAL="$ROOFSWEEP_BIN/roofsweep-worker-cpu"
+    ROOFSWEEP_BIN=$work/bin
+}
+
+# worker SCRIPT [KIND]
+worker() {
+    printf '#!/bin/sh\n%s\n' "$1" >"bin/roofsweep-worker-${2:-cpu}"
+    chmod +x "bin/roofsweep-worker-${2:-cpu}"
+}
+
+# ranks_of LAUNCHER, rank_of LAUNCHER N: processes that it has started.
+ranks_of() {
+    pgrep -P "$1" || true
+}
+rank_of() {
+    for process in $(ranks_of "$1"); do
+        tr '\0' '\n' <"/proc/$process/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$2" && echo "$process"
+    done
+    return 0
+}
+
+# wait_until JOB LOG COMMAND...: the job must not end before the command succeeds.
+wait_until() {
+    until (shift 2; "$@"); do
+        kill -0 "$1" 2>/dev/null || { cat "$2"; fail "it ended before '$*'"; }
+        sleep 0.05
+    done
+}
+
+# records COUNT: sweep.nc.journal has so many.
+records() {
+    [ -e sweep.nc.journal ] && [ "$(grep -c '"kind":"record"' sweep.nc.journal)" -ge "$1" ]
+}
+
+# none_left: no process of this build is there any more. The kernel may take its time.
+none_left() {
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        pgrep -f "^($ROOFSWEEP_BIN/roofsweep|${REAL:-none})" >left || return 0
+        sleep 0.2
+    done
+    fail "processes are left: $(cat left)"
 }

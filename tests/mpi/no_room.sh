@@ -3,8 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 roofsweep=$ROOFSWEEP_BIN/roofsweep
 
-write_sweep sweep.ini
-sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/' sweep.ini
+batch=1 width=8 write_sweep sweep.ini
 expect 0 "$roofsweep" sweep.ini
 complete sweep.nc 20
 unset TMPDIR

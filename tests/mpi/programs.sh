@@ -62,50 +62,6 @@ expect 0 "$roofsweep" -q -d cpu --program "sleep 0.1"
 says "program "
 [ -f program.nc ] || fail "--program writes no program.nc"
 
-# A hundred rows. Workers, keepers and programs are killed at random; the programs have children that hide. What failed
-# stays failed: --resume runs what is missing.
-cat >many.sh <<'END'
-setsid sleep 4711 &
-echo "region 0.001" >"$ROOFSWEEP_REPORT/$$"
-sleep 0.05
-END
-cat >many.ini <<'END'
-[sweep]
-timeout = 60 s
-retries = 100
-[peaks]
-memory = dram
-compute = fp32
-launch = no
-[program many]
-command = sh many.sh {n}
-n = 1:100:+1
-END
-(
-    while [ -f many.ini ] && [ ! -f over ]; do
-        sleep 0.3
-        # Of this test's own processes alone.
-        for process in $(pgrep -f "$ROOFSWEEP_BIN/roofsweep-worker-cpu|roofsweep-keeper.* sh many.sh|sh many.sh"); do
-            [ "$(readlink "/proc/$process/cwd")" = "$work" ] && [ "$(shuf -i 0-9 -n 1)" = 0 ] && kill -9 "$process" 2>/dev/null
-        done
-    done
-) &
-killer=$!
-status=0
-run 2 -q -d cpu -o many.nc many.ini >output 2>&1 || status=$?
-touch over
-wait "$killer" || true
-[ "$status" = 0 ] || [ "$status" = 3 ] || { cat output; fail "exit status $status"; }
-python '
-import xarray
-data = xarray.open_dataset("many.nc").load()
-assert data.sizes["config"] == 100 and len(set(data.config_hash.values)) == 100
-# A killed worker costs a retry; a killed program is a row that says so.
-errors = [error for error, status in zip(data.error.values, data.status.values) if status != 0]
-assert all("killed" in error.lower() for error in errors), errors
-print(len(errors), "of 100 programs were killed")
-' || fail "not every row once"
-sleep 1
-for process in $(pgrep -f "sleep 4711"); do
-    [ "$(readlink "/proc/$process/cwd")" != "$work" ] || fail "process $process is left running"
-done
+# Workers, keepers and programs are killed at random; the programs have children that hide.
+"$ROOFSWEEP_PYTHON" "$root/tests/bench/kills.py" --build "$ROOFSWEEP_BUILD" --worker cpu \
+    --ranks $(($(nproc) > 1 ? 2 : 1)) --programs 40 --kills 12 --limit 120

@@ -1,8 +1,7 @@
 #!/bin/sh
 # The same 100 configurations on N ranks: each exactly once, on as many devices as ranks.
 . "$(dirname "$0")/lib.sh"
-write_sweep sweep.ini
-sed -i 's/^batch = .*/batch = 1/' sweep.ini
+batch=1 write_sweep sweep.ini
 expect 0 run "$1" sweep.ini
 complete sweep.nc 100
 python '

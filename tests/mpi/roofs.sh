@@ -2,12 +2,11 @@
 # Roofs of a node's devices: alone and together, in the file, used again, and with workers that fail.
 . "$(dirname "$0")/lib.sh"
 [ "$(nproc)" -ge 2 ] || exit 77 # two ranks on one core are one device
-write_sweep sweep.ini
-sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/
-        s/^memory = .*/memory = dram, l1/; s/^condition = .*/condition = both/' sweep.ini
+memory=l1 batch=1 height=8 width=8 write_sweep sweep.ini
+sed -i 's/^condition = .*/condition = both/' sweep.ini
 
 # What the worker itself, asked by hand, finds of what the manifest asks for.
-printf '%s\n' '{"op":"tune","memory":["dram","l1"],"compute":["fp32"],"launch":true}' |
+printf '%s\n' '{"op":"tune","memory":["l1"],"compute":["fp32"],"launch":true}' |
     "$ROOFSWEEP_BIN/roofsweep-worker-cpu" >tuned.json
 
 # roofs FILE CODE: `of(device, condition)` is a device's roofs by name, `wanted` the names of all.
@@ -20,7 +19,7 @@ def of(device, condition):
     return {name: data.isel(device_roof=i) for i, name in enumerate(data.device_roof_name.values)
             if rows.values[i]}
 wanted = set(json.load(open("tuned.json"))["roofs"])
-assert {"dram copy", "l1 read", "fp32 vector", "launch gap"} <= wanted, wanted
+assert {"l1 copy", "l1 read", "fp32 vector", "launch gap"} <= wanted, wanted
 '"$2" "$1" || fail "$1"
 }
 
@@ -72,17 +71,10 @@ assert "device_roofs_reused" not in data
 '
 
 # A worker that is lost over one roof: the others are measured, and the rows too.
-mkdir bin
-cp "$ROOFSWEEP_BIN/roofsweep" bin/
-export REAL="$ROOFSWEEP_BIN/roofsweep-worker-cpu"
-ROOFSWEEP_BIN=$work/bin
-worker() {
-    printf '#!/bin/sh\n%s\n' "$1" >bin/roofsweep-worker-cpu
-    chmod +x bin/roofsweep-worker-cpu
-}
+wrap_workers
 worker '[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$REAL"
 while read -r line; do
-    case $line in *\"dram\ copy\"*) echo "the bus is gone" >&2; break ;; esac
+    case $line in *\"l1\ copy\"*) echo "the bus is gone" >&2; break ;; esac
     printf "%s\n" "$line"
 done | "$REAL"'
 expect 0 run 2 --output lost.nc sweep.ini
@@ -92,7 +84,7 @@ for device in 0, 1:
     rank = int(str(data.device_key.values[device]).split("/")[1])
     for name, row in of(device, 0).items():
         values = [row.device_roof_bandwidth, row.device_roof_performance, row.device_roof_time]
-        if rank == 1 and name == "dram copy":
+        if rank == 1 and name == "l1 copy":
             assert numpy.isnan(values).all() and "not measured" in str(row.device_roof_setting.values)
         else:
             assert numpy.isfinite(values).any(), (rank, name)
@@ -135,8 +127,7 @@ assert set(of(rank.index(1), 1)) == wanted - lost
 # Devices of two kinds on a node: each kind does the same together, not with the other one.
 worker '[ "$OMPI_COMM_WORLD_RANK" -lt 2 ] || exit 7
 "$REAL" | sed -u "s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/
-                 s/\"uuid\":\"[^\"]*\"/\"uuid\":\"GPU-$OMPI_COMM_WORLD_RANK\"/"'
-mv bin/roofsweep-worker-cpu bin/roofsweep-worker-cuda
+                 s/\"uuid\":\"[^\"]*\"/\"uuid\":\"GPU-$OMPI_COMM_WORLD_RANK\"/"' cuda
 worker 'exec "$REAL"'
 printf '[sweep]\ndistribute = replicate\n[peaks]\nmemory = l1\ncompute = fp32\n' >mixed.ini
 expect 0 run 4 mixed.ini
@@ -151,8 +142,7 @@ assert max(starts["cuda"]) < min(starts["cpu"]), starts
 # Together every device goes on until all have their samples, and its clock settles once, after all bursts.
 worker 'tee -a "$OMPI_COMM_WORLD_RANK.requests" | sed -u "s/tf32 tensor mma/fp32 vector/" | "$REAL" |
 sed -u "s/fp32 vector/tf32 tensor mma/; s/\"kind\":\"cpu\"/\"kind\":\"cuda\"/
-        s/\"uuid\":\"[^\"]*\"/\"uuid\":\"GPU-$OMPI_COMM_WORLD_RANK\"/"'
-mv bin/roofsweep-worker-cpu bin/roofsweep-worker-cuda
+        s/\"uuid\":\"[^\"]*\"/\"uuid\":\"GPU-$OMPI_COMM_WORLD_RANK\"/"' cuda
 printf '[sweep]\ndistribute = replicate\ndevice = cuda\n[peaks]\nmemory = l1\ncompute = fp32\n' >settle.ini
 expect 0 run 2 settle.ini
 python '

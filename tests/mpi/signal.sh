@@ -1,11 +1,11 @@
 #!/bin/sh
 # SIGTERM ends the sweep in an orderly way: what is there is published, exit status 5, --resume goes on.
 . "$(dirname "$0")/lib.sh"
-write_sweep sweep.ini "retries = 0"
-sed -i 's/^iterations = .*/iterations = 20000/; s/^batch = .*/batch = 1/' sweep.ini
+batch=1 write_sweep sweep.ini "retries = 0"
+sed -i 's/^iterations = .*/iterations = 20000/' sweep.ini
 "$ROOFSWEEP_BIN/roofsweep" sweep.ini >log 2>&1 & # alone, without a launcher
 job=$!
-wait_for_records "$job" 10 log
+wait_until "$job" log records 10
 # Nobody else may touch its files meanwhile; a second job sees that before it opens a device. The first one
 # waits for that: it would be done before.
 kill -STOP "$job"

@@ -2,9 +2,8 @@
 # Nothing is begun that cannot end before the limit: the file is there in time, what is left is named, the status
 # is 5, --resume goes on.
 . "$(dirname "$0")/lib.sh"
-write_sweep sweep.ini
-# 40 rows of a second or two on one core.
-sed -i 's/^iterations = .*/iterations = 800000/; s/^batch = .*/batch = 1/; s/^height = .*/height = 8, 16/' sweep.ini
+batch=1 height="8, 16" write_sweep sweep.ini
+sed -i 's/^iterations = .*/iterations = 800000/' sweep.ini # 40 rows of a second or two on one core
 export OMP_WAIT_POLICY=passive
 
 # limited SECONDS: the command ends with 5 within these; $began is when it began.

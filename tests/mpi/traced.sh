@@ -6,8 +6,7 @@ roofsweep=$ROOFSWEEP_BIN/roofsweep
 command -v strace >/dev/null || { echo "no strace"; exit 77; }
 strace -f -o probe true 2>/dev/null || { echo "strace is not permitted here"; exit 77; }
 rm -f probe
-write_sweep sweep.ini
-sed -i 's/^batch = .*/batch = 1/; s/^width = .*/width = 8/; s/^height = .*/height = 8/' sweep.ini
+batch=1 height=8 width=8 write_sweep sweep.ini
 mkdir temporary results
 export TMPDIR="$work/temporary"
 

@@ -138,6 +138,27 @@ static struct record taken(struct batch *batch, struct device_state *device)
     return record;
 }
 
+static void assert_waits(struct batch *batch, struct device_state *device, int value)
+{
+    struct record unused;
+    assert_true(measure(batch, device, value, true, &unused));
+}
+
+/* From 1 on. */
+static void assert_all_wait(struct batch *batch, struct device_state *device, int count)
+{
+    for (int i = 1; i <= count; ++i)
+        assert_waits(batch, device, i);
+}
+
+static void assert_all_counted(struct batch *batch, struct device_state *device, int count)
+{
+    for (int i = 1; i <= count; ++i) {
+        struct record record = taken(batch, device);
+        assert_counted(&record, i);
+    }
+}
+
 static void assert_empty(struct batch *batch, struct device_state *device)
 {
     struct record record;
@@ -146,25 +167,15 @@ static void assert_empty(struct batch *batch, struct device_state *device)
     assert_int_equal(device->works, 0);
 }
 
-static void assert_waits(struct batch *batch, struct device_state *device, int value)
-{
-    struct record unused;
-    assert_true(measure(batch, device, value, true, &unused));
-}
-
 static void rows_are_counted_together(void **state)
 {
     (void)state;
     struct device_state device = {.room = 9};
     struct batch *batch = batch_create(&made_up);
-    for (int i = 1; i <= 5; ++i)
-        assert_waits(batch, &device, i);
+    assert_all_wait(batch, &device, 5);
     assert_int_equal(device.collections, 0);
-    for (int i = 1; i <= 5; ++i) {
-        struct record record = taken(batch, &device);
-        assert_counted(&record, i);
-        assert_int_equal(device.collections, 1);
-    }
+    assert_all_counted(batch, &device, 5);
+    assert_int_equal(device.collections, 1);
     assert_int_equal(device.counted[0], 5);
     assert_empty(batch, &device);
     batch_destroy(batch, &device);
@@ -227,14 +238,10 @@ static void where_room_is_short_they_are_counted_first(void **state)
     (void)state;
     struct device_state device = {.room = 2};
     struct batch *batch = batch_create(&made_up);
-    for (int i = 1; i <= 5; ++i)
-        assert_waits(batch, &device, i);
+    assert_all_wait(batch, &device, 5);
     assert_int_equal(device.most, 3);
     assert_int_equal(device.collections, 1);
-    for (int i = 1; i <= 5; ++i) {
-        struct record record = taken(batch, &device);
-        assert_counted(&record, i);
-    }
+    assert_all_counted(batch, &device, 5);
     assert_int_equal(device.counted[0], 3);
     assert_int_equal(device.counted[1], 2);
     assert_empty(batch, &device);
@@ -247,13 +254,9 @@ static void what_fails_beside_others_is_measured_without_them(void **state)
     (void)state;
     struct device_state device = {.room = 9, .crowded = 3};
     struct batch *batch = batch_create(&made_up);
-    for (int i = 1; i <= 4; ++i)
-        assert_waits(batch, &device, i);
+    assert_all_wait(batch, &device, 4);
     assert_int_equal(device.counted[0], 2);
-    for (int i = 1; i <= 4; ++i) {
-        struct record record = taken(batch, &device);
-        assert_counted(&record, i);
-    }
+    assert_all_counted(batch, &device, 4);
     batch_destroy(batch, &device);
 }
 

@@ -12,7 +12,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "model/workloads/program.h"
 #include "worker/program/handback.h"
 #include "worker/program/process.h"
@@ -61,11 +60,9 @@ static void a_program_that_takes_too_long_is_ended(void **state)
     (void)state;
     struct process_end end;
     struct error error;
-    double begin = clock_monotonic();
     assert_int_equal(run("echo here; trap '' TERM; sleep 300", 0.3, &end, &error), STATUS_FAILED);
     assert_true(end.timed_out);
     assert_non_null(strstr(error.text, "it last printed: here"));
-    assert_true(clock_monotonic() - begin < 60);
 }
 
 static void output_without_end_does_no_harm(void **state)

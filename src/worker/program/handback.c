@@ -26,12 +26,8 @@ static enum status number_read(char **text, double *value, struct error *error)
     return STATUS_OK;
 }
 
-static enum status region_take(char *text, struct handback *handback, struct error *error)
+static enum status region_take(double seconds, struct handback *handback, struct error *error)
 {
-    double seconds = 0.0;
-    enum status status = number_read(&text, &seconds, error);
-    if (status)
-        return status;
     if (seconds == 0)
         return error_set(error, STATUS_FAILED, "a region of 0 s: nothing is done in no time");
     if (seconds > FIELD_SECONDS_MAX || handback->region_count == HANDBACK_REGIONS_MAX)
@@ -44,40 +40,30 @@ static enum status region_take(char *text, struct handback *handback, struct err
     return STATUS_OK;
 }
 
-/* The worst of several counts. */
-static enum status verify_take(char *text, struct handback *handback, struct error *error)
-{
-    double found = 0.0, tolerance = 0.0;
-    enum status status = number_read(&text, &found, error);
-    if (status == STATUS_OK)
-        status = number_read(&text, &tolerance, error);
-    if (status)
-        return status;
-    if (isnan(handback->verify_error) ||
-        found - tolerance > handback->verify_error - handback->verify_tolerance) {
-        handback->verify_error = found;
-        handback->verify_tolerance = tolerance;
-    }
-    return STATUS_OK;
-}
-
-static const struct {
-    const char *word;
-    enum status (*take)(char *text, struct handback *handback, struct error *error);
-} lines[] = {{"region ", region_take}, {"verify ", verify_take}};
-
 static enum status line_take(char *line, struct handback *handback, struct error *error)
 {
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i) {
-        size_t length = strlen(lines[i].word);
-        if (strncmp(line, lines[i].word, length) == 0)
-            return lines[i].take(line + length, handback, error);
+    const bool region = strncmp(line, "region ", 7) == 0, verify = strncmp(line, "verify ", 7) == 0;
+    char *text = line + 7;
+    double first = 0, second = 0;
+    if (!region && !verify) {
+        line[strcspn(line, "\n")] = '\0';
+        return error_set(error, STATUS_FAILED,
+                         "'%.60s' is none of: region SECONDS, verify ERROR TOLERANCE", line);
     }
-    line[strcspn(line, "\n")] = '\0';
-    return error_set(error, STATUS_FAILED,
-                     "'%.60s' is none of: region SECONDS, verify ERROR "
-                     "TOLERANCE",
-                     line);
+    enum status status = number_read(&text, &first, error);
+    if (status == STATUS_OK && verify)
+        status = number_read(&text, &second, error);
+    if (status)
+        return status;
+    if (region)
+        return region_take(first, handback, error);
+    /* The worst of several counts. */
+    if (isnan(handback->verify_error) ||
+        first - second > handback->verify_error - handback->verify_tolerance) {
+        handback->verify_error = first;
+        handback->verify_tolerance = second;
+    }
+    return STATUS_OK;
 }
 
 static enum status file_take(const char *path, struct handback *handback, struct error *error)

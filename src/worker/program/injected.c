@@ -16,21 +16,9 @@ static enum status no_memory(struct error *error)
     return error_set(error, STATUS_FAILED, "out of memory");
 }
 
-static enum status opened_take(const char *text, struct injected *in, struct error *error)
+static enum status no_meaning(const char *what, const char *text, struct error *error)
 {
-    (void)text, (void)error;
-    in->processes = 1;
-    return STATUS_OK;
-}
-
-static enum status closed_take(const char *text, struct injected *in, struct error *error)
-{
-    void *regions = array_grow(in->regions, in->region_count, sizeof *in->regions);
-    if (!regions)
-        return no_memory(error);
-    in->regions = regions;
-    in->regions[in->region_count++] = strtod(text, NULL);
-    return STATUS_OK;
+    return error_set(error, STATUS_FAILED, "%s nothing: %.100s", what, text);
 }
 
 /* The index of this kernel; kernel_count: there is none. */
@@ -54,7 +42,7 @@ static enum status kernel_take(const char *text, struct injected *in, struct err
                &end, &correlation, &node, &g[0], &g[1], &g[2], &b[0], &b[1], &b[2], &registers,
                &fixed, &dynamic, &name) < 13 ||
         name == 0)
-        return error_set(error, STATUS_FAILED, "a kernel that means nothing: %.100s", text);
+        return no_meaning("a kernel that means", text, error);
     kernel.grid_x = g[0], kernel.grid_y = g[1], kernel.grid_z = g[2];
     kernel.block_x = b[0], kernel.block_y = b[1], kernel.block_z = b[2];
     kernel.registers = registers, kernel.static_shared = fixed, kernel.dynamic_shared = dynamic;
@@ -84,121 +72,87 @@ static enum status moved_take(const char *text, struct injected_moves *moves, st
 {
     unsigned long long start, end, bytes;
     if (sscanf(text, "%llu %llu %llu", &start, &end, &bytes) != 3 || end < start)
-        return error_set(error, STATUS_FAILED, "a copy that means nothing: %.100s", text);
+        return no_meaning("a copy that means", text, error);
     ++moves->count;
     moves->bytes += (double)bytes;
     moves->time += 1e-9 * (double)(end - start);
     return STATUS_OK;
 }
 
-static enum status copy_take(const char *text, struct injected *in, struct error *error)
-{
-    return moved_take(text, &in->copies, error);
-}
-
-static enum status fill_take(const char *text, struct injected *in, struct error *error)
-{
-    return moved_take(text, &in->fills, error);
-}
-
-static enum status untraced_take(const char *text, struct injected *in, struct error *error)
-{
-    (void)error;
-    snprintf(in->untraced, sizeof in->untraced, "%s", text);
-    return STATUS_OK;
-}
-
-static enum status launched_take(const char *text, struct injected *in, struct error *error)
-{
-    (void)error;
-    snprintf(in->sequence, sizeof in->sequence, "%s", text);
-    return STATUS_OK;
-}
-
-static enum status passes_take(const char *text, struct injected *in, struct error *error)
-{
-    int last = 0;
-    if (sscanf(text, "%zu %d", &in->passes, &last) != 2)
-        return error_set(error, STATUS_FAILED, "passes that mean nothing: %.100s", text);
-    in->last = last == 1;
-    return STATUS_OK;
-}
-
-static enum status unloaded_take(const char *text, struct injected *in, struct error *error)
-{
-    (void)text, (void)error;
-    in->unloaded = true;
-    return STATUS_OK;
-}
-
-static enum status value_take(const char *text, struct injected *in, struct error *error)
+static enum status value_take(const char *text, double values[QUANTITY_COUNT], struct error *error)
 {
     int quantity = -1;
     double value = NAN;
     if (sscanf(text, "%d %lf", &quantity, &value) != 2 || quantity < 0 ||
         quantity >= QUANTITY_COUNT)
-        return error_set(error, STATUS_FAILED, "a value that means nothing: %.100s", text);
-    in->values[quantity] = value;
+        return no_meaning("a value that means", text, error);
+    values[quantity] = value;
     return STATUS_OK;
 }
 
 /* Launch by launch, in their order. */
-static enum status each_room(struct injected *in, size_t launch, struct error *error)
-{
-    if (launch < in->each_count)
-        return STATUS_OK;
-    void *each = launch == in->each_count ? array_grow(in->each, launch, sizeof *in->each) : NULL;
-    if (!each)
-        return no_memory(error);
-    in->each = each;
-    for (int i = 0; i < QUANTITY_COUNT; ++i)
-        in->each[launch][i] = NAN;
-    ++in->each_count;
-    return STATUS_OK;
-}
-
 static enum status each_take(const char *text, struct injected *in, struct error *error)
 {
-    size_t launch;
-    int quantity = -1;
-    double value = NAN;
-    if (sscanf(text, "%zu %d %lf", &launch, &quantity, &value) != 3 || quantity < 0 ||
-        quantity >= QUANTITY_COUNT)
-        return error_set(error, STATUS_FAILED, "a value that means nothing: %.100s", text);
-    enum status status = each_room(in, launch, error);
-    if (status == STATUS_OK)
-        in->each[launch][quantity] = value;
-    return status;
+    char *rest;
+    size_t launch = strtoul(text, &rest, 10);
+    if (launch >= in->each_count) {
+        void *each =
+            launch == in->each_count ? array_grow(in->each, launch, sizeof *in->each) : NULL;
+        if (!each)
+            return no_memory(error);
+        in->each = each;
+        for (int i = 0; i < QUANTITY_COUNT; ++i)
+            in->each[launch][i] = NAN;
+        ++in->each_count;
+    }
+    return value_take(rest, in->each[launch], error);
 }
-
-static enum status refused_take(const char *text, struct injected *in, struct error *error)
-{
-    char *reason;
-    long code = strtol(text, &reason, 10);
-    (void)error;
-    outcome_set(&in->refusal, code == COUNTED_INCOMPLETE ? COUNTED_INCOMPLETE : COUNTED_REFUSED,
-                "%s", reason + strspn(reason, " "));
-    return STATUS_OK;
-}
-
-static const struct {
-    const char *word;
-    enum status (*take)(const char *text, struct injected *in, struct error *error);
-} lines[] = {
-    {"opened", opened_take},     {"closed", closed_take},     {"kernel", kernel_take},
-    {"untraced", untraced_take}, {"launched", launched_take}, {"passes", passes_take},
-    {"value", value_take},       {"refused", refused_take},   {"each", each_take},
-    {"copy", copy_take},         {"fill", fill_take},         {"unloaded", unloaded_take},
-};
 
 static enum status line_take(char *line, struct injected *in, struct error *error)
 {
     line[strcspn(line, "\n")] = '\0';
-    size_t length = strcspn(line, " ");
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i)
-        if (strlen(lines[i].word) == length && strncmp(line, lines[i].word, length) == 0)
-            return lines[i].take(line + length + (line[length] == ' '), in, error);
-    return error_set(error, STATUS_FAILED, "a line that means nothing: %.100s", line);
+    char *text = line + strcspn(line, " "), *rest;
+    int last = 0;
+    if (*text)
+        *text++ = '\0';
+    if (strcmp(line, "opened") == 0) {
+        in->processes = 1;
+    } else if (strcmp(line, "closed") == 0) {
+        void *regions = array_grow(in->regions, in->region_count, sizeof *in->regions);
+        if (!regions)
+            return no_memory(error);
+        in->regions = regions;
+        in->regions[in->region_count++] = strtod(text, NULL);
+    } else if (strcmp(line, "kernel") == 0) {
+        return kernel_take(text, in, error);
+    } else if (strcmp(line, "copy") == 0) {
+        return moved_take(text, &in->copies, error);
+    } else if (strcmp(line, "fill") == 0) {
+        return moved_take(text, &in->fills, error);
+    } else if (strcmp(line, "untraced") == 0) {
+        snprintf(in->untraced, sizeof in->untraced, "%s", text);
+    } else if (strcmp(line, "launched") == 0) {
+        snprintf(in->sequence, sizeof in->sequence, "%s", text);
+    } else if (strcmp(line, "passes") == 0) {
+        if (sscanf(text, "%zu %d", &in->passes, &last) != 2)
+            return no_meaning("passes that mean", text, error);
+        in->last = last == 1;
+    } else if (strcmp(line, "value") == 0) {
+        return value_take(text, in->values, error);
+    } else if (strcmp(line, "each") == 0) {
+        return each_take(text, in, error);
+    } else if (strcmp(line, "unloaded") == 0) {
+        in->unloaded = true;
+    } else if (strcmp(line, "refused") == 0) {
+        long code = strtol(text, &rest, 10);
+        outcome_set(&in->refusal, code == COUNTED_INCOMPLETE ? COUNTED_INCOMPLETE : COUNTED_REFUSED,
+                    "%s", rest + strspn(rest, " "));
+    } else {
+        if (text > line + strlen(line))
+            text[-1] = ' ';
+        return no_meaning("a line that means", line, error);
+    }
+    return STATUS_OK;
 }
 
 void injected_init(struct injected *in)

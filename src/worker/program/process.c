@@ -37,38 +37,10 @@ static void close_once(int *descriptor)
 
 /* ---- start ---- */
 
+/* The ends of the keeper, and ours. */
 struct pipes {
     int life[2], news[2], output[2];
 };
-
-static bool pipes_open(struct pipes *pipes)
-{
-    *pipes = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}};
-    return pipe2(pipes->life, O_CLOEXEC) == 0 && pipe2(pipes->news, O_CLOEXEC) == 0 &&
-           pipe2(pipes->output, O_CLOEXEC) == 0;
-}
-
-static void pipes_close(struct pipes *pipes)
-{
-    for (int i = 0; i < 2; ++i) {
-        close_once(&pipes->life[i]);
-        close_once(&pipes->news[i]);
-        close_once(&pipes->output[i]);
-    }
-}
-
-/* A descriptor that has its number already would keep its close-on-exec: all are moved up first. */
-static void pipes_raise(struct pipes *pipes)
-{
-    int *const all[] = {&pipes->life[0], &pipes->news[1], &pipes->output[1]};
-    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
-        int moved = fcntl(*all[i], F_DUPFD_CLOEXEC, KEEPER_NEWS + 1);
-        if (moved >= 0) {
-            close(*all[i]);
-            *all[i] = moved;
-        }
-    }
-}
 
 /* The child gets the affinity of the calling thread. */
 static int spawn_bound(const struct process *process, const char *path, char **arguments,
@@ -89,7 +61,8 @@ static int spawn_bound(const struct process *process, const char *path, char **a
     return failure;
 }
 
-static int spawn(const struct process *process, const char *path, struct pipes *pipes, pid_t *pid)
+static int spawn(const struct process *process, const char *path, const struct pipes *pipes,
+                 pid_t *pid)
 {
     size_t count = 0;
     while (process->words[count])
@@ -117,26 +90,40 @@ static enum status start(const struct process *process, struct running *running,
                          struct error *error)
 {
     char folder[4096], path[4096 + sizeof KEEPER_PROGRAM];
-    struct pipes pipes;
+    struct pipes pipes = {{-1, -1}, {-1, -1}, {-1, -1}};
+    int *const theirs[] = {&pipes.life[0], &pipes.news[1], &pipes.output[1]};
+    int *const ours[] = {&pipes.life[1], &pipes.news[0], &pipes.output[0]};
     enum status status = folder_of_program(folder, sizeof folder, error);
     if (status)
         return status;
     snprintf(path, sizeof path, "%s/%s", folder, KEEPER_PROGRAM);
-    int failure = pipes_open(&pipes) ? 0 : errno;
-    pipes_raise(&pipes);
+    int failure = pipe2(pipes.life, O_CLOEXEC) == 0 && pipe2(pipes.news, O_CLOEXEC) == 0 &&
+                          pipe2(pipes.output, O_CLOEXEC) == 0
+                      ? 0
+                      : errno;
+    /* A descriptor that has its number already would keep its close-on-exec: all are moved up
+     * first. */
+    for (size_t i = 0; i < sizeof theirs / sizeof *theirs; ++i) {
+        int moved = fcntl(*theirs[i], F_DUPFD_CLOEXEC, KEEPER_NEWS + 1);
+        if (moved >= 0) {
+            close(*theirs[i]);
+            *theirs[i] = moved;
+        }
+    }
     if (!failure)
         failure = spawn(process, path, &pipes, &running->keeper);
-    if (failure) {
-        pipes_close(&pipes);
-        return error_set(error, STATUS_SYSTEM, "cannot start %s: %s", path, strerror(failure));
+    for (size_t i = 0; i < sizeof theirs / sizeof *theirs; ++i) {
+        close_once(theirs[i]);
+        if (failure)
+            close_once(ours[i]);
+        else
+            fcntl(*ours[i], F_SETFL, O_NONBLOCK);
     }
+    if (failure)
+        return error_set(error, STATUS_SYSTEM, "cannot start %s: %s", path, strerror(failure));
     running->life = pipes.life[1];
     running->news = pipes.news[0];
     running->output = pipes.output[0];
-    pipes.life[1] = pipes.news[0] = pipes.output[0] = -1;
-    pipes_close(&pipes);
-    fcntl(running->news, F_SETFL, O_NONBLOCK);
-    fcntl(running->output, F_SETFL, O_NONBLOCK);
     return STATUS_OK;
 }
 
@@ -166,11 +153,6 @@ static void news_read(struct running *running)
         close_once(&running->news);
 }
 
-static bool is_over(const struct running *running)
-{
-    return running->news < 0 || running->told_bytes == sizeof running->told;
-}
-
 static void step(struct running *running, double seconds)
 {
     struct pollfd events[2] = {{.fd = running->news, .events = POLLIN},
@@ -187,7 +169,7 @@ static void step(struct running *running, double seconds)
 /* False: it is not over then. */
 static bool run_until(struct running *running, double deadline)
 {
-    while (!is_over(running)) {
+    while (running->news >= 0 && running->told_bytes < sizeof running->told) {
         double left = deadline - clock_monotonic();
         if (left < 0)
             return false;
