@@ -41,41 +41,35 @@ cpu_set_t binding_share(const cpu_set_t *all, int place, int count, bool *shared
     return share;
 }
 
-/* Masks that overlap without being equal are left as they are: somebody meant them so. */
-static void divide(const cpu_set_t *masks, struct binding *binding)
-{
-    const cpu_set_t *own = &masks[binding->local_rank];
-    int place = 0, count = 0;
-    bool overlap = false;
-    for (int i = 0; i < binding->local_count; ++i) {
-        cpu_set_t common;
-        CPU_AND(&common, &masks[i], own);
-        if (CPU_EQUAL(&masks[i], own)) {
-            place += i < binding->local_rank;
-            ++count;
-        } else if (CPU_COUNT(&common) > 0) {
-            overlap = true;
-        }
-    }
-    binding->cpus = binding_share(own, place, count, &binding->shared);
-    binding->shared |= overlap;
-}
-
 struct binding binding_create(MPI_Comm comm)
 {
     struct binding binding = {0};
     MPI_Comm node;
+    cpu_set_t own;
+    int place = 0, count = 0;
+    bool overlap = false;
     MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Comm_rank(node, &binding.local_rank);
     MPI_Comm_size(node, &binding.local_count);
-    cpu_set_t own;
     if (sched_getaffinity(0, sizeof own, &own) != 0)
         CPU_ZERO(&own);
     cpu_set_t *masks = malloc((size_t)binding.local_count * sizeof *masks);
     if (!masks)
         MPI_Abort(comm, 1);
     MPI_Allgather(&own, sizeof own, MPI_BYTE, masks, sizeof own, MPI_BYTE, node);
-    divide(masks, &binding);
+    /* Masks that overlap without being equal are left as they are: somebody meant them so. */
+    for (int i = 0; i < binding.local_count; ++i) {
+        cpu_set_t common;
+        CPU_AND(&common, &masks[i], &own);
+        if (CPU_EQUAL(&masks[i], &own)) {
+            place += i < binding.local_rank;
+            ++count;
+        } else if (CPU_COUNT(&common) > 0) {
+            overlap = true;
+        }
+    }
+    binding.cpus = binding_share(&own, place, count, &binding.shared);
+    binding.shared |= overlap;
     free(masks);
     MPI_Comm_free(&node);
     return binding;

@@ -70,11 +70,6 @@ static void *or_abort(void *memory)
     return memory;
 }
 
-static bool same_device(const struct device *a, const struct device *b)
-{
-    return strcmp(a->uuid, b->uuid) == 0 && strcmp(a->hostname, b->hostname) == 0;
-}
-
 /* A row of a device like one of this run's tells how long its configuration takes. */
 static void learn_earlier(struct dispatcher *dispatcher, const struct device *device,
                           const struct row *row, size_t item)
@@ -102,10 +97,13 @@ static bool resume(struct dispatcher *dispatcher, const struct results *earlier)
         const struct device *device = index < 0 ? NULL : &earlier->devices[index];
         if (items[i] == RESUME_NONE)
             continue;
-        for (int rank = 0; rank < dispatcher->settings.ranks; ++rank)
+        for (int rank = 0; rank < dispatcher->settings.ranks; ++rank) {
+            const struct device *own = &dispatcher->settings.devices[rank];
             if (!dispatcher->settings.manifest->sweep.replicate ||
-                (device && same_device(device, &dispatcher->settings.devices[rank])))
+                (device && strcmp(device->uuid, own->uuid) == 0 &&
+                 strcmp(device->hostname, own->hostname) == 0))
                 queue_done(dispatcher->queue, rank, items[i]);
+        }
         if (device)
             learn_earlier(dispatcher, device, row, items[i]);
     }
@@ -493,19 +491,6 @@ static void tell_progress(struct dispatcher *dispatcher)
                         .kind = ACTION_PROGRESS, .left = left, .failed = dispatcher->failures});
 }
 
-/* What a reader of its time should know at once. */
-static void log_record(const struct dispatcher *dispatcher, const struct record *record)
-{
-    const int64_t told[] = {record->host_paced, record->bimodal};
-    static const char marks[] = {'h', 'b'};
-    log_print(dispatcher->log, LOG_DEBUG, "%s: %s%s%s", record->configuration,
-              record_status_name[record->status], record->error[0] ? ": " : "", record->error);
-    for (size_t i = 0; i < sizeof marks; ++i)
-        if (told[i] == 1)
-            log_print(dispatcher->log, LOG_INFO, "%s: %s", record->configuration,
-                      sampling_mark_text(marks[i]));
-}
-
 /* The item is done for this rank. Label and hash become the plan's, whatever a worker says: a
  * resumed sweep finds the row by its hash. Takes over the record's content and the JSON. */
 static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
@@ -516,7 +501,15 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
     struct record *stored = or_abort(malloc(sizeof *stored));
     record_patch(json, "label", text_encode(asked->label));
     record_patch(json, "config_hash", json_string(asked->hash));
-    log_record(dispatcher, record);
+    log_print(dispatcher->log, LOG_DEBUG, "%s: %s%s%s", record->configuration,
+              record_status_name[record->status], record->error[0] ? ": " : "", record->error);
+    /* What a reader of its time should know at once. */
+    if (record->host_paced == 1)
+        log_print(dispatcher->log, LOG_INFO, "%s: %s", record->configuration,
+                  sampling_mark_text('h'));
+    if (record->bimodal == 1)
+        log_print(dispatcher->log, LOG_INFO, "%s: %s", record->configuration,
+                  sampling_mark_text('b'));
     queue_done(dispatcher->queue, rank, item);
     dispatcher->failures += record->status == RECORD_FAILED;
     *stored = *record;

@@ -132,19 +132,6 @@ struct estimate estimator_of(const struct estimator *estimator, const struct pla
 
 /* ---- a whole plan ---- */
 
-static void learn_earlier(struct estimator *estimator, const struct plan *plan,
-                          const struct results *earlier, const size_t *items, bool *done)
-{
-    for (size_t i = 0; i < earlier->row_count; ++i) {
-        const struct row *row = &earlier->rows[i];
-        if (items[i] == RESUME_NONE)
-            continue;
-        done[items[i]] = true;
-        if (estimate_tells(row->status, row->attempts) && row->wall_time > 0)
-            estimator_learn(estimator, &plan->items[items[i]], row->wall_time);
-    }
-}
-
 enum status estimate_make(const struct manifest *manifest, const struct plan *plan,
                           const struct results *earlier, struct estimate_total *total,
                           struct error *error)
@@ -155,8 +142,14 @@ enum status estimate_make(const struct manifest *manifest, const struct plan *pl
     bool made = estimator && done && (items || !earlier);
     if (made)
         *total = (struct estimate_total){0};
-    if (made && earlier)
-        learn_earlier(estimator, plan, earlier, items, done);
+    for (size_t i = 0; made && earlier && i < earlier->row_count; ++i) {
+        const struct row *row = &earlier->rows[i];
+        if (items[i] == RESUME_NONE)
+            continue;
+        done[items[i]] = true;
+        if (estimate_tells(row->status, row->attempts) && row->wall_time > 0)
+            estimator_learn(estimator, &plan->items[items[i]], row->wall_time);
+    }
     for (size_t i = 0; made && i < plan->count; ++i) {
         if (done[i])
             continue;

@@ -148,14 +148,6 @@ static void stop_worker(struct executor *executor)
     executor->worker = NULL;
 }
 
-static bool is_answer(const struct request *request, enum reply_kind kind,
-                      const struct reply *reply)
-{
-    return reply->kind == kind &&
-           (kind != REPLY_ROOF || (reply->roof.kind.index == request->kind &&
-                                   reply->roof.condition == (int64_t)request->condition));
-}
-
 /* What the worker's line says to this request: STATUS_OK if it is the reply that is due. */
 static enum status read_reply(const struct executor *executor, const struct request *request,
                               enum reply_kind kind, const char *line, struct reply *reply,
@@ -169,7 +161,9 @@ static enum status read_reply(const struct executor *executor, const struct requ
         *error = reply->error;
         return reply->status;
     }
-    if (is_answer(request, kind, reply))
+    if (reply->kind == kind &&
+        (kind != REPLY_ROOF || (reply->roof.kind.index == request->kind &&
+                                reply->roof.condition == (int64_t)request->condition)))
         return STATUS_OK;
     return error_set(error, STATUS_DEVICE, "%s: %s", executor->kind->worker, unexpected_reply);
 }
@@ -299,37 +293,26 @@ static void set_lost_device(struct executor *executor, const char *why)
     snprintf(executor->lost, sizeof executor->lost, "%.1000s", why);
 }
 
-/* A worker that is lost on the way costs a try. If the last one is lost, *lost says whether there
- * was a device to lose: a worker that ends before it has counted its devices may be for the user to
- * mend. */
-static enum status open_kind(struct executor *executor, const struct device_kind *kind, bool *lost,
-                             struct error *error)
-{
-    enum status status;
-    bool answered = false;
-    begin_tries(executor);
-    do
-        status = try_kind(executor, kind, &answered, error);
-    while (status == STATUS_DEVICE && executor->worker_lost && may_try_again(executor));
-    *lost = executor->worker_lost && (answered || executor->worker_hung);
-    return status;
-}
-
 enum status executor_open(struct executor *executor, struct error *error)
 {
     const struct device_kind *chosen = executor->settings.device;
     char reasons[sizeof executor->choice] = "";
     for (int i = 0; i < DEVICE_KINDS; ++i) {
         const struct device_kind *kind = &device_kinds[i];
-        bool lost;
+        enum status status;
+        bool answered = false;
         if (chosen && chosen != kind)
             continue;
-        enum status status = open_kind(executor, kind, &lost, error);
+        begin_tries(executor);
+        do
+            status = try_kind(executor, kind, &answered, error);
+        while (status == STATUS_DEVICE && executor->worker_lost && may_try_again(executor));
         if (status == STATUS_OK) {
             snprintf(executor->choice, sizeof executor->choice, "%s%.1180s", kind->name, reasons);
             return STATUS_OK;
         }
-        if (lost) {
+        /* A worker that ends before it has counted its devices may be for the user to mend. */
+        if (executor->worker_lost && (answered || executor->worker_hung)) {
             set_lost_device(executor, error->text);
             return STATUS_OK;
         }
@@ -402,14 +385,6 @@ static void replace_worker(struct executor *executor)
         reopen_failed(executor, error.text);
 }
 
-static enum status check_same_device(const struct executor *executor, const struct device *device,
-                                     struct error *error)
-{
-    if (strcmp(device->uuid, executor->opened) == 0)
-        return STATUS_OK;
-    return error_set(error, STATUS_DEVICE, "the device is now '%.90s'", device->uuid);
-}
-
 static void step_reopening(struct executor *executor)
 {
     const struct request describe = describe_again(executor);
@@ -423,8 +398,8 @@ static void step_reopening(struct executor *executor)
     reply_init(&reply);
     if (event == WORKER_LINE)
         status = read_reply(executor, &describe, REPLY_DEVICE, line, &reply, &why);
-    if (status == STATUS_OK)
-        status = check_same_device(executor, &reply.device, &why);
+    if (status == STATUS_OK && strcmp(reply.device.uuid, executor->opened) != 0)
+        status = error_set(&why, STATUS_DEVICE, "the device is now '%.90s'", reply.device.uuid);
     reply_clear(&reply);
     free(line);
     if (status)
@@ -627,12 +602,6 @@ static void count_failed(struct executor *executor, const char *why)
     give_back(executor);
 }
 
-static void waiting_remove_first(struct executor *executor)
-{
-    memmove(executor->waiting, executor->waiting + 1,
-            --executor->waiting_count * sizeof *executor->waiting);
-}
-
 static void take_counted(struct executor *executor, const char *line)
 {
     struct reply reply;
@@ -646,7 +615,8 @@ static void take_counted(struct executor *executor, const char *line)
         count_failed(executor, error.text);
     } else {
         deliver(executor, json_incref(reply.record_json), 1);
-        waiting_remove_first(executor);
+        memmove(executor->waiting, executor->waiting + 1,
+                --executor->waiting_count * sizeof *executor->waiting);
         if (executor->waiting_count > 0)
             ask_count(executor, 1);
         else
@@ -657,25 +627,18 @@ static void take_counted(struct executor *executor, const char *line)
 
 /* ---- what happens ---- */
 
-static void take_line(struct executor *executor, const char *line)
+/* The worker's line; NULL: it is lost, and why. */
+static void take_event(struct executor *executor, const char *line, const char *why)
 {
-    if (executor->stage == STAGE_MEASURING) {
+    if (executor->stage == STAGE_MEASURING && line) {
         take_measured(executor, line);
-    } else if (executor->stage == STAGE_COUNTING) {
-        take_counted(executor, line);
-    } else { /* what nobody asked: the next work starts a new worker */
-        stop_worker(executor);
-        give_back(executor);
-    }
-}
-
-static void worker_lost(struct executor *executor, const char *why)
-{
-    if (executor->stage == STAGE_MEASURING) {
+    } else if (executor->stage == STAGE_MEASURING) {
         attempt_failed(executor, why);
+    } else if (executor->stage == STAGE_COUNTING && line) {
+        take_counted(executor, line);
     } else if (executor->stage == STAGE_COUNTING) {
         count_failed(executor, why);
-    } else {
+    } else { /* nobody asked: the next work starts a new worker */
         stop_worker(executor);
         give_back(executor);
     }
@@ -693,10 +656,8 @@ void executor_step(struct executor *executor)
         struct error why;
         char *line = NULL;
         enum worker_event event = worker_process_step(executor->worker, &line, &why);
-        if (event == WORKER_LINE)
-            take_line(executor, line);
-        else if (event == WORKER_LOST)
-            worker_lost(executor, why.text);
+        if (event != WORKER_QUIET)
+            take_event(executor, event == WORKER_LINE ? line : NULL, why.text);
         free(line);
     }
     if (executor->loss_untold) {
@@ -715,13 +676,6 @@ bool executor_works(const struct executor *executor)
     return executor->stage == STAGE_MEASURING || executor->stage == STAGE_COUNTING;
 }
 
-static void stop(struct executor *executor)
-{
-    stop_worker(executor);
-    executor->stage = STAGE_STOPPED;
-    send_message(executor, MESSAGE_FINISHED, "");
-}
-
 static void take_work(struct executor *executor, const char *text)
 {
     struct error error;
@@ -737,13 +691,16 @@ static void take_work(struct executor *executor, const char *text)
 
 void executor_handle(struct executor *executor, const struct message *message)
 {
-    if (message->kind == MESSAGE_STOP)
-        stop(executor);
-    else if (message->kind == MESSAGE_MEASURE)
+    if (message->kind == MESSAGE_STOP) {
+        stop_worker(executor);
+        executor->stage = STAGE_STOPPED;
+        send_message(executor, MESSAGE_FINISHED, "");
+    } else if (message->kind == MESSAGE_MEASURE) {
         take_work(executor, message->text);
-    else if (executor->stage == STAGE_IDLE &&
-             executor->waiting_count > 0) /* else given back by now */
+    } else if (executor->stage == STAGE_IDLE &&
+               executor->waiting_count > 0) { /* else given back by now */
         ask_count(executor, executor->waiting_count);
+    }
 }
 
 void executor_poll(const struct executor *executor, struct pollfd descriptors[2], nfds_t *count)

@@ -322,17 +322,6 @@ static size_t count_alone(const struct node *node, bool in_rounds)
     return count;
 }
 
-static void begin_progress(struct node *node)
-{
-    node->turns = count_alone(node, false);
-    node->left = (node->turns + count_alone(node, true)) * (size_t)node->count;
-    for (int device = 0; device < DEVICE_KINDS; ++device)
-        for (int kind = 0; kind < ROOF_KINDS; ++kind)
-            node->left += is_shared(node, device, kind);
-    if (node->log->rank == 0 && node->left > 0)
-        node->progress = progress_create(node->log, "roofs: ", 0, node->left);
-}
-
 /* On a node with one device bandwidths get time before they begin: there it costs little, and the
  * power sensor, which is slow, can follow. */
 static void measure_by_itself(struct node *node, int kind)
@@ -552,7 +541,13 @@ static void node_find(struct node *node, const struct guard_settings *bound)
 
 static void node_measure(struct node *node)
 {
-    begin_progress(node);
+    node->turns = count_alone(node, false);
+    node->left = (node->turns + count_alone(node, true)) * (size_t)node->count;
+    for (int device = 0; device < DEVICE_KINDS; ++device)
+        for (int kind = 0; kind < ROOF_KINDS; ++kind)
+            node->left += is_shared(node, device, kind);
+    if (node->log->rank == 0 && node->left > 0)
+        node->progress = progress_create(node->log, "roofs: ", 0, node->left);
     measure_in_turns(node);
     measure_in_rounds(node);
     log_part(node, "each device alone");

@@ -28,37 +28,24 @@ void progress_start(struct progress *progress)
     progress->start = clock_monotonic();
 }
 
-static void format_left(double seconds, char text[32])
-{
-    long left = (long)(seconds + 0.5);
-    if (left < 3600)
-        snprintf(text, 32, "%ld:%02ld", left / 60, left % 60);
-    else
-        snprintf(text, 32, "%ld:%02ld:%02ld", left / 3600, left / 60 % 60, left % 60);
-}
-
-enum { WIDTH = 20 };
-
-static void format_bar(size_t done, size_t timed, size_t total, char bar[WIDTH + 1])
-{
-    size_t filled = total ? done * WIDTH / total : WIDTH;
-    size_t reached = total ? (done + timed) * WIDTH / total : WIDTH;
-    memset(bar, '.', WIDTH);
-    memset(bar, '+', reached);
-    memset(bar, '#', filled);
-    bar[WIDTH] = '\0';
-}
-
 void progress_format(size_t total, struct progress_left left, size_t failed, double seconds_left,
                      char text[128])
 {
+    enum { WIDTH = 20 };
     char bar[WIDTH + 1], time[32] = "-:--", timed[32] = "";
-    size_t done = total - left.count;
-    format_bar(done, left.timed, total, bar);
+    const size_t done = total - left.count;
+    const long seconds = (long)(seconds_left + 0.5);
+    memset(bar, '.', WIDTH);
+    memset(bar, '+', total ? (done + left.timed) * WIDTH / total : WIDTH);
+    memset(bar, '#', total ? done * WIDTH / total : WIDTH);
+    bar[WIDTH] = '\0';
     if (left.timed > 0)
         snprintf(timed, sizeof timed, " %zu timed,", left.timed);
-    if (seconds_left >= 0)
-        format_left(seconds_left, time);
+    if (seconds_left >= 3600)
+        snprintf(time, sizeof time, "%ld:%02ld:%02ld", seconds / 3600, seconds / 60 % 60,
+                 seconds % 60);
+    else if (seconds_left >= 0)
+        snprintf(time, sizeof time, "%ld:%02ld", seconds / 60, seconds % 60);
     snprintf(text, 128, "[%s] %zu/%zu,%s %zu failed, %s left", bar, done, total, timed, failed,
              time);
 }

@@ -28,26 +28,6 @@ struct time_limit time_limit_none(void)
     return (struct time_limit){.end = INFINITY, .whole = INFINITY};
 }
 
-static struct time_limit of_option(double seconds, const struct time_limit_clock *clock)
-{
-    struct time_limit limit = {.end = clock->start + seconds, .whole = seconds};
-    snprintf(limit.text, sizeof limit.text, "--time-limit %.6g s", seconds);
-    return limit;
-}
-
-static struct time_limit of_job(double epoch, const struct time_limit_clock *clock)
-{
-    struct time_limit limit = {.end = clock->now + epoch - clock->epoch};
-    time_t second = (time_t)epoch;
-    struct tm utc;
-    char stamp[32];
-    limit.whole = fmax(limit.end - clock->start, 0);
-    gmtime_r(&second, &utc);
-    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    snprintf(limit.text, sizeof limit.text, "SLURM_JOB_END_TIME %s", stamp);
-    return limit;
-}
-
 struct time_limit time_limit_create(double seconds, const char *job_end,
                                     const struct time_limit_clock *clock)
 {
@@ -55,12 +35,19 @@ struct time_limit time_limit_create(double seconds, const char *job_end,
     double epoch;
     if (isinf(seconds))
         return limit;
-    if (seconds > 0)
-        limit = of_option(seconds, clock);
-    if (time_limit_job_end(job_end, &epoch)) {
-        struct time_limit job = of_job(epoch, clock);
-        if (job.end < limit.end)
-            limit = job;
+    if (seconds > 0) {
+        limit.end = clock->start + seconds;
+        limit.whole = seconds;
+        snprintf(limit.text, sizeof limit.text, "--time-limit %.6g s", seconds);
+    }
+    if (time_limit_job_end(job_end, &epoch) && clock->now + epoch - clock->epoch < limit.end) {
+        char stamp[32];
+        struct tm utc;
+        gmtime_r(&(time_t){(time_t)epoch}, &utc);
+        strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &utc);
+        limit.end = clock->now + epoch - clock->epoch;
+        limit.whole = fmax(limit.end - clock->start, 0);
+        snprintf(limit.text, sizeof limit.text, "SLURM_JOB_END_TIME %s", stamp);
     }
     return limit;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* A message on its way: MPI reads the text until the request completes. */
 struct outgoing {
     MPI_Request request;
@@ -13,7 +15,7 @@ struct outgoing {
 struct transport {
     MPI_Comm comm;
     struct outgoing *outgoing;
-    size_t count, capacity;
+    size_t count;
 };
 
 struct transport *transport_create(MPI_Comm comm)
@@ -51,32 +53,22 @@ void transport_destroy(struct transport *transport)
     free(transport);
 }
 
-static struct outgoing *outgoing_add(struct transport *transport)
-{
-    if (transport->count == transport->capacity) {
-        size_t capacity = transport->capacity ? 2 * transport->capacity : 8;
-        struct outgoing *grown = realloc(transport->outgoing, capacity * sizeof *grown);
-        if (!grown)
-            return NULL;
-        transport->outgoing = grown;
-        transport->capacity = capacity;
-    }
-    return &transport->outgoing[transport->count];
-}
-
 enum status transport_send(struct transport *transport, int to, enum message_kind kind,
                            const char *text, struct error *error)
 {
     free_delivered(transport);
-    struct outgoing *outgoing = outgoing_add(transport);
-    char *copy = outgoing ? strdup(text) : NULL;
-    if (!copy)
+    char *copy = strdup(text);
+    void *grown = array_grow(transport->outgoing, transport->count, sizeof *transport->outgoing);
+    transport->outgoing = grown ? grown : transport->outgoing;
+    if (!copy || !grown) {
+        free(copy);
         return error_set(error, STATUS_SYSTEM, "no memory for a message of %zu bytes",
                          strlen(text));
+    }
+    struct outgoing *outgoing = &transport->outgoing[transport->count++];
     MPI_Isend(copy, (int)strlen(copy) + 1, MPI_CHAR, to, (int)kind, transport->comm,
               &outgoing->request);
     outgoing->text = copy;
-    ++transport->count;
     return STATUS_OK;
 }
 

@@ -39,46 +39,34 @@ static void close_if_open(int descriptor)
         close(descriptor);
 }
 
-/* A terminal and some batch systems send the signal that ends a sweep to all its processes. A
- * worker ignores it: its rank decides, and ends the worker by SIGKILL. */
-static void block_signals(posix_spawnattr_t *attributes)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGUSR1);
-    posix_spawnattr_setsigmask(attributes, &set);
-}
-
-/* The child inherits the affinity of the calling thread. */
-static int spawn_bound(const char *path, const cpu_set_t *cpus, posix_spawn_file_actions_t *actions,
-                       pid_t *pid)
-{
-    cpu_set_t own;
-    posix_spawnattr_t attributes;
-    char *const arguments[] = {(char *)path, NULL};
-    posix_spawnattr_init(&attributes);
-    block_signals(&attributes);
-    posix_spawnattr_setpgroup(&attributes, 0); /* its own, that its children join */
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-    bool bound = cpus && sched_getaffinity(0, sizeof own, &own) == 0 &&
-                 sched_setaffinity(0, sizeof *cpus, cpus) == 0;
-    int failure = posix_spawn(pid, path, actions, &attributes, arguments, environ);
-    if (bound)
-        sched_setaffinity(0, sizeof own, &own);
-    posix_spawnattr_destroy(&attributes);
-    return failure;
-}
-
+/* The child inherits the affinity of the calling thread, and leads a group of its own, that its
+ * children join. A terminal and some batch systems send the signal that ends a sweep to all its
+ * processes. A worker ignores it: its rank decides, and ends the worker by SIGKILL. */
 static int spawn(const char *path, const cpu_set_t *cpus, int requests, int errors, pid_t *pid)
 {
+    char *const arguments[] = {(char *)path, NULL};
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    cpu_set_t own;
+    sigset_t ignored;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, requests, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, requests, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
-    int failure = spawn_bound(path, cpus, &actions, pid);
+    sigemptyset(&ignored);
+    sigaddset(&ignored, SIGINT);
+    sigaddset(&ignored, SIGTERM);
+    sigaddset(&ignored, SIGUSR1);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &ignored);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    bool bound = cpus && sched_getaffinity(0, sizeof own, &own) == 0 &&
+                 sched_setaffinity(0, sizeof *cpus, cpus) == 0;
+    int failure = posix_spawn(pid, path, &actions, &attributes, arguments, environ);
+    if (bound)
+        sched_setaffinity(0, sizeof own, &own);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return failure;
 }
@@ -209,18 +197,6 @@ static enum stream read_replies(struct worker_process *process)
                                                             : STREAM_END;
 }
 
-static char *take_line(struct worker_process *process)
-{
-    char *newline = process->length ? memchr(process->buffer, '\n', process->length) : NULL;
-    if (!newline)
-        return NULL;
-    size_t length = (size_t)(newline - process->buffer);
-    char *line = strndup(process->buffer, length);
-    process->length -= length + 1;
-    memmove(process->buffer, newline + 1, process->length);
-    return line;
-}
-
 /* The last lines of its standard error on one line, as what follows the reason. */
 static void explain(struct worker_process *process, const char *reason, struct error *why)
 {
@@ -262,10 +238,16 @@ enum worker_event worker_process_step(struct worker_process *process, char **lin
     bool ended = has_ended(process);
     read_errors(process);
     enum stream stream = read_replies(process);
-    char *taken = take_line(process);
-    if (taken) {
+    char *newline = process->length ? memchr(process->buffer, '\n', process->length) : NULL;
+    if (newline) {
+        size_t length = (size_t)(newline - process->buffer);
+        char *copy = strndup(process->buffer, length);
+        if (!copy)
+            return give_up(process, "no memory for a reply", why);
+        *line = copy;
+        process->length -= length + 1;
+        memmove(process->buffer, newline + 1, process->length);
         process->deadline = 0;
-        *line = taken;
         return WORKER_LINE;
     }
     if (stream == STREAM_END || (ended && stream == STREAM_EMPTY)) {
