@@ -1,11 +1,11 @@
 #!/bin/sh
 # Rank 0 at scale, with records that nobody has measured. Prints, for each number of ranks, how many records a second
-# reach the journal with workers that answer at once, and how long a rank waits for its next configuration; then, for each
-# number of records, how long --gather takes and how much memory it needs.
+# reach the journal with workers that answer at once, and how long a rank waits for its next configuration; then how long
+# --gather takes for the last of these journals, and how much memory it needs.
 # Usage: tests/bench/rank0.sh [BUILD [FOLDER]]; FOLDER is where the journal lies: a disk, or memory.
-# RANKS and RECORDS: lists, in the environment. PACE: how long simulated work takes, over what it does by itself (0.2 s a
-# row at most); rows are then no more than ranks can share, and waits are those for letters alone. ROWS: 20000 if nothing
-# is said, a multiple of 200.
+# RANKS: a list, in the environment. PACE: how long simulated work takes, over what it does by itself (0.2 s a row at
+# most); rows are then no more than ranks can share, and waits are those for messages alone. ROWS: 20000 if nothing is
+# said, a multiple of 200.
 set -eu
 build=$(cd "${1:-build}" && pwd)
 work=$(mktemp -d "${2:-/tmp}/rank0-XXXXXX")
@@ -57,18 +57,15 @@ for ranks in ${RANKS-1 2 8}; do
     python3 waits.py sweep.nc.journal
 done
 
-for records in ${RECORDS-10000 100000}; do
-    rm -f many.nc.journal
-    "$build/tests/simulated_journal" many.nc.journal "$records"
-    python3 - bin/roofsweep "$records" <<'PY'
+python3 - bin/roofsweep <<'PY'
 import os, resource, subprocess, sys, time
 
 begin = time.monotonic()
-subprocess.run([sys.argv[1], "--quiet", "--gather", "many.nc.journal", "--overwrite"], check=True, stdout=subprocess.DEVNULL)
+command = [sys.argv[1], "--quiet", "--gather", "sweep.nc.journal", "--overwrite"]
+subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(
-    f"{sys.argv[2]} records to NetCDF: {time.monotonic() - begin:.1f} s ({used.ru_utime + used.ru_stime:.1f} s of CPU), "
-    f"{used.ru_maxrss / 1e3:.0f} MB of memory, file of {os.path.getsize('many.nc') / 1e6:.0f} MB"
+    f"--gather: {time.monotonic() - begin:.1f} s ({used.ru_utime + used.ru_stime:.1f} s of CPU), "
+    f"{used.ru_maxrss / 1e3:.0f} MB of memory, file of {os.path.getsize('sweep.nc') / 1e6:.0f} MB"
 )
 PY
-done

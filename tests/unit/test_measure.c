@@ -1,29 +1,53 @@
-/* One configuration measured on a made-up device, whose samples are known. */
+/* Configurations measured, and counted together, on a made-up device whose samples and counts are
+ * known: each row counts the batch size of its configuration. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "worker/batch.h"
 #include "worker/measure.h"
+
+struct work {
+    double value;
+};
 
 struct device_state {
     double time;               /* s, of an iteration */
     double noise;              /* of it, up to so large a fraction, in either direction */
     double straggler;          /* times of the time, every `every`-th sample; 0: none */
     int every, iterations;     /* of a sample */
-    int taken, batches;        /* samples; calls */
+    int taken;                 /* samples */
     bool energy, time_at_last; /* what was called; whether the last of both was `time` */
+
+    int works, most;     /* prepared now; the most at a time */
+    int room;            /* works that another one may be prepared beside */
+    int collections;     /* calls of count_hardware */
+    size_t counted[64];  /* rows of each */
+    double never;        /* this value cannot be counted, nor any beside it */
+    enum status failure; /* of a collection with it; STATUS_OK: it is labelled */
+    double crowded;      /* this value cannot be prepared beside others */
+    bool lost;           /* the next collection loses the device */
 };
 
 static enum status made_up_prepare(struct device_state *state, const struct config *config,
                                    uint64_t seed, struct work **work, struct record *record,
                                    struct error *error)
 {
-    (void)config, (void)seed, (void)record, (void)error;
-    *work = (struct work *)state;
+    (void)seed, (void)record;
+    char text[WORKLOAD_TEXT];
+    config_format(config, text);
+    double value = strtod(strstr(text, " batch=") + strlen(" batch="), NULL);
+    if (value == state->crowded && state->works > 0)
+        return error_set(error, STATUS_UNSUPPORTED, "no room");
+    *work = malloc(sizeof **work);
+    (*work)->value = value;
+    state->most = ++state->works > state->most ? state->works : state->most;
     return STATUS_OK;
 }
 
@@ -41,7 +65,6 @@ static enum status made_up_time(struct device_state *state, struct work *work, b
             state->time * (straggles ? state->straggler : 1 + state->noise * (2 * drand48() - 1));
         ++state->taken;
     }
-    ++state->batches;
     state->time_at_last = true;
     return STATUS_OK;
 }
@@ -63,9 +86,35 @@ static enum status made_up_trace(struct device_state *state, struct work *work, 
     return STATUS_OK;
 }
 
+static bool made_up_has_room(struct device_state *state, const struct config *config)
+{
+    (void)config;
+    return state->works <= state->room;
+}
+
+static enum status made_up_count(struct device_state *state, const struct countable *rows,
+                                 size_t count, struct error *error)
+{
+    bool spoilt = false;
+    state->counted[state->collections++] = count;
+    if (state->lost)
+        return error_set(error, STATUS_DEVICE, "off the bus");
+    for (size_t i = 0; i < count; ++i)
+        spoilt |= rows[i].work->value == state->never;
+    if (spoilt && state->failure)
+        return error_set(error, state->failure, "it cannot be counted");
+    for (size_t i = 0; i < count; ++i) {
+        rows[i].record->flops_counted = spoilt ? NAN : rows[i].work->value;
+        outcome_set(&rows[i].record->counters, spoilt ? COUNTED_INCOMPLETE : COUNTED_YES,
+                    spoilt ? "one was dropped" : NULL);
+    }
+    return STATUS_OK;
+}
+
 static void made_up_release(struct device_state *state, struct work *work)
 {
-    (void)state, (void)work;
+    state->works -= work != NULL;
+    free(work);
 }
 
 static const struct device_ops made_up = {
@@ -74,8 +123,12 @@ static const struct device_ops made_up = {
     .time = made_up_time,
     .energy = made_up_energy,
     .trace = made_up_trace,
+    .has_room = made_up_has_room,
+    .count_hardware = made_up_count,
     .release = made_up_release,
 };
+
+/* ---- one row ---- */
 
 static struct request measure_request(void)
 {
@@ -182,6 +235,204 @@ static void energy_is_taken_when_asked_for(void **state)
     record_clear(&record);
 }
 
+/* ---- rows that wait for their counters ---- */
+
+static const struct device_state counting = {.time = 1e-3, .iterations = 1, .room = 9};
+
+/* Whether it waits; otherwise the record, which the caller clears. */
+static bool measure(struct batch *batch, struct device_state *device, int value, bool later,
+                    struct record *record)
+{
+    char text[64];
+    bool waits = false;
+    struct request request = request_default(REQUEST_MEASURE);
+    struct error error;
+    snprintf(text, sizeof text, "conv2d batch=%d", value);
+    assert_int_equal(config_parse(text, &request.config, &error), STATUS_OK);
+    request.measure.verify = false;
+    request.count_later = later;
+    record_init(record);
+    assert_int_equal(batch_measure(batch, device, &request, record, &waits, &error), STATUS_OK);
+    return waits;
+}
+
+static void assert_counted(struct record *record, double value)
+{
+    char text[64];
+    snprintf(text, sizeof text, " batch=%g ", value);
+    assert_int_equal(record->status, RECORD_MEASURED);
+    assert_int_equal(record->counters.code, COUNTED_YES);
+    assert_non_null(strstr(record->configuration, text));
+    assert_true(record->flops_counted == value && record->time_median == 1e-3);
+    record_clear(record);
+}
+
+static struct record taken(struct batch *batch, struct device_state *device)
+{
+    struct record record;
+    struct error error;
+    assert_int_equal(batch_take(batch, device, &record, &error), STATUS_OK);
+    return record;
+}
+
+static void assert_waits(struct batch *batch, struct device_state *device, int value)
+{
+    struct record unused;
+    assert_true(measure(batch, device, value, true, &unused));
+}
+
+/* From 1 on. */
+static void assert_all_wait(struct batch *batch, struct device_state *device, int count)
+{
+    for (int i = 1; i <= count; ++i)
+        assert_waits(batch, device, i);
+}
+
+static void assert_all_counted(struct batch *batch, struct device_state *device, int count)
+{
+    for (int i = 1; i <= count; ++i) {
+        struct record record = taken(batch, device);
+        assert_counted(&record, i);
+    }
+}
+
+static void assert_empty(struct batch *batch, struct device_state *device)
+{
+    struct record record;
+    struct error error;
+    assert_int_equal(batch_take(batch, device, &record, &error), STATUS_USAGE);
+    assert_int_equal(device->works, 0);
+}
+
+/* Whatever the order, and whatever the others are. */
+static void rows_are_counted_together(void **state)
+{
+    (void)state;
+    static const int orders[][4] = {{1, 2, 3, 4}, {4, 3, 2, 1}, {3, 1, 4, 2}};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; ++i) {
+        struct device_state device = counting;
+        struct batch *batch = batch_create(&made_up);
+        for (int j = 0; j < 4; ++j)
+            assert_waits(batch, &device, orders[i][j]);
+        assert_int_equal(device.collections, 0);
+        for (int j = 0; j < 4; ++j) {
+            struct record record = taken(batch, &device);
+            assert_counted(&record, orders[i][j]);
+        }
+        assert_int_equal(device.collections, 1);
+        assert_int_equal(device.counted[0], 4);
+        assert_empty(batch, &device);
+        batch_destroy(batch, &device);
+    }
+}
+
+static void a_row_need_not_wait(void **state)
+{
+    (void)state;
+    struct device_state device = counting;
+    struct batch *batch = batch_create(&made_up);
+    struct record record;
+    assert_waits(batch, &device, 1);
+    assert_false(measure(batch, &device, 2, false, &record));
+    assert_counted(&record, 2);
+    record = taken(batch, &device);
+    assert_counted(&record, 1);
+    assert_int_equal(device.collections, 2);
+    batch_destroy(batch, &device);
+}
+
+/* A device that has no room for several counts one by one, and says so at once. */
+static void without_room_nothing_waits(void **state)
+{
+    (void)state;
+    struct device_state device = {.time = 1e-3, .iterations = 1, .room = 0};
+    struct device_ops alone = made_up;
+    struct record record;
+    alone.has_room = NULL;
+    struct batch *batch = batch_create(&alone);
+    for (int i = 1; i <= 2; ++i) {
+        assert_false(measure(batch, &device, i, true, &record));
+        assert_counted(&record, i);
+    }
+    assert_int_equal(device.most, 1);
+    assert_empty(batch, &device);
+    batch_destroy(batch, &device);
+}
+
+/* Those that wait are counted before the next one is prepared, and keep their turn. */
+static void where_room_is_short_they_are_counted_first(void **state)
+{
+    (void)state;
+    struct device_state device = {.time = 1e-3, .iterations = 1, .room = 2};
+    struct batch *batch = batch_create(&made_up);
+    assert_all_wait(batch, &device, 5);
+    assert_int_equal(device.most, 3);
+    assert_int_equal(device.collections, 1);
+    assert_all_counted(batch, &device, 5);
+    assert_int_equal(device.counted[0], 3);
+    assert_int_equal(device.counted[1], 2);
+    assert_empty(batch, &device);
+    batch_destroy(batch, &device);
+}
+
+/* It would have been skipped because of the others alone. */
+static void what_fails_beside_others_is_measured_without_them(void **state)
+{
+    (void)state;
+    struct device_state device = {.time = 1e-3, .iterations = 1, .room = 9, .crowded = 3};
+    struct batch *batch = batch_create(&made_up);
+    assert_all_wait(batch, &device, 4);
+    assert_int_equal(device.counted[0], 2);
+    assert_all_counted(batch, &device, 4);
+    batch_destroy(batch, &device);
+}
+
+/* The others have their counts; it is labelled, or has failed. */
+static void a_row_that_cannot_be_counted_is_counted_alone(void **state)
+{
+    (void)state;
+    static const enum status failures[] = {STATUS_OK, STATUS_FAILED};
+    for (int failure = 0; failure < 2; ++failure) {
+        struct device_state device = {
+            .time = 1e-3, .iterations = 1, .room = 9, .never = 2, .failure = failures[failure]};
+        struct batch *batch = batch_create(&made_up);
+        for (int i = 1; i <= 3; ++i)
+            assert_waits(batch, &device, i);
+        for (int i = 1; i <= 3; ++i) {
+            struct record record = taken(batch, &device);
+            if (i != 2) {
+                assert_counted(&record, i);
+                continue;
+            }
+            assert_int_equal(record.status, failures[failure] ? RECORD_FAILED : RECORD_MEASURED);
+            if (failures[failure])
+                assert_string_equal(record.error, "it cannot be counted");
+            else
+                assert_int_equal(record.counters.code, COUNTED_INCOMPLETE);
+            assert_true(isnan(record.flops_counted));
+            record_clear(&record);
+        }
+        assert_int_equal(device.collections, 4);
+        assert_empty(batch, &device);
+        batch_destroy(batch, &device);
+    }
+}
+
+static void a_lost_device_is_an_error(void **state)
+{
+    (void)state;
+    struct device_state device = {.time = 1e-3, .iterations = 1, .room = 9, .lost = true};
+    struct batch *batch = batch_create(&made_up);
+    struct record record;
+    struct error error;
+    assert_waits(batch, &device, 1);
+    assert_waits(batch, &device, 2);
+    assert_int_equal(batch_take(batch, &device, &record, &error), STATUS_DEVICE);
+    assert_string_equal(error.text, "off the bus");
+    batch_destroy(batch, &device); /* a lost one would not be asked to release anything */
+    assert_int_equal(device.works, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +441,13 @@ int main(void)
         cmocka_unit_test(the_adaptive_rule_stops_on_the_median_s_interval),
         cmocka_unit_test(samples_of_many_iterations_take_as_long),
         cmocka_unit_test(energy_is_taken_when_asked_for),
+        cmocka_unit_test(rows_are_counted_together),
+        cmocka_unit_test(a_row_need_not_wait),
+        cmocka_unit_test(without_room_nothing_waits),
+        cmocka_unit_test(where_room_is_short_they_are_counted_first),
+        cmocka_unit_test(what_fails_beside_others_is_measured_without_them),
+        cmocka_unit_test(a_row_that_cannot_be_counted_is_counted_alone),
+        cmocka_unit_test(a_lost_device_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
