@@ -2,7 +2,6 @@
 
 #include "scripted_bench.h"
 
-#include <cublasLt.h>
 #include <math.h>
 #include <string.h>
 
@@ -39,7 +38,6 @@ void bench_open(void)
     };
     bench.profiler = profile_open(&bench.gpu);
     bench.counters[0] = '\0';
-    assert_int_equal(cublasLtCreate(&bench.gpu.cublas), CUBLAS_STATUS_SUCCESS);
     assert_non_null(bench.gpu.timer);
     assert_non_null(bench.profiler);
     cudaSetDevice(script.own);
@@ -57,7 +55,6 @@ void bench_close(void)
     profiler_close(bench.profiler);
     timer_close(bench.gpu.timer);
     arena_close(bench.gpu.arena);
-    cublasLtDestroy(bench.gpu.cublas);
     bench = (struct bench){0};
     script_assert_clean();
 }

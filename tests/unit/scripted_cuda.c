@@ -59,7 +59,6 @@ void script_reset(void)
 {
     script = (struct script){
         .devices = 1,
-        .alpha = 1.0,
         .free_bytes = 140e9,
         .direct = true,
         .call_time = 2e-6,
@@ -100,10 +99,6 @@ void script_assert_clean(void)
             fail_msg("%zu byte of memory %d are left", left->bytes, left->device);
     }
     assert_int_equal(machine.events, 0);
-    assert_int_equal(machine.handles, 0);
-    assert_int_equal(machine.preferences, 0);
-    assert_int_equal(machine.operations, 0);
-    assert_int_equal(machine.layouts, 0);
     assert_int_equal(machine.graphs, 0);
     assert_int_equal(machine.executables, 0);
     for (int i = 0; i < DEVICES; ++i)

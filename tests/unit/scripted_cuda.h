@@ -1,4 +1,4 @@
-/* A GPU as a script: what stands in for the CUDA runtime, cuBLASLt, the kernels, NVML, the counters
+/* A GPU as a script: what stands in for the CUDA runtime, the kernels, NVML, the counters
  * and the clock that the CUDA worker's roofs call, so that every refusal is met, and every value
  * known, without a GPU.
  *
@@ -10,13 +10,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
 #include "model/roof.h"
 #include "model/quantity.h"
 
-enum { SCRIPT_JITTER = 4, SCRIPT_ALGORITHMS = 3 };
+enum { SCRIPT_JITTER = 4 };
 
 #define SCRIPT_REACH 0.65 /* of L2: larger sets come from device memory */
 
@@ -46,7 +45,6 @@ struct script {
     struct {
         const char *what;    /* in the kernel's label, "dram read: 4 in flight" */
         int blocks, threads; /* 0: all are alike */
-        int algorithm;       /* of a matrix product */
         double begin_time;   /* s, that each run of it takes more */
     } best;
     double jitter[SCRIPT_JITTER]; /* factors of the times of one run after the other, in turn */
@@ -62,12 +60,8 @@ struct script {
     /* What fails. */
     const char *refused; /* kernels and products with this in their labels; NULL: none */
     cudaError_t refusal; /* of kernels, at their launch */
-    bool no_epilogues;   /* of products */
-    bool not_offered;    /* the products, already when their algorithms are asked for */
-    unsigned long
-        numerics; /* what their algorithms say of themselves; 0: that they take the tensor units */
-    int fail_at;  /* only the call of this number, from 1; 0: none */
-    int lost_at;  /* that one and all after it: the context is gone */
+    int fail_at;         /* only the call of this number, from 1; 0: none */
+    int lost_at;         /* that one and all after it: the context is gone */
 
     /* What the counters do. */
     const char *preflight, *collection; /* outcomes: "counted", or why not */
@@ -79,11 +73,6 @@ struct script {
     int allocations, frees;         /* of device memory, NULL not counted */
     int calls, collections, afresh; /* afresh: attached for the collection */
     int holds;                      /* of the stream */
-    double alpha;                   /* of the next product; then 1 again */
-    int products, finishes, sums;   /* runs of products and of what stands beside them */
-    unsigned epilogue;              /* of the last product that was described */
-    bool fast_sums;                 /* asked for by one of the products */
-    unsigned reductions;            /* that the last product's algorithms may use */
     bool ran[ROOF_KINDS];
     enum script_cache counted_cache; /* as the work that was counted last found it */
     double busy;                     /* s, that the device has worked */

@@ -65,7 +65,7 @@ extern struct machine {
     cudaError_t last_error;
     uintptr_t next_address;
     struct allocation allocations[ALLOCATIONS];
-    int events, handles, preferences, operations, layouts, graphs, executables;
+    int events, graphs, executables;
     int nodes, links;        /* of the graph that is captured */
     int executable_nodes[2]; /* of the executable of empty kernels, and of that of links */
     size_t runs;

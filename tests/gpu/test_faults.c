@@ -1,0 +1,211 @@
+/* Calls of CUDA, cuDNN and cuBLASLt that fail, in a small row of each workload: each of the first calls, and later
+ * ones at growing distances. The status is what the failure is, the next row runs, and no device memory and no
+ * descriptor of cuDNN's graphs is left. Skipped (77) without a GPU. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/choice.h"
+#include "worker/cuda/workloads/cudnn_graph.h"
+#include "worker/cuda/workloads/workloads.h"
+#include "worker/gpu/arena.h"
+
+enum { SKIPPED = 77, EVERY = 8 };
+
+static const struct row {
+    const char *text;
+    work_preparation *prepare;
+} rows[] = {
+    {"attention batch=1 heads=2 sequence=64 keys=64 precision=fp16", attention_cudnn_prepare},
+    {"attention batch=1 heads=2 sequence=64 keys=64", attention_plain_prepare},
+    {"conv2d batch=1 height=8 width=8 precision=fp16 algorithm=implicit-precomp-gemm",
+     conv2d_cudnn_prepare},
+    {"conv2d batch=1 height=8 width=8 layout=auto algorithm=graph", conv2d_cudnn_prepare},
+    {"conv2d batch=1 height=8 width=8 pass=training bias=yes activation=relu algorithm=algo-1",
+     conv2d_cudnn_prepare},
+    {"conv2d batch=1 height=8 width=8 pass=training bias=yes activation=relu",
+     conv2d_plain_prepare},
+    {"conv2d batch=1 height=8 width=8 channels=16 precision=fp16 bias=yes", conv2d_tiled_prepare},
+    {"elementwise elements=1000 operation=add", elementwise_cudnn_prepare},
+    {"linear batch=16 inputs=32 outputs=64 activation=relu precision=fp16",
+     linear_cublaslt_prepare},
+    {"linear batch=16 inputs=32 outputs=64 pass=backward-weights", linear_plain_prepare},
+    {"lstm batch=4 sequence=4 layers=2 precision=fp16 pass=backward", lstm_cudnn_prepare},
+    {"lstm batch=4 sequence=4 cell=gru algorithm=persist-dynamic", lstm_cudnn_prepare},
+    {"lstm batch=4 sequence=4 layers=3 precision=fp16", lstm_persistent_prepare},
+    {"matmul m=64 n=64 k=64", matmul_cublaslt_prepare},
+    {"matmul m=64 n=64 k=64 precision=fp16 sparsity=2:4", matmul_tiled_prepare},
+    {"norm rows=64 columns=64 pass=backward", norm_cudnn_prepare},
+    {"norm rows=64 columns=64 operation=batch pass=training", norm_cudnn_prepare},
+    {"pool batch=1 height=8 width=8 channels=8", pool_cudnn_prepare},
+    {"softmax rows=64 columns=64 pass=backward", softmax_cudnn_prepare},
+};
+
+static const struct fault kinds[] = {
+    {.cuda = cudaErrorMemoryAllocation,
+     .cudnn = CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED,
+     .cublas = CUBLAS_STATUS_ALLOC_FAILED},
+    {.cuda = cudaErrorNotSupported,
+     .cudnn = CUDNN_STATUS_NOT_SUPPORTED,
+     .cublas = CUBLAS_STATUS_NOT_SUPPORTED},
+    {.lost = true},
+};
+
+struct fault fault;
+static struct gpu gpu;
+static long held; /* blocks of device memory, and descriptors */
+static int wrong;
+
+bool fault_is_due(void)
+{
+    ++fault.calls;
+    return fault.at && (fault.lost ? fault.calls >= fault.at : fault.calls == fault.at);
+}
+
+/* The linker puts these before the libraries' own. */
+cudaError_t __real_cudaMalloc(void **memory, size_t bytes);
+cudaError_t __wrap_cudaMalloc(void **memory, size_t bytes)
+{
+    cudaError_t code = __real_cudaMalloc(memory, bytes);
+    held += code == cudaSuccess;
+    return code;
+}
+
+cudaError_t __real_cudaFree(void *memory);
+cudaError_t __wrap_cudaFree(void *memory)
+{
+    held -= memory != NULL;
+    return __real_cudaFree(memory);
+}
+
+cudnnStatus_t __real_cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                                  cudnnBackendDescriptor_t *descriptor);
+cudnnStatus_t __wrap_cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                                  cudnnBackendDescriptor_t *descriptor)
+{
+    cudnnStatus_t code = __real_cudnnBackendCreateDescriptor(type, descriptor);
+    held += code == CUDNN_STATUS_SUCCESS;
+    return code;
+}
+
+cudnnStatus_t __real_cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor);
+cudnnStatus_t __wrap_cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
+{
+    --held;
+    return __real_cudnnBackendDestroyDescriptor(descriptor);
+}
+
+/* Prepares the row, runs it once and releases it. *reached: whether a fault came before it was done. */
+static enum status row_run(const struct row *row, const struct choice *offer, struct record *record,
+                           bool *reached, struct error *error)
+{
+    struct config config;
+    struct work *work = NULL;
+    record_init(record);
+    record->offer = offer;
+    fault.calls = 0;
+    *error = (struct error){""};
+    enum status status = config_parse(row->text, &config, error);
+    if (status == STATUS_OK)
+        status = row->prepare(&gpu, &config, 1, &work, record, error);
+    if (status == STATUS_OK)
+        status = work->ops->run(&gpu, work, 1, error);
+    if (status == STATUS_OK)
+        status = vendor.synchronize(&gpu, error);
+    *reached = fault.at && fault.calls >= fault.at;
+    if (work)
+        work->ops->release(work);
+    fault.at = 0;
+    record_clear(record);
+    arena_trim(gpu.arena);
+    return status;
+}
+
+static void expect(bool good, const struct row *row, const char *what, const struct error *error)
+{
+    if (good)
+        return;
+    printf("FAIL %s: call %ld: %s: %s\n", row->text, fault.at, what, error->text);
+    ++wrong;
+}
+
+/* The row by itself, as often as it takes to fail each call in each way. */
+static void row_fails(const struct row *row)
+{
+    static const struct row next = {"softmax rows=1 columns=8", softmax_plain_prepare};
+    struct record record;
+    struct error error;
+    bool reached = true;
+    long trials = 0;
+    fault = (struct fault){0};
+    enum status status = row_run(row, NULL, &record, &reached, &error);
+    expect(status == STATUS_OK, row, "without a fault", &error);
+    const long before = held;
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds && status == STATUS_OK; ++kind) {
+        reached = true;
+        for (long at = 1; reached; at += 1 + at / EVERY, ++trials) {
+            bool unused;
+            fault = kinds[kind];
+            fault.at = at;
+            enum status failed = row_run(row, NULL, &record, &reached, &error);
+            bool fits = fault.lost ? !reached || failed == STATUS_DEVICE : failed != STATUS_DEVICE;
+            fault.at = at; /* for the message */
+            expect(fits, row, "the wrong status", &error);
+            expect(failed == STATUS_OK || error.text[0], row, "no reason", &error);
+            expect(held == before, row, "something is left", &error);
+            fault = (struct fault){0};
+            failed = row_run(&next, NULL, &record, &unused, &error);
+            expect(failed == STATUS_OK, row, "the next row", &error);
+        }
+    }
+    printf("%s: %ld faults\n", row->text, trials);
+    fflush(stdout);
+}
+
+/* A plan is made from its name, without a search. */
+static void plan_is_recalled(void)
+{
+    static const struct row row = {"conv2d batch=1 height=8 width=8 algorithm=graph",
+                                   conv2d_cudnn_prepare};
+    struct record record;
+    struct error error;
+    struct choice choice;
+    bool unused;
+    fault = (struct fault){0};
+    expect(row_run(&row, NULL, &record, &unused, &error) == STATUS_OK, &row, "a search", &error);
+    record.status = RECORD_MEASURED;
+    if (!choice_of_record(&record, &choice)) {
+        puts("kernels are not known here: no plan is recalled");
+        return;
+    }
+    snprintf(choice.algorithm_origin, sizeof choice.algorithm_origin, "earlier");
+    expect(row_run(&row, &choice, &record, &unused, &error) == STATUS_OK, &row, "recall", &error);
+    expect(strcmp(record.algorithm_origin, "earlier") == 0 &&
+               strcmp(record.algorithm, choice.algorithm) == 0,
+           &row, record.algorithm, &error);
+}
+
+int main(void)
+{
+    struct device device;
+    struct error error;
+    int count;
+    device_init(&device);
+    if (gpu_count(&count, &error)) {
+        printf("%s\n", error.text);
+        return SKIPPED;
+    }
+    enum status status = gpu_open(0, &gpu, &device, &error);
+    if (status == STATUS_OK)
+        status = libraries_open(&gpu, &error);
+    if (status) {
+        printf("FAIL: %s\n", error.text);
+        return 1;
+    }
+    plan_is_recalled();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
+        row_fails(&rows[i]);
+    libraries_close(&gpu);
+    gpu_close(&gpu);
+    printf("%d failures\n", wrong);
+    return wrong > 0;
+}

@@ -1,0 +1,103 @@
+/* What the CUDA worker's workloads refuse by looking at the configuration and the chip alone: nothing is
+ * allocated, no library is called, and the reason says what is missing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "parsed.h"
+#include "worker/cuda/gpu/gpu.h"
+#include "worker/cuda/workloads/cudnn_tensor.h"
+#include "worker/cuda/workloads/workloads.h"
+
+static const struct {
+    work_preparation *prepare;
+    const char *text, *reason;
+    int capability; /* 0: 90 */
+} rows[] = {
+    {attention_cudnn_prepare, "attention precision=fp32", "is of fp16 and bf16", 0},
+    {attention_cudnn_prepare, "attention precision=fp16", "8.0; this GPU has 7.5", 75},
+    {attention_cudnn_prepare, "attention precision=fp16 head_size=60", "multiple of 8", 0},
+    {conv2d_cudnn_prepare, "conv2d precision=tf32", "tf32 needs compute capability 8.0", 75},
+    {conv2d_cudnn_prepare, "conv2d precision=fp8", "8.9, this GPU has 8.0", 80},
+    {conv2d_cudnn_prepare, "conv2d pass=training layout=auto", "name a layout", 0},
+    {conv2d_cudnn_prepare, "conv2d pass=training bias=yes fusion=fused", "plain fuses them", 0},
+    {conv2d_plain_prepare, "conv2d precision=tf32", "tensor units", 0},
+    {conv2d_plain_prepare, "conv2d algorithm=fft", "is cuDNN's", 0},
+    {conv2d_tiled_prepare, "conv2d precision=fp32", "fp16 and bf16", 0},
+    {conv2d_tiled_prepare, "conv2d precision=tf32", "fp16 and bf16", 0},
+    {conv2d_tiled_prepare, "conv2d precision=fp16 layout=nchw", "layout nhwc", 0},
+    {conv2d_tiled_prepare, "conv2d precision=fp16 layout=auto", "layout nhwc", 0},
+    {conv2d_tiled_prepare, "conv2d precision=fp16 channels=16 groups=4", "4 in a group", 0},
+    {conv2d_tiled_prepare, "conv2d precision=fp16 channels=3", "3 in a group", 0},
+    {conv2d_tiled_prepare, "conv2d precision=fp16 pass=backward-data", "forward pass", 0},
+    {conv2d_tiled_prepare, "conv2d precision=fp16 algorithm=gemm", "is cuDNN's", 0},
+    {conv2d_tiled_prepare, "conv2d precision=fp16 batch=1048576 height=32 width=32", "30 bits", 0},
+    {conv2d_tiled_prepare,
+     "conv2d precision=bf16 batch=1048576 height=16 width=16 stride=1 filters=1048576 channels=8",
+     "more than one launch", 0},
+    {conv2d_tiled_prepare, "conv2d precision=fp16", "compute capability 8.0", 75},
+    {linear_cublaslt_prepare, "linear precision=fp8", "8.9; this GPU has 7.5", 75},
+    {linear_plain_prepare, "linear precision=fp8", "tensor units", 0},
+    {linear_plain_prepare, "linear precision=tf32", "tensor units", 0},
+    {linear_plain_prepare, "linear fusion=fused", "kernel of their own", 0},
+    {lstm_cudnn_prepare, "lstm precision=tf32", "fp64, fp32, fp16 and bf16, not in tf32", 0},
+    {lstm_persistent_prepare, "lstm precision=fp16 pass=backward", "forward pass only", 0},
+    {lstm_persistent_prepare, "lstm precision=fp32", "not in fp32", 0},
+    {lstm_persistent_prepare, "lstm precision=fp16 algorithm=standard", "is cuDNN's", 0},
+    {lstm_persistent_prepare, "lstm precision=fp16 cell=gru", "the LSTM's cell", 0},
+    {lstm_persistent_prepare, "lstm precision=fp16 projection=8", "without a projection", 0},
+    {lstm_persistent_prepare, "lstm precision=fp16 hidden=260", "at most 256 hidden", 0},
+    {lstm_persistent_prepare, "lstm precision=fp16 hidden=68", "at most 64 hidden", 80},
+    {lstm_persistent_prepare, "lstm precision=fp16 hidden=18", "multiples", 0},
+    {lstm_persistent_prepare, "lstm precision=fp16 features=33", "multiples", 0},
+    {matmul_cublaslt_prepare, "matmul precision=fp8", "8.9; this GPU has 8.0", 80},
+    {matmul_cublaslt_prepare, "matmul precision=fp16 sparsity=2:4", "implementation=tiled", 0},
+    {matmul_plain_prepare, "matmul precision=fp16 sparsity=2:4", "implementation=tiled", 0},
+    {matmul_plain_prepare, "matmul precision=fp8", "tensor units", 0},
+    {matmul_tiled_prepare, "matmul precision=fp16", "8.0; this GPU has 7.5", 75},
+    {matmul_tiled_prepare, "matmul precision=fp32", "of fp16 and bf16", 0},
+    {matmul_tiled_prepare, "matmul precision=fp16 m=8", "multiples of 16", 0},
+    {matmul_tiled_prepare, "matmul precision=fp16 k=32", "of 64", 0},
+};
+
+static void reasons_are_told(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        struct gpu gpu = {.capability = rows[i].capability ? rows[i].capability : 90};
+        struct config config = parse(rows[i].text);
+        struct work *work = NULL;
+        struct record record;
+        struct error error = {""};
+        record_init(&record);
+        enum status status = rows[i].prepare(&gpu, &config, 1, &work, &record, &error);
+        if (status != STATUS_UNSUPPORTED || work || !strstr(error.text, rows[i].reason))
+            fail_msg("%s: '%s' does not tell '%s'", rows[i].text, error.text, rows[i].reason);
+        record_clear(&record);
+    }
+}
+
+/* cuDNN's calls count elements in an int. */
+static void tensors_that_are_too_large_are_refused(void **state)
+{
+    (void)state;
+    const struct cudnn_extents extents = cudnn_extents_nchw(1, 1, 1 << 16, 1 << 15);
+    cudnnTensorDescriptor_t descriptor = NULL;
+    struct error error;
+    assert_int_equal(cudnn_tensor_create(PRECISION_FP16, &extents, &descriptor, &error),
+                     STATUS_UNSUPPORTED);
+    assert_null(descriptor);
+    assert_non_null(strstr(error.text, "implementation = plain has no such bound"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reasons_are_told),
+        cmocka_unit_test(tensors_that_are_too_large_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
