@@ -15,11 +15,7 @@
 
 struct cupti_script cupti;
 
-struct metric_set {
-    const char *const *metrics;
-    size_t count;
-};
-static struct metric_set the_set, configured_set;
+static struct metric_set opened_set, configured_set;
 
 int cupti_set_up(void **state)
 {
@@ -267,7 +263,7 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *pa
     if (cupti.config_once && cupti.configured == cupti.enabled)
         return CUPTI_ERROR_INVALID_OPERATION;
     if (cupti.configured != cupti.enabled)
-        configured_set = the_set;
+        configured_set = opened_set;
     cupti.configured = cupti.enabled;
     return CUPTI_SUCCESS;
 }
@@ -300,37 +296,18 @@ CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
     return CUPTI_SUCCESS;
 }
 
-CUptiResult metric_set_create(const char *chip, const uint8_t *availability,
-                              const char *const *metrics, size_t count, struct metric_set **set)
+CUptiResult metric_set_open(struct metric_set *set, const char *chip, const uint8_t *availability)
 {
     (void)chip, (void)availability;
-    the_set = (struct metric_set){metrics, count};
-    *set = &the_set;
+    set->host = (struct CUpti_Profiler_Host_Object *)&opened_set;
+    set->passes = CUPTI_PASSES;
+    opened_set = *set;
     return CUPTI_SUCCESS;
 }
 
-void metric_set_destroy(struct metric_set *set)
+void metric_set_close(struct metric_set *set)
 {
-    (void)set;
-}
-
-const char *const *metric_set_metrics(const struct metric_set *set, size_t *count)
-{
-    *count = set->count;
-    return set->metrics;
-}
-
-const uint8_t *metric_set_config(const struct metric_set *set, size_t *size)
-{
-    (void)set;
-    *size = 0;
-    return NULL;
-}
-
-size_t metric_set_passes(const struct metric_set *set)
-{
-    (void)set;
-    return CUPTI_PASSES;
+    set->host = NULL;
 }
 
 static bool metric_is_counted(const char *metric)
@@ -341,7 +318,7 @@ static bool metric_is_counted(const char *metric)
     return configured && !(cupti.lacking && strstr(metric, cupti.lacking));
 }
 
-CUptiResult metric_set_evaluate(struct metric_set *set, const uint8_t *image, size_t size,
+CUptiResult metric_set_evaluate(const struct metric_set *set, const uint8_t *image, size_t size,
                                 size_t range, double *values)
 {
     (void)image, (void)size;

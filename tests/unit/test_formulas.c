@@ -88,12 +88,12 @@ static void test_every_metric_exists(void **state)
         for (int quantity = 0; family && quantity < QUANTITY_COUNT; ++quantity)
             for (const struct formula_term *term = family->formula[quantity]; term->metric;
                  ++term) {
-                struct metric_set *set;
-                CUptiResult code = metric_set_create(chips[i], NULL, &term->metric, 1, &set);
+                struct metric_set set = {.metrics = {term->metric}, .count = 1};
+                CUptiResult code = metric_set_open(&set, chips[i], NULL);
                 if (code != CUPTI_SUCCESS)
                     fail_msg("%s: %s needs %s: CUPTI error %d", chips[i], quantity_name[quantity],
                              term->metric, code);
-                metric_set_destroy(set);
+                metric_set_close(&set);
             }
     }
 }
@@ -101,14 +101,12 @@ static void test_every_metric_exists(void **state)
 static size_t passes_of(const char *chip, const struct chip_family *family,
                         const bool wanted[QUANTITY_COUNT])
 {
-    const char *metrics[FORMULAS_METRICS_MAX];
-    struct metric_set *set;
-    size_t count = formulas_metrics(family, wanted, metrics);
-    assert_true(count < FORMULAS_METRICS_MAX);
-    assert_int_equal(metric_set_create(chip, NULL, metrics, count, &set), CUPTI_SUCCESS);
-    size_t passes = metric_set_passes(set);
-    metric_set_destroy(set);
-    return passes;
+    struct metric_set set = {.count = 0};
+    set.count = formulas_metrics(family, wanted, set.metrics);
+    assert_true(set.count < FORMULAS_METRICS_MAX);
+    assert_int_equal(metric_set_open(&set, chip, NULL), CUPTI_SUCCESS);
+    metric_set_close(&set);
+    return set.passes;
 }
 
 static void check_passes(const char *chip, const struct chip_family *family)
@@ -149,10 +147,9 @@ static void test_passes_stay_within_budget(void **state)
 static void test_unknown_names_are_refused(void **state)
 {
     (void)state;
-    const char *metric = "sm__no_such_metric.sum";
-    struct metric_set *set;
-    assert_int_not_equal(metric_set_create("GH100", NULL, &metric, 1, &set), CUPTI_SUCCESS);
-    assert_int_not_equal(metric_set_create("XX999", NULL, &metric, 1, &set), CUPTI_SUCCESS);
+    struct metric_set set = {.metrics = {"sm__no_such_metric.sum"}, .count = 1};
+    assert_int_not_equal(metric_set_open(&set, "GH100", NULL), CUPTI_SUCCESS);
+    assert_int_not_equal(metric_set_open(&set, "XX999", NULL), CUPTI_SUCCESS);
     assert_null(chip_family_find("XX999"));
 }
 

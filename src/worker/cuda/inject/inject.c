@@ -117,13 +117,6 @@ static bool task_read(struct task *task)
 
 /* ---- lines for the worker ---- */
 
-static FILE *notes_open(const char *folder)
-{
-    char path[4200];
-    snprintf(path, sizeof path, "%s/%d.injected", folder, (int)getpid());
-    return fopen(path, "ae");
-}
-
 /* One line, without its newline. */
 __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 {
@@ -148,14 +141,6 @@ static void notes_flush(void)
 static void refused(const struct outcome *outcome)
 {
     note("refused %lld %s", (long long)outcome->code, outcome->reason);
-}
-
-/* No more of it in this process. */
-static void counting_stop(const struct outcome *refusal)
-{
-    if (refusal)
-        refused(refusal);
-    injection.counters = NULL;
 }
 
 /* What a launch of a graph is as a range is not known: such regions are counted as a whole. */
@@ -196,25 +181,33 @@ static void counting_try(void)
         refused(&refusal);
 }
 
-static void counting_begin(void)
+/* The context that is counted is that of the first allocation, or of the first region. */
+static bool context_is_counted(struct outcome *refusal)
 {
     CUcontext context = NULL;
+    bool counted = cuCtxGetCurrent(&context) == CUDA_SUCCESS && context == injection.context;
+    if (!counted)
+        outcome_set(refusal, COUNTED_INCOMPLETE,
+                    "the region is in another context than the first %s",
+                    injection.task.kind == TASK_COUNT ? "allocation" : "region");
+    return counted;
+}
+
+/* From where it fails on, nothing is counted in this process. */
+static void counting_begin(void)
+{
     struct outcome refusal;
     counting_try();
     if (!injection.counters)
         return;
     if (injection.order.by == COUNTERS_BY_REPLAY)
         injection.begun = 0;
-    /* The context that is counted is that of the first allocation, or of the first region. */
-    if (cuCtxGetCurrent(&context) != CUDA_SUCCESS || context != injection.context) {
-        outcome_set(&refusal, COUNTED_INCOMPLETE,
-                    "the region is in another context than the first %s",
-                    injection.task.kind == TASK_COUNT ? "allocation" : "region");
-    } else if (counters_region_open(injection.counters, &refusal)) {
+    if (context_is_counted(&refusal) && counters_region_open(injection.counters, &refusal)) {
         injection.counted = true;
         return;
     }
-    counting_stop(&refusal);
+    refused(&refusal);
+    injection.counters = NULL;
 }
 
 static bool by_launch(void)
@@ -235,62 +228,61 @@ static void values_note(double (*values)[QUANTITY_COUNT], size_t count)
     }
 }
 
-static void counting_tell(void)
+static bool counting_tell(struct outcome *refusal)
 {
-    struct outcome refusal;
-    size_t count = !by_launch() ? 1 : injection.launches;
+    size_t count = by_launch() ? injection.launches : 1;
     double(*values)[QUANTITY_COUNT] = calloc(count + 1, sizeof *values);
-    if (values && counters_read(injection.counters, count, injection.begun, values, &refusal)) {
+    if (!values) {
+        outcome_set(refusal, COUNTED_REFUSED, "no memory");
+        return false;
+    }
+    bool read = counters_read(injection.counters, count, injection.begun, values, refusal);
+    if (read) {
         note("passes %zu 1", counters_passes(injection.counters));
         values_note(values, count);
-        counting_stop(NULL);
-    } else {
-        if (!values)
-            outcome_set(&refusal, COUNTED_REFUSED, "no memory");
-        counting_stop(&refusal);
     }
     free(values);
+    return read;
 }
 
-/* Another pass in a later region, or in the next run of the program. */
-static void counting_go_on(void)
+/* Another pass in a later region, or in the next run of the program: then this run's are over. */
+static bool counting_go_on(bool *over, struct outcome *refusal)
 {
-    struct outcome refusal;
-    bool well;
     injection.begun = 0;
-    if (injection.regions + 2 <= injection.task.regions) {
-        well = counters_pass_start(injection.counters, &refusal);
-    } else if (by_launch()) {
-        outcome_set(&refusal, COUNTED_INCOMPLETE, "too few regions for all passes");
-        well = false;
-    } else {
-        well = counters_leave(injection.counters, injection.task.image, &refusal);
-        note("passes %zu 0", counters_passes(injection.counters));
-        if (well)
-            counting_stop(NULL);
+    *over = injection.regions + 2 > injection.task.regions;
+    if (!*over)
+        return counters_pass_start(injection.counters, refusal);
+    if (by_launch()) {
+        outcome_set(refusal, COUNTED_INCOMPLETE, "too few regions for all passes");
+        return false;
     }
-    if (!well)
-        counting_stop(&refusal);
+    note("passes %zu 0", counters_passes(injection.counters));
+    return counters_leave(injection.counters, injection.task.image, refusal);
+}
+
+static bool region_is_the_first(struct outcome *refusal)
+{
+    bool same = injection.sequence == injection.first_sequence &&
+                injection.launches == injection.first_launches;
+    if (!same)
+        outcome_set(refusal, COUNTED_INCOMPLETE,
+                    "a region launches something else than the first one");
+    return same;
 }
 
 static void counting_end(void)
 {
     struct outcome refusal;
-    bool last = false;
+    bool last = false, over = true;
     if (!injection.counters)
         return;
-    if (!counters_region_close(injection.counters, &last, &refusal)) {
-        counting_stop(&refusal);
-    } else if (injection.sequence != injection.first_sequence ||
-               injection.launches != injection.first_launches) {
-        outcome_set(&refusal, COUNTED_INCOMPLETE,
-                    "a region launches something else than the first one");
-        counting_stop(&refusal);
-    } else if (last) {
-        counting_tell();
-    } else {
-        counting_go_on();
-    }
+    bool well = counters_region_close(injection.counters, &last, &refusal) &&
+                region_is_the_first(&refusal) &&
+                (last ? counting_tell(&refusal) : counting_go_on(&over, &refusal));
+    if (!well)
+        refused(&refusal);
+    if (!well || over)
+        injection.counters = NULL;
 }
 
 /* ---- the region ---- */
@@ -538,10 +530,12 @@ static bool needs_cupti(void)
 static bool begin(void)
 {
     static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+    char path[sizeof injection.task.folder + 64];
     pthread_mutex_lock(&once);
     if (injection.owner == 0 && task_read(&injection.task)) {
         injection.owner = getpid();
-        injection.notes = notes_open(injection.task.folder);
+        snprintf(path, sizeof path, "%s/%d.injected", injection.task.folder, (int)getpid());
+        injection.notes = fopen(path, "ae");
         injection.tracer = tracer_open();
         if (!injection.tracer)
             note("untraced no memory");

@@ -20,14 +20,12 @@ struct collection {
     enum counters_by by;
     unsigned tensors;
     size_t count; /* of what there are values of: the last ranges, or all */
-    size_t room;  /* for so many ranges; each costs time when CUPTI is attached, and at its
-                     collections */
-};
-
-/* Everything but tensor units, and a set of theirs. */
-struct metrics {
-    const char *names[FORMULAS_METRICS_MAX];
-    struct metric_set *set; /* owned; NULL: not yet made */
+    size_t
+        room; /* for so many ranges; each costs time when CUPTI is attached, and at collections */
+    /* Not of regions: */
+    const struct profiled_work *works;
+    size_t works_count;
+    double (*values)[QUANTITY_COUNT];
 };
 
 /* A file that goes from run to run of a program begins with this. */
@@ -48,9 +46,10 @@ struct counters {
     char chip[32];
     const struct chip_family *family;
     uint8_t *availability; /* owned */
-    struct metrics metrics[QUANTITY_TENSOR_SETS];
-    const struct metrics *counted;        /* what the image is of */
-    bool attached;                        /* CUPTI, to the process */
+    struct metric_set
+        sets[QUANTITY_TENSOR_SETS]; /* each of everything but tensor units, and some of those */
+    const struct metric_set *set;   /* what the image is of */
+    bool attached;                  /* CUPTI, to the process */
     CUpti_RangeProfiler_Object *profiler; /* NULL: not enabled */
     /* What CUPTI was told when it was enabled. That cannot be changed: with another kind of range
      * PushRange fails, and another configuration is accepted, after which it counts wrong. */
@@ -298,7 +297,7 @@ static struct counters *counters_create(CUcontext context, struct outcome *refus
 static void counters_free(struct counters *counters)
 {
     for (int i = 0; i < QUANTITY_TENSOR_SETS; ++i)
-        metric_set_destroy(counters->metrics[i].set);
+        metric_set_close(&counters->sets[i]);
     image_free(&counters->image);
     free(counters->availability);
     free(counters);
@@ -336,23 +335,22 @@ static bool is_wanted(enum quantity quantity, unsigned tensors)
     return !tensor || tensor & tensors;
 }
 
-static CUptiResult metrics_choose(struct counters *counters, unsigned tensors)
+static CUptiResult set_choose(struct counters *counters, unsigned tensors)
 {
-    struct metrics *metrics = &counters->metrics[tensors];
+    struct metric_set *set = &counters->sets[tensors];
     bool wanted[QUANTITY_COUNT];
-    counters->counted = metrics;
-    if (metrics->set)
+    counters->set = set;
+    if (set->host)
         return CUPTI_SUCCESS;
     for (int i = 0; i < QUANTITY_COUNT; ++i)
         wanted[i] = is_wanted((enum quantity)i, tensors);
-    size_t count = formulas_metrics(counters->family, wanted, metrics->names);
-    return metric_set_create(counters->chip, counters->availability, metrics->names, count,
-                             &metrics->set);
+    set->count = formulas_metrics(counters->family, wanted, set->metrics);
+    return metric_set_open(set, counters->chip, counters->availability);
 }
 
 size_t counters_passes(const struct counters *counters)
 {
-    return metric_set_passes(counters->counted->set);
+    return counters->set->passes;
 }
 
 static CUptiResult enable(struct counters *counters, const struct collection *collection)
@@ -371,7 +369,8 @@ static CUptiResult image_create(struct counters *counters)
     PARAMETERS(initialize, CUpti_RangeProfiler_CounterDataImage_Initialize);
     struct image *image = &counters->image;
     size.pRangeProfilerObject = counters->profiler;
-    size.pMetricNames = (const char **)metric_set_metrics(counters->counted->set, &size.numMetrics);
+    size.pMetricNames = (const char **)counters->set->metrics;
+    size.numMetrics = counters->set->count;
     size.maxNumOfRanges = counters->told.room;
     size.maxNumRangeTreeNodes = (uint32_t)counters->told.room;
     TRY_CUPTI(cuptiRangeProfilerGetCounterDataSize(&size));
@@ -390,7 +389,8 @@ static CUptiResult configure(struct counters *counters)
     PARAMETERS(config, CUpti_RangeProfiler_SetConfig);
     const struct collection *told = &counters->told;
     config.pRangeProfilerObject = counters->profiler;
-    config.pConfig = metric_set_config(counters->counted->set, &config.configSize);
+    config.pConfig = counters->set->config;
+    config.configSize = counters->set->config_size;
     config.pCounterDataImage = counters->image.data;
     config.counterDataImageSize = counters->image.passed.bytes;
     config.range = told->by == COUNTERS_BY_RANGE ? CUPTI_UserRange : CUPTI_AutoRange;
@@ -460,13 +460,12 @@ static CUptiResult evaluate(const struct counters *counters, size_t range,
                             double values[QUANTITY_COUNT])
 {
     double metrics[FORMULAS_METRICS_MAX];
-    size_t count;
-    struct metric_set *set = counters->counted->set;
-    const char *const *names = metric_set_metrics(set, &count);
+    const struct metric_set *set = counters->set;
     TRY_CUPTI(metric_set_evaluate(set, counters->image.data, counters->image.passed.bytes, range,
                                   metrics));
     for (int i = 0; i < QUANTITY_COUNT; ++i)
-        values[i] = formulas_evaluate(counters->family, (enum quantity)i, names, metrics, count);
+        values[i] = formulas_evaluate(counters->family, (enum quantity)i, set->metrics, metrics,
+                                      set->count);
     return CUPTI_SUCCESS;
 }
 
@@ -521,15 +520,16 @@ static enum status work_run(struct counters *counters, const struct profiled_wor
 
 /* Each piece of work once. Beginning a pass leaves L2 full of what CUPTI wrote: so all is prepared
  * after it. */
-static enum status pass_run(struct counters *counters, const struct profiled_work *works,
-                            size_t count, CUptiResult *code, bool *complete, struct error *error)
+static enum status pass_run(struct counters *counters, const struct collection *collection,
+                            CUptiResult *code, bool *complete, struct error *error)
 {
     enum status status = STATUS_OK;
     *code = pass_start(counters);
     if (*code != CUPTI_SUCCESS)
         return STATUS_OK;
-    for (size_t i = 0; i < count && status == STATUS_OK && *code == CUPTI_SUCCESS; ++i)
-        status = work_run(counters, &works[i], i, code, error);
+    for (size_t i = 0; i < collection->works_count && status == STATUS_OK && *code == CUPTI_SUCCESS;
+         ++i)
+        status = work_run(counters, &collection->works[i], i, code, error);
     CUptiResult end = pass_stop(counters, complete);
     if (*code == CUPTI_SUCCESS)
         *code = end;
@@ -558,7 +558,7 @@ static CUptiResult range_number(const struct counters *counters,
 
 /* Says in `outcome` what is missing, if anything. */
 static CUptiResult values_read(struct counters *counters, const struct collection *collection,
-                               double (*values)[QUANTITY_COUNT], struct outcome *outcome)
+                               struct outcome *outcome)
 {
     size_t dropped, found;
     TRY_CUPTI(decode(counters, &dropped));
@@ -580,15 +580,13 @@ static CUptiResult values_read(struct counters *counters, const struct collectio
             outcome_set(outcome, COUNTED_INCOMPLETE, "range %zu is unknown", i);
             return CUPTI_SUCCESS;
         }
-        TRY_CUPTI(evaluate(counters, i, values[number]));
+        TRY_CUPTI(evaluate(counters, i, collection->values[number]));
     }
     return CUPTI_SUCCESS;
 }
 
 static enum status collect(struct counters *counters, const struct collection *collection,
-                           const struct profiled_work *works, size_t count,
-                           double (*values)[QUANTITY_COUNT], struct outcome *outcome,
-                           struct error *error)
+                           struct outcome *outcome, struct error *error)
 {
     bool complete = false;
     enum status status = STATUS_OK;
@@ -596,13 +594,13 @@ static enum status collect(struct counters *counters, const struct collection *c
     for (size_t i = 0;
          i < counters_passes(counters) && status == STATUS_OK && code == CUPTI_SUCCESS && !complete;
          ++i)
-        status = pass_run(counters, works, count, &code, &complete, error);
+        status = pass_run(counters, collection, &code, &complete, error);
     if (is_well(code, "range profiler", outcome) && status == STATUS_OK) {
         if (!complete)
             outcome_set(outcome, COUNTED_INCOMPLETE, "%zu passes were not enough",
                         counters_passes(counters));
         else
-            is_well(values_read(counters, collection, values, outcome), "counter data", outcome);
+            is_well(values_read(counters, collection, outcome), "counter data", outcome);
         if (outcome->code == COUNTED_YES && saw_unload(counters))
             outcome_set(outcome, COUNTED_INCOMPLETE,
                         "a module was unloaded while its kernels were counted");
@@ -615,51 +613,49 @@ static enum status collect(struct counters *counters, const struct collection *c
     return status;
 }
 
-/* Values become NaN: all, or those of tensors that nobody asked this collection for. */
-static void forget(double (*values)[QUANTITY_COUNT], size_t ranges, bool all, unsigned tensors)
+/* Values become NaN: all, or those of tensors that are not among these. */
+static void forget(const struct collection *collection, bool all, unsigned tensors)
 {
-    for (size_t i = 0; i < ranges; ++i)
+    for (size_t i = 0; i < collection->count; ++i)
         for (int j = 0; j < QUANTITY_COUNT; ++j)
             if (all || !is_wanted((enum quantity)j, tensors))
-                values[i][j] = NAN;
+                collection->values[i][j] = NAN;
 }
 
 /* A quantity that is wanted, and that the chip has, without a value. */
-static bool any_missing(const struct counters *counters, const struct collection *collection,
-                        double (*values)[QUANTITY_COUNT])
+static bool any_missing(const struct counters *counters, const struct collection *collection)
 {
     for (size_t i = 0; i < collection->count; ++i)
         for (int j = 0; j < QUANTITY_COUNT; ++j)
             if (is_wanted((enum quantity)j, collection->tensors) &&
-                counters_have(counters, (enum quantity)j) && isnan(values[i][j]))
+                counters_have(counters, (enum quantity)j) && isnan(collection->values[i][j]))
                 return true;
     return false;
 }
 
-static enum status collect_anew_if_missing(struct counters *counters, struct collection collection,
-                                           const struct profiled_work *works, size_t count,
-                                           double (*values)[QUANTITY_COUNT],
-                                           struct outcome *outcome, struct error *error)
+/* Its tensors become all that were asked for since CUPTI was attached. */
+static enum status collect_or_repeat(struct counters *counters, struct collection *collection,
+                                     struct outcome *outcome, struct error *error)
 {
-    const unsigned tensors = collection.tensors;
+    const unsigned tensors = collection->tensors;
     if (counters->afresh)
         counters_detach(counters);
-    collection.tensors = counters->asked |= tensors;
-    forget(values, collection.count, true, 0);
+    collection->tensors = counters->asked |= tensors;
+    forget(collection, true, 0);
     outcome_set(outcome, COUNTED_YES, NULL);
-    const bool stayed = suits(counters, &collection);
-    if (!is_well(metrics_choose(counters, collection.tensors), "metric set", outcome))
+    const bool stayed = suits(counters, collection);
+    if (!is_well(set_choose(counters, collection->tensors), "metric set", outcome))
         return STATUS_OK;
-    enum status status = collect(counters, &collection, works, count, values, outcome, error);
-    if (status == STATUS_OK && stayed &&
-        any_missing(counters, &collection, values)) { /* if it failed, all are */
+    enum status status = collect(counters, collection, outcome, error);
+    if (status == STATUS_OK && stayed && any_missing(counters, collection)) {
+        /* if it failed, all are */
         detach(counters);
-        forget(values, collection.count, true, 0);
+        forget(collection, true, 0);
         outcome_set(outcome, COUNTED_YES, NULL);
-        status = collect(counters, &collection, works, count, values, outcome, error);
+        status = collect(counters, collection, outcome, error);
         counters->afresh = status == STATUS_OK && outcome->code == COUNTED_YES;
     }
-    forget(values, collection.count, outcome->code != COUNTED_YES, tensors);
+    forget(collection, outcome->code != COUNTED_YES, tensors);
     return status;
 }
 
@@ -668,8 +664,8 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
                              double (*values)[QUANTITY_COUNT], struct outcome *outcome,
                              struct error *error)
 {
-    const struct collection collection = {.tensors = tensors, .count = count, .room = count};
-    return collect_anew_if_missing(counters, collection, works, count, values, outcome, error);
+    struct collection collection = {COUNTERS_BY_RANGE, tensors, count, count, works, count, values};
+    return collect_or_repeat(counters, &collection, outcome, error);
 }
 
 enum status counters_collect_launches(struct counters *counters, unsigned tensors,
@@ -679,12 +675,9 @@ enum status counters_collect_launches(struct counters *counters, unsigned tensor
 {
     const size_t filling = 128; /* launches that make caches as they are when timed, at most */
     const size_t preparing = 7; /* times what is counted: twice another pass, and itself */
-    const struct collection collection = {
-        .by = COUNTERS_BY_LAUNCH,
-        .tensors = tensors,
-        .count = launches,
-        .room = filling + (1 + preparing) * (launches > most ? launches : most)};
-    return collect_anew_if_missing(counters, collection, work, 1, values, outcome, error);
+    const size_t room = filling + (1 + preparing) * (launches > most ? launches : most);
+    struct collection collection = {COUNTERS_BY_LAUNCH, tensors, launches, room, work, 1, values};
+    return collect_or_repeat(counters, &collection, outcome, error);
 }
 
 /* ---- regions of a program ---- */
@@ -722,7 +715,7 @@ static bool image_save(const struct image *image, const char *image_path)
 
 static CUptiResult regions_begin(struct counters *counters, struct counters_order *order)
 {
-    TRY_CUPTI(metrics_choose(counters, order->tensors));
+    TRY_CUPTI(set_choose(counters, order->tensors));
     if (order->by == COUNTERS_BY_LAUNCH && counters_passes(counters) > order->passes)
         order->by = COUNTERS_BY_RANGE;
     const struct collection collection = {

@@ -3,14 +3,6 @@
 #include <cstdlib>
 #include <cupti_profiler_host.h>
 
-struct metric_set {
-    CUpti_Profiler_Host_Object *host; /* owned */
-    const char **metrics;
-    size_t count;
-    uint8_t *config; /* owned */
-    size_t config_size, passes;
-};
-
 /* CUPTI's parameter blocks begin with their own size. */
 template <typename T> static T sized(size_t size)
 {
@@ -19,27 +11,18 @@ template <typename T> static T sized(size_t size)
     return parameters;
 }
 #define PARAMETERS(name, type) auto name = sized<type##_Params>(type##_Params_STRUCT_SIZE)
-#define TRY(call)                                                                                  \
+#define TRY_CUPTI(call)                                                                            \
     do {                                                                                           \
         CUptiResult result = (call);                                                               \
         if (result != CUPTI_SUCCESS)                                                               \
             return result;                                                                         \
     } while (0)
 
-static CUptiResult add_metrics(struct metric_set *set)
-{
-    PARAMETERS(add, CUpti_Profiler_Host_ConfigAddMetrics);
-    add.pHostObject = set->host;
-    add.ppMetricNames = set->metrics;
-    add.numMetrics = set->count;
-    return cuptiProfilerHostConfigAddMetrics(&add);
-}
-
 static CUptiResult make_config(struct metric_set *set)
 {
     PARAMETERS(size, CUpti_Profiler_Host_GetConfigImageSize);
     size.pHostObject = set->host;
-    TRY(cuptiProfilerHostGetConfigImageSize(&size));
+    TRY_CUPTI(cuptiProfilerHostGetConfigImageSize(&size));
     set->config_size = size.configImageSize;
     set->config = static_cast<uint8_t *>(malloc(set->config_size));
     if (!set->config)
@@ -49,12 +32,12 @@ static CUptiResult make_config(struct metric_set *set)
     image.pHostObject = set->host;
     image.configImageSize = set->config_size;
     image.pConfigImage = set->config;
-    TRY(cuptiProfilerHostGetConfigImage(&image));
+    TRY_CUPTI(cuptiProfilerHostGetConfigImage(&image));
 
     PARAMETERS(passes, CUpti_Profiler_Host_GetNumOfPasses);
     passes.configImageSize = set->config_size;
     passes.pConfigImage = set->config;
-    TRY(cuptiProfilerHostGetNumOfPasses(&passes));
+    TRY_CUPTI(cuptiProfilerHostGetNumOfPasses(&passes));
     set->passes = passes.numOfPasses;
     return CUPTI_SUCCESS;
 }
@@ -65,59 +48,38 @@ static CUptiResult open_set(struct metric_set *set, const char *chip, const uint
     open.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
     open.pChipName = chip;
     open.pCounterAvailabilityImage = availability;
-    TRY(cuptiProfilerHostInitialize(&open));
+    TRY_CUPTI(cuptiProfilerHostInitialize(&open));
     set->host = open.pHostObject;
-    TRY(add_metrics(set));
+
+    PARAMETERS(add, CUpti_Profiler_Host_ConfigAddMetrics);
+    add.pHostObject = set->host;
+    add.ppMetricNames = set->metrics;
+    add.numMetrics = set->count;
+    TRY_CUPTI(cuptiProfilerHostConfigAddMetrics(&add));
     return make_config(set);
 }
 
-CUptiResult metric_set_create(const char *chip, const uint8_t *availability,
-                              const char *const *metrics, size_t count, struct metric_set **set)
+CUptiResult metric_set_open(struct metric_set *set, const char *chip, const uint8_t *availability)
 {
-    auto result = static_cast<struct metric_set *>(calloc(1, sizeof(struct metric_set)));
-    if (!result)
-        return CUPTI_ERROR_OUT_OF_MEMORY;
-    result->metrics = const_cast<const char **>(metrics);
-    result->count = count;
-    CUptiResult code = open_set(result, chip, availability);
-    if (code == CUPTI_SUCCESS)
-        *set = result;
-    else
-        metric_set_destroy(result);
+    CUptiResult code = open_set(set, chip, availability);
+    if (code != CUPTI_SUCCESS)
+        metric_set_close(set);
     return code;
 }
 
-void metric_set_destroy(struct metric_set *set)
+void metric_set_close(struct metric_set *set)
 {
-    if (!set)
-        return;
     if (set->host) {
         PARAMETERS(close, CUpti_Profiler_Host_Deinitialize);
         close.pHostObject = set->host;
         cuptiProfilerHostDeinitialize(&close);
     }
     free(set->config);
-    free(set);
+    set->host = NULL;
+    set->config = NULL;
 }
 
-const char *const *metric_set_metrics(const struct metric_set *set, size_t *count)
-{
-    *count = set->count;
-    return set->metrics;
-}
-
-const uint8_t *metric_set_config(const struct metric_set *set, size_t *size)
-{
-    *size = set->config_size;
-    return set->config;
-}
-
-size_t metric_set_passes(const struct metric_set *set)
-{
-    return set->passes;
-}
-
-CUptiResult metric_set_evaluate(struct metric_set *set, const uint8_t *image, size_t size,
+CUptiResult metric_set_evaluate(const struct metric_set *set, const uint8_t *image, size_t size,
                                 size_t range, double *values)
 {
     PARAMETERS(evaluate, CUpti_Profiler_Host_EvaluateToGpuValues);
@@ -125,7 +87,7 @@ CUptiResult metric_set_evaluate(struct metric_set *set, const uint8_t *image, si
     evaluate.pCounterDataImage = image;
     evaluate.counterDataImageSize = size;
     evaluate.rangeIndex = range;
-    evaluate.ppMetricNames = set->metrics;
+    evaluate.ppMetricNames = const_cast<const char **>(set->metrics);
     evaluate.numMetrics = set->count;
     evaluate.pMetricValues = values;
     return cuptiProfilerHostEvaluateToGpuValues(&evaluate);
@@ -134,7 +96,7 @@ CUptiResult metric_set_evaluate(struct metric_set *set, const uint8_t *image, si
 CUptiResult metric_set_chips(const char *const **chips, size_t *count)
 {
     PARAMETERS(known, CUpti_Profiler_Host_GetSupportedChips);
-    TRY(cuptiProfilerHostGetSupportedChips(&known));
+    TRY_CUPTI(cuptiProfilerHostGetSupportedChips(&known));
     *chips = known.ppChipNames;
     *count = known.numChips;
     return CUPTI_SUCCESS;
