@@ -1,0 +1,331 @@
+/* The parts of the CPU device, each by itself: products of the CBLAS that is there, elements in memory, what is said of
+ * machines that are not this one, the loops behind the roofs, the team. */
+#include <hwloc.h>
+#include <math.h>
+#include <omp.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "worker/cpu/blas.h"
+#include "worker/cpu/memory.h"
+#include "worker/cpu/simd.h"
+#include "worker/cpu/team.h"
+
+/* ---- CBLAS ---- */
+
+enum { M = 5, N = 7, K = 3, LEADING = 9 };
+
+static double number(const void *data, bool wide, int64_t index)
+{
+    return wide ? ((const double *)data)[index] : (double)((const float *)data)[index];
+}
+
+static void number_set(void *data, bool wide, int64_t index, double value)
+{
+    if (wide)
+        ((double *)data)[index] = value;
+    else
+        ((float *)data)[index] = (float)value;
+}
+
+/* Small integers: exact in both precisions. */
+static void products_are_right(void **state)
+{
+    (void)state;
+    static double a[LEADING * LEADING], b[LEADING * LEADING], c[LEADING * LEADING];
+    blas_single_thread();
+    for (int variant = 0; variant < 32; ++variant) {
+        const bool wide = variant & 1, shared = variant & 16;
+        const struct product product = {wide, variant & 2, variant & 4, variant & 8, M, N, K, a, b,
+                                        c,    LEADING,     LEADING,     LEADING};
+        for (int i = 0; i < LEADING * LEADING; ++i) {
+            number_set(a, wide, i, i % 11);
+            number_set(b, wide, i, i % 13);
+            number_set(c, wide, i, 1.0);
+        }
+        if (shared)
+#pragma omp parallel num_threads(3)
+            blas_multiply_shared(&product);
+        else
+            for (int64_t column = 0; column < N; ++column)
+                blas_multiply(&product, 1, M - 1, column, 1);
+        for (int i = shared ? 0 : 1; i < M; ++i)
+            for (int j = 0; j < N; ++j) {
+                double sum = product.adds ? 1.0 : 0.0;
+                for (int k = 0; k < K; ++k)
+                    sum += (product.a_transposed ? k * LEADING + i : i * LEADING + k) % 11 *
+                           ((product.b_transposed ? j * LEADING + k : k * LEADING + j) % 13);
+                if (number(c, wide, i * LEADING + j) != sum)
+                    fail_msg("variant %d: c[%d][%d]", variant, i, j);
+            }
+    }
+}
+
+static void it_has_a_name_that_ends_in_any_room(void **state)
+{
+    (void)state;
+    char text[64], part[8];
+    blas_describe(text, sizeof text);
+    assert_true(strlen(text) > 3);
+    memset(part, 'x', sizeof part);
+    blas_describe(part, 4);
+    assert_int_equal(strlen(part), 3);
+    assert_memory_equal(part, text, 3);
+    assert_int_equal(part[4], 'x');
+}
+
+/* ---- elements in memory: what fits comes back, and the rest is cut ---- */
+
+static double through(enum precision precision, double value)
+{
+    double data[2] = {0};
+    element_store(precision, data, 1, value);
+    return element_load(precision, data, 1);
+}
+
+static void inputs_come_back(void **state)
+{
+    (void)state;
+    static const enum precision precisions[] = {PRECISION_FP64, PRECISION_FP32, PRECISION_BF16,
+                                                PRECISION_FP16};
+    for (size_t i = 0; i < sizeof precisions / sizeof *precisions; ++i)
+        for (int exponent = -6; exponent <= 0; ++exponent) {
+            struct fill fill =
+                fill_make(7, TENSOR_INPUT, precision_info[precisions[i]].significand, exponent);
+            for (uint64_t index = 0; index < 5000; ++index) {
+                double value = fill_value(fill, index);
+                assert_true(through(precisions[i], value) == value);
+            }
+            assert_true(isnan(through(precisions[i], NAN)));
+            assert_true(through(precisions[i], -INFINITY) == -INFINITY);
+        }
+}
+
+static void halves_have_their_range(void **state)
+{
+    (void)state;
+    static const struct {
+        enum precision precision;
+        double value, expected;
+    } cases[] = {
+        {PRECISION_FP16, 65504.0, 65504.0},   {PRECISION_FP16, 65536.0, INFINITY},
+        {PRECISION_FP16, 0x1p-14, 0x1p-14},   {PRECISION_FP16, -0x1p-24, -0x1p-24},
+        {PRECISION_FP16, 0x1p-26, 0.0},       {PRECISION_FP16, 0x3p-24, 0x3p-24},
+        {PRECISION_FP16, 1.0 + 0x1p-11, 1.0}, {PRECISION_FP16, 1.0 + 0x1p-10, 1.0 + 0x1p-10},
+        {PRECISION_BF16, 1.0 + 0x1p-8, 1.0},  {PRECISION_BF16, 1.0 + 0x1p-7, 1.0 + 0x1p-7},
+        {PRECISION_BF16, 0x1p100, 0x1p100},   {PRECISION_FP32, 1.0 + 0x1p-40, 1.0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
+        assert_true(through(cases[i].precision, cases[i].value) == cases[i].expected);
+}
+
+/* ---- machines ---- */
+
+static FILE *create_file(char *path)
+{
+    strcpy(path, "/tmp/test_topology.XXXXXX");
+    FILE *file = fdopen(mkstemp(path), "w");
+    assert_non_null(file);
+    return file;
+}
+
+static void check_model(const char *expected, const char *cpuinfo)
+{
+    char path[32], model[96];
+    FILE *file = create_file(path);
+    fputs(cpuinfo, file);
+    fclose(file);
+    topology_model(path, model, sizeof model);
+    unlink(path);
+    assert_string_equal(model, expected);
+}
+
+static void models_are_named(void **state)
+{
+    (void)state;
+    check_model("Some CPU @ 3 GHz",
+                "processor\t: 0\nmodel\t\t: 1\nmodel name\t: Some CPU @ 3 GHz\n");
+    check_model("ARM Neoverse V2", "processor\t: 0\nCPU implementer\t: 0x41\n"
+                                   "CPU architecture: 8\nCPU variant\t: 0x0\nCPU part\t: 0xd4f\n");
+    check_model("ARM implementer 0x46, part 0xd4f", "CPU implementer\t: 0x46\nCPU part\t: 0xd4f\n");
+    check_model("", "processor\t: 0\n");
+}
+
+/* A package with a memory of 4 GiB of its own, and one of 1 GiB that the system has as a node too:
+ * on a GH200 that is the GPU's. hwloc builds it, and reads it back as if it were this machine. */
+static void memory_of_gpus_is_not_the_cpus(void **state)
+{
+    static const char machine[] = "Package:1 [NUMANode(memory=4294967296)] "
+                                  "[NUMANode(memory=1073741824)] Core:1024 PU:1";
+    (void)state;
+    hwloc_topology_t tree;
+    struct topology topology;
+    struct error error;
+    char path[32];
+    fclose(create_file(path));
+    assert_int_equal(hwloc_topology_init(&tree), 0);
+    assert_int_equal(hwloc_topology_set_synthetic(tree, machine), 0);
+    assert_int_equal(hwloc_topology_load(tree), 0);
+    hwloc_get_obj_by_type(tree, HWLOC_OBJ_NUMANODE, 1)->subtype = strdup("GPUMemory");
+    assert_int_equal(hwloc_topology_export_xml(tree, path, 0), 0);
+    hwloc_topology_destroy(tree);
+    setenv("HWLOC_XMLFILE", path, 1);
+    if (topology_init(&topology, &error))
+        fail_msg("%s", error.text);
+    unsetenv("HWLOC_XMLFILE");
+    unlink(path);
+    assert_true(topology.memory == 4.0 * 1024 * 1024 * 1024);
+    topology_clear(&topology);
+}
+
+/* ---- the loops behind the roofs, for all vectors that this CPU has ---- */
+
+enum { COUNT = 2 * SIMD_BLOCK / sizeof(double) };
+
+static double a[COUNT] __attribute__((aligned(64)));
+static double b[COUNT] __attribute__((aligned(64)));
+static double c[COUNT] __attribute__((aligned(64)));
+
+static double expected(enum memory_pattern pattern, size_t i, double scale)
+{
+    if (pattern == PATTERN_WRITE)
+        return scale;
+    if (pattern == PATTERN_COPY)
+        return b[i];
+    if (pattern == PATTERN_TRIAD)
+        return b[i] + scale * c[i];
+    return -1.0; /* read: as it was */
+}
+
+static void check_sweep(enum memory_pattern pattern, simd_sweep *sweep)
+{
+    double result = 0.0;
+    const struct simd_arrays arrays = {a, b, c, 0.5, &result};
+    for (size_t i = 0; i < COUNT; ++i) {
+        a[i] = -1.0;
+        b[i] = (double)i;
+        c[i] = (double)(4 * i);
+    }
+    sweep(&arrays, sizeof a, 3);
+    for (size_t i = 0; i < COUNT; ++i)
+        if (a[i] != expected(pattern, i, 0.5))
+            fail_msg("%s: element %zu is %g", memory_pattern_name[pattern], i, a[i]);
+    if (pattern == PATTERN_READ)
+        assert_true(result < 0.0 && -result * 2.0 <= 3.0 * COUNT); /* one lane's share */
+}
+
+static void sweeps_move_what_they_say(void **state)
+{
+    (void)state;
+    const struct simd *kinds[SIMD_KINDS];
+    int count = simd_list(kinds);
+    assert_true(count >= 1);
+    for (int kind = 0; kind < count; ++kind)
+        for (int i = 0; i < PATTERN_COUNT; ++i) {
+            const struct simd_pattern *pattern = &kinds[kind]->patterns[i];
+            assert_int_equal(pattern->plain == NULL, i == PATTERN_ATOMIC); /* a GPU's alone */
+            if (!pattern->plain)
+                continue;
+            check_sweep((enum memory_pattern)i, pattern->plain);
+            if (pattern->stream)
+                check_sweep((enum memory_pattern)i, pattern->stream);
+        }
+}
+
+static double fma_result(simd_fma *fma, int64_t iterations)
+{
+    double result = NAN;
+    fma(0x1p-20, iterations, &result);
+    return result;
+}
+
+/* Every value has two places to be at, and is still swinging after thousands of steps. */
+static void chains_swing(void **state)
+{
+    (void)state;
+    const struct simd *kinds[SIMD_KINDS];
+    for (int precision = 0; precision < PRECISION_COUNT; ++precision)
+        for (int kind = simd_products((enum precision)precision, kinds) - 1; kind >= 0; --kind) {
+            simd_fma *fma = kinds[kind]->fma[precision];
+            if (!fma)
+                continue;
+            double even = fma_result(fma, 10000), odd = fma_result(fma, 10001);
+            assert_true(isfinite(even) && fabs(even - odd) > kinds[kind]->chains);
+            assert_true(fabs(even - fma_result(fma, 10002)) < 0.01 * fabs(even - odd));
+        }
+}
+
+/* ---- the team, of four threads on the processors that there are, be they fewer ---- */
+
+enum { THREADS = 4 };
+
+/* Into how many processors each thread of a region may go. */
+static void widths_find(int threads, int widths[THREADS])
+{
+#pragma omp parallel num_threads(threads)
+    {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        sched_getaffinity(0, sizeof set, &set);
+        widths[omp_get_thread_num()] = CPU_COUNT(&set);
+    }
+}
+
+/* A smaller region ends threads. Those that come after have the processors of all, not one thread's. */
+static void threads_of_a_loose_team_are_not_on_one_core(void **state)
+{
+    (void)state;
+    cpu_set_t all;
+    int cpus[THREADS], found = 0, widths[THREADS];
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2)
+        skip();
+    for (int i = 0, cpu = 0; i < THREADS; cpu = (cpu + 1) % CPU_SETSIZE)
+        if (CPU_ISSET(cpu, &all))
+            cpus[i++] = cpu;
+    found = CPU_COUNT(&all) < THREADS ? CPU_COUNT(&all) : THREADS;
+    struct topology topology = {
+        .cores = THREADS, .cpus = cpus, .mask = &all, .mask_size = sizeof all};
+    struct error error;
+    assert_int_equal(team_bind(&topology, &error), STATUS_OK);
+    widths_find(THREADS, widths);
+    for (int i = 0; i < THREADS; ++i)
+        assert_int_equal(widths[i], 1);
+    team_loosen(&topology);
+    widths_find(2, widths);
+    widths_find(THREADS, widths);
+    assert_int_equal(widths[0], found);
+    for (int i = 2; i < THREADS; ++i)
+        assert_int_equal(widths[i], found);
+    assert_int_equal(team_bind(&topology, &error), STATUS_OK);
+    widths_find(THREADS, widths);
+    for (int i = 0; i < THREADS; ++i)
+        assert_int_equal(widths[i], 1);
+    team_unbind(&topology);
+    widths_find(THREADS, widths);
+    for (int i = 0; i < THREADS; ++i)
+        assert_int_equal(widths[i], CPU_COUNT(&all));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_are_right),
+        cmocka_unit_test(it_has_a_name_that_ends_in_any_room),
+        cmocka_unit_test(inputs_come_back),
+        cmocka_unit_test(halves_have_their_range),
+        cmocka_unit_test(models_are_named),
+        cmocka_unit_test(memory_of_gpus_is_not_the_cpus),
+        cmocka_unit_test(sweeps_move_what_they_say),
+        cmocka_unit_test(chains_swing),
+        cmocka_unit_test(threads_of_a_loose_team_are_not_on_one_core),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
