@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "results/table.h"
+#include "results/report.h"
 
 /* A line for each row of model/chip.h: fused multiply-adds of one multiprocessor in one clock, by unit
  * and precision. No such units: "-" for people, 0 for programs. Not known: "?" for people, empty or

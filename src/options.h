@@ -9,7 +9,7 @@
 #include "manifest/amendment.h"
 #include "manifest/manifest.h"
 #include "base/status.h"
-#include "results/table.h"
+#include "results/report.h"
 
 /* What the process tells its caller; --help documents them. */
 enum exit_code {

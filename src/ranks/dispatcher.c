@@ -10,7 +10,7 @@
 #include "ranks/estimate.h"
 #include "ranks/queue.h"
 #include "ranks/resume.h"
-#include "results/sampling.h"
+#include "results/derive.h"
 
 enum rank_state {
     RANK_PREPARING,
@@ -506,10 +506,10 @@ static void store_record(struct dispatcher *dispatcher, int rank, size_t item,
     /* What a reader of its time should know at once. */
     if (record->host_paced == 1)
         log_print(dispatcher->log, LOG_INFO, "%s: %s", record->configuration,
-                  sampling_mark_text('h'));
+                  time_mark_text('h'));
     if (record->bimodal == 1)
         log_print(dispatcher->log, LOG_INFO, "%s: %s", record->configuration,
-                  sampling_mark_text('b'));
+                  time_mark_text('b'));
     queue_done(dispatcher->queue, rank, item);
     dispatcher->failures += record->status == RECORD_FAILED;
     *stored = *record;

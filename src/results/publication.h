@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "results/summary.h"
-#include "results/table.h"
+#include "results/report.h"
 
 /* Paths; the strings stay the caller's. */
 struct publication {

@@ -1,5 +1,6 @@
 #include "results/report.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -7,9 +8,464 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
-#include "results/sampling.h"
+#include "model/naming.h"
+#include "results/derive.h"
 
-enum { DEVICES_MAX = 200, REASONS_MAX = 20 };
+enum { CELL = 64, LINES_MAX = 200, NAME_WIDTH_MAX = 100, DEVICES_MAX = 200, REASONS_MAX = 20 };
+
+/* The rows in the order in which people read them, and their names. */
+struct table {
+    const struct results *results;
+    const struct row **order; /* owned */
+    struct naming *naming;    /* owned */
+};
+
+/* What a row says is to be measured; its workload is NULL where this version does not know the
+ * text. */
+static void row_config(const struct row *row, struct config *config)
+{
+    struct error unknown;
+    if (config_parse(row->configuration, config, &unknown) != STATUS_OK)
+        config->workload = NULL;
+}
+
+static void table_destroy(struct table *table)
+{
+    naming_destroy(table->naming);
+    free(table->order);
+}
+
+/* False: there is no memory. */
+static bool table_make(const struct results *results, struct table *table)
+{
+    struct config config;
+    *table = (struct table){results, results_order(results), naming_create()};
+    bool made = table->order && table->naming;
+    for (size_t i = 0; made && i < results->row_count; ++i) {
+        row_config(table->order[i], &config);
+        made = naming_add(table->naming, table->order[i]->label, &config);
+    }
+    if (!made)
+        table_destroy(table);
+    return made;
+}
+
+/* The label, and what distinguishes the row within it: "batch precision=fp16". */
+static void table_name(const struct table *table, size_t line, char name[WORKLOAD_TEXT])
+{
+    const struct row *row = table->order[line];
+    struct config config;
+    row_config(row, &config);
+    if (!naming_format(table->naming, row->label, &config, name))
+        snprintf(name, WORKLOAD_TEXT, "%s", row->configuration);
+}
+
+/* ---- columns ---- */
+
+/* A row, while its cells are made. */
+struct line {
+    char name[WORKLOAD_TEXT];
+    struct record record;
+    struct device blank;
+    const struct device *device;
+    int64_t index; /* of the device; -1: it is not known */
+    struct derived derived;
+};
+
+/* A row that cannot be read any more has no values. */
+static void line_begin(const struct table *table, size_t place, struct line *line)
+{
+    const struct results *results = table->results;
+    const struct row *row = table->order[place];
+    struct record *record = &line->record;
+    struct error unread;
+    record_init(record);
+    device_init(&line->blank);
+    if (results_fetch(results, row, record, &unread)) {
+        record->status = RECORD_FAILED;
+        snprintf(record->configuration, sizeof record->configuration, "%s", row->configuration);
+        snprintf(record->config_hash, sizeof record->config_hash, "%s", row->config_hash);
+        snprintf(record->label, sizeof record->label, "%s", row->label);
+    }
+    line->index = results_device(results, row->device_key);
+    line->device = line->index < 0 ? &line->blank : &results->devices[line->index];
+    line->derived = derive(record, line->device);
+    table_name(table, place, line->name);
+}
+
+static bool is_measured(const struct line *line)
+{
+    return line->record.status == RECORD_MEASURED;
+}
+
+static const char *name_text(const struct line *line, char own[CELL])
+{
+    (void)own;
+    return line->name;
+}
+
+static double device_number(const struct line *line)
+{
+    return line->index < 0 ? NAN : (double)line->index;
+}
+
+static const char *device_text(const struct line *line, char own[CELL])
+{
+    snprintf(own, CELL, "#%lld", (long long)line->index);
+    return line->index < 0 ? "-" : own;
+}
+
+static double noise_number(const struct line *line)
+{
+    return time_uncertainty(&line->record);
+}
+
+static const char *marks_text(const struct line *line, char own[CELL])
+{
+    time_marks(&line->record, own);
+    return *own ? own : "-";
+}
+
+/* "0.25 hb" in per cent, and what time_marks says. */
+static const char *noise_text(const struct line *line, char own[CELL])
+{
+    char marks[TIME_MARKS], value[16] = "-";
+    double uncertainty = noise_number(line);
+    time_marks(&line->record, marks);
+    if (!isnan(uncertainty))
+        snprintf(value, sizeof value, "%.2g", 100 * uncertainty);
+    snprintf(own, CELL, "%s%s%s", value, *marks ? " " : "", marks);
+    return own;
+}
+
+/* At the level of the bandwidth roof. */
+static double intensity_number(const struct line *line)
+{
+    for (int level = 0; is_measured(line) && level < LEVEL_COUNT; ++level)
+        if (strcmp(line->derived.roof_memory_level, memory_level_name[level]) == 0)
+            return line->derived.arithmetic_intensity[level];
+    return NAN;
+}
+
+static const char *intensity_text(const struct line *line, char own[CELL])
+{
+    double intensity = intensity_number(line);
+    snprintf(own, CELL, "%.4g", intensity);
+    return isnan(intensity) ? "-" : own;
+}
+
+static const char *bound_text(const struct line *line, char own[CELL])
+{
+    (void)own;
+    return is_measured(line) ? roofline_bound_name[line->derived.bound]
+                             : record_status_name[line->record.status];
+}
+
+/* Those without a head are for programs only. */
+static const struct column {
+    const char *head, *unit; /* for people; "%": a fraction */
+    int width;
+    const char *key; /* for programs */
+    /* A variable of the record, of what is derived from it, or of its device. NULL: what the
+     * functions say; a text is `own` or lives as long as the line, and "-" is missing. Without
+     * `number` programs get the text. */
+    const char *variable;
+    enum { ANY, MEASURED, UNMEASURED } rows; /* that have a value of the variable */
+    const char *(*text)(const struct line *line, char own[CELL]);
+    double (*number)(const struct line *line); /* NaN: missing */
+} columns[] = {
+    {"configuration", "", 0, "name", .text = name_text},
+    {"device", "", 6, "device", .text = device_text, .number = device_number},
+    {"time", "", 9, "time_s", .variable = "time_median"},
+    {"+-", "%", 9, "time_uncertainty", .text = noise_text, .number = noise_number},
+    {"FLOP/s", "", 9, "flops_per_s", .variable = "performance"},
+    {"AI", "FLOP/byte", 9, "flops_per_byte", .text = intensity_text, .number = intensity_number},
+    {"level", "", 5, "memory_level", .variable = "roof_memory_level", .rows = MEASURED},
+    {"bound", "", 9, "bound", .text = bound_text},
+    {"limiter", "", 9, "limiter", .variable = "limiter", .rows = MEASURED},
+    {"of roof", "%", 7, "fraction_of_roof", .variable = "roof_fraction"},
+    {NULL, "", 0, "status", .variable = "status"},
+    {NULL, "", 0, "error", .variable = "error", .rows = UNMEASURED},
+    {NULL, "", 0, "marks", .text = marks_text},
+    {NULL, "", 0, "label", .variable = "label"},
+    {NULL, "", 0, "configuration", .variable = "configuration"},
+    {NULL, "", 0, "config_hash", .variable = "config_hash"},
+    {NULL, "", 0, "hostname", .variable = "hostname"},
+    {NULL, "", 0, "uuid", .variable = "uuid"},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+struct cell {
+    const char *text; /* "-": missing */
+    bool is_number;   /* for programs */
+    double number;    /* NaN: missing */
+    char own[CELL];
+};
+
+static const struct field *variable_find(const struct field *table, const char *name)
+{
+    while (table->name && strcmp(table->name, name) != 0)
+        ++table;
+    return table->name ? table : NULL;
+}
+
+static void cell_of_variable(const struct line *line, const struct column *column,
+                             struct cell *cell)
+{
+    const struct {
+        const struct field *table;
+        const void *structure;
+    } places[] = {{record_fields, &line->record},
+                  {derived_fields, &line->derived},
+                  {device_fields, line->device}};
+    const struct field *field = NULL;
+    size_t place = 0;
+    while (!(field = variable_find(places[place].table, column->variable)))
+        ++place;
+    const void *at = (const char *)places[place].structure + field->offset;
+    cell->text = "-";
+    cell->is_number = field->type == FIELD_DOUBLE;
+    if (field_is_missing(field, places[place].structure) ||
+        (column->rows != ANY && is_measured(line) != (column->rows == MEASURED)))
+        return;
+    if (field->type == FIELD_TEXT) {
+        cell->text = at;
+    } else if (field->type == FIELD_FLAG) {
+        cell->text = field->flags[*(const int64_t *)at];
+    } else {
+        cell->number = *(const double *)at;
+        cell->text = cell->own;
+        if (*column->unit == '%')
+            snprintf(cell->own, CELL, "%.1f", 100 * cell->number);
+        else /* FLOP/s: the head says so */
+            units_format(cell->number, strcmp(field->units, "s") == 0 ? "s" : "", cell->own);
+    }
+}
+
+static void cell_make(const struct line *line, const struct column *column, struct cell *cell)
+{
+    cell->is_number = column->number != NULL;
+    cell->number = column->number ? column->number(line) : NAN;
+    if (column->variable)
+        cell_of_variable(line, column, cell);
+    else
+        cell->text = column->text(line, cell->own);
+}
+
+/* ---- formats ---- */
+
+/* What all lines share. */
+struct layout {
+    int width; /* of the first column */
+    bool shown[COLUMNS];
+};
+
+/* How a format is written. */
+struct style {
+    bool people; /* columns without a head are left out */
+    void (*head)(const struct layout *layout, FILE *stream);
+    void (*line)(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
+                 FILE *stream);
+    const char *foot;
+};
+
+/* Columns for people in their widths, the first one to the left. */
+static void text_columns(const struct cell cells[COLUMNS], const struct layout *layout,
+                         FILE *stream)
+{
+    utf8_print(stream, "%-*s", layout->width, cells[0].text);
+    for (int i = 1; i < COLUMNS; ++i)
+        if (layout->shown[i])
+            utf8_print(stream, " %*s", columns[i].width, cells[i].text);
+    fputc('\n', stream);
+}
+
+static void text_line(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
+                      FILE *stream)
+{
+    (void)first;
+    text_columns(cells, layout, stream);
+}
+
+/* Of the names of the first rows. */
+static int name_width(const struct table *table)
+{
+    size_t width = strlen(columns[0].head);
+    for (size_t i = 0; i < table->results->row_count && i < LINES_MAX; ++i) {
+        char name[WORKLOAD_TEXT];
+        table_name(table, i, name);
+        width = strlen(name) > width ? strlen(name) : width;
+    }
+    return (int)(width < NAME_WIDTH_MAX ? width : NAME_WIDTH_MAX);
+}
+
+static void text_head(const struct layout *layout, FILE *stream)
+{
+    struct cell heads[COLUMNS], units[COLUMNS];
+    for (int i = 0; i < COLUMNS; ++i) {
+        heads[i].text = columns[i].head;
+        units[i].text = columns[i].unit;
+    }
+    text_columns(heads, layout, stream);
+    text_columns(units, layout, stream);
+}
+
+/* A bar would end the cell. */
+static void markdown_cell(const char *text, FILE *stream)
+{
+    fputs("| ", stream);
+    for (size_t length; *text; text += length) {
+        length = strcspn(text, "|");
+        utf8_print(stream, "%.*s", (int)length, text);
+        if (text[length] == '|') {
+            fputs("\\|", stream);
+            ++length;
+        }
+    }
+    fputc(' ', stream);
+}
+
+static void markdown_line(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
+                          FILE *stream)
+{
+    (void)first;
+    for (int i = 0; i < COLUMNS; ++i)
+        if (layout->shown[i])
+            markdown_cell(cells[i].text, stream);
+    fputs("|\n", stream);
+}
+
+static void markdown_head(const struct layout *layout, FILE *stream)
+{
+    for (int i = 0; i < COLUMNS; ++i) {
+        char head[CELL];
+        if (!layout->shown[i])
+            continue;
+        snprintf(head, sizeof head, *columns[i].unit ? "%s, %s" : "%s", columns[i].head,
+                 columns[i].unit);
+        markdown_cell(head, stream);
+    }
+    fputs("|\n", stream);
+    for (int i = 0; i < COLUMNS; ++i)
+        if (layout->shown[i])
+            fputs(i == 0 ? "|---" : "|---:", stream);
+    fputs("|\n", stream);
+}
+
+static bool is_missing(const struct cell *cell)
+{
+    return cell->is_number ? isnan(cell->number) : strcmp(cell->text, "-") == 0;
+}
+
+/* RFC 4180: quotes around everything that is text, doubled within it. */
+static void csv_text(const char *text, FILE *stream)
+{
+    fputc('"', stream);
+    while (*text) {
+        size_t length = strcspn(text, "\"");
+        utf8_print(stream, "%.*s", (int)length, text);
+        fputs(text[length] ? "\"\"" : "", stream);
+        text += length + (text[length] != '\0');
+    }
+    fputc('"', stream);
+}
+
+static void csv_line(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
+                     FILE *stream)
+{
+    (void)first;
+    for (int i = 0; i < COLUMNS; ++i) {
+        if (!layout->shown[i])
+            continue;
+        fputs(i > 0 ? "," : "", stream);
+        if (is_missing(&cells[i]))
+            continue;
+        if (cells[i].is_number)
+            fprintf(stream, "%.9g", cells[i].number);
+        else
+            csv_text(cells[i].text, stream);
+    }
+    fputs("\n", stream);
+}
+
+static void csv_head(const struct layout *layout, FILE *stream)
+{
+    for (int i = 0; i < COLUMNS; ++i)
+        if (layout->shown[i])
+            fprintf(stream, "%s%s", i > 0 ? "," : "", columns[i].key);
+    fputc('\n', stream);
+}
+
+static json_t *json_of(const struct cell *cell)
+{
+    if (is_missing(cell))
+        return json_null();
+    if (!cell->is_number)
+        return json_string(cell->text);
+    bool whole = cell->number == floor(cell->number) && fabs(cell->number) < 1e9;
+    return whole ? json_integer((json_int_t)cell->number) : json_real(cell->number);
+}
+
+static void json_line(const struct cell cells[COLUMNS], const struct layout *layout, bool first,
+                      FILE *stream)
+{
+    json_t *object = json_object();
+    fputs(first ? "" : ",\n", stream);
+    for (int i = 0; object && i < COLUMNS; ++i) {
+        if (!layout->shown[i])
+            continue;
+        json_t *value = json_of(&cells[i]);
+        json_object_set_new(object, columns[i].key, value ? value : json_null());
+    }
+    if (object)
+        json_dumpf(object, stream, JSON_COMPACT);
+    json_decref(object);
+}
+
+static void json_head(const struct layout *layout, FILE *stream)
+{
+    (void)layout;
+    fputs("[\n", stream);
+}
+
+static const struct style styles[] = {
+    [TABLE_TEXT] = {true, text_head, text_line, ""},
+    [TABLE_MARKDOWN] = {true, markdown_head, markdown_line, ""},
+    [TABLE_CSV] = {false, csv_head, csv_line, ""},
+    [TABLE_JSON] = {false, json_head, json_line, "\n]\n"},
+};
+
+static void line_print(const struct table *table, size_t place, const struct style *style,
+                       const struct layout *layout, FILE *stream)
+{
+    struct line line;
+    struct cell cells[COLUMNS];
+    line_begin(table, place, &line);
+    for (int i = 0; i < COLUMNS; ++i)
+        cell_make(&line, &columns[i], &cells[i]);
+    style->line(cells, layout, place == 0, stream);
+    record_clear(&line.record);
+}
+
+/* Text has no more than the first lines, and says how many are left out; the others have all of
+ * them. */
+static void table_print(const struct table *table, enum table_format format, FILE *stream)
+{
+    const struct style *style = &styles[format];
+    struct layout layout = {.width = name_width(table)};
+    size_t count = table->results->row_count;
+    size_t shown = format == TABLE_TEXT && count > LINES_MAX ? LINES_MAX : count;
+    for (int i = 0; i < COLUMNS; ++i)
+        layout.shown[i] = !style->people || columns[i].head;
+    style->head(&layout, stream);
+    for (size_t i = 0; i < shown; ++i)
+        line_print(table, i, style, &layout, stream);
+    if (shown < count)
+        utf8_print(stream, "... and %zu more rows\n", count - shown);
+    fputs(style->foot, stream);
+}
+
+/* ---- what follows the table ---- */
 
 static void counts_print(const struct results *results, FILE *stream)
 {
@@ -28,14 +484,14 @@ static void marks_print(const struct results *results, const struct table *table
     size_t counts[128] = {0}, first[128] = {0};
     char name[WORKLOAD_TEXT];
     for (size_t i = 0; i < results->row_count; ++i)
-        for (const char *mark = table_row(table, i)->marks; *mark; ++mark)
+        for (const char *mark = table->order[i]->marks; *mark; ++mark)
             if (counts[(unsigned char)*mark]++ == 0)
                 first[(unsigned char)*mark] = i;
     for (int mark = 0; mark < 128; ++mark) {
         if (counts[mark] == 0)
             continue;
         table_name(table, first[mark], name);
-        utf8_print(stream, "%c: %s: %s", mark, sampling_mark_text((char)mark), name);
+        utf8_print(stream, "%c: %s: %s", mark, time_mark_text((char)mark), name);
         if (counts[mark] > 1)
             utf8_print(stream, " and %zu more", counts[mark] - 1);
         fputc('\n', stream);
@@ -51,7 +507,7 @@ static struct reason *reason_find(const struct table *table, struct reason *reas
                                   const struct row *row)
 {
     for (size_t i = 0; i < count; ++i)
-        if (strcmp(table_row(table, reasons[i].first)->error, row->error) == 0)
+        if (strcmp(table->order[reasons[i].first]->error, row->error) == 0)
             return &reasons[i];
     return NULL;
 }
@@ -64,7 +520,7 @@ static size_t reasons_count(const struct results *results, const struct table *t
     size_t found = 0;
     *more = false;
     for (size_t i = 0; i < results->row_count; ++i) {
-        const struct row *row = table_row(table, i);
+        const struct row *row = table->order[i];
         if (row->status != (int64_t)status)
             continue;
         struct reason *same = reason_find(table, reasons, found, row);
@@ -91,7 +547,7 @@ static void reasons_print(const struct results *results, const struct table *tab
         utf8_print(stream, "%s: %s", record_status_name[status], name);
         if (reasons[i].count > 1)
             utf8_print(stream, " and %zu more", reasons[i].count - 1);
-        utf8_print(stream, ": %s\n", table_row(table, reasons[i].first)->error);
+        utf8_print(stream, ": %s\n", table->order[reasons[i].first]->error);
     }
     if (more)
         utf8_print(stream, "... and more reasons\n");
@@ -166,24 +622,24 @@ static void device_print(const struct device *device, size_t row, FILE *stream)
 
 void report_print(const struct results *results, enum table_format format, FILE *stream)
 {
-    struct table *table = table_create(results);
-    if (!table) {
+    struct table table;
+    if (!table_make(results, &table)) {
         utf8_print(stream, "no memory for the table; the file has it\n");
         return;
     }
     if (format != TABLE_TEXT) {
-        table_print(table, format, stream);
-        table_destroy(table);
+        table_print(&table, format, stream);
+        table_destroy(&table);
         return;
     }
     if (results->row_count > 0) {
-        table_print(table, format, stream);
+        table_print(&table, format, stream);
         counts_print(results, stream);
-        marks_print(results, table, stream);
+        marks_print(results, &table, stream);
     }
-    reasons_print(results, table, RECORD_FAILED, stream);
-    reasons_print(results, table, RECORD_SKIPPED, stream);
-    table_destroy(table);
+    reasons_print(results, &table, RECORD_FAILED, stream);
+    reasons_print(results, &table, RECORD_SKIPPED, stream);
+    table_destroy(&table);
     fputs(results->row_count > 0 ? "\n" : "", stream);
     fputs("devices and their measured roofs\n", stream);
     size_t shown = results->device_count < DEVICES_MAX ? results->device_count : DEVICES_MAX;

@@ -11,7 +11,7 @@
 #include "base/staged_file.h"
 #include "model/device_kind.h"
 #include "results/dataset.h"
-#include "results/derived_rows.h"
+#include "results/derive.h"
 #include "results/parameters_nc.h"
 #include "version.h"
 
@@ -105,7 +105,7 @@ static const struct {
     [PARAMETERS] = {NULL, "", DIM_CONFIG}, /* by the workloads that the file has, parameters_nc.h */
     [CONFIG_DEVICE] = {config_device_fields, "", DIM_CONFIG},
     [ROW_DEVICES] = {row_device_fields, "", DIM_CONFIG},
-    [DERIVED] = {derived_row_fields, "", DIM_CONFIG},
+    [DERIVED] = {derived_fields, "", DIM_CONFIG},
     [KERNEL_CONFIG] = {kernel_config_fields, "", DIM_KERNEL},
     [KERNELS] = {kernel_fields, "kernel_", DIM_KERNEL},
     [DERIVED_KERNELS] = {derived_kernel_fields, "kernel_", DIM_KERNEL},
@@ -377,7 +377,7 @@ struct writer {
     /* The rows in memory. */
     size_t first, count;
     struct record *records;
-    struct derived_row *derived;
+    struct derived *derived;
     int64_t *devices; /* index into results->devices, or -1 */
     double *samples;
     char *parameter_rows; /* of parameters_row_size each */
@@ -488,7 +488,7 @@ static void blanks_put(struct writer *w)
     if (w->kernels == 0) {
         struct kernel kernel;
         fields_clear(kernel_fields, &kernel);
-        const struct derived_kernel derived = derived_kernel_of(&kernel, &w->blank_device);
+        const struct derived_kernel derived = derive_kernel(&kernel, &w->blank_device);
         put_one(w, KERNELS, 0, &kernel);
         put_one(w, DERIVED_KERNELS, 0, &derived);
         put_one(w, KERNEL_CONFIG, 0, &none);
@@ -556,7 +556,7 @@ static bool row_load(struct writer *w, size_t i)
     if (w->unreadable)
         return false;
     w->devices[i] = results_device(w->results, record->device_key);
-    w->derived[i] = derived_row_of(record, device_of(w, i));
+    w->derived[i] = derive(record, device_of(w, i));
     for (size_t j = 0; j < width; ++j)
         w->samples[i * width + j] = j < record->sample_count ? record->sample[j] : NAN;
     parameters_row(w->parameters, &record->config,
@@ -601,7 +601,7 @@ static void kernels_put(struct writer *w)
             const struct kernel *kernel = &w->records[i].kernels[j];
             w->rows[at] = kernel;
             w->kernel_rows[at] = (int64_t)(w->first + i);
-            w->derived_kernels[at] = derived_kernel_of(kernel, device_of(w, i));
+            w->derived_kernels[at] = derive_kernel(kernel, device_of(w, i));
         }
     dataset_put(&w->set, KERNELS, w->kernel, count, w->rows);
     structs_put(w, KERNEL_CONFIG, w->kernel, count, w->kernel_rows, sizeof *w->kernel_rows);

@@ -39,7 +39,7 @@ enum status row_of_record(const struct record *record, struct row *row, struct e
                         .kernels = record->kernel_count,
                         .samples = record->sample_count};
     memcpy(row->config_hash, record->config_hash, sizeof row->config_hash);
-    sampling_marks(record, row->marks);
+    time_marks(record, row->marks);
     return STATUS_OK;
 }
 
@@ -115,7 +115,7 @@ static int64_t is_yes(const struct member *member)
 }
 
 /* Of a record that has no more than they need. */
-static void marks_find(const struct member *members, char marks[SAMPLING_MARKS])
+static void marks_find(const struct member *members, char marks[TIME_MARKS])
 {
     struct record record;
     marks[0] = '\0';
@@ -129,7 +129,7 @@ static void marks_find(const struct member *members, char marks[SAMPLING_MARKS])
     record.time_median_high = member_number(&members[TIME_MEDIAN_HIGH]);
     record.sample_iterations = integer_of(&members[SAMPLE_ITERATIONS]);
     record.timer_overhead = member_number(&members[TIMER_OVERHEAD]);
-    sampling_marks(&record, marks);
+    time_marks(&record, marks);
 }
 
 static const struct member wanted[MEMBERS] = {

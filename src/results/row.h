@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "model/record.h"
-#include "results/sampling.h"
+#include "results/derive.h"
 
 struct row {
     char *texts; /* owned: those that follow */
@@ -18,7 +18,7 @@ struct row {
     int64_t attempts;
     double end_time;            /* s since 1970-01-01T00:00:00Z; missing: NaN */
     double wall_time;           /* s */
-    char marks[SAMPLING_MARKS]; /* of its time */
+    char marks[TIME_MARKS]; /* of its time */
     size_t kernels, samples;    /* how many */
     /* where it is: in the journal, or here */
     off_t place;           /* byte */

@@ -1,4 +1,5 @@
-/* What a record is on the roofs of its device. */
+/* What is derived from a record and its device, where something is missing or lies on an edge. That
+ * the formulas hold is proven by tests/postproc/recompute.py over files of real devices. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +20,7 @@ static void test_level(void **state)
     static const struct {
         const char *text;
         double l3, l3_bandwidth, l2, l2_bandwidth;
-        enum memory_level level;
+        int level;          /* -1: who knows where it lies */
         double working_set; /* of l2; 0: not measured */
     } cases[] = {
         {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_L2, 61696},
@@ -29,7 +30,7 @@ static void test_level(void **state)
         {"lstm cache=hot", 1e6, NAN, 1e6, 1e12, LEVEL_L3, 0}, /* l2 is private beside an l3 */
         {"lstm cache=hot", NAN, NAN, 1e6, 1e12, LEVEL_L2, 0},
         {"lstm cache=hot", NAN, NAN, 1e4, 1e12, LEVEL_DRAM, 0},
-        {"lstm cache=hot", NAN, NAN, NAN, NAN, LEVEL_COUNT, 0}, /* who knows where it lies */
+        {"lstm cache=hot", NAN, NAN, NAN, NAN, -1, 0},
         {"lstm cache=cold", 1e6, 1e11, 1e6, 1e12, LEVEL_DRAM, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
@@ -42,9 +43,10 @@ static void test_level(void **state)
             device.working_set[LEVEL_L2] = cases[i].working_set;
         device.peak_bandwidth[LEVEL_L2] = cases[i].l2_bandwidth;
         struct derived derived = derive(&record, &device);
-        assert_int_equal(derived.level, cases[i].level);
+        assert_string_equal(derived.roof_memory_level,
+                            cases[i].level < 0 ? "" : memory_level_name[cases[i].level]);
         for (int level = 0; level < LEVEL_COUNT; ++level)
-            assert_int_equal(!isnan(derived.intensity[level]), level == (int)cases[i].level);
+            assert_int_equal(!isnan(derived.arithmetic_intensity[level]), level == cases[i].level);
     }
 }
 
@@ -55,30 +57,25 @@ static void stated_bytes_are_of_device_memory(void **state)
     struct device device = gpu_device();
     struct record record = sample_record("lstm cache=hot", "lstm", "s1-1", 0);
     record.footprint = NAN;
-    assert_int_equal(derive(&record, &device).level, LEVEL_DRAM);
+    assert_string_equal(derive(&record, &device).roof_memory_level, "dram");
     record.bytes_model = NAN;
-    assert_int_equal(derive(&record, &device).level, LEVEL_COUNT);
-    record_clear(&record);
+    assert_string_equal(derive(&record, &device).roof_memory_level, "");
 }
 
-/* As with "memory = dram": the footprint lies in a cache whose roof was not measured. Set against device
- * memory it showed more than 100 %. */
+/* As with "memory = dram": the footprint lies in a cache whose roof was not measured. Set against
+ * device memory it showed more than 100 %. */
 static void no_level_stands_in_for_another(void **state)
 {
     (void)state;
     struct device device = gpu_device();
     struct record record = conv2d_record();
-    assert_false(isnan(derive(&record, &device).roofline.fraction));
+    assert_false(isnan(derive(&record, &device).roof_fraction));
     device.peak_bandwidth[LEVEL_L2] = NAN;
     struct derived derived = derive(&record, &device);
-    assert_int_equal(derived.level, LEVEL_L2);
-    assert_true(isnan(derived.roofline.fraction) && isnan(derived.roofline.roof));
-    assert_true(isnan(derived.roofline.bandwidth_time) && isnan(derived.shares.bandwidth));
-    assert_int_equal(derived.roofline.bound, BOUND_UNKNOWN);
-    device.cache[LEVEL_L2] = NAN; /* nor is it known what the cache holds */
-    derived = derive(&record, &device);
-    assert_string_equal(derived_level_name(&derived), "");
-    assert_true(isnan(derived.roofline.fraction));
+    assert_string_equal(derived.roof_memory_level, "l2");
+    assert_true(isnan(derived.roof_fraction) && isnan(derived.roof));
+    assert_true(isnan(derived.bandwidth_time) && isnan(derived.bandwidth_share));
+    assert_int_equal(derived.bound, BOUND_UNKNOWN);
     record_clear(&record);
 }
 
@@ -89,133 +86,261 @@ static void shares_of_the_time(void **state)
     struct device device = gpu_device();
     struct record record = counted_record();
     struct derived derived = derive(&record, &device);
-    assert_near(derived.gap_time, 1e-6);
-    assert_near(derived.busy_share, 22.0 / 23.0);
-    assert_near(derived.shares.gap, 1.0 / 23.0);
-    assert_near(derived.shares.host, 9.0 / 23.0);
-    assert_near(derived.shares.bandwidth, 32.5e6 / 4e12 / 23e-6);
-    assert_near(derived.dependent_time, 2 * 2.5e-6);
-    assert_near(derived.useful_performance, record.flops_model / 25e-6);
+    assert_near(derived.gap_share, 1.0 / 23.0);
+    assert_near(derived.bandwidth_share, 32.5e6 / 4e12 / 23e-6);
     assert_int_equal(derived.limiter, LIMITER_LATENCY); /* 128 blocks for 100 multiprocessors */
     record.busy_time = 26e-6;                           /* a trace is a run of its own */
     derived = derive(&record, &device);
-    assert_true(derived.gap_time == 0 && derived.shares.gap == 0);
+    assert_true(derived.gap_time == 0 && derived.gap_share == 0);
     record.busy_time = NAN;
     assert_true(isnan(derive(&record, &device).gap_time));
     record.timer_overhead = record.trace_time = NAN; /* as of a program */
     record.busy_time = 21e-6;
     assert_near(derive(&record, &device).gap_time, 4e-6);
-    record.host_time = 30e-6;
-    assert_int_equal(derive(&record, &device).limiter, LIMITER_HOST);
-    record_clear(&record);
-}
-
-/* The traced iteration took 40 us on a busy machine, the median one 25: busy and gap are parts of the former. */
-static void shares_of_a_cpu(void **state)
-{
-    (void)state;
-    struct device device = cpu_device();
-    struct record record = counted_record();
+    /* On a busy CPU the traced iteration took 40 us: busy and gap are parts of that. */
+    device = cpu_device();
     record.trace_time = 40e-6;
     record.busy_time = 30e-6;
-    struct derived derived = derive(&record, &device);
-    assert_near(derived.gap_time, 10e-6);
+    derived = derive(&record, &device);
     assert_near(derived.busy_share, 0.75);
-    assert_near(derived.shares.gap, 0.25);
-    assert_near(derived.shares.host, 9.0 / 23.0);
+    assert_near(derived.gap_share, 0.25);
     record_clear(&record);
 }
 
+/* Of counted bytes, the level that needs longest. */
 static void test_counted(void **state)
 {
     (void)state;
     struct device device = gpu_device();
     struct record record = conv2d_record();
-    struct derived derived = derive(&record, &device);
-    assert_int_equal(derived.flops_source, SOURCE_MODELLED);
-    assert_int_equal(derived.bytes_source, SOURCE_MODELLED);
-    assert_int_equal(derived.level, LEVEL_L2);
-
+    assert_int_equal(derive(&record, &device).bytes_source, SOURCE_MODELLED);
     record.flops_counted = 4e9;
     record.bytes_counted[LEVEL_DRAM] = 1e6; /* the l2 kept most of it */
     record.bytes_counted[LEVEL_L1] = 8e7;
-    derived = derive(&record, &device);
+    struct derived derived = derive(&record, &device);
     assert_int_equal(derived.flops_source, SOURCE_COUNTED);
     assert_int_equal(derived.bytes_source, SOURCE_COUNTED);
-    assert_int_equal(derived.level, LEVEL_DRAM);
-    assert_near(derived.intensity[LEVEL_DRAM], 4000);
-    assert_near(derived.intensity[LEVEL_L1], 50);
-    assert_true(isnan(derived.intensity[LEVEL_L2]));
-    assert_near(derived.roofline.performance, 4e9 / 25e-6);
-    assert_near(derived.roofline.balance, 8e14 / 4e12);
-
+    assert_string_equal(derived.roof_memory_level, "dram");
+    assert_near(derived.arithmetic_intensity[LEVEL_L1], 50);
+    assert_true(isnan(derived.arithmetic_intensity[LEVEL_L2]));
     /* 1e6 at 4e12 take 0.25 us, 4e7 at 8e12 take 5 us: the l2 is what bounds it */
     record.bytes_counted[LEVEL_L2] = 4e7;
-    derived = derive(&record, &device);
-    assert_int_equal(derived.level, LEVEL_L2);
-    assert_near(derived.roofline.intensity, 100);
-    assert_near(derived.roofline.balance, 8e14 / 8e12);
+    assert_string_equal(derive(&record, &device).roof_memory_level, "l2");
     record_clear(&record);
 }
 
-/* The compute roof is of the record's own unit and precision, and of nothing else. */
-static void test_peak(void **state)
+/* A level's roofs of loads, of stores and of both: none may be exceeded, and one that was not
+ * measured limits nothing. Rates as of an L2: loads 6, stores 3, both 8 TB/s. */
+static void the_slowest_direction_counts(void **state)
 {
     (void)state;
-    struct device device = gpu_device();
-    struct record record = conv2d_record(); /* fp16 */
-    assert_near(derive(&record, &device).roofline.balance, 8e14 / 8e12);
-    record.unit = UNIT_VECTOR; /* this device has no measured fp16 peak of it */
-    struct derived derived = derive(&record, &device);
-    assert_true(isnan(derived.roofline.roof) && isnan(derived.roofline.fraction));
-    assert_int_equal(derived.roofline.bound, BOUND_UNKNOWN);
-    device.peak_vector[PRECISION_FP16] = 1e14;
-    assert_near(derive(&record, &device).roofline.balance, 1e14 / 8e12);
-    record.unit = FIELD_MISSING;
-    assert_true(isnan(derive(&record, &device).roofline.balance));
-    record_clear(&record);
-}
-
-/* A short row runs at another clock than the roof did: it is held against the roof at its own. */
-static void test_own_clock(void **state)
-{
-    (void)state;
-    struct device device = gpu_device();
+    static const struct {
+        double read_roof, write_roof, best_roof, read, written, expected;
+    } cases[] = {
+        {6e12, 3e12, 8e12, NAN, NAN, 8e12}, /* directions are not known */
+        {6e12, 3e12, 8e12, 4e7, 0, 6e12},       {6e12, 3e12, 8e12, 0, 4e7, 3e12},
+        {6e12, 3e12, 8e12, 2.8e7, 1.2e7, 8e12}, /* a triad's mix */
+        {NAN, NAN, 8e12, 4e7, 0, 8e12},         {6e12, NAN, 6e12, 0, 4e7, 6e12},
+    };
     struct record record = conv2d_record();
-    device.cycle_tensor[PRECISION_FP16] = 5e5;
-    device.sustained_tensor[PRECISION_FP16] = 7e14;
-    record.sm_clock_counted = 1.8e9;
-    struct derived derived = derive(&record, &device);
-    assert_near(derived.compute_roof, 9e14);
-    assert_near(derived.roofline.balance, 9e14 / 8e12);
-    assert_near(derived.sustained_fraction, derived.roofline.performance / 7e14);
-    record.sm_clock_counted = NAN;
-    assert_near(derive(&record, &device).compute_roof, 8e14);
-    record_clear(&record);
-}
-
-/* Rows that read are held against reads alone, rows that write against writes. */
-static void test_directions(void **state)
-{
-    (void)state;
-    struct device device = gpu_device();
-    struct record record = conv2d_record();
-    device.read_bandwidth[LEVEL_L2] = 6e12;
-    device.write_bandwidth[LEVEL_L2] = 3e12;
-    record.flops_counted = 4e9;
     record.bytes_counted[LEVEL_DRAM] = 1e6;
     record.bytes_counted[LEVEL_L2] = 4e7;
-    assert_near(derive(&record, &device).bandwidth_roof, 8e12); /* directions are not known */
-    record.bytes_read[LEVEL_L2] = 4e7;
-    record.bytes_written[LEVEL_L2] = 0.0;
-    assert_near(derive(&record, &device).bandwidth_roof, 6e12);
-    record.bytes_read[LEVEL_L2] = 0.0;
-    record.bytes_written[LEVEL_L2] = 4e7;
-    assert_near(derive(&record, &device).bandwidth_roof, 3e12);
-    record.bytes_read[LEVEL_L2] = 2.8e7;
-    record.bytes_written[LEVEL_L2] = 1.2e7;
-    assert_near(derive(&record, &device).bandwidth_roof, 8e12);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct device device = gpu_device();
+        device.read_bandwidth[LEVEL_L2] = cases[i].read_roof;
+        device.write_bandwidth[LEVEL_L2] = cases[i].write_roof;
+        device.peak_bandwidth[LEVEL_L2] = cases[i].best_roof;
+        record.bytes_read[LEVEL_L2] = cases[i].read;
+        record.bytes_written[LEVEL_L2] = cases[i].written;
+        assert_near(derive(&record, &device).bandwidth_roof, cases[i].expected);
+    }
     record_clear(&record);
+}
+
+/* The compute roof is of the record's own unit and precision, and of nothing else; at the row's own
+ * clock, as a short row runs at another one than the roof did. */
+static void test_compute_roof(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t unit;
+        double cycle, clock, vector, expected;
+    } cases[] = {
+        {UNIT_TENSOR, 5e5, 1.8e9, NAN, 9e14},  {UNIT_TENSOR, 5e5, NAN, NAN, 8e14},
+        {UNIT_TENSOR, NAN, 1.8e9, NAN, 8e14},  {UNIT_VECTOR, 5e5, 1.8e9, NAN, NAN},
+        {UNIT_VECTOR, 5e5, 1.8e9, 1e14, 1e14}, {FIELD_MISSING, 5e5, 1.8e9, 1e14, NAN},
+    };
+    struct record record = conv2d_record(); /* fp16 */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        struct device device = gpu_device();
+        device.cycle_tensor[PRECISION_FP16] = cases[i].cycle;
+        device.peak_vector[PRECISION_FP16] = cases[i].vector;
+        record.unit = cases[i].unit;
+        record.sm_clock_counted = cases[i].clock;
+        double roof = derive(&record, &device).compute_roof;
+        assert_true(isnan(cases[i].expected) ? isnan(roof)
+                                             : fabs(roof / cases[i].expected - 1) < 1e-12);
+    }
+    record_clear(&record);
+}
+
+static void times_of_the_units_add_up(void **state)
+{
+    (void)state;
+    struct device device = gpu_device(); /* fp32 vector 5e13, fp16 tensor 8e14 */
+    struct record record = conv2d_record();
+    record.flops_counted = 5e9;
+    record.flops_tensor[PRECISION_FP16] = 4e9;
+    record.flops_vector[PRECISION_FP32] = 1e9;
+    record.flops_tensor[PRECISION_INT8] = 1e12; /* no FLOPs */
+    struct derived derived = derive(&record, &device);
+    assert_near(derived.compute_roof_time, 4e9 / 8e14 + 1e9 / 5e13);
+    assert_string_equal(derived.unit_note, "");
+    device.peak_vector[PRECISION_FP32] = NAN;
+    assert_true(isnan(derive(&record, &device).compute_roof_time));
+    record.flops_vector[PRECISION_FP32] = 0.9 * 0.01 * 4e9; /* negligible */
+    record.flops_counted = 4.036e9;
+    assert_near(derive(&record, &device).compute_roof_time, 4e9 / 8e14);
+    record.flops_counted = NAN;
+    record.flops_model = 0;
+    derived = derive(&record, &device);
+    assert_true(derived.compute_roof_time == 0);
+    assert_near(derived.compute_roof, 8e14);
+    record_clear(&record);
+}
+
+/* Vector units did what tensor units could have done: the row says so, and what was configured is
+ * the faster roof. */
+static void vector_units_in_place_of_tensor_units(void **state)
+{
+    (void)state;
+    struct device device = gpu_device();
+    struct record record = conv2d_record();
+    device.peak_vector[PRECISION_FP16] = 1e14;
+    record.unit = UNIT_VECTOR;
+    struct derived derived = derive(&record, &device);
+    assert_string_equal(derived.unit_note, "vector units did 100.0 % of the FLOPs; the roof of the "
+                                           "tensor units is 8.0 times as high");
+    assert_near(derived.configured_fraction, derived.performance / 8e14);
+    record.unit = UNIT_TENSOR; /* as the library said; the counters saw something else */
+    record.flops_counted = 4e9;
+    record.flops_tensor[PRECISION_FP16] = 1e9;
+    record.flops_vector[PRECISION_FP16] = 3e9;
+    assert_non_null(strstr(derive(&record, &device).unit_note, "vector units did 75.0 %"));
+    device.peak_tensor[PRECISION_FP16] = NAN; /* there are none, as far as is known */
+    assert_string_equal(derive(&record, &device).unit_note, "");
+    record_clear(&record);
+}
+
+/* Of 22 us one kernel takes 4 and does no FLOPs; both have 128 blocks. */
+static void kernels_without_flops(void **state)
+{
+    (void)state;
+    const struct device device = gpu_device();
+    struct record record = counted_record();
+    struct derived derived = derive(&record, &device);
+    assert_int_equal(derived.zero_flop_launches, 1);
+    assert_near(derived.zero_flop_share, 4.0 / 22.0);
+    assert_near(derived.few_blocks_share, 1);
+    record.kernels[0].grid_y = 4; /* 512 blocks for 100 multiprocessors */
+    assert_near(derive(&record, &device).few_blocks_share, 4.0 / 22.0);
+
+    record.kernels[1].flops_counted = NAN; /* one of them is not known */
+    derived = derive(&record, &device);
+    assert_int_equal(derived.zero_flop_launches, FIELD_MISSING);
+    assert_true(isnan(derived.zero_flop_share));
+    record.kernels[0].flops_counted = NAN;
+    record.kernel_count = 1; /* the only one: all FLOPs are its own */
+    assert_int_equal(derive(&record, &device).zero_flop_launches, 0);
+    record.kernel_count = 2;
+    record.flops_counted = 0; /* all together */
+    assert_int_equal(derive(&record, &device).zero_flop_launches, 2);
+    record_clear(&record);
+}
+
+static struct kernel kernel_of(int64_t blocks, int64_t threads, int64_t resident)
+{
+    struct kernel kernel;
+    fields_clear(kernel_fields, &kernel);
+    kernel.grid_x = blocks;
+    kernel.block_x = threads;
+    kernel.grid_y = kernel.grid_z = kernel.block_y = kernel.block_z = 1;
+    kernel.resident = resident;
+    return kernel;
+}
+
+/* The guide's figure 3: 12 blocks on 8 multiprocessors that hold one each are two waves, the second
+ * of them half empty. Places are given to whole groups of 32 threads. */
+static void how_kernels_fill_a_device(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t multiprocessors, blocks, threads, resident;
+        double waves, tail_loss, occupancy;
+        int64_t enough;
+    } rows[] = {
+        {8, 12, 256, 8, 1.5, 0.25, 256.0 / 2048, 0}, {8, 16, 256, 8, 2, 0, 256.0 / 2048, 0},
+        {132, 528, 256, 528, 1, 0, 0.5, 1},          {132, 527, 256, 527, 1, 0, -1, 0},
+        {132, 528, 128, 528, 1, 0, 0.25, 1},         {132, 528, 127, 528, 1, 0, 0.25, 0},
+        {132, 14112, 64, 14112, 1, 0, -1, 1},        {132, 4224, 33, 4224, 1, 0, 1, 1},
+    };
+    struct device device = gpu_device();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        device.multiprocessors = rows[i].multiprocessors;
+        const struct kernel kernel = kernel_of(rows[i].blocks, rows[i].threads, rows[i].resident);
+        const struct derived_kernel found = derive_kernel(&kernel, &device);
+        assert_int_equal(found.enough_parallelism, rows[i].enough);
+        assert_true(found.waves == rows[i].waves && found.tail_loss == rows[i].tail_loss);
+        assert_true(rows[i].occupancy < 0 || found.occupancy == rows[i].occupancy);
+    }
+    struct kernel region; /* of a CPU */
+    fields_clear(kernel_fields, &region);
+    const struct derived_kernel found = derive_kernel(&region, &device);
+    assert_int_equal(found.blocks, FIELD_MISSING);
+    assert_int_equal(found.enough_parallelism, FIELD_MISSING);
+    assert_true(isnan(found.waves) && isnan(found.tail_loss) && isnan(found.occupancy));
+}
+
+static void the_largest_part_limits(void **state)
+{
+    (void)state;
+    static const struct {
+        double compute, bandwidth, gap, host, few_blocks;
+        enum limiter limiter;
+    } rows[] = {
+        {0.69, 0.30, 0.03, 0.2, 1, LIMITER_COMPUTE},
+        {0.30, 0.69, 0.03, 0.2, 1, LIMITER_BANDWIDTH},
+        {0.10, 0.05, 0.55, 0.9, 1, LIMITER_OVERHEAD},
+        {0.10, 0.05, 0.55, 1.1, 1, LIMITER_HOST},
+        {0.69, 0.30, 0.03, 1.1, 1, LIMITER_HOST},
+        {0.10, 0.05, 0.20, 0.9, 1, LIMITER_LATENCY},
+        {0.10, 0.05, 0.35, 0.9, 0.9, LIMITER_LATENCY},  /* the rest is 0.55 */
+        {0.20, 0.05, 0.42, 0.9, 0.9, LIMITER_OVERHEAD}, /* the rest is 0.38 */
+        {0.20, 0.05, 0.42, 0.9, 0.1, LIMITER_OVERHEAD},
+        {0.05, 0.10, 0.20, 0.9, 0.4, LIMITER_KERNEL}, /* they had enough to do */
+        {0.49, 0.10, 0.10, 0.9, 0.4, LIMITER_COMPUTE},
+        {0, 0.9, 0.05, 0.1, 0, LIMITER_BANDWIDTH},
+        {0.6, 0.2, 0.1, NAN, NAN, LIMITER_COMPUTE}, /* as on a CPU */
+        {0.3, 0.2, 0.1, NAN, NAN, LIMITER_UNKNOWN},
+        {NAN, 0.6, 0.1, 0.2, 0, LIMITER_UNKNOWN}, /* FLOPs may take longer still */
+        {NAN, 0.4, 0.1, 0.2, 0, LIMITER_UNKNOWN},
+        {0.6, NAN, NAN, NAN, NAN, LIMITER_UNKNOWN},
+        {0.6, 0.3, NAN, NAN, NAN, LIMITER_COMPUTE},
+        {0.3, 0.4, NAN, NAN, 0, LIMITER_UNKNOWN},
+        {0.3, NAN, 0.55, NAN, NAN, LIMITER_OVERHEAD},
+        {NAN, NAN, 0.6, NAN, NAN, LIMITER_OVERHEAD},
+        {NAN, NAN, NAN, 1.5, NAN, LIMITER_HOST},
+        {NAN, NAN, NAN, NAN, NAN, LIMITER_UNKNOWN},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        const struct derived shares = {.compute_share = rows[i].compute,
+                                       .bandwidth_share = rows[i].bandwidth,
+                                       .gap_share = rows[i].gap,
+                                       .host_share = rows[i].host,
+                                       .few_blocks_share = rows[i].few_blocks};
+        if (limiter_of(&shares) != rows[i].limiter)
+            fail_msg("row %zu: %s", i, limiter_name[limiter_of(&shares)]);
+    }
 }
 
 static void test_nothing_known(void **state)
@@ -223,13 +348,45 @@ static void test_nothing_known(void **state)
     (void)state;
     struct record record;
     struct device device;
+    char marks[TIME_MARKS];
     record_init(&record);
     device_init(&device);
     struct derived derived = derive(&record, &device);
     assert_int_equal(derived.flops_source, SOURCE_NONE);
     assert_int_equal(derived.bytes_source, SOURCE_NONE);
-    assert_int_equal(derived.roofline.bound, BOUND_UNKNOWN);
-    assert_true(isnan(derived.roofline.performance) && isnan(derived.roofline.roof));
+    assert_int_equal(derived.bound, BOUND_UNKNOWN);
+    assert_int_equal(derived.zero_flop_launches, FIELD_MISSING);
+    assert_int_equal(derived.timer_visible, FIELD_MISSING);
+    assert_true(isnan(derived.performance) && isnan(derived.roof) && isnan(derived.timer_share));
+    assert_true(isnan(derived.zero_flop_share) && isnan(derived.few_blocks_share));
+    assert_true(isnan(time_uncertainty(&record)));
+    time_marks(&record, marks);
+    assert_string_equal(marks, "");
+}
+
+static void each_mark_of_a_time_has_a_meaning(void **state)
+{
+    (void)state;
+    struct record record;
+    char marks[TIME_MARKS];
+    record_init(&record);
+    record.time_median = 30e-6;
+    record.time_median_low = 29.7e-6;
+    record.time_median_high = 30.3e-6;
+    record.timer_overhead = 3e-6;
+    record.sample_iterations = 40;
+    time_marks(&record, marks);
+    assert_string_equal(marks, "");
+    record.sample_iterations = 1;
+    time_marks(&record, marks);
+    assert_string_equal(marks, "t");
+    record.host_paced = record.bimodal = 1;
+    record.time_median_high = 1.2 * record.time_median;
+    time_marks(&record, marks);
+    assert_string_equal(marks, "nhbt");
+    for (const char *mark = marks; *mark; ++mark)
+        assert_non_null(time_mark_text(*mark));
+    assert_null(time_mark_text('x'));
 }
 
 int main(void)
@@ -239,12 +396,16 @@ int main(void)
         cmocka_unit_test(stated_bytes_are_of_device_memory),
         cmocka_unit_test(no_level_stands_in_for_another),
         cmocka_unit_test(shares_of_the_time),
-        cmocka_unit_test(shares_of_a_cpu),
         cmocka_unit_test(test_counted),
-        cmocka_unit_test(test_peak),
-        cmocka_unit_test(test_own_clock),
-        cmocka_unit_test(test_directions),
+        cmocka_unit_test(the_slowest_direction_counts),
+        cmocka_unit_test(test_compute_roof),
+        cmocka_unit_test(times_of_the_units_add_up),
+        cmocka_unit_test(vector_units_in_place_of_tensor_units),
+        cmocka_unit_test(kernels_without_flops),
+        cmocka_unit_test(how_kernels_fill_a_device),
+        cmocka_unit_test(the_largest_part_limits),
         cmocka_unit_test(test_nothing_known),
+        cmocka_unit_test(each_mark_of_a_time_has_a_meaning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -330,7 +330,7 @@ static void no_model_is_said(void **state)
     struct derived derived = derive(&record, &device);
     assert_int_equal(derived.flops_source, SOURCE_NONE);
     assert_int_equal(derived.bytes_source, SOURCE_NONE);
-    assert_true(isnan(derived.roofline.intensity) && isnan(derived.roofline.performance));
+    assert_true(isnan(derived.arithmetic_intensity[LEVEL_DRAM]) && isnan(derived.performance));
     record_clear(&record);
 }
 

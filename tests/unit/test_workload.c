@@ -19,7 +19,6 @@
 #include "model/workloads/lstm.h"
 #include "model/workloads/pool.h"
 #include "ranks/queue.h"
-#include "results/derive.h"
 
 static struct config parse(const char *text)
 {
