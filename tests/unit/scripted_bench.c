@@ -1,4 +1,4 @@
-#include "scripted_machine.h"
+#include "scripted_cuda.h"
 
 #include "scripted_bench.h"
 
@@ -33,12 +33,11 @@ void bench_open(void)
         .power_limit = 700.0,
         .theory = chip_theory(chip_find(CAPABILITY, "NVIDIA H200"), MULTIPROCESSORS, 1.98e9, 3.2e9,
                               bus_bits),
-        .timer = timer_open(),
         .arena = arena_open(&bench.gpu),
     };
+    script_arena = bench.gpu.arena;
     bench.profiler = profile_open(&bench.gpu);
     bench.counters[0] = '\0';
-    assert_non_null(bench.gpu.timer);
     assert_non_null(bench.profiler);
     cudaSetDevice(script.own);
 }
@@ -53,7 +52,6 @@ void bench_close(void)
 {
     bench_release_roofs();
     profiler_close(bench.profiler);
-    timer_close(bench.gpu.timer);
     arena_close(bench.gpu.arena);
     bench = (struct bench){0};
     script_assert_clean();
@@ -88,11 +86,4 @@ enum status bench_tune(const struct roof_request *request, bool prove, bool foun
     if (status != STATUS_DEVICE)
         profiler_leave(bench.profiler);
     return status;
-}
-
-void assert_near(double value, double expected)
-{
-    const double tolerance = 0.01;
-    if (!(fabs(value / expected - 1.0) <= tolerance))
-        fail_msg("%g instead of %g", value, expected);
 }

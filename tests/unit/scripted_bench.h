@@ -1,11 +1,11 @@
-/* The open scripted GPU with all that the CUDA worker keeps for it: see scripted_cuda.h. */
+/* The open scripted GPU with all that the CUDA worker keeps for it: see scripted_vendor.h. */
 #ifndef ROOFSWEEP_SCRIPTED_BENCH_H
 #define ROOFSWEEP_SCRIPTED_BENCH_H
 
 #include <stdbool.h>
 
 #include "model/roof.h"
-#include "scripted_cuda.h"
+#include "scripted_vendor.h"
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/profiling/profiler.h"
 #include "worker/cuda/roofs/roofs.h"
@@ -28,7 +28,5 @@ void bench_open(void);
 enum status bench_tune(const struct roof_request *request, bool prove, bool found[ROOF_KINDS],
                        struct error *error);
 void bench_release_roofs(void);
-
-void assert_near(double value, double expected); /* within 1 % */
 
 #endif

@@ -1,6 +1,6 @@
 /* What stands in for NVML, and for hardware counters, which counts what the scripted
  * kernels say that they did. */
-#include "scripted_machine.h"
+#include "scripted_cuda.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,33 +18,6 @@ int nvml_processes(struct nvml *nvml)
 {
     (void)nvml;
     return script.processes;
-}
-
-double nvml_energy(struct nvml *nvml)
-{
-    const double step = 0.1; /* s */
-    (void)nvml;
-    double now = floor(machine.host / step) * step;
-    double busy = script.busy - fmax(machine.device - now, 0.0);
-    return script.idle_power > 0.0
-               ? script.idle_power * now + (script.busy_power - script.idle_power) * busy
-               : NAN;
-}
-
-void nvml_sample(struct nvml *nvml, cudaEvent_t last, const struct conditions *seen)
-{
-    (void)nvml;
-    *seen->sm_clock = 1e9; /* not what the device's own counters say */
-    *seen->memory_clock = script.memory_clock;
-    if (cudaEventQuery(last) == cudaErrorNotReady)
-        *seen->throttled = 0;
-}
-
-double nvml_power(struct nvml *nvml, double since)
-{
-    (void)nvml;
-    const double slow = 0.05, seen = clock_epoch() - since - slow; /* s */
-    return seen > 0.0 ? 700.0 * script_clock_share(machine.host - seen, machine.host) : NAN;
 }
 
 /* ---- tracer: there is nothing to trace ---- */
@@ -151,9 +124,9 @@ static enum status preflight(unsigned tensors, const struct profiled_work *work,
 }
 
 enum status counters_collect(struct counters *counters, unsigned tensors,
-                              const struct profiled_work *works, size_t count,
-                              double (*values)[QUANTITY_COUNT], struct outcome *outcome,
-                              struct error *error)
+                             const struct profiled_work *works, size_t count,
+                             double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                             struct error *error)
 {
     bool stayed = machine.attached;
     assert_non_null(counters);
@@ -180,9 +153,9 @@ enum status counters_collect(struct counters *counters, unsigned tensors,
 
 /* All launches of a scripted work do the same. */
 enum status counters_collect_launches(struct counters *counters, unsigned tensors,
-                                       const struct profiled_work *work, size_t launches,
-                                       size_t most, double (*values)[QUANTITY_COUNT],
-                                       struct outcome *outcome, struct error *error)
+                                      const struct profiled_work *work, size_t launches,
+                                      size_t most, double (*values)[QUANTITY_COUNT],
+                                      struct outcome *outcome, struct error *error)
 {
     assert_non_null(counters);
     assert_true(launches > 0 && launches <= most);

@@ -1,5 +1,5 @@
 /* What stands in for the kernels. */
-#include "scripted_machine.h"
+#include "scripted_cuda.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,27 +11,19 @@
 
 cudaError_t kernel_empty(cudaStream_t stream)
 {
-    if (!machine.capturing)
-        return script_enqueue(script.empty_time, stream);
-    cudaError_t code = script_call();
-    machine.nodes += code == cudaSuccess;
-    return code;
+    return script_cuda_kernel("empty", script.empty_time, script.node_time, stream);
 }
 
 cudaError_t kernel_link(int number, float *x, float *y, int count, cudaStream_t stream)
 {
     assert_true(number >= 0 && y == x + count);
     script_assert_filled(x, 2 * (size_t)count * sizeof *x, PRECISION_FP32, script.own);
-    if (!machine.capturing)
-        return script_enqueue(script.link_time, stream);
-    cudaError_t code = script_call();
-    machine.links += code == cudaSuccess;
-    return code;
+    return script_cuda_kernel("link", script.link_time, script.link_node_time, stream);
 }
 
 cudaError_t kernel_delay(double seconds, cudaStream_t stream)
 {
-    return script_enqueue(seconds, stream);
+    return script_cuda_enqueue(seconds, stream);
 }
 
 cudaError_t kernel_fill(enum precision precision, void *data, int64_t elements, struct fill fill,
@@ -40,80 +32,16 @@ cudaError_t kernel_fill(enum precision precision, void *data, int64_t elements, 
     size_t bytes = (size_t)elements * precision_info[precision].bytes;
     (void)fill, (void)first;
     if (elements == 0)
-        return script_enqueue(0.0, stream);
+        return script_cuda_enqueue(0.0, stream);
     struct allocation *allocation = script_within(data, bytes, script.own);
     if (allocation->address != (uintptr_t)data) /* a piece of a tensor */
-        return script_enqueue((double)bytes / 3e12, stream);
-    cudaError_t code = script_enqueue((double)bytes / 3e12, stream);
+        return script_cuda_enqueue((double)bytes / 3e12, stream);
+    cudaError_t code = script_cuda_enqueue((double)bytes / 3e12, stream);
     if (code == cudaSuccess) {
         allocation->filled = bytes;
         allocation->precision = precision;
     }
     return code;
-}
-
-cudaError_t kernel_read(void *data, size_t bytes, cudaStream_t stream)
-{
-    script_within(data, bytes, script.own);
-    assert_true(bytes % 2048 == 0 && (double)bytes > L2_BYTES);
-    machine.cache = SCRIPT_FLUSHED;
-    return script_enqueue((double)bytes / 3e12, stream);
-}
-
-/* rad, of the clock's swings. */
-static double swing_at(double now)
-{
-    return script.swings_in > 0.0 ? 2.0 * acos(-1.0) * now / script.swings_in : 0.0;
-}
-
-/* The clock's integral over the device's time. */
-static double cycles_until(double now)
-{
-    const double since = fmax(0.0, now - script.falls_from);
-    const double fallen = script.falls_in > 0.0 ? script.falls_by * script.falls_in *
-                                                      (1.0 - exp(-since / script.falls_in))
-                                                : 0.0;
-    const double swung =
-        script.swings_by * script.swings_in / (2.0 * acos(-1.0)) * sin(swing_at(now));
-    return script.sm_clock * (now + fallen + swung);
-}
-
-double script_clock_share(double begin, double end)
-{
-    return (cycles_until(end) - cycles_until(begin)) / (script.sm_clock * (end - begin));
-}
-
-/* Every multiprocessor has a count of its own. Some are not met at the begin, others not at the
- * end. */
-void script_stamp(const struct stamp *stamp)
-{
-    enum { UNMET = 8 }; /* one of so many */
-    double now = script_epoch() + stamp->time;
-    if (!stamp->end)
-        script.begin_time = now;
-    for (int i = 0; i < MULTIPROCESSORS; ++i)
-        if (i % UNMET != stamp->end)
-            stamp->written[i] = (struct clock_stamp){.cycles = (uint64_t)cycles_until(stamp->time) +
-                                                               1000u * (unsigned)i,
-                                                     .nanoseconds = (uint64_t)(1e9 * now)};
-}
-
-cudaError_t kernel_clock(struct clock_stamp *stamps, int blocks, cudaStream_t stream)
-{
-    size_t bytes = CLOCK_STAMPS * sizeof *stamps;
-    bool end = script_within(stamps, bytes, script.own)->address != (uintptr_t)stamps;
-    struct stamp stamp = {(struct clock_stamp *)script_contents(stamps, bytes), end, 0.0};
-    struct hold *hold = &machine.hold;
-    assert_true(blocks >= MULTIPROCESSORS);
-    cudaError_t code = script_enqueue(0.0, stream);
-    if (code != cudaSuccess)
-        return code;
-    stamp.time = machine.device;
-    script_stamp(&stamp);
-    assert_true(hold->stamp_count < 2);
-    if (hold->released)
-        hold->stamps[hold->stamp_count++] = stamp;
-    return cudaSuccess;
 }
 
 /* ---- kernels of memory ---- */

@@ -1,16 +1,23 @@
-/* Device memory that is kept from row to row, on a scripted H200 (scripted_cuda.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
+/* Device memory that is kept from row to row, on a scripted GPU (scripted_vendor.h). */
+#include "scripted_vendor.h"
 
 #include "base/clock.h"
-#include "scripted_bench.h"
 #include "worker/gpu/arena.h"
+
+static struct arena *arena;
+
+static int set_up(void **state)
+{
+    script_set_up(state);
+    assert_non_null(arena = arena_open(NULL));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    arena_close(arena);
+    return script_tear_down(state);
+}
 
 enum { PARTS = 8 };
 
@@ -30,7 +37,7 @@ static void take(double bytes, void **memory)
 {
     struct error error;
     *memory = NULL;
-    if (arena_take(bench.gpu.arena, bytes, "the input", memory, &error))
+    if (arena_take(arena, bytes, "the input", memory, &error))
         fail_msg("%s", error.text);
 }
 
@@ -43,50 +50,20 @@ static void run(const struct row *row)
         for (int j = 0; j < i; ++j)
             assert_ptr_not_equal(memory[i], memory[j]);
     for (int i = 0; i < PARTS; ++i)
-        arena_give(bench.gpu.arena, memory[i]);
-}
-
-/* The same without an arena. */
-static void run_by_the_driver(const struct row *row)
-{
-    void *memory[PARTS];
-    struct error error;
-    for (int i = 0; i < PARTS; ++i)
-        assert_int_equal(memory_allocate(row->parts[i], "the input", &memory[i], &error),
-                         STATUS_OK);
-    for (int i = 0; i < PARTS; ++i)
-        cudaFree(memory[i]);
-}
-
-static void calls_print(const char *what, const struct script *before)
-{
-    print_message("%s: %d cudaMalloc, %d cudaFree, %d other calls\n", what,
-                  script.allocations - before->allocations, script.frees - before->frees,
-                  script.calls - before->calls - (script.allocations - before->allocations));
+        arena_give(arena, memory[i]);
 }
 
 static void like_rows_ask_the_driver_once(void **state)
 {
     (void)state;
-    struct script before = script;
-    run_by_the_driver(&rows[0]);
-    calls_print("any row without an arena", &before);
-    before = script;
-    for (int i = 0; i < ROWS; ++i) {
-        const struct script one = script;
-        char what[40];
+    for (int i = 0; i < ROWS; ++i)
         run(&rows[i]);
-        snprintf(what, sizeof what, "row %d with it", i + 1);
-        calls_print(what, &one);
-        assert_int_equal(script.frees, before.frees);
-        if (i == 0)
-            assert_int_equal(script.allocations - before.allocations, PARTS);
-    }
     int allocations = script.allocations;
+    assert_int_equal(script.frees, 0);
     for (int i = 0; i < ROWS; ++i)
         run(&rows[i]);
     assert_int_equal(script.allocations, allocations); /* all sizes have been there */
-    assert_true(allocations - before.allocations <= PARTS + 4);
+    assert_true(allocations <= PARTS + 4);
 }
 
 static void blocks_of_a_row_that_waits_are_not_taken(void **state)
@@ -96,11 +73,11 @@ static void blocks_of_a_row_that_waits_are_not_taken(void **state)
     take(1e6, &first);
     take(1e6, &second);
     assert_ptr_not_equal(first, second);
-    arena_give(bench.gpu.arena, first);
+    arena_give(arena, first);
     take(1e6, &third);
     assert_ptr_equal(third, first);
-    arena_give(bench.gpu.arena, third);
-    arena_give(bench.gpu.arena, second);
+    arena_give(arena, third);
+    arena_give(arena, second);
 }
 
 static void a_small_part_gets_no_large_block(void **state)
@@ -108,13 +85,13 @@ static void a_small_part_gets_no_large_block(void **state)
     (void)state;
     void *large, *small;
     take(1e9, &large);
-    arena_give(bench.gpu.arena, large);
+    arena_give(arena, large);
     take(1e6, &small);
     assert_ptr_not_equal(large, small);
-    arena_give(bench.gpu.arena, small);
+    arena_give(arena, small);
     take(0, &small);
     assert_null(small);
-    arena_give(bench.gpu.arena, small);
+    arena_give(arena, small);
 }
 
 /* Of a few bytes: the least block is more than twice as large. */
@@ -123,10 +100,10 @@ static void a_tiny_part_gets_a_tiny_block_again(void **state)
     (void)state;
     void *first, *second;
     take(64, &first);
-    arena_give(bench.gpu.arena, first);
+    arena_give(arena, first);
     take(64, &second);
     assert_ptr_equal(first, second);
-    arena_give(bench.gpu.arena, second);
+    arena_give(arena, second);
 }
 
 /* What lies idle is no reason to refuse a row. */
@@ -137,31 +114,30 @@ static void idle_memory_is_given_up_for_a_row(void **state)
     void *memory;
     struct error error;
     take(10e9, &memory);
-    arena_give(bench.gpu.arena, memory);
+    arena_give(arena, memory);
     assert_true(script.free_bytes < all);
-    assert_int_equal(arena_check(bench.gpu.arena, 0.99 * all, "the tensors", &error), STATUS_OK);
+    assert_int_equal(arena_check(arena, 0.99 * all, "the tensors", &error), STATUS_OK);
     assert_true(script.free_bytes == all);
 
     take(10e9, &memory);
-    arena_give(bench.gpu.arena, memory);
+    arena_give(arena, memory);
     take(0.99 * all, &memory); /* rounded up it would not fit */
-    arena_give(bench.gpu.arena, memory);
+    arena_give(arena, memory);
     assert_true(script.free_bytes == all); /* more than may lie idle */
 }
 
-/* In the words of memory.h, with the bytes that were asked for and that are free at most. */
+/* In the words of memory_allocate, with the bytes that were asked for and that are free at most. */
 static void what_never_fits_is_refused_as_before(void **state)
 {
     (void)state;
     struct error error, plain;
     void *memory = NULL, *kept;
     take(1e9, &kept);
-    arena_give(bench.gpu.arena, kept);
-    assert_int_equal(arena_take(bench.gpu.arena, 200e9, "the input", &memory, &error),
-                     STATUS_UNSUPPORTED);
+    arena_give(arena, kept);
+    assert_int_equal(arena_take(arena, 200e9, "the input", &memory, &error), STATUS_UNSUPPORTED);
     assert_int_equal(memory_allocate(200e9, "the input", &memory, &plain), STATUS_UNSUPPORTED);
     assert_string_equal(error.text, plain.text);
-    assert_int_equal(arena_check(bench.gpu.arena, 200e9, "the input", &error), STATUS_UNSUPPORTED);
+    assert_int_equal(arena_check(arena, 200e9, "the input", &error), STATUS_UNSUPPORTED);
     assert_string_equal(error.text, plain.text);
     assert_null(memory);
 }
@@ -174,16 +150,16 @@ static void what_is_available_does_not_depend_on_the_past(void **state)
     double available;
     struct error error;
     void *memory, *other;
-    assert_int_equal(arena_available(bench.gpu.arena, &available, &error), STATUS_OK);
+    assert_int_equal(arena_available(arena, &available, &error), STATUS_OK);
     assert_true(available == all);
     take(3e9, &memory);
     take(1e9, &other);
-    arena_give(bench.gpu.arena, memory);
+    arena_give(arena, memory);
     take(2e9, &memory);
-    assert_int_equal(arena_available(bench.gpu.arena, &available, &error), STATUS_OK);
+    assert_int_equal(arena_available(arena, &available, &error), STATUS_OK);
     assert_true(available == all - 3e9);
-    arena_give(bench.gpu.arena, memory);
-    arena_give(bench.gpu.arena, other);
+    arena_give(arena, memory);
+    arena_give(arena, other);
 }
 
 /* The next row must not write where the last one still computes. */
@@ -191,15 +167,16 @@ static void what_is_given_back_is_idle(void **state)
 {
     (void)state;
     void *memory;
+    struct error error;
     take(1e6, &memory);
-    assert_int_equal(cudaMemsetAsync(memory, 0, 1000, bench.gpu.stream), cudaSuccess);
+    assert_int_equal(vendor.set(NULL, memory, 0, 1000, &error), STATUS_OK);
     double before = clock_monotonic();
-    arena_give(bench.gpu.arena, memory);
+    arena_give(arena, memory);
     assert_true(clock_monotonic() >= before);
     assert_true(clock_monotonic() >= script_device_time());
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, bench_set_up, bench_tear_down)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {

@@ -1,4 +1,4 @@
-/* The CUDA worker's roofs, on a scripted H200 (scripted_cuda.h). Those of the library are
+/* The CUDA worker's roofs, on a scripted H200 (scripted_vendor.h). Those of the library are
  * not there (scripted_bench.c): tests/gpu/roofs.sh measures them. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "scripted_bench.h"
-#include "scripted_cuda.h"
+#include "scripted_vendor.h"
 
 static bool found[ROOF_KINDS]; /* by the last tuning */
 

@@ -1,4 +1,4 @@
-/* The CUDA worker's rows: how they are counted, on a scripted H200 (scripted_cuda.h). */
+/* The CUDA worker's rows: how they are counted, on a scripted H200 (scripted_vendor.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 
 #include "kernels/kernels.h"
 #include "scripted_bench.h"
+#include "scripted_cuda.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/gpu/energy.h"
 #include "worker/gpu/timing.h"

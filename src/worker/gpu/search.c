@@ -60,45 +60,32 @@ void kernel_list_add(struct kernel_list *list, const char *symbol)
     ++list->kernels[i].launches;
 }
 
-static bool is_told(const char *name)
+/* The most launched first, then by name. */
+static int by_launches(const void *a, const void *b)
 {
-    for (size_t i = 0; i < sizeof not_told / sizeof *not_told; ++i)
-        if (strstr(name, not_told[i]))
-            return false;
-    return true;
-}
-
-/* Whether kernel a stands before b. */
-static bool is_before(const struct kernel_list *list, int a, int b)
-{
-    int more = list->kernels[a].launches - list->kernels[b].launches;
-    return more ? more > 0 : strcmp(list->kernels[a].name, list->kernels[b].name) < 0;
-}
-
-/* The first behind `last` in the order of the text, -1: the first of all; -1 if there is none. */
-static int next_told(const struct kernel_list *list, int last)
-{
-    int next = -1;
-    for (int i = 0; i < list->count; ++i)
-        if (is_told(list->kernels[i].name) && (last < 0 || is_before(list, last, i)) &&
-            (next < 0 || is_before(list, i, next)))
-            next = i;
-    return next;
+    const struct listed_kernel *first = a, *second = b;
+    int more = second->launches - first->launches;
+    return more ? more : strcmp(first->name, second->name);
 }
 
 void kernel_list_format(const struct kernel_list *list, char *text, size_t size)
 {
     static const char more[] = ", ...";
+    struct kernel_list sorted = *list;
     size_t used = 0;
     text[0] = '\0';
-    for (int i = next_told(list, -1); i >= 0; i = next_told(list, i)) {
-        size_t length = strlen(list->kernels[i].name) + (used ? 2 : 0);
-        if (used + length + sizeof more > size) {
+    qsort(sorted.kernels, (size_t)sorted.count, sizeof *sorted.kernels, by_launches);
+    for (int i = 0; i < sorted.count; ++i) {
+        const char *name = sorted.kernels[i].name, *before = used ? ", " : "";
+        bool told = true;
+        for (size_t j = 0; told && j < sizeof not_told / sizeof *not_told; ++j)
+            told = !strstr(name, not_told[j]);
+        if (told && used + strlen(before) + strlen(name) + sizeof more > size) {
             snprintf(text + used, size - used, "%s", used ? more : "");
             return;
         }
-        used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-                                 list->kernels[i].name);
+        if (told)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", before, name);
     }
 }
 
@@ -153,6 +140,7 @@ struct entry {
     double rounds[ROUNDS]; /* s; of finalists */
     double noise;          /* of finalists */
     struct pace pace;      /* work.h, of this candidate */
+    bool first;            /* the library's own first choice runs these kernels */
 };
 
 /* What one search knows. */
@@ -160,9 +148,17 @@ struct field_of_entries {
     const struct search *search;
     struct entry *entries; /* owned, room for all candidates */
     int count;
-    int bound;           /* candidate */
-    struct entry *first; /* the library's own first choice, or the same kernels; NULL: refused */
+    int bound; /* candidate */
 };
+
+/* The library's own first choice. NULL: all of its order was refused. */
+static struct entry *first_find(const struct field_of_entries *field)
+{
+    for (int i = 0; i < field->count; ++i)
+        if (field->entries[i].first)
+            return &field->entries[i];
+    return NULL;
+}
 
 static enum status median_time(const struct search *search, int samples, double *seconds,
                                double *median, struct error *error)
@@ -239,8 +235,7 @@ static enum status entry_add(struct field_of_entries *field, int candidate, doub
         same = &field->entries[field->count++];
         *same = entry;
     }
-    if (candidate >= search->ordered && !field->first)
-        field->first = same;
+    same->first |= candidate >= search->ordered && !first_find(field);
     return STATUS_OK;
 }
 
@@ -277,25 +272,6 @@ static int by_value(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Half the width of the interval from the second time to the last but one, over the median: within
- * it the median is by chance (88 % of the time, for seven rounds). */
-static double rounds_noise(const double rounds[ROUNDS])
-{
-    double sorted[ROUNDS];
-    memcpy(sorted, rounds, sizeof sorted);
-    qsort(sorted, ROUNDS, sizeof *sorted, by_value);
-    return (sorted[ROUNDS - 2] - sorted[1]) / 2.0 / sorted[ROUNDS / 2];
-}
-
-static void entries_sort(struct field_of_entries *field, int count)
-{
-    int first = field->first ? field->first->candidate : -1;
-    qsort(field->entries, (size_t)count, sizeof *field->entries, by_time);
-    for (int i = 0; i < field->count; ++i)
-        if (field->entries[i].candidate == first)
-            field->first = &field->entries[i];
-}
-
 /* Long work is timed less often: its noise is smaller. The first sample brings its own data into
  * the caches. */
 static enum status round_time(struct field_of_entries *field, struct entry *entry, int round,
@@ -316,12 +292,14 @@ static enum status final_run(struct field_of_entries *field, int finalists, stru
     for (int round = 0; round < ROUNDS; ++round)
         for (int i = 0; i < finalists; ++i)
             TRY(round_time(field, &field->entries[i], round, error));
+    /* Half the width of the interval from the second time to the last but one, over the median:
+     * within it the median is by chance (88 % of the time, for seven rounds). */
     for (int i = 0; i < finalists; ++i) {
         struct entry *entry = &field->entries[i];
-        struct stats stats;
-        TRY(stats_compute(entry->rounds, ROUNDS, &stats, error));
-        entry->time = stats.median;
-        entry->noise = rounds_noise(entry->rounds);
+        const double *sorted = entry->rounds;
+        qsort(entry->rounds, ROUNDS, sizeof *entry->rounds, by_value);
+        entry->time = sorted[ROUNDS / 2];
+        entry->noise = (sorted[ROUNDS - 2] - sorted[1]) / 2.0 / entry->time;
     }
     return STATUS_OK;
 }
@@ -330,21 +308,21 @@ static enum status final_run(struct field_of_entries *field, int finalists, stru
 static int finalists_count(struct field_of_entries *field)
 {
     double limit = (1.0 + finalist_margin) * field->entries[0].time;
+    struct entry *first = first_find(field);
     int count = 0;
     while (count < field->count && count < FINALISTS && field->entries[count].time <= limit)
         ++count;
-    if (field->first && field->first - field->entries >= count && field->first->time <= limit) {
+    if (first && first - field->entries >= count && first->time <= limit) {
         struct entry other = field->entries[count - 1];
-        field->entries[count - 1] = *field->first;
-        *field->first = other;
-        field->first = &field->entries[count - 1];
+        field->entries[count - 1] = *first;
+        *first = other;
     }
     return count;
 }
 
 static struct entry *winner_find(const struct field_of_entries *field, double *noise)
 {
-    struct entry *fastest = &field->entries[0], *first = field->first;
+    struct entry *fastest = &field->entries[0], *first = first_find(field);
     *noise = fastest->noise;
     if (!first || first == fastest)
         return fastest;
@@ -376,7 +354,7 @@ static void record_tell(const struct field_of_entries *field, const struct entry
     record->search_candidates = field->count;
     record->search_time = winner->time;
     record->search_noise = noise;
-    entry_tell(search, field->first, record->heuristic_algorithm,
+    entry_tell(search, first_find(field), record->heuristic_algorithm,
                sizeof record->heuristic_algorithm, record->heuristic_id, &record->heuristic_time);
     entry_tell(search, field->count > 1 ? runner_up : NULL, record->runner_up_algorithm,
                sizeof record->runner_up_algorithm, record->runner_up_id, &record->runner_up_time);
@@ -387,10 +365,10 @@ static enum status winner_bind(struct field_of_entries *field, int *chosen, stru
 {
     const struct search *search = field->search;
     double noise;
-    entries_sort(field, field->count);
+    qsort(field->entries, (size_t)field->count, sizeof *field->entries, by_time);
     int finalists = finalists_count(field);
     TRY(final_run(field, finalists, error));
-    entries_sort(field, finalists);
+    qsort(field->entries, (size_t)finalists, sizeof *field->entries, by_time);
     const struct entry *winner = winner_find(field, &noise);
     TRY(candidate_bind(field, winner->candidate, error));
     search->work->pace = winner->pace;

@@ -28,7 +28,7 @@ struct identity {
  * some of them to another library. Plain data. */
 enum { KERNEL_LIST_MAX = 16, KERNEL_LIST_NAME = 96 };
 struct kernel_list {
-    struct {
+    struct listed_kernel {
         char name[KERNEL_LIST_NAME];
         int launches;
     } kernels[KERNEL_LIST_MAX]; /* more are left out */
