@@ -8,16 +8,6 @@
 
 #include "base/folder.h"
 #include "kernels/kernels.h"
-#include "model/workloads/attention.h"
-#include "model/workloads/conv2d.h"
-#include "model/workloads/elementwise.h"
-#include "model/workloads/linear.h"
-#include "model/workloads/loop.h"
-#include "model/workloads/lstm.h"
-#include "model/workloads/matmul.h"
-#include "model/workloads/norm.h"
-#include "model/workloads/pool.h"
-#include "model/workloads/softmax.h"
 #include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/gpu/energy.h"
@@ -140,37 +130,14 @@ static void device_release_roofs(struct device_state *state)
 
 /* ---- work ---- */
 
-/* What this kind of device can run. "auto" is the library, which comes first. Attention in fp32 and fp64 is
- * the one exception: no library has it fused, so it is three steps, products of cuBLASLt and a plain softmax,
- * as in frameworks. */
 static const struct preparation {
-    const struct workload *workload;
-    const char *implementation;
+    const char *workload, *implementation;
     work_preparation *prepare;
     bool (*takes)(const struct config *config); /* "auto" passes it over if not; NULL: takes all */
 } preparations[] = {
-    {&conv2d_workload, "cudnn", conv2d_cudnn_prepare, NULL},
-    {&conv2d_workload, "tiled", conv2d_tiled_prepare, NULL},
-    {&conv2d_workload, "plain", conv2d_plain_prepare, NULL},
-    {&lstm_workload, "cudnn", lstm_cudnn_prepare, NULL},
-    {&lstm_workload, "persistent", lstm_persistent_prepare, NULL},
-    {&matmul_workload, "cublaslt", matmul_cublaslt_prepare, NULL},
-    {&matmul_workload, "tiled", matmul_tiled_prepare, NULL},
-    {&matmul_workload, "plain", matmul_plain_prepare, NULL},
-    {&linear_workload, "cublaslt", linear_cublaslt_prepare, NULL},
-    {&linear_workload, "plain", linear_plain_prepare, NULL},
-    {&attention_workload, "cudnn", attention_cudnn_prepare, attention_cudnn_takes},
-    {&attention_workload, "plain", attention_plain_prepare, NULL},
-    {&compute_loop_workload, "plain", loop_prepare, NULL},
-    {&shared_loop_workload, "plain", loop_prepare, NULL},
-    {&elementwise_workload, "cudnn", elementwise_cudnn_prepare, NULL},
-    {&elementwise_workload, "plain", elementwise_plain_prepare, NULL},
-    {&pool_workload, "cudnn", pool_cudnn_prepare, NULL},
-    {&pool_workload, "plain", pool_plain_prepare, NULL},
-    {&softmax_workload, "cudnn", softmax_cudnn_prepare, NULL},
-    {&softmax_workload, "plain", softmax_plain_prepare, NULL},
-    {&norm_workload, "cudnn", norm_cudnn_prepare, NULL},
-    {&norm_workload, "plain", norm_plain_prepare, NULL},
+#define ROW(workload, implementation, prepare, takes) {workload, implementation, prepare, takes},
+    CUDA_WORKLOADS(ROW)
+#undef ROW
 };
 
 static enum status preparation_find(const struct config *config, const struct preparation **found,
@@ -179,7 +146,7 @@ static enum status preparation_find(const struct config *config, const struct pr
     const char *wanted = config_word(config, ROLE_IMPLEMENTATION);
     char offered[128] = "";
     for (size_t i = 0; i < sizeof preparations / sizeof *preparations; ++i) {
-        if (preparations[i].workload != config->workload)
+        if (strcmp(preparations[i].workload, config->workload->name) != 0)
             continue;
         bool taken = !preparations[i].takes || preparations[i].takes(config);
         if (strcmp(wanted, preparations[i].implementation) == 0 ||
@@ -279,37 +246,22 @@ static enum status device_run(struct device_state *state, struct work *work, int
                               struct error *error)
 {
     TRY(work->ops->run(&state->gpu, work, samples, error));
-    return CUDA(cudaStreamSynchronize(state->gpu.stream));
+    return vendor.synchronize(&state->gpu, error);
 }
 
-/* Owned: the device's copies of the offsets and of what lies there, and the translated offsets. */
-struct gather {
-    void *offsets, *values;
-    int64_t *translated;
-};
-
-static enum status gather_run(struct gpu *gpu, struct work *work, enum tensor tensor,
-                              struct gather *gather, const int64_t *offsets, int64_t count,
-                              double *values, struct error *error)
+/* memory: of the offsets, and of as many values. */
+static enum status gather(struct gpu *gpu, struct work *work, enum tensor tensor,
+                          const int64_t *offsets, int64_t count, void *memory, double *values,
+                          struct error *error)
 {
-    size_t bytes = (size_t)count * sizeof *values;
-    enum precision stored = work->ops->stored ? work->ops->stored(work, tensor)
-                                              : precision_info[work->precision].result;
-    if (work->ops->element) {
-        gather->translated = malloc(bytes);
-        if (!gather->translated)
-            return error_set(error, STATUS_FAILED, "no memory for %lld offsets", (long long)count);
-        for (int64_t i = 0; i < count; ++i)
-            gather->translated[i] = work->ops->element(work, tensor, offsets[i]);
-        offsets = gather->translated;
-    }
-    TRY(arena_take(gpu->arena, (double)bytes, "the comparison", &gather->offsets, error));
-    TRY(arena_take(gpu->arena, (double)bytes, "the comparison", &gather->values, error));
-    TRY(CUDA(
-        cudaMemcpyAsync(gather->offsets, offsets, bytes, cudaMemcpyHostToDevice, gpu->stream)));
-    TRY(CUDA(kernel_gather(stored, work->ops->result(work, tensor), gather->offsets, count,
-                           gather->values, gpu->stream)));
-    TRY(CUDA(cudaMemcpyAsync(values, gather->values, bytes, cudaMemcpyDeviceToHost, gpu->stream)));
+    const size_t bytes = (size_t)count * sizeof *values;
+    const enum precision stored = work->ops->stored ? work->ops->stored(work, tensor)
+                                                    : precision_info[work->precision].result;
+    double *gathered = (double *)memory + count;
+    TRY(CUDA(cudaMemcpyAsync(memory, offsets, bytes, cudaMemcpyHostToDevice, gpu->stream)));
+    TRY(CUDA(kernel_gather(stored, work->ops->result(work, tensor), memory, count, gathered,
+                           gpu->stream)));
+    TRY(CUDA(cudaMemcpyAsync(values, gathered, bytes, cudaMemcpyDeviceToHost, gpu->stream)));
     return vendor.synchronize(gpu, error);
 }
 
@@ -317,12 +269,20 @@ static enum status device_read(struct device_state *state, struct work *work, en
                                const int64_t *offsets, int64_t count, double *values,
                                struct error *error)
 {
-    struct gather gather = {NULL, NULL, NULL};
+    const size_t bytes = (size_t)count * sizeof *values;
+    struct gpu *gpu = &state->gpu;
+    int64_t *places = malloc(bytes);
+    void *memory = NULL;
+    if (!places)
+        return error_set(error, STATUS_FAILED, "no memory for %lld offsets", (long long)count);
+    for (int64_t i = 0; i < count; ++i)
+        places[i] = work->ops->element ? work->ops->element(work, tensor, offsets[i]) : offsets[i];
     enum status status =
-        gather_run(&state->gpu, work, tensor, &gather, offsets, count, values, error);
-    arena_give(state->gpu.arena, gather.values);
-    arena_give(state->gpu.arena, gather.offsets);
-    free(gather.translated);
+        arena_take(gpu->arena, 2.0 * (double)bytes, "the comparison", &memory, error);
+    if (status == STATUS_OK)
+        status = gather(gpu, work, tensor, places, count, memory, values, error);
+    arena_give(gpu->arena, memory);
+    free(places);
     return status;
 }
 
