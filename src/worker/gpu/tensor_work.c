@@ -13,15 +13,16 @@ static const char *const tensor_names[TENSOR_COUNT] = {
 };
 
 /* An input's values are those of the configuration's precision, which a wider type has as well. */
-enum status tensor_work_create(struct gpu *gpu, const struct config *config, uint64_t seed,
-                               const struct tensor_sizes *sizes, struct tensor_work *work,
-                               struct error *error)
+static enum status tensors_create(struct gpu *gpu, const struct config *config, uint64_t seed,
+                                  const struct tensor_sizes *sizes, struct tensor_work *work,
+                                  struct error *error)
 {
     const enum precision precision = config_precision(config);
     const enum precision wide = precision == PRECISION_FP64 ? PRECISION_FP64 : PRECISION_FP32;
     const char *const *names = sizes->names ? sizes->names : tensor_names;
     work->base.precision = precision;
     work->arena = vendor.arena(gpu);
+    work->seed = seed;
     for (int i = 0; i < TENSOR_COUNT; ++i) {
         const bool of_results = sizes->written[i] > 0 || i == TENSOR_BIAS;
         work->stored[i] = sizes->wide[i] ? wide
@@ -46,18 +47,10 @@ enum status tensor_work_create(struct gpu *gpu, const struct config *config, uin
                : STATUS_OK;
 }
 
-void tensor_work_clear(struct tensor_work *work)
-{
-    arena_give(work->arena, work->between);
-    for (int i = 0; i < TENSOR_COUNT; ++i) {
-        arena_give(work->arena, work->result[i]);
-        arena_give(work->arena, work->input[i]);
-    }
-}
-
-/* All bits set is a NaN in every format. */
-enum status tensor_work_run(struct gpu *gpu, struct work *work, int64_t samples,
-                            struct error *error)
+/* As struct work_ops says: results and what is between are NaN, which is all bits set in every format, then there
+ * is one iteration. */
+static enum status tensors_run(struct gpu *gpu, struct work *work, int64_t samples,
+                               struct error *error)
 {
     const struct tensor_work *t = (const struct tensor_work *)work;
     (void)samples;
@@ -69,22 +62,26 @@ enum status tensor_work_run(struct gpu *gpu, struct work *work, int64_t samples,
     return work->ops->iterate(gpu, work, error);
 }
 
-const void *tensor_work_result(const struct work *work, enum tensor tensor)
+static const void *tensors_result(const struct work *work, enum tensor tensor)
 {
     return ((const struct tensor_work *)work)->result[tensor];
 }
 
-enum precision tensor_work_stored(const struct work *work, enum tensor tensor)
+static enum precision tensors_stored(const struct work *work, enum tensor tensor)
 {
     return ((const struct tensor_work *)work)->stored[tensor];
 }
 
-static void tensor_work_release(struct work *work)
+static void tensors_release(struct work *work)
 {
     struct tensor_work *t = (struct tensor_work *)work;
     if (t->way->close)
         t->way->close(work);
-    tensor_work_clear(t);
+    arena_give(t->arena, t->between);
+    for (int i = 0; i < TENSOR_COUNT; ++i) {
+        arena_give(t->arena, t->result[i]);
+        arena_give(t->arena, t->input[i]);
+    }
     free(t);
 }
 
@@ -100,20 +97,20 @@ enum status tensor_work_prepare(const struct tensor_way *way, struct gpu *gpu,
     t->way = way;
     t->ops = (struct work_ops){
         .iterate = way->iterate,
-        .run = tensor_work_run,
-        .result = tensor_work_result,
-        .stored = tensor_work_stored,
-        .release = tensor_work_release,
+        .run = tensors_run,
+        .result = tensors_result,
+        .stored = tensors_stored,
+        .release = tensors_release,
     };
     t->base.ops = &t->ops;
     if (way->algorithm)
         tensor_work_describe(way->algorithm, record);
     const struct tensor_sizes sizes = way->describe(config, &t->base);
-    enum status status = tensor_work_create(gpu, config, seed, &sizes, t, error);
+    enum status status = tensors_create(gpu, config, seed, &sizes, t, error);
     if (status == STATUS_OK && way->open)
         status = way->open(gpu, config, &t->base, record, error);
     if (status) {
-        tensor_work_release(&t->base);
+        tensors_release(&t->base);
         return status;
     }
     *work = &t->base;

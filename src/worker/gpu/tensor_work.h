@@ -7,13 +7,14 @@
 
 struct tensor_work {
     struct work base;
-    const struct tensor_way *way;                     /* NULL: it is prepared without one */
+    const struct tensor_way *way;
     struct work_ops ops;                              /* of its way */
     struct arena *arena;                              /* whose memory it has */
     void *input[TENSOR_COUNT], *result[TENSOR_COUNT]; /* NULL: there is none */
     void *between; /* what its kernels leave each other; NULL: nothing */
     size_t result_bytes[TENSOR_COUNT], between_bytes;
     enum precision stored[TENSOR_COUNT];
+    uint64_t seed; /* of the inputs */
 };
 
 /* Elements of each tensor, and bytes of what kernels leave each other; 0: there is none. Results and biases are in the type of the precision's
@@ -53,21 +54,6 @@ enum status tensor_work_prepare(const struct tensor_way *way, struct gpu *gpu,
     {                                                                                              \
         return tensor_work_prepare(&(way), gpu, config, seed, work, record, error);                \
     }
-
-/* For work that is prepared without a way. */
-
-/* Allocates the tensors of *work, which is all zero, and fills the inputs. After a failure *work is
- * to be cleared as well. */
-enum status tensor_work_create(struct gpu *gpu, const struct config *config, uint64_t seed,
-                               const struct tensor_sizes *sizes, struct tensor_work *work,
-                               struct error *error);
-void tensor_work_clear(struct tensor_work *work);
-
-/* As struct work_ops says: results and what is between are NaN, then there is one iteration. */
-enum status tensor_work_run(struct gpu *gpu, struct work *work, int64_t samples,
-                            struct error *error);
-const void *tensor_work_result(const struct work *work, enum tensor tensor);
-enum precision tensor_work_stored(const struct work *work, enum tensor tensor);
 
 /* What a record has of work that vector units do, without a workspace. */
 void tensor_work_describe(const char *algorithm, struct record *record);

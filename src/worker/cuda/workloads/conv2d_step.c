@@ -4,11 +4,9 @@
 #include "worker/cuda/workloads/conv2d.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
-#include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/check.h"
 #include "worker/cuda/workloads/workloads.h"
 #include "worker/gpu/tensor_work.h"
@@ -18,7 +16,6 @@ struct step_work {
     struct conv2d shape;
     struct conv2d_parts parts;
     bool fused; /* the forward kernel adds the bias and applies the activation */
-    void *dz;   /* owned where conv2d_has_dz */
     /* cuDNN's convolutions in these tensors, owned. NULL: the pass has none such, or they are ours. */
     struct work *convolutions[CONV2D_BACKWARD_FILTER + 1];
 };
@@ -36,7 +33,8 @@ bool conv2d_is_step(const struct conv2d *s)
 /* dz, which is dy without an activation. */
 static void *gradient(const struct step_work *step)
 {
-    return step->dz ? step->dz : step->tensors.input[TENSOR_OUTPUT];
+    const struct tensor_work *t = &step->tensors;
+    return t->between ? t->between : t->input[TENSOR_OUTPUT];
 }
 
 /* ---- the parts ---- */
@@ -79,8 +77,8 @@ static enum status forward(struct gpu *gpu, const struct step_work *step, struct
 static enum status backward(struct gpu *gpu, const struct step_work *step, struct error *error)
 {
     const struct tensor_work *t = &step->tensors;
-    if (step->dz)
-        TRY(CUDA(kernel_conv2d_slope(&step->shape, step->dz, t->input[TENSOR_OUTPUT],
+    if (t->between)
+        TRY(CUDA(kernel_conv2d_slope(&step->shape, t->between, t->input[TENSOR_OUTPUT],
                                      t->result[TENSOR_OUTPUT], gpu->stream)));
     if (t->result[TENSOR_BIAS])
         TRY(CUDA(kernel_conv2d_bias_gradient(&step->shape, t->result[TENSOR_BIAS], gradient(step),
@@ -137,35 +135,27 @@ static enum status step_run(struct gpu *gpu, struct work *work, int64_t samples,
     return step_iterate(gpu, work, error);
 }
 
-static void step_release(struct work *work)
+static void step_close(struct work *work)
 {
     struct step_work *step = (struct step_work *)work;
     for (int i = 0; i <= CONV2D_BACKWARD_FILTER; ++i)
         if (step->convolutions[i])
             step->convolutions[i]->ops->release(step->convolutions[i]);
-    arena_give(step->tensors.arena, step->dz);
-    tensor_work_clear(&step->tensors);
-    free(step);
 }
-
-static const struct work_ops step_ops = {
-    .iterate = step_iterate,
-    .run = step_run,
-    .result = tensor_work_result,
-    .release = step_release,
-};
 
 /* ---- preparation ---- */
 
-static enum status tensors_create(struct gpu *gpu, struct step_work *step,
-                                  const struct config *config, uint64_t seed, struct error *error)
+/* dz is between the kernels. */
+static struct tensor_sizes step_describe(const struct config *config, struct work *work)
 {
-    const struct conv2d *s = &step->shape;
-    struct conv2d_parts parts = step->parts;
-    bool output = parts.forward || conv2d_needs_y(s), gradients = parts.data && parts.filter;
-    int64_t x = conv2d_x_size(s), w = conv2d_w_size(s), y = conv2d_y_size(s);
-    int64_t b = s->bias ? s->filters : 0;
-    const struct tensor_sizes sizes = {
+    struct step_work *step = (struct step_work *)work;
+    const struct conv2d s = step->shape = conv2d_from(config);
+    const struct conv2d_parts parts = step->parts = conv2d_parts[s.pass];
+    bool output = parts.forward || conv2d_needs_y(&s), gradients = parts.data && parts.filter;
+    int64_t x = conv2d_x_size(&s), w = conv2d_w_size(&s), y = conv2d_y_size(&s);
+    int64_t b = s.bias ? s.filters : 0;
+    double dz = (double)y * (double)precision_info[s.precision].bytes;
+    return (struct tensor_sizes){
         .read = {[TENSOR_INPUT] = output || parts.filter ? x : 0,
                  [TENSOR_WEIGHT] = output || parts.data ? w : 0,
                  [TENSOR_OUTPUT] = parts.data || parts.filter ? y : 0,
@@ -176,12 +166,15 @@ static enum status tensors_create(struct gpu *gpu, struct step_work *step,
                     [TENSOR_BIAS] = gradients ? b : 0,
                     [TENSOR_WEIGHT_UPDATED] = parts.update ? w : 0,
                     [TENSOR_BIAS_UPDATED] = parts.update ? b : 0},
+        .between = conv2d_has_dz(&s) ? dz : 0.0,
     };
-    TRY(tensor_work_create(gpu, config, seed, &sizes, &step->tensors, error));
-    if (!conv2d_has_dz(s))
-        return STATUS_OK;
-    double bytes = (double)y * (double)precision_info[s->precision].bytes;
-    return arena_take(gpu->arena, bytes, "the activation's gradient", &step->dz, error);
+}
+
+/* Results are NaN before each run; then comes the y that an activation's gradient needs. */
+static enum status step_open(struct gpu *gpu, struct step_work *step, struct error *error)
+{
+    step->tensors.ops.run = step_run;
+    return output_make(gpu, step, error);
 }
 
 /* The same configuration, but of one convolution alone. */
@@ -213,24 +206,45 @@ static void record_join(const struct record *one, struct record *all)
 }
 
 static enum status convolution_prepare(struct gpu *gpu, struct step_work *step,
-                                       const struct config *config, uint64_t seed,
-                                       enum conv2d_pass pass, struct record *record,
-                                       struct error *error)
+                                       const struct config *config, enum conv2d_pass pass,
+                                       struct record *record, struct error *error)
 {
     const struct conv2d_arrays arrays = arrays_of(step, pass);
     const struct conv2d_memory memory = {arrays.x, arrays.w, arrays.y};
     struct config one = convolution_config(config, pass);
     struct record found = *record;
     found.offer = NULL; /* that is of the whole step */
-    TRY(conv2d_part_prepare(gpu, &one, seed, &memory, &step->convolutions[pass], &found, error));
+    /* No seed: the inputs are filled. */
+    TRY(conv2d_part_prepare(gpu, &one, 0, &memory, &step->convolutions[pass], &found, error));
     record_join(&found, record);
     return STATUS_OK;
 }
 
-static enum status convolutions_prepare(struct gpu *gpu, struct step_work *step,
-                                        const struct config *config, uint64_t seed,
-                                        struct record *record, struct error *error)
+static enum status layout_check(const struct conv2d *s, struct error *error)
 {
+    if (s->layout == LAYOUT_AUTO)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "layout auto is for one convolution by the library; name a layout");
+    return STATUS_OK;
+}
+
+static enum status library_check(const struct gpu *gpu, const struct config *config,
+                                 struct error *error)
+{
+    const struct conv2d s = conv2d_from(config);
+    (void)gpu;
+    TRY(layout_check(&s, error));
+    if (s.fusion == FUSION_FUSED)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "cuDNN's convolution is not asked to fuse bias and activation here; "
+                         "implementation plain fuses them");
+    return STATUS_OK;
+}
+
+static enum status library_open(struct gpu *gpu, const struct config *config, struct work *work,
+                                struct record *record, struct error *error)
+{
+    struct step_work *step = (struct step_work *)work;
     const bool there[] = {
         [CONV2D_FORWARD] = step->parts.forward || conv2d_needs_y(&step->shape),
         [CONV2D_BACKWARD_DATA] = step->parts.data,
@@ -239,71 +253,51 @@ static enum status convolutions_prepare(struct gpu *gpu, struct step_work *step,
     record->algorithm[0] = '\0';
     for (int pass = 0; pass <= CONV2D_BACKWARD_FILTER; ++pass)
         if (there[pass])
-            TRY(convolution_prepare(gpu, step, config, seed, (enum conv2d_pass)pass, record,
-                                    error));
-    return STATUS_OK;
+            TRY(convolution_prepare(gpu, step, config, (enum conv2d_pass)pass, record, error));
+    return step_open(gpu, step, error);
 }
 
-static enum status step_check(const struct conv2d *s, bool library, struct error *error)
-{
-    if (s->layout == LAYOUT_AUTO)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "layout auto is for one convolution by the library; name a layout");
-    if (library && s->fusion == FUSION_FUSED)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "cuDNN's convolution is not asked to fuse bias and activation here; "
-                         "implementation plain fuses them");
-    if (!library && s->precision == PRECISION_TF32)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "tf32 is a precision of tensor units, which the plain kernels do not use");
-    if (!library && strcmp(s->algorithm, "auto") != 0)
-        return error_set(error, STATUS_UNSUPPORTED, "algorithm %s is cuDNN's", s->algorithm);
-    return STATUS_OK;
-}
+static const struct tensor_way library = {
+    .bytes = sizeof(struct step_work),
+    .describe = step_describe,
+    .check = library_check,
+    .open = library_open,
+    .iterate = step_iterate,
+    .close = step_close,
+};
+TENSOR_WORK_PREPARE(conv2d_step_prepare, library)
 
-static enum status step_fill(struct gpu *gpu, struct step_work *step, const struct config *config,
-                             uint64_t seed, bool library, struct record *record,
-                             struct error *error)
-{
-    TRY(tensors_create(gpu, step, config, seed, error));
-    if (library)
-        TRY(convolutions_prepare(gpu, step, config, seed, record, error));
-    else
-        tensor_work_describe("thread-per-element", record);
-    return output_make(gpu, step, error);
-}
+/* ---- any pass by kernels of our own ---- */
 
-static enum status step_create(struct gpu *gpu, const struct config *config, uint64_t seed,
-                               bool library, struct work **work, struct record *record,
+static enum status plain_check(const struct gpu *gpu, const struct config *config,
                                struct error *error)
 {
-    struct conv2d shape = conv2d_from(config);
-    TRY(step_check(&shape, library, error));
-    struct step_work *step = calloc(1, sizeof *step);
-    if (!step)
-        return error_set(error, STATUS_FAILED, "no memory");
-    step->tensors.base.ops = &step_ops;
-    step->shape = shape;
-    step->parts = conv2d_parts[shape.pass];
-    step->fused = !library && has_layer(&shape) && shape.fusion != FUSION_SEPARATE;
-    enum status status = step_fill(gpu, step, config, seed, library, record, error);
-    if (status) {
-        step_release(&step->tensors.base);
-        return status;
-    }
-    *work = &step->tensors.base;
+    const struct conv2d s = conv2d_from(config);
+    (void)gpu;
+    TRY(layout_check(&s, error));
+    if (s.precision == PRECISION_TF32)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "tf32 is a precision of tensor units, which the plain kernels do not use");
+    if (strcmp(s.algorithm, "auto") != 0)
+        return error_set(error, STATUS_UNSUPPORTED, "algorithm %s is cuDNN's", s.algorithm);
     return STATUS_OK;
 }
 
-/* Any pass by kernels of our own. */
-enum status conv2d_plain_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                 struct work **work, struct record *record, struct error *error)
+static enum status plain_open(struct gpu *gpu, const struct config *config, struct work *work,
+                              struct record *record, struct error *error)
 {
-    return step_create(gpu, config, seed, false, work, record, error);
+    struct step_work *step = (struct step_work *)work;
+    (void)config, (void)record;
+    step->fused = has_layer(&step->shape) && step->shape.fusion != FUSION_SEPARATE;
+    return step_open(gpu, step, error);
 }
 
-enum status conv2d_step_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                struct work **work, struct record *record, struct error *error)
-{
-    return step_create(gpu, config, seed, true, work, record, error);
-}
+static const struct tensor_way plain = {
+    .bytes = sizeof(struct step_work),
+    .algorithm = "thread-per-element",
+    .describe = step_describe,
+    .check = plain_check,
+    .open = plain_open,
+    .iterate = step_iterate,
+};
+TENSOR_WORK_PREPARE(conv2d_plain_prepare, plain)

@@ -1,7 +1,6 @@
 #include "worker/cuda/workloads/workloads.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
@@ -13,8 +12,6 @@
 struct tiled_work {
     struct tensor_work tensors;
     struct conv2d shape;
-    bool separate; /* bias and activation have a kernel of their own */
-    bool layer;    /* there is a bias or an activation */
     const struct conv2d_tile *rows,
         *tile; /* the rows that the device runs; the one that is bound */
 };
@@ -89,37 +86,48 @@ static int rows_find(int capability, const struct conv2d_tile **rows)
     return count;
 }
 
-/* ---- work_ops ---- */
+static struct tensor_sizes tiled_describe(const struct config *config, struct work *work)
+{
+    const struct conv2d s = ((struct tiled_work *)work)->shape = conv2d_from(config);
+    return (struct tensor_sizes){
+        .read = {[TENSOR_INPUT] = conv2d_x_size(&s),
+                 [TENSOR_WEIGHT] = conv2d_w_size(&s),
+                 [TENSOR_BIAS] = s.bias ? s.filters : 0},
+        .written = {[TENSOR_OUTPUT] = conv2d_y_size(&s)},
+    };
+}
 
+static enum status tiled_check(const struct gpu *gpu, const struct config *config,
+                               struct error *error)
+{
+    const struct conv2d s = conv2d_from(config);
+    const struct conv2d_tile *rows;
+    TRY(shape_check(&s, error));
+    if (rows_find(gpu->capability, &rows) == 0)
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "implementation tiled needs compute capability 8.0");
+    return STATUS_OK;
+}
+
+/* Bias and activation are the convolution's own kernel's, or have one behind it. */
 static enum status tiled_iterate(struct gpu *gpu, struct work *work, struct error *error)
 {
     const struct tiled_work *t = (const struct tiled_work *)work;
+    const struct conv2d *s = &t->shape;
+    const bool separate = s->fusion == FUSION_SEPARATE;
     void *y = t->tensors.result[TENSOR_OUTPUT], *b = t->tensors.input[TENSOR_BIAS];
     const struct conv2d_arrays arrays = {
         .x = t->tensors.input[TENSOR_INPUT],
         .w = t->tensors.input[TENSOR_WEIGHT],
         .y = y,
         .b = b,
-        .finish = t->layer && !t->separate,
+        .finish = (s->bias || s->activation != ACTIVATION_NONE) && !separate,
     };
-    TRY(CUDA(t->tile->launch(&t->shape, &arrays, gpu->stream)));
-    return t->separate ? CUDA(kernel_conv2d_finish(&t->shape, y, b, gpu->stream)) : STATUS_OK;
+    TRY(CUDA(t->tile->launch(s, &arrays, gpu->stream)));
+    return separate ? CUDA(kernel_conv2d_finish(s, y, b, gpu->stream)) : STATUS_OK;
 }
 
-static void tiled_release(struct work *work)
-{
-    tensor_work_clear((struct tensor_work *)work);
-    free(work);
-}
-
-static const struct work_ops tiled_ops = {
-    .iterate = tiled_iterate,
-    .run = tensor_work_run,
-    .result = tensor_work_result,
-    .release = tiled_release,
-};
-
-/* ---- preparation ---- */
+/* ---- the fastest tile ---- */
 
 static enum status tile_bind(struct gpu *gpu, struct work *work, int candidate, struct error *error)
 {
@@ -134,15 +142,15 @@ static const char *tile_name(const struct work *work, int candidate)
     return ((const struct tiled_work *)work)->rows[candidate].what;
 }
 
-/* The fastest tile for the shape, as measured. */
-static enum status tile_choose(struct gpu *gpu, struct tiled_work *t, int count,
-                               struct record *record, struct error *error)
+static enum status tiled_open(struct gpu *gpu, const struct config *config, struct work *work,
+                              struct record *record, struct error *error)
 {
-    int chosen = 0;
+    struct tiled_work *t = (struct tiled_work *)work;
+    int chosen = 0, count = rows_find(gpu->capability, &t->rows);
     const struct search search = {
         .gpu = gpu,
-        .work = &t->tensors.base,
-        .cold = t->shape.cold,
+        .work = work,
+        .cold = config_cold(config),
         .count = count,
         .ordered = count,
         .bind = tile_bind,
@@ -155,41 +163,11 @@ static enum status tile_choose(struct gpu *gpu, struct tiled_work *t, int count,
     return STATUS_OK;
 }
 
-static enum status tiled_create(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                struct tiled_work *t, struct record *record, struct error *error)
-{
-    const struct conv2d *s = &t->shape;
-    const struct tensor_sizes sizes = {
-        .read = {[TENSOR_INPUT] = conv2d_x_size(s),
-                 [TENSOR_WEIGHT] = conv2d_w_size(s),
-                 [TENSOR_BIAS] = s->bias ? s->filters : 0},
-        .written = {[TENSOR_OUTPUT] = conv2d_y_size(s)},
-    };
-    int count = rows_find(gpu->capability, &t->rows);
-    if (count == 0)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "implementation tiled needs compute capability 8.0");
-    TRY(tensor_work_create(gpu, config, seed, &sizes, &t->tensors, error));
-    return tile_choose(gpu, t, count, record, error);
-}
-
-enum status conv2d_tiled_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                 struct work **work, struct record *record, struct error *error)
-{
-    struct conv2d s = conv2d_from(config);
-    TRY(shape_check(&s, error));
-    struct tiled_work *t = calloc(1, sizeof *t);
-    if (!t)
-        return error_set(error, STATUS_FAILED, "no memory");
-    t->tensors.base.ops = &tiled_ops;
-    t->shape = s;
-    t->layer = s.bias || s.activation != ACTIVATION_NONE;
-    t->separate = s.fusion == FUSION_SEPARATE;
-    enum status status = tiled_create(gpu, config, seed, t, record, error);
-    if (status) {
-        tiled_release(&t->tensors.base);
-        return status;
-    }
-    *work = &t->tensors.base;
-    return STATUS_OK;
-}
+static const struct tensor_way tiled = {
+    .bytes = sizeof(struct tiled_work),
+    .describe = tiled_describe,
+    .check = tiled_check,
+    .open = tiled_open,
+    .iterate = tiled_iterate,
+};
+TENSOR_WORK_PREPARE(conv2d_tiled_prepare, tiled)

@@ -91,6 +91,11 @@ static const struct numbers {
 };
 static const int projection_number[] = {8};
 
+static bool is_tensor(enum precision precision)
+{
+    return precision == PRECISION_FP16 || precision == PRECISION_BF16;
+}
+
 static size_t element_bytes(const struct lstm_work *l)
 {
     return precision_info[l->shape.precision].bytes;
@@ -358,19 +363,17 @@ static int64_t lstm_element(const struct work *work, enum tensor tensor, int64_t
     return segment->at + (offset - segment->begin);
 }
 
-static void lstm_release(struct work *work)
+static void lstm_close(struct work *work)
 {
     struct lstm_work *l = (struct lstm_work *)work;
     for (int i = 0; i < ALGORITHMS; ++i)
         binding_release(l->tensors.arena, &l->bindings[i]);
-    tensor_work_clear(&l->tensors);
     if (l->c_descriptor)
         cudnnDestroyTensorDescriptor(l->c_descriptor);
     if (l->h_descriptor)
         cudnnDestroyTensorDescriptor(l->h_descriptor);
     if (l->dropout)
         cudnnDestroyDropoutDescriptor(l->dropout);
-    free(l);
 }
 
 /* ---- the search ---- */
@@ -480,22 +483,6 @@ static enum status lstm_reject(struct gpu *gpu, struct work *work, struct record
     return algorithm_choose(gpu, l, record, error);
 }
 
-static const struct work_ops pass_ops[] = {
-    [LSTM_FORWARD] = {.iterate = forward_iterate,
-                      .run = tensor_work_run,
-                      .result = lstm_result,
-                      .element = lstm_element,
-                      .reject = lstm_reject,
-                      .release = lstm_release},
-    [LSTM_BACKWARD] = {.reset = backward_reset,
-                       .iterate = backward_iterate,
-                       .run = backward_run,
-                       .result = lstm_result,
-                       .element = lstm_element,
-                       .reject = lstm_reject,
-                       .release = lstm_release},
-};
-
 /* ---- preparation ---- */
 
 static enum status state_describe(const struct lstm_work *l, int64_t width,
@@ -523,53 +510,63 @@ static enum status algorithms_select(struct lstm_work *l, struct error *error)
                            l->shape.cell->name, wanted);
 }
 
-static enum status work_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                struct lstm_work *l, struct record *record, struct error *error)
+/* What cuDNN calls a conversion of fp32 is one to fp16, off by 2e-4: that is no tf32. */
+static enum status lstm_check(const struct gpu *gpu, const struct config *config,
+                              struct error *error)
 {
-    const struct lstm *s = &l->shape;
-    const bool backward = s->pass == LSTM_BACKWARD;
-    const int64_t x = lstm_x_size(s), y = lstm_y_size(s);
-    const struct tensor_sizes sizes = {
+    const enum precision precision = config_precision(config);
+    (void)gpu;
+    if (precision == PRECISION_FP64 || precision == PRECISION_FP32 || is_tensor(precision))
+        return STATUS_OK;
+    return error_set(error, STATUS_UNSUPPORTED,
+                     "cuDNN's %s is measured in fp64, fp32, fp16 and bf16, not in %s",
+                     lstm_from(config).cell->name, precision_info[precision].name);
+}
+
+static struct tensor_sizes lstm_describe(const struct config *config, struct work *work)
+{
+    const struct lstm s = ((struct lstm_work *)work)->shape = lstm_from(config);
+    const bool backward = s.pass == LSTM_BACKWARD;
+    const int64_t x = lstm_x_size(&s), y = lstm_y_size(&s);
+    return (struct tensor_sizes){
         .read = {[TENSOR_INPUT] = x, [TENSOR_OUTPUT] = backward ? y : 0},
         .written = {[TENSOR_INPUT] = backward ? x : 0, [TENSOR_OUTPUT] = y},
     };
+}
+
+static enum status lstm_open(struct gpu *gpu, const struct config *config, struct work *work,
+                             struct record *record, struct error *error)
+{
+    struct lstm_work *l = (struct lstm_work *)work;
+    const struct lstm *s = &l->shape;
+    struct work_ops *ops = &l->tensors.ops;
+    ops->result = lstm_result;
+    ops->element = lstm_element;
+    ops->reject = lstm_reject;
+    if (s->pass == LSTM_BACKWARD) {
+        ops->reset = backward_reset;
+        ops->iterate = backward_iterate;
+        ops->run = backward_run;
+    }
+    l->data = cudnn_data_type(s->precision);
+    l->compute = s->precision == PRECISION_FP64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+    l->math = is_tensor(s->precision) ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
+    l->w_fill = config_fill(config, l->tensors.seed, TENSOR_WEIGHT);
+    l->dy_fill = config_fill(config, l->tensors.seed, TENSOR_OUTPUT);
     TRY(algorithms_select(l, error));
     TRY(CUDNN(cudnnCreateDropoutDescriptor(&l->dropout)));
     TRY(CUDNN(cudnnSetDropoutDescriptor(l->dropout, gpu->cudnn, 0.0f, NULL, 0, 0)));
     TRY(state_describe(l, s->output, &l->h_descriptor, error));
     TRY(state_describe(l, s->hidden, &l->c_descriptor, error));
-    TRY(tensor_work_create(gpu, config, seed, &sizes, &l->tensors, error));
     return algorithm_choose(gpu, l, record, error);
 }
 
-/* What cuDNN calls a conversion of fp32 is one to fp16, off by 2e-4: that is no tf32. */
-enum status lstm_cudnn_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                               struct work **work, struct record *record, struct error *error)
-{
-    struct lstm shape = lstm_from(config);
-    const bool wide = shape.precision == PRECISION_FP64;
-    const bool tensor = shape.precision == PRECISION_FP16 || shape.precision == PRECISION_BF16;
-    if (!wide && !tensor && shape.precision != PRECISION_FP32)
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "cuDNN's %s is measured in fp64, fp32, fp16 and bf16, not in %s",
-                         shape.cell->name, precision_info[shape.precision].name);
-    struct lstm_work *l = calloc(1, sizeof *l);
-    if (!l)
-        return error_set(error, STATUS_FAILED, "no memory");
-    l->tensors.base.ops = &pass_ops[shape.pass];
-    l->tensors.base.precision = shape.precision;
-    l->tensors.arena = gpu->arena;
-    l->shape = shape;
-    l->data = cudnn_data_type(shape.precision);
-    l->compute = wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-    l->math = tensor ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
-    l->w_fill = config_fill(config, seed, TENSOR_WEIGHT);
-    l->dy_fill = config_fill(config, seed, TENSOR_OUTPUT);
-    enum status status = work_prepare(gpu, config, seed, l, record, error);
-    if (status) {
-        lstm_release(&l->tensors.base);
-        return status;
-    }
-    *work = &l->tensors.base;
-    return STATUS_OK;
-}
+static const struct tensor_way cudnn = {
+    .bytes = sizeof(struct lstm_work),
+    .describe = lstm_describe,
+    .check = lstm_check,
+    .open = lstm_open,
+    .iterate = forward_iterate,
+    .close = lstm_close,
+};
+TENSOR_WORK_PREPARE(lstm_cudnn_prepare, cudnn)

@@ -1,24 +1,34 @@
 #include "worker/cuda/workloads/workloads.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
 #include "model/workloads/lstm.h"
 #include "worker/cuda/gpu/check.h"
-#include "worker/gpu/arena.h"
 #include "worker/gpu/tensor_work.h"
 
 struct lstm_persistent {
     struct tensor_work tensors;
     struct lstm shape;
-    void *between[2]; /* outputs of layers below the last one, in turn; NULL: there are none */
 };
+
+static size_t y_bytes(const struct lstm *s)
+{
+    return (size_t)lstm_y_size(s) * precision_info[s->precision].bytes;
+}
+
+/* Outputs of layers below the last one, which are kept in turn. */
+static int64_t outputs_between(const struct lstm *s)
+{
+    return s->layers > 2 ? 2 : s->layers - 1;
+}
 
 static void *layer_output(const struct lstm_persistent *l, int64_t layer)
 {
-    return layer == l->shape.layers - 1 ? l->tensors.result[TENSOR_OUTPUT] : l->between[layer % 2];
+    return layer == l->shape.layers - 1
+               ? l->tensors.result[TENSOR_OUTPUT]
+               : (char *)l->tensors.between + (size_t)(layer % 2) * y_bytes(&l->shape);
 }
 
 static const void *layer_weights(const struct lstm_persistent *l, int64_t layer)
@@ -40,22 +50,6 @@ static enum status persistent_iterate(struct gpu *gpu, struct work *work, struct
     return STATUS_OK;
 }
 
-static void persistent_release(struct work *work)
-{
-    struct lstm_persistent *l = (struct lstm_persistent *)work;
-    tensor_work_clear(&l->tensors);
-    for (int i = 0; i < 2; ++i)
-        cudaFree(l->between[i]);
-    free(l);
-}
-
-static const struct work_ops persistent_ops = {
-    .iterate = persistent_iterate,
-    .run = tensor_work_run,
-    .result = tensor_work_result,
-    .release = persistent_release,
-};
-
 /* Where a block has no room for all units, a cluster of blocks shares them. */
 static enum status hidden_check(const struct gpu *gpu, const struct lstm *s, struct error *error)
 {
@@ -74,66 +68,53 @@ static enum status hidden_check(const struct gpu *gpu, const struct lstm *s, str
     return STATUS_OK;
 }
 
-static enum status shape_check(const struct gpu *gpu, const struct lstm *s, struct error *error)
+static enum status persistent_check(const struct gpu *gpu, const struct config *config,
+                                    struct error *error)
 {
-    if (s->pass != LSTM_FORWARD)
+    const struct lstm s = lstm_from(config);
+    if (s.pass != LSTM_FORWARD)
         return error_set(error, STATUS_UNSUPPORTED,
                          "persistent has the forward pass only; implementation cudnn has the "
                          "backward pass");
-    if (s->precision != PRECISION_FP16 && s->precision != PRECISION_BF16)
+    if (s.precision != PRECISION_FP16 && s.precision != PRECISION_BF16)
         return error_set(error, STATUS_UNSUPPORTED,
                          "persistent multiplies on tensor units in fp16 and bf16, not in %s",
-                         precision_info[s->precision].name);
-    if (s->kind != LSTM_LSTM || s->projection > 0)
+                         precision_info[s.precision].name);
+    if (s.kind != LSTM_LSTM || s.projection > 0)
         return error_set(error, STATUS_UNSUPPORTED,
                          "persistent has the LSTM's cell without a projection; implementation "
                          "cudnn has the others");
-    if (strcmp(s->algorithm, "auto") != 0)
-        return error_set(error, STATUS_UNSUPPORTED, "algorithm %s is cuDNN's", s->algorithm);
-    return hidden_check(gpu, s, error);
+    if (strcmp(s.algorithm, "auto") != 0)
+        return error_set(error, STATUS_UNSUPPORTED, "algorithm %s is cuDNN's", s.algorithm);
+    return hidden_check(gpu, &s, error);
 }
 
-static enum status tensors_create(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                  struct lstm_persistent *l, struct error *error)
+static struct tensor_sizes persistent_describe(const struct config *config, struct work *work)
 {
-    const struct lstm *s = &l->shape;
-    const struct tensor_sizes sizes = {
-        .read = {[TENSOR_INPUT] = lstm_x_size(s), [TENSOR_WEIGHT] = lstm_w_size(s)},
-        .written = {[TENSOR_OUTPUT] = lstm_y_size(s)},
+    const struct lstm s = ((struct lstm_persistent *)work)->shape = lstm_from(config);
+    return (struct tensor_sizes){
+        .read = {[TENSOR_INPUT] = lstm_x_size(&s), [TENSOR_WEIGHT] = lstm_w_size(&s)},
+        .written = {[TENSOR_OUTPUT] = lstm_y_size(&s)},
+        .between = (double)outputs_between(&s) * (double)y_bytes(&s),
     };
-    double bytes = (double)lstm_y_size(s) * (double)precision_info[s->precision].bytes;
-    TRY(tensor_work_create(gpu, config, seed, &sizes, &l->tensors, error));
-    for (int64_t i = 0; i < 2 && i < s->layers - 1; ++i)
-        TRY(memory_allocate(bytes, "the layers' outputs", &l->between[i], error));
-    return STATUS_OK;
 }
 
-static void persistent_describe(const struct lstm_persistent *l, struct record *record)
+static enum status persistent_open(struct gpu *gpu, const struct config *config, struct work *work,
+                                   struct record *record, struct error *error)
 {
-    double bytes =
-        (double)lstm_y_size(&l->shape) * (double)precision_info[l->shape.precision].bytes;
-    tensor_work_describe("persistent", record);
+    (void)gpu, (void)config, (void)error;
     snprintf(record->math, sizeof record->math, "tensor-op");
     record->unit = UNIT_TENSOR;
-    record->workspace = bytes * ((l->between[0] != NULL) + (l->between[1] != NULL));
-}
-
-enum status lstm_persistent_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
-                                    struct work **work, struct record *record, struct error *error)
-{
-    struct lstm shape = lstm_from(config);
-    TRY(shape_check(gpu, &shape, error));
-    struct lstm_persistent *l = calloc(1, sizeof *l);
-    if (!l)
-        return error_set(error, STATUS_FAILED, "no memory");
-    l->tensors.base.ops = &persistent_ops;
-    l->shape = shape;
-    enum status status = tensors_create(gpu, config, seed, l, error);
-    if (status) {
-        persistent_release(&l->tensors.base);
-        return status;
-    }
-    persistent_describe(l, record);
-    *work = &l->tensors.base;
+    record->workspace = (double)((const struct lstm_persistent *)work)->tensors.between_bytes;
     return STATUS_OK;
 }
+
+static const struct tensor_way persistent = {
+    .bytes = sizeof(struct lstm_persistent),
+    .algorithm = "persistent",
+    .describe = persistent_describe,
+    .check = persistent_check,
+    .open = persistent_open,
+    .iterate = persistent_iterate,
+};
+TENSOR_WORK_PREPARE(lstm_persistent_prepare, persistent)
