@@ -254,14 +254,6 @@ void record_set_layout(struct record *record, const struct config *config)
              strcmp(word, "auto") == 0 ? "" : word);
 }
 
-bool kernel_same(const struct kernel *a, const struct kernel *b)
-{
-    return a->grid_x == b->grid_x && a->grid_y == b->grid_y && a->grid_z == b->grid_z &&
-           a->block_x == b->block_x && a->block_y == b->block_y && a->block_z == b->block_z &&
-           a->registers == b->registers && a->static_shared == b->static_shared &&
-           a->dynamic_shared == b->dynamic_shared && strcmp(a->name, b->name) == 0;
-}
-
 enum status record_set_kernels(struct record *record, const struct kernel *kernels, size_t count,
                                struct error *error)
 {

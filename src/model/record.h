@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "model/field.h"
+#include "model/kernel.h"
 #include "model/roof.h"
 #include "model/workload.h"
 
@@ -16,23 +17,7 @@ struct choice; /* model/choice.h */
 enum record_status { RECORD_MEASURED, RECORD_SKIPPED, RECORD_FAILED };
 
 /* A decoded record has no more: no iteration of a workload has nearly so many distinct kernels. */
-enum { RECORD_SAMPLES_MAX = 1000, RECORD_KERNELS_MAX = 4096, KERNEL_NAME_MAX = 1024 };
-
-/* One distinct kernel of a record: same name, grid, block and resources. On a CPU, one OpenMP
- * region. */
-struct kernel {
-    char name[KERNEL_NAME_MAX]; /* demangled, cut at the end if longer */
-    int64_t count;              /* launches in one iteration */
-    double time;                /* s, all launches of one iteration together, from the trace run */
-    int64_t grid_x, grid_y, grid_z, block_x, block_y, block_z;
-    int64_t registers;                     /* per thread */
-    int64_t static_shared, dynamic_shared; /* byte, per block */
-    int64_t cluster;                       /* blocks that run together; 1: there are no clusters */
-    int64_t resident;                      /* blocks that the whole device holds at a time */
-    /* all launches of one iteration together, each counted by itself; missing unless asked for */
-    double flops_counted;
-    double bytes_counted[LEVEL_COUNT];
-};
+enum { RECORD_SAMPLES_MAX = 1000, RECORD_KERNELS_MAX = 4096 };
 
 struct record {
     /* identity */
@@ -138,8 +123,6 @@ struct record {
 
 extern const struct field record_fields[]; /* members up to verify_elements */
 extern const struct field kernel_fields[];
-/* The same function with the same grid, blocks and resources. */
-bool kernel_same(const struct kernel *a, const struct kernel *b);
 extern const char *const record_status_name[]; /* "measured", "skipped", "failed", NULL */
 
 /* Sets everything to missing, with no samples and kernels. */

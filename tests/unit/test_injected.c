@@ -30,7 +30,7 @@ static struct injected region_of(const char *name, bool graph)
     injected.kernels[0] = kernel_of(name, 2);
     injected.kernel_count = 1;
     injected.launches = calloc(2, sizeof *injected.launches);
-    injected.launches[1] = (struct injected_launch){.start = 5, .end = 9, .correlation = 1};
+    injected.launches[1] = (struct launch){.start = 5, .end = 9, .correlation = 1};
     injected.launch_count = 2;
     injected.in_graphs = graph ? 2 : 0;
     return injected;

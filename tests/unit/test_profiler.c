@@ -417,15 +417,15 @@ static void kernels_are_known_by_name_and_shape(void **state)
     assert_int_equal(trace().code, TRACED_WELL);
     const struct trace last = *profiler_last_trace(profiler);
     assert_int_equal(last.kernel_count, 3);
-    assert_string_equal(last.kernels[0].name, "gemm(float*)");
-    assert_int_equal(last.kernels[0].count, 2);
-    assert_seconds(last.kernels[0].time, 1200e-9);
-    assert_int_equal(last.kernels[0].grid_x, 8);
-    assert_int_equal(last.kernels[0].dynamic_shared, 1024);
-    assert_int_equal(last.kernels[0].cluster, 1);
-    assert_string_equal(last.kernels[1].name, "copy");
-    assert_int_equal(last.kernels[2].block_x, 256);
-    assert_int_equal(last.kernels[2].cluster, 4);
+    assert_string_equal(last.kernels[0].kernel.name, "gemm(float*)");
+    assert_int_equal(last.kernels[0].kernel.count, 2);
+    assert_seconds(last.kernels[0].kernel.time, 1200e-9);
+    assert_int_equal(last.kernels[0].kernel.grid_x, 8);
+    assert_int_equal(last.kernels[0].kernel.dynamic_shared, 1024);
+    assert_int_equal(last.kernels[0].kernel.cluster, 1);
+    assert_string_equal(last.kernels[1].kernel.name, "copy");
+    assert_int_equal(last.kernels[2].kernel.block_x, 256);
+    assert_int_equal(last.kernels[2].kernel.cluster, 4);
     assert_int_equal(last.kernels[2].clusters_most, 30);
     assert_int_equal(last.launch_count, sizeof order / sizeof *order);
     for (size_t i = 0; i < last.launch_count; ++i) {
@@ -462,9 +462,9 @@ static void the_wait_before_the_work_is_not_in_the_trace(void **state)
     assert_int_equal(test.holds, 1);
     const struct trace last = *profiler_last_trace(profiler);
     assert_int_equal(last.kernel_count, 2);
-    assert_string_equal(last.kernels[0].name, "first");
-    assert_int_equal(last.kernels[0].count, 2);
-    assert_string_equal(last.kernels[1].name, "second");
+    assert_string_equal(last.kernels[0].kernel.name, "first");
+    assert_int_equal(last.kernels[0].kernel.count, 2);
+    assert_string_equal(last.kernels[1].kernel.name, "second");
     assert_int_equal(last.launch_count, 3);
     assert_int_equal(last.launches[0].kernel, 1);
     assert_int_equal(last.launches[1].kernel, 0);

@@ -209,38 +209,28 @@ static enum status iteration_run_held(void *argument, struct error *error)
 /* Clusters are placed as a whole: of them CUPTI tells how many there can be. */
 static int64_t resident_blocks(const struct traced_kernel *traced, const struct gpu *gpu)
 {
+    const struct kernel *k = &traced->kernel;
     const struct occupancy_kernel kernel = {
-        .threads = traced->block_x * traced->block_y * traced->block_z,
-        .registers = traced->registers,
-        .static_shared = traced->static_shared,
-        .dynamic_shared = traced->dynamic_shared,
+        .threads = k->block_x * k->block_y * k->block_z,
+        .registers = k->registers,
+        .static_shared = k->static_shared,
+        .dynamic_shared = k->dynamic_shared,
         .shared_room = traced->shared_room,
     };
     int64_t blocks = occupancy_blocks(&gpu->limits, &kernel);
-    if (traced->cluster > 1)
-        return traced->clusters_most > 0 ? traced->cluster * traced->clusters_most : FIELD_MISSING;
+    if (k->cluster > 1)
+        return traced->clusters_most > 0 ? k->cluster * traced->clusters_most : FIELD_MISSING;
     return blocks > 0 ? blocks * gpu->multiprocessors : FIELD_MISSING;
 }
 
-static struct kernel kernel_of(const struct traced_kernel *traced, const struct gpu *gpu)
+/* What was counted of each, all launches together. */
+static void kernels_set_counts(struct record *record, double value)
 {
-    struct kernel kernel;
-    fields_clear(kernel_fields, &kernel);
-    kernel.count = traced->count;
-    kernel.time = traced->time;
-    kernel.grid_x = traced->grid_x;
-    kernel.grid_y = traced->grid_y;
-    kernel.grid_z = traced->grid_z;
-    kernel.block_x = traced->block_x;
-    kernel.block_y = traced->block_y;
-    kernel.block_z = traced->block_z;
-    kernel.registers = traced->registers;
-    kernel.static_shared = traced->static_shared;
-    kernel.dynamic_shared = traced->dynamic_shared;
-    kernel.cluster = traced->cluster;
-    kernel.resident = resident_blocks(traced, gpu);
-    snprintf(kernel.name, sizeof kernel.name, "%s", traced->name);
-    return kernel;
+    for (size_t i = 0; i < record->kernel_count; ++i) {
+        record->kernels[i].flops_counted = value;
+        for (int level = 0; level < LEVEL_COUNT; ++level)
+            record->kernels[i].bytes_counted[level] = value;
+    }
 }
 
 static enum status record_kernels(const struct trace *trace, const struct gpu *gpu,
@@ -249,9 +239,13 @@ static enum status record_kernels(const struct trace *trace, const struct gpu *g
     struct kernel *kernels = malloc(trace->kernel_count * sizeof *kernels);
     if (!kernels)
         return error_set(error, STATUS_FAILED, "no memory for %zu kernels", trace->kernel_count);
-    for (size_t i = 0; i < trace->kernel_count; ++i)
-        kernels[i] = kernel_of(&trace->kernels[i], gpu);
+    for (size_t i = 0; i < trace->kernel_count; ++i) {
+        kernels[i] = trace->kernels[i].kernel;
+        kernels[i].resident = resident_blocks(&trace->kernels[i], gpu);
+    }
     enum status status = record_set_kernels(record, kernels, trace->kernel_count, error);
+    if (status == STATUS_OK)
+        kernels_set_counts(record, NAN);
     free(kernels);
     return status;
 }
@@ -400,15 +394,6 @@ static void row_record(double values[QUANTITY_COUNT], const struct countable *ro
     quantity_bytes(values, record->bytes_counted);
 }
 
-static void kernels_set(struct record *record, double value)
-{
-    for (size_t i = 0; i < record->kernel_count; ++i) {
-        record->kernels[i].flops_counted = value;
-        for (int level = 0; level < LEVEL_COUNT; ++level)
-            record->kernels[i].bytes_counted[level] = value;
-    }
-}
-
 /* A launch without a value leaves its kernel without one. False: the kernels' FLOPs are not those
  * of the whole, though they are the same in every repetition. */
 static bool kernels_sum(double (*values)[QUANTITY_COUNT], const struct countable *row)
@@ -416,7 +401,7 @@ static bool kernels_sum(double (*values)[QUANTITY_COUNT], const struct countable
     const double tolerance = 1e-3;
     struct record *record = row->record;
     double sum = 0.0;
-    kernels_set(record, 0.0);
+    kernels_set_counts(record, 0.0);
     for (size_t i = 0; i < row->work->launch_count; ++i) {
         struct kernel *kernel = &record->kernels[row->work->launches[i]];
         double bytes[LEVEL_COUNT];
@@ -454,7 +439,7 @@ static enum status kernels_count(struct profiler *profiler, const struct profile
         snprintf(problem, sizeof problem, "their FLOPs are not those of the whole");
     }
     if (status == STATUS_OK && outcome.code != COUNTED_YES) {
-        kernels_set(row->record, NAN);
+        kernels_set_counts(row->record, NAN);
         outcome_set(&row->record->counters, COUNTED_NOT_BY_KERNEL, "%.*s",
                     (int)strcspn(problem, ";"), problem);
     }

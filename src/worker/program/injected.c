@@ -63,7 +63,7 @@ static enum status kernel_take(const char *text, struct injected *in, struct err
         in->kernels[in->kernel_count++] = kernel;
     ++in->kernels[row].count;
     in->kernels[row].time += 1e-9 * (double)(end - start);
-    in->launches[in->launch_count++] = (struct injected_launch){start, end, correlation, row};
+    in->launches[in->launch_count++] = (struct launch){start, end, correlation, row, node};
     in->in_graphs += node != 0;
     return STATUS_OK;
 }
@@ -253,28 +253,6 @@ unsigned injected_tensors(enum precision precision)
 
 /* ---- the trace ---- */
 
-static int starts_compare(const void *a, const void *b)
-{
-    const struct injected_launch *x = a, *y = b;
-    return (x->start > y->start) - (x->start < y->start);
-}
-
-/* s, in which at least one kernel of the region ran. */
-static double busy_time(struct injected *injected)
-{
-    uint64_t end = 0, busy = 0;
-    if (injected->launch_count)
-        qsort(injected->launches, injected->launch_count, sizeof *injected->launches,
-              starts_compare);
-    for (size_t i = 0; i < injected->launch_count; ++i) {
-        const struct injected_launch *launch = &injected->launches[i];
-        if (launch->end > end)
-            busy += launch->end - (launch->start > end ? launch->start : end);
-        end = launch->end > end ? launch->end : end;
-    }
-    return 1e-9 * (double)busy;
-}
-
 /* A kernel that the region launches once, not once an iteration, is one launch all the same. */
 static int64_t each(int64_t count, int64_t iterations)
 {
@@ -300,7 +278,8 @@ enum status injected_record_trace(struct injected *traced, int64_t iterations,
         record->kernels[i].time /= (double)iterations;
     }
     record->launches = each((int64_t)traced->launch_count, iterations);
-    record->busy_time = busy_time(traced) / (double)iterations;
+    record->busy_time =
+        launches_busy_time(traced->launches, traced->launch_count) / (double)iterations;
     moves_record(&traced->copies, iterations, &record->memcpy_count, &record->memcpy_bytes,
                  &record->memcpy_time);
     moves_record(&traced->fills, iterations, &record->memset_count, &record->memset_bytes,
@@ -357,12 +336,6 @@ static double flops_all(const double values[QUANTITY_COUNT])
     return sum;
 }
 
-static int calls_compare(const void *a, const void *b)
-{
-    const struct injected_launch *x = a, *y = b;
-    return (x->correlation > y->correlation) - (x->correlation < y->correlation);
-}
-
 static void kernel_add(double *sum, double value)
 {
     *sum = (isnan(*sum) ? 0.0 : *sum) + value;
@@ -375,7 +348,7 @@ static void kernels_record(const struct injected *counted, struct injected *trac
 {
     if (counted->each_count == 0 || counted->each_count != traced->launch_count)
         return;
-    qsort(traced->launches, traced->launch_count, sizeof *traced->launches, calls_compare);
+    launches_sort(traced->launches, traced->launch_count);
     for (size_t i = 0; i < traced->launch_count; ++i) {
         struct kernel *kernel = &record->kernels[traced->launches[i].kernel];
         double bytes[LEVEL_COUNT];

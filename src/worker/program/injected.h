@@ -26,12 +26,6 @@
 
 #define INJECTED_SUFFIX ".injected"
 
-struct injected_launch {
-    uint64_t start, end;  /* ns */
-    uint32_t correlation; /* rises with every call of the program */
-    size_t kernel;        /* of `kernels` */
-};
-
 /* Copies of memory, or fills. */
 struct injected_moves {
     int64_t count;
@@ -44,9 +38,9 @@ struct injected {
     size_t region_count;
     struct kernel *kernels; /* owned; count and time are of the whole region */
     size_t kernel_count;
-    struct injected_launch *launches; /* owned */
-    size_t launch_count, in_graphs;   /* kernels, and those of them that a graph launched */
-    bool ungraphed;                   /* FLOPs are of a run without graphs, see injected_ungraph */
+    struct launch *launches;        /* owned */
+    size_t launch_count, in_graphs; /* kernels, and those of them that a graph launched */
+    bool ungraphed;                 /* FLOPs are of a run without graphs, see injected_ungraph */
     struct injected_moves copies, fills;
     char untraced[256]; /* ""; or why kernels are missing */
     char sequence[64];  /* "HASH COUNT" */

@@ -327,8 +327,8 @@ static void trace_close(void)
         note("untraced %s", problem ? problem : "CUPTI refuses");
     const struct trace *trace = tracer_last(injection.tracer);
     for (size_t i = 0; i < trace->launch_count; ++i) {
-        const struct traced_launch *launch = &trace->launches[i];
-        const struct traced_kernel *k = &trace->kernels[launch->kernel];
+        const struct launch *launch = &trace->launches[i];
+        const struct kernel *k = &trace->kernels[launch->kernel].kernel;
         note("kernel %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRId64 " %" PRId64
              " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
              " %.*s",

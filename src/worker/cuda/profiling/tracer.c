@@ -44,33 +44,29 @@ static struct traced_kernel kernel_from(const activity_kernel *activity)
     /* Chips without clusters leave the sizes 0. */
     const int64_t blocks = (int64_t)activity->clusterX * activity->clusterY * activity->clusterZ;
     const char *mangled = activity->name ? activity->name : "unknown";
-    struct traced_kernel kernel = {
-        .grid_x = activity->gridX,
-        .grid_y = activity->gridY,
-        .grid_z = activity->gridZ,
-        .block_x = activity->blockX,
-        .block_y = activity->blockY,
-        .block_z = activity->blockZ,
-        .registers = activity->registersPerThread,
-        .static_shared = activity->staticSharedMemory,
-        .dynamic_shared = activity->dynamicSharedMemory,
+    struct traced_kernel traced = {
+        .kernel = {.grid_x = activity->gridX,
+                   .grid_y = activity->gridY,
+                   .grid_z = activity->gridZ,
+                   .block_x = activity->blockX,
+                   .block_y = activity->blockY,
+                   .block_z = activity->blockZ,
+                   .registers = activity->registersPerThread,
+                   .static_shared = activity->staticSharedMemory,
+                   .dynamic_shared = activity->dynamicSharedMemory,
+                   .cluster = blocks > 0 ? blocks : 1},
         .shared_room = activity->sharedMemoryExecuted,
-        .cluster = blocks > 0 ? blocks : 1,
         .clusters_most = activity->maxActiveClusters,
     };
     char *demangled = __cxa_demangle(mangled, NULL, NULL, &failed);
-    snprintf(kernel.name, sizeof kernel.name, "%s", failed ? mangled : demangled);
+    snprintf(traced.kernel.name, sizeof traced.kernel.name, "%s", failed ? mangled : demangled);
     free(demangled);
-    return kernel;
+    return traced;
 }
 
-static bool kernel_same(const struct traced_kernel *a, const struct traced_kernel *b)
+static bool is_same(const struct traced_kernel *a, const struct traced_kernel *b)
 {
-    return a->grid_x == b->grid_x && a->grid_y == b->grid_y && a->grid_z == b->grid_z &&
-           a->block_x == b->block_x && a->block_y == b->block_y && a->block_z == b->block_z &&
-           a->registers == b->registers && a->static_shared == b->static_shared &&
-           a->dynamic_shared == b->dynamic_shared && a->shared_room == b->shared_room &&
-           a->cluster == b->cluster && strcmp(a->name, b->name) == 0;
+    return kernel_same(&a->kernel, &b->kernel) && a->shared_room == b->shared_room;
 }
 
 static void problem_set(struct tracer *tracer, const char *problem)
@@ -88,7 +84,7 @@ static void kernel_add(struct tracer *tracer, const activity_kernel *activity)
         problem_set(tracer, "a kernel without timestamps");
         return;
     }
-    while (row < trace->kernel_count && !kernel_same(&trace->kernels[row], &kernel))
+    while (row < trace->kernel_count && !is_same(&trace->kernels[row], &kernel))
         ++row;
     const bool known = row < trace->kernel_count;
     void *kernels =
@@ -102,7 +98,7 @@ static void kernel_add(struct tracer *tracer, const activity_kernel *activity)
     }
     if (!known)
         trace->kernels[trace->kernel_count++] = kernel;
-    trace->launches[trace->launch_count++] = (struct traced_launch){
+    trace->launches[trace->launch_count++] = (struct launch){
         .correlation = activity->correlationId,
         .kernel = row,
         .start = activity->start,
@@ -168,19 +164,6 @@ static void activate(struct tracer *tracer)
 
 /* ---- what the launches of a work add up to ---- */
 
-/* CUPTI hands the kernels over in the order in which they ended, on whatever stream. */
-static int calls_compare(const void *a, const void *b)
-{
-    const struct traced_launch *x = a, *y = b;
-    return (x->correlation > y->correlation) - (x->correlation < y->correlation);
-}
-
-static int starts_compare(const void *a, const void *b)
-{
-    const struct traced_launch *x = a, *y = b;
-    return (x->start > y->start) - (x->start < y->start);
-}
-
 /* The first launch kept the device waiting, and its kernel is that of no other. */
 static void held_launch_drop(struct trace *trace)
 {
@@ -194,32 +177,23 @@ static void held_launch_drop(struct trace *trace)
         trace->launches[i].kernel -= trace->launches[i].kernel > kernel;
 }
 
-/* Kernels on several streams may run at the same time: such time counts once. */
-static void times_set(struct trace *trace)
-{
-    const double nanosecond = 1e-9;
-    uint64_t end = 0, busy = 0;
-    qsort(trace->launches, trace->launch_count, sizeof *trace->launches, starts_compare);
-    for (size_t i = 0; i < trace->launch_count; ++i) {
-        const struct traced_launch *launch = &trace->launches[i];
-        struct traced_kernel *kernel = &trace->kernels[launch->kernel];
-        ++kernel->count;
-        kernel->time += nanosecond * (double)(launch->end - launch->start);
-        if (launch->end > end)
-            busy += launch->end - (launch->start > end ? launch->start : end);
-        end = launch->end > end ? launch->end : end;
-    }
-    trace->busy_time = nanosecond * (double)busy;
-    trace->span = nanosecond * (double)(end - trace->launches[0].start);
-}
-
 static void launches_finish(struct trace *trace, bool held)
 {
-    qsort(trace->launches, trace->launch_count, sizeof *trace->launches, calls_compare);
+    const double nanosecond = 1e-9;
+    uint64_t end = 0;
+    launches_sort(trace->launches, trace->launch_count);
     if (held)
         held_launch_drop(trace);
-    times_set(trace);
-    qsort(trace->launches, trace->launch_count, sizeof *trace->launches, calls_compare);
+    trace->busy_time = launches_busy_time(trace->launches, trace->launch_count);
+    for (size_t i = 0; i < trace->launch_count; ++i) {
+        const struct launch *launch = &trace->launches[i];
+        struct kernel *kernel = &trace->kernels[launch->kernel].kernel;
+        ++kernel->count;
+        kernel->time += nanosecond * (double)(launch->end - launch->start);
+        end = launch->end > end ? launch->end : end;
+    }
+    trace->span = nanosecond * (double)(end - trace->launches[0].start); /* the first that began */
+    launches_sort(trace->launches, trace->launch_count);
 }
 
 static void forget(struct tracer *tracer)

@@ -15,29 +15,14 @@
 #include <cupti_result.h>
 
 #include "base/status.h"
+#include "model/kernel.h"
 #include "model/outcome.h"
 #include "worker/cuda/profiling/profiled_work.h"
 
-enum { TRACED_NAME = 1024 };
-
-/* One distinct kernel of a trace: same name, grid, block and resources. */
 struct traced_kernel {
-    char name[TRACED_NAME]; /* demangled, cut at the end if longer */
-    int64_t count;          /* launches */
-    double time;            /* s, all launches together */
-    int64_t grid_x, grid_y, grid_z, block_x, block_y, block_z;
-    int64_t registers;                     /* per thread */
-    int64_t static_shared, dynamic_shared; /* byte, per block */
-    int64_t shared_room;                   /* byte, of a multiprocessor, as the driver set it */
-    int64_t cluster;                       /* blocks of one; 1: there are no clusters */
-    int64_t clusters_most;                 /* that the device holds at a time; 0: not known */
-};
-
-struct traced_launch {
-    uint32_t correlation; /* CUPTI's number of the API call, which rises with every call */
-    size_t kernel;        /* of the trace's kernels */
-    uint64_t start, end;  /* ns, on the device */
-    uint64_t graph_node;  /* 0: it was launched by itself */
+    struct kernel kernel;  /* without what is resident and counted; of a region without sums */
+    int64_t shared_room;   /* byte, of a multiprocessor, as the driver set it */
+    int64_t clusters_most; /* that the device holds at a time; 0: not known */
 };
 
 /* A copy of memory, or a fill. */
@@ -48,15 +33,15 @@ struct traced_move {
 
 /* Plain data. */
 struct trace {
-    struct traced_kernel *kernels; /* counts and times are of tracer_run alone, as all times are */
+    struct traced_kernel *kernels;
     size_t kernel_count;
-    struct traced_launch
-        *launches; /* in the order of their launch; of a region as CUPTI gave them */
+    struct launch *launches; /* in the order of their calls; of a region, as CUPTI gave them */
     size_t launch_count;
     struct traced_move *moves; /* of a region */
     size_t move_count;
-    double busy_time; /* s, in which at least one of them ran */
-    double span;      /* s, from the start of the first to the end of the last */
+    /* s, of tracer_run: in which at least one launch ran; from the start of the first to the end of
+     * the last */
+    double busy_time, span;
 };
 
 /* What became of a trace. */
