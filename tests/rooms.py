@@ -43,6 +43,7 @@ HEADERLESS = {
     "src/worker/cpu/onednn_2.c": "defines what worker/cpu/onednn_primitive.h declares, by 2.x of the library",
     "src/worker/cpu/onednn_3.c": "defines what worker/cpu/onednn_primitive.h declares, by 3.x of the library",
     "src/worker/cuda/inject/inject.c": "a library that others find by the names of its functions",
+    "src/worker/cuda/gpu/check.c": "defines what gpu.h declares; tests link it without the libraries",
     "src/worker/cuda/gpu/vendor.c": "defines what worker/gpu/vendor.h declares",
     "src/worker/cuda/device.c": "defines the one device_ops of its program; worker/device_ops.h declares it",
 }

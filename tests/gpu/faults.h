@@ -3,7 +3,7 @@
 #ifndef ROOFSWEEP_FAULTS_H
 #define ROOFSWEEP_FAULTS_H
 
-#include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/gpu/gpu.h"
 
 extern struct fault {
     long at, calls; /* the call that fails, from 1, 0: none; calls so far */

@@ -195,8 +195,6 @@ int main(void)
         return SKIPPED;
     }
     enum status status = gpu_open(0, &gpu, &device, &error);
-    if (status == STATUS_OK)
-        status = libraries_open(&gpu, &error);
     if (status) {
         printf("FAIL: %s\n", error.text);
         return 1;
@@ -204,7 +202,6 @@ int main(void)
     plan_is_recalled();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
         row_fails(&rows[i]);
-    libraries_close(&gpu);
     gpu_close(&gpu);
     printf("%d failures\n", wrong);
     return wrong > 0;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/cuda/profiling/counters.h"
 #include "worker/cuda/profiling/tracer.h"

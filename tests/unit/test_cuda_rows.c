@@ -10,7 +10,7 @@
 #include "kernels/kernels.h"
 #include "scripted_bench.h"
 #include "scripted_cuda.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/energy.h"
 #include "worker/gpu/timing.h"
 #include "worker/gpu/graph.h"

@@ -9,10 +9,9 @@
 #include "base/folder.h"
 #include "kernels/kernels.h"
 #include "worker/gpu/arena.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/energy.h"
 #include "worker/gpu/graph.h"
-#include "worker/cuda/gpu/libraries.h"
 #include "worker/gpu/timing.h"
 #include "worker/cuda/profiling/profiler.h"
 #include "worker/cuda/roofs/roofs.h"
@@ -41,7 +40,6 @@ static void device_close(struct device_state *state)
     roofs_close(state->roofs);
     profiler_close(state->profiler);
     plan_shelf_destroy(state->gpu.plans);
-    libraries_close(&state->gpu);
     gpu_close(&state->gpu);
     free(state);
 }
@@ -50,9 +48,7 @@ static enum status state_open(int index, struct device_state *state, struct devi
                               struct error *error)
 {
     TRY(gpu_open(index, &state->gpu, device, error));
-    libraries_describe(device);
     device->count_together = COUNT_TOGETHER;
-    TRY(libraries_open(&state->gpu, error));
     state->gpu.plans = plan_shelf_create();
     state->profiler = profile_open(&state->gpu);
     return state->profiler ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory");

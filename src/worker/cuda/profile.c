@@ -7,7 +7,7 @@
 
 #include "base/stats.h"
 #include "kernels/kernels.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/gpu/arena.h"
 #include "worker/gpu/timing.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "kernels/kernels.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/arena.h"
 #include "worker/gpu/vendor.h"
 #include "worker/cuda/profile.h"

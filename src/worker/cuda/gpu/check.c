@@ -1,4 +1,4 @@
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 
 #include <string.h>
 

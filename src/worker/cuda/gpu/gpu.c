@@ -7,7 +7,6 @@
 
 #include "kernels/kernels.h"
 #include "worker/gpu/arena.h"
-#include "worker/cuda/gpu/check.h"
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/gpu/vendor.h"
 
@@ -42,6 +41,46 @@ enum status gpu_count(int *count, struct error *error)
     *count = found;
     return STATUS_OK;
 }
+
+/* ---- libraries ---- */
+
+enum status cudnn_check(cudnnStatus_t code, const char *call, struct error *error)
+{
+    if (code == CUDNN_STATUS_SUCCESS)
+        return STATUS_OK;
+    char detail[400] = "";
+    cudnnGetLastErrorString(detail, sizeof detail);
+    detail[strcspn(detail, "\n")] = '\0';
+    bool refused = CUDNN_STATUS_CATEGORY(code) == CUDNN_STATUS_NOT_SUPPORTED ||
+                   code == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+    enum status status = cuda_is_lost() ? STATUS_DEVICE
+                         : refused      ? STATUS_UNSUPPORTED
+                                        : STATUS_FAILED;
+    return error_set(error, status, "%.*s: %s%s%s", cuda_call_length(call), call,
+                     cudnnGetErrorString(code), *detail ? ": " : "", detail);
+}
+
+enum status cublas_check(cublasStatus_t code, const char *call, struct error *error)
+{
+    if (code == CUBLAS_STATUS_SUCCESS)
+        return STATUS_OK;
+    bool refused = code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_ARCH_MISMATCH ||
+                   code == CUBLAS_STATUS_ALLOC_FAILED;
+    enum status status = cuda_is_lost() ? STATUS_DEVICE
+                         : refused      ? STATUS_UNSUPPORTED
+                                        : STATUS_FAILED;
+    return error_set(error, status, "%.*s: %s", cuda_call_length(call), call,
+                     cublasLtGetStatusString(code));
+}
+
+const char *const cudnn_math_name[] = {
+    [CUDNN_DEFAULT_MATH] = "default",
+    [CUDNN_TENSOR_OP_MATH] = "tensor-op",
+    [CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION] = "tensor-op-allow-conversion",
+    [CUDNN_FMA_MATH] = "fma",
+};
+
+/* ---- what it is ---- */
 
 static enum status attribute(int index, enum cudaDeviceAttr name, int *value, struct error *error)
 {
@@ -127,6 +166,10 @@ static enum status gpu_describe(int index, struct gpu *gpu, struct device *devic
     gpu->theory = chip_theory(gpu->chip, properties.multiProcessorCount, device->clock_max,
                               device->memory_clock_max, bus_bits);
     theory_describe(&gpu->theory, device);
+    const size_t cudnn = cudnnGetVersion(), cublas = cublasLtGetVersion();
+    snprintf(device->library_version, sizeof device->library_version,
+             "cuDNN %zu.%zu.%zu, cuBLASLt %zu.%zu.%zu", cudnn / 10000, cudnn % 10000 / 100,
+             cudnn % 100, cublas / 10000, cublas % 10000 / 100, cublas % 100);
     return STATUS_OK;
 }
 
@@ -154,6 +197,9 @@ enum status gpu_open(int index, struct gpu *gpu, struct device *device, struct e
     TRY(gpu_describe(index, gpu, device, error));
     TRY(CUDA(cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking)));
     TRY(code_check(gpu, error));
+    TRY(CUDNN(cudnnCreate(&gpu->cudnn)));
+    TRY(CUDNN(cudnnSetStream(gpu->cudnn, gpu->stream)));
+    TRY(CUBLAS(cublasLtCreate(&gpu->cublas)));
     gpu->timer = timer_open();
     gpu->arena = arena_open(gpu);
     return gpu->timer && gpu->arena ? STATUS_OK : error_set(error, STATUS_SYSTEM, "no memory");
@@ -161,6 +207,10 @@ enum status gpu_open(int index, struct gpu *gpu, struct device *device, struct e
 
 void gpu_close(struct gpu *gpu)
 {
+    if (gpu->cudnn)
+        cudnnDestroy(gpu->cudnn);
+    if (gpu->cublas)
+        cublasLtDestroy(gpu->cublas);
     timer_close(gpu->timer);
     arena_close(gpu->arena);
     if (gpu->stream)

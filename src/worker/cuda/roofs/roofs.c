@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "kernels/kernels.h"
 #include "model/quantity.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/gpu/nvml.h"
 #include "worker/gpu/timing.h"
 #include "worker/gpu/vendor.h"

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "kernels/kernels.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/vendor.h"
 #include "worker/cuda/roofs/family.h"
 #include "worker/gpu/graph.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "kernels/kernels.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/roofs/family.h"
 #include "worker/cuda/workloads/product.h"
 #include "worker/gpu/arena.h"

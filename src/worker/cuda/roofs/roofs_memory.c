@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/roofs/family.h"
 #include "worker/gpu/arena.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/roofs/family.h"
 
 /* Long enough that a copy's start is below 1 % of it; a host's link is slower, and may be shared by

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/workloads.h"
 #include "worker/gpu/tensor_work.h"
 

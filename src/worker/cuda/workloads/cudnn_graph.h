@@ -4,7 +4,7 @@
 #ifndef ROOFSWEEP_CUDNN_GRAPH_H
 #define ROOFSWEEP_CUDNN_GRAPH_H
 
-#include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/gpu/gpu.h"
 
 /* An attribute of one of cuDNN's descriptors. */
 struct cudnn_attribute {

@@ -2,7 +2,7 @@
 
 #include <limits.h>
 
-#include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/gpu/gpu.h"
 
 static const cudnnDataType_t data_types[PRECISION_COUNT] = {
     [PRECISION_FP64] = CUDNN_DATA_DOUBLE,   [PRECISION_FP32] = CUDNN_DATA_FLOAT,

@@ -2,7 +2,7 @@
 
 #include "kernels/kernels.h"
 #include "model/workloads/elementwise.h"
-#include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/cudnn_tensor.h"
 #include "worker/gpu/tensor_work.h"
 

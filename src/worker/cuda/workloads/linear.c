@@ -2,7 +2,7 @@
 
 #include "kernels/kernels.h"
 #include "model/workloads/linear.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/product.h"
 
 struct linear_work {

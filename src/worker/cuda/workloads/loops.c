@@ -2,7 +2,7 @@
 
 #include "kernels/kernels.h"
 #include "model/workloads/loop.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/tensor_work.h"
 
 struct loop_work {

@@ -9,8 +9,7 @@
 #include "worker/gpu/arena.h"
 #include "worker/gpu/search.h"
 #include "worker/gpu/tensor_work.h"
-#include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/cudnn_tensor.h"
 #include "worker/cuda/workloads/workloads.h"
 

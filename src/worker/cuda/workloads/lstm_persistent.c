@@ -5,7 +5,7 @@
 
 #include "kernels/kernels.h"
 #include "model/workloads/lstm.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/tensor_work.h"
 
 struct lstm_persistent {

@@ -5,7 +5,7 @@
 #include "kernels/kernels.h"
 #include "model/workloads/matmul.h"
 #include "worker/gpu/arena.h"
-#include "worker/cuda/gpu/check.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/product.h"
 
 struct matmul_work {

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "worker/gpu/arena.h"
-#include "worker/cuda/gpu/check.h"
-#include "worker/cuda/gpu/libraries.h"
+#include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/search.h"
 
 static const struct product_format formats[PRECISION_COUNT] = {
