@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "model/device_kind.h"
 #include "manifest/program_section.h"
 #include "model/workload.h"

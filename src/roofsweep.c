@@ -11,10 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/folder.h"
+#include "base/file.h"
 #include "base/log.h"
-#include "base/printout.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "chip_list.h"
 #include "options.h"
 #include "manifest/plan.h"

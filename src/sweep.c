@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/folder.h"
+#include "base/file.h"
 #include "inputs.h"
 #include "model/device_kind.h"
 #include "ranks/devices.h"

@@ -16,8 +16,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/folder.h"
-#include "base/link.h"
+#include "base/file.h"
 
 static void folder_of(const char *path, char folder[STAGED_PLACE])
 {
@@ -45,7 +44,8 @@ static unsigned target_hash(const char *target)
 #define NAME_PREFIX ".roofsweep-"
 enum { NAME_LENGTH = sizeof NAME_PREFIX - 1 + 16, HASH_LENGTH = 8 };
 
-/* The first half says whose it is. Nobody can guess the second, and so nobody can be there first. */
+/* The first half says whose it is. Nobody can guess the second, and so nobody can be there
+ * first. */
 static bool name_make(const char *folder, const char *target, char name[STAGED_PATH])
 {
     unsigned number;
@@ -55,31 +55,25 @@ static bool name_make(const char *folder, const char *target, char name[STAGED_P
     return true;
 }
 
-/* As long as its process lives, nobody else can lock it. Where there are no locks, it is not swept. */
-static int locked(int fd)
-{
-    if (fd >= 0)
-        flock(fd, LOCK_EX | LOCK_NB);
-    return fd;
-}
-
-/* A sweep of another process can take it away before it is locked; nobody has needed it by then. */
-static int open_named(const char *folder, const char *target, mode_t mode, char name[STAGED_PATH])
+/* A file in the folder, with a name or without, and locked: as long as its process lives, nobody
+ * else can lock it. Where there are no locks, it is not swept. `name` is the one that it has, or
+ * may get. A sweep of another process can take a named one away before it is locked; nobody has
+ * needed it by then. */
+static int open_aside(const char *folder, const char *target, mode_t mode, bool nameless,
+                      char name[STAGED_PATH])
 {
     enum { TRIES = 3 };
+    const int flags = nameless ? O_TMPFILE : O_CREAT | O_EXCL | O_NOFOLLOW;
     struct stat info;
     for (int i = 0; i < TRIES && name_make(folder, target, name); ++i) {
-        int fd = locked(open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
-        if (fd < 0 || (fstat(fd, &info) == 0 && info.st_nlink > 0))
+        int fd = open(nameless ? folder : name, O_RDWR | O_CLOEXEC | flags, mode);
+        if (fd >= 0)
+            flock(fd, LOCK_EX | LOCK_NB);
+        if (fd < 0 || nameless || (fstat(fd, &info) == 0 && info.st_nlink > 0))
             return fd;
         close(fd);
     }
     return -1;
-}
-
-static int open_nameless(const char *folder, mode_t mode)
-{
-    return locked(open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, mode));
 }
 
 static bool name_link(int fd, const char *name)
@@ -127,7 +121,8 @@ static bool is_name(const char *name, const char *start)
            strspn(name + strlen(NAME_PREFIX), "0123456789abcdef") == 16;
 }
 
-/* Its owner is dead if it can be locked. Whoever replaces a file by it has taken its name away by then. */
+/* Its owner is dead if it can be locked. Whoever replaces a file by it has taken its name away by
+ * then. */
 static void sweep_file(int folder, const char *name)
 {
     struct stat info;
@@ -171,10 +166,10 @@ enum status staged_file_open(struct staged_file *file, const char *place, const 
     if (status)
         return status;
     block_signals(&file->signals);
-    file->fd = name_make(place, target, file->path) ? open_nameless(place, 0600) : -1;
+    file->fd = open_aside(place, target, 0600, true, file->path);
     file->named = file->fd < 0;
     if (file->named)
-        file->fd = open_named(place, target, 0600, file->path);
+        file->fd = open_aside(place, target, 0600, false, file->path);
     if (file->fd < 0)
         error_set(error, STATUS_SYSTEM, "folder '%s': %s", place, strerror(errno));
     if (!file->named || file->fd < 0)
@@ -234,48 +229,35 @@ static bool file_copy(int from, int to)
     return got == 0 && fsync(to) == 0;
 }
 
-/* Where nothing is replaced, the name that it gets is the target's: `name` is empty then. */
-static bool copy_nameless(int from, const char *folder, const char *target, char name[STAGED_PATH])
+/* A nameless copy gets the target's name at once where nothing is replaced. */
+static bool copy_to(int from, const char *folder, const char *target, bool nameless)
 {
-    int fd = open_nameless(folder, 0666);
-    bool copied = fd >= 0 && file_copy(from, fd);
-    name[0] = '\0';
-    bool named =
-        copied && (name_link(fd, target) ||
-                   (errno == EEXIST && name_make(folder, target, name) && name_link(fd, name)));
-    if (named && *name && rename(name, target) != 0) {
-        int cause = errno;
-        unlink(name);
-        errno = cause;
-        named = false;
+    char name[STAGED_PATH];
+    int fd = open_aside(folder, target, 0666, nameless, name);
+    bool named = fd >= 0 && !nameless, done = false;
+    if (fd >= 0 && file_copy(from, fd)) {
+        done = nameless && name_link(fd, target);
+        if (nameless && !done && errno == EEXIST)
+            named = name_link(fd, name);
+        if (named)
+            done = rename(name, target) == 0;
     }
-    if (fd >= 0)
-        close(fd);
-    return named;
-}
-
-static bool copy_named(int from, const char *folder, const char *target, char name[STAGED_PATH])
-{
-    int fd = open_named(folder, target, 0666, name);
-    if (fd < 0)
-        return false;
-    bool copied = file_copy(from, fd) && rename(name, target) == 0;
     int cause = errno;
-    if (!copied)
+    if (named && !done)
         unlink(name);
-    if (close(fd) != 0 && copied) {
-        copied = false;
+    if (fd >= 0 && close(fd) != 0 && done) {
+        done = false;
         cause = errno;
     }
     errno = cause;
-    return copied;
+    return done;
 }
 
 static enum status replace(int from, const char *target, struct error *error)
 {
-    char folder[STAGED_PLACE], name[STAGED_PATH];
+    char folder[STAGED_PLACE];
     folder_of(target, folder);
-    if (copy_nameless(from, folder, target, name) || copy_named(from, folder, target, name))
+    if (copy_to(from, folder, target, true) || copy_to(from, folder, target, false))
         return folder_sync(target, error);
     return error_set(error, STATUS_SYSTEM, "cannot write into the folder '%s': %s", folder,
                      strerror(errno));

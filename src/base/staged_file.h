@@ -1,9 +1,9 @@
 /* A file that is made aside and published whole: under its final name it is complete and durable,
  * or absent.
  *
- * Until then it has a name only as long as a library needs one to open it, and from a link to a rename
- * where a file is replaced. Nobody can guess the name, and nobody else's file of that name is opened.
- * Meanwhile signals that end the process wait: only SIGKILL can leave it behind, and
+ * Until then it has a name only as long as a library needs one to open it, and from a link to a
+ * rename where a file is replaced. Nobody can guess the name, and nobody else's file of that name
+ * is opened. Meanwhile signals that end the process wait: only SIGKILL can leave it behind, and
  * staged_file_sweep then takes it away. */
 #ifndef ROOFSWEEP_STAGED_FILE_H
 #define ROOFSWEEP_STAGED_FILE_H
@@ -23,18 +23,18 @@ struct staged_file {
     sigset_t signals;       /* blocked before */
 };
 
-/* The folders in which a file for `output` can be made: TMPDIR if it is set, /dev/shm, the folder of
- * `output`. Those with room for `size` bytes come first; /dev/shm, which is memory, comes last where the file
- * is large. Returns how many there are. */
+/* The folders in which a file for `output` can be made: TMPDIR if it is set, /dev/shm, the folder
+ * of `output`. Those with room for `size` bytes come first; /dev/shm, which is memory, comes last
+ * where the file is large. Returns how many there are. */
 size_t staged_file_places(const char *output, double size,
                           char places[STAGED_PLACES][STAGED_PLACE]);
 
-/* Removes what a killed process has left in these folders of files for `output`: those with its names,
- * of this user, that no process has locked. */
+/* Removes what a killed process has left in these folders of files for `output`: those with its
+ * names, of this user, that no process has locked. */
 void staged_file_sweep(const char *output);
 
-/* A new, empty file for `output` in the folder `place`, without a name where the file system has such
- * files. It is locked (flock) as long as it is open. */
+/* A new, empty file for `output` in the folder `place`, without a name where the file system has
+ * such files. It is locked (flock) as long as it is open. */
 enum status staged_file_open(struct staged_file *file, const char *place, const char *output,
                              struct error *error);
 

@@ -30,11 +30,13 @@ enum status error_set(struct error *error, enum status status, const char *forma
 void error_prefix(struct error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Puts more behind the text that is there, and returns `status`: what a caller knows of the way out. */
+/* Puts more behind the text that is there, and returns `status`: what a caller knows of the way
+ * out. */
 enum status error_append(struct error *error, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* For functions that return enum status: returns what the expression gives, unless it is STATUS_OK. */
+/* For functions that return enum status: returns what the expression gives, unless it is
+ * STATUS_OK. */
 #define TRY(expression)                                                                            \
     do {                                                                                           \
         enum status try_status = (expression);                                                     \

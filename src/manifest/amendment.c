@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/words.h"
+#include "base/text.h"
 #include "manifest/ini_lines.h"
 #include "manifest/settings.h"
 

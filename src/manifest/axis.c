@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 #include "base/units.h"
-#include "base/words.h"
+#include "base/text.h"
 
 enum status room_take(size_t count, size_t *room, struct error *error)
 {

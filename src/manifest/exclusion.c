@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "manifest/axis.h"
 
 /* A parameter, a comparison and a value. */

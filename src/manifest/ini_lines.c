@@ -4,8 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/utf8.h"
-#include "base/words.h"
+#include "base/text.h"
 
 static const char blanks[] = " \t";
 

@@ -13,7 +13,7 @@
 #include "manifest/program_section.h"
 #include "manifest/section.h"
 #include "manifest/settings.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "model/workloads/program.h"
 
 enum { MANIFEST_BYTES = 16 << 20, SECTIONS_MAX = 10000, GROUPS_MAX = 8 };

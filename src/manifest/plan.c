@@ -8,7 +8,7 @@
 #include "manifest/program_point.h"
 #include "model/naming.h"
 #include "base/units.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 /* A section's axes as places of an odometer: place 0 turns slowest. The shape comes first, in the
  * order of the manifest's lines, then the series: the points of one shape stay together. */

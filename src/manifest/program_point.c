@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/command_line.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "manifest/program_section.h"
 #include "manifest/template.h"
 #include "model/workloads/program.h"

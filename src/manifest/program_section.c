@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/units.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "manifest/axis.h"
 #include "manifest/exclusion.h"
 #include "manifest/template.h"

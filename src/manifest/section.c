@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "base/words.h"
+#include "base/text.h"
 #include "manifest/axis.h"
 #include "manifest/exclusion.h"
 #include "manifest/program_section.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "model/device_kind.h"
 
 const char *const settings_groups[] = {"sweep", "measure", "peaks", NULL};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/command_line.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "manifest/formula.h"
 
 /* Text that grows within its room. */

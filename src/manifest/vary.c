@@ -1,6 +1,6 @@
 #include "manifest/vary.h"
 
-#include "base/words.h"
+#include "base/text.h"
 
 static const char *const vary_words[] = {"product", "zip", "one-at-a-time", NULL};
 

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "base/utf8.h"
-#include "base/words.h"
+#include "base/text.h"
 
 const char *const workload_precisions[] = {"fp64", "fp32", "tf32", "fp16", "bf16", NULL};
 const char *const workload_precisions_low[] = {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", NULL};

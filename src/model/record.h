@@ -61,7 +61,7 @@ struct record {
     /* timing run */
     double time_median, time_mean, time_stdev, time_min, time_max; /* s, one iteration */
     double time_median_low, time_median_high;                      /* s, struct stats */
-    int64_t bimodal;   /* 1: two modes, see modes_test; missing: too few samples */
+    int64_t bimodal;   /* 1: two modes, see stats_two_modes; missing: too few samples */
     double graph_time; /* s, one iteration within a CUDA graph of several; missing where cold */
     double host_time;  /* s, to enqueue one iteration while the device idles: a caller's pace */
     /* 1, up to noise: how much longer known kernels took with the profiler in the process, idle,

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/words.h"
+#include "base/text.h"
 #include "model/json_line.h"
 #include "model/roof_way.h"
 

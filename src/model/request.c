@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/words.h"
+#include "base/text.h"
 #include "model/field.h"
 #include "model/json_line.h"
 #include "model/roof_way.h"

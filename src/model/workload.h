@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "model/fill.h"
 #include "model/parameter.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "ranks/resume.h"
 
 /* Modelled durations of 2^-64 to 2^63 s, a factor of two in each class; the last one has no

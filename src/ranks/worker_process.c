@@ -14,8 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/tail.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 enum { LINE_BYTES_MAX = 16 << 20 };
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "base/line.h"
+#include "base/file.h"
 #include "results/journal.h"
 #include "results/journal_line.h"
 

@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/folder.h"
-#include "base/line.h"
+#include "base/file.h"
 #include "results/journal_line.h"
 #include "results/members.h"
 

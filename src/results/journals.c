@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "results/journal.h"
 
 /* While they are joined. */
@@ -48,18 +48,11 @@ enum status journals_create(struct journals *journals, struct error *error)
     return STATUS_OK;
 }
 
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat of_a, of_b;
-    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-           of_a.st_ino == of_b.st_ino;
-}
-
 static enum status check_twice(const char *const *paths, size_t count, struct error *error)
 {
     for (size_t i = 0; i < count; ++i)
         for (size_t j = 0; j < i; ++j)
-            if (is_same_file(paths[i], paths[j]))
+            if (file_same(paths[i], paths[j]))
                 return error_set(error, STATUS_USAGE, "%.400s and %.400s are the same journal",
                                  paths[j], paths[i]);
     return STATUS_OK;

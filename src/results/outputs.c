@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/link.h"
+#include "base/file.h"
 
 static bool exists(const char *path)
 {
@@ -76,19 +76,12 @@ static enum status check_journal(const char *path, bool overwrite, struct error 
     return status;
 }
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat of_a, of_b;
-    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-           of_a.st_ino == of_b.st_ino;
-}
-
 enum status outputs_check_input(const struct outputs *outputs, const char *input, const char *what,
                                 struct error *error)
 {
     const char *const files[] = {outputs->netcdf, outputs->journal};
     for (size_t i = 0; i < sizeof files / sizeof *files; ++i)
-        if (same_file(files[i], input) || strcmp(files[i], input) == 0)
+        if (file_same(files[i], input) || strcmp(files[i], input) == 0)
             return error_set(error, STATUS_USAGE,
                              "cannot write %s: it is %s; --output names another", files[i], what);
     return STATUS_OK;
@@ -98,7 +91,7 @@ static enum status check_made_of(const char *source, const char *what, const cha
                                  bool overwrite, struct error *error)
 {
     enum status status = STATUS_OK;
-    if (same_file(source, path))
+    if (file_same(source, path))
         status = error_set(error, STATUS_USAGE, "cannot write %s: it is %s; --output names another",
                            path, what);
     if (status == STATUS_OK)

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/printout.h"
+#include "base/log.h"
 #include "results/journal.h"
 #include "results/outputs.h"
 #include "results/report.h"

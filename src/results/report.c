@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "model/naming.h"
 #include "results/derive.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/modes.h"
+#include "base/stats.h"
 #include "worker/verify.h"
 
 const struct outcome measure_no_counters = {COUNTED_REFUSED, "this kind of device has no counters"};
@@ -113,10 +113,10 @@ static enum status keep_samples(const struct samples *samples, struct record *re
     enum status status =
         measure_keep_samples(samples->values, samples->count, record, &stats, error);
     if (status == STATUS_OK)
-        status = modes_test(samples->values, samples->count, &two, error);
+        status = stats_two_modes(samples->values, samples->count, &two, error);
     if (status)
         return status;
-    record->bimodal = samples->count < MODES_SAMPLES_LEAST ? FIELD_MISSING : two;
+    record->bimodal = samples->count < STATS_MODES_LEAST ? FIELD_MISSING : two;
     record->time_median_low = stats.median_low;
     record->time_median_high = stats.median_high;
     return STATUS_OK;

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/link.h"
+#include "base/file.h"
 #include "base/staged_file.h"
 
 static void assert_ok(enum status status, const struct error *error)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/command_line.h"
-#include "base/words.h"
+#include "base/text.h"
 
 const char *const program_regions[] = {"profiler", "all", NULL};
 

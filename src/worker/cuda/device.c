@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/folder.h"
+#include "base/file.h"
 #include "kernels/kernels.h"
 #include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/gpu.h"

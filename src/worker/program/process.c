@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "worker/program/descendants.h"
-#include "base/folder.h"
+#include "base/file.h"
 #include "worker/program/keeper.h"
 
 static const double end_patience = 10; /* s, more than the keeper's own */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "base/tail.h"
+#include "base/text.h"
 
 /* Nothing is owned. */
 struct process {

@@ -1,0 +1,99 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum status folder_sync(const char *path, struct error *error)
+{
+    char *copy = strdup(path);
+    if (!copy)
+        return error_set(error, STATUS_SYSTEM, "%s: no memory", path);
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(copy);
+    enum status status = STATUS_OK;
+    /* EINVAL: this filesystem has no such thing for folders. */
+    if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
+        status = error_set(error, STATUS_SYSTEM, "%s: cannot make its folder durable: %s", path,
+                           strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+enum status folder_of_program(char *folder, size_t size, struct error *error)
+{
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length < 0 || (size_t)length >= size)
+        return error_set(error, STATUS_SYSTEM, "cannot read /proc/self/exe to find the workers");
+    path[length] = '\0';
+    snprintf(folder, size, "%s", dirname(path));
+    return STATUS_OK;
+}
+
+bool file_same(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+/* A link's text is meant from the folder of the link. */
+static bool step(const char *link, const char *text, char next[LINK_TARGET])
+{
+    const char *slash = *text == '/' ? NULL : strrchr(link, '/');
+    int folder = slash ? (int)(slash - link) + 1 : 0;
+    return snprintf(next, LINK_TARGET, "%.*s%s", folder, link, text) < LINK_TARGET;
+}
+
+enum status link_follow(const char *path, char target[LINK_TARGET], struct error *error)
+{
+    enum { STEPS_MAX = 40 }; /* as Linux itself */
+    char at[LINK_TARGET], next[LINK_TARGET], text[LINK_TARGET];
+    if (snprintf(at, sizeof at, "%s", path) >= LINK_TARGET)
+        return error_set(error, STATUS_SYSTEM, "%s: the name is too long", path);
+    for (int i = 0; i < STEPS_MAX; ++i) {
+        ssize_t length = readlink(at, text, sizeof text - 1);
+        if (length < 0) { /* no link, or nothing */
+            strcpy(target, at);
+            return STATUS_OK;
+        }
+        text[length] = '\0';
+        if (!step(at, text, next))
+            return error_set(error, STATUS_SYSTEM, "%s: the name that it links to is too long",
+                             path);
+        strcpy(at, next);
+    }
+    return error_set(error, STATUS_SYSTEM, "%s: its links lead in a circle", path);
+}
+
+/* Room for one byte more than `length`. */
+static bool line_grow(char **line, size_t *size, size_t length)
+{
+    if (length < *size)
+        return true;
+    size_t larger = *size ? 2 * *size : 4096;
+    char *grown = realloc(*line, larger);
+    if (!grown)
+        return false;
+    *line = grown;
+    *size = larger;
+    return true;
+}
+
+ssize_t line_read(FILE *stream, size_t most, char **line, size_t *size)
+{
+    size_t length = 0;
+    int byte = 0;
+    while (length <= most && byte != '\n' && (byte = getc_unlocked(stream)) != EOF) {
+        if (!line_grow(line, size, length))
+            return -1;
+        (*line)[length++] = (char)byte;
+    }
+    return byte == EOF && ferror(stream) ? -1 : (ssize_t)length;
+}

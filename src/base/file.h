@@ -1,0 +1,34 @@
+/* Files and folders: what survives a crash, what a path names in the end, and lines that need not
+ * end. */
+#ifndef ROOFSWEEP_FILE_H
+#define ROOFSWEEP_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/status.h"
+
+/* Brings the folder of `path` to disk, after `path` was created or renamed: before that, a new
+ * file's name does not survive a crash. */
+enum status folder_sync(const char *path, struct error *error);
+
+/* Where the running program lies, and its workers with it. */
+enum status folder_of_program(char *folder, size_t size, struct error *error);
+
+/* Both paths name the same file, by links or not; false also where one of them is not there. */
+bool file_same(const char *a, const char *b);
+
+enum { LINK_TARGET = 4096 }; /* bytes of a path */
+
+/* `path`, or if that is a link the file that it names, through links to links; the file need not
+ * exist. STATUS_SYSTEM: the links lead in a circle, or a name is too long. */
+enum status link_follow(const char *path, char target[LINK_TARGET], struct error *error);
+
+/* As getline: the next line with its newline into *line, which has *size bytes and is the caller's
+ * to free. Returns its bytes; 0 at the end of the file, -1 where reading fails or memory is
+ * wanting. A line of more than `most` bytes is read no further than its byte `most` + 1. */
+ssize_t line_read(FILE *stream, size_t most, char **line, size_t *size);
+
+#endif
