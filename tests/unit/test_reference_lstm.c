@@ -11,7 +11,6 @@
 
 #include "expected.h"
 #include "model/workloads/lstm.h"
-#include "model/workloads/lstm_network.h"
 #include "parsed.h"
 
 /* What a unit becomes, by the formulas that PyTorch's pages have for these cells. `a`: input product and
@@ -92,11 +91,11 @@ static void check_lstm(const char *text, int64_t samples)
     double *x = filled(&config, TENSOR_INPUT, lstm_x_size(&s));
     double *w = filled(&config, TENSOR_WEIGHT, lstm_w_size(&s));
     double *dy = filled(&config, TENSOR_OUTPUT, lstm_y_size(&s));
+    const struct reference_request request = {
+        .config = &config, .seed = SEED, .loop = reference_in_turn};
     double *plain = zeros(lstm_y_size(&s)), *y = zeros(s.sequence * samples * row);
     double *dx = zeros(s.sequence * samples * s.features), *dw = zeros(lstm_w_size(&s));
-    assert_int_equal(
-        lstm_network_compute(&config, SEED, samples, reference_in_turn, NULL, y, dx, dw, &error),
-        STATUS_OK);
+    assert_int_equal(lstm_network_compute(&request, samples, NULL, y, dx, dw, &error), STATUS_OK);
     lstm_loss(&s, x, w, dy, samples, plain);
     for (int64_t t = 0; t < s.sequence; ++t)
         for (int64_t i = 0; i < samples * row; ++i)
@@ -166,10 +165,10 @@ static void lstm_switched_by_the_device(void **state)
     struct config config =
         parse("lstm cell=relu batch=2 sequence=3 features=2 hidden=3 pass=backward precision=fp64");
     struct error error;
+    const struct reference_request request = {
+        .config = &config, .seed = SEED, .loop = reference_in_turn};
     double *off = zeros(2 * 3 * 3), *dx = filled(&config, TENSOR_INPUT, 2 * 3 * 2);
-    assert_int_equal(
-        lstm_network_compute(&config, SEED, 2, reference_in_turn, off, NULL, dx, NULL, &error),
-        STATUS_OK);
+    assert_int_equal(lstm_network_compute(&request, 2, off, NULL, dx, NULL, &error), STATUS_OK);
     for (int i = 0; i < 2 * 3 * 2; ++i)
         assert_true(dx[i] == 0.0);
     free(off);

@@ -1,4 +1,5 @@
-/* lstm: stacked recurrent layers, forward or backward. Their cell is an LSTM, a GRU or a plain one. */
+/* lstm: stacked recurrent layers, forward or backward. Their cell is an LSTM, a GRU or a plain
+ * one. */
 #ifndef ROOFSWEEP_WORKLOADS_LSTM_H
 #define ROOFSWEEP_WORKLOADS_LSTM_H
 
@@ -14,7 +15,8 @@ enum lstm_kind { LSTM_LSTM, LSTM_GRU, LSTM_RELU, LSTM_TANH, LSTM_KINDS };
  *   lstm  sums i, f, g, o: c' = s(f) c + s(i) tanh(g), h' = s(o) tanh(c')
  *         (equation (5) of the time-based Roofline paper)
  *   gru   sums z, r, n, q: n is of the input alone, q of the recurrent product alone;
- *         h' = (1 - s(z)) tanh(n + s(r) q) + s(z) h   (cuDNN's, PyTorch's; oneDNN's "linear before reset")
+ *         h' = (1 - s(z)) tanh(n + s(r) q) + s(z) h   (cuDNN's, PyTorch's; oneDNN's "linear before
+ *         reset")
  *   relu, tanh   one sum a: h' = max(a, 0), h' = tanh(a)
  * with s the sigmoid. */
 enum { LSTM_SUMS = 4 };
@@ -59,5 +61,14 @@ int64_t lstm_y_size(const struct lstm *s);
  * one another in it. */
 int64_t lstm_part_size(const struct lstm *s, int64_t layer, enum lstm_part part);
 int64_t lstm_w_at(const struct lstm *s, int64_t layer, int64_t direction, enum lstm_part part);
+
+/* In fp64, from the definition: results for the first `samples` of the batch. y, dx:
+ * [sequence][samples][width]; dw: the whole of w, from these samples' output gradient alone.
+ * forward sets y; backward sets y, dx and dw. `seen`: an output as y that decides which units of a
+ * relu were off, on the way back; NULL: the own one. The caller owns the arrays (NULL: not wanted).
+ * STATUS_SYSTEM without memory. */
+enum status lstm_network_compute(const struct reference_request *request, int64_t samples,
+                                 const double *seen, double *y, double *dx, double *dw,
+                                 struct error *error);
 
 #endif
