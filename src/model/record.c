@@ -77,8 +77,9 @@ const struct field record_fields[] = {
                  "than 6 samples; samples are taken as independent"),
     T(time_median_high, "upper end of the 95 % confidence interval of time_median"),
     F(bimodal, no_yes, "the samples have two modes",
-      .comment = "the dip test refuses one mode at the level of 1 %, and the medians of the two "
-                 "parts differ by more than 2 %; unknown for fewer than 10 samples"),
+      .comment = "a tenth of the variance at most is left within the two parts that the samples "
+                 "fall into, and the medians of the parts differ by more than 2 %; unknown for "
+                 "fewer than 20 samples"),
     T(graph_time, "time of one iteration within a CUDA graph of several", ON_ACCELERATOR,
       .comment = "as many iterations as take 0.4 ms, captured; missing for cold caches, and "
                  "where something is prepared between iterations"),
