@@ -15,11 +15,11 @@
  *   8.6   GA102 whitepaper, tables of RTX 3090 and RTX A6000; A40 and A10 datasheets
  *   8.9   Ada whitepaper, table of RTX 4090; datasheets of L4, L40, L40S; RTX 6000 Ada datasheet
  *   12.0  RTX Blackwell whitepaper, table of RTX 5090; RTX PRO 6000 Blackwell datasheet
- * None of these has been run on: the figures are the vendor's alone. Nor has a chip with fp4, of which the
- * rate is that of block-scaled products: HGX B200 datasheet, dense; those of 12.0 as above.
- * Shared memory: 32 banks of 4 bytes a clock (Programming Guide); L1 the same. Turing has half of
- * both (GA102 whitepaper, where the doubling is announced).
- * L2 reads: A100 whitepaper, 2048 bytes per clock for V100 and 5120 for A100; not stated since. */
+ * None of these has been run on: the figures are the vendor's alone. Nor has a chip with fp4, of
+ * which the rate is that of block-scaled products: HGX B200 datasheet, dense; those of 12.0 as
+ * above. Shared memory: 32 banks of 4 bytes a clock (Programming Guide); L1 the same. Turing has
+ * half of both (GA102 whitepaper, where the doubling is announced). L2 reads: A100 whitepaper, 2048
+ * bytes per clock for V100 and 5120 for A100; not stated since. */
 #define VECTOR(fp64, fp32, fp16, bf16)                                                             \
     {                                                                                              \
         [PRECISION_FP64] = fp64, [PRECISION_FP32] = fp32, [PRECISION_FP16] = fp16,                 \

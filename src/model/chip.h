@@ -1,6 +1,6 @@
 /* What is known of the chips of one vendor by compute capability, and what follows from it: the
- * theoretical roofs. One table, which `roofsweep --list chips` prints and workers ask. Const data and
- * pure functions. */
+ * theoretical roofs. One table, which `roofsweep --list chips` prints and workers ask. Const data
+ * and pure functions. */
 #ifndef ROOFSWEEP_CHIP_H
 #define ROOFSWEEP_CHIP_H
 

@@ -26,7 +26,8 @@ struct device_kind {
     bool shares_memory;
     /* Its hardware counters can be read, so that a refusal is worth a warning. */
     bool has_counters;
-    /* The host enqueues grids of blocks for it; what becomes of them, its driver and its profiler tell. */
+    /* The host enqueues grids of blocks for it; what becomes of them, its driver and its profiler
+     * tell. */
     bool accelerator;
     /* Devices of one model have the same fastest ways to do a roof: they share the search. */
     bool shares_ways;

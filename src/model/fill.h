@@ -15,8 +15,8 @@
 #endif
 
 /* The roles of a workload's tensors. In backward passes the input in the role TENSOR_OUTPUT is its
- * gradient, and results in the other roles are theirs. Updated ones are results of a training step. A
- * new role comes last: the values of an input follow from its number. */
+ * gradient, and results in the other roles are theirs. Updated ones are results of a training step.
+ * A new role comes last: the values of an input follow from its number. */
 enum tensor {
     TENSOR_INPUT,
     TENSOR_WEIGHT,

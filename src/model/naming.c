@@ -11,7 +11,8 @@
 struct group {
     char *label;         /* owned */
     struct config first; /* the one that was added first */
-    /* By parameter, or of a program by its axes as the first one has them: do they tell the configurations apart? */
+    /* By parameter, or of a program by its axes as the first one has them: do they tell the
+     * configurations apart? */
     bool varies[WORKLOAD_PARAMETERS_MAX];
 };
 

@@ -1,5 +1,6 @@
-/* What became of something that may be left out or refused: a code for the program, and a reason for
- * people. As text it is WORD or "WORD: REASON", where the word is that of the code. Plain data. */
+/* What became of something that may be left out or refused: a code for the program, and a reason
+ * for people. As text it is WORD or "WORD: REASON", where the word is that of the code. Plain
+ * data. */
 #ifndef ROOFSWEEP_OUTCOME_H
 #define ROOFSWEEP_OUTCOME_H
 
@@ -29,7 +30,8 @@ extern const char *const counted_word[]; /* ends with NULL */
 void outcome_set(struct outcome *outcome, int64_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Without what stands behind the first ';' of the reason, the advice: it is the same for all rows. */
+/* Without what stands behind the first ';' of the reason, the advice: it is the same for all
+ * rows. */
 void outcome_set_brief(struct outcome *outcome, const struct outcome *whole);
 
 /* "" if the code is missing. */

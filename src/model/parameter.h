@@ -60,8 +60,8 @@ struct value {
 bool value_equal(const struct value *a, const struct value *b);
 
 /* Text to value and back, by kind, range and words. STATUS_USAGE names what is allowed. A free text
- * is read as it stands, or in double quotes, in which \" is a quote and \\ a backslash. It is written
- * in quotes if it is empty or has anything but letters, digits and -_./:+@% in it. */
+ * is read as it stands, or in double quotes, in which \" is a quote and \\ a backslash. It is
+ * written in quotes if it is empty or has anything but letters, digits and -_./:+@% in it. */
 enum status parameter_parse(const struct parameter *parameter, const char *text,
                             struct value *value, struct error *error);
 void parameter_format(const struct parameter *parameter, struct value value,

@@ -1,5 +1,5 @@
-/* What hardware counters can tell of a piece of work: FLOPs by unit and precision, bytes by level of
- * memory. Pure functions; knows nothing of a device. */
+/* What hardware counters can tell of a piece of work: FLOPs by unit and precision, bytes by level
+ * of memory. Pure functions; knows nothing of a device. */
 #ifndef ROOFSWEEP_QUANTITY_H
 #define ROOFSWEEP_QUANTITY_H
 

@@ -58,30 +58,35 @@ static void spread(int64_t size, uint64_t seed, struct slice *slice)
     slice->offsets[slice->count - 1] = size - 1;
 }
 
+struct reference_inputs reference_inputs(const struct reference_request *request, const void *shape)
+{
+    struct reference_inputs in = {.shape = shape};
+    for (int tensor = 0; tensor < TENSOR_COUNT; ++tensor)
+        in.fill[tensor] = config_fill(request->config, request->seed, (enum tensor)tensor);
+    return in;
+}
+
 struct element_task {
     const struct elements *elements;
+    struct reference_inputs inputs;
     struct slice *slice;
 };
 
 static void element_compute(void *context, int64_t i)
 {
     const struct element_task *task = context;
-    const struct elements *elements = task->elements;
-    task->slice->expected[i] = elements->element(elements->inputs, task->slice->offsets[i]);
+    task->slice->expected[i] = task->elements->element(&task->inputs, task->slice->offsets[i]);
 }
 
-enum status reference_elements(const struct reference_request *request,
+enum status reference_elements(const struct reference_request *request, const void *shape,
                                const struct elements *elements, struct expectation *expectation,
                                struct error *error)
 {
     double affordable = fmax(request->products / elements->products, (double)request->least);
     double count = fmin(fmin(affordable, (double)request->most), (double)elements->size);
     struct slice *slice = NULL;
-    enum status status =
-        expectation_add(expectation, elements->tensor, (int64_t)count, &slice, error);
-    if (status)
-        return status;
-    struct element_task task = {elements, slice};
+    TRY(expectation_add(expectation, elements->tensor, (int64_t)count, &slice, error));
+    struct element_task task = {elements, reference_inputs(request, shape), slice};
     spread(elements->size, request->seed, slice);
     request->loop(slice->count, element_compute, &task);
     return STATUS_OK;

@@ -24,8 +24,8 @@ struct reference_request {
     double products;     /* multiply-adds that the reference may take, about */
     int64_t least, most; /* elements, whatever they cost; a result of fewer is compared whole */
     reference_loop *loop;
-    /* Reads a result that the device has computed from these inputs, for a reference that starts from
-     * it. */
+    /* Reads a result that the device has computed from these inputs, for a reference that starts
+     * from it. */
     enum status (*read)(void *context, enum tensor tensor, const int64_t *offsets, int64_t count,
                         double *values, struct error *error);
     void *context;
@@ -40,8 +40,9 @@ struct slice {
     int64_t count;
     int64_t *offsets; /* in the layout that workloads/ defines, in elements */
     double *expected;
-    /* Parts whose elements have sizes of their own, one behind the other: each is held to the tolerances by
-     * itself. Where each ends, in elements of the slice; NULL: the slice is one part. */
+    /* Parts whose elements have sizes of their own, one behind the other: each is held to the
+     * tolerances by itself. Where each ends, in elements of the slice; NULL: the slice is one
+     * part. */
     int64_t *ends;
     size_t parts;
 };
@@ -59,18 +60,31 @@ void expectation_clear(struct expectation *expectation); /* frees the slices */
 enum status expectation_add(struct expectation *expectation, enum tensor tensor, int64_t count,
                             struct slice **slice, struct error *error);
 
+/* What an element is computed from: the shape that its workload makes of the configuration, and the
+ * inputs by their roles. */
+struct reference_inputs {
+    const void *shape;
+    struct fill fill[TENSOR_COUNT];
+};
+struct reference_inputs reference_inputs(const struct reference_request *request,
+                                         const void *shape);
+static inline double input_value(const struct reference_inputs *in, enum tensor tensor,
+                                 int64_t index)
+{
+    return fill_value(in->fill[tensor], (uint64_t)index);
+}
+
 /* A result tensor each element of which is computed by itself. */
 struct elements {
     enum tensor tensor;
     int64_t size;
     double products; /* multiply-adds behind one element */
-    double (*element)(const void *inputs, int64_t offset);
-    const void *inputs; /* of `element` */
+    double (*element)(const struct reference_inputs *in, int64_t offset);
 };
 
 /* A whole reference for such a result: as many elements as the request affords, one at a random
  * place in each of as many equal stretches, the two ends always among them. */
-enum status reference_elements(const struct reference_request *request,
+enum status reference_elements(const struct reference_request *request, const void *shape,
                                const struct elements *elements, struct expectation *expectation,
                                struct error *error);
 

@@ -1,7 +1,7 @@
 /* The kinds of roofs: one const table, which ranks and workers share.
  *
- * To add a kind: its id in enum roof_id, its row in roof_kind.c, and a way to do it in the roofs.c of
- * each device folder that has it. Nothing else knows the kinds one by one. Plain C and C++, for
+ * To add a kind: its id in enum roof_id, its row in roof_kind.c, and a way to do it in the roofs.c
+ * of each device folder that has it. Nothing else knows the kinds one by one. Plain C and C++, for
  * kernels/. */
 #ifndef ROOFSWEEP_ROOF_KIND_H
 #define ROOFSWEEP_ROOF_KIND_H

@@ -1,5 +1,6 @@
-/* The fastest way to do a kind of roof, as one device has found it: another one of the same model tries it
- * first, and looks for others only if it is not as fast there. Plain data; all zero is no way. */
+/* The fastest way to do a kind of roof, as one device has found it: another one of the same model
+ * tries it first, and looks for others only if it is not as fast there. Plain data; all zero is no
+ * way. */
 #ifndef ROOFSWEEP_ROOF_WAY_H
 #define ROOFSWEEP_ROOF_WAY_H
 

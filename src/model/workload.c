@@ -6,25 +6,13 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "model/workloads/attention.h"
-#include "model/workloads/conv2d.h"
-#include "model/workloads/elementwise.h"
-#include "model/workloads/linear.h"
-#include "model/workloads/loop.h"
-#include "model/workloads/lstm.h"
-#include "model/workloads/matmul.h"
-#include "model/workloads/norm.h"
-#include "model/workloads/pool.h"
-#include "model/workloads/program.h"
-#include "model/workloads/softmax.h"
-
 /* clang-format off */
 /* Significand: the leading bit counts. Tolerances: inputs are exact and products are accumulated in
  * fp32 or wider, so a right result is off by the rounding of what is stored, by the summation
  * order, and by what Winograd, FFT and recurrent algorithms lose; a wrong element is off by far
  * more. Products of fp8 inputs are whole multiples of 2^-6 of the largest one: sums of 14 bits, as
- * tensor units of compute capability 9.0 keep them, are exact below 256 times that, and libraries add
- * them up in fp32 before. What is left is the rounding of a result to fp16. */
+ * tensor units of compute capability 9.0 keep them, are exact below 256 times that, and libraries
+ * add them up in fp32 before. What is left is the rounding of a result to fp16. */
 const struct precision_info precision_info[PRECISION_COUNT] = {
     [PRECISION_FP64] = {"fp64", PRECISION_FP64, 8, 53, 1e-12},
     [PRECISION_FP32] = {"fp32", PRECISION_FP32, 4, 24, 1e-4},
@@ -43,22 +31,27 @@ const struct precision_info *precision_result(enum precision precision)
 
 const char *const memory_level_name[LEVEL_COUNT] = {"dram", "l3", "l2", "l1"};
 
-/* One a line, so that a new one is a line. */
-const struct workload *const workloads[] = {
-    &conv2d_workload,
-    &lstm_workload,
-    &matmul_workload,
-    &linear_workload,
-    &attention_workload,
-    &compute_loop_workload,
-    &shared_loop_workload,
-    &elementwise_workload,
-    &pool_workload,
-    &softmax_workload,
-    &norm_workload,
-    &program_workload,
-    NULL,
-};
+/* Each has a file in workloads/, which defines NAME_workload. In the order in which they are
+ * listed. */
+#define WORKLOADS(X) \
+    X(conv2d) \
+    X(lstm) \
+    X(matmul) \
+    X(linear) \
+    X(attention) \
+    X(compute_loop) \
+    X(shared_loop) \
+    X(elementwise) \
+    X(pool) \
+    X(softmax) \
+    X(norm) \
+    X(program)
+
+#define DECLARE(name) extern const struct workload name##_workload;
+WORKLOADS(DECLARE)
+
+#define ROW(name) &name##_workload,
+const struct workload *const workloads[] = {WORKLOADS(ROW) NULL};
 /* clang-format on */
 
 const struct workload *workload_find(const char *name)
@@ -305,8 +298,8 @@ double config_tolerance(const struct config *config)
                                : precision_info[precision].tolerance;
 }
 
-/* An element that is rounded once is off by half a unit in its last place at most, which is 2.4 times
- * what all elements together are off. The rest is room for sums. */
+/* An element that is rounded once is off by half a unit in its last place at most, which is 2.4
+ * times what all elements together are off. The rest is room for sums. */
 double config_element_tolerance(const struct config *config)
 {
     const double elements_worst = 10.0;

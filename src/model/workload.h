@@ -2,8 +2,8 @@
  * configurations of them.
  *
  * Rank and workers share it. Everything is const data and pure functions: thread-safe, nothing to
- * free. What one workload is stands in its file of workloads/; a new one is such a file and a row of
- * the table in workload.c. */
+ * free. What one workload is stands in its file of workloads/; a new one is such a file and a row
+ * of the table in workload.c. */
 #ifndef ROOFSWEEP_WORKLOAD_H
 #define ROOFSWEEP_WORKLOAD_H
 
@@ -33,8 +33,8 @@ struct precision_info {
     enum precision result; /* of what is stored at the end: that of an fp8 product is fp16 */
     size_t bytes;          /* of one stored element; 0: two of them share a byte */
     int significand; /* bits, the leading one included; inputs are drawn so that they fit exactly */
-    /* Largest relative error of a right result, ||out - ref|| / ||ref||: sums are of fp32 or wider, and
-     * the result is rounded once. */
+    /* Largest relative error of a right result, ||out - ref|| / ||ref||: sums are of fp32 or wider,
+     * and the result is rounded once. */
     double tolerance;
 };
 extern const struct precision_info precision_info[PRECISION_COUNT];
@@ -79,7 +79,8 @@ struct workload {
 };
 
 /* A workload with one value for each parameter. Plain data; copy it freely: numbers and texts lie
- * within it, nothing is owned elsewhere. Of a workload without free texts, `strings` is all zero. */
+ * within it, nothing is owned elsewhere. Of a workload without free texts, `strings` is all
+ * zero. */
 struct config {
     const struct workload *workload;
     struct {
@@ -94,7 +95,8 @@ void config_set(struct config *config, size_t parameter, const struct value *val
 extern const struct workload *const workloads[];        /* NULL-terminated */
 const struct workload *workload_find(const char *name); /* NULL if there is none */
 /* The NULL-terminated `others` (NULL: none), then the names of all workloads that `filter` takes
- * (NULL: of all). NULL-terminated; the caller frees the list, not the names. NULL without memory. */
+ * (NULL: of all). NULL-terminated; the caller frees the list, not the names. NULL without
+ * memory. */
 const char **workload_names(const char *const *others,
                             bool (*filter)(const struct workload *workload));
 /* words_hint of these names, for a `text` that is none of them; "" without memory. */

@@ -19,13 +19,14 @@
 #define VALID   TEST_DATA_DIR "/manifests/valid/"
 #define INVALID TEST_DATA_DIR "/manifests/invalid/"
 
+enum { FILE_BYTES = 1 << 16 };
 static char *file_read(const char *path, size_t *length)
 {
     FILE *file = fopen(path, "rb");
     if (!file)
         fail_msg("cannot open %s", path);
-    char *text = calloc(1, 1 << 16);
-    *length = fread(text, 1, (1 << 16) - 1, file);
+    char *text = calloc(1, FILE_BYTES);
+    *length = fread(text, 1, FILE_BYTES - 1, file);
     fclose(file);
     return text;
 }
@@ -103,6 +104,27 @@ static enum status refuse(const char *name, const char *text, size_t length, str
     return status;
 }
 
+static bool is_modelled(const struct workload *workload)
+{
+    return strcmp(workload->name, "program") != 0;
+}
+
+/* The line with the names of workloads in the place of `mark`. */
+static void names_put(char *line, size_t size, const char *mark,
+                      bool (*filter)(const struct workload *workload))
+{
+    char *at = strstr(line, mark), rest[256];
+    if (!at)
+        return;
+    const char **names = workload_names(NULL, filter);
+    assert_non_null(names);
+    snprintf(rest, sizeof rest, "%s", at + strlen(mark));
+    for (size_t i = 0; names[i]; ++i)
+        at += snprintf(at, size - (size_t)(at - line), "%s%s", i ? ", " : "", names[i]);
+    snprintf(at, size - (size_t)(at - line), "%s", rest);
+    free(names);
+}
+
 static void check_invalid(const char *name)
 {
     char path[PATH_MAX];
@@ -113,6 +135,8 @@ static void check_invalid(const char *name)
     strcpy(strrchr(path, '.'), ".txt");
     char *expected = file_read(path, &expected_length);
     expected[strcspn(expected, "\n")] = '\0';
+    names_put(expected, FILE_BYTES, "{workloads}", NULL);
+    names_put(expected, FILE_BYTES, "{models}", is_modelled);
     enum status status = refuse(name, text, length, &error);
     if (status != STATUS_USAGE || strcmp(error.text, expected) != 0)
         fail_msg("%s: status %d\n  expected: %s\n  found:    %s", name, (int)status, expected,

@@ -95,26 +95,20 @@ static int attention_exponent(const struct config *config, enum tensor tensor)
     return tensor == TENSOR_INPUT ? 2 : 0;
 }
 
-struct inputs {
-    struct attention shape;
-    struct fill q, k, v;
-};
-
-static double score(const struct inputs *in, int64_t query, int64_t key)
+static double score(const struct reference_inputs *in, int64_t query, int64_t key)
 {
-    int64_t width = in->shape.head_size;
+    const struct attention *s = in->shape;
     double sum = 0.0;
-    for (int64_t i = 0; i < width; ++i)
-        sum += fill_value(in->q, (uint64_t)(query * width + i)) *
-               fill_value(in->k, (uint64_t)(key * width + i));
-    return sum * attention_scale(&in->shape);
+    for (int64_t i = 0; i < s->head_size; ++i)
+        sum += input_value(in, TENSOR_INPUT, query * s->head_size + i) *
+               input_value(in, TENSOR_WEIGHT, key * s->head_size + i);
+    return sum * attention_scale(s);
 }
 
 /* In one pass: when a larger score comes, what was summed so far is scaled down. */
-static double element(const void *inputs, int64_t offset)
+static double element(const struct reference_inputs *in, int64_t offset)
 {
-    const struct inputs *in = inputs;
-    const struct attention *s = &in->shape;
+    const struct attention *s = in->shape;
     int64_t column = offset % s->head_size, query = offset / s->head_size;
     int64_t head = query / s->sequence, first = head * s->keys;
     int64_t keys = attention_keys(s, query % s->sequence);
@@ -124,7 +118,7 @@ static double element(const void *inputs, int64_t offset)
         largest = fmax(largest, value);
         double kept = exp(before - largest), weight = exp(value - largest);
         weights = weights * kept + weight;
-        sum = sum * kept + weight * fill_value(in->v, (uint64_t)(j * s->head_size + column));
+        sum = sum * kept + weight * input_value(in, TENSOR_VALUE, j * s->head_size + column);
     }
     return sum / weights;
 }
@@ -132,20 +126,14 @@ static double element(const void *inputs, int64_t offset)
 static enum status attention_reference(const struct reference_request *request,
                                        struct expectation *expectation, struct error *error)
 {
-    const struct inputs in = {
-        .shape = attention_from(request->config),
-        .q = config_fill(request->config, request->seed, TENSOR_INPUT),
-        .k = config_fill(request->config, request->seed, TENSOR_WEIGHT),
-        .v = config_fill(request->config, request->seed, TENSOR_VALUE),
-    };
+    const struct attention s = attention_from(request->config);
     const struct elements o = {
         .tensor = TENSOR_OUTPUT,
-        .size = attention_size(&in.shape, TENSOR_OUTPUT),
-        .products = (double)in.shape.keys * (double)(in.shape.head_size + 1),
+        .size = attention_size(&s, TENSOR_OUTPUT),
+        .products = (double)s.keys * (double)(s.head_size + 1),
         .element = element,
-        .inputs = &in,
     };
-    return reference_elements(request, &o, expectation, error);
+    return reference_elements(request, &s, &o, expectation, error);
 }
 
 /* The weights of the values are rounded as well, and where there are three steps, the scores. */

@@ -1,9 +1,9 @@
 #include "model/workloads/conv2d.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-#include "model/workloads/conv2d_reference.h"
-#include "model/workloads/conv2d_geometry.h"
+#include "model/reference.h"
 
 /* clang-format off */
 static const char *const layout_words[] = {"nhwc", "nchw", "auto", NULL};
@@ -92,12 +92,12 @@ double activation_slope(enum activation activation, double y)
     }
 }
 
-static int64_t padding_resolve(int64_t padding, int64_t extent)
+int64_t conv2d_padding(int64_t padding, int64_t extent)
 {
     return padding == PADDING_SAME ? extent / 2 : padding == PADDING_VALID ? 0 : padding;
 }
 
-static int64_t output_extent(int64_t input, int64_t padding, int64_t extent, int64_t stride)
+int64_t conv2d_outputs_of(int64_t input, int64_t padding, int64_t extent, int64_t stride)
 {
     int64_t room = input + 2 * padding - extent;
     return room < 0 ? 0 : room / stride + 1;
@@ -130,10 +130,10 @@ struct conv2d conv2d_from(const struct config *config)
     };
     int64_t extent_height = s.dilation * (s.kernel_height - 1) + 1;
     int64_t extent_width = s.dilation * (s.kernel_width - 1) + 1;
-    s.pad_height = padding_resolve(padding, extent_height);
-    s.pad_width = padding_resolve(padding, extent_width);
-    s.out_height = output_extent(s.height, s.pad_height, extent_height, s.stride);
-    s.out_width = output_extent(s.width, s.pad_width, extent_width, s.stride);
+    s.pad_height = conv2d_padding(padding, extent_height);
+    s.pad_width = conv2d_padding(padding, extent_width);
+    s.out_height = conv2d_outputs_of(s.height, s.pad_height, extent_height, s.stride);
+    s.out_width = conv2d_outputs_of(s.width, s.pad_width, extent_width, s.stride);
     return s;
 }
 
@@ -181,11 +181,6 @@ bool conv2d_needs_y(const struct conv2d *s)
     return s->activation != ACTIVATION_NONE && conv2d_parts[s->pass].filter;
 }
 
-bool conv2d_has_dz(const struct conv2d *s)
-{
-    return conv2d_needs_y(s);
-}
-
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -201,9 +196,9 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return b == 0 ? a : common_divisor(b, a % b);
 }
 
-/* How many of `size` pixels in a line are read for `out` pixels of the output. A tap meets one pixel in
- * every `stride`. The tap `period` before it meets the same ones, `shift` outputs later: so only its
- * last `shift` are new. */
+/* How many of `size` pixels in a line are read for `out` pixels of the output. A tap meets one
+ * pixel in every `stride`. The tap `period` before it meets the same ones, `shift` outputs later:
+ * so only its last `shift` are new. */
 static int64_t touched(const struct conv2d *s, int64_t size, int64_t out, int64_t kernel,
                        int64_t pad)
 {
@@ -314,8 +309,165 @@ static struct cost conv2d_cost(const struct config *config)
         .flops = products * 2.0 * (double)s.batch * (double)s.out_height * (double)s.out_width * w +
                  layer_flops(&s, w, y),
         .bytes = (conv2d_x_touched(&s) + beside) * element,
-        .memory = (xs * x + beside + (conv2d_has_dz(&s) ? y : 0.0)) * element,
+        .memory = (xs * x + beside + (conv2d_needs_y(&s) ? y : 0.0)) * element,
     };
+}
+
+/* ---- the reference ---- */
+
+#define ELEMENT              element_of
+#define REAL                 double
+#define SOURCE               struct fill
+#define LOAD(source, offset) fill_value(source, (uint64_t)(offset))
+#include "model/workloads/conv2d_element.h"
+
+/* A tensor times the activation's slope: dz. `slopes` is NULL for tensors that are taken as they
+ * are. */
+struct source {
+    struct fill fill;
+    const double *slopes;
+};
+
+static inline double source_value(struct source source, int64_t offset)
+{
+    double value = fill_value(source.fill, (uint64_t)offset);
+    return source.slopes ? value * source.slopes[offset] : value;
+}
+
+#define ELEMENT              element_through
+#define REAL                 double
+#define SOURCE               struct source
+#define LOAD(source, offset) source_value(source, offset)
+#include "model/workloads/conv2d_element.h"
+
+/* A conv2d whose elements are compared. */
+struct compared {
+    struct conv2d shape;                 /* as asked for */
+    struct conv2d forward, data, filter; /* its convolutions by themselves */
+    double *slopes;                      /* of all y; NULL: dz is dy */
+};
+
+static double y_element(const struct reference_inputs *in, int64_t offset)
+{
+    const struct compared *s = in->shape;
+    double z = element_of(&s->forward, in->fill[TENSOR_INPUT], in->fill[TENSOR_WEIGHT], offset);
+    if (s->shape.bias)
+        z += input_value(in, TENSOR_BIAS, conv2d_filter_of(&s->shape, offset));
+    return activation_value(s->shape.activation, z);
+}
+
+/* The other factor is x or w. */
+static double gradient_element(const struct reference_inputs *in, const struct conv2d *convolution,
+                               enum tensor other, int64_t offset)
+{
+    const struct fill factor = in->fill[other], dy = in->fill[TENSOR_OUTPUT];
+    const double *slopes = ((const struct compared *)in->shape)->slopes;
+    return slopes ? element_through(convolution, (struct source){factor, NULL},
+                                    (struct source){dy, slopes}, offset)
+                  : element_of(convolution, factor, dy, offset);
+}
+
+static double dx_element(const struct reference_inputs *in, int64_t offset)
+{
+    return gradient_element(in, &((const struct compared *)in->shape)->data, TENSOR_WEIGHT, offset);
+}
+
+static double dw_element(const struct reference_inputs *in, int64_t offset)
+{
+    return gradient_element(in, &((const struct compared *)in->shape)->filter, TENSOR_INPUT,
+                            offset);
+}
+
+static double db_element(const struct reference_inputs *in, int64_t k)
+{
+    const struct compared *compared = in->shape;
+    const struct conv2d *s = &compared->shape;
+    const struct source dz = {in->fill[TENSOR_OUTPUT], compared->slopes};
+    double sum = 0.0;
+    for (int64_t n = 0; n < s->batch; ++n)
+        for (int64_t h = 0; h < s->out_height; ++h)
+            for (int64_t v = 0; v < s->out_width; ++v)
+                sum += source_value(dz, conv2d_y_at(s, n, h, v, k));
+    return sum;
+}
+
+static double updated_w(const struct reference_inputs *in, int64_t offset)
+{
+    return input_value(in, TENSOR_WEIGHT, offset) - CONV2D_LEARNING_RATE * dw_element(in, offset);
+}
+
+static double updated_b(const struct reference_inputs *in, int64_t k)
+{
+    return input_value(in, TENSOR_BIAS, k) - CONV2D_LEARNING_RATE * db_element(in, k);
+}
+
+/* Of all elements of y, as the device has computed them. */
+static enum status slopes_read(const struct reference_request *request, const struct conv2d *s,
+                               double **slopes, struct error *error)
+{
+    enum { CHUNK = 65536 };
+    int64_t size = conv2d_y_size(s);
+    double *values = malloc((size_t)size * sizeof *values);
+    int64_t *offsets = malloc(CHUNK * sizeof *offsets);
+    enum status status = STATUS_OK;
+    if (!values || !offsets)
+        status =
+            error_set(error, STATUS_FAILED, "no memory to verify %lld elements", (long long)size);
+    for (int64_t begin = 0; begin < size && status == STATUS_OK; begin += CHUNK) {
+        int64_t count = size - begin < CHUNK ? size - begin : CHUNK;
+        for (int64_t i = 0; i < count; ++i)
+            offsets[i] = begin + i;
+        status =
+            request->read(request->context, TENSOR_OUTPUT, offsets, count, values + begin, error);
+        for (int64_t i = 0; i < count && status == STATUS_OK; ++i)
+            values[begin + i] = activation_slope(s->activation, values[begin + i]);
+    }
+    free(offsets);
+    if (status)
+        free(values);
+    else
+        *slopes = values;
+    return status;
+}
+
+/* Gradients behind an activation follow from y. They are computed from the device's own y, which is
+ * compared by itself: where y is close to 0, its rounding alone would decide whether a ReLU lets a
+ * gradient through. So a request for such a pass must be able to read. */
+static enum status conv2d_reference(const struct reference_request *request,
+                                    struct expectation *expectation, struct error *error)
+{
+    const struct conv2d s = conv2d_from(request->config);
+    struct compared compared = {
+        .shape = s,
+        .forward = conv2d_bare(&s, CONV2D_FORWARD),
+        .data = conv2d_bare(&s, CONV2D_BACKWARD_DATA),
+        .filter = conv2d_bare(&s, CONV2D_BACKWARD_FILTER),
+    };
+    struct conv2d_parts parts = conv2d_parts[s.pass];
+    double taps = (double)(s.kernel_height * s.kernel_width);
+    double pixels = (double)s.batch * (double)s.out_height * (double)s.out_width;
+    double channels = (double)(s.channels / s.groups), filters = (double)(s.filters / s.groups);
+    int64_t w_size = conv2d_w_size(&s);
+    const struct {
+        bool there;
+        struct elements elements;
+    } results[] = {
+        {parts.forward || conv2d_needs_y(&s),
+         {TENSOR_OUTPUT, conv2d_y_size(&s), taps * channels, y_element}},
+        {parts.data, {TENSOR_INPUT, conv2d_x_size(&s), taps * filters, dx_element}},
+        {parts.filter, {TENSOR_WEIGHT, w_size, pixels, dw_element}},
+        {s.bias && parts.data && parts.filter, {TENSOR_BIAS, s.filters, pixels, db_element}},
+        {parts.update, {TENSOR_WEIGHT_UPDATED, w_size, pixels, updated_w}},
+        {parts.update && s.bias, {TENSOR_BIAS_UPDATED, s.filters, pixels, updated_b}},
+    };
+    enum status status =
+        conv2d_needs_y(&s) ? slopes_read(request, &s, &compared.slopes, error) : STATUS_OK;
+    for (size_t i = 0; i < sizeof results / sizeof *results && status == STATUS_OK; ++i)
+        if (results[i].there)
+            status =
+                reference_elements(request, &compared, &results[i].elements, expectation, error);
+    free(compared.slopes);
+    return status;
 }
 
 const struct workload conv2d_workload = {

@@ -1,5 +1,5 @@
-/* conv2d: one convolution layer: forward, one of its two backward passes or both, or a whole step of
- * its training. */
+/* conv2d: one convolution layer: forward, one of its two backward passes or both, or a whole step
+ * of its training. */
 #ifndef ROOFSWEEP_WORKLOADS_CONV2D_H
 #define ROOFSWEEP_WORKLOADS_CONV2D_H
 
@@ -29,8 +29,8 @@ double activation_value(enum activation activation, double x);
 /* The derivative where the function's value is `y`. */
 double activation_slope(enum activation activation, double y);
 
-/* Who adds the bias and applies the activation: the convolution's own kernel, or one behind it. AUTO:
- * the device decides, and the names of its kernels say how. */
+/* Who adds the bias and applies the activation: the convolution's own kernel, or one behind it.
+ * AUTO: the device decides, and the names of its kernels say how. */
 enum fusion { FUSION_AUTO, FUSION_FUSED, FUSION_SEPARATE };
 
 /* Of plain stochastic gradient descent; exact in every precision. */
@@ -44,7 +44,8 @@ enum fusion { FUSION_AUTO, FUSION_FUSED, FUSION_SEPARATE };
  *
  * With a bias b [filters] and an activation f, in the passes that have them:
  *   forward   y = f(z), z = convolution + b of the filter
- *   backward  dz = dy f'(z), dx and dw from dz; db = the sum of a filter's dz. y is that of a forward
+ *   backward  dz = dy f'(z), dx and dw from dz; db = the sum of a filter's dz. y is that of a
+ *   forward
  *             pass before, which is not timed
  *   training  forward, backward, and the update w' = w - CONV2D_LEARNING_RATE dw, b' likewise.
  *             dy is given, as if by the layer behind. w' lies beside w, so that each iteration does
@@ -65,6 +66,9 @@ struct conv2d {
     bool cold; /* cache flushed before each iteration */
 };
 struct conv2d conv2d_from(const struct config *config);
+/* In one dimension, of a kernel or window of this extent: zeros on each side, and outputs. */
+int64_t conv2d_padding(int64_t padding, int64_t extent);
+int64_t conv2d_outputs_of(int64_t input, int64_t padding, int64_t extent, int64_t stride);
 /* The same configuration in this layout. */
 struct config conv2d_with_layout(const struct config *config, enum layout layout);
 
@@ -77,12 +81,11 @@ int64_t conv2d_x_size(const struct conv2d *s);
 int64_t conv2d_w_size(const struct conv2d *s);
 int64_t conv2d_y_size(const struct conv2d *s);
 int64_t conv2d_filter_of(const struct conv2d *s, int64_t offset); /* of an element of y */
-/* A result is computed through the activation's derivative, and so from y. */
+/* A result is computed through the activation's derivative, and so from y; dz is a tensor of its
+ * own. */
 bool conv2d_needs_y(const struct conv2d *s);
-/* dz is a tensor of its own. */
-bool conv2d_has_dz(const struct conv2d *s);
-/* Elements of x that the pass needs: a 1x1 kernel with stride 2 reads a quarter of them. backward-data
- * writes all. */
+/* Elements of x that the pass needs: a 1x1 kernel with stride 2 reads a quarter of them.
+ * backward-data writes all. */
 double conv2d_x_touched(const struct conv2d *s);
 static inline int64_t conv2d_x_at(const struct conv2d *s, int64_t n, int64_t h, int64_t w,
                                   int64_t c)
@@ -103,6 +106,27 @@ static inline int64_t conv2d_y_at(const struct conv2d *s, int64_t n, int64_t h, 
 {
     return s->layout == LAYOUT_NHWC ? ((n * s->out_height + h) * s->out_width + w) * s->filters + k
                                     : ((n * s->filters + k) * s->out_height + h) * s->out_width + w;
+}
+
+/* ---- which output pixels a tap of the kernel connects with which input pixels, in one dimension
+ * ---- */
+
+/* The outputs [*begin, *end), possibly none, for which output * stride + offset lies in [low,
+ * high); `offset` is tap * dilation - padding, and outputs are those below `count`. */
+static inline void conv2d_outputs(int64_t stride, int64_t offset, int64_t low, int64_t high,
+                                  int64_t count, int64_t *begin, int64_t *end)
+{
+    int64_t first = low > offset ? (low - offset + stride - 1) / stride : 0;
+    int64_t behind = high > offset ? (high - offset + stride - 1) / stride : 0;
+    *end = behind < count ? behind : count;
+    *begin = first < *end ? first : *end;
+}
+
+/* The output whose tap at `offset` falls on `input`, or -1. */
+static inline int64_t conv2d_output(int64_t stride, int64_t offset, int64_t input, int64_t count)
+{
+    int64_t scaled = input - offset;
+    return scaled >= 0 && scaled % stride == 0 && scaled / stride < count ? scaled / stride : -1;
 }
 
 #endif

@@ -11,7 +11,6 @@
  * The two sources are x, w, y in this order, without the one that the pass computes; `offset` lies
  * in the one computed. Sums go row by row, which keeps the rounding of long fp32 sums small. */
 #include "model/workloads/conv2d.h"
-#include "model/workloads/conv2d_geometry.h"
 
 #define ELEMENT_PASTE(name, part)  name##_##part
 #define ELEMENT_EXPAND(name, part) ELEMENT_PASTE(name, part)

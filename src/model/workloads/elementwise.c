@@ -110,34 +110,20 @@ static int elementwise_exponent(const struct config *config, enum tensor tensor)
     return operations[elementwise_from(config).operation].exponent;
 }
 
-struct inputs {
-    struct elementwise shape;
-    struct fill x, w;
-};
-
-static double element(const void *inputs, int64_t offset)
+static double element(const struct reference_inputs *in, int64_t offset)
 {
-    const struct inputs *in = inputs;
-    return elementwise_value(in->shape.operation, fill_value(in->x, (uint64_t)offset),
-                             fill_value(in->w, (uint64_t)offset));
+    const struct elementwise *s = in->shape;
+    return elementwise_value(s->operation, input_value(in, TENSOR_INPUT, offset),
+                             input_value(in, TENSOR_WEIGHT, offset));
 }
 
 static enum status elementwise_reference(const struct reference_request *request,
                                          struct expectation *expectation, struct error *error)
 {
-    const struct inputs in = {
-        .shape = elementwise_from(request->config),
-        .x = config_fill(request->config, request->seed, TENSOR_INPUT),
-        .w = config_fill(request->config, request->seed, TENSOR_WEIGHT),
-    };
+    const struct elementwise s = elementwise_from(request->config);
     const struct elements y = {
-        .tensor = TENSOR_OUTPUT,
-        .size = in.shape.elements,
-        .products = 1.0,
-        .element = element,
-        .inputs = &in,
-    };
-    return reference_elements(request, &y, expectation, error);
+        .tensor = TENSOR_OUTPUT, .size = s.elements, .products = 1.0, .element = element};
+    return reference_elements(request, &s, &y, expectation, error);
 }
 
 const struct workload elementwise_workload = {

@@ -135,8 +135,8 @@ static struct cost linear_cost(const struct config *config)
     };
 }
 
-/* Inputs of a sum are drawn from a range near 1 / sqrt(their number), as networks are initialised: a
- * gelu of far larger numbers would be a relu. Below 2^-6 an e4m3 number loses bits. */
+/* Inputs of a sum are drawn from a range near 1 / sqrt(their number), as networks are initialised:
+ * a gelu of far larger numbers would be a relu. Below 2^-6 an e4m3 number loses bits. */
 static int linear_exponent(const struct config *config, enum tensor tensor)
 {
     struct linear s = linear_from(config);
@@ -149,92 +149,65 @@ static int linear_exponent(const struct config *config, enum tensor tensor)
 
 /* ---- the reference ---- */
 
-struct inputs {
-    struct linear shape;
-    struct fill x, w, y, bias; /* y: its gradient */
-};
-
-static double output_element(const void *inputs, int64_t offset)
+static double output_element(const struct reference_inputs *in, int64_t offset)
 {
-    const struct inputs *in = inputs;
-    int64_t row = offset / in->shape.outputs, column = offset % in->shape.outputs;
-    int64_t width = in->shape.inputs;
-    double sum = in->shape.bias ? fill_value(in->bias, (uint64_t)column) : 0.0;
-    for (int64_t i = 0; i < width; ++i)
-        sum += fill_value(in->x, (uint64_t)(row * width + i)) *
-               fill_value(in->w, (uint64_t)(column * width + i));
-    return linear_activate(in->shape.activation, sum);
+    const struct linear *s = in->shape;
+    int64_t row = offset / s->outputs, column = offset % s->outputs;
+    double sum = s->bias ? input_value(in, TENSOR_BIAS, column) : 0.0;
+    for (int64_t i = 0; i < s->inputs; ++i)
+        sum += input_value(in, TENSOR_INPUT, row * s->inputs + i) *
+               input_value(in, TENSOR_WEIGHT, column * s->inputs + i);
+    return linear_activate(s->activation, sum);
 }
 
-static double data_element(const void *inputs, int64_t offset)
+static double data_element(const struct reference_inputs *in, int64_t offset)
 {
-    const struct inputs *in = inputs;
-    int64_t row = offset / in->shape.inputs, column = offset % in->shape.inputs;
+    const struct linear *s = in->shape;
+    int64_t row = offset / s->inputs, column = offset % s->inputs;
     double sum = 0.0;
-    for (int64_t o = 0; o < in->shape.outputs; ++o)
-        sum += fill_value(in->y, (uint64_t)(row * in->shape.outputs + o)) *
-               fill_value(in->w, (uint64_t)(o * in->shape.inputs + column));
+    for (int64_t o = 0; o < s->outputs; ++o)
+        sum += input_value(in, TENSOR_OUTPUT, row * s->outputs + o) *
+               input_value(in, TENSOR_WEIGHT, o * s->inputs + column);
     return sum;
 }
 
-static double weight_element(const void *inputs, int64_t offset)
+static double weight_element(const struct reference_inputs *in, int64_t offset)
 {
-    const struct inputs *in = inputs;
-    int64_t output = offset / in->shape.inputs, input = offset % in->shape.inputs;
+    const struct linear *s = in->shape;
+    int64_t output = offset / s->inputs, input = offset % s->inputs;
     double sum = 0.0;
-    for (int64_t sample = 0; sample < in->shape.batch; ++sample)
-        sum += fill_value(in->y, (uint64_t)(sample * in->shape.outputs + output)) *
-               fill_value(in->x, (uint64_t)(sample * in->shape.inputs + input));
+    for (int64_t sample = 0; sample < s->batch; ++sample)
+        sum += input_value(in, TENSOR_OUTPUT, sample * s->outputs + output) *
+               input_value(in, TENSOR_INPUT, sample * s->inputs + input);
     return sum;
 }
 
-static double bias_element(const void *inputs, int64_t offset)
+static double bias_element(const struct reference_inputs *in, int64_t offset)
 {
-    const struct inputs *in = inputs;
+    const struct linear *s = in->shape;
     double sum = 0.0;
-    for (int64_t sample = 0; sample < in->shape.batch; ++sample)
-        sum += fill_value(in->y, (uint64_t)(sample * in->shape.outputs + offset));
+    for (int64_t sample = 0; sample < s->batch; ++sample)
+        sum += input_value(in, TENSOR_OUTPUT, sample * s->outputs + offset);
     return sum;
 }
 
 static enum status linear_reference(const struct reference_request *request,
                                     struct expectation *expectation, struct error *error)
 {
-    const struct inputs in = {
-        .shape = linear_from(request->config),
-        .x = config_fill(request->config, request->seed, TENSOR_INPUT),
-        .w = config_fill(request->config, request->seed, TENSOR_WEIGHT),
-        .y = config_fill(request->config, request->seed, TENSOR_OUTPUT),
-        .bias = config_fill(request->config, request->seed, TENSOR_BIAS),
+    const struct linear s = linear_from(request->config);
+    const struct elements results[] = {
+        [LINEAR_FORWARD] = {TENSOR_OUTPUT, linear_size(&s, TENSOR_OUTPUT), (double)s.inputs,
+                            output_element},
+        [LINEAR_BACKWARD_DATA] = {TENSOR_INPUT, linear_size(&s, TENSOR_INPUT), (double)s.outputs,
+                                  data_element},
+        [LINEAR_BACKWARD_WEIGHTS] = {TENSOR_WEIGHT, linear_size(&s, TENSOR_WEIGHT), (double)s.batch,
+                                     weight_element},
     };
-    const struct linear *s = &in.shape;
-    const struct {
-        enum tensor tensor;
-        int64_t products;
-        double (*element)(const void *inputs, int64_t offset);
-    } results[] = {
-        [LINEAR_FORWARD] = {TENSOR_OUTPUT, s->inputs, output_element},
-        [LINEAR_BACKWARD_DATA] = {TENSOR_INPUT, s->outputs, data_element},
-        [LINEAR_BACKWARD_WEIGHTS] = {TENSOR_WEIGHT, s->batch, weight_element},
-    };
-    const struct elements matrix = {
-        .tensor = results[s->pass].tensor,
-        .size = linear_size(s, results[s->pass].tensor),
-        .products = (double)results[s->pass].products,
-        .element = results[s->pass].element,
-        .inputs = &in,
-    };
-    const struct elements bias = {
-        .tensor = TENSOR_BIAS,
-        .size = s->outputs,
-        .products = (double)s->batch,
-        .element = bias_element,
-        .inputs = &in,
-    };
-    enum status status = reference_elements(request, &matrix, expectation, error);
-    if (status == STATUS_OK && s->bias && s->pass == LINEAR_BACKWARD_WEIGHTS)
-        status = reference_elements(request, &bias, expectation, error);
-    return status;
+    const struct elements bias = {TENSOR_BIAS, s.outputs, (double)s.batch, bias_element};
+    TRY(reference_elements(request, &s, &results[s.pass], expectation, error));
+    return s.bias && s.pass == LINEAR_BACKWARD_WEIGHTS
+               ? reference_elements(request, &s, &bias, expectation, error)
+               : STATUS_OK;
 }
 
 const struct workload linear_workload = {

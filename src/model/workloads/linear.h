@@ -19,11 +19,11 @@ enum linear_fusion { LINEAR_AUTO, LINEAR_FUSED, LINEAR_SEPARATE };
  *   forward            y = f(x W^T + b)
  *   backward-data      dx = dy W
  *   backward-weights   dW = dy^T x, db = the sum of dy over the batch
- * f is the identity in backward passes: an activation's gradient is elementwise work.
- * In fp8 there is forward alone: only there do both factors lie along their sums, as tensor units of
- * compute capability 9.0 take them in 8 bits. The bias is of the result's precision.
- * Cost: 2 FLOPs for each product; with a bias one more for each output, with an activation another
- * one, whatever it is. Each tensor is read or written once. */
+ * f is the identity in backward passes: an activation's gradient is elementwise work. In fp8 there
+ * is forward alone: only there do both factors lie along their sums, as tensor units of compute
+ * capability 9.0 take them in 8 bits. The bias is of the result's precision. Cost: 2 FLOPs for each
+ * product; with a bias one more for each output, with an activation another one, whatever it is.
+ * Each tensor is read or written once. */
 struct linear {
     int64_t batch, inputs, outputs;
     bool bias;

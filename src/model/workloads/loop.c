@@ -74,22 +74,17 @@ static struct cost loop_cost(const struct config *config)
         .flops = 2.0 * elements * (double)s.steps, .bytes = bytes, .memory = bytes};
 }
 
-struct inputs {
-    struct loop shape;
-    struct fill x;
-    double factor[2];
-};
-
-/* What ends in an element began `steps` places further on, and has come one place nearer in each. */
-static double element(const void *inputs, int64_t offset)
+/* What ends in an element began `steps` places further on, and has come one place nearer in
+ * each. */
+static double element(const struct reference_inputs *in, int64_t offset)
 {
-    const struct inputs *in = inputs;
-    int64_t tile = in->shape.tile, steps = in->shape.steps;
-    int64_t first = offset / tile * tile, at = (offset + steps) % tile;
-    double value = fill_value(in->x, (uint64_t)(first + at));
-    for (int64_t step = 0; step < steps; ++step) {
-        at = at == 0 ? tile - 1 : at - 1;
-        value = in->factor[step % 2] * value + fill_value(in->x, (uint64_t)(first + at));
+    const struct loop *s = in->shape;
+    const double factor[] = {loop_factor(s->precision, 0), loop_factor(s->precision, 1)};
+    int64_t first = offset / s->tile * s->tile, at = (offset + s->steps) % s->tile;
+    double value = input_value(in, TENSOR_INPUT, first + at);
+    for (int64_t step = 0; step < s->steps; ++step) {
+        at = at == 0 ? s->tile - 1 : at - 1;
+        value = factor[step % 2] * value + input_value(in, TENSOR_INPUT, first + at);
     }
     return value;
 }
@@ -97,25 +92,15 @@ static double element(const void *inputs, int64_t offset)
 static enum status loop_reference(const struct reference_request *request,
                                   struct expectation *expectation, struct error *error)
 {
-    struct loop s = loop_from(request->config);
-    const struct inputs in = {
-        .shape = s,
-        .x = config_fill(request->config, request->seed, TENSOR_INPUT),
-        .factor = {loop_factor(s.precision, 0), loop_factor(s.precision, 1)},
-    };
-    const struct elements y = {
-        .tensor = TENSOR_OUTPUT,
-        .size = s.tiles * s.tile,
-        .products = (double)s.steps,
-        .element = element,
-        .inputs = &in,
-    };
-    return reference_elements(request, &y, expectation, error);
+    const struct loop s = loop_from(request->config);
+    const struct elements y = {TENSOR_OUTPUT, s.tiles * s.tile, (double)s.steps, element};
+    return reference_elements(request, &s, &y, expectation, error);
 }
 
-/* The value is rounded in each step. After an odd number of steps it is 0.28 x, and was 1.26 x a step before: it
- * has 3.6 roundings of its own size from these two, and earlier ones fade to 0.52 in every two steps. That is 7.5
- * at most, of half a unit in the last place, which is up to 1.2 times the tolerance of a precision. */
+/* The value is rounded in each step. After an odd number of steps it is 0.28 x, and was 1.26 x a
+ * step before: it has 3.6 roundings of its own size from these two, and earlier ones fade to 0.52
+ * in every two steps. That is 7.5 at most, of half a unit in the last place, which is up to 1.2
+ * times the tolerance of a precision. */
 static double loop_tolerance(enum precision precision)
 {
     const double roundings = 9.0;

@@ -11,9 +11,9 @@ extern const struct workload compute_loop_workload, shared_loop_workload;
  *   v[i] = a v[(i + 1) mod tile] + x[i],  a = LOOP_FACTOR(step) rounded to the precision,
  * and y is v in the end. compute-loop: tiles of one value, which stays in a register; shared-loop:
  * the neighbour's comes through shared memory or, on a CPU, its cache. The two factors differ, so
- * that v changes in every step for ever; they are below 1, so that rounding does not add up; x keeps
- * coming in, so that y tells one input from another after any number of steps. Nothing is round: see
- * fill.h. */
+ * that v changes in every step for ever; they are below 1, so that rounding does not add up; x
+ * keeps coming in, so that y tells one input from another after any number of steps. Nothing is
+ * round: see fill.h. */
 struct loop {
     int64_t tiles, tile, steps;
     enum precision precision;

@@ -83,68 +83,44 @@ static struct cost matmul_cost(const struct config *config)
     return (struct cost){.flops = 2.0 * kept * n, .bytes = bytes, .memory = bytes};
 }
 
-struct inputs {
-    struct matmul shape;
-    struct fill x, w;
-};
-
-/* Four neighbours of x, those that are not kept as zeros. */
-static void kept_of_four(const struct inputs *in, int64_t first, double values[4])
+/* Of four neighbours of x two are left. */
+static double sparse_element(const struct reference_inputs *in, int64_t offset)
 {
-    int places[2];
-    double all[4];
-    for (int i = 0; i < 4; ++i) {
-        all[i] = fill_value(in->x, (uint64_t)(first + i));
-        values[i] = 0.0;
-    }
-    matmul_prune(all, places);
-    for (int i = 0; i < 2; ++i)
-        values[places[i]] = all[places[i]];
-}
-
-static double sparse_element(const void *inputs, int64_t offset)
-{
-    const struct inputs *in = inputs;
-    int64_t n = in->shape.n, k = in->shape.k, row = offset / n, column = offset % n;
+    const struct matmul *s = in->shape;
+    int64_t row = offset / s->n, column = offset % s->n;
     double sum = 0.0;
-    for (int64_t i = 0; i < k; i += 4) {
+    for (int64_t i = 0; i < s->k; i += 4) {
         double x[4];
-        kept_of_four(in, row * k + i, x);
+        int kept[2];
         for (int j = 0; j < 4; ++j)
-            sum += x[j] * fill_value(in->w, (uint64_t)((i + j) * n + column));
+            x[j] = input_value(in, TENSOR_INPUT, row * s->k + i + j);
+        matmul_prune(x, kept);
+        for (int j = 0; j < 2; ++j)
+            sum += x[kept[j]] * input_value(in, TENSOR_WEIGHT, (i + kept[j]) * s->n + column);
     }
     return sum;
 }
 
-static double element(const void *inputs, int64_t offset)
+static double element(const struct reference_inputs *in, int64_t offset)
 {
-    const struct inputs *in = inputs;
-    int64_t n = in->shape.n, k = in->shape.k, row = offset / n, column = offset % n;
-    const int64_t first = matmul_by_columns(&in->shape) ? column * k : column;
-    const int64_t step = matmul_by_columns(&in->shape) ? 1 : n;
+    const struct matmul *s = in->shape;
+    int64_t row = offset / s->n, column = offset % s->n;
+    int64_t first = matmul_by_columns(s) ? column * s->k : column;
+    int64_t step = matmul_by_columns(s) ? 1 : s->n;
     double sum = 0.0;
-    for (int64_t i = 0; i < k; ++i)
-        sum += fill_value(in->x, (uint64_t)(row * k + i)) *
-               fill_value(in->w, (uint64_t)(first + i * step));
+    for (int64_t i = 0; i < s->k; ++i)
+        sum += input_value(in, TENSOR_INPUT, row * s->k + i) *
+               input_value(in, TENSOR_WEIGHT, first + i * step);
     return sum;
 }
 
 static enum status matmul_reference(const struct reference_request *request,
                                     struct expectation *expectation, struct error *error)
 {
-    const struct inputs in = {
-        .shape = matmul_from(request->config),
-        .x = config_fill(request->config, request->seed, TENSOR_INPUT),
-        .w = config_fill(request->config, request->seed, TENSOR_WEIGHT),
-    };
-    const struct elements y = {
-        .tensor = TENSOR_OUTPUT,
-        .size = in.shape.m * in.shape.n,
-        .products = (double)in.shape.k,
-        .element = in.shape.sparse ? sparse_element : element,
-        .inputs = &in,
-    };
-    return reference_elements(request, &y, expectation, error);
+    const struct matmul s = matmul_from(request->config);
+    const struct elements y = {TENSOR_OUTPUT, s.m * s.n, (double)s.k,
+                               s.sparse ? sparse_element : element};
+    return reference_elements(request, &s, &y, expectation, error);
 }
 
 const struct workload matmul_workload = {

@@ -6,11 +6,10 @@
 
 extern const struct workload matmul_workload;
 
-/* A matrix product in numbers, row-major: x [m][k], w [k][n], y [m][n] = x w. In fp8 w lies column by
- * column, [n][k]: both factors along their sums, as the tensor units of compute capability 9.0 take them
- * in 8 bits.
- * Cost: 2 FLOPs for each product; with 2:4 sparsity of those that are left, half of them, and x has half
- * of its elements and two bits for each of them. */
+/* A matrix product in numbers, row-major: x [m][k], w [k][n], y [m][n] = x w. In fp8 w lies column
+ * by column, [n][k]: both factors along their sums, as the tensor units of compute capability 9.0
+ * take them in 8 bits. Cost: 2 FLOPs for each product; with 2:4 sparsity of those that are left,
+ * half of them, and x has half of its elements and two bits for each of them. */
 struct matmul {
     int64_t m, n, k;
     enum precision precision;
@@ -25,8 +24,8 @@ enum { MATMUL_LOW_MULTIPLE = 16 };
 /* What the product by tiles takes: m and n, k in multiples of. */
 enum { MATMUL_TILED_LINES = 16, MATMUL_TILED_DEPTH = 64 };
 
-/* sparsity = 2:4: of each four neighbours along k, the two of x with the largest magnitude are kept, of
- * equal ones the first; the others count as zero. Their places come in rising order. */
+/* sparsity = 2:4: of each four neighbours along k, the two of x with the largest magnitude are
+ * kept, of equal ones the first; the others count as zero. Their places come in rising order. */
 FILL_FUNCTION void matmul_prune(const double values[4], int places[2])
 {
     int kept = 0;

@@ -61,8 +61,8 @@ static enum status norm_check(const struct config *config, struct error *error)
     return STATUS_OK;
 }
 
-/* By operation and pass: FLOPs of an element; tensors as large as x; arrays of gamma's size, and of the
- * mean's, that are read or written. */
+/* By operation and pass: FLOPs of an element; tensors as large as x; arrays of gamma's size, and of
+ * the mean's, that are read or written. */
 static const struct {
     double flops, tensors, parameters, statistics;
 } costs[2][3] = {
@@ -85,193 +85,175 @@ static struct cost norm_cost(const struct config *config)
 
 /* ---- reference ---- */
 
-/* Values that share a mean lie `apart`, `count` of them. */
-struct inputs {
-    struct norm shape;
-    struct fill x, dy, gamma, beta;
+/* A norm whose elements are compared. Values that share a mean lie `apart`, `count` of them. */
+struct compared {
+    struct norm norm;
     int64_t count, apart;
     double *mean, *inverse; /* of all rows of a layer norm's backward pass; else NULL */
 };
 
-static double x_at(const struct inputs *in, int64_t offset)
+static double gradient_at(const struct reference_inputs *in, int64_t offset)
 {
-    return fill_value(in->x, (uint64_t)offset);
-}
-
-static double gradient_at(const struct inputs *in, int64_t offset)
-{
-    return fill_value(in->dy, (uint64_t)offset) *
-           fill_value(in->gamma, (uint64_t)(offset % in->shape.columns));
+    const struct compared *s = in->shape;
+    return input_value(in, TENSOR_OUTPUT, offset) *
+           input_value(in, TENSOR_WEIGHT, offset % s->norm.columns);
 }
 
 /* The first of the values that share the mean of this number. */
-static int64_t first_of(const struct inputs *in, int64_t statistic)
+static int64_t first_of(const struct compared *s, int64_t statistic)
 {
-    return in->shape.operation == NORM_BATCH ? statistic : statistic * in->shape.columns;
+    return s->norm.operation == NORM_BATCH ? statistic : statistic * s->norm.columns;
 }
 
-static int64_t statistic_of(const struct inputs *in, int64_t offset)
+static int64_t statistic_of(const struct compared *s, int64_t offset)
 {
-    return in->shape.operation == NORM_BATCH ? offset % in->shape.columns
-                                             : offset / in->shape.columns;
+    return s->norm.operation == NORM_BATCH ? offset % s->norm.columns : offset / s->norm.columns;
 }
 
-static void moments(const struct inputs *in, int64_t statistic, double *mean, double *inverse)
+static void moments(const struct reference_inputs *in, int64_t statistic, double *mean,
+                    double *inverse)
 {
-    int64_t first = first_of(in, statistic);
+    const struct compared *s = in->shape;
+    int64_t first = first_of(s, statistic);
     double sum = 0.0, squares = 0.0;
-    if (in->mean) {
-        *mean = in->mean[statistic];
-        *inverse = in->inverse[statistic];
-        return;
-    }
-    for (int64_t i = 0; i < in->count; ++i)
-        sum += x_at(in, first + i * in->apart);
-    *mean = sum / (double)in->count;
-    for (int64_t i = 0; i < in->count; ++i) {
-        double difference = x_at(in, first + i * in->apart) - *mean;
+    for (int64_t i = 0; i < s->count; ++i)
+        sum += input_value(in, TENSOR_INPUT, first + i * s->apart);
+    *mean = sum / (double)s->count;
+    for (int64_t i = 0; i < s->count; ++i) {
+        double difference = input_value(in, TENSOR_INPUT, first + i * s->apart) - *mean;
         squares += difference * difference;
     }
-    *inverse = 1.0 / sqrt(squares / (double)in->count + NORM_EPSILON);
+    *inverse = 1.0 / sqrt(squares / (double)s->count + NORM_EPSILON);
 }
 
-static double y_element(const void *inputs, int64_t offset)
+/* The same, from what is kept of all rows where it is. */
+static void moments_find(const struct reference_inputs *in, int64_t statistic, double *mean,
+                         double *inverse)
 {
-    const struct inputs *in = inputs;
-    double mean, inverse;
-    uint64_t column = (uint64_t)(offset % in->shape.columns);
-    moments(in, statistic_of(in, offset), &mean, &inverse);
-    return (x_at(in, offset) - mean) * inverse * fill_value(in->gamma, column) +
-           fill_value(in->beta, column);
+    const struct compared *s = in->shape;
+    if (s->mean) {
+        *mean = s->mean[statistic];
+        *inverse = s->inverse[statistic];
+    } else {
+        moments(in, statistic, mean, inverse);
+    }
 }
 
-static double mean_element(const void *inputs, int64_t offset)
+static double y_element(const struct reference_inputs *in, int64_t offset)
+{
+    const struct compared *s = in->shape;
+    double mean, inverse;
+    int64_t column = offset % s->norm.columns;
+    moments(in, statistic_of(s, offset), &mean, &inverse);
+    return (input_value(in, TENSOR_INPUT, offset) - mean) * inverse *
+               input_value(in, TENSOR_WEIGHT, column) +
+           input_value(in, TENSOR_BIAS, column);
+}
+
+static double mean_element(const struct reference_inputs *in, int64_t offset)
 {
     double mean, inverse;
-    moments(inputs, offset, &mean, &inverse);
+    moments(in, offset, &mean, &inverse);
     return mean;
 }
 
-static double inverse_element(const void *inputs, int64_t offset)
+static double inverse_element(const struct reference_inputs *in, int64_t offset)
 {
     double mean, inverse;
-    moments(inputs, offset, &mean, &inverse);
+    moments(in, offset, &mean, &inverse);
     return inverse;
 }
 
-static double dx_element(const void *inputs, int64_t offset)
+static double dx_element(const struct reference_inputs *in, int64_t offset)
 {
-    const struct inputs *in = inputs;
+    const struct compared *s = in->shape;
     double mean, inverse, sum = 0.0, products = 0.0;
-    int64_t first = first_of(in, statistic_of(in, offset));
-    moments(in, statistic_of(in, offset), &mean, &inverse);
-    for (int64_t i = 0; i < in->count; ++i) {
-        int64_t at = first + i * in->apart;
+    int64_t first = first_of(s, statistic_of(s, offset));
+    moments_find(in, statistic_of(s, offset), &mean, &inverse);
+    for (int64_t i = 0; i < s->count; ++i) {
+        int64_t at = first + i * s->apart;
         double g = gradient_at(in, at);
         sum += g;
-        products += g * (x_at(in, at) - mean) * inverse;
+        products += g * (input_value(in, TENSOR_INPUT, at) - mean) * inverse;
     }
-    double h = (x_at(in, offset) - mean) * inverse, n = (double)in->count;
+    double h = (input_value(in, TENSOR_INPUT, offset) - mean) * inverse, n = (double)s->count;
     return inverse * (gradient_at(in, offset) - sum / n - h * products / n);
 }
 
-static double dgamma_element(const void *inputs, int64_t column)
+static double dgamma_element(const struct reference_inputs *in, int64_t column)
 {
-    const struct inputs *in = inputs;
+    const struct compared *s = in->shape;
     double mean, inverse, sum = 0.0;
-    moments(in, in->shape.operation == NORM_BATCH ? column : 0, &mean, &inverse);
-    for (int64_t row = 0; row < in->shape.rows; ++row) {
-        int64_t at = row * in->shape.columns + column;
-        if (in->shape.operation == NORM_LAYER)
-            moments(in, row, &mean, &inverse);
-        sum += fill_value(in->dy, (uint64_t)at) * (x_at(in, at) - mean) * inverse;
+    moments_find(in, s->norm.operation == NORM_BATCH ? column : 0, &mean, &inverse);
+    for (int64_t row = 0; row < s->norm.rows; ++row) {
+        int64_t at = row * s->norm.columns + column;
+        if (s->norm.operation == NORM_LAYER)
+            moments_find(in, row, &mean, &inverse);
+        sum += input_value(in, TENSOR_OUTPUT, at) * (input_value(in, TENSOR_INPUT, at) - mean) *
+               inverse;
     }
     return sum;
 }
 
-static double dbeta_element(const void *inputs, int64_t column)
+static double dbeta_element(const struct reference_inputs *in, int64_t column)
 {
-    const struct inputs *in = inputs;
+    const struct norm *s = &((const struct compared *)in->shape)->norm;
     double sum = 0.0;
-    for (int64_t row = 0; row < in->shape.rows; ++row)
-        sum += fill_value(in->dy, (uint64_t)(row * in->shape.columns + column));
+    for (int64_t row = 0; row < s->rows; ++row)
+        sum += input_value(in, TENSOR_OUTPUT, row * s->columns + column);
     return sum;
-}
-
-/* What each pass leaves: y alone; y, m, r; dx, dgamma, dbeta. */
-static const struct result {
-    enum tensor tensor;
-    bool of_statistics; /* as many as means; else as x */
-    bool of_columns;
-    double (*element)(const void *inputs, int64_t offset);
-} results[3][3] = {
-    [NORM_FORWARD] = {{TENSOR_OUTPUT, false, false, y_element}},
-    [NORM_TRAINING] = {{TENSOR_OUTPUT, false, false, y_element},
-                       {TENSOR_WEIGHT, true, false, mean_element},
-                       {TENSOR_BIAS, true, false, inverse_element}},
-    [NORM_BACKWARD] = {{TENSOR_INPUT, false, false, dx_element},
-                       {TENSOR_WEIGHT, false, true, dgamma_element},
-                       {TENSOR_BIAS, false, true, dbeta_element}},
-};
-
-static enum status result_expect(const struct reference_request *request, const struct inputs *in,
-                                 const struct result *result, struct expectation *expectation,
-                                 struct error *error)
-{
-    const struct norm *s = &in->shape;
-    const struct elements elements = {
-        .tensor = result->tensor,
-        .size = result->of_statistics ? norm_statistics(s)
-                : result->of_columns  ? s->columns
-                                      : s->rows * s->columns,
-        .products = 4.0 * (double)(result->of_columns ? s->rows : in->count),
-        .element = result->element,
-        .inputs = in,
-    };
-    return reference_elements(request, &elements, expectation, error);
 }
 
 static void row_moments(void *context, int64_t row)
 {
-    const struct inputs *in = context;
-    struct inputs other = *in;
-    other.mean = NULL;
-    moments(&other, row, &in->mean[row], &in->inverse[row]);
+    const struct reference_inputs *in = context;
+    const struct compared *s = in->shape;
+    moments(in, row, &s->mean[row], &s->inverse[row]);
 }
 
 /* A gradient of gamma needs the moments of all rows: they are computed once. */
-static enum status rows_prepare(const struct reference_request *request, struct inputs *in,
+static enum status rows_prepare(const struct reference_request *request, struct compared *s,
                                 struct error *error)
 {
-    if (in->shape.operation != NORM_LAYER || in->shape.pass != NORM_BACKWARD)
+    int64_t rows = s->norm.rows;
+    if (s->norm.operation != NORM_LAYER || s->norm.pass != NORM_BACKWARD)
         return STATUS_OK;
-    in->mean = malloc(2 * (size_t)in->shape.rows * sizeof *in->mean);
-    if (!in->mean)
+    s->mean = malloc(2 * (size_t)rows * sizeof *s->mean);
+    if (!s->mean)
         return error_set(error, STATUS_FAILED, "no memory for the means of %lld rows",
-                         (long long)in->shape.rows);
-    in->inverse = in->mean + in->shape.rows;
-    request->loop(in->shape.rows, row_moments, in);
+                         (long long)rows);
+    s->inverse = s->mean + rows;
+    struct reference_inputs in = reference_inputs(request, s);
+    request->loop(rows, row_moments, &in);
     return STATUS_OK;
 }
 
+/* Each pass leaves y alone; y, m, r; dx, dgamma, dbeta. */
 static enum status norm_reference(const struct reference_request *request,
                                   struct expectation *expectation, struct error *error)
 {
     struct norm s = norm_from(request->config);
     bool batch = s.operation == NORM_BATCH;
-    struct inputs in = {
-        .shape = s,
-        .x = config_fill(request->config, request->seed, TENSOR_INPUT),
-        .dy = config_fill(request->config, request->seed, TENSOR_OUTPUT),
-        .gamma = config_fill(request->config, request->seed, TENSOR_WEIGHT),
-        .beta = config_fill(request->config, request->seed, TENSOR_BIAS),
+    struct compared compared = {
+        .norm = s,
         .count = batch ? s.rows : s.columns,
         .apart = batch ? s.columns : 1,
     };
-    enum status status = rows_prepare(request, &in, error);
+    int64_t size = s.rows * s.columns, statistics = norm_statistics(&s);
+    double row = 4.0 * (double)compared.count, column = 4.0 * (double)s.rows;
+    const struct elements results[3][3] = {
+        [NORM_FORWARD] = {{TENSOR_OUTPUT, size, row, y_element}},
+        [NORM_TRAINING] = {{TENSOR_OUTPUT, size, row, y_element},
+                           {TENSOR_WEIGHT, statistics, row, mean_element},
+                           {TENSOR_BIAS, statistics, row, inverse_element}},
+        [NORM_BACKWARD] = {{TENSOR_INPUT, size, row, dx_element},
+                           {TENSOR_WEIGHT, s.columns, column, dgamma_element},
+                           {TENSOR_BIAS, s.columns, column, dbeta_element}},
+    };
+    enum status status = rows_prepare(request, &compared, error);
     for (int i = 0; i < 3 && status == STATUS_OK && results[s.pass][i].element; ++i)
-        status = result_expect(request, &in, &results[s.pass][i], expectation, error);
-    free(in.mean);
+        status = reference_elements(request, &compared, &results[s.pass][i], expectation, error);
+    free(compared.mean);
     return status;
 }
 

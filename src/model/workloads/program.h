@@ -12,11 +12,13 @@
  *   environment   "NAME=value" is set, a bare NAME is inherited as well
  *   iterations    of what one region of the program holds
  *   model_bytes, model_flops   of one iteration, as numbers; "": by modelled_as
- *   modelled_as   the workload whose model it has, of the axes that have the names of its parameters
+ *   modelled_as   the workload whose model it has, of the axes that have the names of its
+ *   parameters
  *   precision     whose peak it is set against; mixed: by what was counted
  *   region        what counts: a word of program_regions, or "nvtx NAME"
  *   replay        what is repeated for the passes of the counters: a word of program_replays
- *   ungraphed     how the command becomes one whose kernels no CUDA graph launches: "INDEX:WORD" is a word
+ *   ungraphed     how the command becomes one whose kernels no CUDA graph launches: "INDEX:WORD" is
+ *   a word
  *                 of it, from 0, "NAME=VALUE" a variable; "": nobody says
  * axes, command, environment and ungraphed are words as command_line_split takes them. */
 extern const struct workload program_workload;

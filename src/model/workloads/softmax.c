@@ -61,51 +61,42 @@ static int softmax_exponent(const struct config *config, enum tensor tensor)
     return softmax_from(config).pass == SOFTMAX_FORWARD ? 3 : 0;
 }
 
-struct inputs {
-    struct softmax shape;
-    struct fill x, dy; /* x: in the backward pass y */
-};
-
-static double forward_element(const void *inputs, int64_t offset)
+static double forward_element(const struct reference_inputs *in, int64_t offset)
 {
-    const struct inputs *in = inputs;
-    int64_t columns = in->shape.columns, row = offset / columns * columns;
+    int64_t columns = ((const struct softmax *)in->shape)->columns,
+            row = offset / columns * columns;
     double largest = -INFINITY, sum = 0.0;
-    for (int64_t i = 0; i < columns; ++i)
-        largest = fmax(largest, fill_value(in->x, (uint64_t)(row + i)));
-    for (int64_t i = 0; i < columns; ++i)
-        sum += exp(fill_value(in->x, (uint64_t)(row + i)) - largest);
-    return exp(fill_value(in->x, (uint64_t)offset) - largest) / sum;
+    for (int64_t i = row; i < row + columns; ++i)
+        largest = fmax(largest, input_value(in, TENSOR_INPUT, i));
+    for (int64_t i = row; i < row + columns; ++i)
+        sum += exp(input_value(in, TENSOR_INPUT, i) - largest);
+    return exp(input_value(in, TENSOR_INPUT, offset) - largest) / sum;
 }
 
-static double backward_element(const void *inputs, int64_t offset)
+/* The input is y. */
+static double backward_element(const struct reference_inputs *in, int64_t offset)
 {
-    const struct inputs *in = inputs;
-    int64_t columns = in->shape.columns, row = offset / columns * columns;
+    int64_t columns = ((const struct softmax *)in->shape)->columns,
+            row = offset / columns * columns;
     double sum = 0.0;
-    for (int64_t i = 0; i < columns; ++i)
-        sum += fill_value(in->x, (uint64_t)(row + i)) * fill_value(in->dy, (uint64_t)(row + i));
-    return fill_value(in->x, (uint64_t)offset) * (fill_value(in->dy, (uint64_t)offset) - sum);
+    for (int64_t i = row; i < row + columns; ++i)
+        sum += input_value(in, TENSOR_INPUT, i) * input_value(in, TENSOR_OUTPUT, i);
+    return input_value(in, TENSOR_INPUT, offset) * (input_value(in, TENSOR_OUTPUT, offset) - sum);
 }
 
 static enum status softmax_reference(const struct reference_request *request,
                                      struct expectation *expectation, struct error *error)
 {
     const double products_of_exponential = 10.0;
-    const struct inputs in = {
-        .shape = softmax_from(request->config),
-        .x = config_fill(request->config, request->seed, TENSOR_INPUT),
-        .dy = config_fill(request->config, request->seed, TENSOR_OUTPUT),
-    };
-    bool forward = in.shape.pass == SOFTMAX_FORWARD;
+    const struct softmax s = softmax_from(request->config);
+    bool forward = s.pass == SOFTMAX_FORWARD;
     const struct elements y = {
         .tensor = forward ? TENSOR_OUTPUT : TENSOR_INPUT,
-        .size = in.shape.rows * in.shape.columns,
-        .products = (double)in.shape.columns * (forward ? products_of_exponential : 1.0),
+        .size = s.rows * s.columns,
+        .products = (double)s.columns * (forward ? products_of_exponential : 1.0),
         .element = forward ? forward_element : backward_element,
-        .inputs = &in,
     };
-    return reference_elements(request, &y, expectation, error);
+    return reference_elements(request, &s, &y, expectation, error);
 }
 
 const struct workload softmax_workload = {

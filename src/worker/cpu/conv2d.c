@@ -21,7 +21,6 @@
 #include <string.h>
 
 #include "model/workloads/conv2d.h"
-#include "model/workloads/conv2d_geometry.h"
 #include "worker/cpu/blas.h"
 #include "worker/cpu/onednn.h"
 #include "worker/cpu/routine.h"
@@ -330,7 +329,7 @@ static void NAME(backward)(const struct work *work, struct conv2d_parts parts, s
     const struct step *step = work->plan;
     REAL *dz = work->input[TENSOR_OUTPUT];
     double begin = trace_begin(trace);
-    if (conv2d_has_dz(s)) {
+    if (conv2d_needs_y(s)) {
         dz = (REAL *)work->scratch + step->dz;
         NAME(differentiate)(s, work->input[TENSOR_OUTPUT], work->result[TENSOR_OUTPUT], dz);
         trace_end(trace, "conv2d_activation_gradient", begin);
@@ -393,7 +392,7 @@ static const char *const names[2][NAMES] = {
 /* A pass. */
 struct step {
     struct convolution forward, data, filter;
-    size_t dz; /* in the scratch memory, in elements; where conv2d_has_dz */
+    size_t dz; /* in the scratch memory, in elements; where conv2d_needs_y */
 };
 
 static bool has_layer(const struct conv2d *s)
@@ -561,7 +560,7 @@ static enum status step_plan(struct work *work, struct error *error)
     if (work->routine->by_name)
         scratch = 0;
     step->dz = (scratch + page - 1) / page * page;
-    if (conv2d_has_dz(s))
+    if (conv2d_needs_y(s))
         scratch = step->dz + (size_t)conv2d_y_size(s);
     work->scratch_size = scratch * work->element;
     return STATUS_OK;

@@ -166,7 +166,7 @@ static struct tensor_sizes step_describe(const struct config *config, struct wor
                     [TENSOR_BIAS] = gradients ? b : 0,
                     [TENSOR_WEIGHT_UPDATED] = parts.update ? w : 0,
                     [TENSOR_BIAS_UPDATED] = parts.update ? b : 0},
-        .between = conv2d_has_dz(&s) ? dz : 0.0,
+        .between = conv2d_needs_y(&s) ? dz : 0.0,
     };
 }
 
