@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "model/measurement.h"
+#include "model/protocol.h"
 #include "model/roof.h"
 #include "model/workload.h"
 

@@ -49,7 +49,115 @@
 #ifndef ROOFSWEEP_PROTOCOL_H
 #define ROOFSWEEP_PROTOCOL_H
 
-#include "model/reply.h"
-#include "model/request.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <jansson.h>
+
+#include "base/status.h"
+#include "model/choice.h"
+#include "model/device.h"
+#include "model/record.h"
+#include "model/roof.h"
+#include "model/workload.h"
+
+/* ---- how a configuration is measured: what a manifest says under [measure] ---- */
+
+enum counters_choice { COUNTERS_AUTO, COUNTERS_REQUIRE, COUNTERS_OFF };
+extern const char *const counters_words[]; /* by enum counters_choice, NULL-terminated */
+
+enum { WARMUP_MAX = 1000000, ITERATIONS_MAX = 1000000, COUNT_TOGETHER_MAX = 1000 };
+
+struct measure_settings {
+    int warmup;
+    int iterations; /* timed samples, each of one or more iterations; 0: the adaptive rule below */
+    double stop;    /* fraction: half the width of the 95 % confidence interval of the median, over
+                          the median; 0 with a fixed number of samples */
+    double min_time, max_time; /* s, of the adaptive rule; 0 without it */
+    enum counters_choice counters;
+    bool kernels;       /* count each kernel by itself as well */
+    int count_together; /* rows whose counters are read together, at most; 0: as its device says */
+    bool verify;
+    bool energy; /* repeat the work for as long as the energy of one iteration needs */
+};
+
+/* What holds where nothing is said: a fixed number of iterations, and the times of the adaptive
+ * rule, should it be chosen. */
+extern const struct measure_settings measure_default;
+enum { SEED_DEFAULT = 1 }; /* of the inputs */
+
+/* ---- what a rank asks for ---- */
+
+enum request_op {
+    REQUEST_DEVICES,
+    REQUEST_DESCRIBE,
+    REQUEST_TUNE,
+    REQUEST_ROOF,
+    REQUEST_RELEASE,
+    REQUEST_ROOFS,
+    REQUEST_MEASURE,
+    REQUEST_COUNT
+};
+
+struct request {
+    enum request_op op;
+    int64_t index;                 /* describe; with the counters of `measure` */
+    struct roof_request peaks;     /* tune, roofs; without its conditions */
+    bool prove;                    /* tune, roofs: by hardware counters */
+    int kind;                      /* roof: index into roof_kinds */
+    enum roof_condition condition; /* roof */
+    double start;                  /* roof */
+    bool sustained;                /* roof, roofs: compute roofs once the clock has settled, too */
+    bool only_sustained;           /* roof: without the burst */
+    bool hold;                     /* roof: go on with the work until the next request */
+    struct config config;          /* measure; its canonical text on the wire */
+    struct measure_settings measure;
+    uint64_t seed;
+    struct choice choice; /* measure: what an earlier search chose; not made: nothing */
+    bool count_later;     /* measure: its counters with those of others, at the next count */
+    /* measure, of a program alone */
+    char folder[4096]; /* that it runs in; "": the worker's */
+    double timeout;    /* s, of all its runs; 0: none */
+};
+
+/* What a worker assumes where a request says nothing: measure_default, all roofs, proven. */
+struct request request_default(enum request_op op);
+
+/* One line without its newline; the caller frees it. NULL without memory. */
+char *request_encode(const struct request *request);
+/* STATUS_USAGE: the request is wrong; STATUS_SYSTEM: it is no JSON object. */
+enum status request_decode(const char *line, struct request *request, struct error *error);
+
+/* ---- what a worker answers ---- */
+
+enum reply_kind {
+    REPLY_DEVICES,
+    REPLY_DEVICE,
+    REPLY_ROOFS,
+    REPLY_ROOF,
+    REPLY_RECORD,
+    REPLY_TIMED,
+    REPLY_ERROR
+};
+
+struct reply {
+    enum reply_kind kind;
+    int64_t count;
+    struct device device;
+    bool found[ROOF_KINDS];           /* roofs */
+    struct roof_way ways[ROOF_KINDS]; /* roofs: those that won */
+    struct roof roof;
+    struct record record; /* owned: reply_clear */
+    json_t *record_json;  /* a decoded record as it came, to be passed on; owned: reply_clear */
+    char configuration[WORKLOAD_TEXT]; /* timed: its canonical text */
+    enum status status;                /* of REPLY_ERROR */
+    struct error error;
+};
+
+/* One line without its newline; the caller frees it. NULL without memory. */
+char *reply_encode(const struct reply *reply);
+/* Unknown members of records and devices are ignored, because a newer worker may send them. */
+enum status reply_decode(const char *line, struct reply *reply, struct error *error);
+void reply_init(struct reply *reply);
+void reply_clear(struct reply *reply);
 
 #endif

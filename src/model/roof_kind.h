@@ -91,7 +91,9 @@ enum unit { UNIT_VECTOR, UNIT_TENSOR };
 
 /* Which roofs to measure, and under which conditions; a device measures those of them that it has.
  * One without neighbours is measured alone, whichever condition is wanted. */
-/* A way to do a kind of roof, by its number on this model of device (roof_way.h). */
+/* A way to do a kind of roof, by its number on this model of device. The fastest one that a device
+ * has found another one of the same model tries first, and looks for others only if it is not as
+ * fast there. All zero is no way. */
 struct roof_way {
     int number;
     double rate; /* work per second when it was found; 0: no way */

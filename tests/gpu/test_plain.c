@@ -24,7 +24,7 @@ static void conv2d_size(const struct config *config, struct trial_arrays *arrays
     arrays->writes[TENSOR_BIAS] = parts.data && parts.filter ? b : 0;
     arrays->writes[TENSOR_WEIGHT_UPDATED] = parts.update ? conv2d_w_size(&s) : 0;
     arrays->writes[TENSOR_BIAS_UPDATED] = parts.update ? b : 0;
-    arrays->between = conv2d_has_dz(&s) ? conv2d_y_size(&s) : 0;
+    arrays->between = conv2d_needs_y(&s) ? conv2d_y_size(&s) : 0;
 }
 
 static cudaError_t convolve(const struct conv2d *s, enum conv2d_pass pass, void *x, void *w,
@@ -49,9 +49,9 @@ static cudaError_t conv2d_forward(const struct conv2d *s, const struct trial_arr
 static cudaError_t conv2d_backward(const struct conv2d *s, const struct trial_arrays *a, void *dz)
 {
     struct conv2d_parts parts = conv2d_parts[s->pass];
-    void *gradient = conv2d_has_dz(s) ? dz : a->input[TENSOR_OUTPUT];
+    void *gradient = conv2d_needs_y(s) ? dz : a->input[TENSOR_OUTPUT];
     cudaError_t code = cudaSuccess;
-    if (conv2d_has_dz(s))
+    if (conv2d_needs_y(s))
         code = kernel_conv2d_slope(s, dz, a->input[TENSOR_OUTPUT], a->result[TENSOR_OUTPUT], NULL);
     if (code == cudaSuccess && a->result[TENSOR_BIAS])
         code = kernel_conv2d_bias_gradient(s, a->result[TENSOR_BIAS], gradient, NULL);

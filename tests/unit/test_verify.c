@@ -12,7 +12,6 @@
 #include "model/reference.h"
 #include "model/workloads/conv2d.h"
 #include "model/workloads/lstm.h"
-#include "model/workloads/lstm_network.h"
 #include "model/workloads/matmul.h"
 #include "worker/measure.h"
 #include "worker/verify.h"
@@ -58,7 +57,7 @@ static enum status verify(const struct device_ops *ops, void *state, const struc
 
 /* ---- a conv2d, forward, in a way ---- */
 
-static double conv2d_output(const struct computed *computed, int64_t offset)
+static double computed_output(const struct computed *computed, int64_t offset)
 {
     struct conv2d s = conv2d_from(&computed->config);
     const struct way *way = &computed->way;
@@ -93,7 +92,7 @@ static enum status computed_read(struct device_state *state, struct work *work, 
     (void)work, (void)error;
     assert_int_equal(tensor, TENSOR_OUTPUT);
     for (int64_t i = 0; i < count; ++i)
-        values[i] = conv2d_output((const struct computed *)state, offsets[i]);
+        values[i] = computed_output((const struct computed *)state, offsets[i]);
     return STATUS_OK;
 }
 
@@ -350,9 +349,9 @@ static enum status gradient_read(struct device_state *state, struct work *work, 
     double *dx = test_calloc((size_t)lstm_x_size(&s), sizeof *dx), squares = 0.0;
     double *dw = test_calloc((size_t)lstm_w_size(&s), sizeof *dw);
     (void)work;
-    assert_int_equal(lstm_network_compute(&g->config, seed, s.batch, reference_in_turn, NULL, NULL,
-                                          dx, dw, error),
-                     STATUS_OK);
+    const struct reference_request request = {
+        .config = &g->config, .seed = seed, .loop = reference_in_turn};
+    assert_int_equal(lstm_network_compute(&request, s.batch, NULL, NULL, dx, dw, error), STATUS_OK);
     for (int64_t i = begin; i < begin + size; ++i)
         squares += dw[i] * dw[i];
     for (int64_t i = begin; i < begin + size; i += g->every)

@@ -1,0 +1,594 @@
+#include "model/protocol.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "model/field.h"
+
+const char *const counters_words[] = {
+    [COUNTERS_AUTO] = "auto", [COUNTERS_REQUIRE] = "require", [COUNTERS_OFF] = "off", NULL};
+
+const struct measure_settings measure_default = {
+    .warmup = 5,
+    .iterations = 20,
+    .min_time = 0.5,
+    .max_time = 15,
+    .counters = COUNTERS_AUTO,
+    .verify = true,
+};
+
+static const char *const op_words[] = {"devices", "describe", "tune",  "roof", "release",
+                                       "roofs",   "measure",  "count", NULL};
+
+struct request request_default(enum request_op op)
+{
+    struct request request = {
+        .op = op,
+        .measure = measure_default,
+        .peaks = roof_request_all(),
+        .prove = true,
+        .sustained = true,
+        .seed = SEED_DEFAULT,
+    };
+    choice_init(&request.choice);
+    return request;
+}
+
+/* One key of a request: which requests have it, and where its value is in struct request. */
+struct key {
+    const char *name;
+    unsigned ops; /* a bit for each enum request_op */
+    enum {
+        INTEGER, /* from 0 to `maximum`; of type int, int64_t or uint64_t, as WORD and an enum */
+        SEED,    /* all 64 bits are allowed; JSON has them as a signed number */
+        NUMBER,
+        FLAG,
+        WORD,
+        WORDS, /* a flag for each word */
+        TEXT,
+        CONFIG,
+        CHOICE,
+        WAYS
+    } type;
+    size_t offset, size;
+    int64_t maximum; /* of an integer; how many words there are */
+    /* Of words: the first one, and bytes from one to the next. */
+    const char *const *words;
+    size_t stride;
+    bool brief;                /* left out where it says nothing: 0, false, no word */
+    const char *required_text; /* what it must be, should it be missing; NULL: it has a default */
+};
+
+static const char *word_at(const struct key *key, int64_t i)
+{
+    return *(const char *const *)((const char *)key->words + (size_t)i * key->stride);
+}
+
+static void integer_store(const struct key *key, int64_t wide, void *value)
+{
+    int number = (int)wide;
+    memcpy(value, key->size == sizeof number ? (void *)&number : (void *)&wide, key->size);
+}
+
+static int64_t integer_load(const struct key *key, const void *value)
+{
+    int number;
+    int64_t wide;
+    memcpy(key->size == sizeof number ? (void *)&number : (void *)&wide, value, key->size);
+    return key->size == sizeof number ? number : wide;
+}
+
+/* An object with a member for each way that there is: "dram read": [3, 4.1e12]. NULL: there is
+ * none. */
+static json_t *ways_encode(const struct roof_way ways[ROOF_KINDS])
+{
+    json_t *object = json_object();
+    for (int kind = 0; kind < ROOF_KINDS; ++kind)
+        if (ways[kind].rate > 0)
+            json_object_set_new(object, roof_kinds[kind].name,
+                                json_pack("[i, f]", ways[kind].number, ways[kind].rate));
+    if (json_object_size(object) > 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+/* NULL: no ways. STATUS_USAGE, and no ways, for what is none of them. */
+static enum status ways_decode(const json_t *json, struct roof_way ways[ROOF_KINDS],
+                               struct error *error)
+{
+    const char *name;
+    json_t *way;
+    const size_t size = ROOF_KINDS * sizeof *ways;
+    memset(ways, 0, size);
+    if (json && !json_is_object(json))
+        return error_set(error, STATUS_USAGE, "ways of roofs are no object");
+    json_object_foreach((json_t *)json, name, way)
+    {
+        const json_t *number = json_array_get(way, 0), *rate = json_array_get(way, 1);
+        json_int_t value = json_integer_value(number);
+        int kind = roof_kind_find(name);
+        if (kind < 0 || json_array_size(way) != 2 || !json_is_integer(number) ||
+            !json_is_number(rate) || value < 0 || value > INT_MAX ||
+            !isfinite(json_number_value(rate)) || json_number_value(rate) <= 0) {
+            memset(ways, 0, size);
+            return error_set(error, STATUS_USAGE,
+                             "'%.40s' is no roof, or its way is not [number, rate]", name);
+        }
+        ways[kind] = (struct roof_way){(int)value, json_number_value(rate)};
+    }
+    return STATUS_OK;
+}
+
+static json_t *words_encode(const struct key *key, const bool *wanted)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; i < key->maximum; ++i)
+        if (wanted[i])
+            json_array_append_new(array, json_string(word_at(key, i)));
+    if (!key->brief || json_array_size(array) > 0)
+        return array;
+    json_decref(array);
+    return NULL;
+}
+
+/* NULL: it is left out. */
+static json_t *value_encode(const struct key *key, const void *value)
+{
+    char text[WORKLOAD_TEXT];
+    switch (key->type) {
+    case INTEGER:
+    case SEED:
+        return json_integer(integer_load(key, value));
+    case NUMBER:
+        return key->brief && *(const double *)value == 0.0 ? NULL
+                                                           : json_real(*(const double *)value);
+    case FLAG:
+        return key->brief && !*(const bool *)value ? NULL : json_boolean(*(const bool *)value);
+    case WORD:
+        return json_string(word_at(key, integer_load(key, value)));
+    case WORDS:
+        return words_encode(key, value);
+    case TEXT:
+        return text_encode(value);
+    case CONFIG:
+        config_format(value, text);
+        return json_string(text);
+    case CHOICE:
+        return choice_is_made(value) ? fields_encode(choice_fields, value) : NULL;
+    case WAYS:
+    default:
+        return ways_encode(value);
+    }
+}
+
+static enum status refuse(const json_t *json, const char *allowed, struct error *error)
+{
+    char *found = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+    error_set(error, STATUS_USAGE, "%.60s; allowed: %s", found ? found : "", allowed);
+    free(found);
+    return STATUS_USAGE;
+}
+
+static enum status integer_decode(const struct key *key, const json_t *json, void *value,
+                                  struct error *error)
+{
+    char allowed[80] = "a whole number";
+    int64_t wide = json_integer_value(json);
+    if (key->type == INTEGER)
+        snprintf(allowed, sizeof allowed, "a whole number from 0 to %lld", (long long)key->maximum);
+    if (!json_is_integer(json) || (key->type == INTEGER && (wide < 0 || wide > key->maximum)))
+        return refuse(json, allowed, error);
+    integer_store(key, wide, value);
+    return STATUS_OK;
+}
+
+static enum status word_index(const struct key *key, const json_t *json, int *index,
+                              struct error *error)
+{
+    const char *words[ROOF_KINDS + 1] = {NULL}; /* the longest list */
+    for (int64_t i = 0; i < key->maximum; ++i)
+        words[i] = word_at(key, i);
+    if (!json_is_string(json))
+        return refuse(json, "a word, or a list of words", error);
+    return words_parse(words, json_string_value(json), index, error);
+}
+
+static enum status words_decode(const struct key *key, const json_t *json, bool *wanted,
+                                struct error *error)
+{
+    int index;
+    if (!json_is_array(json))
+        return refuse(json, "a list of words", error);
+    memset(wanted, false, key->size);
+    for (size_t i = 0; i < json_array_size(json); ++i) {
+        TRY(word_index(key, json_array_get(json, i), &index, error));
+        wanted[index] = true;
+    }
+    return STATUS_OK;
+}
+
+static enum status choice_decode(const json_t *json, struct choice *choice, struct error *error)
+{
+    struct choice decoded;
+    choice_init(&decoded);
+    if (!json_is_object(json))
+        return refuse(json, "an object with an algorithm", error);
+    if (fields_decode(choice_fields, json, &decoded, error) ||
+        fields_check(choice_fields, &decoded, error))
+        return STATUS_USAGE;
+    *choice = decoded;
+    return STATUS_OK;
+}
+
+static enum status value_decode(const struct key *key, const json_t *json, void *value,
+                                struct error *error)
+{
+    const char *text = json_string_value(json);
+    int index;
+    switch (key->type) {
+    case INTEGER:
+    case SEED:
+        return integer_decode(key, json, value, error);
+    case NUMBER:
+        if (!json_is_number(json) || json_number_value(json) < 0)
+            return refuse(json, "a number from 0", error);
+        *(double *)value = json_number_value(json);
+        return STATUS_OK;
+    case FLAG:
+        if (!json_is_boolean(json))
+            return refuse(json, "true, false", error);
+        *(bool *)value = json_is_true(json);
+        return STATUS_OK;
+    case WORD:
+        TRY(word_index(key, json, &index, error));
+        integer_store(key, index, value);
+        return STATUS_OK;
+    case WORDS:
+        return words_decode(key, json, value, error);
+    case TEXT:
+        if (!text || strlen(text) >= key->size)
+            return refuse(json, "a text that is not too long", error);
+        strcpy(value, text);
+        return STATUS_OK;
+    case CONFIG:
+        return text ? config_parse(text, value, error)
+                    : refuse(json, "a configuration, e.g. \"conv2d batch=16\"", error);
+    case CHOICE:
+        return choice_decode(json, value, error);
+    case WAYS:
+    default:
+        return ways_decode(json, value, error);
+    }
+}
+
+enum {
+    DESCRIBE = 1 << REQUEST_DESCRIBE,
+    TUNE = 1 << REQUEST_TUNE | 1 << REQUEST_ROOFS,
+    ROOF = 1 << REQUEST_ROOF,
+    MEASURE = 1 << REQUEST_MEASURE
+};
+
+#define AT(member)                                                                                 \
+    .offset = offsetof(struct request, member), .size = sizeof(((struct request *)0)->member)
+#define TEXTS(array, count) .words = array, .stride = sizeof *(array), .maximum = count
+#define NAMES(array, count) .words = &(array)[0].name, .stride = sizeof *(array), .maximum = count
+/* clang-format off */
+static const struct key keys[] = {
+    {"index", DESCRIBE, INTEGER, AT(index), .maximum = INT_MAX},
+    {"memory", TUNE, WORDS, AT(peaks.memory), TEXTS(memory_level_name, LEVEL_COUNT)},
+    {"compute", TUNE, WORDS, AT(peaks.compute), NAMES(precision_info, PRECISION_COUNT)},
+    {"launch", TUNE, FLAG, AT(peaks.launch)},
+    {"transfer", TUNE, FLAG, AT(peaks.transfer)},
+    {"prove", TUNE, FLAG, AT(prove)},
+    {"ways", 1 << REQUEST_TUNE, WAYS, AT(peaks.ways)},
+    {"later", 1 << REQUEST_TUNE, WORDS, AT(peaks.later), NAMES(roof_kinds, ROOF_KINDS),
+     .brief = true},
+    {"name", ROOF, WORD, AT(kind), NAMES(roof_kinds, ROOF_KINDS),
+     .required_text = "the \"name\" of a roof, e.g. \"dram read\""},
+    {"condition", ROOF, WORD, AT(condition), TEXTS(roof_condition_name, 2)},
+    {"start", ROOF, NUMBER, AT(start)},
+    {"sustained", ROOF | 1 << REQUEST_ROOFS, FLAG, AT(sustained)},
+    {"only_sustained", ROOF, FLAG, AT(only_sustained), .brief = true},
+    {"hold", ROOF, FLAG, AT(hold)},
+    {"configuration", MEASURE, CONFIG, AT(config),
+     .required_text = "\"configuration\", e.g. \"conv2d batch=16\""},
+    {"seed", MEASURE, SEED, AT(seed)},
+    {"warmup", MEASURE, INTEGER, AT(measure.warmup), .maximum = WARMUP_MAX},
+    {"iterations", MEASURE, INTEGER, AT(measure.iterations), .maximum = ITERATIONS_MAX},
+    {"stop", MEASURE, NUMBER, AT(measure.stop)},
+    {"min_time", MEASURE, NUMBER, AT(measure.min_time)},
+    {"max_time", MEASURE, NUMBER, AT(measure.max_time)},
+    {"counters", DESCRIBE | MEASURE, WORD, AT(measure.counters),
+     TEXTS(counters_words, COUNTERS_OFF + 1)},
+    {"kernels", MEASURE, FLAG, AT(measure.kernels)},
+    {"verify", MEASURE, FLAG, AT(measure.verify)},
+    {"energy", MEASURE, FLAG, AT(measure.energy)},
+    {"count_later", MEASURE, FLAG, AT(count_later), .brief = true},
+    {"choice", MEASURE, CHOICE, AT(choice)},
+    {"folder", MEASURE, TEXT, AT(folder)},
+    {"timeout", MEASURE, NUMBER, AT(timeout), .brief = true},
+};
+/* clang-format on */
+enum { KEYS = sizeof keys / sizeof *keys };
+
+static bool key_belongs(const struct key *key, enum request_op op)
+{
+    return key->ops >> op & 1;
+}
+
+/* Consumes the object. The caller frees the line; NULL without memory. */
+static char *line_dump(json_t *object)
+{
+    char *line = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    return line;
+}
+
+/* '?' for each byte that is not printable: an error that quotes a line may hold anything, and
+ * ends on a terminal. */
+static void error_clean(struct error *error)
+{
+    for (char *c = error->text; *c; ++c)
+        *c = isprint((unsigned char)*c) ? *c : '?';
+}
+
+/* STATUS_SYSTEM: it is no JSON object. The caller owns *object. */
+static enum status line_load(const char *line, json_t **object, struct error *error)
+{
+    json_error_t where;
+    json_t *loaded = json_loads(line, JSON_REJECT_DUPLICATES, &where);
+    if (json_is_object(loaded)) {
+        *object = loaded;
+        return STATUS_OK;
+    }
+    json_decref(loaded);
+    error_set(error, STATUS_SYSTEM, "not a JSON object (%s): '%.200s'",
+              loaded ? "another type" : where.text, line);
+    error_clean(error);
+    return STATUS_SYSTEM;
+}
+
+char *request_encode(const struct request *request)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "op", json_string(op_words[request->op]));
+    for (const struct key *key = keys; key < keys + KEYS; ++key) {
+        json_t *value = key_belongs(key, request->op)
+                            ? value_encode(key, (const char *)request + key->offset)
+                            : NULL;
+        if (value)
+            json_object_set_new(object, key->name, value);
+    }
+    return line_dump(object);
+}
+
+static enum status decode_op(const json_t *object, enum request_op *op, struct error *error)
+{
+    char hint[WORDS_HINT];
+    const char *text = json_string_value(json_object_get(object, "op"));
+    int found = words_find(op_words, text ? text : "");
+    if (found < 0) {
+        words_hint(op_words, text ? text : "", hint);
+        return error_set(error, STATUS_USAGE, "unknown op '%.60s'%s", text ? text : "", hint);
+    }
+    *op = (enum request_op)found;
+    return STATUS_OK;
+}
+
+static enum status check_keys(json_t *object, enum request_op op, struct error *error)
+{
+    const char *names[KEYS + 2] = {"op"}, *name;
+    size_t count = 1;
+    json_t *unused;
+    char hint[WORDS_HINT];
+    for (const struct key *key = keys; key < keys + KEYS; ++key)
+        if (key_belongs(key, op))
+            names[count++] = key->name;
+    json_object_foreach(object, name, unused) if (words_find(names, name) < 0)
+    {
+        words_hint(names, name, hint);
+        return error_set(error, STATUS_USAGE, "op %s has no key '%.60s'%s", op_words[op], name,
+                         hint);
+    }
+    return STATUS_OK;
+}
+
+static enum status decode_key(const json_t *object, const struct key *key, struct request *request,
+                              struct error *error)
+{
+    const json_t *json = json_object_get(object, key->name);
+    if (!json)
+        return key->required_text ? error_set(error, STATUS_USAGE, "op %s needs %s",
+                                              op_words[request->op], key->required_text)
+                                  : STATUS_OK;
+    enum status status = value_decode(key, json, (char *)request + key->offset, error);
+    if (status)
+        error_prefix(error, "%s", key->name);
+    return status;
+}
+
+enum status request_decode(const char *line, struct request *request, struct error *error)
+{
+    json_t *object;
+    enum request_op op = REQUEST_DEVICES;
+    enum status status = line_load(line, &object, error);
+    if (status)
+        return status;
+    status = decode_op(object, &op, error);
+    struct request decoded = request_default(op);
+    if (status == STATUS_OK)
+        status = check_keys(object, op, error);
+    for (const struct key *key = keys; key < keys + KEYS && status == STATUS_OK; ++key)
+        if (key_belongs(key, op))
+            status = decode_key(object, key, &decoded, error);
+    json_decref(object);
+    if (status)
+        error_clean(error);
+    else
+        *request = decoded;
+    return status;
+}
+
+/* ---- replies ---- */
+
+static const char *const reply_words[] = {"devices", "device", "roofs", "roof",
+                                          "record",  "timed",  "error", NULL};
+static const char *const status_words[] = {"ok",          "system", "usage",       "failed",
+                                           "unsupported", "device", "interrupted", NULL};
+
+void reply_init(struct reply *reply)
+{
+    memset(reply, 0, sizeof *reply);
+    device_init(&reply->device);
+    fields_clear(roof_fields, &reply->roof);
+    record_init(&reply->record);
+}
+
+void reply_clear(struct reply *reply)
+{
+    json_decref(reply->record_json);
+    record_clear(&reply->record);
+    reply_init(reply);
+}
+
+char *reply_encode(const struct reply *reply)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "reply", json_string(reply_words[reply->kind]));
+    if (reply->kind == REPLY_DEVICES)
+        json_object_set_new(object, "count", json_integer(reply->count));
+    if (reply->kind == REPLY_DEVICE)
+        json_object_set_new(object, "device", device_encode(&reply->device));
+    if (reply->kind == REPLY_ROOFS) {
+        const struct key found = {NAMES(roof_kinds, ROOF_KINDS)};
+        json_t *ways = ways_encode(reply->ways);
+        json_object_set_new(object, "roofs", words_encode(&found, reply->found));
+        if (ways)
+            json_object_set_new(object, "ways", ways);
+    }
+    if (reply->kind == REPLY_ROOF)
+        json_object_set_new(object, "roof", fields_encode(roof_fields, &reply->roof));
+    if (reply->kind == REPLY_RECORD)
+        json_object_set_new(object, "record", record_encode(&reply->record));
+    if (reply->kind == REPLY_TIMED)
+        json_object_set_new(object, "configuration", json_string(reply->configuration));
+    if (reply->kind == REPLY_ERROR) {
+        json_object_set_new(object, "status", json_string(status_words[reply->status]));
+        json_object_set_new(object, "text", text_encode(reply->error.text));
+    }
+    return line_dump(object);
+}
+
+static enum status decode_count(const json_t *object, struct reply *reply, struct error *error)
+{
+    const json_t *count = json_object_get(object, "count");
+    reply->count = json_integer_value(count);
+    return json_is_integer(count)
+               ? STATUS_OK
+               : error_set(error, STATUS_SYSTEM, "a reply with devices, but no count of them");
+}
+
+/* Roofs that another version has and this one lacks are passed over. */
+static enum status decode_found(const json_t *object, struct reply *reply, struct error *error)
+{
+    const json_t *roofs = json_object_get(object, "roofs");
+    memset(reply->found, false, sizeof reply->found);
+    for (size_t i = 0; i < json_array_size(roofs); ++i) {
+        const char *name = json_string_value(json_array_get(roofs, i));
+        int kind = name ? roof_kind_find(name) : -1;
+        if (kind >= 0)
+            reply->found[kind] = true;
+    }
+    if (!json_is_array(roofs))
+        return error_set(error, STATUS_SYSTEM, "a reply without its roofs");
+    return ways_decode(json_object_get(object, "ways"), reply->ways, error) ? STATUS_SYSTEM
+                                                                            : STATUS_OK;
+}
+
+static enum status decode_device(const json_t *object, struct reply *reply, struct error *error)
+{
+    enum status status = device_decode(json_object_get(object, "device"), &reply->device, error);
+    return status ? status : fields_check(device_fields, &reply->device, error);
+}
+
+static enum status decode_roof(const json_t *object, struct reply *reply, struct error *error)
+{
+    enum status status =
+        fields_decode(roof_fields, json_object_get(object, "roof"), &reply->roof, error);
+    return status ? status : fields_check(roof_fields, &reply->roof, error);
+}
+
+static enum status decode_record(const json_t *object, struct reply *reply, struct error *error)
+{
+    json_t *record = json_object_get(object, "record");
+    enum status status = record_decode(record, &reply->record, error);
+    if (status == STATUS_OK)
+        status = record_check(&reply->record, error);
+    if (status == STATUS_OK)
+        reply->record_json = json_incref(record);
+    return status;
+}
+
+static enum status decode_timed(const json_t *object, struct reply *reply, struct error *error)
+{
+    const char *text = json_string_value(json_object_get(object, "configuration"));
+    if (!text || strlen(text) >= sizeof reply->configuration)
+        return error_set(error, STATUS_SYSTEM, "a timed row without its configuration");
+    strcpy(reply->configuration, text);
+    return STATUS_OK;
+}
+
+static enum status decode_error(const json_t *object, struct reply *reply)
+{
+    const char *word_of_status = json_string_value(json_object_get(object, "status"));
+    const char *text = json_string_value(json_object_get(object, "text"));
+    int status = words_find(status_words, word_of_status ? word_of_status : "");
+    reply->status = status > 0 ? (enum status)status : STATUS_SYSTEM;
+    error_set(&reply->error, reply->status, "%s", text && *text ? text : "no reason given");
+    return STATUS_OK;
+}
+
+static enum status decode_body(const json_t *object, struct reply *reply, struct error *error)
+{
+    switch (reply->kind) {
+    case REPLY_DEVICES:
+        return decode_count(object, reply, error);
+    case REPLY_DEVICE:
+        return decode_device(object, reply, error);
+    case REPLY_ROOFS:
+        return decode_found(object, reply, error);
+    case REPLY_ROOF:
+        return decode_roof(object, reply, error);
+    case REPLY_RECORD:
+        return decode_record(object, reply, error);
+    case REPLY_TIMED:
+        return decode_timed(object, reply, error);
+    default:
+        return decode_error(object, reply);
+    }
+}
+
+enum status reply_decode(const char *line, struct reply *reply, struct error *error)
+{
+    json_t *object;
+    enum status status = line_load(line, &object, error);
+    if (status)
+        return status;
+    const char *text = json_string_value(json_object_get(object, "reply"));
+    int kind = words_find(reply_words, text ? text : "");
+    reply_clear(reply);
+    if (kind < 0) {
+        status = error_set(error, STATUS_SYSTEM, "unknown reply '%.200s'", line);
+    } else {
+        reply->kind = (enum reply_kind)kind;
+        status = decode_body(object, reply, error);
+    }
+    json_decref(object);
+    return status;
+}
