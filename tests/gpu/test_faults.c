@@ -17,9 +17,9 @@ static const struct row {
 } rows[] = {
     {"attention batch=1 heads=2 sequence=64 keys=64 precision=fp16", attention_cudnn_prepare},
     {"attention batch=1 heads=2 sequence=64 keys=64", attention_plain_prepare},
-    {"conv2d batch=1 height=8 width=8 precision=fp16 algorithm=implicit-precomp-gemm",
+    {"conv2d batch=1 height=8 width=8 precision=fp16 layout=auto algorithm=implicit-precomp-gemm",
      conv2d_cudnn_prepare},
-    {"conv2d batch=1 height=8 width=8 layout=auto algorithm=graph", conv2d_cudnn_prepare},
+    {"conv2d batch=1 height=8 width=8 algorithm=graph", conv2d_cudnn_prepare},
     {"conv2d batch=1 height=8 width=8 pass=training bias=yes activation=relu algorithm=algo-1",
      conv2d_cudnn_prepare},
     {"conv2d batch=1 height=8 width=8 pass=training bias=yes activation=relu",

@@ -254,7 +254,7 @@ static enum status library_run(struct roofs *roofs, const struct method *method,
     const struct library_format *format = method->row;
     struct product *product = &library->products[format - formats][method->code / ALGORITHMS];
     TRY(operands_fill(library, precision_of(format), roofs->gpu->stream, error));
-    product->bound = product->candidates[method->code % ALGORITHMS];
+    product->bound = method->code % ALGORITHMS;
     return product_run(roofs->gpu, product, library->a, library->b, library->d, error);
 }
 

@@ -396,7 +396,7 @@ static enum status steps_open(struct gpu *gpu, const struct config *config, stru
     TRY(product_describe(&a->first, record, error));
     snprintf(record->algorithm, sizeof record->algorithm, "three-steps %.50s %.50s",
              a->first.names[0], a->second.names[0]);
-    record->workspace += scores_bytes(&a->shape) + (double)a->second.bound.workspaceSize;
+    record->workspace += scores_bytes(&a->shape) + (double)a->second.candidates[0].workspaceSize;
     return STATUS_OK;
 }
 

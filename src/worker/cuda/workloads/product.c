@@ -20,12 +20,13 @@ static const struct product_format formats[PRECISION_COUNT] = {
 enum status product_run(const struct gpu *gpu, const struct product *p, const void *a,
                         const void *b, void *d, struct error *error)
 {
+    const cublasLtMatmulHeuristicResult_t *bound = &p->candidates[p->bound];
     static const double zero = 0.0; /* all its bytes are those of the narrower types' zeros */
     const void *scale = p->format->scale == CUDA_R_64F   ? (const void *)&p->scale_double
                         : p->format->scale == CUDA_R_32I ? (const void *)&p->scale_integer
                                                          : &p->scale_float;
     return CUBLAS(cublasLtMatmul(p->handle, p->operation, scale, a, p->a, b, p->b, &zero, d, p->d,
-                                 d, p->d, &p->bound.algo, p->workspace, p->bound.workspaceSize,
+                                 d, p->d, &bound->algo, p->workspace, bound->workspaceSize,
                                  gpu->stream));
 }
 
@@ -63,34 +64,6 @@ static enum status matrix_describe(const struct product_matrix *matrix, int64_t 
                                                    &matrix->stride, sizeof matrix->stride));
 }
 
-static enum status transposition_describe(struct product *p, bool transposed,
-                                          cublasLtMatmulDescAttributes_t attribute,
-                                          struct error *error)
-{
-    const int32_t transpose = CUBLAS_OP_T;
-    if (!transposed)
-        return STATUS_OK;
-    return CUBLAS(
-        cublasLtMatmulDescSetAttribute(p->operation, attribute, &transpose, sizeof transpose));
-}
-
-static enum status epilogue_describe(struct product *p, const struct product_form *form,
-                                     struct error *error)
-{
-    const uint32_t epilogue = (uint32_t)form->epilogue;
-    const int32_t type = (int32_t)p->format->result;
-    if (form->epilogue == 0)
-        return STATUS_OK;
-    TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_EPILOGUE,
-                                              &epilogue, sizeof epilogue)));
-    if (!form->bias)
-        return STATUS_OK;
-    TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
-                                              &type, sizeof type)));
-    return CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                                                 &form->bias, sizeof form->bias));
-}
-
 /* Where a product is split along its sums, the pieces are added in the type of the sums, not in the
  * narrower type of the result. */
 static enum status preference_describe(struct product *p, struct error *error)
@@ -107,53 +80,43 @@ static enum status preference_describe(struct product *p, struct error *error)
         p->preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace));
 }
 
-static enum status scales_describe(struct product *p, void *scales, struct error *error)
-{
-    static const struct {
-        cublasLtMatmulDescAttributes_t mode, place;
-    } of[] = {{CUBLASLT_MATMUL_DESC_A_SCALE_MODE, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER},
-              {CUBLASLT_MATMUL_DESC_B_SCALE_MODE, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER}};
-    const int32_t mode = CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
-    for (int i = 0; scales && i < 2; ++i) {
-        TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, of[i].mode, &mode, sizeof mode)));
-        TRY(CUBLAS(
-            cublasLtMatmulDescSetAttribute(p->operation, of[i].place, &scales, sizeof scales)));
-    }
-    return STATUS_OK;
-}
-
 static enum status operation_describe(struct product *p, const struct product_form *form,
                                       struct error *error)
 {
-    const struct product_format *format = p->format;
+    const int32_t transpose = CUBLAS_OP_T, type = (int32_t)p->format->result;
+    const int32_t mode = CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
+    const uint32_t epilogue = (uint32_t)form->epilogue;
     const int8_t fast = 1;
-    TRY(CUBLAS(cublasLtMatmulDescCreate(&p->operation, format->compute, format->scale)));
-    TRY(transposition_describe(p, form->a.transposed, CUBLASLT_MATMUL_DESC_TRANSA, error));
-    TRY(transposition_describe(p, form->b.transposed, CUBLASLT_MATMUL_DESC_TRANSB, error));
-    if (form->fast_sums)
-        TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM,
-                                                  &fast, sizeof fast)));
-    TRY(scales_describe(p, form->scales, error));
-    TRY(epilogue_describe(p, form, error));
-    TRY(matrix_describe(&form->a, form->batches, format->data, &p->a, error));
-    TRY(matrix_describe(&form->b, form->batches, format->data, &p->b, error));
-    TRY(matrix_describe(&form->d, form->batches, format->result, &p->d, error));
+    const bool scaled = form->scales, bias = form->epilogue && form->bias;
+    const struct {
+        bool set;
+        cublasLtMatmulDescAttributes_t name;
+        const void *value;
+        size_t size;
+    } attributes[] = {
+        {form->a.transposed, CUBLASLT_MATMUL_DESC_TRANSA, &transpose, sizeof transpose},
+        {form->b.transposed, CUBLASLT_MATMUL_DESC_TRANSB, &transpose, sizeof transpose},
+        {form->fast_sums, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast},
+        {scaled, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &mode, sizeof mode},
+        {scaled, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &form->scales, sizeof form->scales},
+        {scaled, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &mode, sizeof mode},
+        {scaled, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &form->scales, sizeof form->scales},
+        {form->epilogue, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue},
+        {bias, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type},
+        {bias, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &form->bias, sizeof form->bias},
+    };
+    TRY(CUBLAS(cublasLtMatmulDescCreate(&p->operation, p->format->compute, p->format->scale)));
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; ++i)
+        if (attributes[i].set)
+            TRY(CUBLAS(cublasLtMatmulDescSetAttribute(p->operation, attributes[i].name,
+                                                      attributes[i].value, attributes[i].size)));
+    TRY(matrix_describe(&form->a, form->batches, p->format->data, &p->a, error));
+    TRY(matrix_describe(&form->b, form->batches, p->format->data, &p->b, error));
+    TRY(matrix_describe(&form->d, form->batches, p->format->result, &p->d, error));
     return preference_describe(p, error);
 }
 
 /* ---- algorithms ---- */
-
-static enum status candidate_name_set(struct product *p, int candidate, const char *suffix,
-                                      struct error *error)
-{
-    int32_t number;
-    size_t written;
-    TRY(CUBLAS(cublasLtMatmulAlgoConfigGetAttribute(&p->candidates[candidate].algo,
-                                                    CUBLASLT_ALGO_CONFIG_ID, &number, sizeof number,
-                                                    &written)));
-    snprintf(p->names[candidate], PRODUCT_NAME, "algo-%d%s", (int)number, suffix ? suffix : "");
-    return STATUS_OK;
-}
 
 /* The likely fastest comes first. */
 static enum status candidates_find(struct product *p, const char *suffix, struct error *error)
@@ -163,9 +126,13 @@ static enum status candidates_find(struct product *p, const char *suffix, struct
                                               &p->count)));
     if (p->count == 0)
         return error_set(error, STATUS_UNSUPPORTED, "cuBLASLt has no algorithm for it");
-    for (int i = 0; i < p->count; ++i)
-        TRY(candidate_name_set(p, i, suffix, error));
-    p->bound = p->candidates[0];
+    for (int i = 0; i < p->count; ++i) {
+        int32_t number;
+        size_t written;
+        TRY(CUBLAS(cublasLtMatmulAlgoConfigGetAttribute(
+            &p->candidates[i].algo, CUBLASLT_ALGO_CONFIG_ID, &number, sizeof number, &written)));
+        snprintf(p->names[i], PRODUCT_NAME, "algo-%d%s", (int)number, suffix ? suffix : "");
+    }
     if (p->workspace)
         return STATUS_OK;
     enum status status =
@@ -214,8 +181,8 @@ static enum status candidate_bind(struct gpu *gpu, struct work *work, int candid
 {
     struct product *product = &((struct product_work *)work)->product;
     (void)gpu;
-    product->bound = product->candidates[candidate];
-    return CUBLAS(product->bound.state);
+    product->bound = candidate;
+    return CUBLAS(product->candidates[candidate].state);
 }
 
 static const char *candidate_name(const struct work *work, int candidate)
@@ -223,31 +190,23 @@ static const char *candidate_name(const struct work *work, int candidate)
     return ((const struct product_work *)work)->product.names[candidate];
 }
 
-static int bound_index(const struct product *p)
-{
-    int i = 0;
-    while (i < p->count - 1 &&
-           memcmp(&p->candidates[i].algo, &p->bound.algo, sizeof p->bound.algo) != 0)
-        ++i;
-    return i;
-}
-
 /* The algorithm itself says which unit it runs on. For fp64 that depends on the chip. Some that take tf32 say FMA
  * (algo-43 of cuBLAS 13.0 on an H200), but only tensor units multiply tf32. */
 enum status product_describe(const struct product *p, struct record *record, struct error *error)
 {
+    const cublasLtMatmulHeuristicResult_t *bound = &p->candidates[p->bound];
     uint64_t numerics;
     size_t written;
-    TRY(CUBLAS(cublasLtMatmulAlgoCapGetAttribute(&p->bound.algo,
+    TRY(CUBLAS(cublasLtMatmulAlgoCapGetAttribute(&bound->algo,
                                                  CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &numerics,
                                                  sizeof numerics, &written)));
     const uint64_t of_tensor_units =
         CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32;
     bool tensor = (numerics & of_tensor_units) != 0;
-    snprintf(record->algorithm, sizeof record->algorithm, "%s", p->names[bound_index(p)]);
+    snprintf(record->algorithm, sizeof record->algorithm, "%s", p->names[p->bound]);
     snprintf(record->math, sizeof record->math, "%s", tensor ? "tensor-op" : "fma");
     record->unit = tensor ? UNIT_TENSOR : UNIT_VECTOR;
-    record->workspace = (double)p->bound.workspaceSize;
+    record->workspace = (double)bound->workspaceSize;
     return STATUS_OK;
 }
 

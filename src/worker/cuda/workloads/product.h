@@ -51,9 +51,9 @@ struct product {
     cublasLtMatrixLayout_t a, b, d;
     cublasLtMatmulPreference_t preference;
     void *workspace, *own_workspace;
-    cublasLtMatmulHeuristicResult_t candidates[PRODUCT_CANDIDATES], bound;
+    cublasLtMatmulHeuristicResult_t candidates[PRODUCT_CANDIDATES];
     char names[PRODUCT_CANDIDATES][PRODUCT_NAME]; /* "algo-66", with the form's suffix */
-    int count;                                    /* of candidates */
+    int count, bound;                             /* of candidates; the one that runs */
 };
 
 /* STATUS_UNSUPPORTED where the chip does not multiply this precision. Nothing is opened. */
