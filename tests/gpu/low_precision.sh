@@ -47,13 +47,14 @@ sparsity = none, 2:4
 precision = fp16
 sparsity = 2:4
 launch = graph
+implementation = tiled
 [matmul not-there]
 precision = fp8
 n = 8
 [matmul not-sparse]
 precision = fp16
 sparsity = 2:4
-implementation = cublaslt, plain
+implementation = auto, cublaslt, plain
 INI
 expect 0 run 1 low.ini
 python '
