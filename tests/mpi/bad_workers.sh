@@ -63,10 +63,7 @@ says "rank 1 has lost its device over conv2d "
 says "--resume measures the rest"
 worker 'exec "$REAL"'
 expect 0 run 2 --resume sweep.ini
-python '
-import xarray
-assert xarray.open_dataset("sweep.nc").sizes["config"] == 8
-'
+complete sweep.nc 8 4
 
 # A configuration that ends every device it meets is stopped after the second: the third rank finishes.
 worker '[ ! -e "gone.$OMPI_COMM_WORLD_RANK" ] || exit 7
@@ -78,7 +75,7 @@ sed -i '/^distribute/d' sweep.ini
 expect 3 run 3 --output deadly.nc sweep.ini
 says "2 devices were lost while measuring it"
 python '
-import xarray
-data = xarray.open_dataset("deadly.nc").load()
-assert sorted(data.status.values.tolist()) == [0, 0, 0, 2], data.status.values
+import netCDF4
+status = netCDF4.Dataset("deadly.nc")["status"][:]
+assert sorted(status) == [0, 0, 0, 2], status
 '

@@ -5,9 +5,8 @@ batch=1 write_sweep sweep.ini
 expect 0 run "$1" sweep.ini
 complete sweep.nc 100
 python '
-import sys, numpy, xarray
-data = xarray.open_dataset("sweep.nc")
-assert data.sizes["device"] == int(sys.argv[1]), data.sizes
-used = numpy.unique(data.config_device.values)
-assert len(used) == int(sys.argv[1]), f"only devices {used} have measured anything"
+import sys, netCDF4
+data = netCDF4.Dataset("sweep.nc")
+devices, used = len(data["device_uuid"]), set(data["config_device"][:])
+assert devices == len(used) == int(sys.argv[1]), f"{devices} devices, of which {used} have measured"
 ' "$1"

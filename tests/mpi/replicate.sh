@@ -9,11 +9,11 @@ expect 0 run $ranks sweep.ini -o shared.nc
 # each RANKS: every configuration once for each rank.
 each() {
     python '
-import sys, xarray
-ranks, data = int(sys.argv[1]), xarray.open_dataset("shared.nc")
-uuids = data.device_uuid.values[data.config_device.values]
-pairs = set(zip(data.config_hash.values, uuids))
-assert data.sizes["config"] == len(pairs) == 4 * ranks, (data.sizes, len(pairs))
+import sys, netCDF4
+ranks, data = int(sys.argv[1]), netCDF4.Dataset("shared.nc")
+uuids = data["device_uuid"][:][data["config_device"][:]]
+pairs = set(zip(data["config_hash"][:], uuids))
+assert len(uuids) == len(pairs) == 4 * ranks, (len(uuids), len(pairs))
 assert len(set(uuids)) == ranks, uuids
 ' "$1"
 }
