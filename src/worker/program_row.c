@@ -164,8 +164,6 @@ static enum status program_run(struct program *program, struct process_end *end,
     };
     status = program->environment.complete ? process_run(&process, end, error)
                                            : error_set(error, STATUS_FAILED, "out of memory");
-    if (status == STATUS_OK)
-        status = process_judge(&process, end, error);
     if (status == STATUS_OK && handback)
         status = handback_read(report, handback, error);
     if (status == STATUS_OK && injected)

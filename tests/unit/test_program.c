@@ -18,7 +18,7 @@
 #include "worker/program/environment.h"
 #include "worker/program_row.h"
 
-/* Runs a script of sh; the status is that of process_judge. */
+/* Runs a script of sh. */
 static enum status run(const char *script, double timeout, struct process_end *end,
                        struct error *error)
 {
@@ -26,8 +26,7 @@ static enum status run(const char *script, double timeout, struct process_end *e
     char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "A=b", NULL};
     const struct process process = {
         .words = words, .environment = environment, .folder = "/", .timeout = timeout};
-    enum status status = process_run(&process, end, error);
-    return status ? status : process_judge(&process, end, error);
+    return process_run(&process, end, error);
 }
 
 static void the_end_of_a_program_is_told(void **state)

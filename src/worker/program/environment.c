@@ -17,77 +17,50 @@ const char *const environment_inherited[] = {
 };
 /* clang-format on */
 
-static size_t name_length(const char *variable)
+/* Takes over the text; NULL: there was no memory for it. There always is room for the NULL behind
+ * the last. */
+static void keep(struct environment *environment, char *variable)
 {
-    return strcspn(variable, "=");
-}
-
-/* Where the variable of that name is, or behind the last. */
-static size_t place_of(const struct environment *environment, const char *variable)
-{
-    size_t length = name_length(variable), i = 0;
-    for (; i < environment->count; ++i)
-        if (name_length(environment->variables[i]) == length &&
-            strncmp(environment->variables[i], variable, length) == 0)
-            break;
-    return i;
-}
-
-/* There always is room for the NULL behind the last. */
-static bool room_make(struct environment *environment, size_t count)
-{
-    void *grown = array_grow(environment->variables, count, sizeof *environment->variables);
+    const size_t name = variable ? strcspn(variable, "=") + 1 : 0;
+    size_t place = 0;
+    void *grown =
+        array_grow(environment->variables, environment->count + 1, sizeof *environment->variables);
     if (grown)
         environment->variables = grown;
-    environment->complete &= grown != NULL;
-    return grown != NULL;
-}
-
-static void keep(struct environment *environment, const char *variable)
-{
-    size_t place = place_of(environment, variable);
-    char *copy = strdup(variable);
-    environment->complete &= copy != NULL;
-    if (!copy)
+    if (!grown || !variable) {
+        free(variable);
+        environment->complete = false;
         return;
-    if (place < environment->count) {
-        free(environment->variables[place]);
-    } else {
-        if (!room_make(environment, environment->count + 1)) {
-            free(copy);
-            return;
-        }
-        environment->variables[++environment->count] = NULL;
     }
-    environment->variables[place] = copy;
+    while (place < environment->count &&
+           strncmp(environment->variables[place], variable, name) != 0)
+        ++place;
+    if (place < environment->count)
+        free(environment->variables[place]);
+    else
+        environment->variables[++environment->count] = NULL;
+    environment->variables[place] = variable;
 }
 
 void environment_put(struct environment *environment, const char *name, const char *value)
 {
     char *variable;
-    if (!value)
-        return;
-    if (asprintf(&variable, "%s=%s", name, value) < 0) {
-        environment->complete = false;
-        return;
-    }
-    keep(environment, variable);
-    free(variable);
+    if (value)
+        keep(environment, asprintf(&variable, "%s=%s", name, value) < 0 ? NULL : variable);
 }
 
 void environment_set(struct environment *environment, const char *variable)
 {
     if (strchr(variable, '='))
-        keep(environment, variable);
+        keep(environment, strdup(variable));
     else
         environment_put(environment, variable, getenv(variable));
 }
 
 struct environment environment_create(void)
 {
-    struct environment created = {.complete = true};
-    if (room_make(&created, 0))
-        created.variables[0] = NULL;
+    struct environment created = {.variables = calloc(1, sizeof *created.variables)};
+    created.complete = created.variables;
     for (size_t i = 0; created.complete && environment_inherited[i]; ++i)
         environment_set(&created, environment_inherited[i]);
     return created;

@@ -204,6 +204,25 @@ static enum status finish(struct running *running, bool over, struct error *erro
     return STATUS_OK;
 }
 
+static enum status judge(const struct process *process, const struct process_end *end,
+                         struct error *error)
+{
+    char what[128];
+    if (end->timed_out)
+        snprintf(what, sizeof what, "took longer than the %.3g s that were left of its timeout",
+                 process->timeout);
+    else if (WIFSIGNALED(end->status))
+        snprintf(what, sizeof what, "was ended by signal %d (%s)", WTERMSIG(end->status),
+                 strsignal(WTERMSIG(end->status)));
+    else if (WEXITSTATUS(end->status) != 0)
+        snprintf(what, sizeof what, "ended with status %d", WEXITSTATUS(end->status));
+    else
+        return STATUS_OK;
+    return error_set(error, STATUS_FAILED, "the program %s%s%s", what,
+                     end->tail.length ? "; it last printed: " : " and printed nothing",
+                     end->tail.text);
+}
+
 enum status process_run(const struct process *process, struct process_end *end, struct error *error)
 {
     struct process_end ended = {.timed_out = false};
@@ -223,26 +242,8 @@ enum status process_run(const struct process *process, struct process_end *end, 
     status = finish(&running, over, error);
     ended.status = running.told.status;
     ended.seconds = running.told.seconds;
-    if (status == STATUS_OK)
-        *end = ended;
-    return status;
-}
-
-enum status process_judge(const struct process *process, const struct process_end *end,
-                          struct error *error)
-{
-    char what[128];
-    if (end->timed_out)
-        snprintf(what, sizeof what, "took longer than the %.3g s that were left of its timeout",
-                 process->timeout);
-    else if (WIFSIGNALED(end->status))
-        snprintf(what, sizeof what, "was ended by signal %d (%s)", WTERMSIG(end->status),
-                 strsignal(WTERMSIG(end->status)));
-    else if (WEXITSTATUS(end->status) != 0)
-        snprintf(what, sizeof what, "ended with status %d", WEXITSTATUS(end->status));
-    else
-        return STATUS_OK;
-    return error_set(error, STATUS_FAILED, "the program %s%s%s", what,
-                     end->tail.length ? "; it last printed: " : " and printed nothing",
-                     end->tail.text);
+    if (status)
+        return status;
+    *end = ended;
+    return judge(process, end, error);
 }
