@@ -1,6 +1,6 @@
 /* Hand-written device code, one .cu file a noun. Every launcher is asynchronous on `stream`,
  * launches exactly one kernel and returns its launch error. Pointers are device memory, owned by
- * the caller. Sources of the numbers that they are used for: src/worker/cuda/roofs/roofs.c. */
+ * the caller. Sources of the numbers that they are used for: src/worker/gpu/roofs.c. */
 #ifndef ROOFSWEEP_KERNELS_H
 #define ROOFSWEEP_KERNELS_H
 

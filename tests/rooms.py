@@ -24,11 +24,11 @@ ROOMS = {
     "worker": ["worker/program"],
     "worker/cpu": ["worker"],
     "worker/gpu": ["worker"],
-    "worker/cuda/gpu": ["worker/gpu", "kernels"],
+    "worker/cuda/gpu": ["worker/gpu", "worker/cuda/profiling", "kernels"],
     "worker/cuda/profiling": ["model"],  # links without the worker
     "worker/cuda/inject": ["worker/cuda/profiling"],  # links without the worker
     "worker/cuda/workloads": ["worker/cuda/gpu"],
-    "worker/cuda/roofs": ["worker/cuda/workloads", "worker/cuda/profiling"],
+    "worker/cuda/roofs": ["worker/cuda/workloads"],
     "worker/cuda": ["worker/cuda/workloads", "worker/cuda/roofs"],
 }
 

@@ -8,7 +8,7 @@
 #include "worker/gpu/arena.h"
 #include "worker/gpu/vendor.h"
 #include "worker/cuda/profile.h"
-#include "worker/cuda/roofs/family.h"
+#include "worker/gpu/roof_family.h"
 
 struct bench bench;
 
@@ -36,6 +36,7 @@ void bench_open(void)
         .arena = arena_open(&bench.gpu),
     };
     script_arena = bench.gpu.arena;
+    script_roofs = (struct script_roofs){&bench.gpu.theory, &bench.gpu.power_limit, profiler_count};
     bench.profiler = profile_open(&bench.gpu);
     bench.counters[0] = '\0';
     assert_non_null(bench.profiler);

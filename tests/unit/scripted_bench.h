@@ -8,7 +8,7 @@
 #include "scripted_vendor.h"
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/profiling/profiler.h"
-#include "worker/cuda/roofs/roofs.h"
+#include "worker/gpu/roofs.h"
 
 extern struct bench {
     struct gpu gpu;

@@ -16,6 +16,7 @@ static const double memory_rate = 3e12; /* byte s-1, of a fill and of the flush 
 struct script script;
 struct machine machine;
 struct arena *script_arena;
+struct script_roofs script_roofs;
 
 static const struct {
     const char *kind;
@@ -564,6 +565,26 @@ static double energy(struct gpu *gpu)
                : NAN;
 }
 
+static const struct theory *theory(const struct gpu *gpu)
+{
+    (void)gpu;
+    return script_roofs.theory;
+}
+
+static double power_limit(const struct gpu *gpu)
+{
+    (void)gpu;
+    return *script_roofs.power_limit;
+}
+
+static enum status count_works(struct profiler *profiler, unsigned tensors,
+                               const struct profiled_work *works, size_t count,
+                               double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                               struct error *error)
+{
+    return script_roofs.count(profiler, tensors, works, count, values, outcome, error);
+}
+
 const struct gpu_vendor vendor = {
     .allocate = allocate,
     .free = memory_free,
@@ -593,4 +614,7 @@ const struct gpu_vendor vendor = {
     .conditions = conditions,
     .power = power,
     .energy = energy,
+    .theory = theory,
+    .power_limit = power_limit,
+    .count = count_works,
 };

@@ -95,6 +95,15 @@ int script_tear_down(void **state);
 
 /* What vendor.arena gives. */
 extern struct arena *script_arena;
+/* What is known of the GPU, and what counts. Tests of roofs set it. */
+extern struct script_roofs {
+    const struct theory *theory;
+    const double *power_limit;
+    enum status (*count)(struct profiler *profiler, unsigned tensors,
+                         const struct profiled_work *works, size_t count,
+                         double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                         struct error *error);
+} script_roofs;
 
 /* Enqueues a kernel of this name that takes the device so long, in the stream and in a graph. */
 enum status script_kernel(const char *name, double seconds, double in_graph, struct error *error);

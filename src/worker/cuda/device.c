@@ -14,7 +14,7 @@
 #include "worker/gpu/graph.h"
 #include "worker/gpu/timing.h"
 #include "worker/cuda/profiling/profiler.h"
-#include "worker/cuda/roofs/roofs.h"
+#include "worker/gpu/roofs.h"
 #include "worker/cuda/profile.h"
 #include "worker/cuda/selftest.h"
 #include "worker/cuda/workloads/cudnn_graph.h"

@@ -12,11 +12,16 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "model/chip.h"
 #include "model/fill.h"
+#include "model/outcome.h"
+#include "model/profiled_work.h"
+#include "model/quantity.h"
 #include "model/workload.h"
 
-struct gpu;   /* an open GPU: the vendor's own */
-struct graph; /* what was captured: the vendor's own */
+struct gpu;      /* an open GPU: the vendor's own */
+struct graph;    /* what was captured: the vendor's own */
+struct profiler; /* what counts works: the vendor's own */
 
 /* What a pair of events and the clock are like on a device that has nothing else to do. */
 struct calibration {
@@ -118,6 +123,21 @@ struct gpu_vendor {
      * now; NaN if that is too short for the sensor, or if there is none. */
     double (*power)(struct gpu *gpu, double since);
     double (*energy)(struct gpu *gpu); /* J since some time in the past; NaN if not offered */
+
+    /* ---- what is known of it ---- */
+
+    const struct theory *(*theory)(const struct gpu *gpu);
+    double (*power_limit)(const struct gpu *gpu); /* W; NaN: not known */
+
+    /* ---- counters ---- */
+
+    /* Counts pieces of work as ranges of one collection: values[i] is of works[i]. `tensors`: of the
+     * tensor units, quantity_tensor(). Fails only with STATUS_DEVICE, or with what a work says; why
+     * nothing was counted is in *outcome (enum counted). */
+    enum status (*count)(struct profiler *profiler, unsigned tensors,
+                         const struct profiled_work *works, size_t count,
+                         double (*values)[QUANTITY_COUNT], struct outcome *outcome,
+                         struct error *error);
 };
 
 extern const struct gpu_vendor vendor;

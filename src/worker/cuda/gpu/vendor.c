@@ -10,6 +10,7 @@
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/gpu/nvml.h"
+#include "worker/cuda/profiling/profiler.h"
 #include "worker/gpu/arena.h"
 #include "worker/gpu/timing.h"
 
@@ -447,6 +448,16 @@ static double energy(struct gpu *gpu)
     return nvml_energy(gpu->nvml);
 }
 
+static const struct theory *theory(const struct gpu *gpu)
+{
+    return &gpu->theory;
+}
+
+static double power_limit(const struct gpu *gpu)
+{
+    return gpu->power_limit;
+}
+
 const struct gpu_vendor vendor = {
     .allocate = allocate,
     .free = memory_free,
@@ -476,4 +487,7 @@ const struct gpu_vendor vendor = {
     .conditions = conditions,
     .power = power,
     .energy = energy,
+    .theory = theory,
+    .power_limit = power_limit,
+    .count = profiler_count,
 };

@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "model/outcome.h"
 #include "model/quantity.h"
-#include "worker/cuda/profiling/profiled_work.h"
+#include "model/profiled_work.h"
 
 struct counters;
 

@@ -20,7 +20,7 @@
 #include "base/status.h"
 #include "model/outcome.h"
 #include "model/quantity.h"
-#include "worker/cuda/profiling/profiled_work.h"
+#include "model/profiled_work.h"
 #include "worker/cuda/profiling/tracer.h"
 
 /* What is attached now; each makes room for the other. */

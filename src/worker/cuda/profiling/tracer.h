@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "model/kernel.h"
 #include "model/outcome.h"
-#include "worker/cuda/profiling/profiled_work.h"
+#include "model/profiled_work.h"
 
 struct traced_kernel {
     struct kernel kernel;  /* without what is resident and counted; of a region without sums */

@@ -5,7 +5,7 @@
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/gpu.h"
-#include "worker/cuda/roofs/family.h"
+#include "worker/gpu/roof_family.h"
 
 /* ---- vector units ---- */
 

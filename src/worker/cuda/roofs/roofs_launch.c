@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/gpu.h"
-#include "worker/gpu/vendor.h"
-#include "worker/cuda/roofs/family.h"
 #include "worker/gpu/graph.h"
+#include "worker/gpu/roof_family.h"
+#include "worker/gpu/vendor.h"
 
 enum { LAUNCHES = 500 }; /* a stream's queue holds about a thousand */
 /* s, that the device waits while the host enqueues: 10 us a launch, more than they take; later so many times what

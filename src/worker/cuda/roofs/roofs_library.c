@@ -6,9 +6,9 @@
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/gpu.h"
-#include "worker/cuda/roofs/family.h"
 #include "worker/cuda/workloads/product.h"
 #include "worker/gpu/arena.h"
+#include "worker/gpu/roof_family.h"
 
 /* Of each number of bits so many elements that a column of an operand is as long. */
 #define DEPTH(element_bits) (16384 * 8 / (element_bits))

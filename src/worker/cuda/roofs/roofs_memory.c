@@ -6,8 +6,8 @@
 
 #include "kernels/kernels.h"
 #include "worker/cuda/gpu/gpu.h"
-#include "worker/cuda/roofs/family.h"
 #include "worker/gpu/arena.h"
+#include "worker/gpu/roof_family.h"
 
 /* Launch shapes that are tried: blocks for each SM (0: one piece of work for each warp), threads
  * for each block. */

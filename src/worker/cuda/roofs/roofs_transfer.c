@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "worker/cuda/gpu/gpu.h"
-#include "worker/cuda/roofs/family.h"
+#include "worker/gpu/roof_family.h"
 
 /* Long enough that a copy's start is below 1 % of it; a host's link is slower, and may be shared by
  * all devices of the node. */

@@ -1,4 +1,4 @@
-#include "worker/cuda/roofs/roofs.h"
+#include "worker/gpu/roofs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,15 +6,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "kernels/kernels.h"
 #include "model/quantity.h"
-#include "worker/cuda/gpu/gpu.h"
-#include "worker/cuda/gpu/nvml.h"
+#include "worker/gpu/arena.h"
+#include "worker/gpu/roof_family.h"
 #include "worker/gpu/timing.h"
 #include "worker/gpu/vendor.h"
-#include "worker/cuda/profiling/profiler.h"
-#include "worker/cuda/roofs/family.h"
-#include "worker/gpu/arena.h"
 
 static const struct roof_family *const families[] = {
     &roofs_memory,  &roofs_onchip,   &roofs_vector, &roofs_tensor,
@@ -50,13 +46,13 @@ enum status roofs_reserve(struct roofs *roofs, struct roofs_buffer *buffer, size
         return STATUS_OK;
     TRY(memory_allocate((double)bytes, "the roofs", &data, error));
     enum status status =
-        CUDA(kernel_fill(PRECISION_FP32, data, (int64_t)(bytes / sizeof(float)),
-                         fill_make(1, TENSOR_INPUT, 24, 0), 0, roofs->gpu->stream));
+        vendor.fill(roofs->gpu, PRECISION_FP32, data, (int64_t)(bytes / sizeof(float)),
+                    fill_make(1, TENSOR_INPUT, 24, 0), error);
     if (status) {
-        cudaFree(data);
+        vendor.free(data);
         return status;
     }
-    cudaFree(buffer->data);
+    vendor.free(buffer->data);
     *buffer = (struct roofs_buffer){data, bytes};
     return STATUS_OK;
 }
@@ -281,7 +277,7 @@ static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
     if (count == 0)
         return STATUS_OK;
     enum status status =
-        profiler_count(profiler, QUANTITY_ALL_TENSORS, works, count, values, &outcome, error);
+        vendor.count(profiler, QUANTITY_ALL_TENSORS, works, count, values, &outcome, error);
     if (status == STATUS_DEVICE)
         return status;
     if (status)
@@ -347,8 +343,8 @@ void roofs_close(struct roofs *roofs)
     for (int i = 0; i < FAMILIES; ++i)
         if (families[i]->close)
             families[i]->close(roofs);
-    cudaFree(roofs->operands.data);
-    cudaFree(roofs->results.data);
+    vendor.free(roofs->operands.data);
+    vendor.free(roofs->results.data);
     free(roofs);
 }
 
@@ -520,7 +516,7 @@ static bool is_free(const struct roofs *roofs, const struct winner *winner,
     for (int i = 1; i <= few; ++i)
         if (!(fabs(last[-i].clock - winner->clock) <= same * winner->clock))
             return false;
-    return isnan(power) ? count >= WINDOWS_LEAST : !(power > over * roofs->gpu->power_limit);
+    return isnan(power) ? count >= WINDOWS_LEAST : !(power > over * vendor.power_limit(roofs->gpu));
 }
 
 /* Something else than power holds the clock. */
@@ -532,14 +528,14 @@ static bool is_still(const struct roofs *roofs, const struct window *windows, in
         highest = fmax(highest, windows[i].clock);
     }
     return highest <= (1.0 + 2.0 * same) * lowest &&
-           !(view_of(windows, count).power > over * roofs->gpu->power_limit);
+           !(view_of(windows, count).power > over * vendor.power_limit(roofs->gpu));
 }
 
 /* The most windows up to the last in which the limit was kept on the average; 0: there are none. The clock comes
  * down in the first one. */
 static int limited_windows(const struct roofs *roofs, const struct window *last, int count)
 {
-    const double limit = roofs->gpu->power_limit;
+    const double limit = vendor.power_limit(roofs->gpu);
     for (int many = count - 1; many >= WINDOWS_LEAST - 1; --many) {
         const double power = view_of(last - many, many).power;
         if (power >= under * limit && power <= over * limit)
@@ -597,7 +593,7 @@ static enum status measure(struct roofs *roofs, int kind, const struct roof_orde
                            struct roof *roof, struct error *error)
 {
     struct winner *winner = &roofs->winners[kind];
-    const struct theory *theory = &roofs->gpu->theory;
+    const struct theory *theory = vendor.theory(roofs->gpu);
     const bool compute = roof_kinds[kind].measure == ROOF_COMPUTE;
     const bool dram = roof_kinds[kind].level == LEVEL_DRAM;
     snprintf(roof->setting, sizeof roof->setting, "%s", winner->method.text);

@@ -6,8 +6,8 @@
 
 #include "model/roof.h"
 #include "worker/device_ops.h"
-#include "worker/cuda/gpu/gpu.h"
 
+struct gpu;
 struct profiler;
 struct roofs; /* those that were tuned, and the memory that they need */
 

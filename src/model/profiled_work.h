@@ -1,5 +1,5 @@
 /* One piece of work to trace or to count. Whoever owns it repeats it as often as it is told, so that
- * CUPTI saves and restores no memory. Plain data. */
+ * a profiler saves and restores no memory. Plain data. */
 #ifndef ROOFSWEEP_PROFILED_WORK_H
 #define ROOFSWEEP_PROFILED_WORK_H
 

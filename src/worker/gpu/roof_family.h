@@ -3,16 +3,15 @@
  * A kind of roof (roof_kind.h) belongs to the family that has rows for it in its table of kernels, formats,
  * directions or launches. A method is a row and a choice of launch shape or size. roofs.c tries all methods, keeps
  * the fastest, has it proven, and measures it as often as asked. A new kind is a row of a family's table. */
-#ifndef ROOFSWEEP_ROOF_FAMILY_H
-#define ROOFSWEEP_ROOF_FAMILY_H
+#ifndef ROOFSWEEP_GPU_ROOF_FAMILY_H
+#define ROOFSWEEP_GPU_ROOF_FAMILY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cuda_runtime_api.h>
 
 #include "model/roof.h"
-#include "worker/cuda/gpu/gpu.h"
+#include "worker/gpu/vendor.h"
 
 /* A method to do a roof, ready to run. Plain data. */
 struct method {
@@ -84,8 +83,8 @@ struct roofs {
     struct launches *launches; /* roofs_launch.c */
 };
 
-extern const struct roof_family roofs_memory, roofs_onchip; /* roofs_memory.c */
-extern const struct roof_family roofs_vector, roofs_tensor; /* roofs_compute.c */
+/* The vendor's folder defines these. */
+extern const struct roof_family roofs_memory, roofs_onchip, roofs_vector, roofs_tensor;
 extern const struct roof_family roofs_library, roofs_transfer, roofs_launch;
 
 /* Of one run: bytes, FLOPs, or how many things take the time. */
