@@ -478,11 +478,6 @@ enum status script_kernel(const char *name, double seconds, double in_graph, str
     return STATUS_OK;
 }
 
-static bool graphs_tell(void)
-{
-    return true;
-}
-
 static enum status capture_begin(struct gpu *gpu, struct error *error)
 {
     (void)gpu;
@@ -604,7 +599,6 @@ const struct gpu_vendor vendor = {
     .stamp = stamp,
     .span = span,
     .calibrate = calibrate,
-    .graphs_tell = graphs_tell,
     .capture_begin = capture_begin,
     .capture_end = capture_end,
     .graph_kernels = graph_kernels,

@@ -55,7 +55,7 @@ struct block {
 struct arena {
     struct gpu *gpu;
     struct block *blocks;
-    int count, room;
+    int count;
     double total; /* byte, of the device; 0 before anything was asked for */
 };
 
@@ -116,23 +116,17 @@ static struct block *idle_find(const struct arena *arena, double bytes)
     return best;
 }
 
-/* Before memory is asked for that would leave little to others. */
-static enum status trim_if_short(struct arena *arena, double bytes, struct error *error)
-{
-    double available;
-    TRY(vendor.available(&available, &arena->total, error));
-    if (available - bytes < left_for_others * arena->total)
-        arena_trim(arena);
-    return STATUS_OK;
-}
-
-/* What does not fit with its rounding may fit without, and without what is idle. */
+/* What is idle is given up where little would be left to others. What does not fit with its rounding
+ * may fit without, and without what is idle. */
 static enum status memory_get(struct arena *arena, double bytes, const char *what,
                               struct block *block, struct error *error)
 {
     struct error refusal;
-    TRY(trim_if_short(arena, rounded(bytes), error));
+    double available;
+    TRY(vendor.available(&available, &arena->total, error));
     block->bytes = rounded(bytes);
+    if (available - block->bytes < left_for_others * arena->total)
+        arena_trim(arena);
     enum status status = memory_allocate(block->bytes, what, &block->memory, &refusal);
     if (status == STATUS_OK)
         return STATUS_OK;
@@ -145,19 +139,6 @@ static enum status memory_get(struct arena *arena, double bytes, const char *wha
     return status;
 }
 
-static enum status blocks_reserve(struct arena *arena, struct error *error)
-{
-    if (arena->count < arena->room)
-        return STATUS_OK;
-    int room = 2 * arena->room + 16;
-    struct block *blocks = realloc(arena->blocks, (size_t)room * sizeof *blocks);
-    if (!blocks)
-        return error_set(error, STATUS_FAILED, "no memory for %d blocks", room);
-    arena->blocks = blocks;
-    arena->room = room;
-    return STATUS_OK;
-}
-
 enum status arena_take(struct arena *arena, double bytes, const char *what, void **memory,
                        struct error *error)
 {
@@ -168,7 +149,11 @@ enum status arena_take(struct arena *arena, double bytes, const char *what, void
         return STATUS_OK;
     }
     if (!block) {
-        TRY(blocks_reserve(arena, error));
+        size_t room = ((size_t)arena->count + 1) * sizeof *arena->blocks;
+        struct block *blocks = realloc(arena->blocks, room);
+        if (!blocks)
+            return error_set(error, STATUS_FAILED, "no memory for %d blocks", arena->count + 1);
+        arena->blocks = blocks;
         TRY(memory_get(arena, bytes, what, &made, error));
         block = &arena->blocks[arena->count++];
         *block = made;
@@ -179,22 +164,15 @@ enum status arena_take(struct arena *arena, double bytes, const char *what, void
     return STATUS_OK;
 }
 
-static struct block *block_of(const struct arena *arena, const void *memory)
-{
-    for (int i = 0; i < arena->count; ++i)
-        if (arena->blocks[i].memory == memory)
-            return &arena->blocks[i];
-    return NULL;
-}
-
 void arena_give(struct arena *arena, void *memory)
 {
-    struct block *block = memory ? block_of(arena, memory) : NULL;
-    if (!block)
-        return;
     struct error ignored; /* a lost device is told by the next call */
+    if (!memory)
+        return;
     (void)vendor.synchronize(arena->gpu, &ignored);
-    block->used = false;
+    for (int i = 0; i < arena->count; ++i)
+        if (arena->blocks[i].memory == memory)
+            arena->blocks[i].used = false;
     if (idle_bytes(arena) > idle_most * arena->total)
         arena_trim(arena);
 }

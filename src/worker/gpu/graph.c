@@ -70,8 +70,6 @@ enum status graph_kernels(struct gpu *gpu, struct work *work, graph_kernel_see *
     struct iterations once = {work, 1};
     struct graph *graph = NULL;
     *known = false;
-    if (!vendor.graphs_tell())
-        return STATUS_OK;
     enum status status = captured(gpu, iterations_enqueue, &once, &graph, error);
     if (status != STATUS_OK && status != STATUS_UNSUPPORTED)
         return status;
@@ -110,29 +108,15 @@ static enum status launch_time(struct gpu *gpu, const struct graph *graph, doubl
     return vendor.elapsed(gpu, 0, 1, seconds, error);
 }
 
-/* A first launch brings the graph to the device. */
-static enum status launches_time(struct gpu *gpu, const struct graph *graph, double *seconds,
-                                 struct error *error)
-{
-    enum { LAUNCHES = 4 };
-    double times[LAUNCHES];
-    struct stats stats;
-    TRY(vendor.reserve(gpu, 2, false, error));
-    TRY(vendor.graph_launch(gpu, graph, error));
-    for (int i = 0; i < LAUNCHES; ++i)
-        TRY(launch_time(gpu, graph, &times[i], error));
-    TRY(stats_compute(times, LAUNCHES, &stats, error));
-    *seconds = stats.median;
-    return STATUS_OK;
-}
-
 enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *seconds,
                        struct error *error)
 {
+    enum { LAUNCHES = 4 };
+    double times[LAUNCHES];
     struct graph *graph = NULL;
     struct error refusal;
+    struct stats stats;
     int iterations = graph_iterations(work);
-    double all = NAN;
     *seconds = NAN;
     if (cold || work->ops->reset)
         return STATUS_OK;
@@ -141,10 +125,17 @@ enum status graph_time(struct gpu *gpu, struct work *work, bool cold, double *se
         *error = refusal;
     if (status)
         return status == STATUS_DEVICE ? status : STATUS_OK;
-    status = launches_time(gpu, graph, &all, error);
+    status = vendor.reserve(gpu, 2, false, error);
+    if (status == STATUS_OK)
+        status = vendor.graph_launch(gpu, graph, error); /* brings it to the device */
+    for (int i = 0; i < LAUNCHES && status == STATUS_OK; ++i)
+        status = launch_time(gpu, graph, &times[i], error);
     vendor.graph_drop(graph);
-    *seconds = all / iterations;
-    return status;
+    if (status)
+        return status;
+    TRY(stats_compute(times, LAUNCHES, &stats, error));
+    *seconds = stats.median / iterations;
+    return STATUS_OK;
 }
 
 /* ---- replay ---- */
@@ -155,14 +146,9 @@ struct replay {
     struct graph *graph;
 };
 
-static struct work *stream_of(const struct work *work)
-{
-    return work->stream;
-}
-
 static enum status replay_reset(struct gpu *gpu, struct work *work, struct error *error)
 {
-    return stream_of(work)->ops->reset(gpu, stream_of(work), error);
+    return work->stream->ops->reset(gpu, work->stream, error);
 }
 
 static enum status replay_iterate(struct gpu *gpu, struct work *work, struct error *error)
@@ -185,7 +171,7 @@ static enum status evaluation_enqueue(struct gpu *gpu, void *argument, struct er
 static enum status replay_run(struct gpu *gpu, struct work *work, int64_t samples,
                               struct error *error)
 {
-    struct evaluation evaluation = {stream_of(work), samples};
+    struct evaluation evaluation = {work->stream, samples};
     struct graph *graph = NULL;
     TRY(graph_capture(gpu, evaluation_enqueue, &evaluation, &graph, error));
     enum status status = vendor.graph_launch(gpu, graph, error);
@@ -197,41 +183,40 @@ static enum status replay_run(struct gpu *gpu, struct work *work, int64_t sample
 
 static const void *replay_result(const struct work *work, enum tensor tensor)
 {
-    return stream_of(work)->ops->result(stream_of(work), tensor);
+    return work->stream->ops->result(work->stream, tensor);
 }
 
 static int64_t replay_element(const struct work *work, enum tensor tensor, int64_t offset)
 {
-    return stream_of(work)->ops->element(stream_of(work), tensor, offset);
+    return work->stream->ops->element(work->stream, tensor, offset);
 }
 
 static enum precision replay_stored(const struct work *work, enum tensor tensor)
 {
-    return stream_of(work)->ops->stored(stream_of(work), tensor);
+    return work->stream->ops->stored(work->stream, tensor);
 }
 
 static enum status recapture(struct gpu *gpu, struct replay *replay, struct error *error)
 {
     vendor.graph_drop(replay->graph);
     replay->graph = NULL;
-    return graph_of_work(gpu, stream_of(&replay->base), 1, &replay->graph, error);
+    return graph_of_work(gpu, replay->base.stream, 1, &replay->graph, error);
 }
 
 static enum status replay_reject(struct gpu *gpu, struct work *work, struct record *record,
                                  struct error *error)
 {
-    TRY(stream_of(work)->ops->reject(gpu, stream_of(work), record, error));
+    TRY(work->stream->ops->reject(gpu, work->stream, record, error));
     return recapture(gpu, (struct replay *)work, error);
 }
 
 static void replay_release(struct work *work)
 {
     struct replay *replay = (struct replay *)work;
-    struct work *stream = stream_of(work);
     vendor.graph_drop(replay->graph);
-    if (stream) {
-        free(stream->launches);
-        stream->ops->release(stream);
+    if (work->stream) {
+        free(work->stream->launches);
+        work->stream->ops->release(work->stream);
     }
     free(replay);
 }

@@ -99,8 +99,6 @@ struct gpu_vendor {
 
     /* ---- graphs: graph.h has what callers use ---- */
 
-    /* Whether graph_kernels can tell anything at all. */
-    bool (*graphs_tell)(void);
     enum status (*capture_begin)(struct gpu *gpu, struct error *error);
     /* Ends a capture, whatever happened in it, and leaves no error behind. STATUS_UNSUPPORTED with
      * the reason if nothing was captured. */

@@ -387,12 +387,6 @@ static bool driver_find(struct driver *driver)
     return complete;
 }
 
-static bool graphs_tell(void)
-{
-    struct driver driver;
-    return driver_find(&driver);
-}
-
 static bool node_see(const struct driver *driver, CUgraphNode node, graph_kernel_see *see,
                      void *argument)
 {
@@ -477,7 +471,6 @@ const struct gpu_vendor vendor = {
     .stamp = stamp,
     .span = span,
     .calibrate = calibrate,
-    .graphs_tell = graphs_tell,
     .capture_begin = capture_begin,
     .capture_end = capture_end,
     .graph_kernels = graph_kernels,
