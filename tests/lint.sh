@@ -74,7 +74,7 @@ sys.exit(bool(long))'
 }
 
 check_rooms() {
-    python3 tests/rooms.py
+    python3 tests/rooms.py && tests/vendor_words.sh
 }
 
 all="format tidy shell python documents rooms"

@@ -11,7 +11,8 @@ trap 'rm -f "$found" "$allowed"' EXIT
 find base model manifest ranks results worker/gpu -name '*.[ch]' -exec grep -oiHE \
     'cuda|cudnn|nvml|wgmma|warp|(^|[^a-z])mig([^a-z]|$)' {} + >"$found" || true
 grep -oiHE 'cuda|cudnn|nvml|wgmma|warp|(^|[^a-z])mig([^a-z]|$)' ./*.[ch] >>"$found" || true
-tr '[:upper:]' '[:lower:]' <"$found" | sed 's|^\./||; s/:.*mig.*/: mig/; s/:\([a-z]\)/: \1/' | sort >"$found.all"
+tr '[:upper:]' '[:lower:]' <"$found" |
+    sed 's|^\./||; s/:.*mig.*/: mig/; s/:\([a-z]\)/: \1/; s|^model/workloads/[^:]*|model/workloads|' | sort >"$found.all"
 sort -u "$found.all" >"$found"
 sed -n 's/^\([^#:]*: [a-z]*\)  *[^ ].*/\1/p' "$here/vendor_words.txt" | sort -u >"$allowed"
 

@@ -25,7 +25,7 @@ static cudaError_t code_of(enum status status)
                                           : failed(cudaErrorUnknown);
 }
 
-cudaError_t script_cuda_call(void)
+static cudaError_t called(void)
 {
     struct error error;
     return code_of(script_call(&error));
@@ -69,19 +69,19 @@ const char *cudaGetErrorName(cudaError_t code)
 cudaError_t cudaGetDevice(int *device)
 {
     *device = machine.current;
-    return script_cuda_call();
+    return called();
 }
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
     *count = script.devices;
-    return script_cuda_call();
+    return called();
 }
 
 cudaError_t cudaSetDevice(int device)
 {
     assert_in_range(device, 0, script.devices - 1);
-    cudaError_t code = script_cuda_call();
+    cudaError_t code = called();
     if (code == cudaSuccess && device != script.own)
         code = (cudaError_t)script.remote_context;
     if (code != cudaSuccess && device != script.own)
@@ -108,7 +108,7 @@ cudaError_t cudaDeviceCanAccessPeer(int *possible, int device, int peer)
     assert_int_equal(device, script.own);
     assert_int_not_equal(peer, script.own);
     *possible = script.direct;
-    return script_cuda_call();
+    return called();
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
@@ -118,7 +118,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
     assert_int_equal(flags, 0);
     assert_true(script.direct);
     assert_false(machine.mapped);
-    cudaError_t code = script_cuda_call();
+    cudaError_t code = called();
     machine.mapped = code == cudaSuccess;
     return code;
 }

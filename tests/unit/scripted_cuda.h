@@ -8,8 +8,7 @@
 
 cudaStream_t script_stream(void);
 
-/* As script_call, script_enqueue and script_kernel. */
-cudaError_t script_cuda_call(void);
+/* As script_enqueue and script_kernel. */
 cudaError_t script_cuda_enqueue(double seconds, cudaStream_t stream);
 cudaError_t script_cuda_kernel(const char *name, double seconds, double in_graph,
                                cudaStream_t stream);

@@ -204,7 +204,8 @@ static double cycles_until(double now)
     return script.sm_clock * (now + fallen + swung);
 }
 
-double script_clock_share(double begin, double end)
+/* Of sm_clock, between these times, s; power goes by it. */
+static double clock_share(double begin, double end)
 {
     return (cycles_until(end) - cycles_until(begin)) / (script.sm_clock * (end - begin));
 }
@@ -546,7 +547,7 @@ static double power(struct gpu *gpu, double since)
 {
     const double slow = 0.05, seen = clock_epoch() - since - slow; /* s */
     (void)gpu;
-    return seen > 0.0 ? 700.0 * script_clock_share(machine.host - seen, machine.host) : NAN;
+    return seen > 0.0 ? 700.0 * clock_share(machine.host - seen, machine.host) : NAN;
 }
 
 static double energy(struct gpu *gpu)

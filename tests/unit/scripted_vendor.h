@@ -109,8 +109,6 @@ extern struct script_roofs {
 enum status script_kernel(const char *name, double seconds, double in_graph, struct error *error);
 
 double script_device_time(void); /* s: when all that is enqueued will be done */
-/* Of sm_clock, between these times, s; power goes by it. */
-double script_clock_share(double begin, double end);
 
 void assert_near(double value, double expected); /* within 1 % */
 

@@ -44,11 +44,11 @@ struct work {
     bool sparse;
     struct pace pace;       /* of what is bound now */
     struct clock_span span; /* all timed chunks together */
-    /* cuda/profile.c: of each launch of the last trace its kernel, as a place in the record; owned,
-     * freed by profile_release. Without any: it was not traced well */
+    /* Of each launch of the last trace its kernel, as a place in the record; owned. Without any: it was
+     * not traced well */
     size_t *launches, launch_count;
-    /* graph.h: the same work, launched one by one; NULL: this is it. What is counted, since CUPTI
-     * sees no vector FLOPs in a graph. */
+    /* graph.h: the same work, launched one by one; NULL: this is it. What is counted, since
+     * counters may miss the FLOPs of a graph. */
     struct work *stream;
     bool stream_differs; /* its kernels are not known to be the same */
 };
