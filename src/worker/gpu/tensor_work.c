@@ -104,7 +104,7 @@ enum status tensor_work_prepare(const struct tensor_way *way, struct gpu *gpu,
     };
     t->base.ops = &t->ops;
     if (way->algorithm)
-        tensor_work_describe(way->algorithm, record);
+        tensor_work_describe(way->algorithm, UNIT_VECTOR, 0.0, record);
     const struct tensor_sizes sizes = way->describe(config, &t->base);
     enum status status = tensors_create(gpu, config, seed, &sizes, t, error);
     if (status == STATUS_OK && way->open)
@@ -117,10 +117,11 @@ enum status tensor_work_prepare(const struct tensor_way *way, struct gpu *gpu,
     return STATUS_OK;
 }
 
-void tensor_work_describe(const char *algorithm, struct record *record)
+void tensor_work_describe(const char *algorithm, enum unit unit, double workspace,
+                          struct record *record)
 {
     snprintf(record->algorithm, sizeof record->algorithm, "%s", algorithm);
-    snprintf(record->math, sizeof record->math, "fma");
-    record->unit = UNIT_VECTOR;
-    record->workspace = 0.0;
+    snprintf(record->math, sizeof record->math, "%s", unit == UNIT_TENSOR ? "tensor-op" : "fma");
+    record->unit = unit;
+    record->workspace = workspace;
 }

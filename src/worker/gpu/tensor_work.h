@@ -55,7 +55,8 @@ enum status tensor_work_prepare(const struct tensor_way *way, struct gpu *gpu,
         return tensor_work_prepare(&(way), gpu, config, seed, work, record, error);                \
     }
 
-/* What a record has of work that vector units do, without a workspace. */
-void tensor_work_describe(const char *algorithm, struct record *record);
+/* What a record has of what runs. The workspace is in byte. */
+void tensor_work_describe(const char *algorithm, enum unit unit, double workspace,
+                          struct record *record);
 
 #endif

@@ -9,6 +9,7 @@
 #include "model/choice.h"
 #include "worker/gpu/arena.h"
 #include "worker/gpu/search.h"
+#include "worker/gpu/tensor_work.h"
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/cuda/workloads/cudnn_graph.h"
 #include "worker/cuda/workloads/cudnn_tensor.h"
@@ -387,19 +388,7 @@ static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, const char
     return STATUS_OK;
 }
 
-/* It only grows, because candidates are bound in turn. */
-static enum status workspace_reserve(struct conv2d_work *c, size_t bytes, struct error *error)
-{
-    if (bytes <= c->workspace_bytes)
-        return STATUS_OK;
-    arena_give(c->arena, c->workspace);
-    c->workspace = NULL;
-    c->workspace_bytes = 0;
-    TRY(arena_take(c->arena, (double)bytes, "the workspace", &c->workspace, error));
-    c->workspace_bytes = bytes;
-    return STATUS_OK;
-}
-
+/* The workspace only grows, because candidates are bound in turn. */
 static enum status candidate_bind(struct gpu *gpu, struct work *work, int candidate,
                                   struct error *error)
 {
@@ -413,7 +402,13 @@ static enum status candidate_bind(struct gpu *gpu, struct work *work, int candid
         TRY(cudnn_graph_build(c->graph, chosen->plan, error));
         chosen->workspace = cudnn_graph_plan_at(c->graph, chosen->plan)->workspace;
     }
-    TRY(workspace_reserve(c, chosen->workspace, error));
+    if (chosen->workspace > c->workspace_bytes) {
+        arena_give(c->arena, c->workspace);
+        c->workspace = NULL;
+        c->workspace_bytes = 0;
+        TRY(arena_take(c->arena, (double)chosen->workspace, "the workspace", &c->workspace, error));
+        c->workspace_bytes = chosen->workspace;
+    }
     if (chosen->plan != CALL)
         TRY(cudnn_graph_bind(c->graph, chosen->plan, uids, memory, TENSOR_BASIC_COUNT, c->workspace,
                              error));
@@ -500,10 +495,9 @@ static struct search search_of(struct gpu *gpu, struct conv2d_work *c)
 
 static void algorithm_describe(const struct conv2d_work *c, struct record *record)
 {
-    snprintf(record->algorithm, sizeof record->algorithm, "%s", c->bound->name);
+    tensor_work_describe(c->bound->name, c->bound->tensor ? UNIT_TENSOR : UNIT_VECTOR,
+                         (double)c->bound->workspace, record);
     snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[c->bound->math]);
-    record->unit = c->bound->tensor ? UNIT_TENSOR : UNIT_VECTOR;
-    record->workspace = (double)c->bound->workspace;
 }
 
 /* What is offered is looked for among calls alone, or is a plan that its name makes. */

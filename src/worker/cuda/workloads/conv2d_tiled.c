@@ -1,6 +1,5 @@
 #include "worker/cuda/workloads/workloads.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
@@ -157,9 +156,7 @@ static enum status tiled_open(struct gpu *gpu, const struct config *config, stru
         .name = tile_name,
     };
     TRY(search_run(&search, &chosen, record, error));
-    tensor_work_describe(t->rows[chosen].what, record);
-    snprintf(record->math, sizeof record->math, "tensor-op");
-    record->unit = UNIT_TENSOR;
+    tensor_work_describe(t->rows[chosen].what, UNIT_TENSOR, 0.0, record);
     return STATUS_OK;
 }
 

@@ -253,18 +253,6 @@ static enum status plan_build(struct cudnn_graph *graph, struct cudnn_plan *plan
     return STATUS_OK;
 }
 
-static enum status plan_append(struct cudnn_graph *graph, const struct cudnn_plan *plan,
-                               struct error *error)
-{
-    struct cudnn_plan *plans =
-        realloc(graph->plans, (size_t)(graph->plan_count + 1) * sizeof *plans);
-    if (!plans)
-        return error_set(error, STATUS_FAILED, "no memory for %d plans", graph->plan_count + 1);
-    plans[graph->plan_count++] = *plan;
-    graph->plans = plans;
-    return STATUS_OK;
-}
-
 /* `engines`: as in cudnn_graph_plan, here and below. */
 static enum status plan_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                             cudnnBackendDescriptor_t config, struct error *error)
@@ -285,7 +273,13 @@ static enum status plan_add(struct cudnn_graph *graph, const struct cudnn_engine
     TRY(engine_check(engine, engines, &plan, error));
     if (!engines)
         TRY(plan_build(graph, &plan, error));
-    return plan_append(graph, &plan, error);
+    struct cudnn_plan *plans =
+        realloc(graph->plans, (size_t)(graph->plan_count + 1) * sizeof *plans);
+    if (!plans)
+        return error_set(error, STATUS_FAILED, "no memory for %d plans", graph->plan_count + 1);
+    plans[graph->plan_count++] = plan;
+    graph->plans = plans;
+    return STATUS_OK;
 }
 
 /* ---- heuristics ---- */

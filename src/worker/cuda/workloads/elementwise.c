@@ -79,7 +79,7 @@ static enum status cudnn_open(struct gpu *gpu, const struct config *config, stru
     tensor_work_describe(s.operation == ELEMENTWISE_ADD     ? "op-tensor"
                          : s.operation == ELEMENTWISE_SCALE ? "transform-tensor"
                                                             : "activation",
-                         record);
+                         UNIT_VECTOR, 0.0, record);
     return STATUS_OK;
 }
 

@@ -1,7 +1,5 @@
 #include "worker/cuda/workloads/graph_work.h"
 
-#include <stdio.h>
-
 #include "worker/gpu/arena.h"
 #include "worker/gpu/search.h"
 
@@ -51,10 +49,8 @@ enum status graph_work_choose(struct gpu *gpu, const struct config *config, stru
     };
     TRY(search_run(&search, &chosen, record, error));
     const struct cudnn_plan *plan = cudnn_graph_plan_at(work->graph, chosen);
-    snprintf(record->algorithm, sizeof record->algorithm, "%s", plan->name);
-    snprintf(record->math, sizeof record->math, "%s", plan->tensor ? "tensor-op" : "fma");
-    record->unit = plan->tensor ? UNIT_TENSOR : UNIT_VECTOR;
-    record->workspace = (double)plan->workspace;
+    tensor_work_describe(plan->name, plan->tensor ? UNIT_TENSOR : UNIT_VECTOR,
+                         (double)plan->workspace, record);
     return STATUS_OK;
 }
 

@@ -36,7 +36,7 @@ static enum status loop_open(struct gpu *gpu, const struct config *config, struc
 {
     (void)gpu, (void)config, (void)error;
     tensor_work_describe(((struct loop_work *)work)->shape.shared ? "shared-memory" : "registers",
-                         record);
+                         UNIT_VECTOR, 0.0, record);
     return STATUS_OK;
 }
 

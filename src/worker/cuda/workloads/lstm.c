@@ -459,13 +459,11 @@ static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, struct
     }
     if (status)
         return status;
-    snprintf(record->algorithm, sizeof record->algorithm, "%s",
-             algorithm_name(search.work, chosen));
-    snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[l->math]);
     bool tensor = l->math == CUDNN_TENSOR_OP_MATH ||
                   (l->shape.precision == PRECISION_FP64 && strstr(l->bound->name, "tensor"));
-    record->unit = tensor ? UNIT_TENSOR : UNIT_VECTOR;
-    record->workspace = (double)l->bound->workspace_bytes;
+    tensor_work_describe(algorithm_name(search.work, chosen), tensor ? UNIT_TENSOR : UNIT_VECTOR,
+                         (double)l->bound->workspace_bytes, record);
+    snprintf(record->math, sizeof record->math, "%s", cudnn_math_name[l->math]);
     for (int i = 0; i < ALGORITHMS; ++i)
         if (&l->bindings[i] != l->bound)
             binding_release(gpu->arena, &l->bindings[i]);
@@ -492,21 +490,6 @@ static enum status state_describe(const struct lstm_work *l, int64_t width,
     int strides[3] = {dimensions[1] * dimensions[2], dimensions[2], 1};
     TRY(CUDNN(cudnnCreateTensorDescriptor(descriptor)));
     return CUDNN(cudnnSetTensorNdDescriptor(*descriptor, l->data, 3, dimensions, strides));
-}
-
-static enum status algorithms_select(struct lstm_work *l, struct error *error)
-{
-    const char *wanted = l->shape.algorithm;
-    l->count = ALGORITHMS;
-    if (strcmp(wanted, "auto") == 0)
-        return STATUS_OK;
-    l->count = 1;
-    while (l->first < ALGORITHMS && strcmp(algorithms[l->first].name, wanted) != 0)
-        ++l->first;
-    return l->first < ALGORITHMS
-               ? STATUS_OK
-               : error_set(error, STATUS_UNSUPPORTED, "cuDNN's %s has no algorithm %s",
-                           l->shape.cell->name, wanted);
 }
 
 /* What cuDNN calls a conversion of fp32 is one to fp16, off by 2e-4: that is no tf32. */
@@ -552,7 +535,13 @@ static enum status lstm_open(struct gpu *gpu, const struct config *config, struc
     l->math = is_tensor(s->precision) ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
     l->w_fill = config_fill(config, l->tensors.seed, TENSOR_WEIGHT);
     l->dy_fill = config_fill(config, l->tensors.seed, TENSOR_OUTPUT);
-    TRY(algorithms_select(l, error));
+    l->count = strcmp(s->algorithm, "auto") == 0 ? ALGORITHMS : 1;
+    while (l->count == 1 && l->first < ALGORITHMS &&
+           strcmp(algorithms[l->first].name, s->algorithm) != 0)
+        ++l->first;
+    if (l->first == ALGORITHMS)
+        return error_set(error, STATUS_UNSUPPORTED, "cuDNN's %s has no algorithm %s", s->cell->name,
+                         s->algorithm);
     TRY(CUDNN(cudnnCreateDropoutDescriptor(&l->dropout)));
     TRY(CUDNN(cudnnSetDropoutDescriptor(l->dropout, gpu->cudnn, 0.0f, NULL, 0, 0)));
     TRY(state_describe(l, s->output, &l->h_descriptor, error));

@@ -1,6 +1,5 @@
 #include "worker/cuda/workloads/workloads.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
@@ -102,16 +101,14 @@ static struct tensor_sizes persistent_describe(const struct config *config, stru
 static enum status persistent_open(struct gpu *gpu, const struct config *config, struct work *work,
                                    struct record *record, struct error *error)
 {
+    const struct lstm_persistent *l = (const struct lstm_persistent *)work;
     (void)gpu, (void)config, (void)error;
-    snprintf(record->math, sizeof record->math, "tensor-op");
-    record->unit = UNIT_TENSOR;
-    record->workspace = (double)((const struct lstm_persistent *)work)->tensors.between_bytes;
+    tensor_work_describe("persistent", UNIT_TENSOR, (double)l->tensors.between_bytes, record);
     return STATUS_OK;
 }
 
 static const struct tensor_way persistent = {
     .bytes = sizeof(struct lstm_persistent),
-    .algorithm = "persistent",
     .describe = persistent_describe,
     .check = persistent_check,
     .open = persistent_open,

@@ -1,7 +1,5 @@
 #include "worker/cuda/workloads/workloads.h"
 
-#include <stdio.h>
-
 #include "kernels/kernels.h"
 #include "model/workloads/matmul.h"
 #include "worker/gpu/arena.h"
@@ -113,9 +111,7 @@ static enum status tiled_open(struct gpu *gpu, const struct config *config, stru
     if (m->shape.sparse)
         TRY(matmul_thin(gpu, m, error));
     work->sparse = m->shape.sparse;
-    tensor_work_describe(m->shape.sparse ? "mma-sp" : "mma", record);
-    snprintf(record->math, sizeof record->math, "tensor-op");
-    record->unit = UNIT_TENSOR;
+    tensor_work_describe(m->shape.sparse ? "mma-sp" : "mma", UNIT_TENSOR, 0.0, record);
     return STATUS_OK;
 }
 

@@ -193,7 +193,7 @@ static enum status batch_open(struct gpu *gpu, const struct config *config, stru
     const struct cudnn_extents parameters = cudnn_extents_nhwc(1, s.columns, 1, 1);
     (void)config;
     w->mode = wide ? CUDNN_BATCHNORM_SPATIAL : CUDNN_BATCHNORM_SPATIAL_PERSISTENT;
-    tensor_work_describe(wide ? "spatial" : "spatial-persistent", record);
+    tensor_work_describe(wide ? "spatial" : "spatial-persistent", UNIT_VECTOR, 0.0, record);
     TRY(cudnn_tensor_create(s.precision, &data, &w->data, error));
     TRY(cudnn_tensor_create(norm_wide(s.precision), &parameters, &w->parameters, error));
     TRY(norm_open(gpu, w, error));

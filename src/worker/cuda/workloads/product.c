@@ -203,10 +203,8 @@ enum status product_describe(const struct product *p, struct record *record, str
     const uint64_t of_tensor_units =
         CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32;
     bool tensor = (numerics & of_tensor_units) != 0;
-    snprintf(record->algorithm, sizeof record->algorithm, "%s", p->names[p->bound]);
-    snprintf(record->math, sizeof record->math, "%s", tensor ? "tensor-op" : "fma");
-    record->unit = tensor ? UNIT_TENSOR : UNIT_VECTOR;
-    record->workspace = (double)bound->workspaceSize;
+    tensor_work_describe(p->names[p->bound], tensor ? UNIT_TENSOR : UNIT_VECTOR,
+                         (double)bound->workspaceSize, record);
     return STATUS_OK;
 }
 
