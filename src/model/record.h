@@ -28,8 +28,10 @@ struct record {
     char label[1024];     /* labels of all sections that ask for it, separated by a space */
     char device_key[128]; /* struct device.key of the device that it was measured on */
     /* outcome */
-    int64_t status;   /* enum record_status */
-    char error[2048]; /* why it was skipped or failed; of a measured row, why it was not verified, or has no kernels */
+    int64_t status; /* enum record_status */
+    char
+        error[2048]; /* why it was skipped or failed; of a measured row, why it was not verified, or
+                       * has no kernels */
     int64_t attempts;
     double start_time; /* s since 1970-01-01T00:00:00Z */
     double wall_time;  /* s, everything done for this configuration */

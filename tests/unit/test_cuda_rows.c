@@ -68,24 +68,29 @@ static double flops_of_one(void)
            bench.gpu.multiprocessors;
 }
 
-/* With this outcome, which record.counters tells. */
-static void row_is_counted(enum precision precision, enum unit unit, const char *outcome)
+/* A row by itself, whose record is the caller's to clear. */
+static struct record count_one(struct work *work, bool cold, enum unit unit)
 {
-    const double flops = (double)fma_kernels[FP32_ROW].flops_per_iteration * FP32_ITERATIONS *
-                         FP32_THREADS * bench.gpu.multiprocessors;
-    struct work work = {.ops = &fp32_ops, .precision = precision};
     struct record record;
     struct error error;
+    const struct countable row = {work, cold, false, &record};
     record_init(&record);
     record.unit = unit;
-    script.collection = outcome;
-    const struct countable row = {&work, false, false, &record};
     assert_int_equal(profile_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
+    return record;
+}
+
+/* With this outcome, which record.counters tells. */
+static void row_is_counted(const char *outcome)
+{
+    struct work work = {.ops = &fp32_ops, .precision = PRECISION_FP32};
     char text[OUTCOME_TEXT];
+    script.collection = outcome;
+    struct record record = count_one(&work, false, UNIT_VECTOR);
     outcome_format(&record.counters, counted_word, text);
     assert_string_equal(text, outcome);
     if (record.counters.code == COUNTED_YES)
-        assert_true(record.flops_counted == flops);
+        assert_true(record.flops_counted == flops_of_one());
     record_clear(&record);
 }
 
@@ -99,12 +104,7 @@ static void a_replay_is_counted_in_the_stream(void **state)
                             .precision = PRECISION_FP32,
                             .stream = &stream,
                             .stream_differs = differs};
-        struct record record;
-        struct error error;
-        record_init(&record);
-        record.unit = UNIT_VECTOR;
-        const struct countable row = {&work, false, false, &record};
-        assert_int_equal(profile_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
+        struct record record = count_one(&work, false, UNIT_VECTOR);
         if (differs) {
             assert_int_equal(record.counters.code, COUNTED_REFUSED);
             assert_true(isnan(record.flops_counted) && isnan(record.bytes_counted[LEVEL_DRAM]));
@@ -119,7 +119,7 @@ static void a_replay_is_counted_in_the_stream(void **state)
 static void so_many_are_counted(int rows)
 {
     for (int row = 0; row < rows; ++row)
-        row_is_counted(PRECISION_FP32, UNIT_VECTOR, "counted");
+        row_is_counted("counted");
 }
 
 enum { ROWS = 4 };
@@ -175,7 +175,8 @@ static void rows_are_counted_in_one_collection(void **state)
     assert_int_equal(script.collections, 3);
 }
 
-/* A row says nothing of tensor units that it cannot use, though others of the collection ask for them. */
+/* A row says nothing of tensor units that it cannot use, though others of the collection ask for
+ * them. */
 static void what_others_ask_for_is_not_told(void **state)
 {
     (void)state;
@@ -261,11 +262,7 @@ static void rows_are_counted_with_the_cache_as_timed(void **state)
     static const enum script_cache expected[] = {SCRIPT_WARM, SCRIPT_FLUSHED};
     struct work work = {.ops = &fp32_ops, .precision = PRECISION_FP32};
     for (int cold = 0; cold < 2; ++cold) {
-        struct record record;
-        struct error error;
-        record_init(&record);
-        const struct countable row = {&work, cold, false, &record};
-        assert_int_equal(profile_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
+        struct record record = count_one(&work, cold, UNIT_VECTOR);
         assert_int_equal(record.counters.code, COUNTED_YES);
         assert_int_equal(script.counted_cache, expected[cold]);
         record_clear(&record);
@@ -279,7 +276,7 @@ static void nothing_is_attached_between_collections(void **state)
     so_many_are_counted(3);
     assert_int_equal(profiler_attached(bench.profiler), PROFILER_NOTHING);
     assert_int_equal(script.afresh, 3);
-    row_is_counted(PRECISION_FP32, UNIT_VECTOR, "refused: taken by another");
+    row_is_counted("refused: taken by another");
     assert_int_equal(profiler_attached(bench.profiler), PROFILER_NOTHING);
     so_many_are_counted(1);
 }
@@ -306,12 +303,7 @@ static void sparse_products_are_counted_as_done(void **state)
     (void)state;
     for (int sparse = 0; sparse < 2; ++sparse) {
         struct work work = {.ops = &tensor_ops, .precision = PRECISION_FP16, .sparse = sparse};
-        struct record record;
-        struct error error;
-        record_init(&record);
-        record.unit = UNIT_TENSOR;
-        const struct countable row = {&work, false, false, &record};
-        assert_int_equal(profile_count(bench.profiler, &bench.gpu, &row, 1, &error), STATUS_OK);
+        struct record record = count_one(&work, false, UNIT_TENSOR);
         flops[sparse] = record.flops_counted;
         record_clear(&record);
     }

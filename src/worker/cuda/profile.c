@@ -41,20 +41,17 @@ static enum status kernel_enqueue(struct gpu *gpu, void *out, struct error *erro
     return CUDA(kernel->launch(out, iterations, gpu->multiprocessors, FMA_BLOCK, gpu->stream));
 }
 
-static enum status span_enqueue(struct gpu *gpu, enqueue *work, void *out, struct error *error)
-{
-    TRY(vendor.record(gpu, 0, error));
-    TRY(work(gpu, out, error));
-    return vendor.record(gpu, 1, error);
-}
-
 /* All is queued before the first begins, as in timing.c. */
 static enum status held_time(struct gpu *gpu, enqueue *work, void *out, double *seconds,
                              struct error *error)
 {
     const double longest = 0.1; /* s, that the host may take */
     TRY(vendor.hold(gpu, longest, error));
-    enum status status = span_enqueue(gpu, work, out, error);
+    enum status status = vendor.record(gpu, 0, error);
+    if (status == STATUS_OK)
+        status = work(gpu, out, error);
+    if (status == STATUS_OK)
+        status = vendor.record(gpu, 1, error);
     vendor.release(gpu);
     if (status)
         return status;

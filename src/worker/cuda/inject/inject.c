@@ -35,6 +35,12 @@ enum {
 enum stage { STAGE_BEFORE, STAGE_OPEN, STAGE_AFTER };
 enum task_kind { TASK_TIME, TASK_TRACE, TASK_COUNT, TASK_PROFILE };
 enum task_region { TASK_PROFILER, TASK_ALL, TASK_NVTX };
+/* Kinds of tasks as sets. */
+enum {
+    TIMES = 1 << TASK_TIME,
+    TRACES = 1 << TASK_TRACE | 1 << TASK_PROFILE,
+    COUNTS = 1 << TASK_COUNT | 1 << TASK_PROFILE
+};
 
 struct task {
     enum task_kind kind;
@@ -113,6 +119,11 @@ static bool task_read(struct task *task)
     read.tensors = (unsigned)strtoul(variable("ROOFSWEEP_TENSORS"), NULL, 10);
     *task = read;
     return kind >= 0 && where >= 0 && read.folder[0] != '\0';
+}
+
+static bool task_is(unsigned kinds)
+{
+    return kinds >> injection.task.kind & 1;
 }
 
 /* ---- lines for the worker ---- */
@@ -291,8 +302,7 @@ static void counting_end(void)
  */
 static bool is_traced(void)
 {
-    return injection.regions == 1 && injection.tracer &&
-           (injection.task.kind == TASK_TRACE || injection.task.kind == TASK_PROFILE);
+    return injection.regions == 1 && injection.tracer && task_is(TRACES);
 }
 
 static bool is_counted(void)
@@ -343,15 +353,6 @@ static void trace_close(void)
     }
 }
 
-/* All regions of a program that is not timed are to launch what the first one does. */
-static void first_close(double seconds)
-{
-    injection.first_sequence = injection.sequence;
-    injection.first_launches = injection.launches;
-    note("launched %016" PRIx64 " %zu", injection.sequence, injection.launches);
-    note("closed %.9g", seconds);
-}
-
 static void region_close(void)
 {
     cuCtxSynchronize();
@@ -360,10 +361,13 @@ static void region_close(void)
     injection.stage = timed || several ? STAGE_BEFORE : STAGE_AFTER;
     if (is_traced())
         trace_close();
-    if (timed)
+    if (!timed && injection.regions == 1) { /* all are to launch what the first one does */
+        injection.first_sequence = injection.sequence;
+        injection.first_launches = injection.launches;
+        note("launched %016" PRIx64 " %zu", injection.sequence, injection.launches);
+    }
+    if (timed || injection.regions == 1)
         note("closed %.9g", seconds);
-    else if (injection.regions == 1)
-        first_close(seconds);
     if (is_counted())
         counting_end();
     if (injection.task.kind == TASK_PROFILE && injection.regions == 1)
@@ -395,24 +399,21 @@ static void at_exit(void)
 
 /* ---- what the program calls ---- */
 
-static void launch_add(const char *name)
-{
-    for (const char *c = name ? name : "a graph"; *c; ++c)
-        injection.sequence = (injection.sequence ^ (unsigned char)*c) * 1099511628211u;
-    injection.graphs += name == NULL;
-    ++injection.launches;
-}
-
 static void launched(const CUpti_CallbackData *data)
 {
+    const char *name = data->symbolName; /* NULL: of a graph */
     if (data->callbackSite != CUPTI_API_ENTER || inside || injection.owner != getpid())
         return;
     if (injection.task.region == TASK_ALL)
         region(true);
     pthread_mutex_lock(&injection.lock);
     ++injection.begun;
-    if (injection.stage == STAGE_OPEN)
-        launch_add(data->symbolName);
+    if (injection.stage == STAGE_OPEN) {
+        for (const char *c = name ? name : "a graph"; *c; ++c)
+            injection.sequence = (injection.sequence ^ (unsigned char)*c) * 1099511628211u;
+        injection.graphs += name == NULL;
+        ++injection.launches;
+    }
     pthread_mutex_unlock(&injection.lock);
 }
 
@@ -454,9 +455,7 @@ static void profiler_stopped(const CUpti_CallbackData *data)
         region(false);
 }
 
-/* For which tasks, a bit each, a call is watched; and with which kind of region alone. */
-#define RUN         (1u << TASK_TRACE | 1u << TASK_COUNT | 1u << TASK_PROFILE)
-#define ANY         (1u << TASK_TIME | RUN)
+/* For which tasks a call is watched; and with which kind of region alone. */
 #define ALL_REGIONS (1u << TASK_PROFILER | 1u << TASK_ALL | 1u << TASK_NVTX)
 #define CBID(name)  CUPTI_DRIVER_TRACE_CBID_##name
 static const struct watched {
@@ -464,29 +463,24 @@ static const struct watched {
     unsigned tasks, regions;
     void (*call)(const CUpti_CallbackData *data);
 } calls[] = {
-    {CBID(cuProfilerStart), ANY, 1u << TASK_PROFILER, profiler_started},
-    {CBID(cuProfilerStop), ANY, 1u << TASK_PROFILER, profiler_stopped},
+    {CBID(cuProfilerStart), TIMES | TRACES | COUNTS, 1u << TASK_PROFILER, profiler_started},
+    {CBID(cuProfilerStop), TIMES | TRACES | COUNTS, 1u << TASK_PROFILER, profiler_stopped},
     {CBID(cuMemAlloc_v2), 1u << TASK_COUNT, ALL_REGIONS, allocated},
     {CBID(cuMemAllocPitch_v2), 1u << TASK_COUNT, ALL_REGIONS, allocated},
     {CBID(cuMemAllocManaged), 1u << TASK_COUNT, ALL_REGIONS, allocated},
     {CBID(cuMemAllocAsync), 1u << TASK_COUNT, ALL_REGIONS, allocated},
     {CBID(cuMemAllocFromPoolAsync), 1u << TASK_COUNT, ALL_REGIONS, allocated},
     {CBID(cuMemCreate), 1u << TASK_COUNT, ALL_REGIONS, allocated},
-    {CBID(cuLaunchKernel), RUN, ALL_REGIONS, launched},
-    {CBID(cuLaunchKernel_ptsz), RUN, ALL_REGIONS, launched},
-    {CBID(cuLaunchKernelEx), RUN, ALL_REGIONS, launched},
-    {CBID(cuLaunchKernelEx_ptsz), RUN, ALL_REGIONS, launched},
-    {CBID(cuLaunchCooperativeKernel), RUN, ALL_REGIONS, launched},
-    {CBID(cuLaunchCooperativeKernel_ptsz), RUN, ALL_REGIONS, launched},
-    {CBID(cuGraphLaunch), RUN, ALL_REGIONS, launched},
-    {CBID(cuGraphLaunch_ptsz), RUN, ALL_REGIONS, launched},
+    {CBID(cuLaunchKernel), TRACES | COUNTS, ALL_REGIONS, launched},
+    {CBID(cuLaunchKernel_ptsz), TRACES | COUNTS, ALL_REGIONS, launched},
+    {CBID(cuLaunchKernelEx), TRACES | COUNTS, ALL_REGIONS, launched},
+    {CBID(cuLaunchKernelEx_ptsz), TRACES | COUNTS, ALL_REGIONS, launched},
+    {CBID(cuLaunchCooperativeKernel), TRACES | COUNTS, ALL_REGIONS, launched},
+    {CBID(cuLaunchCooperativeKernel_ptsz), TRACES | COUNTS, ALL_REGIONS, launched},
+    {CBID(cuGraphLaunch), TRACES | COUNTS, ALL_REGIONS, launched},
+    {CBID(cuGraphLaunch_ptsz), TRACES | COUNTS, ALL_REGIONS, launched},
 };
 enum { CALLS = sizeof calls / sizeof *calls };
-
-static bool is_watched(const struct watched *call)
-{
-    return call->tasks >> injection.task.kind & 1 && call->regions >> injection.task.region & 1;
-}
 
 static void CUPTIAPI called(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                             const void *data)
@@ -499,31 +493,17 @@ static void CUPTIAPI called(void *user, CUpti_CallbackDomain domain, CUpti_Callb
         module_unloaded();
 }
 
-static bool may_count(void)
-{
-    return injection.task.kind == TASK_COUNT || injection.task.kind == TASK_PROFILE;
-}
-
 static CUptiResult watch(void)
 {
     CUpti_SubscriberHandle subscriber;
     CUptiResult code = cuptiSubscribe(&subscriber, called, NULL);
     for (int i = 0; i < CALLS && code == CUPTI_SUCCESS; ++i)
-        if (is_watched(&calls[i]))
+        if (task_is(calls[i].tasks) && calls[i].regions >> injection.task.region & 1)
             code = cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i].id);
-    if (code == CUPTI_SUCCESS && may_count())
+    if (code == CUPTI_SUCCESS && task_is(COUNTS))
         code = cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                                    CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
-    if (code == CUPTI_SUCCESS &&
-        (injection.task.kind == TASK_TRACE || injection.task.kind == TASK_PROFILE))
-        code = tracer_watch();
-    return code;
-}
-
-/* Timing a range of NVTX needs no CUPTI. */
-static bool needs_cupti(void)
-{
-    return injection.task.kind != TASK_TIME || injection.task.region != TASK_NVTX;
+    return code == CUPTI_SUCCESS && task_is(TRACES) ? tracer_watch() : code;
 }
 
 /* Once for each process, whoever comes first: CUDA, or NVTX. False: this process has no task. */
@@ -549,7 +529,7 @@ static bool begin(void)
 __attribute__((visibility("default"))) int InitializeInjection(void);
 int InitializeInjection(void)
 {
-    if (!begin() || !needs_cupti())
+    if (!begin() || (task_is(TIMES) && injection.task.region == TASK_NVTX)) /* without CUPTI */
         return 1;
     CUptiResult code = watch();
     const char *name = "unknown";
