@@ -20,7 +20,7 @@ static const struct row {
     {"conv2d batch=1 height=8 width=8 precision=fp16 layout=auto algorithm=implicit-precomp-gemm",
      conv2d_cudnn_prepare},
     {"conv2d batch=1 height=8 width=8 algorithm=graph", conv2d_cudnn_prepare},
-    {"conv2d batch=1 height=8 width=8 pass=training bias=yes activation=relu algorithm=algo-1",
+    {"conv2d batch=1 height=8 width=8 layout=nchw pass=backward algorithm=algo-1",
      conv2d_cudnn_prepare},
     {"conv2d batch=1 height=8 width=8 pass=training bias=yes activation=relu",
      conv2d_plain_prepare},
@@ -30,7 +30,7 @@ static const struct row {
      linear_cublaslt_prepare},
     {"linear batch=16 inputs=32 outputs=64 pass=backward-weights", linear_plain_prepare},
     {"lstm batch=4 sequence=4 layers=2 precision=fp16 pass=backward", lstm_cudnn_prepare},
-    {"lstm batch=4 sequence=4 cell=gru algorithm=persist-dynamic", lstm_cudnn_prepare},
+    {"lstm batch=4 sequence=4 cell=gru algorithm=standard", lstm_cudnn_prepare},
     {"lstm batch=4 sequence=4 layers=3 precision=fp16", lstm_persistent_prepare},
     {"matmul m=64 n=64 k=64", matmul_cublaslt_prepare},
     {"matmul m=64 n=64 k=64 precision=fp16 sparsity=2:4", matmul_tiled_prepare},
@@ -105,6 +105,8 @@ static enum status row_run(const struct row *row, const struct choice *offer, st
     fault.calls = 0;
     *error = (struct error){""};
     enum status status = config_parse(row->text, &config, error);
+    if (status == STATUS_OK)
+        status = config_check(&config, error);
     if (status == STATUS_OK)
         status = row->prepare(&gpu, &config, 1, &work, record, error);
     if (status == STATUS_OK)
