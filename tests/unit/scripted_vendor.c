@@ -350,6 +350,18 @@ static enum status set(struct gpu *gpu, void *data, int value, size_t bytes, str
     return script_enqueue(1e-6, error);
 }
 
+static enum status gather(struct gpu *gpu, enum precision precision, const void *data,
+                          const int64_t *offsets, int64_t count, void *memory, double *values,
+                          struct error *error)
+{
+    (void)gpu, (void)precision;
+    script_within(memory, 2 * (size_t)count * sizeof *values, script.own);
+    script_within(data, 1, script.own);
+    for (int64_t i = 0; i < count; ++i)
+        values[i] = (double)offsets[i]; /* its place */
+    return script_call(error);
+}
+
 /* ---- events ---- */
 
 static enum status synchronize(struct gpu *gpu, struct error *error)
@@ -588,6 +600,7 @@ const struct gpu_vendor vendor = {
     .arena = arena,
     .fill = fill,
     .set = set,
+    .gather = gather,
     .synchronize = synchronize,
     .reserve = reserve,
     .record = record,

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "kernels/kernels.h"
 #include "worker/gpu/arena.h"
 #include "worker/cuda/gpu/gpu.h"
 #include "worker/gpu/energy.h"
@@ -126,66 +125,17 @@ static void device_release_roofs(struct device_state *state)
 
 /* ---- work ---- */
 
-static const struct preparation {
-    const char *workload, *implementation;
-    work_preparation *prepare;
-    bool (*takes)(const struct config *config); /* "auto" passes it over if not; NULL: takes all */
-} preparations[] = {
-#define ROW(workload, implementation, prepare, takes) {workload, implementation, prepare, takes},
-    CUDA_WORKLOADS(ROW)
+static const struct implementation implementations[] = {
+#define ROW(workload, name, prepare, takes) {workload, name, prepare, takes},
+    CUDA_WORKLOADS(ROW){0}
 #undef ROW
 };
-
-static enum status preparation_find(const struct config *config, const struct preparation **found,
-                                    struct error *error)
-{
-    const char *wanted = config_word(config, ROLE_IMPLEMENTATION);
-    char offered[128] = "";
-    for (size_t i = 0; i < sizeof preparations / sizeof *preparations; ++i) {
-        if (strcmp(preparations[i].workload, config->workload->name) != 0)
-            continue;
-        bool taken = !preparations[i].takes || preparations[i].takes(config);
-        if (strcmp(wanted, preparations[i].implementation) == 0 ||
-            (strcmp(wanted, "auto") == 0 && taken)) {
-            *found = &preparations[i];
-            return STATUS_OK;
-        }
-        size_t used = strlen(offered);
-        snprintf(offered + used, sizeof offered - used, "%s%s", used ? ", " : "",
-                 preparations[i].implementation);
-    }
-    return error_set(error, STATUS_UNSUPPORTED,
-                     "implementation %s of %s does not run on CUDA devices, which have: %s", wanted,
-                     config->workload->name, offered[0] ? offered : "none");
-}
-
-static enum status work_create(struct device_state *state, const struct preparation *preparation,
-                               const struct config *config, uint64_t seed, struct work **work,
-                               struct record *record, struct error *error)
-{
-    struct work *prepared = NULL;
-    TRY(preparation->prepare(&state->gpu, config, seed, &prepared, record, error));
-    if (!config_replayed(config)) {
-        *work = prepared;
-        return STATUS_OK;
-    }
-    enum status status = replay_create(&state->gpu, prepared, work, error);
-    if (status)
-        prepared->ops->release(prepared);
-    return status;
-}
 
 static enum status device_prepare(struct device_state *state, const struct config *config,
                                   uint64_t seed, struct work **work, struct record *record,
                                   struct error *error)
 {
-    const struct preparation *preparation = NULL;
-    TRY(preparation_find(config, &preparation, error));
-    TRY(arena_check(state->gpu.arena, config_cost(config).memory, "the tensors", error));
-    TRY(work_create(state, preparation, config, seed, work, record, error));
-    snprintf(record->implementation, sizeof record->implementation, "%s",
-             preparation->implementation);
-    return STATUS_OK;
+    return work_create(&state->gpu, implementations, "CUDA", config, seed, work, record, error);
 }
 
 static enum status device_time(struct device_state *state, struct work *work, bool cold,
@@ -219,15 +169,9 @@ static enum status device_count_hardware(struct device_state *state, const struc
     return profile_count(state->profiler, &state->gpu, rows, count, error);
 }
 
-/* What waits must not change what the next one finds. A search gives its workspaces up to a quarter
- * of what is free, and never more than 4 GiB; inputs are made on the way. */
 static bool device_has_room(struct device_state *state, const struct config *config)
 {
-    const double enough = 4.0 * 4.0 * (1 << 30), tensors = 2.0;
-    double available;
-    struct error unknown;
-    return arena_available(state->gpu.arena, &available, &unknown) == STATUS_OK &&
-           available >= enough + tensors * config_cost(config).memory;
+    return work_has_room(&state->gpu, config);
 }
 
 static enum status device_reject(struct device_state *state, struct work *work,
@@ -245,41 +189,11 @@ static enum status device_run(struct device_state *state, struct work *work, int
     return vendor.synchronize(&state->gpu, error);
 }
 
-/* memory: of the offsets, and of as many values. */
-static enum status gather(struct gpu *gpu, struct work *work, enum tensor tensor,
-                          const int64_t *offsets, int64_t count, void *memory, double *values,
-                          struct error *error)
-{
-    const size_t bytes = (size_t)count * sizeof *values;
-    const enum precision stored = work->ops->stored ? work->ops->stored(work, tensor)
-                                                    : precision_info[work->precision].result;
-    double *gathered = (double *)memory + count;
-    TRY(CUDA(cudaMemcpyAsync(memory, offsets, bytes, cudaMemcpyHostToDevice, gpu->stream)));
-    TRY(CUDA(kernel_gather(stored, work->ops->result(work, tensor), memory, count, gathered,
-                           gpu->stream)));
-    TRY(CUDA(cudaMemcpyAsync(values, gathered, bytes, cudaMemcpyDeviceToHost, gpu->stream)));
-    return vendor.synchronize(gpu, error);
-}
-
 static enum status device_read(struct device_state *state, struct work *work, enum tensor tensor,
                                const int64_t *offsets, int64_t count, double *values,
                                struct error *error)
 {
-    const size_t bytes = (size_t)count * sizeof *values;
-    struct gpu *gpu = &state->gpu;
-    int64_t *places = malloc(bytes);
-    void *memory = NULL;
-    if (!places)
-        return error_set(error, STATUS_FAILED, "no memory for %lld offsets", (long long)count);
-    for (int64_t i = 0; i < count; ++i)
-        places[i] = work->ops->element ? work->ops->element(work, tensor, offsets[i]) : offsets[i];
-    enum status status =
-        arena_take(gpu->arena, 2.0 * (double)bytes, "the comparison", &memory, error);
-    if (status == STATUS_OK)
-        status = gather(gpu, work, tensor, places, count, memory, values, error);
-    arena_give(gpu->arena, memory);
-    free(places);
-    return status;
+    return work_read(&state->gpu, work, tensor, offsets, count, values, error);
 }
 
 static void device_release(struct device_state *state, struct work *work)

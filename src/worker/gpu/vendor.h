@@ -64,6 +64,12 @@ struct gpu_vendor {
                         struct fill fill, struct error *error);
     enum status (*set)(struct gpu *gpu, void *data, int value, size_t bytes, struct error *error);
 
+    /* Waits for values[i] = data[offsets[i]], which are the host's. memory: of the device, 16 bytes
+     * for each of them. */
+    enum status (*gather)(struct gpu *gpu, enum precision precision, const void *data,
+                          const int64_t *offsets, int64_t count, void *memory, double *values,
+                          struct error *error);
+
     /* ---- stream ---- */
 
     enum status (*synchronize)(struct gpu *gpu, struct error *error);
@@ -129,9 +135,9 @@ struct gpu_vendor {
 
     /* ---- counters ---- */
 
-    /* Counts pieces of work as ranges of one collection: values[i] is of works[i]. `tensors`: of the
-     * tensor units, quantity_tensor(). Fails only with STATUS_DEVICE, or with what a work says; why
-     * nothing was counted is in *outcome (enum counted). */
+    /* Counts pieces of work as ranges of one collection: values[i] is of works[i]. `tensors`: of
+     * the tensor units, quantity_tensor(). Fails only with STATUS_DEVICE, or with what a work says;
+     * why nothing was counted is in *outcome (enum counted). */
     enum status (*count)(struct profiler *profiler, unsigned tensors,
                          const struct profiled_work *works, size_t count,
                          double (*values)[QUANTITY_COUNT], struct outcome *outcome,

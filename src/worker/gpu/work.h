@@ -44,8 +44,8 @@ struct work {
     bool sparse;
     struct pace pace;       /* of what is bound now */
     struct clock_span span; /* all timed chunks together */
-    /* Of each launch of the last trace its kernel, as a place in the record; owned. Without any: it was
-     * not traced well */
+    /* Of each launch of the last trace its kernel, as a place in the record; owned. Without any: it
+     * was not traced well */
     size_t *launches, launch_count;
     /* graph.h: the same work, launched one by one; NULL: this is it. What is counted, since
      * counters may miss the FLOPs of a graph. */
@@ -58,5 +58,25 @@ struct work {
 typedef enum status work_preparation(struct gpu *gpu, const struct config *config, uint64_t seed,
                                      struct work **work, struct record *record,
                                      struct error *error);
+
+/* One implementation of a workload. */
+struct implementation {
+    const char *workload, *name;
+    work_preparation *prepare;
+    bool (*takes)(const struct config *config); /* "auto" passes it over if not; NULL: takes all */
+};
+
+/* As device_ops.prepare. `rows` end with one without a name; "auto" is the first of the workload
+ * that takes the configuration. `devices`: what people call the vendor's. */
+enum status work_create(struct gpu *gpu, const struct implementation *rows, const char *devices,
+                        const struct config *config, uint64_t seed, struct work **work,
+                        struct record *record, struct error *error);
+
+/* As device_ops.has_room. */
+bool work_has_room(struct gpu *gpu, const struct config *config);
+
+/* As device_ops.read. */
+enum status work_read(struct gpu *gpu, struct work *work, enum tensor tensor,
+                      const int64_t *offsets, int64_t count, double *values, struct error *error);
 
 #endif

@@ -91,6 +91,18 @@ static enum status set(struct gpu *gpu, void *data, int value, size_t bytes, str
     return CUDA(cudaMemsetAsync(data, value, bytes, gpu->stream));
 }
 
+static enum status gather(struct gpu *gpu, enum precision precision, const void *data,
+                          const int64_t *offsets, int64_t count, void *memory, double *values,
+                          struct error *error)
+{
+    const size_t bytes = (size_t)count * sizeof *values;
+    double *gathered = (double *)memory + count;
+    TRY(CUDA(cudaMemcpyAsync(memory, offsets, bytes, cudaMemcpyHostToDevice, gpu->stream)));
+    TRY(CUDA(kernel_gather(precision, data, memory, count, gathered, gpu->stream)));
+    TRY(CUDA(cudaMemcpyAsync(values, gathered, bytes, cudaMemcpyDeviceToHost, gpu->stream)));
+    return CUDA(cudaStreamSynchronize(gpu->stream));
+}
+
 /* ---- events ---- */
 
 static enum status synchronize(struct gpu *gpu, struct error *error)
@@ -459,6 +471,7 @@ const struct gpu_vendor vendor = {
     .arena = arena_of,
     .fill = fill,
     .set = set,
+    .gather = gather,
     .synchronize = synchronize,
     .reserve = reserve,
     .record = record,
