@@ -1,5 +1,5 @@
-/* Stands before each of the CUDA worker's sources that test_faults.c is built of: a call that goes through the
- * macros can fail without being made. */
+/* Stands before each of the CUDA worker's sources that test_faults.c is built of: a call that goes
+ * through the macros can fail without being made. */
 #ifndef ROOFSWEEP_FAULTS_H
 #define ROOFSWEEP_FAULTS_H
 

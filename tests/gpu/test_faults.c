@@ -1,6 +1,6 @@
-/* Calls of CUDA, cuDNN and cuBLASLt that fail, in a small row of each workload: each of the first calls, and later
- * ones at growing distances. The status is what the failure is, the next row runs, and no device memory and no
- * descriptor of cuDNN's graphs is left. Skipped (77) without a GPU. */
+/* Calls of CUDA, cuDNN and cuBLASLt that fail, in a small row of each workload: each of the first
+ * calls, and later ones at growing distances. The status is what the failure is, the next row runs,
+ * and no device memory and no descriptor of cuDNN's graphs is left. Skipped (77) without a GPU. */
 #include <stdio.h>
 #include <string.h>
 
@@ -94,7 +94,8 @@ cudnnStatus_t __wrap_cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t desc
     return __real_cudnnBackendDestroyDescriptor(descriptor);
 }
 
-/* Prepares the row, runs it once and releases it. *reached: whether a fault came before it was done. */
+/* Prepares the row, runs it once and releases it. *reached: whether a fault came before it was
+ * done. */
 static enum status row_run(const struct row *row, const struct choice *offer, struct record *record,
                            bool *reached, struct error *error)
 {

@@ -1,5 +1,5 @@
-/* What the CUDA worker's workloads refuse by looking at the configuration and the chip alone: nothing is
- * allocated, no library is called, and the reason says what is missing. */
+/* What the CUDA worker's workloads refuse by looking at the configuration and the chip alone:
+ * nothing is allocated, no library is called, and the reason says what is missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

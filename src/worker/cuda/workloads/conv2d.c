@@ -15,9 +15,10 @@
 #include "worker/cuda/workloads/cudnn_tensor.h"
 #include "worker/cuda/workloads/workloads.h"
 
-/* cuDNN has two ways to a convolution. Calls have named algorithms, which a sweep can ask for; cuDNN marks them
- * as deprecated. Operation graphs (cudnn_graph.h) reach more engines, but the numbers of their plans mean
- * something in one version of cuDNN only. "auto" takes the fastest of both, "graph" the fastest plan. */
+/* cuDNN has two ways to a convolution. Calls have named algorithms, which a sweep can ask for;
+ * cuDNN marks them as deprecated. Operation graphs (cudnn_graph.h) reach more engines, but the
+ * numbers of their plans mean something in one version of cuDNN only. "auto" takes the fastest of
+ * both, "graph" the fastest plan. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 /* How cuDNN is asked for a convolution in a precision. */
@@ -129,9 +130,9 @@ struct answer {
     cudnnMathType_t math;
 };
 
-/* The functions PASS_run and PASS_ask of the pass that computes `result` from `a` and `b`. cuDNN has three of
- * each, which differ in the order of the tensors and in the type of the algorithm's number. Without a workspace
- * cuDNN answers what it expects, without running anything. */
+/* The functions PASS_run and PASS_ask of the pass that computes `result` from `a` and `b`. cuDNN
+ * has three of each, which differ in the order of the tensors and in the type of the algorithm's
+ * number. Without a workspace cuDNN answers what it expects, without running anything. */
 #define PASS_BY_CALLS(pass, Pass, Bwd, a, b, result)                                               \
     static cudnnStatus_t pass##_run(const struct conv2d_work *c, cudnnHandle_t cudnn)              \
     {                                                                                              \
@@ -323,9 +324,9 @@ static enum status candidate_add(struct conv2d_work *c, struct candidate candida
     return STATUS_OK;
 }
 
-/* All calls that compute in no other precision, the likely fastest first; `name`: those of one algorithm alone,
- * or NULL. cuDNN runs each once where a name is given, since only that tells in which math it runs. There may be
- * none: then c->refusal is cuDNN's reason, or success. */
+/* All calls that compute in no other precision, the likely fastest first; `name`: those of one
+ * algorithm alone, or NULL. cuDNN runs each once where a name is given, since only that tells in
+ * which math it runs. There may be none: then c->refusal is cuDNN's reason, or success. */
 static enum status calls_find(struct gpu *gpu, struct conv2d_work *c, const char *name,
                               size_t bytes, struct error *error)
 {
@@ -366,8 +367,8 @@ static enum status calls_find(struct gpu *gpu, struct conv2d_work *c, const char
     return status;
 }
 
-/* `only`: the plan of that name; NULL: all. Plans that were searched among go at once: hundreds would take much
- * memory on the shelf. */
+/* `only`: the plan of that name; NULL: all. Plans that were searched among go at once: hundreds
+ * would take much memory on the shelf. */
 static enum status plans_find(struct gpu *gpu, struct conv2d_work *c, const char *only,
                               size_t bytes, struct error *error)
 {

@@ -1,4 +1,4 @@
-/* Convolutions by cuDNN, for conv2d itself and for passes of several parts (struct conv2d_parts). */
+/* Convolutions by cuDNN, for conv2d itself and for its passes of several parts. */
 #ifndef ROOFSWEEP_CUDA_CONV2D_H
 #define ROOFSWEEP_CUDA_CONV2D_H
 
@@ -11,8 +11,8 @@ struct conv2d_memory {
 };
 
 /* As a work_preparation: one convolution. The configuration names a layout, and has no bias and no
- * activation. `lent`: the caller's memory, which holds the inputs and must outlive the work; NULL: in memory of
- * its own. */
+ * activation. `lent`: the caller's memory, which holds the inputs and must outlive the work; NULL:
+ * in memory of its own. */
 enum status conv2d_part_prepare(struct gpu *gpu, const struct config *config, uint64_t seed,
                                 const struct conv2d_memory *lent, struct work **work,
                                 struct record *record, struct error *error);

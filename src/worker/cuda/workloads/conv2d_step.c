@@ -1,6 +1,6 @@
-/* Passes of several parts (struct conv2d_parts), and whatever has a bias or an activation: convolutions
- * by cuDNN, one each with an algorithm of its own, or by kernels of our own; bias, activation, their
- * gradients and the update by kernels of our own. */
+/* Passes of several parts (struct conv2d_parts), and whatever has a bias or an activation:
+ * convolutions by cuDNN, one each with an algorithm of its own, or by kernels of our own; bias,
+ * activation, their gradients and the update by kernels of our own. */
 #include "worker/cuda/workloads/conv2d.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ struct step_work {
     struct conv2d shape;
     struct conv2d_parts parts;
     bool fused; /* the forward kernel adds the bias and applies the activation */
-    /* cuDNN's convolutions in these tensors, owned. NULL: the pass has none such, or they are ours. */
+    /* cuDNN's convolutions in these tensors, owned. NULL: the pass has none, or they are ours. */
     struct work *convolutions[CONV2D_BACKWARD_FILTER + 1];
 };
 

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 
-/* Descriptors refer to each other in ways that cuDNN does not tell, so they form a stack: none is destroyed
- * before those that were made after it. All zero: empty. */
+/* Descriptors refer to each other in ways that cuDNN does not tell, so they form a stack: none is
+ * destroyed before those that were made after it. All zero: empty. */
 struct stack {
     cudnnBackendDescriptor_t *descriptors; /* owned */
     int count, room;
@@ -307,8 +307,8 @@ static enum status configs_find(struct cudnn_graph *graph, cudnnBackendHeurMode_
                          most, configs, count, error);
 }
 
-/* It is no failure if a heuristic does not know the graph, or an engine does not take it. *refusal is
- * the last such reason. */
+/* It is no failure if a heuristic does not know the graph, or an engine does not take it. *refusal
+ * is the last such reason. */
 static enum status plans_find(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                               cudnnBackendHeurMode_t mode, struct error *refusal)
 {
@@ -390,8 +390,8 @@ static enum status named_add(struct cudnn_graph *graph, const struct cudnn_engin
     return config_add(graph, engines, engine, &knobs, error);
 }
 
-/* Heuristics leave engines out, those for vector units above all. What they leave out and cuDNN would
- * have to compile is not tried. */
+/* Heuristics leave engines out, those for vector units above all. What they leave out and cuDNN
+ * would have to compile is not tried. */
 static enum status engines_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                                struct error *refusal)
 {
@@ -412,7 +412,8 @@ static enum status engines_add(struct cudnn_graph *graph, const struct cudnn_eng
     return status == STATUS_DEVICE ? STATUS_DEVICE : STATUS_OK;
 }
 
-/* Each heuristic lists engines, the likely fastest first. The first engines are those of one heuristic. */
+/* Each heuristic lists engines, the likely fastest first. The first engines are those of one
+ * heuristic. */
 static enum status proposals_add(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                                  struct error *refusal)
 {
@@ -461,8 +462,8 @@ const struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, in
 
 /* ---- running ---- */
 
-/* cuDNN compiles for a tenth of a second to seconds, and few such plans win. The heuristics have named
- * the likely ones first. */
+/* cuDNN compiles for a tenth of a second to seconds, and few such plans win. The heuristics have
+ * named the likely ones first. */
 static const double compiling_enough = 0.1; /* s, for one graph */
 
 /* A plan lies below the pack on the stack. */

@@ -1,6 +1,7 @@
 /* An operation graph of cuDNN, and its execution plans: any operations, described by attributes.
  *
- * create; describe and operate for tensors and operations; plan; then any of build, bind and run; destroy. */
+ * create; describe and operate for tensors and operations; plan; then any of build, bind and run;
+ * destroy. */
 #ifndef ROOFSWEEP_CUDNN_GRAPH_H
 #define ROOFSWEEP_CUDNN_GRAPH_H
 
@@ -26,9 +27,9 @@ struct cudnn_plan {
     cudnnBackendDescriptor_t descriptor; /* NULL: not built */
 };
 
-/* Plans of rows that are done. They stay for a while, because destroying a plan that cuDNN has compiled unloads
- * its code: then CUPTI has to be attached anew (profiling/counters.c), which costs as much as counting dozens
- * of rows. They are destroyed many at a time, so this is rare. */
+/* Plans of rows that are done. They stay for a while, because destroying a plan that cuDNN has
+ * compiled unloads its code: then CUPTI has to be attached anew (profiling/counters.c), which costs
+ * as much as counting dozens of rows. They are destroyed many at a time, so this is rare. */
 struct plan_shelf;
 struct plan_shelf *plan_shelf_create(void);        /* NULL without memory */
 void plan_shelf_destroy(struct plan_shelf *shelf); /* takes NULL; destroys what is on it */
@@ -55,21 +56,22 @@ struct cudnn_engines {
     const char *only;    /* name of the one plan that is wanted; NULL: all */
 };
 
-/* Finds plans, the likely fastest first, at least one. STATUS_UNSUPPORTED with a reason if there is none.
+/* Finds plans, the likely fastest first, at least one. STATUS_UNSUPPORTED with a reason if there is
+ * none.
  *
- * `engines` NULL: the first engines that the heuristics name, each built, and named without its knobs.
- * Otherwise: all engines that compute in no narrower precision; none is built. A plan that is named is made from
- * its name, which takes a tenth of the time that the heuristics take. */
+ * `engines` NULL: the first engines that the heuristics name, each built, and named without its
+ * knobs. Otherwise: all engines that compute in no narrower precision; none is built. A plan that
+ * is named is made from its name, which takes a tenth of the time that the heuristics take. */
 enum status cudnn_graph_plan(struct cudnn_graph *graph, const struct cudnn_engines *engines,
                              struct error *error);
 int cudnn_graph_plans(const struct cudnn_graph *graph);
 const struct cudnn_plan *cudnn_graph_plan_at(const struct cudnn_graph *graph, int plan);
 
-/* Builds the plan, if it is not built yet: a matter of microseconds to seconds. STATUS_UNSUPPORTED if
- * it needs more workspace than the graph allows. */
+/* Builds the plan, if it is not built yet: a matter of microseconds to seconds. STATUS_UNSUPPORTED
+ * if it needs more workspace than the graph allows. */
 enum status cudnn_graph_build(struct cudnn_graph *graph, int plan, struct error *error);
-/* Makes a built plan the one that runs, with these tensors by their unique ids: device memory, of those
- * that are passed by value the host's. */
+/* Makes a built plan the one that runs, with these tensors by their unique ids: device memory, of
+ * those that are passed by value the host's. */
 enum status cudnn_graph_bind(struct cudnn_graph *graph, int plan, const int64_t *uids,
                              void *const *memory, int64_t count, void *workspace,
                              struct error *error);

@@ -14,7 +14,7 @@
 #include "worker/cuda/workloads/workloads.h"
 
 /* cuDNN's algorithms. All sequences have one length, so packed and padded data lie alike,
- * [sequence][batch][width]. cuDNN has kernels for one of them alone, and may add some for padding. */
+ * [sequence][batch][width]. Some kernels of cuDNN take only one of the two. */
 #define PACKED CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, CUDNN_RNN_PADDED_IO_DISABLED
 #define PADDED CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, CUDNN_RNN_PADDED_IO_ENABLED
 static const struct algorithm {
@@ -77,8 +77,8 @@ struct lstm_work {
 
 /* ---- where cuDNN keeps the weights ---- */
 
-/* cuDNN's numbers of a cell's matrices, and of the biases that belong to them. A sum has two biases for
- * cuDNN, of which one stays zero; but a GRU's last one has the recurrent one alone. */
+/* cuDNN's numbers of a cell's matrices, and of the biases that belong to them. A sum has two biases
+ * for cuDNN, of which one stays zero; but a GRU's last one has the recurrent one alone. */
 static const struct numbers {
     int input[LSTM_SUMS], recurrent[LSTM_SUMS]; /* by gate */
     int bias[LSTM_SUMS];                        /* by sum */
@@ -149,8 +149,8 @@ static enum status part_map(struct gpu *gpu, const struct lstm_work *l, struct b
     return STATUS_OK;
 }
 
-/* Asks cuDNN for every piece of the weight space. STATUS_FAILED if a piece has another size than the shape
- * says. */
+/* Asks cuDNN for every piece of the weight space. STATUS_FAILED if a piece has another size than
+ * the shape says. */
 static enum status weights_map(struct gpu *gpu, const struct lstm_work *l, struct binding *b,
                                struct error *error)
 {
@@ -232,8 +232,9 @@ static enum status data_describe(const struct lstm_work *l, int64_t width,
     return status;
 }
 
-/* Each gate has two biases for cuDNN. Those that `numbers` does not name are zero, so they add nothing; but
- * where there is one alone, cuDNN refuses its persistent kernels, and a GRU needs both. */
+/* Each gate has two biases for cuDNN. Those that `numbers` does not name are zero, so they add
+ * nothing; but where there is one alone, cuDNN refuses its persistent kernels, and a GRU needs
+ * both. */
 static enum status rnn_create(struct gpu *gpu, const struct lstm_work *l,
                               const struct algorithm *algorithm, struct binding *b,
                               struct error *error)
@@ -277,9 +278,8 @@ static enum status binding_build(struct gpu *gpu, const struct lstm_work *l,
 
 /* ---- work_ops ---- */
 
-/* The states before the first and after the last step are zero and not wanted. The lengths of the
- * sequences are in the data descriptors; cuDNN 8.9.1 and later wants no copy of them on the device.
- */
+/* The states before the first step are zero, those after the last one are not wanted. The data
+ * descriptors have the lengths of the sequences; cuDNN 9 wants no copy of them on the device. */
 static enum status forward(struct gpu *gpu, struct lstm_work *l, cudnnForwardMode_t mode,
                            struct error *error)
 {
@@ -317,9 +317,9 @@ static enum status backward_iterate(struct gpu *gpu, struct work *work, struct e
     return STATUS_OK;
 }
 
-/* Makes each repetition work on the same numbers. The data gradient overwrites the reserve space that
- * the training forward pass has left, so that pass runs again. The weight gradient is added to what is
- * there, so that is set to zero. */
+/* Makes each repetition work on the same numbers. The data gradient overwrites the reserve space
+ * that the training forward pass has left, so that pass runs again. The weight gradient is added to
+ * what is there, so that is set to zero. */
 static enum status backward_reset(struct gpu *gpu, struct work *work, struct error *error)
 {
     struct lstm_work *l = (struct lstm_work *)work;
@@ -327,7 +327,8 @@ static enum status backward_reset(struct gpu *gpu, struct work *work, struct err
     return CUDA(cudaMemsetAsync(l->bound->dw, 0, l->bound->w_bytes, gpu->stream));
 }
 
-/* The gradients of the samples that are not wanted are zero for this run, and what they were after it. */
+/* The gradients of the samples that are not wanted are zero for this run, and what they were after
+ * it. */
 static enum status backward_run(struct gpu *gpu, struct work *work, int64_t samples,
                                 struct error *error)
 {
@@ -377,9 +378,9 @@ static void lstm_close(struct work *work)
 
 /* ---- the search ---- */
 
-/* cuDNN compiles for longer than all else of a search takes, and where it has its kernel of small widths, that
- * was at least twice as fast wherever this was looked at. Its other ready ones lose at great widths: a GRU's of
- * 1024 in fp32 takes 1.4 times as long. Compiled ones come last. */
+/* cuDNN compiles for longer than all else of a search takes, and where it has its kernel of small
+ * widths, that was at least twice as fast wherever this was looked at. Its other ready ones lose at
+ * great widths: a GRU's of 1024 in fp32 takes 1.4 times as long. Compiled ones come last. */
 static bool is_hopeless(const struct lstm_work *l, int algorithm)
 {
     bool ready = false;
@@ -389,8 +390,9 @@ static bool is_hopeless(const struct lstm_work *l, int algorithm)
     return l->count > 1 && algorithms[algorithm].number == CUDNN_RNN_ALGO_PERSIST_DYNAMIC && ready;
 }
 
-/* What was built stays, because the search binds in turn. Padded data are for what cuDNN does not have on packed
- * ones: where it has both, the kernels were the same in every shape that was looked at. */
+/* What was built stays, because the search binds in turn. Padded data are for what cuDNN does not
+ * have on packed ones: where it has both, the kernels were the same in every shape that was looked
+ * at. */
 static enum status algorithm_bind(struct gpu *gpu, struct work *work, int candidate,
                                   struct error *error)
 {
@@ -418,8 +420,8 @@ static const char *algorithm_name(const struct work *work, int candidate)
     return name[0] ? name : algorithms[l->first + candidate].name;
 }
 
-/* Which kernels multiply is cuBLAS's choice for each shape, whatever cuDNN calls the algorithm: its name
- * gets their names. */
+/* Which kernels multiply is cuBLAS's choice for each shape, whatever cuDNN calls the algorithm: its
+ * name gets their names. */
 static enum status algorithm_identify(struct gpu *gpu, struct work *work, struct identity *identity,
                                       struct error *error)
 {
@@ -435,8 +437,8 @@ static enum status algorithm_identify(struct gpu *gpu, struct work *work, struct
     return STATUS_OK;
 }
 
-/* cuDNN may refuse an algorithm only when it runs. cuBLAS's kernels of fp64 use tensor units where the chip has
- * such, and say so in their names. */
+/* cuDNN may refuse an algorithm only when it runs. cuBLAS's kernels of fp64 use tensor units where
+ * the chip has such, and say so in their names. */
 static enum status algorithm_choose(struct gpu *gpu, struct lstm_work *l, struct record *record,
                                     struct error *error)
 {

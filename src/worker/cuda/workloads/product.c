@@ -190,8 +190,8 @@ static const char *candidate_name(const struct work *work, int candidate)
     return ((const struct product_work *)work)->product.names[candidate];
 }
 
-/* The algorithm itself says which unit it runs on. For fp64 that depends on the chip. Some that take tf32 say FMA
- * (algo-43 of cuBLAS 13.0 on an H200), but only tensor units multiply tf32. */
+/* The algorithm itself says which unit it runs on. For fp64 that depends on the chip. Some that
+ * take tf32 say FMA (algo-43 of cuBLAS 13.0 on an H200), but only tensor units multiply tf32. */
 enum status product_describe(const struct product *p, struct record *record, struct error *error)
 {
     const cublasLtMatmulHeuristicResult_t *bound = &p->candidates[p->bound];

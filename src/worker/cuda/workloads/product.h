@@ -1,6 +1,6 @@
-/* A matrix product of cuBLASLt: described, its algorithms found, the fastest of them bound, run. For
- * the library all matrices lie column by column: what a workload keeps row by row is transposed for
- * it. */
+/* A matrix product of cuBLASLt: described, its algorithms found, the fastest of them bound, run.
+ * For the library all matrices lie column by column: what a workload keeps row by row is transposed
+ * for it. */
 #ifndef ROOFSWEEP_PRODUCT_H
 #define ROOFSWEEP_PRODUCT_H
 
@@ -61,8 +61,8 @@ enum status product_offered(const struct gpu *gpu, enum precision precision, str
 /* The same of products by vector units. */
 enum status product_plain_offered(enum precision precision, struct error *error);
 /* Describes it and finds its algorithms; the first, the library's own choice, is bound. *product is
- * zero before, and product_close takes it whatever became of it. STATUS_UNSUPPORTED if the library or
- * the chip does not offer it. */
+ * zero before, and product_close takes it whatever became of it. STATUS_UNSUPPORTED if the library
+ * or the chip does not offer it. */
 enum status product_open(const struct gpu *gpu, const struct product_form *form,
                          struct product *product, struct error *error);
 void product_close(struct product *product); /* leaves it zero */
