@@ -44,8 +44,10 @@ static void products_are_right(void **state)
     blas_single_thread();
     for (int variant = 0; variant < 32; ++variant) {
         const bool wide = variant & 1, shared = variant & 16;
-        const struct product product = {wide, variant & 2, variant & 4, variant & 8, M, N, K, a, b,
-                                        c,    LEADING,     LEADING,     LEADING};
+        const struct product product = {
+            wide, variant & 8, M, N, K, {a, LEADING, variant & 2}, {b, LEADING, variant & 4},
+            c,    LEADING,
+        };
         for (int i = 0; i < LEADING * LEADING; ++i) {
             number_set(a, wide, i, i % 11);
             number_set(b, wide, i, i % 13);
@@ -61,8 +63,8 @@ static void products_are_right(void **state)
             for (int j = 0; j < N; ++j) {
                 double sum = product.adds ? 1.0 : 0.0;
                 for (int k = 0; k < K; ++k)
-                    sum += (product.a_transposed ? k * LEADING + i : i * LEADING + k) % 11 *
-                           ((product.b_transposed ? j * LEADING + k : k * LEADING + j) % 13);
+                    sum += (product.a.transposed ? k * LEADING + i : i * LEADING + k) % 11 *
+                           ((product.b.transposed ? j * LEADING + k : k * LEADING + j) % 13);
                 if (number(c, wide, i * LEADING + j) != sum)
                     fail_msg("variant %d: c[%d][%d]", variant, i, j);
             }

@@ -147,19 +147,19 @@ static const char *element_at(const void *data, int64_t index, bool wide)
 void blas_multiply(const struct product *p, int64_t row, int64_t rows, int64_t column,
                    int64_t columns)
 {
-    const void *a = element_at(p->a, row * (p->a_transposed ? 1 : p->a_leading), p->wide);
-    const void *b = element_at(p->b, column * (p->b_transposed ? p->b_leading : 1), p->wide);
+    const void *a = element_at(p->a.data, row * (p->a.transposed ? 1 : p->a.leading), p->wide);
+    const void *b = element_at(p->b.data, column * (p->b.transposed ? p->b.leading : 1), p->wide);
     void *c = (void *)(uintptr_t)element_at(p->c, row * p->c_leading + column, p->wide);
-    int a_order = p->a_transposed ? CblasTrans : CblasNoTrans;
-    int b_order = p->b_transposed ? CblasTrans : CblasNoTrans;
+    int a_order = p->a.transposed ? CblasTrans : CblasNoTrans;
+    int b_order = p->b.transposed ? CblasTrans : CblasNoTrans;
     if (rows == 0 || columns == 0)
         return;
     if (p->wide)
         cblas_dgemm(CblasRowMajor, a_order, b_order, (int)rows, (int)columns, (int)p->k, 1, a,
-                    (int)p->a_leading, b, (int)p->b_leading, p->adds, c, (int)p->c_leading);
+                    (int)p->a.leading, b, (int)p->b.leading, p->adds, c, (int)p->c_leading);
     else
         cblas_sgemm(CblasRowMajor, a_order, b_order, (int)rows, (int)columns, (int)p->k, 1, a,
-                    (int)p->a_leading, b, (int)p->b_leading, p->adds, c, (int)p->c_leading);
+                    (int)p->a.leading, b, (int)p->b.leading, p->adds, c, (int)p->c_leading);
 }
 
 void blas_multiply_shared(const struct product *p)

@@ -20,13 +20,18 @@ enum status blas_check(const int64_t *extents, size_t count, struct error *error
 
 /* A product of matrices whose rows follow one another: c [m][n] = a b, with k products for each element, or
  * c + a b. A transposed factor is stored the other way round. */
+struct factor {
+    const void *data;
+    int64_t leading; /* elements from one stored row to the next */
+    bool transposed;
+};
 struct product {
     bool wide; /* fp64; else fp32 */
-    bool a_transposed, b_transposed, adds;
+    bool adds;
     int64_t m, n, k;
-    const void *a, *b;
+    struct factor a, b;
     void *c;
-    int64_t a_leading, b_leading, c_leading; /* elements from one stored row to the next */
+    int64_t c_leading;
 };
 /* Some rows and columns of c, by the calling thread. */
 void blas_multiply(const struct product *product, int64_t row, int64_t rows, int64_t column,

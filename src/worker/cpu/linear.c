@@ -14,11 +14,11 @@
 /* As one would first write it: a sum for each element. */
 static void NAME(multiply)(const struct product *p)
 {
-    const REAL *a = p->a, *b = p->b;
+    const REAL *a = p->a.data, *b = p->b.data;
     REAL *c = p->c;
-    int64_t a_row = p->a_transposed ? 1 : p->a_leading, a_step = p->a_transposed ? p->a_leading : 1;
-    int64_t b_column = p->b_transposed ? p->b_leading : 1;
-    int64_t b_step = p->b_transposed ? 1 : p->b_leading;
+    int64_t a_row = p->a.transposed ? 1 : p->a.leading, a_step = p->a.transposed ? p->a.leading : 1;
+    int64_t b_column = p->b.transposed ? p->b.leading : 1;
+    int64_t b_step = p->b.transposed ? 1 : p->b.leading;
 #pragma omp parallel for collapse(2) schedule(static)
     for (int64_t i = 0; i < p->m; ++i)
         for (int64_t j = 0; j < p->n; ++j) {
@@ -104,18 +104,14 @@ static struct product product_of(const struct work *work)
     enum tensor a = products[s->pass].a, b = products[s->pass].b, c = products[s->pass].c;
     return (struct product){
         .wide = work->precision == PRECISION_FP64,
-        .a_transposed = products[s->pass].a_transposed,
-        .b_transposed = products[s->pass].b_transposed,
         .m = s->pass == LINEAR_BACKWARD_WEIGHTS ? s->outputs : s->batch,
         .n = columns[c],
         .k = s->pass == LINEAR_FORWARD         ? s->inputs
              : s->pass == LINEAR_BACKWARD_DATA ? s->outputs
                                                : s->batch,
-        .a = work->input[a],
-        .b = work->input[b],
+        .a = {work->input[a], columns[a], products[s->pass].a_transposed},
+        .b = {work->input[b], columns[b], products[s->pass].b_transposed},
         .c = work->result[c],
-        .a_leading = columns[a],
-        .b_leading = columns[b],
         .c_leading = columns[c],
     };
 }

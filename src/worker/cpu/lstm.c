@@ -145,145 +145,87 @@ static void NAME(differentiate_plain)(bool relu, const struct NAME(gradients) * 
 
 /* ---- the arrays of a layer ---- */
 
-/* A step t of those with a margin is row t + 1: a zero row stands for the state before the first step, on
- * either end. With S sums, H units and R outputs of a direction, and D directions: */
-struct NAME(layer) {
-    int64_t index, width;              /* of the input */
-    const REAL *input;                 /* [T][N][width] */
-    REAL *hidden;                      /* [T + 2][N][D * R], with margin */
-    REAL *cell, *gates;                /* [D][T + 2][N][H], with margin; [D][T][N][S][H] */
-    REAL *wide;                        /* before a projection, [D][T][N][H] */
-    const REAL *matrix[2][LSTM_PARTS]; /* by direction */
-    /* Gradients: of the output, [T][N][D * R]; of the sums, [D][T + 2][N][S][H] with margin; of a
-     * direction's outputs, [D][T][N][R], and before the projection, [D][N][H]; of the states, [D][N][H]. */
-    const REAL *dy;
-    REAL *dgates, *doutput, *dwide, *carried;
-    REAL *dinput, *dw; /* [T][N][width]; the whole of w's gradient */
-};
-
-static struct NAME(layer) NAME(layer_find)(const struct work *work, int64_t index)
+/* Step t of a direction; t may be -1 or T in those with a margin. */
+static REAL *NAME(at)(const struct work *work, const struct array *array, struct step step,
+                      int64_t t)
 {
-    const struct lstm_plan *plan = work->plan;
+    return (REAL *)work->scratch + array->offset + step.layer * array->layer +
+           step.direction * array->direction + t * array->step;
+}
+
+/* The same as a factor, from that step on. */
+static struct factor NAME(rows)(const struct work *work, const struct array *array,
+                                struct step step, int64_t t)
+{
+    return (struct factor){NAME(at)(work, array, step, t), array->sample, false};
+}
+
+/* Weights of a direction, from a row of the matrix on. */
+static struct factor NAME(weights)(const struct work *work, struct step step, enum lstm_part part,
+                                   int64_t row)
+{
     const struct lstm *s = work->shape;
-    REAL *scratch = work->scratch;
-    int64_t units = s->directions * s->batch * s->hidden, rows = s->sequence + 2;
-    int64_t row = s->batch * s->output * s->directions;
-    bool first = index == 0, last = index == s->layers - 1;
-    struct NAME(layer) layer = {
-        .index = index,
-        .width = lstm_input_width(s, index),
-        .hidden = scratch + plan->hidden + index * rows * row,
-        .cell = scratch + plan->cell + index * rows * units,
-        .gates = scratch + plan->gates + index * s->sequence * units * s->cell->sums,
-        .wide = scratch + plan->wide + index * s->sequence * units,
-        .dy = last ? work->input[TENSOR_OUTPUT] : scratch + plan->dinput[(index + 1) % 2],
-        .dgates = scratch + plan->dgates,
-        .doutput = scratch + plan->doutput,
-        .dwide = scratch + plan->dwide,
-        .carried = scratch + plan->carried,
-        .dinput = first ? work->result[TENSOR_INPUT] : scratch + plan->dinput[index % 2],
-        .dw = work->result[TENSOR_WEIGHT],
-    };
-    layer.input = first ? work->input[TENSOR_INPUT] : layer.hidden - rows * row + row;
-    for (int64_t direction = 0; direction < s->directions; ++direction)
-        for (int part = 0; part < LSTM_PARTS; ++part)
-            layer.matrix[direction][part] = (const REAL *)work->input[TENSOR_WEIGHT] +
-                                            lstm_w_at(s, index, direction, (enum lstm_part)part);
-    return layer;
+    const int64_t columns = part_columns(s, step.layer, part);
+    const REAL *weights = work->input[TENSOR_WEIGHT];
+    weights += lstm_w_at(s, step.layer, step.direction, part) + row * columns;
+    return (struct factor){weights, columns, false};
 }
 
-/* The outputs of direction and step t; t may be -1 or T. */
-static REAL *NAME(hidden_at)(const struct lstm *s, const struct NAME(layer) * layer,
-                             int64_t direction, int64_t t)
+/* Of all time steps: [T][N][width]. */
+static struct factor NAME(layer_input)(const struct work *work, int64_t layer)
 {
-    return layer->hidden + (t + 1) * s->batch * s->output * s->directions + direction * s->output;
-}
-
-/* A unit's states, from one sample to the next `stride` further on. Of an LSTM they are its cells, else
- * its outputs. */
-static REAL *NAME(state_at)(const struct lstm *s, const struct NAME(layer) * layer,
-                            int64_t direction, int64_t t, int64_t *stride)
-{
-    bool own = s->kind == LSTM_LSTM;
-    *stride = own ? s->hidden : s->output * s->directions;
-    return own ? layer->cell + (direction * (s->sequence + 2) + t + 1) * s->batch * s->hidden
-               : NAME(hidden_at)(s, layer, direction, t);
-}
-
-static REAL *NAME(gates_at)(const struct lstm *s, const struct NAME(layer) * layer,
-                            int64_t direction, int64_t t)
-{
-    return layer->gates + (direction * s->sequence + t) * s->batch * s->cell->sums * s->hidden;
-}
-
-static REAL *NAME(wide_at)(const struct lstm *s, const struct NAME(layer) * layer,
-                           int64_t direction, int64_t t)
-{
-    return layer->wide + (direction * s->sequence + t) * s->batch * s->hidden;
-}
-
-static REAL *NAME(dgates_at)(const struct lstm *s, const struct NAME(layer) * layer,
-                             int64_t direction, int64_t t)
-{
-    return layer->dgates +
-           (direction * (s->sequence + 2) + t + 1) * s->batch * s->cell->sums * s->hidden;
-}
-
-static REAL *NAME(doutput_at)(const struct lstm *s, const struct NAME(layer) * layer,
-                              int64_t direction, int64_t t)
-{
-    return layer->doutput + (direction * s->sequence + t) * s->batch * s->output;
+    const struct lstm *s = work->shape;
+    const struct lstm_plan *plan = work->plan;
+    if (layer > 0)
+        return NAME(rows)(work, &plan->hidden, (struct step){.layer = layer - 1}, 0);
+    return (struct factor){work->input[TENSOR_INPUT], s->features, false};
 }
 
 /* ---- forward ---- */
 
 /* Adds the product of the outputs before, of some units, or sets it. */
-static void NAME(recur)(const struct lstm *s, const struct NAME(layer) * layer, struct step step,
-                        const struct block *block)
+static void NAME(recur)(const struct work *work, struct step step, const struct block *block)
 {
-    int64_t hidden = s->hidden;
-    const struct product product = {
+    const struct lstm *s = work->shape;
+    const struct lstm_plan *plan = work->plan;
+    const int64_t hidden = s->hidden;
+    struct product product = {
         .wide = sizeof(REAL) == sizeof(double),
-        .b_transposed = true,
         .adds = block->adds,
         .m = s->batch,
         .n = block->count * hidden,
         .k = s->output,
-        .a = NAME(hidden_at)(s, layer, step.direction, step.before),
-        .b =
-            layer->matrix[step.direction][LSTM_RECURRENT_MATRIX] + block->gate * hidden * s->output,
-        .c = NAME(gates_at)(s, layer, step.direction, step.t) + block->sum * hidden,
-        .a_leading = s->output * s->directions,
-        .b_leading = s->output,
-        .c_leading = s->cell->sums * hidden,
+        .a = NAME(rows)(work, &plan->hidden, step, step.before),
+        .b = NAME(weights)(work, step, LSTM_RECURRENT_MATRIX, block->gate * hidden),
+        .c = NAME(at)(work, &plan->gates, step, step.t) + block->sum * hidden,
+        .c_leading = plan->gates.sample,
     };
+    product.b.transposed = true;
     if (step.units == hidden) /* all gates at once */
         blas_multiply(&product, 0, s->batch, 0, product.n);
     for (int64_t gate = 0; step.units < hidden && gate < block->count; ++gate)
         blas_multiply(&product, 0, s->batch, gate * hidden + step.unit, step.units);
 }
 
-static void NAME(step_forward)(const struct lstm *s, const struct NAME(layer) * layer,
-                               struct step step)
+static void NAME(step_forward)(const struct work *work, struct step step)
 {
-    int64_t hidden = s->hidden, sums = s->cell->sums * hidden, u = step.unit, stride;
+    const struct lstm *s = work->shape;
+    const struct lstm_plan *plan = work->plan;
     const struct blocks *blocks = &recurrent_blocks[s->kind];
+    const struct array *states = states_of(work);
+    const struct array *outputs = s->projection ? &plan->wide : &plan->hidden;
     for (int i = 0; i < blocks->count; ++i)
-        NAME(recur)(s, layer, step, &blocks->blocks[i]);
-    int64_t out_stride = s->projection ? hidden : s->output * s->directions;
-    REAL *out = s->projection ? NAME(wide_at)(s, layer, step.direction, step.t)
-                              : NAME(hidden_at)(s, layer, step.direction, step.t);
-    REAL *before = NAME(state_at)(s, layer, step.direction, step.before, &stride);
-    REAL *state = NAME(state_at)(s, layer, step.direction, step.t, &stride);
+        NAME(recur)(work, step, &blocks->blocks[i]);
     for (int64_t n = 0; n < s->batch; ++n) {
         const struct NAME(units) units = {
             .count = step.units,
-            .hidden = hidden,
-            .bias = layer->matrix[step.direction][LSTM_BIAS] + u,
-            .gates = NAME(gates_at)(s, layer, step.direction, step.t) + n * sums + u,
-            .before = before + n * stride + u,
-            .state = state + n * stride + u,
-            .h = out + n * out_stride + u,
+            .hidden = s->hidden,
+            .bias = (const REAL *)NAME(weights)(work, step, LSTM_BIAS, 0).data + step.unit,
+            .gates =
+                NAME(at)(work, &plan->gates, step, step.t) + n * plan->gates.sample + step.unit,
+            .before = NAME(at)(work, states, step, step.before) + n * states->sample + step.unit,
+            .state = NAME(at)(work, states, step, step.t) + n * states->sample + step.unit,
+            .h = NAME(at)(work, outputs, step, step.t) + n * outputs->sample + step.unit,
         };
         if (s->kind == LSTM_LSTM)
             NAME(activate_lstm)(&units);
@@ -294,29 +236,28 @@ static void NAME(step_forward)(const struct lstm *s, const struct NAME(layer) * 
     }
 }
 
-static void NAME(step_project)(const struct lstm *s, const struct NAME(layer) * layer,
-                               struct step step)
+static void NAME(step_project)(const struct work *work, struct step step)
 {
-    const struct product product = {
+    const struct lstm *s = work->shape;
+    const struct lstm_plan *plan = work->plan;
+    struct product product = {
         .wide = sizeof(REAL) == sizeof(double),
-        .b_transposed = true,
         .m = s->batch,
         .n = s->projection,
         .k = s->hidden,
-        .a = NAME(wide_at)(s, layer, step.direction, step.t),
-        .b = layer->matrix[step.direction][LSTM_PROJECTION],
-        .c = NAME(hidden_at)(s, layer, step.direction, step.t),
-        .a_leading = s->hidden,
-        .b_leading = s->hidden,
-        .c_leading = s->output * s->directions,
+        .a = NAME(rows)(work, &plan->wide, step, step.t),
+        .b = NAME(weights)(work, step, LSTM_PROJECTION, 0),
+        .c = NAME(at)(work, &plan->hidden, step, step.t),
+        .c_leading = plan->hidden.sample,
     };
+    product.b.transposed = true;
     blas_multiply(&product, 0, s->batch, step.output, step.outputs);
 }
 
-typedef void NAME(step_function)(const struct lstm *, const struct NAME(layer) *, struct step);
+typedef void NAME(step_function)(const struct work *, struct step);
 
 /* A region: all tasks of one time step. */
-static void NAME(step_run)(const struct work *work, const struct NAME(layer) * layer, int64_t order,
+static void NAME(step_run)(const struct work *work, int64_t layer, int64_t order,
                            NAME(step_function) * function, const char *name, struct trace *trace)
 {
     const struct lstm *s = work->shape;
@@ -324,36 +265,37 @@ static void NAME(step_run)(const struct work *work, const struct NAME(layer) * l
     double begin = trace_begin(trace);
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < s->directions * parts; ++i)
-        function(s, layer, step_find(s, parts, order, i));
+        function(work, step_find(s, parts, layer, order, i));
     trace_end(trace, name, begin);
 }
 
 static void NAME(lstm_forward)(const struct work *work, struct trace *trace)
 {
     const struct lstm *s = work->shape;
-    for (int64_t index = 0; index < s->layers; ++index) {
-        const struct NAME(layer) layer = NAME(layer_find)(work, index);
+    const struct lstm_plan *plan = work->plan;
+    for (int64_t layer = 0; layer < s->layers; ++layer) {
         double begin = trace_begin(trace);
 #pragma omp parallel
-        for (int64_t direction = 0; direction < s->directions; ++direction)
-            blas_multiply_shared(&(struct product){
+        for (int64_t direction = 0; direction < s->directions; ++direction) {
+            const struct step all = {.layer = layer, .direction = direction};
+            struct product product = {
                 .wide = sizeof(REAL) == sizeof(double),
-                .b_transposed = true,
                 .m = s->sequence * s->batch,
                 .n = s->cell->gates * s->hidden,
-                .k = layer.width,
-                .a = layer.input,
-                .b = layer.matrix[direction][LSTM_INPUT_MATRIX],
-                .c = NAME(gates_at)(s, &layer, direction, 0),
-                .a_leading = layer.width,
-                .b_leading = layer.width,
-                .c_leading = s->cell->sums * s->hidden,
-            });
+                .k = lstm_input_width(s, layer),
+                .a = NAME(layer_input)(work, layer),
+                .b = NAME(weights)(work, all, LSTM_INPUT_MATRIX, 0),
+                .c = NAME(at)(work, &plan->gates, all, 0),
+                .c_leading = plan->gates.sample,
+            };
+            product.b.transposed = true;
+            blas_multiply_shared(&product);
+        }
         trace_end(trace, "lstm_input_product", begin);
         for (int64_t t = 0; t < s->sequence; ++t) {
-            NAME(step_run)(work, &layer, t, NAME(step_forward), "lstm_step_forward", trace);
+            NAME(step_run)(work, layer, t, NAME(step_forward), "lstm_step_forward", trace);
             if (s->projection)
-                NAME(step_run)(work, &layer, t, NAME(step_project), "lstm_step_projection", trace);
+                NAME(step_run)(work, layer, t, NAME(step_project), "lstm_step_projection", trace);
         }
     }
 }
@@ -361,55 +303,57 @@ static void NAME(lstm_forward)(const struct work *work, struct trace *trace)
 /* ---- backward ---- */
 
 /* The outputs' gradient, of some of them: from above, and from the later step's sums. */
-static void NAME(outputs_backward)(const struct lstm *s, const struct NAME(layer) * layer,
-                                   struct step step)
+static void NAME(outputs_backward)(const struct work *work, struct step step)
 {
+    const struct lstm *s = work->shape;
+    const struct lstm_plan *plan = work->plan;
     const struct blocks *blocks = &recurrent_blocks[s->kind];
-    const REAL *dy = layer->dy + step.t * s->batch * s->output * s->directions +
-                     step.direction * s->output + step.output;
-    REAL *doutput = NAME(doutput_at)(s, layer, step.direction, step.t);
+    const int64_t row = s->output * s->directions;
+    const struct step above = {.layer = (step.layer + 1) % 2};
+    const REAL *dy = step.layer == s->layers - 1 ? work->input[TENSOR_OUTPUT]
+                                                 : NAME(at)(work, &plan->dinput, above, 0);
+    REAL *doutput = NAME(at)(work, &plan->doutput, step, step.t);
+    dy += step.t * s->batch * row + step.direction * s->output + step.output;
     for (int64_t n = 0; n < s->batch; ++n)
-        memcpy(doutput + n * s->output + step.output, dy + n * s->output * s->directions,
+        memcpy(doutput + n * s->output + step.output, dy + n * row,
                (size_t)step.outputs * sizeof *dy);
     for (int i = 0; i < blocks->count; ++i) {
         const struct block *block = &blocks->blocks[i];
+        const REAL *later = NAME(at)(work, &plan->dgates, step, step.after);
         const struct product product = {
             .wide = sizeof(REAL) == sizeof(double),
             .adds = true,
             .m = s->batch,
             .n = s->output,
             .k = block->count * s->hidden,
-            .a = NAME(dgates_at)(s, layer, step.direction, step.after) + block->sum * s->hidden,
-            .b = layer->matrix[step.direction][LSTM_RECURRENT_MATRIX] +
-                 block->gate * s->hidden * s->output,
+            .a = {later + block->sum * s->hidden, plan->dgates.sample, false},
+            .b = NAME(weights)(work, step, LSTM_RECURRENT_MATRIX, block->gate * s->hidden),
             .c = doutput,
-            .a_leading = s->cell->sums * s->hidden,
-            .b_leading = s->output,
             .c_leading = s->output,
         };
         blas_multiply(&product, 0, s->batch, step.output, step.outputs);
     }
 }
 
-static void NAME(units_backward)(const struct lstm *s, const struct NAME(layer) * layer,
-                                 struct step step)
+static void NAME(units_backward)(const struct work *work, struct step step)
 {
-    int64_t hidden = s->hidden, sums = s->cell->sums * hidden, u = step.unit, stride;
-    int64_t own = step.direction * s->batch * hidden;
-    const REAL *d =
-        s->projection ? layer->dwide + own : NAME(doutput_at)(s, layer, step.direction, step.t);
-    const REAL *before = NAME(state_at)(s, layer, step.direction, step.before, &stride);
-    const REAL *state = NAME(state_at)(s, layer, step.direction, step.t, &stride);
+    const struct lstm *s = work->shape;
+    const struct lstm_plan *plan = work->plan;
+    const struct array *states = states_of(work);
+    const REAL *d = s->projection ? NAME(at)(work, &plan->dwide, step, 0)
+                                  : NAME(at)(work, &plan->doutput, step, step.t);
     for (int64_t n = 0; n < s->batch; ++n) {
+        const int64_t sums = n * plan->gates.sample + step.unit;
+        const int64_t own = n * s->hidden + step.unit;
         const struct NAME(gradients) gradients = {
             .count = step.units,
-            .hidden = hidden,
-            .gates = NAME(gates_at)(s, layer, step.direction, step.t) + n * sums + u,
-            .before = before + n * stride + u,
-            .state = state + n * stride + u,
-            .d = d + n * hidden + u,
-            .carried = layer->carried + own + n * hidden + u,
-            .dgates = NAME(dgates_at)(s, layer, step.direction, step.t) + n * sums + u,
+            .hidden = s->hidden,
+            .gates = NAME(at)(work, &plan->gates, step, step.t) + sums,
+            .before = NAME(at)(work, states, step, step.before) + n * states->sample + step.unit,
+            .state = NAME(at)(work, states, step, step.t) + n * states->sample + step.unit,
+            .d = d + own,
+            .carried = NAME(at)(work, &plan->carried, step, 0) + own,
+            .dgates = NAME(at)(work, &plan->dgates, step, step.t) + sums,
         };
         if (s->kind == LSTM_LSTM)
             NAME(differentiate_lstm)(&gradients);
@@ -421,125 +365,140 @@ static void NAME(units_backward)(const struct lstm *s, const struct NAME(layer) 
 }
 
 /* Without a projection a task's outputs are its units, so nothing stands between the two. */
-static void NAME(step_backward)(const struct lstm *s, const struct NAME(layer) * layer,
-                                struct step step)
+static void NAME(step_backward)(const struct work *work, struct step step)
 {
-    NAME(outputs_backward)(s, layer, step);
-    if (!s->projection)
-        NAME(units_backward)(s, layer, step);
+    NAME(outputs_backward)(work, step);
+    if (!((const struct lstm *)work->shape)->projection)
+        NAME(units_backward)(work, step);
 }
 
 /* The units' gradient by way of the projection. */
-static void NAME(step_backward_wide)(const struct lstm *s, const struct NAME(layer) * layer,
-                                     struct step step)
+static void NAME(step_backward_wide)(const struct work *work, struct step step)
 {
+    const struct lstm *s = work->shape;
+    const struct lstm_plan *plan = work->plan;
     const struct product product = {
         .wide = sizeof(REAL) == sizeof(double),
         .m = s->batch,
         .n = s->hidden,
         .k = s->projection,
-        .a = NAME(doutput_at)(s, layer, step.direction, step.t),
-        .b = layer->matrix[step.direction][LSTM_PROJECTION],
-        .c = layer->dwide + step.direction * s->batch * s->hidden,
-        .a_leading = s->output,
-        .b_leading = s->hidden,
+        .a = NAME(rows)(work, &plan->doutput, step, step.t),
+        .b = NAME(weights)(work, step, LSTM_PROJECTION, 0),
+        .c = NAME(at)(work, &plan->dwide, step, 0),
         .c_leading = s->hidden,
     };
     blas_multiply(&product, 0, s->batch, step.unit, step.units);
-    NAME(units_backward)(s, layer, step);
+    NAME(units_backward)(work, step);
 }
 
-/* Within a region: the column sums of the sums' gradients. */
-static void NAME(sum_bias)(const struct lstm *s, const REAL *dgates, REAL *dbias)
+/* Within a region: some rows of the gradient of a matrix, a^T b over all samples of all steps. */
+static void NAME(weights_backward)(const struct work *work, struct step all, enum lstm_part part,
+                                   int64_t row, int64_t rows, struct factor a, struct factor b)
 {
-    int64_t columns = s->cell->sums * s->hidden;
-    for (int64_t at = 0; at < s->sequence * s->batch; ++at)
-#pragma omp for simd schedule(static) nowait
-        for (int64_t j = 0; j < columns; ++j)
-            dbias[j] = (at > 0 ? dbias[j] : 0) + dgates[at * columns + j];
-}
-
-/* Within a region: the gradients of one direction's weights, and what it contributes to the input's. The
- * factors of all products are the gradients of the sums, or of the outputs, of all steps. */
-static void NAME(direction_backward)(const struct lstm *s, const struct NAME(layer) * layer,
-                                     int64_t direction)
-{
-    const struct blocks *blocks = &recurrent_blocks[s->kind];
-    const REAL *dgates = NAME(dgates_at)(s, layer, direction, 0);
-    const struct product from_sums = {
+    const struct lstm *s = work->shape;
+    const int64_t columns = part_columns(s, all.layer, part);
+    const struct product product = {
         .wide = sizeof(REAL) == sizeof(double),
-        .a_transposed = true,
+        .m = rows,
+        .n = columns,
         .k = s->sequence * s->batch,
-        .a = dgates,
-        .a_leading = s->cell->sums * s->hidden,
+        .a = {a.data, a.leading, true},
+        .b = b,
+        .c = (REAL *)work->result[TENSOR_WEIGHT] + lstm_w_at(s, all.layer, all.direction, part) +
+             row * columns,
+        .c_leading = columns,
     };
-    struct product product = from_sums;
-    product.m = s->cell->gates * s->hidden;
-    product.n = product.b_leading = product.c_leading = layer->width;
-    product.b = layer->input;
-    product.c = layer->dw + lstm_w_at(s, layer->index, direction, LSTM_INPUT_MATRIX);
     blas_multiply_shared(&product);
+}
+
+/* Within a region: the gradients of one direction's weights, and what it contributes to the input's. */
+static void NAME(direction_backward)(const struct work *work, struct step all)
+{
+    const struct lstm *s = work->shape;
+    const struct lstm_plan *plan = work->plan;
+    const struct blocks *blocks = &recurrent_blocks[s->kind];
+    const struct factor dgates = NAME(rows)(work, &plan->dgates, all, 0);
+    const REAL *sums = dgates.data;
+    REAL *dbias = work->result[TENSOR_WEIGHT];
+    NAME(weights_backward)
+    (work, all, LSTM_INPUT_MATRIX, 0, s->cell->gates * s->hidden, dgates,
+     NAME(layer_input)(work, all.layer));
     for (int i = 0; i < blocks->count; ++i) {
         const struct block *block = &blocks->blocks[i];
-        product = from_sums;
-        product.m = block->count * s->hidden;
-        product.n = product.c_leading = s->output;
-        product.a = dgates + block->sum * s->hidden;
-        product.b = NAME(hidden_at)(s, layer, direction, direction ? 1 : -1); /* the step before */
-        product.b_leading = s->output * s->directions;
-        product.c = layer->dw + lstm_w_at(s, layer->index, direction, LSTM_RECURRENT_MATRIX) +
-                    block->gate * s->hidden * s->output;
-        blas_multiply_shared(&product);
+        const struct factor own = {sums + block->sum * s->hidden, dgates.leading, false};
+        NAME(weights_backward)
+        (work, all, LSTM_RECURRENT_MATRIX, block->gate * s->hidden, block->count * s->hidden, own,
+         NAME(rows)(work, &plan->hidden, all, all.direction ? 1 : -1)); /* the step before */
     }
-    NAME(sum_bias)(s, dgates, layer->dw + lstm_w_at(s, layer->index, direction, LSTM_BIAS));
-    if (s->projection) {
-        product = from_sums;
-        product.m = product.a_leading = s->projection;
-        product.n = product.b_leading = product.c_leading = s->hidden;
-        product.a = NAME(doutput_at)(s, layer, direction, 0);
-        product.b = NAME(wide_at)(s, layer, direction, 0);
-        product.c = layer->dw + lstm_w_at(s, layer->index, direction, LSTM_PROJECTION);
-        blas_multiply_shared(&product);
-    }
-    product = from_sums;
-    product.a_transposed = false;
-    product.adds = direction > 0;
-    product.m = s->sequence * s->batch;
-    product.n = product.b_leading = product.c_leading = layer->width;
-    product.k = s->cell->gates * s->hidden;
-    product.b = layer->matrix[direction][LSTM_INPUT_MATRIX];
-    product.c = layer->dinput;
+    if (s->projection)
+        NAME(weights_backward)
+    (work, all, LSTM_PROJECTION, 0, s->projection, NAME(rows)(work, &plan->doutput, all, 0),
+     NAME(rows)(work, &plan->wide, all, 0));
+    dbias += lstm_w_at(s, all.layer, all.direction, LSTM_BIAS);
+    for (int64_t at = 0; at < s->sequence * s->batch; ++at)
+#pragma omp for simd schedule(static) nowait
+        for (int64_t j = 0; j < dgates.leading; ++j)
+            dbias[j] = (at > 0 ? dbias[j] : 0) + sums[at * dgates.leading + j];
+    const int64_t width = lstm_input_width(s, all.layer);
+    const struct step own = {.layer = all.layer % 2};
+    const struct product product = {
+        .wide = sizeof(REAL) == sizeof(double),
+        .adds = all.direction > 0,
+        .m = s->sequence * s->batch,
+        .n = width,
+        .k = s->cell->gates * s->hidden,
+        .a = dgates,
+        .b = NAME(weights)(work, all, LSTM_INPUT_MATRIX, 0),
+        .c = all.layer == 0 ? work->result[TENSOR_INPUT] : NAME(at)(work, &plan->dinput, own, 0),
+        .c_leading = width,
+    };
     blas_multiply_shared(&product);
 }
 
 static void NAME(lstm_backward)(const struct work *work, struct trace *trace)
 {
     const struct lstm *s = work->shape;
-    size_t states = (size_t)(s->directions * s->batch * s->hidden) * sizeof(REAL);
-    for (int64_t index = s->layers - 1; index >= 0; --index) {
-        const struct NAME(layer) layer = NAME(layer_find)(work, index);
-        memset(layer.carried, 0, states);
+    const struct lstm_plan *plan = work->plan;
+    const struct step first = {.layer = 0};
+    for (int64_t layer = s->layers - 1; layer >= 0; --layer) {
+        memset(NAME(at)(work, &plan->carried, first, 0), 0,
+               (size_t)(s->directions * s->batch * s->hidden) * sizeof(REAL));
         for (int64_t t = s->sequence - 1; t >= 0; --t) {
-            NAME(step_run)(work, &layer, t, NAME(step_backward), "lstm_step_backward", trace);
+            NAME(step_run)(work, layer, t, NAME(step_backward), "lstm_step_backward", trace);
             if (s->projection)
                 NAME(step_run)
-            (work, &layer, t, NAME(step_backward_wide), "lstm_step_backward_projection", trace);
+            (work, layer, t, NAME(step_backward_wide), "lstm_step_backward_projection", trace);
         }
         double begin = trace_begin(trace);
 #pragma omp parallel
         for (int64_t direction = 0; direction < s->directions; ++direction)
-            NAME(direction_backward)(s, &layer, direction);
+            NAME(direction_backward)
+        (work, (struct step){.layer = layer, .direction = direction});
         trace_end(trace, "lstm_gradient_products", begin);
     }
 }
 
 #else
 
-/* Where the arrays of CBLAS lie in the scratch memory: elements. */
+/* An array of CBLAS in the scratch memory: where its first step begins, and from one layer, direction, step and
+ * sample to the next; elements. Of those with a margin a zero step stands for the state before the first one, on
+ * either end. Of other arrays than a layer keeps, `layer` is 0. */
+struct array {
+    size_t offset;
+    int64_t layer, direction, step, sample;
+};
+
+/* With S sums, H units and R outputs of a direction, and D directions, a sample has: */
 struct lstm_plan {
-    int64_t parts; /* of one direction's time step */
-    size_t hidden, cell, gates, wide;
-    size_t dgates, doutput, dwide, carried, dinput[2];
+    int64_t parts;       /* of one direction's time step */
+    struct array hidden; /* D R outputs, with a margin */
+    struct array cell;   /* H, with a margin */
+    struct array gates;  /* S H */
+    struct array wide;   /* H, before a projection */
+    /* Gradients, of one layer: of the sums, S H, with a margin; of a direction's outputs, R, and before the
+     * projection, H; of the states, H; of the input of every second layer, D R. The last three have no steps,
+     * no steps and no directions. */
+    struct array dgates, doutput, dwide, carried, dinput;
 };
 
 /* Sums that one recurrent product makes: the input's product is there already, or is not in them. */
@@ -557,22 +516,24 @@ static const struct blocks {
     [LSTM_TANH] = {1, {{0, 0, 1, true}}},
 };
 
-/* What one task of a time step does: some units and outputs of one direction, from the first one on.
+/* What one task of a time step does: some units and outputs of one direction of a layer, from the first one on.
  * Without a projection these are the same. */
 struct step {
-    int64_t direction;
+    int64_t layer, direction;
     int64_t t, before, after; /* the step, and its neighbours in the direction's own order */
     int64_t unit, units, output, outputs;
 };
 
 /* `order` counts the steps in the direction's own order. */
-static struct step step_find(const struct lstm *s, int64_t parts, int64_t order, int64_t index)
+static struct step step_find(const struct lstm *s, int64_t parts, int64_t layer, int64_t order,
+                             int64_t index)
 {
     int64_t part = index % parts, direction = index / parts, ahead = direction ? -1 : 1;
     int64_t t = direction ? s->sequence - 1 - order : order;
     int64_t unit = share_begin(s->hidden, part, parts);
     int64_t output = share_begin(s->output, part, parts);
     return (struct step){
+        .layer = layer,
         .direction = direction,
         .t = t,
         .before = t - ahead,
@@ -582,6 +543,20 @@ static struct step step_find(const struct lstm *s, int64_t parts, int64_t order,
         .output = output,
         .outputs = share_begin(s->output, part + 1, parts) - output,
     };
+}
+
+/* Of an LSTM its cells, else its outputs. */
+static const struct array *states_of(const struct work *work)
+{
+    const struct lstm_plan *plan = work->plan;
+    return ((const struct lstm *)work->shape)->kind == LSTM_LSTM ? &plan->cell : &plan->hidden;
+}
+
+static int64_t part_columns(const struct lstm *s, int64_t layer, enum lstm_part part)
+{
+    return part == LSTM_INPUT_MATRIX       ? lstm_input_width(s, layer)
+           : part == LSTM_RECURRENT_MATRIX ? s->output
+                                           : s->hidden;
 }
 
 #define REAL_TEMPLATE "worker/cpu/lstm.c"
@@ -609,9 +584,15 @@ static void lstm_gradient_shape(const struct work *work, int64_t *sample, int64_
     *batch = s->batch;
 }
 
-static size_t elements_take(struct work *work, int64_t count)
+/* margin: of 0 or 1 steps on either end. */
+static struct array array_take(struct work *work, int64_t layers, int64_t directions, int64_t steps,
+                               int64_t margin, int64_t sample)
 {
-    return scratch_take(work, (size_t)count * work->element) / work->element;
+    const int64_t step = ((const struct lstm *)work->shape)->batch * sample;
+    const int64_t direction = (steps + 2 * margin) * step, layer = directions * direction;
+    const size_t bytes = scratch_take(work, (size_t)(layers * layer) * work->element);
+    return (struct array){bytes / work->element + (size_t)(margin * step), layer, direction, step,
+                          sample};
 }
 
 static enum status cblas_plan(struct work *work, struct error *error)
@@ -620,24 +601,25 @@ static enum status cblas_plan(struct work *work, struct error *error)
     struct lstm_plan *plan = work->plan;
     const struct lstm *s = work->shape;
     const int64_t extents[] = {s->cell->sums * s->hidden, s->features, s->sequence * s->batch};
-    int64_t threads = (work->topology->cores + s->directions - 1) / s->directions;
-    int64_t units = s->directions * s->batch * s->hidden, rows = s->sequence + 2;
-    int64_t outputs = s->directions * s->batch * s->output;
-    int64_t cells = s->kind == LSTM_LSTM ? units : 0, wide = s->projection ? units : 0;
+    const int64_t layers = s->layers, directions = s->directions, steps = s->sequence;
+    const int64_t sums = s->cell->sums * s->hidden, outputs = directions * s->output;
+    const int64_t threads = (work->topology->cores + directions - 1) / directions;
     plan->parts = s->hidden / worthwhile < threads ? s->hidden / worthwhile : threads;
     plan->parts = plan->parts < 1 ? 1 : plan->parts;
     work->bound[TENSOR_OUTPUT] = true;
-    plan->hidden = elements_take(work, s->layers * rows * outputs);
-    plan->cell = elements_take(work, s->layers * rows * cells);
-    plan->gates = elements_take(work, s->layers * s->sequence * units * s->cell->sums);
-    plan->wide = elements_take(work, s->layers * s->sequence * wide);
+    plan->hidden = array_take(work, layers, 1, steps, 1, outputs);
+    plan->hidden.direction = s->output;
+    plan->cell =
+        array_take(work, s->kind == LSTM_LSTM ? layers : 0, directions, steps, 1, s->hidden);
+    plan->gates = array_take(work, layers, directions, steps, 0, sums);
+    plan->wide = array_take(work, s->projection ? layers : 0, directions, steps, 0, s->hidden);
     if (s->pass == LSTM_BACKWARD) {
-        plan->dgates = elements_take(work, rows * units * s->cell->sums);
-        plan->doutput = elements_take(work, s->sequence * outputs);
-        plan->dwide = elements_take(work, wide);
-        plan->carried = elements_take(work, units);
-        for (int i = 0; i < 2; ++i)
-            plan->dinput[i] = elements_take(work, s->layers > 1 ? s->sequence * outputs : 0);
+        plan->dgates = array_take(work, 1, directions, steps, 1, sums);
+        plan->doutput = array_take(work, 1, directions, steps, 0, s->output);
+        plan->dwide = array_take(work, s->projection ? 1 : 0, directions, 1, 0, s->hidden);
+        plan->carried = array_take(work, 1, directions, 1, 0, s->hidden);
+        plan->dgates.layer = plan->doutput.layer = plan->dwide.layer = plan->carried.layer = 0;
+        plan->dinput = array_take(work, layers > 1 ? 2 : 0, 1, steps, 0, outputs);
     }
     return blas_check(extents, sizeof extents / sizeof *extents, error);
 }
@@ -646,10 +628,9 @@ static enum status cblas_ready(struct work *work, struct error *error)
 {
     const struct lstm_plan *plan = work->plan;
     const struct lstm *s = work->shape;
-    int64_t row = s->batch * s->output * s->directions;
-    int64_t offset = (int64_t)plan->hidden + ((s->layers - 1) * (s->sequence + 2) + 1) * row;
+    size_t offset = plan->hidden.offset + (size_t)((s->layers - 1) * plan->hidden.layer);
     (void)error;
-    work->result[TENSOR_OUTPUT] = (char *)work->scratch + (size_t)offset * work->element;
+    work->result[TENSOR_OUTPUT] = (char *)work->scratch + offset * work->element;
     return STATUS_OK;
 }
 

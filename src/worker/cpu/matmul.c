@@ -73,11 +73,9 @@ static void multiply(const struct work *work)
         .m = s->m,
         .n = s->n,
         .k = s->k,
-        .a = work->input[TENSOR_INPUT],
-        .b = work->input[TENSOR_WEIGHT],
+        .a = {work->input[TENSOR_INPUT], s->k, false},
+        .b = {work->input[TENSOR_WEIGHT], s->n, false},
         .c = work->result[TENSOR_OUTPUT],
-        .a_leading = s->k,
-        .b_leading = s->n,
         .c_leading = s->n,
     };
 #pragma omp parallel
