@@ -1,5 +1,5 @@
-/* The parts of the CPU device, each by itself: products of the CBLAS that is there, elements in memory, what is said of
- * machines that are not this one, the loops behind the roofs, the team. */
+/* The parts of the CPU device, each by itself: products of the CBLAS that is there, elements in
+ * memory, what is said of machines that are not this one, the loops behind the roofs, the team. */
 #include <hwloc.h>
 #include <math.h>
 #include <omp.h>
@@ -281,7 +281,8 @@ static void widths_find(int threads, int widths[THREADS])
     }
 }
 
-/* A smaller region ends threads. Those that come after have the processors of all, not one thread's. */
+/* A smaller region ends threads. Those that come after have the processors of all, not one
+ * thread's. */
 static void threads_of_a_loose_team_are_not_on_one_core(void **state)
 {
     (void)state;

@@ -47,7 +47,8 @@ static void check_roof(const struct roof *roof, int kind, double before)
                     roof_kinds[kind].pattern != PATTERN_READ);
 }
 
-/* A machine that has no such cache, or hides it, has none of its roofs. CPUs have no atomic pattern. */
+/* A machine that has no such cache, or hides it, has none of its roofs. CPUs have no atomic
+ * pattern. */
 static void roofs_are_sane(void **state)
 {
     struct roof_request request = roof_request_all();

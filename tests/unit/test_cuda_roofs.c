@@ -113,9 +113,10 @@ static void open_two(void)
 
 /* ---- values ---- */
 
-/* Where one pass over the arrays is short a sample is several, so that little of it is the launch: such samples
- * are few, of ROOF_WINDOW / 5 each, by the trial's rate and rounded to whole passes. The devices of a node measure
- * alone in turn, so all kinds take little time but for the rests of the tensor units. */
+/* Where one pass over the arrays is short a sample is several, so that little of it is the launch:
+ * such samples are few, of ROOF_WINDOW / 5 each, by the trial's rate and rounded to whole passes.
+ * The devices of a node measure alone in turn, so all kinds take little time but for the rests of
+ * the tensor units. */
 static void all_kinds_have_their_values(void **state)
 {
     const double rest = 0.06; /* s */
@@ -294,7 +295,8 @@ static void the_fastest_way_wins(void **state)
     }
 }
 
-/* What another device of the model has found is tried alone, where it is as fast here; else all are tried. */
+/* What another device of the model has found is tried alone, where it is as fast here; else all are
+ * tried. */
 static void a_way_that_is_told_is_checked(void **state)
 {
     const int kind = kind_of("fp32 vector");
@@ -321,7 +323,8 @@ static void a_way_that_is_told_is_checked(void **state)
     assert_string_equal(measure("fp32 vector").setting, roof.setting);
 }
 
-/* Devices of a model share the search. What is left to another one comes with a later tune, and so does the proof. */
+/* Devices of a model share the search. What is left to another one comes with a later tune, and so
+ * does the proof. */
 static void a_search_is_shared(void **state)
 {
     struct roof_request own = everything(), all = everything();
@@ -398,9 +401,9 @@ static void a_row_that_is_not_built_is_passed_over(void **state)
     assert_near(measure("fp16 tensor mma").performance, script.rate[kind_of("fp16 tensor mma")]);
 }
 
-/* Each of the first calls fails once, then ever fewer; what is asked for at a time are few calls. If the device is
- * lost, the process must know it, and hold nothing any more. Any other failure costs a candidate, at most a kind, and
- * no memory. */
+/* Each of the first calls fails once, then ever fewer; what is asked for at a time are few calls.
+ * If the device is lost, the process must know it, and hold nothing any more. Any other failure
+ * costs a candidate, at most a kind, and no memory. */
 static void any_call_may_fail(void **state)
 {
     static const struct roof_request requests[] = {
@@ -572,8 +575,8 @@ static void copies_go_to_the_next_device(void **state)
 
 /* ---- proofs ---- */
 
-/* All that counters see have this verdict, but those with `exception` in their names. Copy engines, to or from the
- * host, are not seen. */
+/* All that counters see have this verdict, but those with `exception` in their names. Copy engines,
+ * to or from the host, are not seen. */
 static void assert_verdicts(enum roof_verdict verdict, const char *exception,
                             enum roof_verdict other)
 {
@@ -740,9 +743,9 @@ static void a_cache_holds_less_than_it_has(void **state)
     assert_true(isnan(sustain("l1 read", 0.0).working_set));
 }
 
-/* After a burst at the full clock it is `share` of that, and comes back to it with a time constant, s. The script's
- * power goes by the clock: 700 W at all of it. The limit is kept on the average: a load draws more for a while, and
- * then less. */
+/* After a burst at the full clock it is `share` of that, and comes back to it with a time constant,
+ * s. The script's power goes by the clock: 700 W at all of it. The limit is kept on the average: a
+ * load draws more for a while, and then less. */
 static void a_load_goes_on_until_the_clock_settles(void **state)
 {
     static const struct {
@@ -779,8 +782,9 @@ static void a_load_goes_on_until_the_clock_settles(void **state)
     }
 }
 
-/* The clock falls by a fifth: the burst has the high one, sustained is taken once it has fallen. For
- * each cycle both are then another figure here, since the script's rate does not go by the clock. */
+/* The clock falls by a fifth: the burst has the high one, sustained is taken once it has fallen.
+ * For each cycle both are then another figure here, since the script's rate does not go by the
+ * clock. */
 static void sustained_comes_after_the_fall(void **state)
 {
     (void)state;

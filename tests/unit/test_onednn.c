@@ -1,5 +1,5 @@
-/* The routines of oneDNN through the CPU device: the same to the bit each time, in the threads that are there,
- * and told by name. That they are right is test_cpu_device.c's. */
+/* The routines of oneDNN through the CPU device: the same to the bit each time, in the threads that
+ * are there, and told by name. That they are right is test_cpu_device.c's. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -95,8 +95,8 @@ static int threads_count(void)
     return count;
 }
 
-/* The row's algorithm is the library's name of it, and the kernel's name has it, too. No second team of threads is
- * started. */
+/* The row's algorithm is the library's name of it, and the kernel's name has it, too. No second
+ * team of threads is started. */
 static void what_ran_is_named(void **state)
 {
     struct record record;
@@ -152,8 +152,8 @@ static struct onednn_tensor a_matrix(enum onednn_place place, int64_t rows, int6
     return onednn_matrix(PRECISION_FP32, place, rows, columns);
 }
 
-/* A packed tensor is the one that onednn_bind has seen, unless the library likes the caller's layout, which differs
- * from CPU to CPU: then there is no copy. One reordered is always today's. */
+/* A packed tensor is the one that onednn_bind has seen, unless the library likes the caller's
+ * layout, which differs from CPU to CPU: then there is no copy. One reordered is always today's. */
 static void packed_tensors_are_copied_once(void **state)
 {
     enum { N = 64 };

@@ -1,7 +1,7 @@
-/* Attention on the CPU. By CBLAS: for a block of queries of one head the scores, their softmax, and the
- * product with the values. The blocks are divided among the threads, each with scratch for the scores of
- * one, and each calls single-threaded BLAS. By oneDNN: three operations, which do some heads at a time, so
- * that the scores of these stay in the caches. */
+/* Attention on the CPU. By CBLAS: for a block of queries of one head the scores, their softmax, and
+ * the product with the values. The blocks are divided among the threads, each with scratch for the
+ * scores of one, and each calls single-threaded BLAS. By oneDNN: three operations, which do some
+ * heads at a time, so that the scores of these stay in the caches. */
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>

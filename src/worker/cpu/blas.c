@@ -9,8 +9,9 @@
 
 #include "worker/cpu/routine.h"
 
-/* A function of the library, NULL if it has none of that name. Which library it is shows only when the
- * program is started: Debian's alternatives, FlexiBLAS and modules exchange it behind its CBLAS. */
+/* A function of the library, NULL if it has none of that name. Which library it is shows only when
+ * the program is started: Debian's alternatives, FlexiBLAS and modules exchange it behind its
+ * CBLAS. */
 typedef void (*function)(void);
 static function blas_function(const char *name)
 {

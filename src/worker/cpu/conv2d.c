@@ -1,21 +1,22 @@
-/* conv2d on the CPU: by oneDNN, by im2col and CBLAS, and from the definition, element by element, which has
- * two names, `direct` and, as on a GPU, `plain` (conv2d_element.h).
+/* conv2d on the CPU: by oneDNN, by im2col and CBLAS, and from the definition, element by element,
+ * which has two names, `direct` and, as on a GPU, `plain` (conv2d_element.h).
  *
- * im2col: for a tile of an image's output pixels the input under the kernel is gathered into a column
- * matrix, which stays in a core's own L2, and is multiplied with the filters:
+ * im2col: for a tile of an image's output pixels the input under the kernel is gathered into a
+ * column matrix, which stays in a core's own L2, and is multiplied with the filters:
  *
  * - forward: y tile = column * w. A task is a tile.
  *
- * - backward-filter: dw += dy tile * column. A task is a part of all tiles, and has a dw of its own.
+ * - backward-filter: dw += dy tile * column. A task is a part of all tiles, and has a dw of its
+ * own.
  *
- * - backward-data: column = dy tile * w, scattered back into dx. A task is a band of an image's rows; bands
- * recompute the output rows that they share.
+ * - backward-data: column = dy tile * w, scattered back into dx. A task is a band of an image's
+ * rows; bands recompute the output rows that they share.
  *
- * The threads of one OpenMP region make all BLAS calls, and each call stays in its thread. So a BLAS with
- * threads of its own never puts a second set of them on the cores.
+ * The threads of one OpenMP region make all BLAS calls, and each call stays in its thread. So a
+ * BLAS with threads of its own never puts a second set of them on the cores.
  *
- * A pass of several parts does them in turn: convolutions, and what a layer has beside them. A fused
- * forward part finishes each tile while it is in the cache. */
+ * A pass of several parts does them in turn: convolutions, and what a layer has beside them. A
+ * fused forward part finishes each tile while it is in the cache. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -28,11 +29,12 @@
 #ifdef REAL
 
 /* ---- im2col ----
- * A column matrix holds, for each output pixel of a tile, the input under the kernel in the order of a
- * filter's own elements. It lies as the layout wants it: nhwc [pixel][element], nchw [element][pixel]. */
+ * A column matrix holds, for each output pixel of a tile, the input under the kernel in the order
+ * of a filter's own elements. It lies as the layout wants it: nhwc [pixel][element], nchw
+ * [element][pixel]. */
 
-/* `count` values of a column and of an image, where they lie `apart`: gathered, or scattered back, which
- * adds. */
+/* `count` values of a column and of an image, where they lie `apart`: gathered, or scattered back,
+ * which adds. */
 static inline void NAME(exchange)(bool back, REAL *restrict column, REAL *restrict image,
                                   int64_t count, int64_t apart)
 {
@@ -291,8 +293,8 @@ static void NAME(update)(const REAL *w, const REAL *dw, REAL *updated, int64_t c
 
 /* ---- the parts of a pass in their order ---- */
 
-/* One convolution: two of x, w, y are inputs, one is the result. A fused forward one takes the bias, if
- * there is one. */
+/* One convolution: two of x, w, y are inputs, one is the result. A fused forward one takes the
+ * bias, if there is one. */
 static void NAME(convolve)(const struct work *work, const struct convolution *c, REAL *x, REAL *w,
                            REAL *y, const REAL *b, struct trace *trace)
 {
@@ -503,9 +505,9 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* Returns the scratch memory that it needs, in elements. The column matrix takes half of a core's L2,
- * filters and outputs the rest. A tile has at least so many pixels that packing the filters pays. There
- * are tiles, bands and parts for all threads, if the image is large enough. */
+/* Returns the scratch memory that it needs, in elements. The column matrix takes half of a core's
+ * L2, filters and outputs the rest. A tile has at least so many pixels that packing the filters
+ * pays. There are tiles, bands and parts for all threads, if the image is large enough. */
 static size_t convolution_plan(struct convolution *c, const struct work *work,
                                enum conv2d_pass pass)
 {
@@ -623,9 +625,9 @@ static const struct {
                                 ONEDNN_DIFF_DESTINATION},
 };
 
-/* The library adds a bias and applies a function within its convolution, on the way forward. In nhwc it
- * works on the user's tensors as they are; in nchw it copies them to blocks of channels and back in every
- * iteration, as PyTorch does. */
+/* The library adds a bias and applies a function within its convolution, on the way forward. In
+ * nhwc it works on the user's tensors as they are; in nchw it copies them to blocks of channels and
+ * back in every iteration, as PyTorch does. */
 static enum status onednn_plan(struct work *work, struct error *error)
 {
     static const enum onednn_function functions[] = {

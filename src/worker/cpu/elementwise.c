@@ -1,5 +1,5 @@
-/* Elementwise work on the CPU: by oneDNN, and as a parallel loop for each operation, which the compiler
- * makes vector code of. */
+/* Elementwise work on the CPU: by oneDNN, and as a parallel loop for each operation, which the
+ * compiler makes vector code of. */
 #include <math.h>
 #include <string.h>
 

@@ -1,10 +1,10 @@
-/* Functions in one precision, for loops that are to become vector code: a part of templates, see real.h.
- * Such loops need -fno-trapping-math (CMakeLists.txt). */
+/* Functions in one precision, for loops that are to become vector code: a part of templates, see
+ * real.h. Such loops need -fno-trapping-math (CMakeLists.txt). */
 
 /* exp(x) for -80 <= x <= 0. x = n ln 2 + r, then Taylor's series of r, then 2^n through the
  * exponent's bits; adding 1.5 * 2^mantissa rounds to the integer n. No calls and no branches, so
- * that loops over it become vector code: with the mathematical library's, an LSTM's gates would take
- * as long as its products. */
+ * that loops over it become vector code: with the mathematical library's, an LSTM's gates would
+ * take as long as its products. */
 static inline REAL NAME(exponential)(REAL x)
 {
     const REAL ln2_high = (REAL)0.693145751953125, ln2_low = (REAL)1.42860682030941723e-6;
@@ -37,8 +37,9 @@ static inline REAL NAME(sigmoid)(REAL x)
     return (REAL)0.5 + (REAL)0.5 * NAME(hyperbolic_tangent)((REAL)0.5 * x);
 }
 
-/* The softmax of a row; y may be x. Its exponentials are scaled once their sum is known. Differences beyond
- * 80 are taken for 80: what is that small does not show beside the largest, which is 1. */
+/* The softmax of a row; y may be x. Its exponentials are scaled once their sum is known.
+ * Differences beyond 80 are taken for 80: what is that small does not show beside the largest,
+ * which is 1. */
 static inline void NAME(row_softmax)(int64_t columns, const REAL *x, REAL *y)
 {
     REAL largest = x[0], sum = 0;

@@ -1,5 +1,5 @@
-/* A fully connected layer on the CPU: by oneDNN, with bias and activation within the product; by CBLAS, and
- * as three nested loops, with both behind it. */
+/* A fully connected layer on the CPU: by oneDNN, with bias and activation within the product; by
+ * CBLAS, and as three nested loops, with both behind it. */
 #include <math.h>
 #include <string.h>
 
@@ -157,8 +157,8 @@ static void layer_run(struct work *work, struct trace *trace)
 }
 
 #ifdef ROOFSWEEP_ONEDNN
-/* Weights are packed before, on the way forward and to the input's gradient; their own gradient comes back
- * in the user's layout, within the time. */
+/* Weights are packed before, on the way forward and to the input's gradient; their own gradient
+ * comes back in the user's layout, within the time. */
 static enum status onednn_plan(struct work *work, struct error *error)
 {
     static const enum onednn_function functions[LINEAR_ACTIVATIONS] = {

@@ -1,15 +1,16 @@
-/* Recurrent layers on the CPU: by oneDNN, and in products of single-threaded CBLAS made by the threads of
- * OpenMP regions. By CBLAS:
+/* Recurrent layers on the CPU: by oneDNN, and in products of single-threaded CBLAS made by the
+ * threads of OpenMP regions. By CBLAS:
  *
  * forward, for each layer: one region multiplies the input of all time steps by the input matrices.
  * Then one region for each step adds the recurrent product and applies the gates.
  *
- * backward: one region for each step, from the last to the first. Then one region makes the products
- * over all steps, for the weights and for the input. A projection takes another region for each step,
- * either way.
+ * backward: one region for each step, from the last to the first. Then one region makes the
+ * products over all steps, for the weights and for the input. A projection takes another region for
+ * each step, either way.
  *
- * In every step a thread has the same units, so its part of the recurrent matrix stays in its cache. The
- * two directions run side by side. All gates and states are kept, as training needs them. */
+ * In every step a thread has the same units, so its part of the recurrent matrix stays in its
+ * cache. The two directions run side by side. All gates and states are kept, as training needs
+ * them. */
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -24,8 +25,8 @@
 #include "worker/cpu/functions_real.h"
 
 /* ---- the cells, some units of one sample at a time ----
- * struct lstm_cell (model/workloads/lstm.h) has the formulas. Sums, gates and gradients of a unit's sums lie
- * `hidden` apart. */
+ * struct lstm_cell (model/workloads/lstm.h) has the formulas. Sums, gates and gradients of a unit's
+ * sums lie `hidden` apart. */
 
 /* Forward: gates holds the matrix products and takes what the gates make of them. */
 struct NAME(units) {
@@ -411,7 +412,8 @@ static void NAME(weights_backward)(const struct work *work, struct step all, enu
     blas_multiply_shared(&product);
 }
 
-/* Within a region: the gradients of one direction's weights, and what it contributes to the input's. */
+/* Within a region: the gradients of one direction's weights, and what it contributes to the
+ * input's. */
 static void NAME(direction_backward)(const struct work *work, struct step all)
 {
     const struct lstm *s = work->shape;
@@ -480,9 +482,10 @@ static void NAME(lstm_backward)(const struct work *work, struct trace *trace)
 
 #else
 
-/* An array of CBLAS in the scratch memory: where its first step begins, and from one layer, direction, step and
- * sample to the next; elements. Of those with a margin a zero step stands for the state before the first one, on
- * either end. Of other arrays than a layer keeps, `layer` is 0. */
+/* An array of CBLAS in the scratch memory: where its first step begins, and from one layer,
+ * direction, step and sample to the next; elements. Of those with a margin a zero step stands for
+ * the state before the first one, on either end. Of other arrays than a layer keeps, `layer` is
+ * 0. */
 struct array {
     size_t offset;
     int64_t layer, direction, step, sample;
@@ -495,13 +498,14 @@ struct lstm_plan {
     struct array cell;   /* H, with a margin */
     struct array gates;  /* S H */
     struct array wide;   /* H, before a projection */
-    /* Gradients, of one layer: of the sums, S H, with a margin; of a direction's outputs, R, and before the
-     * projection, H; of the states, H; of the input of every second layer, D R. The last three have no steps,
-     * no steps and no directions. */
+    /* Gradients, of one layer: of the sums, S H, with a margin; of a direction's outputs, R, and
+     * before the projection, H; of the states, H; of the input of every second layer, D R. The last
+     * three have no steps, no steps and no directions. */
     struct array dgates, doutput, dwide, carried, dinput;
 };
 
-/* Sums that one recurrent product makes: the input's product is there already, or is not in them. */
+/* Sums that one recurrent product makes: the input's product is there already, or is not in
+ * them. */
 struct block {
     int sum, gate, count;
     bool adds;
@@ -516,8 +520,8 @@ static const struct blocks {
     [LSTM_TANH] = {1, {{0, 0, 1, true}}},
 };
 
-/* What one task of a time step does: some units and outputs of one direction of a layer, from the first one on.
- * Without a projection these are the same. */
+/* What one task of a time step does: some units and outputs of one direction of a layer, from the
+ * first one on. Without a projection these are the same. */
 struct step {
     int64_t layer, direction;
     int64_t t, before, after; /* the step, and its neighbours in the direction's own order */
@@ -654,9 +658,9 @@ static void cblas_run(struct work *work, struct trace *trace)
 }
 
 #ifdef ROOFSWEEP_ONEDNN
-/* One operation for each layer, which does all time steps and both directions. The weights are packed
- * before, as frameworks do that keep a model; gradients come back in the user's layout, within the time.
- * Offsets are in the scratch memory, in bytes. */
+/* One operation for each layer, which does all time steps and both directions. The weights are
+ * packed before, as frameworks do that keep a model; gradients come back in the user's layout,
+ * within the time. Offsets are in the scratch memory, in bytes. */
 struct layer {
     struct onednn *forward, *backward; /* backward NULL but in that pass */
     size_t forward_memory, backward_memory;
@@ -689,8 +693,8 @@ static struct onednn_tensor matrix_tensor(const struct lstm *s, int64_t layer, i
                                   {s->directions * stride, stride, 1, s->hidden * width, width}};
 }
 
-/* [1][direction][a][b] of a direction's weights in memory, where the elements along each axis lie so far
- * apart. */
+/* [1][direction][a][b] of a direction's weights in memory, where the elements along each axis lie
+ * so far apart. */
 static struct onednn_tensor weights_tensor(const struct lstm *s, int64_t layer,
                                            enum onednn_place place, int64_t a, int64_t a_apart,
                                            int64_t b, int64_t b_apart)
@@ -703,8 +707,8 @@ static struct onednn_tensor weights_tensor(const struct lstm *s, int64_t layer,
                                   {s->directions * stride, stride, a_apart, b_apart}};
 }
 
-/* Initial states are zero, but the library has to see them: without, 2.6.3 takes the last ones for them in
- * the gradient of the recurrent weights. */
+/* Initial states are zero, but the library has to see them: without, 2.6.3 takes the last ones for
+ * them in the gradient of the recurrent weights. */
 static struct onednn_tensor state_tensor(const struct lstm *s, int64_t width,
                                          enum precision precision)
 {

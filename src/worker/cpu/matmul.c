@@ -1,6 +1,6 @@
-/* A matrix product on the CPU: by oneDNN, by CBLAS, and as three nested loops. With CBLAS the longer edge is
- * divided among the threads. Each thread calls single-threaded BLAS for its own part, so that a BLAS with
- * threads of its own never puts a second set on the cores. */
+/* A matrix product on the CPU: by oneDNN, by CBLAS, and as three nested loops. With CBLAS the
+ * longer edge is divided among the threads. Each thread calls single-threaded BLAS for its own
+ * part, so that a BLAS with threads of its own never puts a second set on the cores. */
 #include "model/workloads/matmul.h"
 #include "worker/cpu/blas.h"
 #include "worker/cpu/onednn.h"

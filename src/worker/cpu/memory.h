@@ -1,5 +1,5 @@
-/* Memory for tensors and working sets: aligned, zero, and never more than the machine can give; and one element of
- * a tensor, in any precision that a CPU's routine computes in. */
+/* Memory for tensors and working sets: aligned, zero, and never more than the machine can give; and
+ * one element of a tensor, in any precision that a CPU's routine computes in. */
 #ifndef ROOFSWEEP_CPU_MEMORY_H
 #define ROOFSWEEP_CPU_MEMORY_H
 

@@ -1,5 +1,6 @@
-/* Norms on the CPU. Threads share out rows. Sums over rows are each thread's own until the end; they lie in
- * scratch, and so do the moments that a pass is given, which are computed before it is timed. */
+/* Norms on the CPU. Threads share out rows. Sums over rows are each thread's own until the end;
+ * they lie in scratch, and so do the moments that a pass is given, which are computed before it is
+ * timed. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -61,7 +62,8 @@ static void NAME(sums_unite)(const struct NAME(job) * j)
             j->sums[i] += j->sums[thread * count + i];
 }
 
-/* Sums are of differences from the first row, so that a large mean takes nothing from the variance. */
+/* Sums are of differences from the first row, so that a large mean takes nothing from the
+ * variance. */
 static void NAME(column_moments)(const struct NAME(job) * j)
 {
     const REAL n = (REAL)j->rows;
@@ -172,7 +174,8 @@ static void NAME(backward)(const struct NAME(job) * j)
     }
 }
 
-/* The results of a training pass are its moments; another pass is given them, or finds them by itself. */
+/* The results of a training pass are its moments; another pass is given them, or finds them by
+ * itself. */
 static struct NAME(job) NAME(job_of)(const struct work *work)
 {
     const struct norm *s = work->shape;

@@ -10,8 +10,8 @@
 
 enum { ALIGNMENT = 64 };
 
-/* The library's number of each argument, and whether a pass writes it: the destination is written on
- * the way forward, gradients but the destination's on the way back. */
+/* The library's number of each argument, and whether a pass writes it: the destination is written
+ * on the way forward, gradients but the destination's on the way back. */
 static const struct {
     int number;
     bool gradient;
@@ -101,8 +101,9 @@ static bool threads_are_ours(void)
     return dnnl_version()->cpu_runtime == DNNL_RUNTIME_OMP && theirs == ours.address;
 }
 
-/* Whether this CPU has instructions for the precision. The library's sets of instructions hold those that
- * they build on as bits. A set of another family of processors has none of these bits. */
+/* Whether this CPU has instructions for the precision. The library's sets of instructions hold
+ * those that they build on as bits. A set of another family of processors has none of these
+ * bits. */
 static bool is_native(enum precision precision)
 {
     static const unsigned needed[PRECISION_COUNT] = {

@@ -1,9 +1,10 @@
 /* Operations of oneDNN, which is what frameworks run on CPUs: described in plain numbers, created,
- * bound to memory and run. Nobody else includes the library's header; the versions of its interface have
- * onednn_2.c and onednn_3.c. A worker that was built without the library has none of these files and no
- * ROOFSWEEP_ONEDNN, and its workloads no such routine.
+ * bound to memory and run. Nobody else includes the library's header; the versions of its interface
+ * have onednn_2.c and onednn_3.c. A worker that was built without the library has none of these
+ * files and no ROOFSWEEP_ONEDNN, and its workloads no such routine.
  *
- * The library's threads are those of the OpenMP team that calls it: with any other it is refused. */
+ * The library's threads are those of the OpenMP team that calls it: with any other it is
+ * refused. */
 #ifndef ROOFSWEEP_CPU_ONEDNN_H
 #define ROOFSWEEP_CPU_ONEDNN_H
 
@@ -64,8 +65,8 @@ enum onednn_kind {
     ONEDNN_SOFTMAX,
     ONEDNN_KINDS
 };
-/* Of elementwise work the function, of a pool its kind; of a convolution, a product and a linear layer
- * what is applied to the result before it is written. */
+/* Of elementwise work the function, of a pool its kind; of a convolution, a product and a linear
+ * layer what is applied to the result before it is written. */
 enum onednn_function {
     ONEDNN_IDENTITY,
     ONEDNN_RELU,
@@ -108,8 +109,8 @@ struct onednn_operation {
     struct onednn_tensor tensors[ONEDNN_ARGUMENTS];
 };
 
-/* Dense tensors: [count]; [rows][columns]; several matrices, one after the other; images with the extents
- * [n][c][h][w], whatever their layout in memory. */
+/* Dense tensors: [count]; [rows][columns]; several matrices, one after the other; images with the
+ * extents [n][c][h][w], whatever their layout in memory. */
 struct onednn_tensor onednn_vector(enum precision precision, int64_t count);
 struct onednn_tensor onednn_matrix(enum precision precision, enum onednn_place place, int64_t rows,
                                    int64_t columns);
@@ -120,15 +121,15 @@ struct onednn_tensor onednn_image(enum precision precision, enum onednn_place pl
 
 /* ", oneDNN 2.6.3", or "" where there is none. `text` of `size` bytes is always ended. */
 void onednn_describe(char *text, size_t size);
-/* STATUS_UNSUPPORTED, with the reason, if the library is not there, has threads of its own, or has no
- * native instructions for the precision on this CPU: what it would emulate is no measurement. */
+/* STATUS_UNSUPPORTED, with the reason, if the library is not there, has threads of its own, or has
+ * no native instructions for the precision on this CPU: what it would emulate is no measurement. */
 enum status onednn_check(enum precision precision, struct error *error);
 
 /* One created operation. */
 struct onednn;
-/* Compiles the operation's code. `forward`: of ONEDNN_BACKWARD the operation that keeps what it needs;
- * it must live longer. Else NULL. STATUS_UNSUPPORTED: the library does not have it. The caller owns
- * *made. */
+/* Compiles the operation's code. `forward`: of ONEDNN_BACKWARD the operation that keeps what it
+ * needs; it must live longer. Else NULL. STATUS_UNSUPPORTED: the library does not have it. The
+ * caller owns *made. */
 enum status onednn_create(const struct onednn_operation *operation, const struct onednn *forward,
                           struct onednn **made, struct error *error);
 void onednn_destroy(struct onednn *made); /* NULL: nothing */
@@ -136,8 +137,8 @@ void onednn_destroy(struct onednn *made); /* NULL: nothing */
 const char *onednn_name(const struct onednn *made);
 /* Bytes that onednn_bind wants: packed tensors, and what the library needs to work. */
 size_t onednn_memory(const struct onednn *made);
-/* `data`: the caller's memory of each tensor; `memory`: of onednn_memory bytes, aligned to 64. Both must
- * live longer. Copies the packed tensors. */
+/* `data`: the caller's memory of each tensor; `memory`: of onednn_memory bytes, aligned to 64. Both
+ * must live longer. Copies the packed tensors. */
 enum status onednn_bind(struct onednn *made, void *const data[ONEDNN_ARGUMENTS], void *memory,
                         struct error *error);
 /* The caller's memory of a tensor that is not packed, from the next run on. */
@@ -145,15 +146,15 @@ void onednn_move(struct onednn *made, enum onednn_argument argument, void *data)
 /* One run. A library that fails here leaves its result as it was. */
 void onednn_run(const struct onednn *made, struct trace *trace);
 
-/* For the plan of a work: creates an operation and takes its memory from the scratch memory, from *memory
- * on, in bytes. STATUS_UNSUPPORTED also where the library has only a definition of it, not made for speed,
- * and the work's implementation is `auto`. */
+/* For the plan of a work: creates an operation and takes its memory from the scratch memory, from
+ * *memory on, in bytes. STATUS_UNSUPPORTED also where the library has only a definition of it, not
+ * made for speed, and the work's implementation is `auto`. */
 enum status onednn_create_for(struct work *work, const struct onednn_operation *operation,
                               const struct onednn *forward, struct onednn **made, size_t *memory,
                               struct error *error);
 
-/* A routine that is one operation: its plan describes it, and says what each of the work's tensors is to
- * the operation, where it reads it and where it writes it. The rest is the same for all. */
+/* A routine that is one operation: its plan describes it, and says what each of the work's tensors
+ * is to the operation, where it reads it and where it writes it. The rest is the same for all. */
 struct onednn_roles {
     enum onednn_argument inputs[TENSOR_COUNT], results[TENSOR_COUNT];
 };

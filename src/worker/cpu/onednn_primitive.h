@@ -1,5 +1,5 @@
-/* How oneDNN has memory and operations described: 2.x in structs that the caller keeps (onednn_2.c), 3.x in
- * objects that the library keeps (onednn_3.c). */
+/* How oneDNN has memory and operations described: 2.x in structs that the caller keeps
+ * (onednn_2.c), 3.x in objects that the library keeps (onednn_3.c). */
 #ifndef ROOFSWEEP_CPU_ONEDNN_PRIMITIVE_H
 #define ROOFSWEEP_CPU_ONEDNN_PRIMITIVE_H
 
@@ -15,7 +15,8 @@ typedef dnnl_memory_desc_t *descriptor;
 typedef const dnnl_memory_desc_t *descriptor_view;
 #endif
 
-/* The tensor as the caller has it, or with `free` as the library likes it. The caller destroys it. */
+/* The tensor as the caller has it, or with `free` as the library likes it. The caller destroys
+ * it. */
 dnnl_status_t descriptor_create(const struct onednn_tensor *tensor, dnnl_data_type_t type,
                                 bool free, descriptor *made);
 void descriptor_destroy(descriptor made);

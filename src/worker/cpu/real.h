@@ -1,6 +1,6 @@
-/* A template for both precisions. A file NAME.c has its loops within #ifdef REAL; in its #else it defines
- * REAL_TEMPLATE as its own name and includes this, which includes the file once for each precision.
- * NAME(x) is x_fp32 or x_fp64. No include guard: it serves one file after the other. */
+/* A template for both precisions. A file NAME.c has its loops within #ifdef REAL; in its #else it
+ * defines REAL_TEMPLATE as its own name and includes this, which includes the file once for each
+ * precision. NAME(x) is x_fp32 or x_fp64. No include guard: it serves one file after the other. */
 #define REAL          float
 #define REAL_INTEGER  uint32_t
 #define REAL_MANTISSA 23 /* bits stored */

@@ -1,22 +1,23 @@
 /* What these cores can do at their best: the roofs that the CPU's own results are held against.
  *
- * Memory: all threads sweep at the same time, each over a working set of its own. Bytes are those that
- * the program reads and writes: a cache line that a store fetches first does not count. The set is
+ * Memory: all threads sweep at the same time, each over a working set of its own. Bytes are those
+ * that the program reads and writes: a cache line that a store fetches first does not count. The
+ * set is
  *
  * - for L1 half of it,
  *
  * - for L2 half of what it holds beyond L1,
  *
- * - for L3 all of L2 and half of a thread's share of L3. That is right for an L3 that holds what falls
- * out of L2, and for one that holds everything.
+ * - for L3 all of L2 and half of a thread's share of L3. That is right for an L3 that holds what
+ * falls out of L2, and for one that holds everything.
  *
  * - for DRAM four times the L3 of these cores.
  *
  * Arithmetic: independent chains of multiply-adds in registers.
  *
  * A sample lasts long enough for the clock. The best of many samples counts, because a disturbance
- * only ever makes a sample slower. These roofs have no theory beside them: no CPU tells reliably how
- * many units a core has, and how fast its memory is. */
+ * only ever makes a sample slower. These roofs have no theory beside them: no CPU tells reliably
+ * how many units a core has, and how fast its memory is. */
 #include "worker/cpu/roofs.h"
 
 #include <math.h>
@@ -33,8 +34,8 @@
 
 static const double sample_time = 0.5e-3; /* s, at least */
 static const double tune_time = 0.02;     /* s, about, for one roof */
-/* s: longer than a GPU's ROOF_WINDOW. One pass over the DRAM set may take 10 ms, and a CPU is disturbed
- * more, by other programs or by the neighbours of a virtual machine. */
+/* s: longer than a GPU's ROOF_WINDOW. One pass over the DRAM set may take 10 ms, and a CPU is
+ * disturbed more, by other programs or by the neighbours of a virtual machine. */
 static const double window = 0.05;
 static const double dram_least = 256.0 * 1024.0 * 1024.0; /* byte, all threads */
 enum { SAMPLES_MIN = 10, SAMPLES_MAX = 1000, TRIALS_MIN = 5 };
@@ -101,9 +102,9 @@ static struct method method_of_sweep(const struct simd *simd, int kind, bool str
     return method;
 }
 
-/* All methods that are tried for a kind of roof; none: a CPU has no such roof. set: bytes of one thread's working
- * set, of a memory roof. Stores past the caches are tried for DRAM only. DRAM is as fast with one width of vectors
- * as with another, so the widest alone is tried. */
+/* All methods that are tried for a kind of roof; none: a CPU has no such roof. set: bytes of one
+ * thread's working set, of a memory roof. Stores past the caches are tried for DRAM only. DRAM is
+ * as fast with one width of vectors as with another, so the widest alone is tried. */
 static int methods_list(int kind, size_t set, int threads, struct method methods[METHODS_MAX])
 {
     const struct roof_kind *info = &roof_kinds[kind];
@@ -290,7 +291,8 @@ static void setting_write(const struct roofs *roofs, const struct method *method
         snprintf(text, size, "regions of %s", team);
 }
 
-/* Sleeps until shortly before the moment, then watches the clock. False if the moment has passed. */
+/* Sleeps until shortly before the moment, then watches the clock. False if the moment has
+ * passed. */
 static bool wait_for(double moment)
 {
     const double early = 2e-3;

@@ -1,6 +1,6 @@
-/* What the CPU has of a workload: its routines, each one implementation, and a work, one configuration of
- * one. Each workload has a file NAME.c with the table NAME_routines. device.c finds the routine, allocates
- * what it asks for and fills the inputs. */
+/* What the CPU has of a workload: its routines, each one implementation, and a work, one
+ * configuration of one. Each workload has a file NAME.c with the table NAME_routines. device.c
+ * finds the routine, allocates what it asks for and fills the inputs. */
 #ifndef ROOFSWEEP_CPU_ROUTINE_H
 #define ROOFSWEEP_CPU_ROUTINE_H
 

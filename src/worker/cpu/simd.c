@@ -41,8 +41,8 @@
 #define SIMD_FENCE()             _mm_sfence()
 #include "worker/cpu/simd_kernels.h"
 
-/* Sums of two products into fp32, by the instruction for bf16. Every sum goes up and down again by the
- * same products, so it swings between two values of its own. */
+/* Sums of two products into fp32, by the instruction for bf16. Every sum goes up and down again by
+ * the same products, so it swings between two values of its own. */
 __attribute__((target("avx512f,avx512bf16"))) static void fma_bf16(double seed, int64_t iterations,
                                                                    double *result)
 {

@@ -43,8 +43,8 @@ struct simd {
  * vectors may lower the clock. Returns how many; at least one. */
 enum { SIMD_KINDS = 2 };
 int simd_list(const struct simd *list[SIMD_KINDS]);
-/* Those of them that have chains in this precision: of fp32 and fp64 all, of bf16 a kind of its own, which
- * has no patterns. None where the CPU has no instructions for it. */
+/* Those of them that have chains in this precision: of fp32 and fp64 all, of bf16 a kind of its
+ * own, which has no patterns. None where the CPU has no instructions for it. */
 int simd_products(enum precision precision, const struct simd *list[SIMD_KINDS]);
 const char *simd_name(void); /* of the widest */
 

@@ -12,8 +12,8 @@
  *
  * SIMD_FMA_FLOAT(a, b, c), SIMD_FMA_DOUBLE(a, b, c): a * b + c on vectors.
  *
- * SIMD_IN_PLACE: 1 where a vector FMA overwrites its addend, as ARM's does. An addend that must stay
- * has to be copied first, and the copy takes time on the same units.
+ * SIMD_IN_PLACE: 1 where a vector FMA overwrites its addend, as ARM's does. An addend that must
+ * stay has to be copied first, and the copy takes time on the same units.
  *
  * SIMD_STREAM(pointer, vector): stores past the caches; not defined where nothing does.
  * SIMD_FENCE(): waits for such stores. */
@@ -81,9 +81,9 @@ SIMD_TARGET static void SIMD_NAME(read)(const struct simd_arrays *arrays, size_t
     *arrays->result = total[0];
 }
 
-/* x = x * m + a with m a little above -1. Every x swings between two values of its own, for far longer
- * than a sample takes, so the units work on bits that differ and change. In place it is
- * x = x * m + x with m a little above -2: x swings around zero. */
+/* x = x * m + a with m a little above -1. Every x swings between two values of its own, for far
+ * longer than a sample takes, so the units work on bits that differ and change. In place it is x =
+ * x * m + x with m a little above -2: x swings around zero. */
 #define SIMD_FMA(name, type, fma)                                                                  \
     SIMD_TARGET static void SIMD_NAME(name)(double seed, int64_t iterations, double *result)       \
     {                                                                                              \

@@ -117,8 +117,8 @@ static void flush_caches(const struct device_state *state)
     __asm__ volatile("" : : "r"(sum));
 }
 
-/* Every sample is one iteration, and the host is the device. What the clock shows where there is nothing to time
- * is the least of a few readings. */
+/* Every sample is one iteration, and the host is the device. What the clock shows where there is
+ * nothing to time is the least of a few readings. */
 static void record_fill(const struct device_state *state, struct record *record)
 {
     enum { READINGS = 100 };

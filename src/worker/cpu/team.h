@@ -1,7 +1,7 @@
 /* The open CPU and its OpenMP team: threads, their regions by name, and the time of a work.
  *
- * The team has one thread on each core, bound to it from open to close. libgomp binds a new thread to the
- * core of its parent. So no parallel region may ask for another number of threads. */
+ * The team has one thread on each core, bound to it from open to close. libgomp binds a new thread
+ * to the core of its parent. So no parallel region may ask for another number of threads. */
 #ifndef ROOFSWEEP_CPU_TEAM_H
 #define ROOFSWEEP_CPU_TEAM_H
 
@@ -18,15 +18,15 @@ struct device_state {
 /* STATUS_DEVICE if OpenMP gives another number of threads, or one cannot be bound. Again after
  * team_loosen. */
 enum status team_bind(const struct topology *topology, struct error *error);
-/* The calling thread may run on all cores: libgomp ends the threads that a smaller region does not need,
- * and a new one has the cores of the thread that starts it. Needed around a library that asks for
- * regions of its own sizes. */
+/* The calling thread may run on all cores: libgomp ends the threads that a smaller region does not
+ * need, and a new one has the cores of the thread that starts it. Needed around a library that asks
+ * for regions of its own sizes. */
 void team_loosen(const struct topology *topology);
 /* All threads may run where the process could. */
 void team_unbind(const struct topology *topology);
 
-/* What the parallel regions of one iteration took, by name. Both functions take NULL for a trace; then
- * nothing is timed. */
+/* What the parallel regions of one iteration took, by name. Both functions take NULL for a trace;
+ * then nothing is timed. */
 struct trace {
     struct {
         const char *name; /* lives for ever */

@@ -105,9 +105,9 @@ static bool is_gpu_memory(hwloc_obj_t node)
     return node->subtype && strcmp(node->subtype, "GPUMemory") == 0;
 }
 
-/* If the cores have all nodes, the system's own figure is better than the sum of the nodes: that sum
- * lacks hot-plugged memory on some virtual machines. Where CPU and GPU are one chip (GH200), the
- * system counts the GPU's memory as its own. */
+/* If the cores have all nodes, the system's own figure is better than the sum of the nodes: that
+ * sum lacks hot-plugged memory on some virtual machines. Where CPU and GPU are one chip (GH200),
+ * the system counts the GPU's memory as its own. */
 static void memory_find(struct topology *topology, hwloc_topology_t tree, hwloc_bitmap_t chosen)
 {
     bool all = true;

@@ -246,8 +246,8 @@ static const struct pattern {
 /* In L2, which takes operands and adds; it has no FLOPs that a multiprocessor counts. */
 static const struct pattern atomic = {PATTERN_ATOMIC, 0, 1, 0};
 
-/* The item's own reads, writes and fp32 FLOPs; what is 0 is not checked. In device memory the flush counts,
- * too: what the item wrote is all there after it. */
+/* The item's own reads, writes and fp32 FLOPs; what is 0 is not checked. In device memory the flush
+ * counts, too: what the item wrote is all there after it. */
 static void movement_add(struct items *items, struct item item, double read, double written,
                          double flops)
 {
@@ -266,9 +266,9 @@ static void movement_add(struct items *items, struct item item, double read, dou
             added->expected[added->count++] = all[i];
 }
 
-/* In L2 each block keeps to a part of its own. Else two multiprocessors may ask for the same line at the
- * same time, in passes that follow each other: such requests are answered together before they reach
- * L2, which then counts fewer bytes than were asked for. */
+/* In L2 each block keeps to a part of its own. Else two multiprocessors may ask for the same line
+ * at the same time, in passes that follow each other: such requests are answered together before
+ * they reach L2, which then counts fewer bytes than were asked for. */
 static void pattern_add(struct items *items, struct selftest *test, const struct pattern *pattern,
                         const char *where, size_t bytes, int repeat, bool in_dram)
 {
@@ -287,8 +287,8 @@ static void pattern_add(struct items *items, struct selftest *test, const struct
                  pattern->flops_per_element * total / sizeof(float));
 }
 
-/* Each by itself; then as ranges of one collection, as rows are counted, and last a kernel that does nothing.
- * What turns up there is nobody's. */
+/* Each by itself; then as ranges of one collection, as rows are counted, and last a kernel that
+ * does nothing. What turns up there is nobody's. */
 static enum status check_bytes(struct selftest *test, size_t largest, struct error *error)
 {
     const int passes = 100, rounds = 2000;

@@ -1,8 +1,9 @@
 /* A family of roofs: the methods to do some kinds of roof, and what all families share.
  *
- * A kind of roof (roof_kind.h) belongs to the family that has rows for it in its table of kernels, formats,
- * directions or launches. A method is a row and a choice of launch shape or size. roofs.c tries all methods, keeps
- * the fastest, has it proven, and measures it as often as asked. A new kind is a row of a family's table. */
+ * A kind of roof (roof_kind.h) belongs to the family that has rows for it in its table of kernels,
+ * formats, directions or launches. A method is a row and a choice of launch shape or size. roofs.c
+ * tries all methods, keeps the fastest, has it proven, and measures it as often as asked. A new
+ * kind is a row of a family's table. */
 #ifndef ROOFSWEEP_GPU_ROOF_FAMILY_H
 #define ROOFSWEEP_GPU_ROOF_FAMILY_H
 
@@ -31,7 +32,8 @@ struct roof_family {
     /* The n-th row that does this kind of roof on this device; NULL after the last. */
     const void *(*row)(struct roofs *roofs, int kind, int n);
     int choices; /* of each row, from 0 on */
-    /* Describes a method, with a first guess of elastic iterations, and sees to all that it needs. */
+    /* Describes a method, with a first guess of elastic iterations, and sees to all that it
+     * needs. */
     enum status (*prepare)(struct roofs *roofs, int kind, const void *row, int choice,
                            struct method *method, struct error *error);
     /* Enqueues one run. NULL with `time`. */
@@ -39,8 +41,8 @@ struct roof_family {
     /* Times one sample by itself. NULL: one run, between two events. */
     enum status (*time)(struct roofs *roofs, const struct method *method, double *seconds,
                         struct error *error);
-    /* Of a cache's read roof: the largest set that is read at nearly the same rate, byte; NaN of all
-     * others. NULL: the family has none. */
+    /* Of a cache's read roof: the largest set that is read at nearly the same rate, byte; NaN of
+     * all others. NULL: the family has none. */
     enum status (*reach)(struct roofs *roofs, int kind, double *bytes, struct error *error);
     /* Frees what is the family's; may be called again. NULL: there is nothing. */
     void (*close)(struct roofs *roofs);
@@ -63,11 +65,13 @@ struct winner {
     double flops_ratio, bytes_ratio[LEVEL_COUNT]; /* as of struct roof */
 };
 
-/* What the families share. It owns all in it but the GPU; what a family needs is NULL until it does. */
+/* What the families share. It owns all in it but the GPU; what a family needs is NULL until it
+ * does. */
 struct roofs {
     struct gpu *gpu;
     struct winner winners[ROOF_KINDS];
-    /* s since the epoch: until then a device that was under load rests before what depends on its clock. */
+    /* s since the epoch: until then a device that was under load rests before what depends on its
+     * clock. */
     double rests_until;
     double busy_until; /* s since the epoch: when the last samples were taken */
     /* Row and code of the method that was tried last: it is loaded. */

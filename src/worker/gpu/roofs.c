@@ -100,17 +100,18 @@ static enum status method_size(struct roofs *roofs, struct winner *winner, doubl
     return STATUS_OK;
 }
 
-/* How long a run of each method is to take. All trials of a roof together have little time, so that a
- * roof with many methods has short ones. But in a very short run the begin and the end of the blocks
- * decides which method wins, and not its pace (docs/measurements.md, "Search for the fastest way"). */
+/* How long a run of each method is to take. All trials of a roof together have little time, so that
+ * a roof with many methods has short ones. But in a very short run the begin and the end of the
+ * blocks decides which method wins, and not its pace (docs/measurements.md, "Search for the fastest
+ * way"). */
 static double trial_time(int methods)
 {
     const double all = 0.1, least = 1e-3; /* s */
     return fmin(fmax(all / (TRIAL_RUNS * methods), least), SAMPLE_TIME);
 }
 
-/* Work per second, the best of a few runs; after one that shows that it cannot win, no more. The first run of
- * other code loads it, and finds nothing of what it works on in the cache. */
+/* Work per second, the best of a few runs; after one that shows that it cannot win, no more. The
+ * first run of other code loads it, and finds nothing of what it works on in the cache. */
 static enum status trial_rate(struct roofs *roofs, struct winner *tried, double aim, double best,
                               double *rate, struct error *error)
 {
@@ -131,8 +132,8 @@ static enum status trial_rate(struct roofs *roofs, struct winner *tried, double 
     return STATUS_OK;
 }
 
-/* Tries one method: *winner becomes it if it is faster than what *winner has. A method that cannot be done is
- * passed over, with the reason of the first such one. Fails only with STATUS_DEVICE. */
+/* Tries one method: *winner becomes it if it is faster than what *winner has. A method that cannot
+ * be done is passed over, with the reason of the first such one. Fails only with STATUS_DEVICE. */
 static enum status winner_try(struct roofs *roofs, int kind, int number, double aim,
                               struct winner *winner, struct error *error)
 {
@@ -162,8 +163,8 @@ static enum status winner_try(struct roofs *roofs, int kind, int number, double 
     return STATUS_OK;
 }
 
-/* What another device of the model found is taken where it is as fast here. Which neighbour is the fastest to
- * copy to differs from device to device. */
+/* What another device of the model found is taken where it is as fast here. Which neighbour is the
+ * fastest to copy to differs from device to device. */
 static enum status winner_recall(struct roofs *roofs, int kind, int methods,
                                  const struct roof_way *way, struct winner *winner,
                                  struct error *error)
@@ -248,11 +249,11 @@ static void proof_keep(int kind, const struct proof *proof, const double values[
         winner->bytes_ratio[level] = bytes[level] / expected;
 }
 
-/* All as ranges of one collection. Attaching the profiler takes longer than all the rest, and longer
- * still where several devices of a node prove at the same time (docs/measurements.md, "Cost of
- * attaching CUPTI"). Where the collection fails, all roofs stay unproven. What lies in the caches before and
- * after must not matter: a part of a sample is as exact, because it is many passes over a cache, or one over far
- * more than that. */
+/* All as ranges of one collection. Attaching the profiler takes longer than all the rest, and
+ * longer still where several devices of a node prove at the same time (docs/measurements.md, "Cost
+ * of attaching CUPTI"). Where the collection fails, all roofs stay unproven. What lies in the
+ * caches before and after must not matter: a part of a sample is as exact, because it is many
+ * passes over a cache, or one over far more than that. */
 static enum status winners_prove(struct roofs *roofs, struct profiler *profiler,
                                  struct error *error)
 {
@@ -361,16 +362,17 @@ static enum status warm_run(struct roofs *roofs, const struct winner *winner, do
     return STATUS_OK;
 }
 
-/* After a load of the tensor units the clock is low for a while. That is no part of another burst, nor of a time,
- * which goes by the clock. */
+/* After a load of the tensor units the clock is low for a while. That is no part of another burst,
+ * nor of a time, which goes by the clock. */
 static bool is_tensor(int kind)
 {
     return roof_kinds[kind].measure == ROOF_COMPUTE && roof_kinds[kind].unit == UNIT_TENSOR;
 }
 
-/* Runs until the clock has settled under this load; or, with a common start, until then. Of compute the burst is
- * wanted, so the device idles until shortly before a common start: a longer load would bring the clock down.
- * each: how long the host is busy with one run. since: when the load began, s since the epoch. */
+/* Runs until the clock has settled under this load; or, with a common start, until then. Of compute
+ * the burst is wanted, so the device idles until shortly before a common start: a longer load would
+ * bring the clock down. each: how long the host is busy with one run. since: when the load began, s
+ * since the epoch. */
 static enum status warm_up(struct roofs *roofs, const struct winner *winner, int kind, double start,
                            double *each, double *since, struct error *error)
 {
@@ -379,7 +381,8 @@ static enum status warm_up(struct roofs *roofs, const struct winner *winner, int
     const bool rests = is_tensor(kind) || roof_kinds[kind].measure == ROOF_TIME;
     while (rests && !together && clock_epoch() + settling < roofs->rests_until)
         ;
-    /* A device that was at work right before has its clock. A burst of the tensor units always begins alike. */
+    /* A device that was at work right before has its clock. A burst of the tensor units always
+     * begins alike. */
     const bool warm = clock_epoch() - roofs->busy_until < pause && !is_tensor(kind);
     const double end = together ? start - margin : clock_epoch() + (warm ? 0.0 : settling);
     TRY(warm_run(roofs, winner, each, error));
@@ -429,8 +432,8 @@ static enum status samples_take(struct roofs *roofs, const struct winner *winner
     return timing_clock(roofs->gpu, &roof->sm_clock, error);
 }
 
-/* Takes samples for ROOF_WINDOW, before power and heat bring the clock down. Sets value, statistics, clock, power
- * and conditions of *roof. start: as of struct roof_order. */
+/* Takes samples for ROOF_WINDOW, before power and heat bring the clock down. Sets value,
+ * statistics, clock, power and conditions of *roof. start: as of struct roof_order. */
 static enum status samples_burst(struct roofs *roofs, struct winner *winner, int kind, double start,
                                  struct roof *roof, struct error *error)
 {
@@ -452,8 +455,9 @@ static enum status samples_burst(struct roofs *roofs, struct winner *winner, int
 /* ---- sustained ---- */
 
 static const double window_time = 0.1; /* s */
-/* The driver keeps the power limit on the average of about a second: it lets a load draw some per cent more, and
- * then less for some tenths of a second (docs/measurements.md, "Windows of a sustained load"). */
+/* The driver keeps the power limit on the average of about a second: it lets a load draw some per
+ * cent more, and then less for some tenths of a second (docs/measurements.md, "Windows of a
+ * sustained load"). */
 enum { WINDOWS_LEAST = 3, WINDOWS_OF_AVERAGE = 10, WINDOWS_MOST = 20 };
 
 struct window {
@@ -506,8 +510,8 @@ static struct view view_of(const struct window *windows, int count)
 static const double under = 0.98, over = 1.002; /* of the power limit: what it is kept to */
 static const double same = 0.01;                /* clocks: their steps are 15 MHz, about 1 % */
 
-/* Nothing limits it: the clock is still the burst's, with no more power than is allowed. The burst was the window
- * before the first. Where power is not known yet, another window may tell. */
+/* Nothing limits it: the clock is still the burst's, with no more power than is allowed. The burst
+ * was the window before the first. Where power is not known yet, another window may tell. */
 static bool is_free(const struct roofs *roofs, const struct winner *winner,
                     const struct window *last, int count)
 {
@@ -531,8 +535,8 @@ static bool is_still(const struct roofs *roofs, const struct window *windows, in
            !(view_of(windows, count).power > over * vendor.power_limit(roofs->gpu));
 }
 
-/* The most windows up to the last in which the limit was kept on the average; 0: there are none. The clock comes
- * down in the first one. */
+/* The most windows up to the last in which the limit was kept on the average; 0: there are none.
+ * The clock comes down in the first one. */
 static int limited_windows(const struct roofs *roofs, const struct window *last, int count)
 {
     const double limit = vendor.power_limit(roofs->gpu);
@@ -559,9 +563,9 @@ static int windows_settled(const struct roofs *roofs, const struct winner *winne
     return still ? WINDOWS_OF_AVERAGE : 0;
 }
 
-/* Goes on with the work in windows, until nothing limits the device, or the power limit is kept on the average,
- * or the clock has held still for 1 s; for 2 s at most. Sets the sustained_ members of *roof,
- * settling_time and settled. For families without `time`. */
+/* Goes on with the work in windows, until nothing limits the device, or the power limit is kept on
+ * the average, or the clock has held still for 1 s; for 2 s at most. Sets the sustained_ members of
+ * *roof, settling_time and settled. For families without `time`. */
 static enum status samples_sustain(struct roofs *roofs, const struct winner *winner,
                                    struct roof *roof, struct error *error)
 {

@@ -1,4 +1,5 @@
-/* The roofs of the open GPU: the fastest way to do each, its proof by the counters, its measurement. */
+/* The roofs of the open GPU: the fastest way to do each, its proof by the counters, its
+ * measurement. */
 #ifndef ROOFSWEEP_ROOFS_H
 #define ROOFSWEEP_ROOFS_H
 
@@ -11,9 +12,9 @@ struct gpu;
 struct profiler;
 struct roofs; /* those that were tuned, and the memory that they need */
 
-/* As device_ops.tune_roofs. *roofs is NULL, or what an earlier tune has found, which is kept. `profiler`, whose
- * counters can be read, proves what was found; NULL: nobody does. *roofs is NULL after a failure. `gpu` must
- * outlive it. */
+/* As device_ops.tune_roofs. *roofs is NULL, or what an earlier tune has found, which is kept.
+ * `profiler`, whose counters can be read, proves what was found; NULL: nobody does. *roofs is NULL
+ * after a failure. `gpu` must outlive it. */
 enum status roofs_tune(struct roofs **roofs, struct gpu *gpu, struct profiler *profiler,
                        const struct roof_request *request, bool found[ROOF_KINDS],
                        struct error *error);

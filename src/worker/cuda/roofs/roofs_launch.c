@@ -12,8 +12,8 @@
 #include "worker/gpu/vendor.h"
 
 enum { LAUNCHES = 500 }; /* a stream's queue holds about a thousand */
-/* s, that the device waits while the host enqueues: 10 us a launch, more than they take; later so many times what
- * they took. */
+/* s, that the device waits while the host enqueues: 10 us a launch, more than they take; later so
+ * many times what they took. */
 static const double enqueueing = 5e-3, patience = 2.0;
 
 /* 16 blocks: a step of a small recurrent network has about as many. */
@@ -54,8 +54,8 @@ static enum status launch_all(struct roofs *roofs, const struct launch_method *m
     return STATUS_OK;
 }
 
-/* The device waits until all are enqueued, as in timing.c: what is left is the time from one kernel to
- * the next, not the pace of the host. */
+/* The device waits until all are enqueued, as in timing.c: what is left is the time from one kernel
+ * to the next, not the pace of the host. */
 static enum status gap_time(struct roofs *roofs, const struct launch_method *method,
                             double *seconds, struct error *error)
 {

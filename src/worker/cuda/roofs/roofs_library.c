@@ -13,8 +13,9 @@
 /* Of each number of bits so many elements that a column of an operand is as long. */
 #define DEPTH(element_bits) (16384 * 8 / (element_bits))
 
-/* D = A^T B: the one orientation that all types are offered in. Sums are of 32 bits or more. Those of fp8 are not
- * widened in between, as the tensor units do by themselves. fp4 has scales of 16 neighbours along k. */
+/* D = A^T B: the one orientation that all types are offered in. Sums are of 32 bits or more. Those
+ * of fp8 are not widened in between, as the tensor units do by themselves. fp4 has scales of 16
+ * neighbours along k. */
 static const struct library_format {
     enum roof_id roof;
     struct product_format types;
@@ -137,8 +138,8 @@ static enum status library_ready(struct roofs *roofs, struct error *error)
     return status;
 }
 
-/* e4m3 numbers without a sign, in tiles of 128 columns. Where in them a scale lies does not matter, since all
- * are alike. */
+/* e4m3 numbers without a sign, in tiles of 128 columns. Where in them a scale lies does not matter,
+ * since all are alike. */
 static enum status scales_ready(const struct roofs *roofs, struct error *error)
 {
     const int one = 0x38, tile = 128, block = 16;

@@ -117,8 +117,8 @@ static enum status memory_run(struct roofs *roofs, const struct method *method, 
 
 /* ---- how much the cache holds ---- */
 
-/* The reads with enough in flight that have the smallest piece. Blocks come in the order of addresses, as
- * those of most kernels do: sets that are walked so are the first to fall out. */
+/* The reads with enough in flight that have the smallest piece. Blocks come in the order of
+ * addresses, as those of most kernels do: sets that are walked so are the first to fall out. */
 static struct method reach_method(struct roofs *roofs)
 {
     const int enough = 2048; /* byte, a warp's accesses */
@@ -149,8 +149,8 @@ static enum status reach_rate(struct roofs *roofs, struct method *method, size_t
     return STATUS_OK;
 }
 
-/* The rate is flat while the set fits, and falls towards that of device memory: the set is the last one
- * before it falls below nine tenths of the best. */
+/* The rate is flat while the set fits, and falls towards that of device memory: the set is the last
+ * one before it falls below nine tenths of the best. */
 static enum status memory_reach(struct roofs *roofs, int kind, double *bytes, struct error *error)
 {
     enum { STEPS = 32 }; /* of L2 */
