@@ -27,8 +27,7 @@ import threading
 from pathlib import Path
 
 import program_storm
-from storm import CONFIGURATIONS, END_BOUND, PHASES, Fault, Storm
-from storm_processes import end_all
+from storm import CONFIGURATIONS, END_BOUND, PHASES, Fault, Storm, end_all
 from storm_rows import netCDF4
 
 VICTIMS = ("worker", "rank", "rank 0", "launcher")
