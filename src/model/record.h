@@ -29,9 +29,8 @@ struct record {
     char device_key[128]; /* struct device.key of the device that it was measured on */
     /* outcome */
     int64_t status; /* enum record_status */
-    char
-        error[2048]; /* why it was skipped or failed; of a measured row, why it was not verified, or
-                       * has no kernels */
+    /* why it was skipped or failed; of a measured row, why it was not verified or has no kernels */
+    char error[2048];
     int64_t attempts;
     double start_time; /* s since 1970-01-01T00:00:00Z */
     double wall_time;  /* s, everything done for this configuration */

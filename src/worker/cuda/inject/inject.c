@@ -59,7 +59,8 @@ static struct injection {
     struct task task;
     FILE *notes;                 /* NULL: it cannot be made */
     struct tracer *tracer;       /* NULL: no memory */
-    struct counters *counters;   /* NULL: not yet started, refused, or over */
+    struct counters *counters;   /* CUPTI may use them until the process ends */
+    bool counting;               /* they have been started, and it is not over */
     struct counters_order order; /* of the counters, */
     CUcontext context;           /* which are those of its GPU */
     bool tried;                  /* counting */
@@ -188,7 +189,8 @@ static void counting_try(void)
         injection.counters = counters_start(device, injection.context, &injection.order, &refusal);
     else
         outcome_set(&refusal, COUNTED_REFUSED, "CUDA does not tell the context's device");
-    if (!injection.counters)
+    injection.counting = injection.counters != NULL;
+    if (!injection.counting)
         refused(&refusal);
 }
 
@@ -209,7 +211,7 @@ static void counting_begin(void)
 {
     struct outcome refusal;
     counting_try();
-    if (!injection.counters)
+    if (!injection.counting)
         return;
     if (injection.order.by == COUNTERS_BY_REPLAY)
         injection.begun = 0;
@@ -218,7 +220,7 @@ static void counting_begin(void)
         return;
     }
     refused(&refusal);
-    injection.counters = NULL;
+    injection.counting = false;
 }
 
 static bool by_launch(void)
@@ -285,7 +287,7 @@ static void counting_end(void)
 {
     struct outcome refusal;
     bool last = false, over = true;
-    if (!injection.counters)
+    if (!injection.counting)
         return;
     bool well = counters_region_close(injection.counters, &last, &refusal) &&
                 region_is_the_first(&refusal) &&
@@ -293,7 +295,7 @@ static void counting_end(void)
     if (!well)
         refused(&refusal);
     if (!well || over)
-        injection.counters = NULL;
+        injection.counting = false;
 }
 
 /* ---- the region ---- */
@@ -307,7 +309,7 @@ static bool is_traced(void)
 
 static bool is_counted(void)
 {
-    if (injection.regions % 2 == 0 || (injection.regions > 1 && !injection.counters))
+    if (injection.regions % 2 == 0 || (injection.regions > 1 && !injection.counting))
         return false;
     return injection.task.kind == TASK_COUNT ||
            (injection.task.kind == TASK_PROFILE && injection.regions > 1);
@@ -424,7 +426,7 @@ static void module_unloaded(void)
     if (inside || injection.owner != getpid())
         return;
     pthread_mutex_lock(&injection.lock);
-    if (injection.counters && !injection.unloaded && (injection.counted || by_launch())) {
+    if (injection.counting && !injection.unloaded && (injection.counted || by_launch())) {
         injection.unloaded = true;
         note("unloaded");
         notes_flush(); /* before the process may die of it */

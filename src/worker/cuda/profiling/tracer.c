@@ -201,7 +201,10 @@ static void forget(struct tracer *tracer)
     free(tracer->trace.launches);
     free(tracer->trace.kernels);
     free(tracer->trace.moves);
-    *tracer = (struct tracer){.attached = tracer->attached, .code = TRACED_WELL};
+    memset(&tracer->trace, 0, sizeof tracer->trace);
+    tracer->begin = 0;
+    tracer->code = TRACED_WELL;
+    tracer->problem = NULL;
 }
 
 /* ---- a run of a work ---- */
