@@ -22,7 +22,6 @@
 #include "ranks/liveness.h"
 #include "results/results_nc.h"
 #include "results/journal.h"
-#include "results/journals.h"
 #include "results/outputs.h"
 #include "results/publication.h"
 #include "sweep.h"

@@ -11,7 +11,6 @@
 
 #include "base/file.h"
 #include "results/journal.h"
-#include "results/journal_line.h"
 
 /* Whose choice it is. */
 struct owner {

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +11,62 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "results/journal_line.h"
 #include "results/members.h"
+
+/* The line's frame. The checksum is of what stands between CHECKED and the last brace. */
+#define FRAME_START "{\"xxh3\":\""
+#define FRAME_KIND  "\",\"kind\":"
+enum {
+    CHECKSUM_LENGTH = 16,
+    CHECKSUM_AT = sizeof FRAME_START - 1,
+    KIND_AT = CHECKSUM_AT + CHECKSUM_LENGTH,
+    CHECKED_AT = KIND_AT + sizeof FRAME_KIND - 1,
+};
+
+/* The line with its newline, to be freed; NULL without memory. */
+static char *line_format(const char *kind, const json_t *entry, bool first, size_t *length)
+{
+    char *text = json_dumps(entry, JSON_COMPACT), *line = NULL, format[32] = "";
+    int size = -1;
+    if (first)
+        snprintf(format, sizeof format, "\"format\":%d,", JOURNAL_FORMAT);
+    if (text)
+        size = asprintf(&line, FRAME_START "%16s" FRAME_KIND "\"%s\",%s\"entry\":%s}\n", "", kind,
+                        format, text);
+    free(text);
+    if (size < 0)
+        return NULL;
+    char checksum[CHECKSUM_LENGTH + 1];
+    size_t checked = (size_t)size - CHECKED_AT - strlen("}\n");
+    snprintf(checksum, sizeof checksum, "%016" PRIx64, XXH3_64bits(line + CHECKED_AT, checked));
+    memcpy(line + CHECKSUM_AT, checksum, CHECKSUM_LENGTH);
+    *length = (size_t)size;
+    return line;
+}
+
+/* The text begins as a line does, as far as it goes. */
+static bool line_begins(const char *text, size_t length)
+{
+    return memcmp(text, FRAME_START, length < CHECKSUM_AT ? length : CHECKSUM_AT) == 0;
+}
+
+bool journal_line_holds(const char *line, size_t length)
+{
+    if (length <= CHECKED_AT || line[length - 1] != '}' ||
+        memcmp(line, FRAME_START, CHECKSUM_AT) != 0 ||
+        memcmp(line + KIND_AT, FRAME_KIND, CHECKED_AT - KIND_AT) != 0)
+        return false;
+    char checksum[CHECKSUM_LENGTH + 1];
+    snprintf(checksum, sizeof checksum, "%016" PRIx64,
+             XXH3_64bits(line + CHECKED_AT, length - CHECKED_AT - 1));
+    return memcmp(line + CHECKSUM_AT, checksum, CHECKSUM_LENGTH) == 0;
+}
+
+/* ---- written ---- */
 
 struct journal {
     int fd;
@@ -163,7 +215,7 @@ enum status journal_append(struct journal *journal, const char *kind, json_t *en
                            struct error *error)
 {
     size_t length = 0;
-    char *line = journal_line_format(kind, entry, journal->end == 0, &length);
+    char *line = line_format(kind, entry, journal->end == 0, &length);
     json_decref(entry);
     if (!line)
         return error_set(error, STATUS_SYSTEM, "%s: no memory for a line", journal->path);
@@ -195,7 +247,7 @@ enum status journal_sync(struct journal *journal, struct error *error)
 
 bool journal_recognised(const char *path)
 {
-    char start[JOURNAL_LINE_START];
+    char start[CHECKSUM_AT];
     struct stat info;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     ssize_t got = 0;
@@ -203,34 +255,30 @@ bool journal_recognised(const char *path)
         got = read(fd, start, sizeof start);
     if (fd >= 0)
         close(fd);
-    return got > 0 && journal_line_begins(start, (size_t)got);
+    return got > 0 && line_begins(start, (size_t)got);
 }
+
+/* ---- read ---- */
 
 /* A file while it is read. */
 struct reading {
     struct results *results;
     struct journal_damage damage;
-    struct error first;  /* why the first damaged line is one, or why the file is useless */
-    size_t number, good; /* lines */
-    off_t place;         /* byte, of the line */
-    size_t length;       /* of the line, without its newline */
+    struct error first; /* why the first damaged line is one, or why the file is useless */
+    size_t good;        /* lines */
+    struct place place; /* of the line; its length is without the newline */
+    int copy;           /* a file without a name, of one that cannot be read twice; -1: none */
     bool begins_as_journal;
     bool useless;  /* a newer version wrote it, or a line does not end */
     bool checking; /* records are decoded, too, to see whether they can be */
-    bool kept;     /* records stay in memory: the file cannot be read twice */
 };
 
 static enum status add_session(struct reading *reading, const struct member *entry,
                                struct error *error)
 {
-    struct session session;
     json_t *object = json_loadb(entry->value, entry->length, 0, NULL);
-    enum status status = session_decode(object, &session, error);
+    enum status status = results_add_session(reading->results, object, error);
     json_decref(object);
-    if (status == STATUS_OK) {
-        status = results_add_session(reading->results, &session, error);
-        session_clear(&session);
-    }
     return status;
 }
 
@@ -244,38 +292,21 @@ static enum status add_device(struct reading *reading, const struct member *entr
     return status == STATUS_OK ? results_add_device(reading->results, &device, error) : status;
 }
 
-static enum status decode_record(struct reading *reading, const struct member *entry,
-                                 struct error *error)
-{
-    struct record record;
-    json_t *object = json_loadb(entry->value, entry->length, 0, NULL);
-    record_init(&record);
-    enum status status = record_decode(object, &record, error);
-    json_decref(object);
-    if (status == STATUS_OK && reading->kept)
-        status = results_add_record(reading->results, &record, error);
-    record_clear(&record);
-    return status;
-}
-
 static enum status add_record(struct reading *reading, const struct member *entry,
                               struct error *error)
 {
-    struct row row;
     enum status status = STATUS_OK;
-    if (reading->checking || reading->kept)
-        status = decode_record(reading, entry, error);
-    if (status || reading->kept)
-        return status;
-    status = row_of_text(entry->value, entry->length, &row, error);
-    if (status)
-        return status;
-    row.place = reading->place;
-    row.length = reading->length;
-    row.line = reading->number;
-    status = results_add_row(reading->results, &row, error);
-    row_clear(&row);
-    return status;
+    if (reading->checking) {
+        struct record record;
+        json_t *object = json_loadb(entry->value, entry->length, 0, NULL);
+        record_init(&record);
+        status = record_decode(object, &record, error);
+        json_decref(object);
+        record_clear(&record);
+    }
+    return status ? status
+                  : results_add_record(reading->results, entry->value, entry->length,
+                                       reading->place, error);
 }
 
 struct entry_kind {
@@ -315,9 +346,8 @@ static enum status line_add(struct reading *reading, const char *line, size_t le
 {
     if (!journal_line_holds(line, length))
         return error_set(error, STATUS_SYSTEM, "%s",
-                         journal_line_begins(line, length)
-                             ? "the checksum of this line is wrong"
-                             : "this is no line of a roofsweep journal");
+                         line_begins(line, length) ? "the checksum of this line is wrong"
+                                                   : "this is no line of a roofsweep journal");
     return entry_add(reading, line, length, error);
 }
 
@@ -335,26 +365,25 @@ static void damage_note(struct reading *reading, const struct error *error)
     if (damage->count == 0)
         reading->first = *error;
     if (damage->count < sizeof damage->first / sizeof *damage->first)
-        damage->first[damage->count] = reading->number;
+        damage->first[damage->count] = reading->place.line;
     ++damage->count;
 }
 
 static void line_take(struct reading *reading, const char *line, size_t length)
 {
     struct error error;
-    ++reading->number;
+    ++reading->place.line;
     if (length > JOURNAL_LINE_BYTES) {
         reading->useless = true;
         line_too_long(&reading->first);
         return;
     }
     reading->damage.torn = line[length - 1] != '\n';
-    if (reading->number == 1)
-        reading->begins_as_journal =
-            journal_line_begins(line, reading->damage.torn ? length : length - 1);
+    if (reading->place.line == 1)
+        reading->begins_as_journal = line_begins(line, reading->damage.torn ? length : length - 1);
     if (reading->damage.torn)
         return;
-    reading->length = (size_t)length - 1;
+    reading->place.length = (size_t)length - 1;
     if (line_add(reading, line, length - 1, &error) == STATUS_OK)
         ++reading->good;
     else if (reading->useless)
@@ -367,10 +396,10 @@ static enum status verdict(const struct reading *reading, const char *path, stru
 {
     if (reading->useless) {
         *error = reading->first;
-        error_prefix(error, "%s:%zu", path, reading->number);
+        error_prefix(error, "%s:%zu", path, reading->place.line);
         return STATUS_SYSTEM;
     }
-    if (reading->good == 0 && reading->number > 0 && !reading->begins_as_journal)
+    if (reading->good == 0 && reading->place.line > 0 && !reading->begins_as_journal)
         return error_set(error, STATUS_SYSTEM,
                          "%s:1: no line of a roofsweep journal, nor is any other of this file; "
                          "name the file OUTPUT.journal that a sweep wrote",
@@ -384,15 +413,39 @@ static enum status lines_read(struct reading *reading, FILE *stream, const char 
     char *line = NULL;
     size_t size = 0;
     ssize_t length;
+    bool copied = true;
     while (!reading->useless &&
            (length = line_read(stream, JOURNAL_LINE_BYTES, &line, &size)) > 0) {
         line_take(reading, line, (size_t)length);
-        reading->place += length;
+        reading->place.start += length;
+        copied = copied && (reading->copy < 0 || write_whole(reading->copy, line, (size_t)length));
     }
     free(line);
+    if (!copied)
+        return system_error(error, path, "keep a copy of");
     if (!reading->useless && !feof(stream))
         return system_error(error, path, "read");
     return verdict(reading, path, error);
+}
+
+/* A file in TMPDIR or /tmp, which nobody else sees; it is gone when it is closed. */
+static int nameless_open(struct error *error)
+{
+    const char *folder = getenv("TMPDIR");
+    if (!folder || !*folder)
+        folder = "/tmp";
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
+        char path[4096];
+        snprintf(path, sizeof path, "%.4000s/.roofsweep-XXXXXX", folder);
+        fd = mkostemp(path, O_CLOEXEC);
+        if (fd >= 0)
+            unlink(path);
+    }
+    if (fd < 0)
+        error_set(error, STATUS_SYSTEM, "no place in '%.800s' to keep what was measured: %s",
+                  folder, strerror(errno));
+    return fd;
 }
 
 static enum status file_read(const char *path, struct reading *reading, struct error *error)
@@ -401,14 +454,21 @@ static enum status file_read(const char *path, struct reading *reading, struct e
     if (!stream)
         return system_error(error, path, "open");
     struct stat info;
+    bool twice = fstat(fileno(stream), &info) == 0 && S_ISREG(info.st_mode);
+    int fd = twice ? fcntl(fileno(stream), F_DUPFD_CLOEXEC, 0) : nameless_open(error);
     enum status status = STATUS_OK;
-    reading->kept = fstat(fileno(stream), &info) != 0 || !S_ISREG(info.st_mode);
-    if (!(reading->results = results_create()))
+    reading->copy = twice ? -1 : fd;
+    reading->results = results_create();
+    if (fd < 0)
+        status = twice ? system_error(error, path, "open") : STATUS_SYSTEM;
+    else if (!reading->results)
         status = error_set(error, STATUS_SYSTEM, "%s: no memory", path);
-    else if (!reading->kept)
-        status = results_attach(reading->results, path, error);
+    else
+        status = results_attach(reading->results, path, fd, error);
     if (status == STATUS_OK)
         status = lines_read(reading, stream, path, error);
+    else if (fd >= 0 && !reading->results)
+        close(fd);
     fclose(stream);
     if (status)
         results_destroy(reading->results);
@@ -471,4 +531,122 @@ enum status journal_index(const char *path, struct results **results, bool *torn
                           struct error *error)
 {
     return read_whole(path, false, results, torn, error);
+}
+
+/* ---- several as one ---- */
+
+/* While they are joined. */
+struct joining {
+    char settings[sizeof((struct session *)0)->settings]; /* of the first session; "": none yet */
+    const char *settings_path;
+    size_t rows; /* of all of them, each by itself */
+    int fd;
+};
+
+static enum status check_twice(const char *const *paths, size_t count, struct error *error)
+{
+    for (size_t i = 0; i < count; ++i)
+        for (size_t j = 0; j < i; ++j)
+            if (file_same(paths[i], paths[j]))
+                return error_set(error, STATUS_USAGE, "%.400s and %.400s are the same journal",
+                                 paths[j], paths[i]);
+    return STATUS_OK;
+}
+
+static enum status check_settings(struct joining *joining, const struct results *results,
+                                  const char *path, struct error *error)
+{
+    for (size_t i = 0; i < results->session_count; ++i) {
+        const char *settings = results->sessions[i].settings;
+        if (!joining->settings_path) {
+            snprintf(joining->settings, sizeof joining->settings, "%s", settings);
+            joining->settings_path = path;
+        } else if (strcmp(settings, joining->settings) != 0) {
+            return error_set(
+                error, STATUS_USAGE,
+                "%.200s was measured with '%s', %.200s with '%s': their rows cannot be "
+                "compared",
+                joining->settings_path, joining->settings, path, settings);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Each by itself first, so that an error names it. */
+static enum status check(struct joining *joining, const char *path, struct error *error)
+{
+    struct results *results = NULL;
+    bool torn;
+    enum status status = journal_index(path, &results, &torn, error);
+    if (status)
+        return status;
+    status = check_settings(joining, results, path, error);
+    joining->rows += results->row_count;
+    results_destroy(results);
+    return status;
+}
+
+/* Whole lines: what lies behind the last newline was never acknowledged. */
+static enum status append(const struct joining *joining, const char *path, struct error *error)
+{
+    FILE *from = fopen(path, "re");
+    char *line = NULL;
+    size_t room = 0;
+    bool written = from != NULL;
+    ssize_t length;
+    while (written && (length = getline(&line, &room, from)) > 0 && line[length - 1] == '\n')
+        written = write_whole(joining->fd, line, (size_t)length);
+    enum status status =
+        written ? STATUS_OK
+                : error_set(error, STATUS_SYSTEM, "cannot join %.800s: %s", path, strerror(errno));
+    free(line);
+    if (from)
+        fclose(from);
+    return status;
+}
+
+/* How many rows there are less than in all of them. */
+static enum status count_replaced(const struct joining *joining, struct journals *journals,
+                                  struct error *error)
+{
+    struct results *results = NULL;
+    bool torn;
+    enum status status = journal_index(journals->path, &results, &torn, error);
+    if (status)
+        return status;
+    journals->replaced = joining->rows - results->row_count;
+    results_destroy(results);
+    return STATUS_OK;
+}
+
+enum status journals_join(const char *const *paths, size_t count, struct journals *journals,
+                          struct error *error)
+{
+    struct joining joining = {.fd = -1};
+    struct journals joined = {.fd = -1};
+    enum status status = check_twice(paths, count, error);
+    for (size_t i = 0; i < count && status == STATUS_OK; ++i)
+        status = check(&joining, paths[i], error);
+    if (status)
+        return status;
+    joined.fd = joining.fd = nameless_open(error);
+    if (joined.fd < 0)
+        return STATUS_SYSTEM;
+    snprintf(joined.path, sizeof joined.path, "/proc/self/fd/%d", joined.fd);
+    for (size_t i = 0; i < count && status == STATUS_OK; ++i)
+        status = append(&joining, paths[i], error);
+    if (status == STATUS_OK)
+        status = count_replaced(&joining, &joined, error);
+    if (status == STATUS_OK)
+        *journals = joined;
+    else
+        journals_close(&joined);
+    return status;
+}
+
+void journals_close(struct journals *journals)
+{
+    if (journals->fd >= 0)
+        close(journals->fd);
+    journals->fd = -1;
 }

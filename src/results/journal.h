@@ -1,8 +1,12 @@
 /* The journal, OUTPUT.journal: the one source of truth of a sweep that may be killed at any moment.
  *
- * JSON lines of the kinds session, device and record (journal_line.h), each appended with one write.
- * journal_sync makes all that were appended durable, with one fdatasync. A torn last line is what a kill leaves: it is dropped with a warning, and cut off before
- * appending.
+ * JSON lines of the kinds session, device and record, each appended with one write:
+ *
+ *   {"xxh3":"<16 hex digits>","kind":"record","entry":{...}}
+ *
+ * The checksum (XXH3, 64 bit) is of the line's bytes behind `"kind":` up to the end without the
+ * final brace. journal_sync makes all that were appended durable, with one fdatasync. A torn last
+ * line is what a kill leaves: it is dropped with a warning, and cut off before appending.
  *
  * The first line also has "format":1 behind its kind; without, as older versions wrote it, the
  * format is 1. Every later format keeps that line's frame, so that each version can say that a
@@ -15,13 +19,15 @@
 #include "results/results.h"
 #include "base/status.h"
 
+enum { JOURNAL_FORMAT = 1 };
+
 /* Open for appending, locked against a second job where the filesystem has locks. */
 struct journal;
 
 /* JOURNAL_CREATE refuses a file that exists; the others refuse one that does not. The first append
  * cuts off a torn last line, and with JOURNAL_REPLACE all that the file holds. STATUS_USAGE: exists
- * / does not exist / is in use by another job; JOURNAL_RESUME waits 10 s for the end of that, JOURNAL_SHARE, which
- * does the same, does not. */
+ * / does not exist / is in use by another job; JOURNAL_RESUME waits 10 s for the end of that,
+ * JOURNAL_SHARE, which does the same, does not. */
 enum journal_mode { JOURNAL_CREATE, JOURNAL_RESUME, JOURNAL_SHARE, JOURNAL_REPLACE };
 enum status journal_open(const char *path, enum journal_mode mode, struct journal **journal,
                          struct error *error);
@@ -34,7 +40,11 @@ enum status journal_append(struct journal *journal, const char *kind, json_t *en
 enum status journal_sync(struct journal *journal, struct error *error);
 void journal_close(struct journal *journal); /* takes NULL */
 
-/* A record, and a session with its manifest, is shorter: a file with a longer line is no journal. */
+/* Of a line without its newline: it is whole, and its checksum right. */
+bool journal_line_holds(const char *line, size_t length);
+
+/* A record, and a session with its manifest, is shorter: a file with a longer line is no
+ * journal. */
 enum { JOURNAL_LINE_BYTES = 64 << 20 };
 
 /* Whether the file begins as a journal does; false of what cannot be read or is no regular file. */
@@ -51,18 +61,34 @@ struct journal_damage {
 enum { JOURNAL_DAMAGE_TEXT = 256 };
 void journal_damage_format(const struct journal_damage *damage, char text[JOURNAL_DAMAGE_TEXT]);
 
-/* Reads all that can be read. STATUS_SYSTEM: it cannot be opened, no line of it is one of a journal,
- * or a newer version wrote it. The caller owns *results. */
+/* Reads all that can be read. STATUS_SYSTEM: it cannot be opened, no line of it is one of a
+ * journal, or a newer version wrote it. The caller owns *results. */
 enum status journal_salvage(const char *path, struct results **results,
                             struct journal_damage *damage, struct error *error);
 
-/* Reads all of it. *torn is set if a last incomplete line was left out. Damage is STATUS_SYSTEM, and
- * the lines are named by their numbers. The caller owns *results. */
+/* Reads all of it. *torn is set if a last incomplete line was left out. Damage is STATUS_SYSTEM,
+ * and the lines are named by their numbers. The caller owns *results. */
 enum status journal_read(const char *path, struct results **results, bool *torn,
                          struct error *error);
-/* The same, but a record behind a right checksum is not decoded before it is fetched: of many records
- * each is parsed once. */
+/* The same, but a record behind a right checksum is not decoded before it is fetched: of many
+ * records each is parsed once. */
 enum status journal_index(const char *path, struct results **results, bool *torn,
                           struct error *error);
+
+enum { JOURNALS_PATH = 64 };
+
+/* Several journals, of jobs that shared out a list or measured one device each: what they hold, one
+ * after the other. Later ones replace rows of the same configuration and device in earlier ones. */
+struct journals {
+    int fd;                   /* of a file without a name */
+    char path[JOURNALS_PATH]; /* by which this process can open it, while fd is open */
+    size_t replaced;          /* rows */
+};
+
+/* STATUS_SYSTEM: one cannot be read, or there is no room in TMPDIR or /tmp. STATUS_USAGE: one is
+ * there twice, or they were measured with different settings. */
+enum status journals_join(const char *const *paths, size_t count, struct journals *journals,
+                          struct error *error);
+void journals_close(struct journals *journals);
 
 #endif

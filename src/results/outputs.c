@@ -62,7 +62,8 @@ static enum status check_output(const char *path, struct error *error)
     return status == STATUS_OK ? check_no_journal(path, error) : status;
 }
 
-/* Nobody means a file of another kind when they say --overwrite. With --resume, reading it tells. */
+/* Nobody means a file of another kind when they say --overwrite. With --resume, reading it
+ * tells. */
 static enum status check_journal(const char *path, bool overwrite, struct error *error)
 {
     struct stat file;
@@ -87,27 +88,13 @@ enum status outputs_check_input(const struct outputs *outputs, const char *input
     return STATUS_OK;
 }
 
-static enum status check_made_of(const char *source, const char *what, const char *path,
-                                 bool overwrite, struct error *error)
-{
-    enum status status = STATUS_OK;
-    if (file_same(source, path))
-        status = error_set(error, STATUS_USAGE, "cannot write %s: it is %s; --output names another",
-                           path, what);
-    if (status == STATUS_OK)
-        status = check_output(path, error);
-    if (status == STATUS_OK && !overwrite && exists(path))
-        status = error_set(error, STATUS_USAGE,
-                           "%s exists; --overwrite replaces it, --output names another", path);
-    return status;
-}
-
-/* A file that cannot be read is refused by who reads it. */
+/* A file that cannot be read is refused by who reads it, and a pipe can be read only once. */
 static bool is_netcdf(const char *path)
 {
     static const char hdf5[] = {'\x89', 'H', 'D', 'F'}; /* how a netCDF-4 file begins */
     char begin[sizeof hdf5];
-    FILE *file = fopen(path, "rb");
+    struct stat info;
+    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
     bool read = file && fread(begin, sizeof begin, 1, file) == 1;
     if (file)
         fclose(file);
@@ -126,7 +113,14 @@ enum status outputs_check_journal(const char *journal, struct error *error)
 enum status outputs_check_gathered(const char *journal, const char *path, bool overwrite,
                                    struct error *error)
 {
-    return check_made_of(journal, "the journal", path, overwrite, error);
+    if (file_same(journal, path))
+        return error_set(error, STATUS_USAGE,
+                         "cannot write %s: it is the journal; --output names another", path);
+    enum status status = check_output(path, error);
+    if (status == STATUS_OK && !overwrite && exists(path))
+        status = error_set(error, STATUS_USAGE,
+                           "%s exists; --overwrite replaces it, --output names another", path);
+    return status;
 }
 
 enum status outputs_name(const char *path, bool resume, bool overwrite, struct outputs *outputs,

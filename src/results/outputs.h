@@ -19,13 +19,13 @@ struct outputs {
 enum status outputs_name(const char *path, bool resume, bool overwrite, struct outputs *outputs,
                          struct error *error);
 
-/* STATUS_USAGE, before anything is measured, if there are older ones and it was not said what is to become of
- * them, if one is no regular file, if the output is a journal or its journal is something else, or if the folder
- * does not exist or cannot be written to. Changes nothing. */
+/* STATUS_USAGE, before anything is measured, if there are older ones and it was not said what is to
+ * become of them, if one is no regular file, if the output is a journal or its journal is something
+ * else, or if the folder does not exist or cannot be written to. Changes nothing. */
 enum status outputs_check(const struct outputs *outputs, struct error *error);
 
-/* STATUS_USAGE if a file of the sweep would replace this one, which it reads, also through a link. `what` it
- * is, for people: "the manifest". */
+/* STATUS_USAGE if a file of the sweep would replace this one, which it reads, also through a link.
+ * `what` it is, for people: "the manifest". */
 enum status outputs_check_input(const struct outputs *outputs, const char *input, const char *what,
                                 struct error *error);
 

@@ -1,5 +1,6 @@
 #include "results/publication.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,35 @@
 #include "results/outputs.h"
 #include "results/report.h"
 #include "results/results_nc.h"
+
+static struct summary summary_of(const struct results *results, const char *file)
+{
+    struct summary summary = {.devices = results->device_count, .left = SIZE_MAX};
+    snprintf(summary.file, sizeof summary.file, "%s", file);
+    for (size_t i = 0; i < results->row_count; ++i)
+        ++summary.rows[results->rows[i].status];
+    for (size_t i = 0; i < results->device_count; ++i)
+        summary.roofs += (size_t)results->devices[i].roof_count;
+    return summary;
+}
+
+void summary_format(const struct summary *summary, int status, double seconds,
+                    char text[SUMMARY_TEXT])
+{
+    size_t total = 0;
+    int used;
+    for (int i = 0; record_status_name[i]; ++i)
+        total += summary->rows[i];
+    used = snprintf(text, SUMMARY_TEXT, "summary status=%d rows=%zu", status, total);
+    for (int i = 0; record_status_name[i]; ++i)
+        used += snprintf(text + used, SUMMARY_TEXT - (size_t)used, " %s=%zu", record_status_name[i],
+                         summary->rows[i]);
+    if (summary->left != SIZE_MAX)
+        used += snprintf(text + used, SUMMARY_TEXT - (size_t)used, " left=%zu", summary->left);
+    snprintf(text + used, SUMMARY_TEXT - (size_t)used,
+             " devices=%zu roofs=%zu seconds=%.1f file=%s", summary->devices, summary->roofs,
+             seconds, summary->file);
+}
 
 /* The file is written by then: that nobody reads the table any more is no failure. */
 static enum status print_table(const struct results *results, enum table_format format,
@@ -72,44 +102,28 @@ static enum status publish(struct results *results, const struct publication *pu
     return status == STATUS_OK ? judge(summary, netcdf, error) : status;
 }
 
-static void warn_of_torn_line(const struct log *log, const char *journal, bool torn)
+static enum status publish_journal(const struct publication *publication, const char *netcdf,
+                                   const struct log *log, struct summary *summary,
+                                   struct error *error)
 {
-    if (torn)
-        log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", journal);
-}
-
-static enum status publish_undamaged(const struct publication *publication, const char *netcdf,
-                                     const struct log *log, struct summary *summary,
-                                     struct error *error)
-{
+    const char *journal = publication->journal;
     struct results *results;
-    bool torn;
-    enum status status = journal_index(publication->journal, &results, &torn, error);
-    if (status)
-        return status;
-    warn_of_torn_line(log, publication->journal, torn);
-    status = publish(results, publication, netcdf, log, summary, error);
-    results_destroy(results);
-    return status;
-}
-
-static enum status publish_rest(const struct publication *publication, const char *netcdf,
-                                const struct log *log, struct summary *summary, struct error *error)
-{
-    struct results *results;
-    struct journal_damage damage;
+    struct journal_damage damage = {.count = 0};
     char lines[JOURNAL_DAMAGE_TEXT];
-    enum status status = journal_salvage(publication->journal, &results, &damage, error);
+    enum status status = publication->skip_damaged
+                             ? journal_salvage(journal, &results, &damage, error)
+                             : journal_index(journal, &results, &damage.torn, error);
     if (status)
         return status;
-    warn_of_torn_line(log, publication->journal, damage.torn);
+    if (damage.torn)
+        log_print(log, LOG_WARNING, "%s: the last line is incomplete and left out", journal);
     status = publish(results, publication, netcdf, log, summary, error);
     results_destroy(results);
     if ((status && status != STATUS_FAILED) || damage.count == 0)
         return status;
     journal_damage_format(&damage, lines);
     return error_set(error, STATUS_SYSTEM, "%s: %zu damaged, left out: %s; the rest is in %s",
-                     publication->journal, damage.count, lines, netcdf);
+                     journal, damage.count, lines, netcdf);
 }
 
 /* JOURNAL without its ".journal" is where the NetCDF file belongs. */
@@ -140,14 +154,11 @@ enum status publication_gather(const struct publication *publication, const stru
         status = gathered_name(publication, netcdf, sizeof netcdf, error);
     if (status == STATUS_OK)
         status = outputs_check_gathered(journal, netcdf, publication->overwrite, error);
-    if (status)
-        return status;
-    return publication->skip_damaged ? publish_rest(publication, netcdf, log, summary, error)
-                                     : publish_undamaged(publication, netcdf, log, summary, error);
+    return status ? status : publish_journal(publication, netcdf, log, summary, error);
 }
 
 enum status publication_make(const struct publication *publication, const struct log *log,
                              struct summary *summary, struct error *error)
 {
-    return publish_undamaged(publication, publication->netcdf, log, summary, error);
+    return publish_journal(publication, publication->netcdf, log, summary, error);
 }

@@ -1,7 +1,6 @@
 #include "results/results.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +17,213 @@ struct indexed_results {
     json_t *devices;        /* device key -> row */
     size_t *slots;          /* hash of a row's identity -> row + 1; 0: none */
     size_t slot_count;      /* a power of two, at least twice the rows */
-    char *journal;          /* NULL without one */
+    char *journal;          /* name of the file; NULL without one */
     int fd;
 };
+
+static enum status no_memory(struct error *error)
+{
+    return error_set(error, STATUS_SYSTEM, "no memory for more results");
+}
+
+/* ---- sessions ---- */
+
+#define S(member, type, units, long_name) FIELD(struct session, member, type, units, long_name)
+static const struct field session_fields[] = {
+    S(id, FIELD_TEXT, "1", "session"),
+    S(version, FIELD_TEXT, "1", "version of roofsweep"),
+    S(settings, FIELD_TEXT, "1", "how measurements were made"),
+    S(title, FIELD_TEXT, "1", "title"),
+    S(manifest_path, FIELD_TEXT, "1", "manifest"),
+    S(command, FIELD_TEXT, "1", "command line"),
+    S(job_id, FIELD_TEXT, "1", "job identifier of the batch system"),
+    S(hostname, FIELD_TEXT, "1", "host of rank 0"),
+    S(mpi, FIELD_TEXT, "1", "MPI library"),
+    S(ranks, FIELD_INTEGER, "1", "MPI ranks"),
+    S(start_time, FIELD_DOUBLE, "seconds since 1970-01-01T00:00:00Z", "start"),
+    {0},
+};
+
+json_t *session_encode(const struct session *session)
+{
+    json_t *object = fields_encode(session_fields, session);
+    if (session->manifest_text)
+        json_object_set_new(object, "manifest_text", json_string(session->manifest_text));
+    return object;
+}
+
+static enum status session_decode(const json_t *object, struct session *session,
+                                  struct error *error)
+{
+    struct session decoded = {.manifest_text = NULL};
+    enum status status = fields_decode(session_fields, object, &decoded, error);
+    if (status != STATUS_OK)
+        return status;
+    const char *text = json_string_value(json_object_get(object, "manifest_text"));
+    decoded.manifest_text = strdup(text ? text : "");
+    if (!decoded.manifest_text)
+        return no_memory(error);
+    *session = decoded;
+    return STATUS_OK;
+}
+
+void session_clear(struct session *session)
+{
+    free(session->manifest_text);
+    session->manifest_text = NULL;
+    fields_clear(session_fields, session);
+}
+
+/* ---- rows ---- */
+
+static void row_clear(struct row *row)
+{
+    free(row->texts);
+    *row = (struct row){.texts = NULL};
+}
+
+/* Those whose texts are copied come first. */
+enum {
+    CONFIGURATION,
+    LABEL,
+    DEVICE_KEY,
+    ERROR,
+    TEXTS,
+    CONFIG_HASH = TEXTS,
+    STATUS,
+    ATTEMPTS,
+    START_TIME,
+    WALL_TIME,
+    KERNELS,
+    SAMPLES,
+    HOST_PACED,
+    BIMODAL,
+    TIME_MEDIAN,
+    TIME_MEDIAN_LOW,
+    TIME_MEDIAN_HIGH,
+    SAMPLE_ITERATIONS,
+    TIMER_OVERHEAD,
+    MEMBERS
+};
+
+static bool status_find(const struct member *member, int64_t *status)
+{
+    for (*status = 0; member->value && record_status_name[*status]; ++*status)
+        if (strlen(record_status_name[*status]) + 2 == member->length &&
+            memcmp(member->value + 1, record_status_name[*status], member->length - 2) == 0)
+            return true;
+    return false;
+}
+
+/* An absent text is empty. False: it is no text. */
+static bool text_take(const struct member *member, char **at, const char **copy)
+{
+    *copy = *at;
+    **at = '\0';
+    if (member->value && !member_text(member, *at))
+        return false;
+    *at += strlen(*at) + 1;
+    return true;
+}
+
+static bool texts_take(const struct member *members, struct row *row)
+{
+    char *at = row->texts;
+    return text_take(&members[CONFIGURATION], &at, &row->configuration) &&
+           text_take(&members[LABEL], &at, &row->label) &&
+           text_take(&members[DEVICE_KEY], &at, &row->device_key) &&
+           text_take(&members[ERROR], &at, &row->error);
+}
+
+static bool hash_take(const struct member *member, char hash[CONFIG_HASH_TEXT])
+{
+    return !member->value || (member->length < CONFIG_HASH_TEXT + 2 && member_text(member, hash));
+}
+
+static int64_t integer_of(const struct member *member)
+{
+    double value = member_number(member);
+    return fabs(value) < 1e15 ? (int64_t)value : FIELD_MISSING;
+}
+
+static int64_t is_yes(const struct member *member)
+{
+    static const char yes[] = "\"yes\"";
+    return member->value && member->length == strlen(yes) &&
+           memcmp(member->value, yes, strlen(yes)) == 0;
+}
+
+/* Of a record that has no more than they need. */
+static void marks_find(const struct member *members, char marks[TIME_MARKS])
+{
+    struct record record;
+    marks[0] = '\0';
+    if (!members[TIME_MEDIAN].value)
+        return;
+    record_init(&record);
+    record.host_paced = is_yes(&members[HOST_PACED]);
+    record.bimodal = is_yes(&members[BIMODAL]);
+    record.time_median = member_number(&members[TIME_MEDIAN]);
+    record.time_median_low = member_number(&members[TIME_MEDIAN_LOW]);
+    record.time_median_high = member_number(&members[TIME_MEDIAN_HIGH]);
+    record.sample_iterations = integer_of(&members[SAMPLE_ITERATIONS]);
+    record.timer_overhead = member_number(&members[TIMER_OVERHEAD]);
+    time_marks(&record, marks);
+}
+
+static const struct member wanted[MEMBERS] = {
+    [CONFIGURATION] = {.name = "configuration"},
+    [LABEL] = {.name = "label"},
+    [DEVICE_KEY] = {.name = "device_key"},
+    [ERROR] = {.name = "error"},
+    [CONFIG_HASH] = {.name = "config_hash"},
+    [STATUS] = {.name = "status"},
+    [ATTEMPTS] = {.name = "attempts"},
+    [START_TIME] = {.name = "start_time"},
+    [WALL_TIME] = {.name = "wall_time"},
+    [KERNELS] = {.name = "kernels"},
+    [SAMPLES] = {.name = "sample"},
+    [HOST_PACED] = {.name = "host_paced"},
+    [BIMODAL] = {.name = "bimodal"},
+    [TIME_MEDIAN] = {.name = "time_median"},
+    [TIME_MEDIAN_LOW] = {.name = "time_median_low"},
+    [TIME_MEDIAN_HIGH] = {.name = "time_median_high"},
+    [SAMPLE_ITERATIONS] = {.name = "sample_iterations"},
+    [TIMER_OVERHEAD] = {.name = "timer_overhead"},
+};
+
+static enum status row_of_text(const char *text, size_t length, struct row *row,
+                               struct error *error)
+{
+    struct member members[MEMBERS];
+    memcpy(members, wanted, sizeof members);
+    struct row found = {.texts = NULL};
+    size_t size = TEXTS;
+    if (!members_find(text, length, members, MEMBERS))
+        return error_set(error, STATUS_SYSTEM, "not a JSON object");
+    if (!status_find(&members[STATUS], &found.status))
+        return error_set(error, STATUS_SYSTEM, "a record without a status");
+    if (found.status == RECORD_MEASURED)
+        members[ERROR].value = NULL;
+    for (size_t i = 0; i < TEXTS; ++i)
+        size += members[i].length;
+    if (!(found.texts = malloc(size)))
+        return no_memory(error);
+    if (!texts_take(members, &found) || !hash_take(&members[CONFIG_HASH], found.config_hash)) {
+        row_clear(&found);
+        return error_set(error, STATUS_SYSTEM, "a text has a value of the wrong type");
+    }
+    marks_find(members, found.marks);
+    found.attempts = integer_of(&members[ATTEMPTS]);
+    found.wall_time = member_number(&members[WALL_TIME]);
+    found.end_time = member_number(&members[START_TIME]) + found.wall_time;
+    found.kernels = member_elements(&members[KERNELS]);
+    found.samples = member_elements(&members[SAMPLES]);
+    *row = found;
+    return STATUS_OK;
+}
+
+/* ---- all of them ---- */
 
 struct results *results_create(void)
 {
@@ -55,11 +258,6 @@ void results_destroy(struct results *results)
     free(owner);
 }
 
-static enum status no_memory(struct error *error)
-{
-    return error_set(error, STATUS_SYSTEM, "no memory for more results");
-}
-
 /* Row of an identity, `count` for one that is new, -1 without memory. */
 static int64_t index_row(json_t *index, const char *identity, size_t count)
 {
@@ -70,17 +268,15 @@ static int64_t index_row(json_t *index, const char *identity, size_t count)
     return failed ? -1 : (int64_t)count;
 }
 
-enum status results_add_session(struct results *results, struct session *session,
-                                struct error *error)
+enum status results_add_session(struct results *results, const json_t *session, struct error *error)
 {
-    void *grown = array_grow(results->sessions, results->session_count, sizeof *session);
+    void *grown = array_grow(results->sessions, results->session_count, sizeof *results->sessions);
     if (!grown)
         return no_memory(error);
     results->sessions = grown;
-    results->sessions[results->session_count++] = *session;
-    session->manifest_text = NULL;
-    session_clear(session);
-    return STATUS_OK;
+    enum status status = session_decode(session, &results->sessions[results->session_count], error);
+    results->session_count += status == STATUS_OK;
+    return status;
 }
 
 enum status results_add_device(struct results *results, const struct device *device,
@@ -153,67 +349,37 @@ static bool slots_grow(struct indexed_results *owner)
     return true;
 }
 
-enum status results_add_row(struct results *results, struct row *row, struct error *error)
+enum status results_add_record(struct results *results, const char *text, size_t length,
+                               struct place place, struct error *error)
 {
     struct indexed_results *owner = (struct indexed_results *)results;
-    void *grown = array_grow(results->rows, results->row_count, sizeof *row);
-    if (!grown)
+    struct row row;
+    enum status status = row_of_text(text, length, &row, error);
+    if (status)
+        return status;
+    row.place = place;
+    void *grown = array_grow(results->rows, results->row_count, sizeof row);
+    results->rows = grown ? grown : results->rows;
+    if (!grown || !slots_grow(owner)) {
+        row_clear(&row);
         return no_memory(error);
-    results->rows = grown;
-    if (!slots_grow(owner))
-        return no_memory(error);
-    size_t *slot = slot_find(owner, identity_of(results, row));
+    }
+    size_t *slot = slot_find(owner, identity_of(results, &row));
     if (*slot == 0)
         *slot = ++results->row_count;
     else
         row_clear(&results->rows[*slot - 1]);
-    results->rows[*slot - 1] = *row;
-    *row = (struct row){.texts = NULL};
+    results->rows[*slot - 1] = row;
     return STATUS_OK;
 }
 
-enum status results_add_record(struct results *results, struct record *record, struct error *error)
-{
-    struct row row;
-    enum status status = row_of_record(record, &row, error);
-    if (status)
-        return status;
-    row.record = malloc(sizeof *row.record);
-    if (row.record) {
-        *row.record = *record;
-        record_init(record);
-        status = results_add_row(results, &row, error);
-    } else {
-        status = no_memory(error);
-    }
-    row_clear(&row);
-    return status;
-}
-
-enum status results_attach(struct results *results, const char *journal, struct error *error)
+enum status results_attach(struct results *results, const char *journal, int fd,
+                           struct error *error)
 {
     struct indexed_results *owner = (struct indexed_results *)results;
+    owner->fd = fd;
     owner->journal = strdup(journal);
-    owner->fd = open(journal, O_RDONLY | O_CLOEXEC);
-    if (!owner->journal || owner->fd < 0)
-        return error_set(error, STATUS_SYSTEM, "%s: cannot open: %s", journal, strerror(errno));
-    return STATUS_OK;
-}
-
-static enum status record_copy(const struct record *from, struct record *copy, struct error *error)
-{
-    record_clear(copy);
-    struct record own = *from;
-    own.sample = calloc(from->sample_count + 1, sizeof *own.sample);
-    own.kernels = NULL;
-    if (!own.sample || record_set_kernels(&own, from->kernels, from->kernel_count, error)) {
-        free(own.sample);
-        return no_memory(error);
-    }
-    if (from->sample_count > 0)
-        memcpy(own.sample, from->sample, from->sample_count * sizeof *own.sample);
-    *copy = own;
-    return STATUS_OK;
+    return owner->journal ? STATUS_OK : no_memory(error);
 }
 
 static enum status line_decode(const char *line, size_t length, struct record *record,
@@ -232,21 +398,20 @@ enum status results_fetch(const struct results *results, const struct row *row,
                           struct record *record, struct error *error)
 {
     const struct indexed_results *owner = (const struct indexed_results *)results;
-    if (row->record)
-        return record_copy(row->record, record, error);
-    char *line = malloc(row->length + 1);
+    size_t length = row->place.length;
+    char *line = malloc(length + 1);
     if (!line)
         return no_memory(error);
-    ssize_t got = pread(owner->fd, line, row->length, row->place);
+    ssize_t got = pread(owner->fd, line, length, row->place.start);
     enum status status = STATUS_OK;
-    if (got == (ssize_t)row->length)
-        status = line_decode(line, row->length, record, error);
+    if (got == (ssize_t)length)
+        status = line_decode(line, length, record, error);
     else
         status = error_set(error, STATUS_SYSTEM, "cannot read it again: %s",
                            got < 0 ? strerror(errno) : "it has become shorter");
     free(line);
     if (status)
-        error_prefix(error, "%s:%zu", owner->journal, row->line);
+        error_prefix(error, "%s:%zu", owner->journal, row->place.line);
     return status;
 }
 
@@ -322,7 +487,11 @@ void results_node_spreads(const struct results *results, size_t device, double s
 
 static int compare_rows(const void *a, const void *b)
 {
-    return row_compare(*(const struct row *const *)a, *(const struct row *const *)b);
+    const struct row *x = *(const struct row *const *)a, *y = *(const struct row *const *)b;
+    int order = strcmp(x->label, y->label);
+    if (order == 0)
+        order = strverscmp(x->configuration, y->configuration);
+    return order ? order : strverscmp(x->device_key, y->device_key);
 }
 
 const struct row **results_order(const struct results *results)

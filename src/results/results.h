@@ -1,17 +1,60 @@
-/* Everything that a sweep has produced so far: sessions, devices and rows. Of a record only its row is in
- * memory; the record itself stays in the journal and is fetched from there.
+/* Everything that a sweep has produced so far: sessions, devices and rows. Of a record only its row
+ * is in memory: what orders the rows of a file, and what is asked of all of them before the file is
+ * written. The record itself stays in the journal and is fetched from there.
  *
  * Filled by journal_read, consumed by results_nc and report. Owns all it holds. */
 #ifndef ROOFSWEEP_RESULTS_H
 #define ROOFSWEEP_RESULTS_H
 
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <jansson.h>
 
 #include "base/status.h"
 #include "model/device.h"
 #include "model/record.h"
-#include "results/row.h"
-#include "results/session.h"
+#include "results/derive.h"
+
+/* The first job of the sweep, or one that resumed it. Plain data, but for the manifest's text. */
+struct session {
+    char id[64];        /* unique; the first part of struct device.key */
+    char version[64];   /* of roofsweep, with revision */
+    char settings[256]; /* manifest_settings_text */
+    char title[256];
+    char manifest_path[1024];
+    char *manifest_text; /* owned */
+    char command[1024];  /* command line */
+    char job_id[64];
+    char hostname[128]; /* of rank 0 */
+    char mpi[256];      /* library version */
+    int64_t ranks;
+    double start_time; /* s since 1970-01-01T00:00:00Z */
+};
+
+/* New reference; the caller owns it. */
+json_t *session_encode(const struct session *session);
+void session_clear(struct session *session); /* frees what it owns */
+
+/* Where a record stands in the journal. */
+struct place {
+    off_t start;         /* byte */
+    size_t length, line; /* bytes; the line's number */
+};
+
+struct row {
+    char *texts; /* owned: those that follow */
+    const char *configuration, *label, *device_key;
+    const char *error; /* empty of a measured one */
+    char config_hash[CONFIG_HASH_TEXT];
+    int64_t status; /* enum record_status */
+    int64_t attempts;
+    double end_time;         /* s since 1970-01-01T00:00:00Z; missing: NaN */
+    double wall_time;        /* s */
+    char marks[TIME_MARKS];  /* of its time */
+    size_t kernels, samples; /* how many */
+    struct place place;
+};
 
 struct results {
     struct session *sessions;
@@ -25,21 +68,22 @@ struct results {
 struct results *results_create(void);          /* NULL without memory */
 void results_destroy(struct results *results); /* takes NULL */
 
-/* Take over the contents of what they are given (which is then empty). A record of the same
- * configuration and device replaces the earlier one. */
-enum status results_add_session(struct results *results, struct session *session,
+/* A record of the same configuration and device replaces the earlier one. */
+enum status results_add_session(struct results *results, const json_t *session,
                                 struct error *error);
 enum status results_add_device(struct results *results, const struct device *device,
                                struct error *error);
-enum status results_add_row(struct results *results, struct row *row, struct error *error);
-/* A record that is in no journal. */
-enum status results_add_record(struct results *results, struct record *record, struct error *error);
+/* A record's JSON, which is looked at no further than for its row. STATUS_SYSTEM: it is no
+ * record. */
+enum status results_add_record(struct results *results, const char *text, size_t length,
+                               struct place place, struct error *error);
 
-/* The journal in which the rows' places are. It is kept open. */
-enum status results_attach(struct results *results, const char *journal, struct error *error);
+/* The file in which the rows' places are, and its name for errors. It takes over the descriptor. */
+enum status results_attach(struct results *results, const char *journal, int fd,
+                           struct error *error);
 
-/* The row's record, parsed anew each time; the caller clears it. STATUS_SYSTEM: it cannot be read, or the
- * line holds no record, whatever its checksum. */
+/* The row's record, parsed anew each time; the caller clears it. STATUS_SYSTEM: it cannot be read,
+ * or the line holds no record, whatever its checksum. */
 enum status results_fetch(const struct results *results, const struct row *row,
                           struct record *record, struct error *error);
 
@@ -53,8 +97,8 @@ int64_t results_device(const struct results *results, const char *key);
  * the mean, among devices of the same host, kind and session; NaN if there are fewer than two. */
 void results_node_spreads(const struct results *results, size_t device, double spreads[ROOFS_MAX]);
 
-/* All rows in the order of row_compare, whoever finished first. The caller frees the array; NULL
- * without memory. */
+/* All rows in the order in which people read them: by label, configuration (numbers in it as
+ * numbers), device. The caller frees the array; NULL without memory. */
 const struct row **results_order(const struct results *results);
 
 #endif

@@ -3,10 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "model/protocol.h"
+#include "results/journal.h"
 #include "results/report.h"
-#include "results/results.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,17 +26,28 @@ static void request_check(const char *line)
     free(text);
 }
 
+/* Through a journal, as in a sweep. */
 static void report_check(struct reply *reply)
 {
+    char path[] = "/tmp/roofsweep-fuzz-XXXXXX";
     struct error error;
-    struct results *results = results_create();
+    struct results *results;
+    struct journal *journal;
+    bool torn;
+    int fd = mkstemp(path);
     FILE *stream = fopen("/dev/null", "w");
-    if (!results || !stream || results_add_device(results, &reply->device, &error) ||
-        (reply->kind == REPLY_RECORD && results_add_record(results, &reply->record, &error)))
+    if (fd < 0 || !stream || journal_open(path, JOURNAL_REPLACE, &journal, &error) ||
+        journal_append(journal, "device", device_encode(&reply->device), &error) ||
+        (reply->kind == REPLY_RECORD &&
+         journal_append(journal, "record", record_encode(&reply->record), &error)) ||
+        journal_read(path, &results, &torn, &error))
         abort();
     report_print(results, TABLE_TEXT, stream);
     fclose(stream);
     results_destroy(results);
+    journal_close(journal);
+    close(fd);
+    unlink(path);
 }
 
 static void reply_check(const char *line)

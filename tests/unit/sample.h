@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "results/journal.h"
 
@@ -312,16 +313,49 @@ static void sample_journal(const char *path)
     session_clear(&session);
 }
 
-/* Writes the journal at `path`, which must not exist, and reads it. */
-static inline struct results *sample_results(const char *path)
+/* Adds records to the journal, which is created if need be, and clears them. */
+static inline void sample_add(const char *path, struct record *records, size_t count)
+{
+    struct journal *journal;
+    struct error error;
+    const bool there = access(path, F_OK) == 0;
+    assert_ok(journal_open(path, there ? JOURNAL_RESUME : JOURNAL_CREATE, &journal, &error),
+              &error);
+    for (size_t i = 0; i < count; ++i) {
+        sample_append(journal, "record", record_encode(&records[i]));
+        record_clear(&records[i]);
+    }
+    journal_close(journal);
+}
+
+static inline struct results *sample_read(const char *path)
 {
     struct results *results;
     struct error error;
     bool torn;
-    sample_journal(path);
     assert_ok(journal_read(path, &results, &torn, &error), &error);
     assert_false(torn);
     return results;
+}
+
+/* Results of these records, through a journal that is gone by then. */
+static inline struct results *results_of(struct record *records, size_t count)
+{
+    char path[] = "/tmp/roofsweep-sample-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    sample_add(path, records, count);
+    struct results *results = sample_read(path);
+    unlink(path);
+    return results;
+}
+
+/* Writes the journal at `path`, which must not exist, and reads it. */
+static inline struct results *sample_results(const char *path)
+{
+    sample_journal(path);
+    return sample_read(path);
 }
 
 #endif

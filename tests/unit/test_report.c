@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "results/report.h"
-#include "results/summary.h"
+#include "results/publication.h"
 #include "sample.h"
 
 #define GOLDEN TEST_DATA_DIR "/golden_report.txt"
@@ -55,19 +55,21 @@ static void test_sizes(void **state)
 {
     (void)state;
     struct results *results = results_create();
-    struct error error;
     char *text = report_text(results);
     assert_null(strstr(text, "configurations")); /* roofs alone */
     free(text);
+    results_destroy(results);
+    struct record *records = calloc(1000, sizeof *records);
+    assert_non_null(records);
     for (int i = 0; i < 1000; ++i) {
-        struct record record;
         char line[64];
         snprintf(line, sizeof line, "lstm batch=%d", i + 1);
-        record = sample_record(line, "lstm", "none", 0);
-        record.status = RECORD_FAILED;
-        snprintf(record.error, sizeof record.error, "reason %d", i % 30);
-        assert_ok(results_add_record(results, &record, &error), &error);
+        records[i] = sample_record(line, "lstm", "none", 0);
+        records[i].status = RECORD_FAILED;
+        snprintf(records[i].error, sizeof records[i].error, "reason %d", i % 30);
     }
+    results = results_of(records, 1000);
+    free(records);
     text = report_text(results);
     assert_non_null(strstr(text, "... and 800 more rows"));
     assert_non_null(strstr(text, "1000 configurations: 0 measured, 0 skipped, 1000 failed"));
@@ -81,17 +83,16 @@ static void test_sizes(void **state)
 static void test_long_names(void **state)
 {
     (void)state;
-    struct results *results = results_create();
-    struct error error;
+    struct record records[2];
     for (int i = 1; i <= 2; ++i) {
         char line[128];
         snprintf(line, sizeof line,
                  "conv2d batch=%d channels=%d filters=%d height=%d kernel=%d width=%d cache=%s",
                  100 * i, 256 * i, 256 * i, 112 * i, i, 112 * i, i == 1 ? "hot" : "cold");
-        struct record record = sample_record(line, "resnet", "none", 0);
-        record.status = RECORD_SKIPPED;
-        assert_ok(results_add_record(results, &record, &error), &error);
+        records[i - 1] = sample_record(line, "resnet", "none", 0);
+        records[i - 1].status = RECORD_SKIPPED;
     }
+    struct results *results = results_of(records, 2);
     char *text = report_text(results);
     size_t head = strcspn(text, "\n");
     for (const char *line = text; *line != '\n'; line += head + 1)
@@ -105,23 +106,22 @@ static void test_hostile_texts(void **state)
 {
     (void)state;
     static const char hostile[] = "\x1b[2J\xe2\x80\xae\x9b\nfailed: nothing\xe2\x82";
-    struct results *results = results_create();
     struct error error;
     struct device device;
     struct record record = sample_record("lstm batch=1", hostile, "0:0", 0);
     record.status = RECORD_FAILED;
     strcpy(record.error, hostile);
+    struct results *results = results_of(&record, 1);
     device_init(&device);
     strcpy(device.key, "0:0");
     strcpy(device.model, hostile);
     strcpy(device.hostname, hostile);
     assert_ok(results_add_device(results, &device, &error), &error);
-    assert_ok(results_add_record(results, &record, &error), &error);
     char *text = report_text(results);
     for (const char *c = text; *c; ++c)
         assert_true(*c == '\n' || (*c >= ' ' && *c < 0x7f));
     assert_null(strstr(text, "\nfailed: nothing"));
-    assert_non_null(strstr(text, ": ?[2J???failed: nothing??\n"));
+    assert_non_null(strstr(text, ": ?[2J?????failed: nothing??\n"));
     free(text);
     results_destroy(results);
 }
@@ -130,17 +130,18 @@ static void test_hostile_texts(void **state)
 static void test_formats(void **state)
 {
     (void)state;
-    struct results *results = results_create();
-    struct error error;
+    struct record *records = calloc(300, sizeof *records);
+    assert_non_null(records);
     for (int i = 0; i < 300; ++i) {
         char line[64];
         snprintf(line, sizeof line, "lstm batch=%d", i + 1);
-        struct record record = sample_record(line, "lstm", "none", 0);
-        record.status = i ? RECORD_MEASURED : RECORD_FAILED;
-        record.time_median = i ? 1.25e-5 : NAN;
-        snprintf(record.error, sizeof record.error, "%s", i ? "" : "a \"quoted\", | and\nbroken");
-        assert_ok(results_add_record(results, &record, &error), &error);
+        records[i] = sample_record(line, "lstm", "none", 0);
+        records[i].status = i ? RECORD_MEASURED : RECORD_FAILED;
+        records[i].time_median = i ? 1.25e-5 : NAN;
+        strcpy(records[i].error, i ? "" : "a \"quoted\", | and\nbroken");
     }
+    struct results *results = results_of(records, 300);
+    free(records);
     char *csv = table_text(results, TABLE_CSV), *markdown = table_text(results, TABLE_MARKDOWN);
     char *json = table_text(results, TABLE_JSON);
     size_t lines = 0;
@@ -174,20 +175,14 @@ static void test_formats(void **state)
 static void test_summary(void **state)
 {
     (void)state;
-    struct results *results = results_create();
-    struct error error;
     char text[SUMMARY_TEXT];
-    struct record record = sample_record("lstm batch=1", "lstm", "none", 0);
-    record.status = RECORD_SKIPPED;
-    assert_ok(results_add_record(results, &record, &error), &error);
-    struct summary summary = summary_of(results, "a b.nc");
+    struct summary summary = {.rows = {[RECORD_SKIPPED] = 1}, .left = SIZE_MAX, .file = "a b.nc"};
     summary_format(&summary, 0, 1.25, text);
     assert_string_equal(text, "summary status=0 rows=1 measured=0 skipped=1 failed=0 devices=0 "
                               "roofs=0 seconds=1.2 file=a b.nc");
     summary.left = 7;
     summary_format(&summary, 5, 1.25, text);
     assert_non_null(strstr(text, "status=5 rows=1 measured=0 skipped=1 failed=0 left=7 devices=0"));
-    results_destroy(results);
 }
 
 int main(void)

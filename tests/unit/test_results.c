@@ -21,15 +21,14 @@ static void test_order(void **state)
                   {"conv2d batch=8", "b"},
                   {"lstm batch=1", "b"}};
     static const size_t added[] = {4, 2, 0, 3, 1};
-    struct results *results = results_create();
-    struct error error;
+    struct record records[5];
     for (size_t i = 0; i < 5; ++i) {
         char device[8]; /* each on a device of its own: a text may occur twice */
         snprintf(device, sizeof device, "s1-%zu", i);
-        struct record record =
-            sample_record(sorted[added[i]].text, sorted[added[i]].label, device, 0);
-        assert_ok(results_add_record(results, &record, &error), &error);
+        records[i] = sample_record(sorted[added[i]].text, sorted[added[i]].label, device, 0);
+        records[i].status = RECORD_SKIPPED;
     }
+    struct results *results = results_of(records, 5);
     assert_int_equal(results->row_count, 5);
     const struct row **order = results_order(results);
     assert_non_null(order);

@@ -80,25 +80,14 @@ static void test_golden(void **state)
         fail_msg("the file is not as in " GOLDEN "; the lines with + are what was written");
 }
 
-static struct record fetched(const struct results *results, size_t row)
-{
-    struct record record;
-    struct error error;
-    record_init(&record);
-    assert_ok(results_fetch(results, &results->rows[row], &record, &error), &error);
-    return record;
-}
-
 /* What a worker, a library or a user can make of a row, none of which may keep the file from being
  * written: more kernels than one would think, a time that is none, a manifest of a megabyte. */
 static void test_odd_rows(void **state)
 {
-    enum { KERNELS = 100000, MANIFEST = 1 << 20 };
+    enum { KERNELS = RECORD_KERNELS_MAX, MANIFEST = 1 << 20 };
     const struct folder *folder = *state;
     struct error error;
-    struct results *results = sample_results(folder->journal);
-    struct record record = fetched(results, 0);
-    struct session *session = &results->sessions[results->session_count - 1];
+    struct record record = lstm_record();
     struct kernel *kernels = calloc(KERNELS, sizeof *kernels);
     assert_non_null(kernels);
     for (int i = 0; i < KERNELS; ++i)
@@ -109,7 +98,10 @@ static void test_odd_rows(void **state)
     strcpy(record.algorithm, "\x1b[31m\n\"caf\xe9");
     record.start_time = 1e300;
     record.time_median = INFINITY;
-    assert_ok(results_add_record(results, &record, &error), &error); /* in place of the other */
+    sample_journal(folder->journal);
+    sample_add(folder->journal, &record, 1); /* in place of the other */
+    struct results *results = sample_read(folder->journal);
+    struct session *session = &results->sessions[results->session_count - 1];
     free(session->manifest_text);
     session->manifest_text = malloc(MANIFEST + 1);
     assert_non_null(session->manifest_text);
@@ -254,22 +246,23 @@ static void test_full_disk(void **state)
     results_destroy(results);
 }
 
-static struct results *cpu_results(const char *configuration)
+/* One row of a CPU, whose session asked for nothing. */
+static struct results *cpu_results(const char *path, struct record *record)
 {
-    struct results *results = results_create();
+    struct journal *journal;
     struct device cpu = cpu_device();
     struct session session = sample_session();
     struct error error;
     strcpy(session.settings, "warmup=5 iterations=20 counters=auto kernels=no verify=yes seed=1");
     session.job_id[0] = '\0';
-    assert_ok(results_add_session(results, &session, &error), &error);
-    assert_ok(results_add_device(results, &cpu, &error), &error);
-    struct record record = sample_record(configuration, "cpu", "s1-1", 11);
-    record.status = RECORD_FAILED;
-    record.job_id[0] = '\0';
-    strcpy(record.error, "not now");
-    assert_ok(results_add_record(results, &record, &error), &error);
-    return results;
+    record->job_id[0] = '\0';
+    assert_ok(journal_open(path, JOURNAL_CREATE, &journal, &error), &error);
+    sample_append(journal, "session", session_encode(&session));
+    sample_append(journal, "device", device_encode(&cpu));
+    journal_close(journal);
+    session_clear(&session);
+    sample_add(path, record, 1);
+    return sample_read(path);
 }
 
 static bool has_variable(const char *path, const char *name)
@@ -308,7 +301,10 @@ static void test_absent_variables(void **state)
                                          "sm_clock"};
     const struct folder *folder = *state;
     struct error error;
-    struct results *results = cpu_results("lstm");
+    struct record record = sample_record("lstm", "cpu", "s1-1", 11);
+    record.status = RECORD_FAILED;
+    strcpy(record.error, "not now");
+    struct results *results = cpu_results(folder->journal, &record);
     assert_ok(results_nc_write(results, folder->file, &error), &error);
     results_destroy(results);
     for (size_t i = 0; i < sizeof present / sizeof *present; ++i)
@@ -325,14 +321,13 @@ static void test_unexpected_values(void **state)
     const struct folder *folder = *state;
     struct error error;
     int file;
-    struct results *results = cpu_results("lstm");
-    struct record record = fetched(results, 0);
+    struct record record = sample_record("lstm", "cpu", "s1-1", 11);
     record.status = RECORD_MEASURED;
     record.time_median = 1e-3;
     record.energy = 0.5;
     record.host_time = 2e-3; /* host_share follows from it */
+    struct results *results = cpu_results(folder->journal, &record);
     results->devices[0].mig = 0;
-    assert_ok(results_add_record(results, &record, &error), &error);
     assert_ok(results_nc_write(results, folder->file, &error), &error);
     results_destroy(results);
     assert_int_equal(nc_open(folder->file, NC_NOWRITE, &file), NC_NOERR);
