@@ -1,5 +1,5 @@
-/* What a layer does with each output: its activation, and the derivative of that where the function's
- * value is `y`. In the type that they are computed in. */
+/* What a layer does with each output: its activation, and the derivative of that where the
+ * function's value is `y`. In the type that they are computed in. */
 #ifndef ROOFSWEEP_ACTIVATION_CUH
 #define ROOFSWEEP_ACTIVATION_CUH
 

@@ -1,5 +1,5 @@
-/* Thread block clusters, of 9.0 and later, in the words of PTX. Before 9.0 every block is a cluster of its
- * own. */
+/* Thread block clusters, of 9.0 and later, in the words of PTX. Before 9.0 every block is a cluster
+ * of its own. */
 #ifndef ROOFSWEEP_CLUSTER_CUH
 #define ROOFSWEEP_CLUSTER_CUH
 
@@ -32,8 +32,8 @@ __device__ static inline void cluster_store(uint32_t *here, int rank, uint32_t v
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(value) : "memory");
 }
 
-/* A barrier of all threads of the cluster in two parts: what was stored before `arrive` is seen behind
- * `wait`. */
+/* A barrier of all threads of the cluster in two parts: what was stored before `arrive` is seen
+ * behind `wait`. */
 __device__ static inline void cluster_arrive()
 {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");

@@ -1,11 +1,12 @@
 #include "patches.cuh"
 
-/* A forward convolution by the tensor units' matrix instructions of a warp, m16n8k16. How slices come
- * into shared memory and how the tile leaves it is in patches.cuh. */
+/* A forward convolution by the tensor units' matrix instructions of a warp, m16n8k16. How slices
+ * come into shared memory and how the tile leaves it is in patches.cuh. */
 
 static const int threads = 128, slots = 3; /* slices in shared memory */
 
-/* The pixels and filters of a block's tile and of a warp's part of it; blocks of a multiprocessor. */
+/* The pixels and filters of a block's tile and of a warp's part of it; blocks of a multiprocessor.
+ */
 struct tile_128x128x64 {
     static const int m = 128, n = 128, warp_m = 64, warp_n = 64, resident = 2;
 };
@@ -16,8 +17,8 @@ struct tile_64x64x64 {
     static const int m = 64, n = 64, warp_m = 32, warp_n = 32, resident = 4;
 };
 
-/* Four matrices of 8 x 8, each lane with the address of one row: of each the lane gets two neighbours
- * in row lane / 4. */
+/* Four matrices of 8 x 8, each lane with the address of one row: of each the lane gets two
+ * neighbours in row lane / 4. */
 __device__ static inline void matrices_load(uint32_t *to, uint32_t from)
 {
     FROM_800(asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -39,8 +40,8 @@ __device__ static inline void matrices_load(uint32_t *to, uint32_t from)
 MULTIPLY(__half, "f16")
 MULTIPLY(__nv_bfloat16, "bf16")
 
-/* A warp's part of the tile: sums of 16 x 8, of which a lane has two neighbours in row lane / 4 and two
- * in row lane / 4 + 8. */
+/* A warp's part of the tile: sums of 16 x 8, of which a lane has two neighbours in row lane / 4 and
+ * two in row lane / 4 + 8. */
 template <typename T, typename tile> struct warp_part {
     static const int rows = tile::warp_m / 16, columns = tile::warp_n / 8;
     float sums[rows][columns][4];

@@ -1,12 +1,12 @@
 #include "patches.cuh"
 #include "wgmma.cuh"
 
-/* A forward convolution by matrix instructions of a warpgroup, m64nNk16, which take both factors from
- * shared memory. How slices come in and how the tile leaves is in patches.cuh. While the tensor cores
- * are at a slice, the threads that sent them there copy a later one. */
+/* A forward convolution by matrix instructions of a warpgroup, m64nNk16, which take both factors
+ * from shared memory. How slices come in and how the tile leaves is in patches.cuh. While the
+ * tensor cores are at a slice, the threads that sent them there copy a later one. */
 
-/* The pixels and filters of a block's tile, slices in shared memory, blocks of a multiprocessor. Each
- * warpgroup has 64 of the pixels, and all filters. */
+/* The pixels and filters of a block's tile, slices in shared memory, blocks of a multiprocessor.
+ * Each warpgroup has 64 of the pixels, and all filters. */
 struct group_128x256x64 {
     static const int m = 128, n = 256, slots = 4, resident = 1;
 };

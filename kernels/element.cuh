@@ -1,5 +1,5 @@
-/* One element of a tensor: in each stored type, and in the type that it is computed in, which is double of
- * fp64 and else float. The loop and the launch of kernels that visit all elements. */
+/* One element of a tensor: in each stored type, and in the type that it is computed in, which is
+ * double of fp64 and else float. The loop and the launch of kernels that visit all elements. */
 #ifndef ROOFSWEEP_ELEMENT_CUH
 #define ROOFSWEEP_ELEMENT_CUH
 

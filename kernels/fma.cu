@@ -5,54 +5,41 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-/* Each chain iterates x = x * x + c. For c near -1.9 that is chaotic and stays within [c, c * c + c].
- * Full mantissas that change all the time draw the power of real data, and the compiler can fold
- * nothing. c is an immediate: an instruction then reads one register, and register banks do not limit
- * the rate. 16 chains cover the latency with one warp on each scheduler. A loop has 512 instructions,
- * beside which its own three are below 1 %. */
+/* Each chain iterates x = x * x + c. For c near -1.9 that is chaotic and stays within [c, c * c +
+ * c]. Full mantissas that change all the time draw the power of real data, and the compiler can
+ * fold nothing. c is an immediate: an instruction then reads one register, and register banks do
+ * not limit the rate. 16 chains cover the latency with one warp on each scheduler. A loop has 512
+ * instructions, beside which its own three are below 1 %. */
 static const int chains = 16, unroll = 32;
 
 template <typename T> struct instruction; /* one instruction of the type */
 
-template <> struct instruction<double> {
+template <typename T> struct scalar {
     static const int lanes = 1;
-    typedef double element;
-    static __device__ double start(float x)
+    typedef T element;
+    static __device__ T start(float x)
     {
-        return (double)x;
+        return (T)x;
     }
-    static __device__ double step(double x)
-    {
-        return __fma_rn(x, x, -1.875);
-    }
-    static __device__ double join(double a, double b)
+    static __device__ T join(T a, T b)
     {
         return a + b;
     }
-    static __device__ element value(double x)
+    static __device__ T value(T x)
     {
         return x;
     }
 };
-
-template <> struct instruction<float> {
-    static const int lanes = 1;
-    typedef float element;
-    static __device__ float start(float x)
+template <> struct instruction<double> : scalar<double> {
+    static __device__ double step(double x)
     {
-        return x;
+        return __fma_rn(x, x, -1.875);
     }
+};
+template <> struct instruction<float> : scalar<float> {
     static __device__ float step(float x)
     {
         return __fmaf_rn(x, x, -1.9f);
-    }
-    static __device__ float join(float a, float b)
-    {
-        return a + b;
-    }
-    static __device__ element value(float x)
-    {
-        return x;
     }
 };
 

@@ -1,6 +1,6 @@
-/* A build for an older chip leaves out instructions that the chip does not have, and the kernel must
- * then not be run. CUDA does not prevent that: a newer device of the same generation takes code that
- * was built for the older one. */
+/* A build for an older chip leaves out instructions that the chip does not have, and the kernel
+ * must then not be run. CUDA does not prevent that: a newer device of the same generation takes
+ * code that was built for the older one. */
 #ifndef ROOFSWEEP_IMAGE_CUH
 #define ROOFSWEEP_IMAGE_CUH
 

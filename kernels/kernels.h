@@ -39,11 +39,12 @@ struct memory_kernel {
     const char *what; /* "4 in flight": of a lane's accesses; or what else this row does */
     int piece;        /* byte, that a warp takes at a time */
     int arrays;       /* how many arrays of `bytes` it needs */
-    int bytes_moved; /* read plus written, for each byte of one array; of an addition, its operand */
+    int bytes_moved;  /* read plus written, for each byte of one array; of an addition, its operand
+                       */
     /* Makes `repeat` passes over the same data, at most 65535. Triad is a = b + s * c, copy a = b,
-     * write a = s, atomic a += s. Read adds b up in a register of each thread, which is stored only if it equals a
-     * value that does not occur. blocks = 0: as many as give each warp one piece in one pass. Arrays
-     * must be aligned to 256 bytes, and bytes a multiple of the piece. */
+     * write a = s, atomic a += s. Read adds b up in a register of each thread, which is stored only
+     * if it equals a value that does not occur. blocks = 0: as many as give each warp one piece in
+     * one pass. Arrays must be aligned to 256 bytes, and bytes a multiple of the piece. */
     cudaError_t (*launch)(void *a, const void *b, const void *c, size_t bytes, int repeat,
                           int blocks, int threads, cudaStream_t stream);
 };
@@ -70,9 +71,9 @@ struct onchip_kernel {
     const char *what;  /* "16 bytes a load" */
     /* data: blocks * bytes of it, aligned to 256 bytes; threads a multiple of 32, bytes of 64 *
      * threads, and bytes / threads * repeat below 2^37. 512 threads and more in a multiprocessor
-     * cover the latency. ROOF_L1_READ: what all blocks of a multiprocessor go round together must fit
-     * L1, with room to spare, and its first round comes from L2: many rounds. ROOF_SHARED_READ: bytes
-     * are what a block has of shared memory, at most what the device allows one. */
+     * cover the latency. ROOF_L1_READ: what all blocks of a multiprocessor go round together must
+     * fit L1, with room to spare, and its first round comes from L2: many rounds. ROOF_SHARED_READ:
+     * bytes are what a block has of shared memory, at most what the device allows one. */
     cudaError_t (*launch)(const void *data, size_t bytes, int repeat, int blocks, int threads,
                           cudaStream_t stream);
 };
@@ -97,8 +98,8 @@ extern const struct tensor_kernel tensor_kernels[];         /* ends with launch 
 extern const struct tensor_kernel tensor_wgmma_kernels[];   /* likewise; only in builds for 9.0 */
 extern const struct tensor_kernel tensor_tcgen05_kernels[]; /* likewise; only in builds for 10.0 */
 
-/* product.cu: a product, and the parts of a fully connected layer, src/model/workloads/linear.h. Sums are in
- * fp32, of fp64 in fp64. */
+/* product.cu: a product, and the parts of a fully connected layer, src/model/workloads/linear.h.
+ * Sums are in fp32, of fp64 in fp64. */
 
 /* Of a factor, where a line of it (a row of the first, a column of the second) begins, and its next
  * element: in elements. */
@@ -118,12 +119,13 @@ cudaError_t kernel_linear_finish(enum precision precision, void *y, const void *
 cudaError_t kernel_column_sums(enum precision precision, void *sums, const void *data, int64_t rows,
                                int64_t columns, cudaStream_t stream);
 
-/* matmul_tiled.cu: y [m][n] = x [m][k] w [k][n], row-major, of fp16 and bf16, by tensor instructions of warps, from compute capability
- * 8.0: m and n in multiples of MATMUL_TILED_LINES, k of MATMUL_TILED_DEPTH; sums in fp32. All is aligned
- * to 16 bytes. places NULL: dense. Otherwise x [m][k/2] is what is kept of each four neighbours along k,
- * and places [m/16][k/64][32] says where it was, as mma.sp takes it (PTX ISA, "Sparse matrix storage"):
- * word 4 r + t of a piece has two bits for each element that is kept of the 16 columns from 16 t on, of
- * row r in its lower and of row r + 8 in its upper half. */
+/* matmul_tiled.cu: y [m][n] = x [m][k] w [k][n], row-major, of fp16 and bf16, by tensor
+ * instructions of warps, from compute capability 8.0: m and n in multiples of MATMUL_TILED_LINES, k
+ * of MATMUL_TILED_DEPTH; sums in fp32. All is aligned to 16 bytes. places NULL: dense. Otherwise x
+ * [m][k/2] is what is kept of each four neighbours along k, and places [m/16][k/64][32] says where
+ * it was, as mma.sp takes it (PTX ISA, "Sparse matrix storage"): word 4 r + t of a piece has two
+ * bits for each element that is kept of the 16 columns from 16 t on, of row r in its lower and of
+ * row r + 8 in its upper half. */
 cudaError_t kernel_matmul_tiled(enum precision precision, void *y, const void *x,
                                 const uint32_t *places, const void *w, int64_t m, int64_t n,
                                 int64_t k, cudaStream_t stream);
@@ -131,11 +133,11 @@ cudaError_t kernel_matmul_tiled(enum precision precision, void *y, const void *x
 cudaError_t kernel_matmul_prune(enum precision precision, void *kept, uint32_t *places,
                                 const void *x, int64_t m, int64_t k, cudaStream_t stream);
 
-/* conv2d.cu: a conv2d as one would first write it, as src/model/workloads/conv2d.h defines it, in a layout
- * that is named. One thread for each element of a result; sums in fp32, of fp64 in fp64. */
+/* conv2d.cu: a conv2d as one would first write it, as src/model/workloads/conv2d.h defines it, in a
+ * layout that is named. One thread for each element of a result; sums in fp32, of fp64 in fp64. */
 
-/* The convolution that shape->pass names, one of the first three: y, x or w from the two others. Not
- * tf32. */
+/* The convolution that shape->pass names, one of the first three: y, x or w from the two others.
+ * Not tf32. */
 struct conv2d_arrays {
     void *x, *w, *y;
     const void *b; /* NULL: no bias */
@@ -155,11 +157,11 @@ cudaError_t kernel_conv2d_bias_gradient(const struct conv2d *shape, void *db, co
 cudaError_t kernel_update(enum precision precision, void *updated, const void *w, const void *dw,
                           double rate, int64_t count, cudaStream_t stream);
 
-/* conv2d_tiled.cu (instructions of a warp), conv2d_wgmma.cu (of a warpgroup; of 9.0a alone): a forward
- * conv2d in NHWC, fp16 or bf16, sums in fp32, as a matrix product in tiles. A group's channels are a
- * multiple of 8; pixels of x and of y, and the weights of a filter, are fewer than 2^30. The arrays are
- * aligned to 16 bytes. Rows differ in their tile and in how they multiply; each takes all such shapes,
- * and which one is fastest depends on the shape. */
+/* conv2d_tiled.cu (instructions of a warp), conv2d_wgmma.cu (of a warpgroup; of 9.0a alone): a
+ * forward conv2d in NHWC, fp16 or bf16, sums in fp32, as a matrix product in tiles. A group's
+ * channels are a multiple of 8; pixels of x and of y, and the weights of a filter, are fewer than
+ * 2^30. The arrays are aligned to 16 bytes. Rows differ in their tile and in how they multiply;
+ * each takes all such shapes, and which one is fastest depends on the shape. */
 struct conv2d_tile {
     const char *what; /* "mma 128x64x64": pixels, filters, and how deep it goes at a time */
     int least, most;  /* compute capabilities that it runs on */
@@ -171,9 +173,10 @@ struct conv2d_tile {
 extern const struct conv2d_tile conv2d_tiles[];       /* ends with what NULL */
 extern const struct conv2d_tile conv2d_wgmma_tiles[]; /* likewise; only in builds for 9.0 */
 
-/* lstm.cu: y of one layer of shape, whose input x is `width` wide; w is the layer's. fp16 and bf16, on tensor
- * units, sums and cells in fp32. width and hidden are multiples of 4; hidden is at most KERNEL_LSTM_BLOCK,
- * or from compute capability 9.0 on KERNEL_LSTM_CLUSTER. The arrays are aligned to 16 bytes. */
+/* lstm.cu: y of one layer of shape, whose input x is `width` wide; w is the layer's. fp16 and bf16,
+ * on tensor units, sums and cells in fp32. width and hidden are multiples of 4; hidden is at most
+ * KERNEL_LSTM_BLOCK, or from compute capability 9.0 on KERNEL_LSTM_CLUSTER. The arrays are aligned
+ * to 16 bytes. */
 enum { KERNEL_LSTM_MULTIPLE = 4, KERNEL_LSTM_BLOCK = 64, KERNEL_LSTM_CLUSTER = 256 };
 cudaError_t kernel_lstm(const struct lstm *shape, int64_t width, void *y, const void *x,
                         const void *w, cudaStream_t stream);
@@ -187,8 +190,8 @@ cudaError_t kernel_compute_loop(enum precision precision, void *y, const void *x
 cudaError_t kernel_shared_loop(enum precision precision, void *y, const void *x, int64_t tiles,
                                int tile, int steps, cudaStream_t stream);
 
-/* elementwise.cu, pool.cu, softmax.cu, norm.cu: what src/model/workloads/ defines, as one would first write
- * it. Computed in fp32, of fp64 in fp64. */
+/* elementwise.cu, pool.cu, softmax.cu, norm.cu: what src/model/workloads/ defines, as one would
+ * first write it. Computed in fp32, of fp64 in fp64. */
 
 /* w is NULL where the operation has one input. */
 cudaError_t kernel_elementwise(enum precision precision, enum elementwise_operation operation,
@@ -200,8 +203,8 @@ cudaError_t kernel_pool(const struct pool *shape, void *y, const void *x, cudaSt
 cudaError_t kernel_pool_gradient(const struct pool *shape, void *dx, const void *x, const void *dy,
                                  cudaStream_t stream);
 
-/* y may be x. sequence > 0: the causal mask of attention, row i is of query i % sequence, which sees the
- * columns up to its own number; the others become 0. */
+/* y may be x. sequence > 0: the causal mask of attention, row i is of query i % sequence, which
+ * sees the columns up to its own number; the others become 0. */
 cudaError_t kernel_softmax(enum precision precision, void *y, const void *x, int64_t rows,
                            int64_t columns, int64_t sequence, cudaStream_t stream);
 cudaError_t kernel_softmax_gradient(enum precision precision, void *dx, const void *y,
@@ -215,8 +218,8 @@ struct norm_arrays {
     void *y, *dx, *mean, *variance, *inverse, *dgamma, *dbeta;
 };
 enum norm_kernel {
-    /* y of x, gamma, beta, and m and r, which are found where they are not given; then mean and inverse,
-     * or variance, are left if they are not NULL. y NULL: that is all. */
+    /* y of x, gamma, beta, and m and r, which are found where they are not given; then mean and
+     * inverse, or variance, are left if they are not NULL. y NULL: that is all. */
     NORM_KERNEL_Y,
     NORM_KERNEL_DX,        /* dx of x, dy, gamma, mean_given, inverse_given */
     NORM_KERNEL_PARAMETERS /* dgamma and dbeta of x, dy, mean_given, inverse_given */

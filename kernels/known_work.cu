@@ -26,8 +26,8 @@ VECTOR(add_mul_fp64, 700, double, "d", 2, 8, "add.rn.f64 %0, %0, %0; mul.rn.f64 
 VECTOR(fma_fp32, 700, float, "f", 2, 8, "fma.rn.f32 %0, %0, %0, %0;")
 VECTOR(add_mul_fp32, 700, float, "f", 2, 8, "add.rn.f32 %0, %0, %0; mul.rn.f32 %0, %0, %0;")
 VECTOR(fma_fp16x2, 700, uint32_t, "r", 4, 8, "fma.rn.f16x2 %0, %0, %0, %0;")
-/* The unit works on both lanes even if one is used, and its counter counts both. There is one chain:
- * of two chains the compiler would make packed instructions. */
+/* The unit works on both lanes even if one is used, and its counter counts both. There is one
+ * chain: of two chains the compiler would make packed instructions. */
 VECTOR(fma_fp16, 700, uint16_t, "h", 4, 1, "fma.rn.f16 %0, %0, %0, %0;")
 VECTOR(fma_bf16x2, 800, uint32_t, "r", 4, 8, "fma.rn.bf16x2 %0, %0, %0, %0;")
 

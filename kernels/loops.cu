@@ -41,8 +41,8 @@ template <> __device__ inline __nv_bfloat162 factor<__nv_bfloat162>(int step)
 /* ---- compute loop ----
  *
  * Independent chains, as in fma.cu: eight cover the latency with one warp a scheduler, and 512
- * instructions a turn keep its own three below 1 %. The factors are immediates. Blocks are small, so
- * that their number divides well among the multiprocessors. */
+ * instructions a turn keep its own three below 1 %. The factors are immediates. Blocks are small,
+ * so that their number divides well among the multiprocessors. */
 static const int chains = 8, unroll = 64, compute_threads = 64;
 
 template <typename T> __device__ static inline void advance(T *v, const T *x, int step)
@@ -120,9 +120,9 @@ cudaError_t kernel_compute_loop(enum precision precision, void *y, const void *x
 /* ---- shared loop ----
  *
  * A block has one tile. A thread has every 256th value of it, `each` in all; the first half of them
- * lies in the tile for sure. A step reads one buffer and writes the other, so that one barrier a step
- * is enough. All reads of a step come first, because the compiler does not know that the writes go to
- * the other buffer. */
+ * lies in the tile for sure. A step reads one buffer and writes the other, so that one barrier a
+ * step is enough. All reads of a step come first, because the compiler does not know that the
+ * writes go to the other buffer. */
 static const int shared_threads = 256;
 
 template <typename T, int each>

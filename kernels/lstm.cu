@@ -5,21 +5,22 @@
 #include "cluster.cuh"
 #include "element.cuh"
 
-/* A layer of an LSTM over all its steps in one launch, after Diamos et al., "Persistent RNNs: Stashing
- * Recurrent Weights On-Chip", 2016. A block has eight samples, which need nothing of the others. A warp
- * has eight units: all four gates of them, whose recurrent weights stay in its registers. Only the state
- * h goes from warp to warp, through shared memory, with one barrier a step. Where one block has no room
- * for all units, a cluster of blocks shares them: then h goes to the shared memory of each.
+/* A layer of an LSTM over all its steps in one launch, after Diamos et al., "Persistent RNNs:
+ * Stashing Recurrent Weights On-Chip", 2016. A block has eight samples, which need nothing of the
+ * others. A warp has eight units: all four gates of them, whose recurrent weights stay in its
+ * registers. Only the state h goes from warp to warp, through shared memory, with one barrier a
+ * step. Where one block has no room for all units, a cluster of blocks shares them: then h goes to
+ * the shared memory of each.
  *
- * A matrix instruction adds A (16 rows of 16 weights) times B (16 inputs of 8 samples) to 16 x 8 sums.
- * Its rows are a gate of the eight units and another gate of them, so two make all gates, and a thread
- * gets the four gates of one unit and two samples, whose cells never leave it:
+ * A matrix instruction adds A (16 rows of 16 weights) times B (16 inputs of 8 samples) to 16 x 8
+ * sums. Its rows are a gate of the eight units and another gate of them, so two make all gates, and
+ * a thread gets the four gates of one unit and two samples, whose cells never leave it:
  *
  *   lane = 4 row + column:  gates of unit `row` and of samples 2 column, 2 column + 1
  *
  * Of A a lane holds four weights of its row in each half, of B four inputs of sample `row`. The
- * instruction wants pairs that lie apart, but the order of the summands is free, as long as A and B have
- * the same: here a lane's four lie next to each other, in one access of 8 bytes. */
+ * instruction wants pairs that lie apart, but the order of the summands is free, as long as A and B
+ * have the same: here a lane's four lie next to each other, in one access of 8 bytes. */
 
 enum { SAMPLES = 8, UNITS = 8, GATES = 4, DEEP = 16, BLOCK_UNITS = KERNEL_LSTM_BLOCK };
 
@@ -68,8 +69,8 @@ __device__ static inline void gates_add(gates &g, const weights &w, uint2 input)
     multiply_add(g.sums[1], w.of[2], w.of[3], input, T());
 }
 
-/* Elements k to k + 3 of a row; behind its end the last ones. Nothing is asked before it is loaded, so
- * that many loads are under way together. */
+/* Elements k to k + 3 of a row; behind its end the last ones. Nothing is asked before it is loaded,
+ * so that many loads are under way together. */
 template <typename T> __device__ static inline uint2 four(const T *row, int k, int width)
 {
     return __ldg((const uint2 *)(row + min(k, width - 4)));
@@ -111,7 +112,8 @@ __device__ static inline int64_t time_of(const layer &s, int step)
 }
 
 /* What the input adds to the gates of several steps, which waits for no state: the weights come
- * once for all of them. Beyond the last step or sample stands the last one: nobody asks for its sums. */
+ * once for all of them. Beyond the last step or sample stands the last one: nobody asks for its
+ * sums. */
 template <typename T, int steps>
 __device__ static inline void input_add(gates (&g)[steps], const T *x, const T *matrix,
                                         const layer &s, const place &at, int first)
@@ -181,8 +183,8 @@ __device__ static inline uint32_t transposed(uint32_t pair)
     return result;
 }
 
-/* The blocks that share the units, one or a cluster: how a warp's 8 x 8 states h, of which a lane has a pair
- * of samples, come to all of them, as rows of `pitch` from `to` on. */
+/* The blocks that share the units, one or a cluster: how a warp's 8 x 8 states h, of which a lane
+ * has a pair of samples, come to all of them, as rows of `pitch` from `to` on. */
 template <typename T, bool clustered> struct team;
 template <typename T> struct team<T, false> {
     __device__ static int blocks()
@@ -231,8 +233,8 @@ template <typename T> struct team<T, true> {
     }
 };
 
-/* `depth` pieces of 16 units hold all units. The name says what a warp does at a time: samples x rows of
- * weights x summands. */
+/* `depth` pieces of 16 units hold all units. The name says what a warp does at a time: samples x
+ * rows of weights x summands. */
 template <typename T, int depth>
 __global__ void __launch_bounds__(BLOCK_UNITS / UNITS * 32)
     lstm_8x32x16(T *y, const T *x, const T *w, layer s)

@@ -4,13 +4,14 @@
 #include "image.cuh"
 #include "model/workloads/matmul.h"
 
-/* A product by the tensor units, as one would write it second: a block makes `tile` x `tile` elements of
- * y, each of its four warps a quarter. Pieces of x and w, `depth` long along their sums, are copied to
- * shared memory, a few ahead of the one that is multiplied. What 16 bytes hold is a "chunk": 8 elements.
- * Two such blocks of a multiprocessor fill each other's waits; one block of twice the size is slower.
+/* A product by the tensor units, as one would write it second: a block makes `tile` x `tile`
+ * elements of y, each of its four warps a quarter. Pieces of x and w, `depth` long along their
+ * sums, are copied to shared memory, a few ahead of the one that is multiplied. What 16 bytes hold
+ * is a "chunk": 8 elements. Two such blocks of a multiprocessor fill each other's waits; one block
+ * of twice the size is slower.
  *
- * With 2:4 sparsity x has half of its elements, and `places` says where they were: the same code, but
- * for the instruction, which takes twice as many elements of w. */
+ * With 2:4 sparsity x has half of its elements, and `places` says where they were: the same code,
+ * but for the instruction, which takes twice as many elements of w. */
 static const int tile = 128, depth = 64, warp_tile = 64, threads = 128, stages = 3;
 static const int chunk = 8, chunks_w = tile / chunk;
 static const int fragments_x = warp_tile / 16, fragments_w = warp_tile / 8;
@@ -61,8 +62,8 @@ static __device__ void fragment_read_transposed(uint32_t out[4], const uint4 *sh
                  : "memory");
 }
 
-/* sums [16][8] += x [16][16] w [16][8]; sparse: x [16][32], half of it kept, w [32][8]. `pair`: which two of
- * four lanes have the places. */
+/* sums [16][8] += x [16][16] w [16][8]; sparse: x [16][32], half of it kept, w [32][8]. `pair`:
+ * which two of four lanes have the places. */
 #define MULTIPLY(type, name)                                                                       \
     static __device__ void multiply(type, float s[4], const uint32_t x[4], const uint32_t w[2])    \
     {                                                                                              \
@@ -95,8 +96,8 @@ template <typename T> struct product {
     int64_t m, n, k;
 };
 
-/* What a thread copies of each piece: one chunk in every `rows_x` rows of x and `rows_w` of w, from where
- * it stands on. The rows between keep the place of a chunk within its row. */
+/* What a thread copies of each piece: one chunk in every `rows_x` rows of x and `rows_w` of w, from
+ * where it stands on. The rows between keep the place of a chunk within its row. */
 template <typename T, bool sparse> struct copier {
     typedef piece<sparse> own;
     static const int rows_x = threads / own::chunks, rows_w = threads / chunks_w;
@@ -185,7 +186,8 @@ static __device__ void half_multiply_sparse(const uint4 *shared, int row, int co
     }
 }
 
-/* Where the places of the next piece are. Rows beyond the last are of zeros: their places may be any. */
+/* Where the places of the next piece are. Rows beyond the last are of zeros: their places may be
+ * any. */
 template <typename T>
 static __device__ void places_find(const product<T> &p, int64_t row,
                                    const uint32_t *at[fragments_x])

@@ -4,10 +4,10 @@
 
 #include "image.cuh"
 
-/* A warp moves one chunk at a time: `loads` accesses of 16 bytes by each lane, all in flight together.
- * Which number is best differs. Four cover the latency of HBM with few warps. One, in many short
- * blocks, walks through memory in order, which is best for writes. Eight are best for reads in L2.
- * A chunk divides 4096 bytes, so that no tail is left over. */
+/* A warp moves one chunk at a time: `loads` accesses of 16 bytes by each lane, all in flight
+ * together. Which number is best differs. Four cover the latency of HBM with few warps. One, in
+ * many short blocks, walks through memory in order, which is best for writes. Eight are best for
+ * reads in L2. A chunk divides 4096 bytes, so that no tail is left over. */
 template <int loads> constexpr int chunk_bytes = loads * 32 * (int)sizeof(float4);
 
 __device__ static inline float4 triad(float4 b, float4 c, float s)
@@ -20,9 +20,9 @@ __device__ static inline float total(float4 v)
     return (v.x + v.y) + (v.z + v.w);
 }
 
-/* Loads go past L1, which would otherwise answer in place of L2. Each block has a part of its own, and
- * each warp takes the same chunks of it in every pass. So no two multiprocessors ask for the same line
- * at the same time: such requests are answered together before they reach L2. */
+/* Loads go past L1, which would otherwise answer in place of L2. Each block has a part of its own,
+ * and each warp takes the same chunks of it in every pass. So no two multiprocessors ask for the
+ * same line at the same time: such requests are answered together before they reach L2. */
 template <enum memory_pattern pattern, int loads>
 __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks, int64_t part,
                      int repeat)
@@ -51,13 +51,14 @@ __global__ void move(float4 *a, const float4 *b, const float4 *c, int64_t chunks
                     a[lane + i * 32] = pattern == PATTERN_TRIAD ? triad(x[i], y[i], s) : x[i];
             }
         }
-    /* Never true, since inputs lie in [-1, 1). The compiler does not know that and keeps the loads. */
+    /* Never true, since inputs lie in [-1, 1). The compiler does not know that and keeps the loads.
+     */
     if (pattern == PATTERN_READ && sum == 3.0e38f)
         a[0] = make_float4(sum, sum, sum, sum);
 }
 
-/* Reductions without an answer: L2 adds, and nothing comes back. One of 16 bytes is four additions; only
- * 9.0 and later have it. */
+/* Reductions without an answer: L2 adds, and nothing comes back. One of 16 bytes is four additions;
+ * only 9.0 and later have it. */
 __device__ static inline void add_to(float *at, float s)
 {
     asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(at), "f"(s) : "memory");
@@ -148,8 +149,8 @@ cudaError_t kernel_read(void *data, size_t bytes, cudaStream_t stream)
         pattern, what, chunk_bytes<loads>, arrays, moved, launch<pattern, loads>                   \
     }
 /* clang-format off */
-/* Loads and stores that tell the caches to give the data up, and bulk copies by way of shared memory,
- * are no faster: docs/measurements.md, DRAM roofs. */
+/* Loads and stores that tell the caches to give the data up, and bulk copies by way of shared
+ * memory, are no faster: docs/measurements.md, DRAM roofs. */
 const struct memory_kernel memory_kernels[] = {
     ROW(PATTERN_READ, "8 in flight", 1, 1, 8),
     ROW(PATTERN_READ, "4 in flight", 1, 1, 4),

@@ -3,8 +3,8 @@
 #include "block.cuh"
 #include "element.cuh"
 
-/* Norms as one would first write them: a block has the values that share a mean, a row of a layer norm or a
- * column of a batch norm, and goes through them for each sum anew. */
+/* Norms as one would first write them: a block has the values that share a mean, a row of a layer
+ * norm or a column of a batch norm, and goes through them for each sum anew. */
 
 /* Where the values lie that share a mean, and which gamma and beta they have. */
 struct shared_values {

@@ -4,8 +4,8 @@
 
 /* A warp takes one piece at a time: 64 bytes a lane, in loads of 4, 8 or 16 bytes that are all in
  * flight together. A load of the whole warp is 128, 256 or 512 bytes in one stretch. L1 and shared
- * memory answer 128 bytes a cycle, so a piece takes sixteen cycles. In that time the four schedulers
- * can issue sixty-four instructions; a piece needs about forty at most. */
+ * memory answer 128 bytes a cycle, so a piece takes sixteen cycles. In that time the four
+ * schedulers can issue sixty-four instructions; a piece needs about forty at most. */
 static const int lane_bytes = 64, piece_bytes = 32 * lane_bytes;
 
 static __device__ uint32_t fold(uint32_t x)
@@ -21,7 +21,8 @@ static __device__ uint32_t fold(uint4 x)
     return x.x ^ x.y ^ x.z ^ x.w;
 }
 
-/* Inline PTX, so that the compiler keeps every load as it stands. Loads go through L1 by default. */
+/* Inline PTX, so that the compiler keeps every load as it stands. Loads go through L1 by default.
+ */
 static __device__ void load(uint32_t &x, uint64_t at)
 {
     asm volatile("ld.global.u32 %0, [%1];" : "=r"(x) : "l"(at));

@@ -50,7 +50,8 @@ struct single_fp64 {
 
 /* What a sum starts from. It is as large as a product, so that the sum's mantissa is full from the
  * first. A thread needs many such values, so one multiplication makes each: by 2^32 over the golden
- * ratio. The empty statements keep the compiler from computing a value again wherever it is used. */
+ * ratio. The empty statements keep the compiler from computing a value again wherever it is used.
+ */
 template <typename sum> static __device__ inline sum operand_sum(uint64_t index);
 template <> __device__ inline uint32_t operand_sum<uint32_t>(uint64_t index)
 {

@@ -3,10 +3,10 @@
  *
  *     y [pixels][filters] = patches [pixels][depth] times w [filters][depth], transposed
  *
- * A patch is what a filter sees of x for one output pixel; its depth is taps times channels. A block
- * of threads makes a tile of y, m pixels by n filters. It goes along the depth in slices of 64, of
- * which some are on their way into shared memory while one is multiplied. Kernels differ in the
- * instructions that multiply. Here is how slices come in, and how the tile goes out.
+ * A patch is what a filter sees of x for one output pixel; its depth is taps times channels. A
+ * block of threads makes a tile of y, m pixels by n filters. It goes along the depth in slices of
+ * 64, of which some are on their way into shared memory while one is multiplied. Kernels differ in
+ * the instructions that multiply. Here is how slices come in, and how the tile goes out.
  *
  * A slice has rows of 128 bytes, the 16-byte pieces of each permuted by the row's number, so that
  * eight rows of one column fall on all banks: what wgmma.cuh calls SWIZZLED. */
@@ -58,8 +58,8 @@ static inline unsigned tile_count(const patched &g, int tile_pixels)
     return (unsigned)((g.pixels + tile_pixels - 1) / tile_pixels * columns);
 }
 
-/* Which tile of y is this block's: its first pixel, its group, its first filter in that. Blocks that
- * need the same pixels are neighbours. */
+/* Which tile of y is this block's: its first pixel, its group, its first filter in that. Blocks
+ * that need the same pixels are neighbours. */
 struct tile_place {
     int pixel, group, filter;
 };
@@ -161,8 +161,8 @@ template <typename T, int m, int n, int threads> struct slices {
     }
 };
 
-/* The tile lies in shared memory as fp32, in rows of n + tile_gap, and goes to y with all that is left
- * to do for each element. */
+/* The tile lies in shared memory as fp32, in rows of n + tile_gap, and goes to y with all that is
+ * left to do for each element. */
 static const int tile_gap = 8;
 
 template <typename T, int m, int n, int threads>

@@ -5,8 +5,8 @@
 
 /* ---- a product, one thread for each element, as one would first write it ----
  *
- * A warp lies along a row of c: its lanes read the same element of the first factor, and neighbours of the
- * second where those lie next to each other. The caches do the rest. */
+ * A warp lies along a row of c: its lanes read the same element of the first factor, and neighbours
+ * of the second where those lie next to each other. The caches do the rest. */
 
 static const int block_columns = 32, block_rows = 8;
 

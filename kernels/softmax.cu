@@ -4,8 +4,8 @@
 #include "block.cuh"
 #include "element.cuh"
 
-/* Softmax as one would first write it: a block has a row, and reads it three times, or twice in the backward
- * pass. What lies in the caches is theirs to know. */
+/* Softmax as one would first write it: a block has a row, and reads it three times, or twice in the
+ * backward pass. What lies in the caches is theirs to know. */
 
 /* y may be x. */
 template <typename T>

@@ -37,7 +37,8 @@ __global__ static void wait_until_over(uint64_t nanoseconds)
         ;
 }
 
-/* Each look goes to the host's memory. The thread sleeps in between, so that the bus is not full of them. */
+/* Each look goes to the host's memory. The thread sleeps in between, so that the bus is not full of
+ * them. */
 __global__ static void wait_until_released(const volatile uint64_t *released, uint64_t ticket,
                                            uint64_t nanoseconds)
 {
@@ -72,8 +73,8 @@ cudaError_t kernel_empty(cudaStream_t stream)
     return cudaGetLastError();
 }
 
-/* Two kernels, as different steps of a network are two: one and the same kernel again and again could
- * find its code and its arguments where the last launch left them. */
+/* Two kernels, as different steps of a network are two: one and the same kernel again and again
+ * could find its code and its arguments where the last launch left them. */
 __global__ static void link_there(float *y, const float *x, float scale, float shift, int count)
 {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);

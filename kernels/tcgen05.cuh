@@ -1,6 +1,6 @@
-/* Tensor instructions of Blackwell (compute capability 10.x), as PTX describes them ("TensorCore 5th
- * Generation Family Instructions"). One thread starts a product for the whole block. Operands lie in
- * shared memory, sums in tensor memory: 128 lanes, each with columns of 32 bits. */
+/* Tensor instructions of Blackwell (compute capability 10.x), as PTX describes them ("TensorCore
+ * 5th Generation Family Instructions"). One thread starts a product for the whole block. Operands
+ * lie in shared memory, sums in tensor memory: 128 lanes, each with columns of 32 bits. */
 #ifndef ROOFSWEEP_TCGEN05_CUH
 #define ROOFSWEEP_TCGEN05_CUH
 
@@ -14,8 +14,8 @@ static __device__ inline uint64_t tcgen05_descriptor(const void *operand, enum t
            swizzle << 61;
 }
 
-/* Of a product of `rows` by `columns`: the formats of sums and of operands, and whether A changes its
- * sign, which integers cannot. */
+/* Of a product of `rows` by `columns`: the formats of sums and of operands, and whether A changes
+ * its sign, which integers cannot. */
 static __host__ __device__ constexpr uint32_t tcgen05_instruction(int sum, int operand, bool negate,
                                                                   int rows, int columns)
 {
@@ -23,8 +23,8 @@ static __host__ __device__ constexpr uint32_t tcgen05_instruction(int sum, int o
            (uint32_t)negate << 13 | (uint32_t)(columns / 8) << 17 | (uint32_t)(rows / 16) << 24;
 }
 
-/* The same where scales are powers of 2 and begin with the first byte of their columns: sums are fp32, and
- * their format's place holds which byte that is. */
+/* The same where scales are powers of 2 and begin with the first byte of their columns: sums are
+ * fp32, and their format's place holds which byte that is. */
 static __host__ __device__ constexpr uint32_t tcgen05_scaled_instruction(int operand, bool negate,
                                                                          int rows, int columns)
 {
@@ -36,8 +36,8 @@ static __device__ inline uint32_t shared_address(const void *place)
     return (uint32_t)__cvta_generic_to_shared(place);
 }
 
-/* One warp takes columns of tensor memory, a power of 2 from 32; the address comes into *place, which
- * is in shared memory. The same warp gives them back. */
+/* One warp takes columns of tensor memory, a power of 2 from 32; the address comes into *place,
+ * which is in shared memory. The same warp gives them back. */
 static __device__ inline void tcgen05_take(uint32_t *place, uint32_t columns)
 {
     asm volatile(

@@ -5,23 +5,25 @@
 #include "operand.cuh"
 #include "tcgen05.cuh"
 
-/* One block in each multiprocessor. Its first thread starts all products, of 128 rows by 256 columns,
- * and waits for those of the iteration before last, so that the tensor cores always have work.
+/* One block in each multiprocessor. Its first thread starts all products, of 128 rows by 256
+ * columns, and waits for those of the iteration before last, so that the tensor cores always have
+ * work.
  *
  * A and B hold `steps` pieces of 32 bytes along k. The first product makes the sums; then an
  * iteration adds all products to them and subtracts the same, so that sums stay where they began.
  * Integers have no negative operands: their sums wrap around.
  *
- * One product does 128 * 256 * 32 / (bytes of an element) multiply-adds, in 128 cycles on a B200. It
- * reads (128 + 256) * 32 bytes from shared memory; at 128 bytes a cycle that takes 96 cycles. So
+ * One product does 128 * 256 * 32 / (bytes of an element) multiply-adds, in 128 cycles on a B200.
+ * It reads (128 + 256) * 32 bytes from shared memory; at 128 bytes a cycle that takes 96 cycles. So
  * tensor cores, not shared memory, set the pace. */
 static const int threads = 128, rows = 128, columns = 256;
 static const int steps = 4, unroll = 8;
 static const int a_bytes = rows * steps * 32, b_bytes = columns * steps * 32;
 static const int alignment = 1024; /* of swizzled operands; dynamic shared memory has less */
 
-/* formats: of sums and of operands, in the instruction's descriptor. columns_taken: of tensor memory, a
- * power of 2. prepare: all threads, once they know where these lie; lanes: those that the warp can reach. */
+/* formats: of sums and of operands, in the instruction's descriptor. columns_taken: of tensor
+ * memory, a power of 2. prepare: all threads, once they know where these lie; lanes: those that the
+ * warp can reach. */
 #define TCGEN05(name, operands, type, k, kind, of_sums, of_operands, negative)                     \
     struct name {                                                                                  \
         typedef operands operand;                                                                  \
@@ -50,8 +52,8 @@ TCGEN05(block_bf16, packed_bf16, float, 16, "f16", 1, 1, true)
 TCGEN05(block_fp8, packed_fp8, float, 32, "f8f6f4", 1, 0, true)
 TCGEN05(block_int8, packed_int8, int32_t, 32, "i8", 2, 1, false)
 
-/* Each 32 neighbours along k have a scale of 8 bits, a power of 2. Those of A lie in 4 columns behind the
- * sums, those of B in 8. All are 1: so it does not matter which belongs where. */
+/* Each 32 neighbours along k have a scale of 8 bits, a power of 2. Those of A lie in 4 columns
+ * behind the sums, those of B in 8. All are 1: so it does not matter which belongs where. */
 struct block_fp4 {
     typedef packed_fp4 operand;
     typedef float sum;

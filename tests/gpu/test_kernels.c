@@ -1,6 +1,6 @@
 /* The roofs' kernels do what they are timed for: copies and triads are right to the last byte and
- * write no further, sums of matrix products stay near where they began however long they run. What holds
- * the device does so until it is released, or until its limit. */
+ * write no further, sums of matrix products stay near where they began however long they run. What
+ * holds the device does so until it is released, or until its limit. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdbool.h>
@@ -158,8 +158,8 @@ static void check_onchip(int multiprocessors)
     cudaFree(data);
 }
 
-/* An event behind it is pending as long as it holds. It must be released while it holds, or never: s, from
- * its launch to its end. */
+/* An event behind it is pending as long as it holds. It must be released while it holds, or never:
+ * s, from its launch to its end. */
 static double hold_time(const char *what, volatile uint64_t *word, uint64_t ticket, double limit,
                         bool release)
 {

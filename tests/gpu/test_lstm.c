@@ -36,8 +36,8 @@ static const struct trial kinds[] = {
 
 static const char *const precisions[] = {"precision=fp16", "precision=bf16", NULL};
 
-/* Eight samples and units, 16 summands, eight or four steps together, 64 units in a block; with more
- * of them two blocks, then four. */
+/* Eight samples and units, 16 summands, eight or four steps together, 64 units in a block; with
+ * more of them two blocks, then four. */
 static void all_check(struct trials *trials)
 {
     static const char *const blocks[] = {

@@ -1,4 +1,5 @@
-/* The kernels that are written as one would first write them, as trial.h says: all passes, odd sizes, tails. */
+/* The kernels that are written as one would first write them, as trial.h says: all passes, odd
+ * sizes, tails. */
 #include "kernels/kernels.h"
 #include "model/workloads/linear.h"
 #include "model/workloads/matmul.h"
@@ -270,8 +271,8 @@ static const struct trial kinds[] = {
     }
 #define PRECISIONS LIST("precision=fp64", "precision=fp32", "precision=fp16", "precision=bf16")
 
-/* Fewer elements than threads of a block, more than those of all blocks; windows that overlap, that lie apart,
- * that see little but padding. */
+/* Fewer elements than threads of a block, more than those of all blocks; windows that overlap, that
+ * lie apart, that see little but padding. */
 static const struct {
     const char *workload;
     const char *const *lists[6];

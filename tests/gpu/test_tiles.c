@@ -34,8 +34,8 @@ static cudaError_t conv2d_launch(const struct config *config, const struct trial
     return code;
 }
 
-/* Tails of pixels, of filters and of a patch; a slice of it in several taps, and a tap in several slices;
- * fewer slices than are in flight; outputs that see padding alone. */
+/* Tails of pixels, of filters and of a patch; a slice of it in several taps, and a tap in several
+ * slices; fewer slices than are in flight; outputs that see padding alone. */
 static const char *const shapes[] = {
     "batch=2 height=9 width=8 channels=8 filters=5",
     "batch=3 height=13 width=11 channels=64 filters=64",

@@ -47,8 +47,8 @@ static enum status tensors_create(struct gpu *gpu, const struct config *config, 
                : STATUS_OK;
 }
 
-/* As struct work_ops says: results and what is between are NaN, which is all bits set in every format, then there
- * is one iteration. */
+/* As struct work_ops says: results and what is between are NaN, which is all bits set in every
+ * format, then there is one iteration. */
 static enum status tensors_run(struct gpu *gpu, struct work *work, int64_t samples,
                                struct error *error)
 {

@@ -17,8 +17,8 @@ struct tensor_work {
     uint64_t seed; /* of the inputs */
 };
 
-/* Elements of each tensor, and bytes of what kernels leave each other; 0: there is none. Results and biases are in the type of the precision's
- * results. */
+/* Elements of each tensor, and bytes of what kernels leave each other; 0: there is none. Results
+ * and biases are in the type of the precision's results. */
 struct tensor_sizes {
     int64_t read[TENSOR_COUNT], written[TENSOR_COUNT];
     double between;
@@ -29,8 +29,8 @@ struct tensor_sizes {
 /* How a workload is done: one implementation. */
 struct tensor_way {
     size_t bytes; /* of its struct, which is zero at first */
-    const char
-        *algorithm; /* of the vector units, without a workspace; NULL: `open` says what runs */
+    /* Of the vector units, without a workspace. NULL: `open` says what runs. */
+    const char *algorithm;
     /* Sets the shape in its struct. */
     struct tensor_sizes (*describe)(const struct config *config, struct work *work);
     /* Whether it is offered, before anything is allocated. NULL: it is. */

@@ -47,8 +47,8 @@ static struct tensor_sizes attention_describe(const struct config *config, struc
 
 /* ---- fused, by a graph of cuDNN ----
  *
- * The operations of its documentation's "Fused Flash Attention fprop", which an engine runs as one kernel:
- * product, scale, mask, softmax, product. */
+ * The operations of its documentation's "Fused Flash Attention fprop", which an engine runs as one
+ * kernel: product, scale, mask, softmax, product. */
 
 /* The graph's tensors, with their unique ids: first those of its memory. */
 enum {
@@ -257,8 +257,8 @@ static enum status mask_describe(struct description *d, struct error *error)
     return STATUS_OK;
 }
 
-/* The statistics, which a backward pass would need, nobody reads. But cuDNN has no engine for a graph
- * without them. */
+/* The statistics, which a backward pass would need, nobody reads. But cuDNN has no engine for a
+ * graph without them. */
 static enum status softmax_describe(struct description *d, int scores, struct error *error)
 {
     const cudnnDataType_t wide = CUDNN_DATA_FLOAT;

@@ -1,5 +1,5 @@
-/* Work that is one operation graph of cuDNN, of whose plans the fastest runs. The structs of such workloads
- * begin with struct graph_work.
+/* Work that is one operation graph of cuDNN, of whose plans the fastest runs. The structs of such
+ * workloads begin with struct graph_work.
  *
  * create; describe the graph, and bind its tensors; choose. */
 #ifndef ROOFSWEEP_GRAPH_WORK_H

@@ -11,8 +11,8 @@ struct linear_work {
     bool separate; /* what stands beside the product has a kernel of its own */
 };
 
-/* Which tensor is which in the product of a pass: for the library, column by column, result = a b; for
- * the plain kernel, row by row, result = b a. */
+/* Which tensor is which in the product of a pass: for the library, column by column, result = a b;
+ * for the plain kernel, row by row, result = b a. */
 static const struct pass {
     enum tensor a, b, result;
 } passes[] = {
@@ -127,7 +127,8 @@ static cublasLtEpilogue_t epilogue_of(const struct linear *s)
     return s->pass == LINEAR_FORWARD ? forward[s->activation][s->bias] : CUBLASLT_EPILOGUE_BGRADB;
 }
 
-/* What is row by row here is transposed for the library: y^T = W x^T, dx^T = W^T dy^T, dW^T = x^T dy. */
+/* What is row by row here is transposed for the library: y^T = W x^T, dx^T = W^T dy^T, dW^T = x^T
+ * dy. */
 static struct product_form linear_form(const struct linear_work *l)
 {
     const struct linear *s = &l->shape;

@@ -15,8 +15,8 @@ struct norm_work {
         graph; /* its tensors, in the roles that norm.h says; a graph of layer norms by cuDNN */
     struct norm shape;
     struct norm_arrays arrays;
-    /* Owned: what a pass is given, which a kernel finds before anything is timed. NULL: it is given none.
-     * Variances are for cuDNN, of forward batch norms. */
+    /* Owned: what a pass is given, which a kernel finds before anything is timed. NULL: it is given
+     * none. Variances are for cuDNN, of forward batch norms. */
     void *mean, *inverse, *variance;
     float epsilon; /* passed by value when the graph runs */
     /* Batch norms by cuDNN; reserve: what a training pass leaves for the backward pass. */
@@ -181,8 +181,8 @@ static enum status workspace_create(struct gpu *gpu, struct norm_work *w, struct
                       error);
 }
 
-/* x, y, dx and dy are rows of channels: NHWC, with the rows as pixels of one column. A backward pass is given what
- * a training pass of the library leaves, whose y goes to where dx will be. */
+/* x, y, dx and dy are rows of channels: NHWC, with the rows as pixels of one column. A backward
+ * pass is given what a training pass of the library leaves, whose y goes to where dx will be. */
 static enum status batch_open(struct gpu *gpu, const struct config *config, struct work *work,
                               struct record *record, struct error *error)
 {
