@@ -72,12 +72,6 @@ static enum status cblas_plan(struct work *work, struct error *error)
     return blas_check(extents, sizeof extents / sizeof *extents, error);
 }
 
-static void cblas_run(struct work *work, struct trace *trace)
-{
-    static const struct region region = {"attention_cblas", attend_fp32, attend_fp64};
-    region_run(&region, work, trace);
-}
-
 #ifdef ROOFSWEEP_ONEDNN
 enum step { SCORES, SOFTMAX, VALUES, STEPS };
 
@@ -245,7 +239,7 @@ const struct cpu_workload attention_routines = {
             {.implementation = "cblas",
              .algorithm = "blocks-of-queries",
              .plan = cblas_plan,
-             .run = cblas_run},
+             .region = {"attention_cblas", attend_fp32, attend_fp64}},
         },
 };
 #endif

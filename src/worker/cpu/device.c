@@ -373,7 +373,7 @@ static enum status cpu_run(struct device_state *state, struct work *work, int64_
         work->routine->before(work);
     if (work->routine->own_regions)
         team_loosen(&state->topology);
-    work->routine->run(work, NULL);
+    work_run(work, NULL);
     if (partial)
         tensor_fill(work, TENSOR_OUTPUT, 1, 1, 1);
     return work->routine->own_regions ? team_bind(&state->topology, error) : STATUS_OK;

@@ -149,13 +149,6 @@ static enum status cblas_plan(struct work *work, struct error *error)
     return status ? status : blas_check(extents, sizeof extents / sizeof *extents, error);
 }
 
-static void layer_run(struct work *work, struct trace *trace)
-{
-    const struct region region = {work->routine->by_name ? "linear_plain" : "linear_cblas",
-                                  layer_fp32, layer_fp64};
-    region_run(&region, work, trace);
-}
-
 #ifdef ROOFSWEEP_ONEDNN
 /* Weights are packed before, on the way forward and to the input's gradient; their own gradient
  * comes back in the user's layout, within the time. */
@@ -211,12 +204,15 @@ const struct cpu_workload linear_routines = {
 #ifdef ROOFSWEEP_ONEDNN
             {.implementation = "onednn", ONEDNN_ROUTINE(onednn_plan)},
 #endif
-            {.implementation = "cblas", .algorithm = "gemm", .plan = cblas_plan, .run = layer_run},
+            {.implementation = "cblas",
+             .algorithm = "gemm",
+             .plan = cblas_plan,
+             .region = {"linear_cblas", layer_fp32, layer_fp64}},
             {.implementation = "plain",
              .algorithm = "triple-loop",
              .by_name = true,
              .plan = plain_plan,
-             .run = layer_run},
+             .region = {"linear_plain", layer_fp32, layer_fp64}},
         },
 };
 #endif

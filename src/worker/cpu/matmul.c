@@ -51,12 +51,6 @@ static enum status plain_plan(struct work *work, struct error *error)
     return STATUS_OK;
 }
 
-static void plain_run(struct work *work, struct trace *trace)
-{
-    static const struct region region = {"matmul_plain", plain_fp32, plain_fp64};
-    region_run(&region, work, trace);
-}
-
 static enum status cblas_plan(struct work *work, struct error *error)
 {
     const struct matmul *s = work->shape;
@@ -80,12 +74,6 @@ static void multiply(const struct work *work)
     };
 #pragma omp parallel
     blas_multiply_shared(&product);
-}
-
-static void cblas_run(struct work *work, struct trace *trace)
-{
-    static const struct region region = {"matmul_cblas", multiply, multiply};
-    region_run(&region, work, trace);
 }
 
 #ifdef ROOFSWEEP_ONEDNN
@@ -117,12 +105,15 @@ const struct cpu_workload matmul_routines = {
 #ifdef ROOFSWEEP_ONEDNN
             {.implementation = "onednn", ONEDNN_ROUTINE(onednn_plan)},
 #endif
-            {.implementation = "cblas", .algorithm = "gemm", .plan = cblas_plan, .run = cblas_run},
+            {.implementation = "cblas",
+             .algorithm = "gemm",
+             .plan = cblas_plan,
+             .region = {"matmul_cblas", multiply, multiply}},
             {.implementation = "plain",
              .algorithm = "triple-loop",
              .by_name = true,
              .plan = plain_plan,
-             .run = plain_run},
+             .region = {"matmul_plain", plain_fp32, plain_fp64}},
         },
 };
 #endif

@@ -33,6 +33,13 @@ struct work {
     void *plan;                 /* the routine's own struct; owned */
 };
 
+/* Work that is one parallel region: the region's name in traces, and its loop in each precision. */
+struct region {
+    const char *name;
+    void (*fp32)(const struct work *work);
+    void (*fp64)(const struct work *work);
+};
+
 /* One implementation of a workload. */
 struct routine {
     const char *implementation, *algorithm; /* algorithm NULL: `name` tells it */
@@ -48,7 +55,8 @@ struct routine {
     enum status (*ready)(struct work *work, struct error *error);
     /* What must have run, untimed, before `run`: the training forward pass. NULL: nothing. */
     void (*before)(struct work *work);
-    /* One complete iteration. */
+    /* One complete iteration: a region, or what `run` does. */
+    struct region region;
     void (*run)(struct work *work, struct trace *trace);
     /* Frees what the plan points to, also after a plan that failed. NULL: nothing. */
     void (*release)(struct work *work);
@@ -86,18 +94,20 @@ struct cpu_workload {
 #define CPU_WORKLOAD_DECLARE(name) extern const struct cpu_workload name##_routines;
 CPU_WORKLOADS(CPU_WORKLOAD_DECLARE)
 
-/* Work that is one parallel region: the region's name in traces, and its loop in each precision. */
-struct region {
-    const char *name;
-    void (*fp32)(const struct work *work);
-    void (*fp64)(const struct work *work);
-};
 static inline void region_run(const struct region *region, const struct work *work,
                               struct trace *trace)
 {
     double begin = trace_begin(trace);
     (work->precision == PRECISION_FP64 ? region->fp64 : region->fp32)(work);
     trace_end(trace, region->name, begin);
+}
+
+static inline void work_run(struct work *work, struct trace *trace)
+{
+    if (work->routine->run)
+        work->routine->run(work, trace);
+    else
+        region_run(&work->routine->region, work, trace);
 }
 
 /* Takes some bytes of the scratch memory, from a new page on; returns their offset in bytes. */

@@ -143,7 +143,7 @@ enum status team_time(struct device_state *state, struct work *work, bool cold, 
         if (cold)
             flush_caches(state);
         double begin = clock_monotonic();
-        work->routine->run(work, NULL);
+        work_run(work, NULL);
         seconds[i] = clock_monotonic() - begin;
     }
     status = work->routine->own_regions ? team_bind(&state->topology, error) : STATUS_OK;
@@ -163,7 +163,7 @@ enum status team_trace(struct device_state *state, struct work *work, bool cold,
     if (cold)
         flush_caches(state);
     double begin = clock_monotonic();
-    work->routine->run(work, &trace);
+    work_run(work, &trace);
     record->trace_time = clock_monotonic() - begin;
     struct kernel kernels[sizeof trace.regions / sizeof *trace.regions];
     int64_t launches = 0;
