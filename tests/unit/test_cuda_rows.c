@@ -310,6 +310,53 @@ static void sparse_products_are_counted_as_done(void **state)
     assert_true(flops[1] > 0.0 && flops[0] == 2.0 * flops[1]);
 }
 
+/* ---- blocks on a multiprocessor ---- */
+
+/* What registers, shared memory, threads and places for blocks allow, worked out by hand for a
+ * multiprocessor of compute capability 9.0. */
+static void each_resource_limits(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t threads, registers, static_shared, dynamic_shared, shared_room;
+        int64_t blocks;
+    } rows[] = {
+        {256, 32, 0, 0, 0, 8},          /* 2048 threads */
+        {32, 16, 0, 0, 0, 32},          /* places for blocks */
+        {256, 168, 0, 0, 0, 1},         /* 12 warps of 5376 registers */
+        {384, 168, 0, 0, 0, 1},         /* exactly 12 */
+        {128, 168, 0, 0, 0, 3},         /* 3 times 4 of 12 */
+        {128, 32, 0, 65536, 0, 3},      /* 66560 byte each, of 233472 */
+        {128, 32, 1024, 64512, 0, 3},   /* the same */
+        {128, 32, 0, 65536, 135168, 2}, /* the driver gave less to shared memory */
+        {128, 32, 0, 231424, 0, 1},
+    };
+    cudaOccDeviceProp limits = {
+        .computeMajor = 9,
+        .warpSize = 32,
+        .maxThreadsPerBlock = 1024,
+        .maxThreadsPerMultiprocessor = 2048,
+        .regsPerBlock = 65536,
+        .regsPerMultiprocessor = 65536,
+        .sharedMemPerBlock = 49152,
+        .sharedMemPerBlockOptin = 232448,
+        .reservedSharedMemPerBlock = 1024,
+        .sharedMemPerMultiprocessor = 233472,
+        .numSms = 1,
+    };
+    struct traced_kernel traced = {.kernel = {.block_y = 1, .block_z = 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        traced.kernel.block_x = rows[i].threads;
+        traced.kernel.registers = rows[i].registers;
+        traced.kernel.static_shared = rows[i].static_shared;
+        traced.kernel.dynamic_shared = rows[i].dynamic_shared;
+        traced.shared_room = rows[i].shared_room;
+        assert_int_equal(profile_blocks(&limits, &traced), rows[i].blocks);
+    }
+    limits.computeMajor = 99; /* a chip that the toolkit does not know */
+    assert_int_equal(profile_blocks(&limits, &traced), FIELD_MISSING);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, bench_set_up, bench_tear_down)
 
 int main(void)
@@ -323,6 +370,7 @@ int main(void)
         TEST(kernels_of_a_batch_have_their_counts),
         TEST(nothing_is_attached_between_collections),
         TEST(sparse_products_are_counted_as_done),
+        TEST(each_resource_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 #include "worker/cuda/profile.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,20 +204,36 @@ static enum status iteration_run_held(void *argument, struct error *error)
 
 /* ---- kernels ---- */
 
-/* Clusters are placed as a whole: of them CUPTI tells how many there can be. */
-static int64_t resident_blocks(const struct traced_kernel *traced, const struct gpu *gpu)
+int64_t profile_blocks(const cudaOccDeviceProp *limits, const struct traced_kernel *traced)
 {
     const struct kernel *k = &traced->kernel;
-    const struct occupancy_kernel kernel = {
-        .threads = k->block_x * k->block_y * k->block_z,
-        .registers = k->registers,
-        .static_shared = k->static_shared,
-        .dynamic_shared = k->dynamic_shared,
-        .shared_room = traced->shared_room,
+    const cudaOccFuncAttributes attributes = {
+        .maxThreadsPerBlock = INT_MAX,
+        .numRegs = (int)k->registers,
+        .sharedSizeBytes = (size_t)k->static_shared,
+        .shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN,
+        .maxDynamicSharedSizeBytes = limits->sharedMemPerBlockOptin,
+        .numBlockBarriers = 1,
     };
-    int64_t blocks = occupancy_blocks(&gpu->limits, &kernel);
-    if (k->cluster > 1)
-        return traced->clusters_most > 0 ? k->cluster * traced->clusters_most : FIELD_MISSING;
+    const cudaOccDeviceState state = {CACHE_PREFER_NONE, SHAREDMEM_CARVEOUT_DEFAULT};
+    cudaOccResult result;
+    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, limits, &attributes, &state,
+                                                (int)(k->block_x * k->block_y * k->block_z),
+                                                (size_t)k->dynamic_shared) != CUDA_OCC_SUCCESS)
+        return FIELD_MISSING;
+    int64_t blocks = result.activeBlocksPerMultiprocessor;
+    int64_t each = (int64_t)result.allocatedSharedMemPerBlock;
+    int64_t fit = each > 0 && traced->shared_room > 0 ? traced->shared_room / each : blocks;
+    return fit > 0 && fit < blocks ? fit : blocks;
+}
+
+/* On the device. Clusters are placed as a whole: of them CUPTI tells how many there can be. */
+static int64_t resident_blocks(const struct traced_kernel *traced, const struct gpu *gpu)
+{
+    const int64_t cluster = traced->kernel.cluster;
+    int64_t blocks = profile_blocks(&gpu->limits, traced);
+    if (cluster > 1)
+        return traced->clusters_most > 0 ? cluster * traced->clusters_most : FIELD_MISSING;
     return blocks > 0 ? blocks * gpu->multiprocessors : FIELD_MISSING;
 }
 

@@ -96,16 +96,6 @@ static void uuid_format(const unsigned char *bytes, char *text, size_t size)
                        i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", bytes[i]);
 }
 
-static void theory_describe(const struct theory *theory, struct device *device)
-{
-    for (int i = 0; i < PRECISION_COUNT; ++i) {
-        device->theory_vector[i] = theory->vector[i];
-        device->theory_tensor[i] = theory->tensor[i];
-    }
-    for (int i = 0; i < LEVEL_COUNT; ++i)
-        device->theory_bandwidth[i] = theory->bandwidth[i];
-}
-
 /* What CUDA says of the device by itself. */
 static void properties_describe(const struct cudaDeviceProp *properties, const struct chip *chip,
                                 struct device *device)
@@ -126,16 +116,6 @@ static void properties_describe(const struct cudaDeviceProp *properties, const s
     device->ecc = properties->ECCEnabled;
 }
 
-/* What NVML says; CUDA sees slices only where MIG is on, and gives their UUIDs. */
-static void gpu_supervise(struct gpu *gpu, struct device *device)
-{
-    gpu->nvml = nvml_open(device->pci_id);
-    nvml_describe(gpu->nvml, device);
-    gpu->power_limit = device->power_limit;
-    if (device->mig == 1)
-        memcpy(device->uuid, "MIG", 3);
-}
-
 static enum status gpu_describe(int index, struct gpu *gpu, struct device *device,
                                 struct error *error)
 {
@@ -150,7 +130,20 @@ static enum status gpu_describe(int index, struct gpu *gpu, struct device *devic
     gpu->capability = properties.major * 10 + properties.minor;
     gpu->multiprocessors = properties.multiProcessorCount;
     gpu->l2_bytes = (size_t)properties.l2CacheSize;
-    gpu->limits = occupancy_limits(&properties);
+    gpu->limits = (cudaOccDeviceProp){
+        .computeMajor = properties.major,
+        .computeMinor = properties.minor,
+        .maxThreadsPerBlock = properties.maxThreadsPerBlock,
+        .maxThreadsPerMultiprocessor = properties.maxThreadsPerMultiProcessor,
+        .regsPerBlock = properties.regsPerBlock,
+        .regsPerMultiprocessor = properties.regsPerMultiprocessor,
+        .warpSize = properties.warpSize,
+        .sharedMemPerBlock = properties.sharedMemPerBlock,
+        .sharedMemPerMultiprocessor = properties.sharedMemPerMultiprocessor,
+        .numSms = 1,
+        .sharedMemPerBlockOptin = properties.sharedMemPerBlockOptin,
+        .reservedSharedMemPerBlock = properties.reservedSharedMemPerBlock,
+    };
     gpu->chip = chip_find(gpu->capability, properties.name);
 
     snprintf(device->kind, sizeof device->kind, "cuda");
@@ -162,10 +155,16 @@ static enum status gpu_describe(int index, struct gpu *gpu, struct device *devic
     device->memory_clock_max = 1e3 * memory_clock;
     snprintf(device->runtime_version, sizeof device->runtime_version, "%d.%d", runtime / 1000,
              runtime % 1000 / 10);
-    gpu_supervise(gpu, device);
+    gpu->nvml = nvml_open(device->pci_id);
+    nvml_describe(gpu->nvml, device);
+    gpu->power_limit = device->power_limit;
+    if (device->mig == 1) /* CUDA sees slices only where MIG is on, and gives their UUIDs */
+        memcpy(device->uuid, "MIG", 3);
     gpu->theory = chip_theory(gpu->chip, properties.multiProcessorCount, device->clock_max,
                               device->memory_clock_max, bus_bits);
-    theory_describe(&gpu->theory, device);
+    memcpy(device->theory_vector, gpu->theory.vector, sizeof device->theory_vector);
+    memcpy(device->theory_tensor, gpu->theory.tensor, sizeof device->theory_tensor);
+    memcpy(device->theory_bandwidth, gpu->theory.bandwidth, sizeof device->theory_bandwidth);
     const size_t cudnn = cudnnGetVersion(), cublas = cublasLtGetVersion();
     snprintf(device->library_version, sizeof device->library_version,
              "cuDNN %zu.%zu.%zu, cuBLASLt %zu.%zu.%zu", cudnn / 10000, cudnn % 10000 / 100,

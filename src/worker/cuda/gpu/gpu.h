@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <cublasLt.h>
+#include <cuda_occupancy.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
 #include "base/status.h"
 #include "model/chip.h"
 #include "model/device.h"
-#include "worker/cuda/gpu/occupancy.h"
 
 struct arena;
 struct nvml;
@@ -26,8 +26,8 @@ struct gpu {
     const struct chip *chip;
     int multiprocessors;
     size_t l2_bytes;
-    double power_limit; /* W; NaN: not known */
-    struct occupancy_limits limits;
+    double power_limit;       /* W; NaN: not known */
+    cudaOccDeviceProp limits; /* of a multiprocessor, and of a block on it */
     struct theory theory;
     struct nvml *nvml;        /* NULL wherever NVML cannot be used */
     struct timer *timer;      /* vendor.c */
