@@ -20,8 +20,7 @@ struct collection {
     enum counters_by by;
     unsigned tensors;
     size_t count; /* of what there are values of: the last ranges, or all */
-    size_t
-        room; /* for so many ranges; each costs time when CUPTI is attached, and at collections */
+    size_t room;  /* for so many ranges; each costs time, attaching CUPTI and collecting */
     /* Not of regions: */
     const struct profiled_work *works;
     size_t works_count;
@@ -46,10 +45,10 @@ struct counters {
     char chip[32];
     const struct chip_family *family;
     uint8_t *availability; /* owned */
-    struct metric_set
-        sets[QUANTITY_TENSOR_SETS]; /* each of everything but tensor units, and some of those */
-    const struct metric_set *set;   /* what the image is of */
-    bool attached;                  /* CUPTI, to the process */
+    /* By set of tensor units: the metrics of these, and of everything else. */
+    struct metric_set sets[QUANTITY_TENSOR_SETS];
+    const struct metric_set *set;         /* what the image is of */
+    bool attached;                        /* CUPTI, to the process */
     CUpti_RangeProfiler_Object *profiler; /* NULL: not enabled */
     /* What CUPTI was told when it was enabled. That cannot be changed: with another kind of range
      * PushRange fails, and another configuration is accepted, after which it counts wrong. */
@@ -481,8 +480,8 @@ static bool suits(const struct counters *counters, const struct collection *coll
            told->room >= collection->room;
 }
 
-/* CUPTI is detached before the range profiler is enabled anew. One that was enabled twice without
- * that has never been shown to leave device times alone. */
+/* CUPTI is detached before the range profiler is enabled anew: only so was it measured to leave
+ * device times alone. */
 static CUptiResult collection_begin(struct counters *counters, const struct collection *collection)
 {
     if (!suits(counters, collection)) {

@@ -3,8 +3,7 @@
  * It has two users, which differ in who runs the work. profiler.c counts pieces of work that it can
  * repeat, once for each pass: counters_open, the collect functions any number of times,
  * counters_close. The library that is injected into a program counts regions of the program, one
- * pass in each: counters_start and the functions below it, until the process ends. Not thread-safe.
- */
+ * pass in each: counters_start and what is below it, until the process ends. Not thread-safe. */
 #ifndef ROOFSWEEP_COUNTERS_H
 #define ROOFSWEEP_COUNTERS_H
 
@@ -75,8 +74,7 @@ struct counters_order {
     unsigned tensors;
     const char *image; /* COUNTERS_BY_RANGE: file that the last run left, or is not there */
     size_t room;       /* launches that there is room for; not of COUNTERS_BY_RANGE */
-    size_t passes;     /* COUNTERS_BY_LAUNCH: that this run has regions for. If more are needed,
-                          order.by becomes     COUNTERS_BY_RANGE */
+    size_t passes;     /* COUNTERS_BY_LAUNCH: that this run has regions for */
 };
 
 /* What counters_leave writes is a new file, "IMAGE.next": whether it is good is for the worker to
@@ -84,15 +82,15 @@ struct counters_order {
 #define COUNTERS_NEXT ".next"
 
 /* Starts the pass, long before the region: a start fills L2, and takes time. With
- * COUNTERS_BY_REPLAY it starts with the region. NULL: the counters cannot be had, and *refusal
- * (enum counted) says why. What it has attached stays until the process ends. */
+ * COUNTERS_BY_REPLAY it starts with the region. COUNTERS_BY_LAUNCH becomes COUNTERS_BY_RANGE in
+ * *order if counting takes more passes than there are regions for. NULL: the counters cannot be
+ * had, and *refusal (enum counted) says why. What it has attached stays until the process ends. */
 struct counters *counters_start(int device, CUcontext context, struct counters_order *order,
                                 struct outcome *refusal);
 /* How many passes it takes. */
 size_t counters_passes(const struct counters *counters);
 
-/* The functions below are called with the device idle. False: CUPTI refuses, and *refusal says why.
- */
+/* Below: called with the device idle. False: CUPTI refuses, and *refusal says why. */
 
 bool counters_region_open(struct counters *counters, struct outcome *refusal);
 /* Ends the pass. *last: no pass is left. */
