@@ -87,8 +87,9 @@ implementation = plain
 precision = fp32
 [softmax rows-auto]
 rows = 1024
-[norm rows-auto]
+[norm moments-auto]
 rows = 1024
+precision = fp16
 operation = layer, batch
 pass = forward, training, backward
 [pool window-auto]

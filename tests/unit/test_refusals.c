@@ -61,6 +61,7 @@ static const struct {
     {matmul_tiled_prepare, "matmul precision=fp32", "of fp16 and bf16", 0},
     {matmul_tiled_prepare, "matmul precision=fp16 m=8", "multiples of 16", 0},
     {matmul_tiled_prepare, "matmul precision=fp16 k=32", "of 64", 0},
+    {norm_cudnn_prepare, "norm precision=fp64", "use implementation=plain", 0},
 };
 
 static void reasons_are_told(void **state)
