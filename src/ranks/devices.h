@@ -43,7 +43,7 @@ enum status devices_check_distinct(const struct device *devices, int count, stru
 enum status devices_check_kinds(const struct device *devices, int count, struct error *error);
 
 /* Ranks on one device of a kind that is not exclusive are devices of their own: all but the first
- * of them get "#2", "#3", ... behind the UUID. A later job with as many ranks gives the same
+ * of them get "#2", "#3", ... after the UUID. A later job with as many ranks gives the same
  * names. */
 void devices_number_shared(struct device *devices, int count);
 

@@ -349,8 +349,8 @@ static bool next_item(const struct dispatcher *dispatcher, int to, size_t *item)
 
 /* Whether the rank counts what it has timed, or is given more to time first. Not before it must,
  * because each collection costs a fixed time, and a row more costs little.
- * - It must with a full batch: as many rows as are counted together, or 10 s of timings, which would
- *   be lost with the worker.
+ * - It must with a full batch: as many rows as are counted together, or 10 s of timings, which
+ *   would be lost with the worker.
  * - Seven eighths of either bound are enough if the rank's host has other ranks that get work, and
  *   none of them counts at the moment. A driver programs the counters of one process at a time. So
  *   ranks that began together come apart: while one counts, the others time. */

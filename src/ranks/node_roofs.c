@@ -169,16 +169,6 @@ static bool search_together(struct node *node, struct roof_way ways[ROOF_KINDS])
     return true;
 }
 
-/* Sets tuned[] and way[]. A worker that is lost is replaced, and the new one tuned. */
-static void find_ways(struct node *node)
-{
-    struct roof_way ways[ROOF_KINDS] = {{0}};
-    if (any_share(node) && !search_together(node, ways))
-        return;
-    if (!node->settings->skip)
-        tune_until_done(node, ways, NULL);
-}
-
 /* ---- measuring ---- */
 
 /* Whether devices of a kind do it together, whichever this one is: all ranks say the same. */
@@ -526,7 +516,10 @@ static struct node *node_create(MPI_Comm comm, struct executor *executor,
 static void node_find(struct node *node, const struct guard_settings *bound)
 {
     int found[DEVICE_KINDS][ROOF_KINDS] = {{0}};
-    find_ways(node);
+    struct roof_way ways[ROOF_KINDS] = {{0}};
+    const bool searched = !any_share(node) || search_together(node, ways);
+    if (searched && !node->settings->skip)
+        tune_until_done(node, ways, NULL);
     memcpy(node->found, node->tuned, sizeof node->found);
     for (int kind = 0; kind < ROOF_KINDS; ++kind)
         found[node->device_kind][kind] = node->found[kind];

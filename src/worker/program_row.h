@@ -14,7 +14,7 @@ enum status program_row_measure(const struct device_ops *device, struct device_s
                                 struct error *error);
 
 enum { PROGRAM_HASH = 33 };
-/* The hash of a program's text: 128-bit xxHash (XXH3) of the contents, one behind the other, of all
+/* The hash of a program's text: 128-bit xxHash (XXH3) of the contents, one after the other, of all
  * words that name a regular file, seen from the folder, as 32 hexadecimal digits. "" if there is
  * none: a command from PATH alone. */
 void program_hash(char *const *words, const char *folder, char hash[PROGRAM_HASH]);

@@ -256,7 +256,7 @@ static int self_test(struct worker *worker)
                                         : error_set(&error, STATUS_UNSUPPORTED, "%s: %s",
                                                     counted_word[measure_no_counters.code],
                                                     measure_no_counters.reason);
-    if (status) /* where the table is, and behind it */
+    if (status) /* where the table is, and after it */
         printf("%s\n", error.text);
     fflush(stdout);
     if (status != STATUS_DEVICE)

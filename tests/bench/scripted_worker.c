@@ -227,11 +227,11 @@ static void scripted_release(struct device_state *state, struct work *work)
     free(work);
 }
 
-static enum status scripted_lend(struct device_state *state, struct program_device *loan,
-                                 struct error *error)
+static enum status scripted_program(struct device_state *state, struct program_device *given,
+                                    struct error *error)
 {
     (void)state, (void)error;
-    outcome_set(&loan->counters, COUNTED_REFUSED, "there is no device");
+    outcome_set(&given->counters, COUNTED_REFUSED, "there is no device");
     return STATUS_OK;
 }
 
@@ -253,5 +253,5 @@ const struct device_ops device_ops = {
     .run = scripted_run,
     .read = scripted_read,
     .release = scripted_release,
-    .program = scripted_lend,
+    .program = scripted_program,
 };

@@ -17,7 +17,7 @@ const char *const environment_inherited[] = {
 };
 /* clang-format on */
 
-/* Takes over the text; NULL: there was no memory for it. There always is room for the NULL behind
+/* Takes over the text; NULL: there was no memory for it. There always is room for the NULL after
  * the last. */
 static void keep(struct environment *environment, char *variable)
 {

@@ -26,9 +26,10 @@ struct process_end {
     struct tail tail; /* of standard output and error, on one line */
 };
 
-/* Runs it to its end. STATUS_OK if it ended with status 0. STATUS_FAILED: it did not, and *error has
- * status, signal and the last lines of the output; *end is set as well. Or its keeper was killed.
- * STATUS_SYSTEM: it cannot be run; STATUS_DEVICE: it cannot be ended, as it hangs in the system. */
+/* Runs it to its end. STATUS_OK if it ended with status 0. STATUS_FAILED: it did not, and *error
+ * has status, signal and the last lines of the output; *end is set as well. Or its keeper was
+ * killed. STATUS_SYSTEM: it cannot be run; STATUS_DEVICE: it cannot be ended, as it hangs in the
+ * system. */
 enum status process_run(const struct process *process, struct process_end *end,
                         struct error *error);
 
