@@ -86,9 +86,7 @@ static double set_size(const struct topology *topology, enum memory_level level)
 
 static bool is_memory(int kind)
 {
-    const struct roof_kind *info = &roof_kinds[kind];
-    return info->measure == ROOF_BANDWIDTH && info->level < LEVEL_COUNT &&
-           info->pattern != PATTERN_ATOMIC;
+    return roof_kinds[kind].measure == ROOF_BANDWIDTH && roof_kinds[kind].level < LEVEL_COUNT;
 }
 
 static struct method method_of_sweep(const struct simd *simd, int kind, bool stream, size_t set,
@@ -115,8 +113,10 @@ static int methods_list(int kind, size_t set, int threads, struct method methods
     const bool dram = info->level == LEVEL_DRAM;
     const int widths = is_memory(kind) ? simd_list(vectors) : 0;
     for (int i = 0; i < widths && !(dram && i > 0); ++i) {
-        methods[count++] = method_of_sweep(vectors[i], kind, false, set, threads);
-        if (dram && vectors[i]->patterns[info->pattern].stream)
+        const struct simd_pattern *pattern = &vectors[i]->patterns[info->pattern];
+        if (pattern->plain)
+            methods[count++] = method_of_sweep(vectors[i], kind, false, set, threads);
+        if (dram && pattern->stream)
             methods[count++] = method_of_sweep(vectors[i], kind, true, set, threads);
     }
     const bool chains = info->measure == ROOF_COMPUTE && info->unit == UNIT_VECTOR;

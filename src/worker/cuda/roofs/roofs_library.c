@@ -13,47 +13,32 @@
 /* Of each number of bits so many elements that a column of an operand is as long. */
 #define DEPTH(element_bits) (16384 * 8 / (element_bits))
 
+static const struct product_format fp8 = {CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F,
+                                          CUBLAS_COMPUTE_32F, 0};
+static const struct product_format fp4 = {CUDA_R_4F_E2M1, CUDA_R_16BF, CUDA_R_32F,
+                                          CUBLAS_COMPUTE_32F, 0};
+static const struct product_format int8 = {CUDA_R_8I, CUDA_R_8I, CUDA_R_32F, CUBLAS_COMPUTE_32I, 0};
+static const struct product_format int32 = {CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I,
+                                            0};
+
 /* D = A^T B: the one orientation that all types are offered in. Sums are of 32 bits or more. Those
  * of fp8 are not widened in between, as the tensor units do by themselves. fp4 has scales of 16
  * neighbours along k. */
 static const struct library_format {
     enum roof_id roof;
-    struct product_format types;
-    int depth; /* k */
+    const struct product_format *types; /* NULL: the precision's own */
+    int depth;                          /* k */
+    int least;                          /* compute capability */
     const char *what;
 } formats[] = {
-    {ROOF_FP64_TENSOR_LIBRARY,
-     {CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, 80},
-     DEPTH(64),
-     "to fp64"},
-    {ROOF_TF32_TENSOR_LIBRARY,
-     {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 80},
-     DEPTH(32),
-     "to fp32"},
-    {ROOF_FP16_TENSOR_LIBRARY,
-     {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 70},
-     DEPTH(16),
-     "to fp16"},
-    {ROOF_BF16_TENSOR_LIBRARY,
-     {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 80},
-     DEPTH(16),
-     "to bf16"},
-    {ROOF_FP8_TENSOR_LIBRARY,
-     {CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 89},
-     DEPTH(8),
-     "e4m3 to bf16, fast sums"},
-    {ROOF_FP4_TENSOR_LIBRARY,
-     {CUDA_R_4F_E2M1, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 100},
-     DEPTH(4),
-     "e2m1 to bf16, scales of 16"},
-    {ROOF_INT8_TENSOR_LIBRARY,
-     {CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I, 75},
-     DEPTH(8),
-     "to int32"},
-    {ROOF_INT8_TENSOR_LIBRARY,
-     {CUDA_R_8I, CUDA_R_8I, CUDA_R_32F, CUBLAS_COMPUTE_32I, 75},
-     DEPTH(8),
-     "to int8"},
+    {ROOF_FP64_TENSOR_LIBRARY, NULL, DEPTH(64), 80, "to fp64"},
+    {ROOF_TF32_TENSOR_LIBRARY, NULL, DEPTH(32), 80, "to fp32"},
+    {ROOF_FP16_TENSOR_LIBRARY, NULL, DEPTH(16), 70, "to fp16"},
+    {ROOF_BF16_TENSOR_LIBRARY, NULL, DEPTH(16), 80, "to bf16"},
+    {ROOF_FP8_TENSOR_LIBRARY, &fp8, DEPTH(8), 89, "e4m3 to bf16, fast sums"},
+    {ROOF_FP4_TENSOR_LIBRARY, &fp4, DEPTH(4), 100, "e2m1 to bf16, scales of 16"},
+    {ROOF_INT8_TENSOR_LIBRARY, &int32, DEPTH(8), 75, "to int32"},
+    {ROOF_INT8_TENSOR_LIBRARY, &int8, DEPTH(8), 75, "to int8"},
 };
 
 /* A square one, and one that gives every multiprocessor the same number of tiles, also of those
@@ -178,7 +163,7 @@ static enum status product_ready(const struct roofs *roofs, const struct library
         .b = {.rows = k, .columns = n, .leading = k},
         .d = {.rows = m, .columns = n, .leading = m},
         .fast_sums = precision == PRECISION_FP8,
-        .format = &format->types,
+        .format = format->types,
         .scales = precision == PRECISION_FP4 ? library->scales : NULL,
         .workspace = library->workspace,
     };
@@ -197,8 +182,8 @@ static const void *library_row(struct roofs *roofs, int kind, int n)
         const struct library_format *format = &formats[i];
         double known = roofs->gpu->chip->tensor[precision_of(format)];
         bool unit = known > 0.0 || (isnan(known) && precision_of(format) != PRECISION_FP64);
-        if (unit && roofs->gpu->capability >= format->types.least &&
-            format->roof == (enum roof_id)kind && n-- == 0)
+        if (unit && roofs->gpu->capability >= format->least && format->roof == (enum roof_id)kind &&
+            n-- == 0)
             return format;
     }
     return NULL;
