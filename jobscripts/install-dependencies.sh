@@ -12,8 +12,8 @@ tests="libcmocka-dev slurm-wlm munge util-linux strace nco udunits-bin ninja-bui
 clang libclang-rt-dev clang-format clang-tidy shellcheck python3-venv"
 
 # Where they are packages, the report (Plotly) and its test in a browser: 135 MB to download, 490 MB on disk. Ubuntu has
-# no package of Chromium; that test is skipped there. cdo and poppler-utils: recipes, and the fonts of figures.
-optional="python3-plotly python3-h5netcdf python3-selenium chromium chromium-driver cdo poppler-utils"
+# no package of Chromium; that test is skipped there. poppler-utils: the fonts of figures.
+optional="python3-plotly python3-h5netcdf python3-selenium chromium chromium-driver poppler-utils"
 
 tested=""
 case "${1:-}" in

@@ -184,21 +184,6 @@ says "launches: conv2d_"
 recipes sh
 expect 0 sh -eu recipes
 says "manifest = "
-mkdir bin
-printf '#!/bin/sh\nexec "%s" "$@"\n' "$ROOFSWEEP_PYTHON" >bin/python3
-chmod +x bin/python3
-for program in nco:ncks cdo:cdo gnumeric:ssconvert; do
-    command -v "${program#*:}" >/dev/null || { echo "not tried, not installed: $program"; continue; }
-    recipes "${program%:*}"
-    expect 0 env PATH="$work/bin:$PATH" sh -eu recipes
-    cp output "${program%:*}.output"
-done
-[ ! -f cdo.output ] || python '
-import re, sys, xarray
-data = xarray.open_dataset("quickstart.nc")
-lines = [line for line in open("cdo.output") if re.fullmatch(r"[-+.\de\s]+", line)]
-numbers = [float(word) for line in lines for word in line.split()]
-wanted = [data.roof_fraction.max(), (data.overhead_time / data.time_median).mean(), *data.device_launch_overhead.values]
-assert all(abs(a / float(b) - 1) < 1e-4 for a, b in zip(numbers, wanted, strict=True)), (numbers, wanted)
-assert xarray.open_dataset("five_rows.nc").sizes["start_time"] == 5
-' || fail "CDO gives other numbers"
+command -v ncks >/dev/null || { echo "recipes of NCO not tried: it is not installed"; exit 0; }
+recipes nco
+expect 0 sh -eu recipes
