@@ -24,7 +24,8 @@ int bench_tear_down(void **state);
 void bench_close(void);
 void bench_open(void);
 
-/* As device.c does it: with `prove` the counters are tried, and used; what was tuned before is kept. */
+/* As device.c does it: with `prove` the counters are tried, and used; what was tuned before is
+ * kept. */
 enum status bench_tune(const struct roof_request *request, bool prove, bool found[ROOF_KINDS],
                        struct error *error);
 void bench_release_roofs(void);

@@ -53,8 +53,8 @@ struct script {
     } best;
     double jitter[SCRIPT_JITTER]; /* factors of the times of one run after the other, in turn */
     double sm_clock, memory_clock;
-    /* From `falls_from`, s of the device, the clock lies by this share above sm_clock, and falls to it
-     * with this time constant, s. 0: it is sm_clock all the time. */
+    /* From `falls_from`, s of the device, the clock lies by this share above sm_clock, and falls to
+     * it with this time constant, s. 0: it is sm_clock all the time. */
     double falls_from, falls_by, falls_in;
     double swings_by,
         swings_in; /* it swings about that by this share, s for once up and down; 0: it does not */

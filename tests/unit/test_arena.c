@@ -21,7 +21,8 @@ static int tear_down(void **state)
 
 enum { PARTS = 8 };
 
-/* What a row takes: a conv2d's tensors and the workspaces of its candidates, and the comparison's two. */
+/* What a row takes: a conv2d's tensors and the workspaces of its candidates, and the comparison's
+ * two. */
 struct row {
     double parts[PARTS]; /* byte */
 };
@@ -142,7 +143,7 @@ static void what_never_fits_is_refused_as_before(void **state)
     assert_null(memory);
 }
 
-/* A search gives its workspaces a share of what is free: that must not depend on the rows before. */
+/* A search gives its workspaces a share of what is free: that must not depend on earlier rows. */
 static void what_is_available_does_not_depend_on_the_past(void **state)
 {
     (void)state;

@@ -64,8 +64,8 @@ static enum status offered_identify(struct gpu *gpu, struct work *work, struct i
     return STATUS_OK;
 }
 
-/* A search of so many candidates, in the library's own order from `ordered` on, by which some kernels
- * are refused. */
+/* A search of so many candidates, in the library's own order from `ordered` on, by which some
+ * kernels are refused. */
 struct asked {
     int count, ordered;
     bool cold;
@@ -157,9 +157,9 @@ static void the_first_choice_stays_within_the_noise(void **state)
     }
 }
 
-/* By times, kernels (0: of its own) and where the library's order begins: what is chosen, what is the
- * library's own choice and what is second. Candidates that stand before the library's own order lend
- * their name to the same kernels in it. */
+/* By times, kernels (0: of its own) and where the library's order begins: what is chosen, what is
+ * the library's own choice and what is second. Candidates that stand before the library's own order
+ * lend their name to the same kernels in it. */
 static void names_follow_kernels_and_order(void **state)
 {
     (void)state;
@@ -315,7 +315,8 @@ static void an_earlier_choice_is_bound_without_a_search(void **state)
     record_clear(&record);
 }
 
-/* Other kernels or grids under its name, no such name, or a refusal: the search is made, and says so. */
+/* Other kernels or grids under its name, no such name, or a refusal: the search is made, and says
+ * so. */
 static void a_choice_that_cannot_be_had_is_searched_anew(void **state)
 {
     (void)state;

@@ -95,7 +95,8 @@ struct scripted_work {
     int launches;   /* of an iteration */
     int iterations; /* until now */
     int fails_at;   /* the iteration of that number; 0: none */
-    int candidate;  /* 1: the launches; 0: one kernel that takes twice as long as they do */
+    enum status failure;
+    int candidate; /* 1: the launches; 0: one kernel that takes twice as long as they do */
 };
 
 static enum status launches_iterate(struct gpu *unused, struct work *work, struct error *error)
@@ -103,7 +104,7 @@ static enum status launches_iterate(struct gpu *unused, struct work *work, struc
     struct scripted_work *w = (struct scripted_work *)work;
     (void)unused;
     if (++w->iterations == w->fails_at)
-        return error_set(error, STATUS_FAILED, "it waits for the device");
+        return error_set(error, w->failure, "it waits for the device");
     if (w->candidate == 0)
         return script_kernel("one", 2.0 * w->launches * script.empty_time, 0.0, error);
     for (int i = 0; i < w->launches; ++i)
@@ -139,7 +140,8 @@ static const struct work_ops reset_ops = {
 
 static struct scripted_work work_of(const struct work_ops *functions, int launches)
 {
-    return (struct scripted_work){.base = {.ops = functions}, .launches = launches, .candidate = 1};
+    return (struct scripted_work){
+        .base = {.ops = functions}, .launches = launches, .candidate = 1, .failure = STATUS_FAILED};
 }
 
 /* As a row is: two iterations of warm-up, then samples. */
@@ -307,8 +309,8 @@ static void a_failure_releases_the_device(void **state)
     record_clear(&record);
 }
 
-/* The host is taken off its processor for longer than the device is held, now and then: such a chunk
- * is taken once more. */
+/* The host is taken off its processor for longer than the device is held, now and then: such a
+ * chunk is taken once more. */
 static void a_chunk_that_the_host_lost_is_repeated(void **state)
 {
     (void)state;
@@ -386,8 +388,8 @@ static void a_caller_s_pace(void **state)
 
 /* ---- graphs ---- */
 
-/* Within a graph gaps are smaller; what is prepared between iterations, or cold, has no such time, nor
- * has what cannot be captured. */
+/* Within a graph gaps are smaller; what is prepared between iterations, or cold, has no such time,
+ * nor has what cannot be captured. */
 static void a_graph_has_a_time_of_its_own(void **state)
 {
     (void)state;
@@ -440,17 +442,22 @@ static void a_replay_has_the_pace_of_its_graph(void **state)
 }
 
 /* Whichever call fails, nothing is left, and the work in the stream stays the caller's. What cannot
- * be captured is said. */
+ * be captured is said, also where the failed call looks like a lost device. */
 static void a_replay_that_fails_leaves_nothing(void **state)
 {
     (void)state;
-    struct scripted_work refused = work_of(&ops, 1);
+    static const enum status failures[] = {STATUS_FAILED, STATUS_DEVICE};
     struct work *work = NULL;
     struct error error;
-    refused.fails_at = 1;
-    assert_int_equal(replay_create(gpu, &refused.base, &work, &error), STATUS_UNSUPPORTED);
-    assert_null(work);
-    assert_string_equal(error.text, "it cannot be captured in a graph: it waits for the device");
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; ++i) {
+        struct scripted_work refused = work_of(&ops, 1);
+        refused.fails_at = 1;
+        refused.failure = failures[i];
+        assert_int_equal(replay_create(gpu, &refused.base, &work, &error), STATUS_UNSUPPORTED);
+        assert_null(work);
+        assert_string_equal(error.text,
+                            "it cannot be captured in a graph: it waits for the device");
+    }
     enum status status = STATUS_FAILED;
     for (int number = 1; status; ++number) {
         struct scripted_work stream = work_of(&ops, 1);

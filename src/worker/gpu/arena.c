@@ -116,8 +116,8 @@ static struct block *idle_find(const struct arena *arena, double bytes)
     return best;
 }
 
-/* What is idle is given up where little would be left to others. What does not fit with its rounding
- * may fit without, and without what is idle. */
+/* What is idle is given up where little would be left to others. What does not fit with its
+ * rounding may fit without, and without what is idle. */
 static enum status memory_get(struct arena *arena, double bytes, const char *what,
                               struct block *block, struct error *error)
 {

@@ -8,6 +8,8 @@
 
 /* ---- capturing ---- */
 
+/* While a stream is captured the device cannot be waited for, so that a vendor takes any failure
+ * for a lost device. Whether it is lost is asked once more afterwards. */
 static enum status captured(struct gpu *gpu, graph_part *enqueue, void *argument,
                             struct graph **graph, struct error *error)
 {
@@ -21,7 +23,7 @@ static enum status captured(struct gpu *gpu, graph_part *enqueue, void *argument
         return STATUS_OK;
     }
     vendor.graph_drop(made);
-    if (status == STATUS_DEVICE)
+    if (status == STATUS_DEVICE && vendor.synchronize(gpu, &refusal) == STATUS_DEVICE)
         return status;
     if (status == STATUS_OK)
         *error = refusal;

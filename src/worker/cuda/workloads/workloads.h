@@ -1,13 +1,13 @@
-/* The workloads that run on CUDA devices, and how each implementation is prepared for the open GPU. */
+/* The workloads that run on CUDA devices, and how each implementation is prepared. */
 #ifndef ROOFSWEEP_CUDA_WORKLOADS_H
 #define ROOFSWEEP_CUDA_WORKLOADS_H
 
 #include "worker/gpu/work.h"
 
-/* ROW(workload, implementation, work_preparation, takes). "auto" is the first of a workload's rows that
- * takes the configuration, NULL: it takes all. That is the library, which comes first. Attention in fp32
- * and fp64 is the one exception: no library has it fused, so it is three steps, products of cuBLASLt and
- * a plain softmax, as in frameworks. */
+/* ROW(workload, implementation, work_preparation, takes). "auto" is the first of a workload's rows
+ * that takes the configuration, NULL: it takes all. That is the library, which comes first.
+ * Attention in fp32 and fp64 is the one exception: no library has it fused, so it is three steps,
+ * products of cuBLASLt and a plain softmax, as in frameworks. */
 #define CUDA_WORKLOADS(ROW)                                                                        \
     ROW("attention", "cudnn", attention_cudnn_prepare, attention_cudnn_takes)                      \
     ROW("attention", "plain", attention_plain_prepare, NULL)                                       \
