@@ -1,40 +1,30 @@
 #include "kernels.h"
 
 #include "element.cuh"
+#include "layout.cuh"
 
 /* Pools as one would first write them: a thread makes one element from the definition. */
 
-/* An element of the image n, in channel c. */
-struct place {
-    int64_t n, c, h, w;
-};
-
-__device__ static inline place place_of(const struct pool &s, int64_t height, int64_t width,
-                                        int64_t i)
+__device__ static inline extents x_extents(const struct pool &s)
 {
-    const int64_t image = height * width;
-    const int64_t pixel = s.layout == LAYOUT_NHWC ? i / s.channels : i;
-    const int64_t channel = s.layout == LAYOUT_NHWC ? i % s.channels : i / image % s.channels;
-    return {i / (image * s.channels), channel, pixel / width % height, pixel % width};
+    return {(int)s.height, (int)s.width, (int)s.channels, s.layout == LAYOUT_NHWC};
 }
-
-__device__ static inline int64_t at(const struct pool &s, int64_t height, int64_t width,
-                                    const place &p)
+__device__ static inline extents y_extents(const struct pool &s)
 {
-    return s.layout == LAYOUT_NHWC ? ((p.n * height + p.h) * width + p.w) * s.channels + p.c
-                                   : ((p.n * s.channels + p.c) * height + p.h) * width + p.w;
+    return {(int)s.out_height, (int)s.out_width, (int)s.channels, s.layout == LAYOUT_NHWC};
 }
 
 /* What a window has of the input: rows and columns, the last ones not included. */
 struct patch {
-    int64_t top, bottom, left, right;
+    int top, bottom, left, right;
 };
 
-__device__ static inline patch window_of(const struct pool &s, int64_t h, int64_t w)
+__device__ static inline patch window_of(const struct pool &s, int h, int v)
 {
-    const int64_t top = h * s.stride - s.pad_height, left = w * s.stride - s.pad_width;
-    return {max(top, (int64_t)0), min(top + s.window_height, s.height), max(left, (int64_t)0),
-            min(left + s.window_width, s.width)};
+    const int top = h * (int)s.stride - (int)s.pad_height;
+    const int left = v * (int)s.stride - (int)s.pad_width;
+    return {max(top, 0), min(top + (int)s.window_height, (int)s.height), max(left, 0),
+            min(left + (int)s.window_width, (int)s.width)};
 }
 
 template <typename T, bool largest>
@@ -43,12 +33,12 @@ __global__ void __launch_bounds__(element_threads)
 {
     typedef typename computed<T>::type C;
     for (int64_t i = first_element(); i < count; i += next_element()) {
-        place p = place_of(s, s.out_height, s.out_width, i);
-        const patch window = window_of(s, p.h, p.w);
+        const place p = place_of(y_extents(s), i);
+        const patch window = window_of(s, p.h, p.v);
         C value = largest ? (C)-INFINITY : 0;
-        for (p.h = window.top; p.h < window.bottom; ++p.h)
-            for (p.w = window.left; p.w < window.right; ++p.w) {
-                const C pixel = to_computed(x[at(s, s.height, s.width, p)]);
+        for (int h = window.top; h < window.bottom; ++h)
+            for (int v = window.left; v < window.right; ++v) {
+                const C pixel = to_computed(x[at(x_extents(s), p.outer, h, v, p.c)]);
                 value = !largest ? value + pixel : pixel > value ? pixel : value;
             }
         y[i] = to_stored<T>(largest ? value : value / (C)(s.window_height * s.window_width));
@@ -61,11 +51,11 @@ __device__ static inline bool is_largest(const T *x, const struct pool &s, const
                                          const patch &window)
 {
     typedef typename computed<T>::type C;
-    const C own = to_computed(x[at(s, s.height, s.width, p)]);
-    for (int64_t h = window.top; h < window.bottom; ++h)
-        for (int64_t w = window.left; w < window.right; ++w) {
-            const C other = to_computed(x[at(s, s.height, s.width, {p.n, p.c, h, w})]);
-            const bool before = h < p.h || (h == p.h && w < p.w);
+    const C own = to_computed(x[at(x_extents(s), p.outer, p.h, p.v, p.c)]);
+    for (int h = window.top; h < window.bottom; ++h)
+        for (int v = window.left; v < window.right; ++v) {
+            const C other = to_computed(x[at(x_extents(s), p.outer, h, v, p.c)]);
+            const bool before = h < p.h || (h == p.h && v < p.v);
             if (other > own || (before && other == own))
                 return false;
         }
@@ -73,11 +63,10 @@ __device__ static inline bool is_largest(const T *x, const struct pool &s, const
 }
 
 /* The first window along an axis that reaches a pixel, if any does. */
-__device__ static inline int64_t first_reaching(int64_t pixel, int64_t pad, int64_t window,
-                                                int64_t stride)
+__device__ static inline int first_reaching(int pixel, int64_t pad, int64_t window, int64_t stride)
 {
-    const int64_t least = pixel + pad - window + 1;
-    return least <= 0 ? 0 : (least + stride - 1) / stride;
+    const int least = pixel + (int)(pad - window) + 1;
+    return least <= 0 ? 0 : (least + (int)stride - 1) / (int)stride;
 }
 
 /* A pixel adds up what the windows give that it is in. */
@@ -87,16 +76,14 @@ __global__ void __launch_bounds__(element_threads)
 {
     typedef typename computed<T>::type C;
     for (int64_t i = first_element(); i < count; i += next_element()) {
-        const place p = place_of(s, s.height, s.width, i);
-        const int64_t end_h = min((p.h + s.pad_height) / s.stride + 1, s.out_height);
-        const int64_t end_w = min((p.w + s.pad_width) / s.stride + 1, s.out_width);
+        const place p = place_of(x_extents(s), i);
+        const int first_v = first_reaching(p.v, s.pad_width, s.window_width, s.stride);
         C sum = 0;
-        for (int64_t h = first_reaching(p.h, s.pad_height, s.window_height, s.stride); h < end_h;
-             ++h)
-            for (int64_t w = first_reaching(p.w, s.pad_width, s.window_width, s.stride); w < end_w;
-                 ++w)
-                if (!largest || is_largest(x, s, p, window_of(s, h, w)))
-                    sum += (C)to_computed(dy[at(s, s.out_height, s.out_width, {p.n, p.c, h, w})]);
+        for (int h = first_reaching(p.h, s.pad_height, s.window_height, s.stride);
+             h < s.out_height && h * s.stride - s.pad_height <= p.h; ++h)
+            for (int v = first_v; v < s.out_width && v * s.stride - s.pad_width <= p.v; ++v)
+                if (!largest || is_largest(x, s, p, window_of(s, h, v)))
+                    sum += (C)to_computed(dy[at(y_extents(s), p.outer, h, v, p.c)]);
         dx[i] = to_stored<T>(largest ? sum : sum / (C)(s.window_height * s.window_width));
     }
 }
