@@ -66,44 +66,31 @@ static const char *model_text(const struct chip *chip, char text[CELL])
     return text;
 }
 
-static void text_print(const struct rate *rates, int count, FILE *stream)
+/* In text the units stand above the precisions. */
+static void people_print(const struct rate *rates, int count, bool markdown, FILE *stream)
 {
     char text[CELL];
-    fputs("Theory, dense: fused multiply-adds of one multiprocessor in one clock.\n"
-          "-: no such unit; ?: not known. others: of that capability and not named above.\n\n",
-          stream);
-    fprintf(stream, "%-13s %10s %-23s", "architecture", "capability", "model");
+    if (!markdown)
+        fputs("Theory, dense: fused multiply-adds of one multiprocessor in one clock.\n"
+              "-: no such unit; ?: not known. others: of that capability and not named above.\n\n",
+              stream);
+    fprintf(stream, markdown ? "| %s | %s | %s |" : "%-13s %10s %-23s", "architecture",
+            "capability", "model");
     for (int i = 0; i < count; ++i)
-        fprintf(stream, " %6s", unit_name[rates[i].unit]);
-    fprintf(stream, "\n%-13s %10s %-23s", "", "", "");
+        if (markdown)
+            fprintf(stream, " %s %s |", precision_info[rates[i].precision].name,
+                    unit_name[rates[i].unit]);
+        else
+            fprintf(stream, " %6s", unit_name[rates[i].unit]);
+    fprintf(stream, markdown ? "\n|---|---|---|%s" : "\n%-48s", "");
     for (int i = 0; i < count; ++i)
-        fprintf(stream, " %6s", precision_info[rates[i].precision].name);
+        fprintf(stream, markdown ? "---:|" : " %6s", precision_info[rates[i].precision].name);
     fputc('\n', stream);
     for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip)) {
-        fprintf(stream, "%-13s %8d.%d %-23s", chip->architecture, chip->capability / 10,
-                chip->capability % 10, model_text(chip, text));
+        fprintf(stream, markdown ? "| %s | %d.%d | %s |" : "%-13s %8d.%d %-23s", chip->architecture,
+                chip->capability / 10, chip->capability % 10, model_text(chip, text));
         for (int i = 0; i < count; ++i)
-            fprintf(stream, " %6s", rate_text(rate_of(chip, &rates[i]), text));
-        fputc('\n', stream);
-    }
-}
-
-static void markdown_print(const struct rate *rates, int count, FILE *stream)
-{
-    char text[CELL];
-    fputs("| architecture | capability | model |", stream);
-    for (int i = 0; i < count; ++i)
-        fprintf(stream, " %s %s |", precision_info[rates[i].precision].name,
-                unit_name[rates[i].unit]);
-    fputs("\n|---|---|---|", stream);
-    for (int i = 0; i < count; ++i)
-        fputs("---:|", stream);
-    fputc('\n', stream);
-    for (const struct chip *chip = chip_next(NULL); chip; chip = chip_next(chip)) {
-        fprintf(stream, "| %s | %d.%d | %s |", chip->architecture, chip->capability / 10,
-                chip->capability % 10, model_text(chip, text));
-        for (int i = 0; i < count; ++i)
-            fprintf(stream, " %s |", rate_text(rate_of(chip, &rates[i]), text));
+            fprintf(stream, markdown ? " %s |" : " %6s", rate_text(rate_of(chip, &rates[i]), text));
         fputc('\n', stream);
     }
 }
@@ -149,12 +136,12 @@ static void json_print(const struct rate *rates, int count, FILE *stream)
 
 void chip_list_print(enum table_format format, FILE *stream)
 {
-    static void (*const prints[])(const struct rate *, int, FILE *) = {
-        [TABLE_TEXT] = text_print,
-        [TABLE_MARKDOWN] = markdown_print,
-        [TABLE_CSV] = csv_print,
-        [TABLE_JSON] = json_print,
-    };
     struct rate rates[RATES_MAX];
-    prints[format](rates, rates_list(rates), stream);
+    int count = rates_list(rates);
+    if (format == TABLE_CSV)
+        csv_print(rates, count, stream);
+    else if (format == TABLE_JSON)
+        json_print(rates, count, stream);
+    else
+        people_print(rates, count, format == TABLE_MARKDOWN, stream);
 }

@@ -12,52 +12,6 @@
 #include "model/workload.h"
 #include "model/workloads/program.h"
 
-enum {
-    OPTION_DRY_RUN = 256,
-    OPTION_SET,
-    OPTION_ONLY,
-    OPTION_ADVICE,
-    OPTION_CSV,
-    OPTION_JSON,
-    OPTION_MARKDOWN,
-    OPTION_LIST,
-    OPTION_RESUME,
-    OPTION_OVERWRITE,
-    OPTION_GATHER,
-    OPTION_MERGE,
-    OPTION_PROGRAM,
-    OPTION_SELF_TEST,
-    OPTION_SKIP_DAMAGED,
-    OPTION_TIME_LIMIT,
-    OPTION_VERSION
-};
-
-static const struct option long_options[] = {
-    {"advice", no_argument, NULL, OPTION_ADVICE},
-    {"csv", no_argument, NULL, OPTION_CSV},
-    {"device", required_argument, NULL, 'd'},
-    {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
-    {"gather", required_argument, NULL, OPTION_GATHER},
-    {"help", no_argument, NULL, 'h'},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"list", no_argument, NULL, OPTION_LIST},
-    {"markdown", no_argument, NULL, OPTION_MARKDOWN},
-    {"merge", no_argument, NULL, OPTION_MERGE},
-    {"only", required_argument, NULL, OPTION_ONLY},
-    {"output", required_argument, NULL, 'o'},
-    {"overwrite", no_argument, NULL, OPTION_OVERWRITE},
-    {"program", required_argument, NULL, OPTION_PROGRAM},
-    {"quiet", no_argument, NULL, 'q'},
-    {"resume", no_argument, NULL, OPTION_RESUME},
-    {"self-test", no_argument, NULL, OPTION_SELF_TEST},
-    {"set", required_argument, NULL, OPTION_SET},
-    {"skip-damaged", no_argument, NULL, OPTION_SKIP_DAMAGED},
-    {"time-limit", required_argument, NULL, OPTION_TIME_LIMIT},
-    {"verbose", no_argument, NULL, 'v'},
-    {"version", no_argument, NULL, OPTION_VERSION},
-    {0},
-};
-
 /* A format: of the words of --device. */
 static const char help_text[] =
     "Usage: roofsweep [options] SWEEP.ini\n"
@@ -130,7 +84,9 @@ static const char *list_devices(const char *last, char text[DEVICE_WORDS])
     return text;
 }
 
-static enum status parse_device(const char *text, struct options *options, struct error *error)
+/* ---- options with a value ---- */
+
+static enum status take_device(const char *text, struct options *options, struct error *error)
 {
     const char *words[DEVICE_KINDS + 2];
     char allowed[DEVICE_WORDS];
@@ -144,6 +100,12 @@ static enum status parse_device(const char *text, struct options *options, struc
     return STATUS_OK;
 }
 
+static enum status take_output(const char *text, struct options *options, struct error *error)
+{
+    options->output = text;
+    return *text ? STATUS_OK : error_set(error, STATUS_USAGE, "--output needs a file name");
+}
+
 static enum status add(const char *text, const char *option, const char *texts[AMENDMENTS_MAX],
                        size_t *count, struct error *error)
 {
@@ -153,7 +115,32 @@ static enum status add(const char *text, const char *option, const char *texts[A
     return STATUS_OK;
 }
 
-static enum status parse_time_limit(const char *text, struct options *options, struct error *error)
+static enum status take_set(const char *text, struct options *options, struct error *error)
+{
+    return add(text, "--set", options->amendment.sets, &options->amendment.set_count, error);
+}
+
+static enum status take_only(const char *text, struct options *options, struct error *error)
+{
+    return add(text, "--only", options->amendment.onlys, &options->amendment.only_count, error);
+}
+
+static enum status take_gather(const char *text, struct options *options, struct error *error)
+{
+    (void)error;
+    options->action = ACTION_GATHER;
+    options->journal = text;
+    return STATUS_OK;
+}
+
+static enum status take_program(const char *text, struct options *options, struct error *error)
+{
+    (void)error;
+    options->program = text;
+    return STATUS_OK;
+}
+
+static enum status take_time_limit(const char *text, struct options *options, struct error *error)
 {
     if (strcmp(text, "none") == 0) {
         options->time_limit = INFINITY;
@@ -165,86 +152,66 @@ static enum status parse_time_limit(const char *text, struct options *options, s
     return status;
 }
 
-/* Options without a value, and what each sets. */
-static const struct plain_option {
-    int option;
-    enum { SETS_ACTION, SETS_FORMAT, SETS_LEVEL, SETS_FLAG } what;
+/* ---- all options ---- */
+
+#define FLAG(member) SETS_FLAG, true, offsetof(struct options, member), NULL
+#define VALUE(take)  TAKES_VALUE, 0, 0, take
+static const struct known_option {
+    const char *name;
+    char letter; /* short for it; 0: there is none */
+    enum { SETS_ACTION, SETS_FORMAT, SETS_LEVEL, SETS_FLAG, TAKES_VALUE, MOVED } what;
     int value;   /* of an action, a format or a level */
     size_t flag; /* offset of the bool */
-} plain_options[] = {
-    {'h', SETS_ACTION, ACTION_HELP, 0},
-    {OPTION_VERSION, SETS_ACTION, ACTION_VERSION, 0},
-    {OPTION_LIST, SETS_ACTION, ACTION_LIST, 0},
-    {OPTION_DRY_RUN, SETS_ACTION, ACTION_DRY_RUN, 0},
-    {OPTION_SELF_TEST, SETS_ACTION, ACTION_SELF_TEST, 0},
-    {OPTION_CSV, SETS_FORMAT, TABLE_CSV, 0},
-    {OPTION_JSON, SETS_FORMAT, TABLE_JSON, 0},
-    {OPTION_MARKDOWN, SETS_FORMAT, TABLE_MARKDOWN, 0},
-    {'q', SETS_LEVEL, LOG_WARNING, 0},
-    {'v', SETS_LEVEL, LOG_DEBUG, 0},
-    {OPTION_ADVICE, SETS_FLAG, true, offsetof(struct options, advice)},
-    {OPTION_SKIP_DAMAGED, SETS_FLAG, true, offsetof(struct options, skip_damaged)},
-    {OPTION_RESUME, SETS_FLAG, true, offsetof(struct options, resume)},
-    {OPTION_OVERWRITE, SETS_FLAG, true, offsetof(struct options, overwrite)},
+    enum status (*take)(const char *text, struct options *options, struct error *error);
+} known_options[] = {
+    {"advice", 0, FLAG(advice)},
+    {"csv", 0, SETS_FORMAT, TABLE_CSV, 0, NULL},
+    {"device", 'd', VALUE(take_device)},
+    {"dry-run", 0, SETS_ACTION, ACTION_DRY_RUN, 0, NULL},
+    {"gather", 0, VALUE(take_gather)},
+    {"help", 'h', SETS_ACTION, ACTION_HELP, 0, NULL},
+    {"json", 0, SETS_FORMAT, TABLE_JSON, 0, NULL},
+    {"list", 0, SETS_ACTION, ACTION_LIST, 0, NULL},
+    {"markdown", 0, SETS_FORMAT, TABLE_MARKDOWN, 0, NULL},
+    {"merge", 0, MOVED, 0, 0, NULL},
+    {"only", 0, VALUE(take_only)},
+    {"output", 'o', VALUE(take_output)},
+    {"overwrite", 0, FLAG(overwrite)},
+    {"program", 0, VALUE(take_program)},
+    {"quiet", 'q', SETS_LEVEL, LOG_WARNING, 0, NULL},
+    {"resume", 0, FLAG(resume)},
+    {"self-test", 0, SETS_ACTION, ACTION_SELF_TEST, 0, NULL},
+    {"set", 0, VALUE(take_set)},
+    {"skip-damaged", 0, FLAG(skip_damaged)},
+    {"time-limit", 0, VALUE(take_time_limit)},
+    {"verbose", 'v', SETS_LEVEL, LOG_DEBUG, 0, NULL},
+    {"version", 0, SETS_ACTION, ACTION_VERSION, 0, NULL},
 };
+enum { OPTIONS = sizeof known_options / sizeof *known_options, LONG_OPTION = 256 };
 
-/* NULL: it has a value, or is unknown. */
-static const struct plain_option *plain_option_find(int option)
+static enum status take_option(const struct known_option *known, struct options *options,
+                               struct error *error)
 {
-    for (size_t i = 0; i < sizeof plain_options / sizeof *plain_options; ++i)
-        if (plain_options[i].option == option)
-            return &plain_options[i];
-    return NULL;
-}
-
-static void plain_option_take(const struct plain_option *plain, struct options *options)
-{
-    if (plain->what == SETS_ACTION)
-        options->action = (enum action)plain->value;
-    else if (plain->what == SETS_FORMAT)
-        options->format = (enum table_format)plain->value;
-    else if (plain->what == SETS_LEVEL)
-        options->level = (enum log_level)plain->value;
-    else
-        *(bool *)((char *)options + plain->flag) = true;
-}
-
-static enum status parse_option(int option, char **argv, struct options *options,
-                                struct error *error)
-{
-    const struct plain_option *plain = plain_option_find(option);
-    if (plain) {
-        plain_option_take(plain, options);
+    switch (known->what) {
+    case SETS_ACTION:
+        options->action = (enum action)known->value;
         return STATUS_OK;
-    }
-    switch (option) {
-    case 'd':
-        return parse_device(optarg, options, error);
-    case 'o':
-        options->output = optarg;
-        return *optarg ? STATUS_OK : error_set(error, STATUS_USAGE, "--output needs a file name");
-    case OPTION_SET:
-        return add(optarg, "--set", options->amendment.sets, &options->amendment.set_count, error);
-    case OPTION_ONLY:
-        return add(optarg, "--only", options->amendment.onlys, &options->amendment.only_count,
-                   error);
-    case OPTION_GATHER:
-        options->action = ACTION_GATHER;
-        options->journal = optarg;
+    case SETS_FORMAT:
+        options->format = (enum table_format)known->value;
         return STATUS_OK;
-    case OPTION_MERGE:
+    case SETS_LEVEL:
+        options->level = (enum log_level)known->value;
+        return STATUS_OK;
+    case SETS_FLAG:
+        *(bool *)((char *)options + known->flag) = true;
+        return STATUS_OK;
+    case TAKES_VALUE:
+        return known->take(optarg, options, error);
+    case MOVED:
+    default:
         return error_set(
             error, STATUS_USAGE,
             "roofsweep-post merges files: roofsweep-post merge A.nc B.nc --output ALL.nc");
-    case OPTION_PROGRAM:
-        options->program = optarg;
-        return STATUS_OK;
-    case OPTION_TIME_LIMIT:
-        return parse_time_limit(optarg, options, error);
-    default:
-        return error_set(error, STATUS_USAGE, "%s '%s'; see roofsweep --help",
-                         option == ':' ? "a value is missing behind" : "unknown option",
-                         argv[optind - 1]);
     }
 }
 
@@ -336,9 +303,23 @@ static enum status take_operands(char **operands, int count, struct options *opt
 enum status options_parse(int argc, char **argv, struct options *options, struct error *error)
 {
     struct options parsed = {.action = ACTION_SWEEP, .level = LOG_INFO};
+    struct option long_options[OPTIONS + 1] = {{0}};
+    for (int i = 0; i < OPTIONS; ++i)
+        long_options[i] =
+            (struct option){known_options[i].name,
+                            known_options[i].what == TAKES_VALUE ? required_argument : no_argument,
+                            NULL, LONG_OPTION + i};
     optind = 0; /* GNU: start afresh, also in the middle of a group of short options */
-    for (int option; (option = getopt_long(argc, argv, ":d:ho:qv", long_options, NULL)) != -1;)
-        TRY(parse_option(option, argv, &parsed, error));
+    for (int option; (option = getopt_long(argc, argv, ":d:ho:qv", long_options, NULL)) != -1;) {
+        int known = option - LONG_OPTION;
+        for (int i = 0; i < OPTIONS; ++i)
+            known = known_options[i].letter == option ? i : known;
+        if (known < 0)
+            return error_set(error, STATUS_USAGE, "%s '%s'; see roofsweep --help",
+                             option == ':' ? "a value is missing behind" : "unknown option",
+                             argv[optind - 1]);
+        TRY(take_option(&known_options[known], &parsed, error));
+    }
     TRY(take_operands(argv + optind, argc - optind, &parsed, error));
     *options = parsed;
     return STATUS_OK;
@@ -385,9 +366,7 @@ static void list_parameter(const struct parameter *parameter, FILE *stream)
 static void list_program(FILE *stream)
 {
     fputs("[program LABEL]\n  setting         default    allowed\n", stream);
-    for (const struct program_setting *setting = program_settings; setting->key; ++setting)
-        fprintf(stream, "  %-15s %-10s %s\n  %26s %s\n", setting->key, setting->initial,
-                setting->allowed, "", setting->help);
+    program_section_list(stream);
     fputs("  All other keys are axes: lists of numbers or of words.\n", stream);
 }
 

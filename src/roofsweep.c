@@ -111,51 +111,31 @@ static enum status print_whole(const struct options *options, struct error *erro
     return status;
 }
 
-/* The first file and all others; the caller frees the array. NULL without memory. */
-static const char **list_files(const struct options *options, struct error *error)
+static enum status gather_several(const struct options *options, const struct log *log,
+                                  struct publication *publication, struct summary *summary,
+                                  struct error *error)
 {
     size_t count = options->more_count + 1;
+    struct journals journals;
+    for (size_t i = 0; i + 1 < count; ++i)
+        TRY(outputs_check_gathered(options->more_journals[i], options->output, options->overwrite,
+                                   error));
     const char **paths = malloc(count * sizeof *paths);
     if (!paths)
-        error_set(error, STATUS_SYSTEM, "no memory for the names of %zu files", count);
-    for (size_t i = 0; paths && i < count; ++i)
+        return error_set(error, STATUS_SYSTEM, "no memory for the names of %zu files", count);
+    for (size_t i = 0; i < count; ++i)
         paths[i] = i == 0 ? options->journal : options->more_journals[i - 1];
-    return paths;
-}
-
-static enum status join_journals(const struct options *options, const struct log *log,
-                                 struct journals *journals, struct error *error)
-{
-    const char **paths = list_files(options, error);
-    if (!paths)
-        return STATUS_SYSTEM;
-    enum status status = journals_join(paths, options->more_count + 1, journals, error);
+    enum status status = journals_join(paths, count, &journals, error);
     free(paths);
-    if (status == STATUS_OK && journals->replaced > 0)
-        log_print(log, LOG_WARNING,
-                  "%zu rows are in several journals, of the same device: the last one holds",
-                  journals->replaced);
-    return status;
-}
-
-static enum status gather_several(const struct options *options, const struct log *log,
-                                  struct summary *summary, struct error *error)
-{
-    struct journals journals;
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < options->more_count && status == STATUS_OK; ++i)
-        status = outputs_check_gathered(options->more_journals[i], options->output,
-                                        options->overwrite, error);
-    if (status == STATUS_OK)
-        status = join_journals(options, log, &journals, error);
     if (status)
         return status;
-    const struct publication publication = {.journal = journals.path,
-                                            .joined = "the journals",
-                                            .netcdf = options->output,
-                                            .format = options->format,
-                                            .overwrite = options->overwrite};
-    status = publication_gather(&publication, log, summary, error);
+    if (journals.replaced > 0)
+        log_print(log, LOG_WARNING,
+                  "%zu rows are in several journals, of the same device: the last one holds",
+                  journals.replaced);
+    publication->journal = journals.path;
+    publication->joined = "the journals";
+    status = publication_gather(publication, log, summary, error);
     journals_close(&journals);
     return status;
 }
@@ -163,14 +143,13 @@ static enum status gather_several(const struct options *options, const struct lo
 static enum status gather(const struct options *options, const struct log *log,
                           struct summary *summary, struct error *error)
 {
-    if (options->more_count > 0)
-        return gather_several(options, log, summary, error);
-    const struct publication publication = {.journal = options->journal,
-                                            .netcdf = options->output,
-                                            .format = options->format,
-                                            .overwrite = options->overwrite,
-                                            .skip_damaged = options->skip_damaged};
-    return publication_gather(&publication, log, summary, error);
+    struct publication publication = {.journal = options->journal,
+                                      .netcdf = options->output,
+                                      .format = options->format,
+                                      .overwrite = options->overwrite,
+                                      .skip_damaged = options->skip_damaged};
+    return options->more_count > 0 ? gather_several(options, log, &publication, summary, error)
+                                   : publication_gather(&publication, log, summary, error);
 }
 
 /* What needs neither MPI nor a device. Without MPI nobody knows which rank this is: a launcher's

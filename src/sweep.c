@@ -10,15 +10,21 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "inputs.h"
+#include "manifest/plan.h"
 #include "model/device_kind.h"
 #include "ranks/devices.h"
 #include "ranks/dispatcher.h"
 #include "ranks/executor.h"
 #include "ranks/liveness.h"
 #include "ranks/node_roofs.h"
+#include "ranks/resume.h"
 #include "ranks/signals.h"
 #include "ranks/transport.h"
+#include "results/choices.h"
+#include "results/journal.h"
+#include "results/outputs.h"
+#include "results/results.h"
+#include "results/earlier_roofs.h"
 #include "results/publication.h"
 #include "version.h"
 
@@ -39,7 +45,13 @@ struct sweep {
     bool abandoned; /* some rank does not answer: no collective call may follow */
     double told;    /* s, CLOCK_MONOTONIC: when rank 0 was told of a signal; 0: it was not */
     /* rank 0 alone */
-    struct inputs inputs;
+    struct plan *plan;
+    struct outputs outputs;
+    struct results *earlier;        /* rows that the journal already holds */
+    struct journal *journal;        /* NULL: not begun yet */
+    struct choices *choices;        /* NULL: of no use to this sweep */
+    struct device *earlier_devices; /* [peaks] reuse */
+    size_t earlier_device_count;
     struct dispatcher *dispatcher; /* while it measures */
     struct progress *progress;
     bool choices_late; /* the file of algorithms could not be written to, and it was said */
@@ -97,9 +109,61 @@ static void share_time_limit(const struct sweep *sweep)
 {
     double left = 0;
     if (sweep->rank == 0)
-        left = time_limit_left(&sweep->limit, clock_monotonic(), sweep->inputs.earlier->row_count);
+        left = time_limit_left(&sweep->limit, clock_monotonic(), sweep->earlier->row_count);
     MPI_Bcast(&left, 1, MPI_DOUBLE, 0, sweep->comm);
     signals_alarm(left);
+}
+
+/* ---- what rank 0 reads ---- */
+
+/* Within a run only with replicate a configuration comes again. */
+static enum status open_choices(struct sweep *sweep, struct error *error)
+{
+    const struct sweep_settings *settings = &sweep->manifest->sweep;
+    const char *path = sweep_algorithms_file(settings);
+    struct choices_file file;
+    if (sweep_searches_anew(settings) || (!path && !settings->replicate))
+        return STATUS_OK;
+    enum status status = STATUS_OK;
+    if (path)
+        status = outputs_check_input(&sweep->outputs, path, "the file of algorithms", error);
+    if (status == STATUS_OK)
+        status = choices_open(path, settings->replicate, &sweep->choices, &file, error);
+    if (status)
+        error_prefix(error, "%s: [sweep] algorithms", sweep->manifest->path);
+    else if (file.damaged > 0)
+        log_print(sweep->log, LOG_WARNING, "%s: %zu lines are damaged and left out", path,
+                  file.damaged);
+    return status;
+}
+
+/* Before anything is replaced: with --overwrite what is read may be the output itself. */
+static enum status read_inputs(struct sweep *sweep, const struct options *options,
+                               struct error *error)
+{
+    char line[256];
+    TRY(options_manifest(options, &sweep->manifest, error));
+    const struct sweep_settings *settings = &sweep->manifest->sweep;
+    TRY(plan_create(sweep->manifest, &sweep->plan, error));
+    TRY(outputs_name(options->output ? options->output : settings->output, options->resume,
+                     options->overwrite || (settings->overwrite && !options->resume),
+                     &sweep->outputs, error));
+    TRY(outputs_check_input(&sweep->outputs, options->manifest, "the manifest", error));
+    TRY(outputs_check(&sweep->outputs, error));
+    TRY(open_choices(sweep, error));
+    manifest_settings_text(sweep->manifest, line);
+    TRY(outputs_earlier(&sweep->outputs, line, sweep->log, &sweep->journal, &sweep->earlier,
+                        error));
+    /* With replicate, which devices there are is not known yet. */
+    sweep->complete = !settings->replicate && sweep->earlier->row_count > 0 &&
+                      resume_missing(sweep->plan, sweep->earlier) == 0;
+    if (!sweep->manifest->reuse || sweep->complete)
+        return STATUS_OK;
+    enum status status = earlier_roofs_read(sweep->manifest->reuse, &sweep->earlier_devices,
+                                            &sweep->earlier_device_count, error);
+    if (status)
+        error_prefix(error, "%s: [peaks] reuse", sweep->manifest->path);
+    return status;
 }
 
 /* The other ranks parse what rank 0 has read: their working folder may be another one. */
@@ -140,8 +204,7 @@ enum status sweep_load(MPI_Comm comm, const struct options *options, double star
     wait_or_abort(created, short_patience, STATUS_SYSTEM, "starting");
     if (created->rank == 0) {
         set_time_limit(created, options, start);
-        status = inputs_read(options, log, &created->inputs, &created->manifest, error);
-        created->complete = created->inputs.complete;
+        status = read_inputs(created, options, error);
     }
     wait_or_abort(created, long_patience, STATUS_SYSTEM, "reading manifest and journal");
     guard = guard_all(created, short_patience, "sharing the manifest");
@@ -229,9 +292,8 @@ enum status sweep_open_devices(struct sweep *sweep, struct error *error)
     if (status == STATUS_OK)
         status = devices_collect(&sweep->devices, sweep->executor, error);
     if (status == STATUS_OK && sweep->manifest->reuse)
-        sweep->roofs_reused =
-            devices_reuse_roofs(&sweep->devices, sweep->inputs.earlier_devices,
-                                sweep->inputs.earlier_device_count, sweep->executor);
+        sweep->roofs_reused = devices_reuse_roofs(&sweep->devices, sweep->earlier_devices,
+                                                  sweep->earlier_device_count, sweep->executor);
     guard_end(guard);
     return status;
 }
@@ -277,14 +339,13 @@ static enum status begin_session(struct sweep *sweep, int argc, char **argv, str
     enum status status = STATUS_OK;
     struct guard *guard = guard_all(sweep, long_patience, "beginning the journal");
     if (sweep->rank == 0) {
-        status = outputs_begin(&sweep->inputs.outputs, &sweep->inputs.journal, error);
+        status = outputs_begin(&sweep->outputs, &sweep->journal, error);
         if (status == STATUS_OK)
             status = make_session(sweep, argc, argv, &session, error);
         if (status == STATUS_OK)
-            status =
-                journal_append(sweep->inputs.journal, "session", session_encode(&session), error);
+            status = journal_append(sweep->journal, "session", session_encode(&session), error);
         if (status == STATUS_OK)
-            status = journal_sync(sweep->inputs.journal, error);
+            status = journal_sync(sweep->journal, error);
     }
     status = liveness_agree(sweep->comm, status, error);
     char *id = liveness_share_text(sweep->comm, session.id);
@@ -318,8 +379,8 @@ static void create_dispatcher(struct sweep *sweep)
     const struct executor_settings executor = executor_settings_of(sweep);
     const struct dispatcher_settings settings = {
         .manifest = sweep->manifest,
-        .plan = sweep->inputs.plan,
-        .earlier = sweep->inputs.earlier,
+        .plan = sweep->plan,
+        .earlier = sweep->earlier,
         .devices = sweep->devices.list,
         .ranks = sweep->ranks,
         .roofs_timeout = margin * roofs_patience(sweep),
@@ -327,7 +388,7 @@ static void create_dispatcher(struct sweep *sweep)
         .count_timeout = margin * sweep->manifest->sweep.timeout,
         .stop_timeout = stop_patience,
         .limit = &sweep->limit,
-        .choices = sweep->inputs.choices,
+        .choices = sweep->choices,
     };
     sweep->dispatcher = dispatcher_create(&settings, sweep->log);
     if (!sweep->dispatcher)
@@ -345,8 +406,7 @@ static void create_dispatcher(struct sweep *sweep)
  * it is tried again with the next rows, and nobody waits. No failure of it ends a sweep. */
 static enum status save_choices(struct sweep *sweep, struct error *error)
 {
-    enum status status =
-        sweep->inputs.choices ? choices_save(sweep->inputs.choices, error) : STATUS_OK;
+    enum status status = sweep->choices ? choices_save(sweep->choices, error) : STATUS_OK;
     if (status && !sweep->choices_late)
         log_print(sweep->log, status == STATUS_USAGE ? LOG_INFO : LOG_WARNING,
                   "choices of algorithms are not in their file yet, it is tried again: %s",
@@ -374,16 +434,16 @@ static void save_last_choices(struct sweep *sweep)
 static enum status carry_out(struct sweep *sweep, const struct dispatcher_action *action,
                              struct error *error)
 {
-    struct journal *journal = sweep->inputs.journal;
+    struct journal *journal = sweep->journal;
     enum status status;
     switch (action->kind) {
     case ACTION_STORE_DEVICE:
         progress_start(sweep->progress);
         return journal_append(journal, "device", json_incref(action->json), error);
     case ACTION_STORE_RECORD:
-        if (sweep->inputs.choices && choices_learn(sweep->inputs.choices, action->record,
-                                                   sweep->inputs.plan->items[action->item].hash,
-                                                   &sweep->devices.list[action->rank], error))
+        if (sweep->choices &&
+            choices_learn(sweep->choices, action->record, sweep->plan->items[action->item].hash,
+                          &sweep->devices.list[action->rank], error))
             log_print(sweep->log, LOG_WARNING, "%s", error->text);
         return journal_append(journal, "record", json_incref(action->json), error);
     case ACTION_SYNC:
@@ -567,11 +627,10 @@ bool sweep_part(struct sweep *sweep)
 enum status sweep_publish(const struct sweep *sweep, enum table_format format,
                           struct summary *summary, struct error *error)
 {
-    if (!sweep->inputs.journal)
+    if (!sweep->journal)
         return STATUS_OK;
-    const struct publication publication = {.journal = sweep->inputs.outputs.journal,
-                                            .netcdf = sweep->inputs.outputs.netcdf,
-                                            .format = format};
+    const struct publication publication = {
+        .journal = sweep->outputs.journal, .netcdf = sweep->outputs.netcdf, .format = format};
     enum status status = publication_make(&publication, sweep->log, summary, error);
     if (*summary->file)
         summary->left = sweep->left;
@@ -585,7 +644,11 @@ void sweep_destroy(struct sweep *sweep)
     executor_destroy(sweep->executor);
     transport_destroy(sweep->transport);
     liveness_destroy(sweep->liveness);
-    inputs_clear(&sweep->inputs);
+    journal_close(sweep->journal);
+    choices_close(sweep->choices);
+    results_destroy(sweep->earlier);
+    plan_destroy(sweep->plan);
+    free(sweep->earlier_devices);
     manifest_destroy(sweep->manifest);
     devices_clear(&sweep->devices);
     free(sweep);

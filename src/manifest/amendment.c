@@ -1,5 +1,6 @@
 #include "manifest/amendment.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,20 +16,17 @@ struct setting {
     bool used; /* some section has it now */
 };
 
-/* A line of the manifest's text; what is not parsed needs no more than this. */
-struct scan {
-    const char *line;
-    size_t length;                                            /* without its end */
-    char name[INI_NAME_BYTES + 1], label[INI_NAME_BYTES + 1]; /* of its section */
-    bool begins;                                              /* it is "[NAME LABEL]" */
-    char key[INI_NAME_BYTES + 1];                             /* "": it has none */
-};
-
+/* The amended text while it is written. */
 struct writer {
     const struct amendment *amendment;
     struct setting settings[AMENDMENTS_MAX];
     bool kept[AMENDMENTS_MAX]; /* by --only: there is such a section */
     FILE *stream;
+    const char *next; /* line of the manifest's text that is not written yet */
+    int number;       /* of it, from 1 */
+    /* the section that it is in */
+    char name[INI_NAME_BYTES + 1], label[INI_NAME_BYTES + 1];
+    bool left_out;
 };
 
 bool amendment_is_empty(const struct amendment *amendment)
@@ -54,99 +52,76 @@ static enum status setting_parse(const char *text, struct setting *setting, stru
     return STATUS_OK;
 }
 
-/* Cuts the words out of "[NAME LABEL]"; a section without a label goes by its name. */
-static void begin_section(struct scan *scan)
-{
-    static const char blanks[] = " \t";
-    char text[INI_NAME_BYTES + 1], *rest = text;
-    snprintf(text, sizeof text, "%.*s", (int)strcspn(scan->line + 1, "]"), scan->line + 1);
-    rest += strspn(rest, blanks);
-    size_t length = strcspn(rest, blanks);
-    snprintf(scan->name, sizeof scan->name, "%.*s", (int)length, rest);
-    rest += length + strspn(rest + length, blanks);
-    snprintf(scan->label, sizeof scan->label, "%.*s", (int)strcspn(rest, blanks), rest);
-    if (!*scan->label)
-        strcpy(scan->label, scan->name);
-}
-
-/* The line at `text`, of the section that the scan is in. */
-static void scan_line(const char *text, struct scan *scan)
-{
-    scan->line = text;
-    scan->length = strcspn(text, "\n");
-    scan->begins = *text == '[';
-    scan->key[0] = '\0';
-    if (scan->begins)
-        begin_section(scan);
-    else if (*text != '#' && *text != ';' && strcspn(text, "=") < scan->length)
-        snprintf(scan->key, sizeof scan->key, "%.*s", (int)strcspn(text, "= \t"), text);
-}
-
-static bool is_workload(const struct scan *scan)
-{
-    return workload_find(scan->name) != NULL;
-}
-
-/* Whether the section that the scan is in is meant by the setting. */
-static bool is_meant(const struct setting *setting, const struct scan *scan)
+/* Whether the writer's section is meant by the setting. */
+static bool is_meant(const struct setting *setting, const struct writer *writer)
 {
     if (*setting->section)
-        return strcmp(setting->section, scan->label) == 0;
-    const struct workload *workload = workload_find(scan->name);
+        return strcmp(setting->section, writer->label) == 0;
+    const struct workload *workload = workload_find(writer->name);
     const char *group = settings_group_of(setting->key);
     return workload ? workload_parameter(workload, setting->key) >= 0
-                    : group && strcmp(group, scan->name) == 0;
+                    : group && strcmp(group, writer->name) == 0;
 }
 
-static bool is_left_out(struct writer *writer, const struct scan *scan)
+static bool is_left_out(struct writer *writer)
 {
     const struct amendment *amendment = writer->amendment;
-    if (amendment->only_count == 0 || !is_workload(scan))
-        return false;
-    for (size_t i = 0; i < amendment->only_count; ++i)
-        if (strcmp(amendment->onlys[i], scan->label) == 0) {
+    bool left_out = amendment->only_count > 0 && workload_find(writer->name);
+    for (size_t i = 0; i < amendment->only_count && left_out; ++i)
+        if (strcmp(amendment->onlys[i], writer->label) == 0) {
             writer->kept[i] = true;
-            return false;
+            left_out = false;
         }
-    return true;
+    return left_out;
 }
 
-/* A line of the greatest length would be too long as a comment. */
-static void write_comment(const struct writer *writer, const struct scan *scan)
+static bool is_replaced(const struct writer *writer, const char *key)
 {
-    int length = (int)(scan->length < INI_LINE_BYTES ? scan->length : INI_LINE_BYTES - 1);
-    fprintf(writer->stream, "#%.*s\n", length, scan->line);
+    for (size_t i = 0; i < writer->amendment->set_count; ++i)
+        if (strcmp(writer->settings[i].key, key) == 0 && is_meant(&writer->settings[i], writer))
+            return true;
+    return false;
 }
 
-static void write_settings(struct writer *writer, const struct scan *scan)
+/* The lines before number `end`. One of the greatest length would be too long as a comment. */
+static void write_lines(struct writer *writer, int end, bool comment)
+{
+    for (; writer->number < end && *writer->next; ++writer->number) {
+        int length = (int)strcspn(writer->next, "\n");
+        fprintf(writer->stream, "%s%.*s\n", comment ? "#" : "",
+                comment && length >= INI_LINE_BYTES ? INI_LINE_BYTES - 1 : length, writer->next);
+        writer->next += length + (writer->next[length] == '\n');
+    }
+}
+
+static void write_settings(struct writer *writer)
 {
     for (size_t i = 0; i < writer->amendment->set_count; ++i) {
         struct setting *setting = &writer->settings[i];
-        if (!is_meant(setting, scan))
+        if (!is_meant(setting, writer))
             continue;
         fprintf(writer->stream, "%s = %s\n", setting->key, setting->value);
         setting->used = true;
     }
 }
 
-static bool is_replaced(const struct writer *writer, const struct scan *scan)
+/* An ini_visit. A section without a label goes by its name. */
+static enum status line_take(void *user, const struct ini_line *line, struct error *error)
 {
-    for (size_t i = 0; i < writer->amendment->set_count; ++i)
-        if (*scan->key && strcmp(writer->settings[i].key, scan->key) == 0 &&
-            is_meant(&writer->settings[i], scan))
-            return true;
-    return false;
-}
-
-static void write_line(struct writer *writer, const struct scan *scan)
-{
-    if (is_left_out(writer, scan) || is_replaced(writer, scan)) {
-        write_comment(writer, scan);
-        return;
+    struct writer *writer = user;
+    (void)error;
+    write_lines(writer, line->number, writer->left_out);
+    if (!line->key) {
+        ini_section_split(line->section, writer->name, writer->label);
+        if (!*writer->label)
+            strcpy(writer->label, writer->name);
+        writer->left_out = is_left_out(writer);
     }
-    fprintf(writer->stream, "%.*s\n", (int)scan->length, scan->line);
-    if (scan->begins)
-        write_settings(writer, scan);
+    write_lines(writer, line->number + 1,
+                writer->left_out || (line->key && is_replaced(writer, line->key)));
+    if (!line->key && !writer->left_out)
+        write_settings(writer);
+    return STATUS_OK;
 }
 
 /* A setting of [sweep], [measure] or [peaks], which is not there yet. */
@@ -155,17 +130,17 @@ static void write_missing_groups(struct writer *writer)
     for (size_t i = 0; i < writer->amendment->set_count; ++i) {
         struct setting *setting = &writer->settings[i];
         const char *group = *setting->section ? setting->section : settings_group_of(setting->key);
-        struct scan scan = {.line = ""};
         if (setting->used || !group || words_find(settings_groups, group) < 0)
             continue;
-        snprintf(scan.name, sizeof scan.name, "%s", group);
-        strcpy(scan.label, scan.name);
+        snprintf(writer->name, sizeof writer->name, "%s", group);
+        strcpy(writer->label, writer->name);
         fprintf(writer->stream, "[%s]\n", group);
-        write_settings(writer, &scan);
+        write_settings(writer);
     }
 }
 
-/* Labels of the manifest; `groups`: and the names of [sweep], [measure] and [peaks]. "": no memory. */
+/* Labels of the manifest; `groups`: and the names of [sweep], [measure] and [peaks]. "": no
+ * memory. */
 static void hint_labels(const struct manifest *manifest, bool groups, const char *text,
                         char hint[WORDS_HINT])
 {
@@ -183,60 +158,48 @@ static void hint_labels(const struct manifest *manifest, bool groups, const char
     free(labels);
 }
 
-static enum status refuse_set(const struct setting *setting, const char *text,
-                              const struct manifest *manifest, struct error *error)
-{
-    char hint[WORDS_HINT];
-    if (!*setting->section)
-        return error_set(error, STATUS_USAGE,
-                         "--set '%.60s': no section here may have the key '%.50s'", text,
-                         setting->key);
-    hint_labels(manifest, true, setting->section, hint);
-    return error_set(error, STATUS_USAGE, "--set '%.60s': no section here has the label '%.50s'%s",
-                     text, setting->section, hint);
-}
-
-static enum status refuse_only(const char *label, const struct manifest *manifest,
-                               struct error *error)
-{
-    char hint[WORDS_HINT];
-    hint_labels(manifest, false, label, hint);
-    return error_set(error, STATUS_USAGE, "--only '%.60s': no workload section has that label%s",
-                     label, hint);
-}
-
 static enum status check_used(const struct writer *writer, const struct manifest *manifest,
                               struct error *error)
 {
     const struct amendment *amendment = writer->amendment;
-    for (size_t i = 0; i < amendment->set_count; ++i)
-        if (!writer->settings[i].used)
-            return refuse_set(&writer->settings[i], amendment->sets[i], manifest, error);
-    for (size_t i = 0; i < amendment->only_count; ++i)
-        if (!writer->kept[i])
-            return refuse_only(amendment->onlys[i], manifest, error);
+    char hint[WORDS_HINT];
+    for (size_t i = 0; i < amendment->set_count; ++i) {
+        const struct setting *setting = &writer->settings[i];
+        if (setting->used)
+            continue;
+        if (!*setting->section)
+            return error_set(error, STATUS_USAGE,
+                             "--set '%.60s': no section here may have the key '%.50s'",
+                             amendment->sets[i], setting->key);
+        hint_labels(manifest, true, setting->section, hint);
+        return error_set(error, STATUS_USAGE,
+                         "--set '%.60s': no section here has the label '%.50s'%s",
+                         amendment->sets[i], setting->section, hint);
+    }
+    for (size_t i = 0; i < amendment->only_count; ++i) {
+        if (writer->kept[i])
+            continue;
+        hint_labels(manifest, false, amendment->onlys[i], hint);
+        return error_set(error, STATUS_USAGE,
+                         "--only '%.60s': no workload section has that label%s",
+                         amendment->onlys[i], hint);
+    }
     return STATUS_OK;
 }
 
 enum status amendment_apply(const struct amendment *amendment, const struct manifest *manifest,
                             char **amended, struct error *error)
 {
-    struct writer writer = {.amendment = amendment};
-    struct scan scan = {.line = ""};
+    struct writer writer = {.amendment = amendment, .next = manifest->text, .number = 1};
     char *text = NULL;
     size_t size;
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < amendment->set_count && status == STATUS_OK; ++i)
-        status = setting_parse(amendment->sets[i], &writer.settings[i], error);
-    if (status)
-        return status;
+    for (size_t i = 0; i < amendment->set_count; ++i)
+        TRY(setting_parse(amendment->sets[i], &writer.settings[i], error));
     if (!(writer.stream = open_memstream(&text, &size)))
         return error_set(error, STATUS_SYSTEM, "no memory for the amended manifest");
-    for (const char *line = manifest->text; *line;
-         line += scan.length + (line[scan.length] == '\n')) {
-        scan_line(line, &scan);
-        write_line(&writer, &scan);
-    }
+    enum status status = ini_lines_visit(manifest->path, manifest->text, strlen(manifest->text),
+                                         line_take, &writer, error);
+    write_lines(&writer, INT_MAX, writer.left_out);
     write_missing_groups(&writer);
     if (fclose(writer.stream) != 0)
         status = error_set(error, STATUS_SYSTEM, "no memory for the amended manifest");
@@ -254,10 +217,8 @@ enum status amendment_read(const struct amendment *amendment, struct manifest **
 {
     struct manifest *changed;
     char *text;
-    enum status status = amendment_apply(amendment, *manifest, &text, error);
-    if (status)
-        return status;
-    status = manifest_parse((*manifest)->path, text, strlen(text), &changed, error);
+    TRY(amendment_apply(amendment, *manifest, &text, error));
+    enum status status = manifest_parse((*manifest)->path, text, strlen(text), &changed, error);
     free(text);
     if (status) {
         error_prefix(error, "after --set and --only");

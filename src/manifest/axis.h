@@ -13,8 +13,9 @@ enum {
  * not so many. */
 enum status room_take(size_t count, size_t *room, struct error *error);
 
-/* Values in the order of the text: words and numbers, for integers the inclusive ranges "a:b:*f" and
- * "a:b:+s", which are counted before they are expanded, and free texts, in double quotes if they have commas or blanks at their ends. Sets *axis, but for its line, on success only. */
+/* Values in the order of the text: words and numbers, for integers the inclusive ranges "a:b:*f"
+ * and "a:b:+s", which are counted before they are expanded, and free texts, in double quotes if
+ * they have commas or blanks at their ends. Sets *axis, but for its line, on success only. */
 enum status axis_parse(const struct parameter *parameter, const char *text, size_t *room,
                        struct axis *axis, struct error *error);
 /* STATUS_USAGE if a value comes twice. */

@@ -8,7 +8,8 @@
 #include "manifest/manifest.h"
 
 /* Rules are separated by commas; a rule is terms joined by &, all of which must hold. Words, free
- * texts and the padding's keywords have only = and !=. Each term takes one value from *room, see axis.h. Sets the outputs, owned by the caller, on success only. */
+ * texts and the padding's keywords have only = and !=. Each term takes one value from *room, see
+ * axis.h. Sets the outputs, owned by the caller, on success only. */
 enum status exclusions_parse(const struct workload *workload, const char *text, size_t *room,
                              struct exclusion **exclusions, size_t *count, struct error *error);
 void exclusions_destroy(struct exclusion *exclusions, size_t count);

@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -73,7 +74,8 @@ static enum status key_check(const char *line, struct error *error)
     return STATUS_OK;
 }
 
-/* Whether a line can be cut here: behind a blank or a comma, and so not within a word or an item. */
+/* Whether a line can be cut here: behind a blank or a comma, and so not within a word or an
+ * item. */
 static bool cut_is_possible(const char *line, size_t place)
 {
     return strchr(" \t,", line[place - 1]) && !strchr(" \t;#", line[place]);
@@ -176,6 +178,19 @@ enum status ini_lines_visit(const char *path, const char *text, size_t length, i
     if (status)
         error_prefix(error, "%s:%d", path, lines.number);
     return status;
+}
+
+void ini_section_split(const char *text, char name[INI_NAME_BYTES + 1],
+                       char label[INI_NAME_BYTES + 1])
+{
+    text += strspn(text, blanks);
+    size_t length = strcspn(text, blanks);
+    snprintf(name, INI_NAME_BYTES + 1, "%.*s", (int)length, text);
+    text += length;
+    snprintf(label, INI_NAME_BYTES + 1, "%s", text + strspn(text, blanks));
+    length = strlen(label);
+    while (length && strchr(blanks, label[length - 1]))
+        label[--length] = '\0';
 }
 
 enum status ini_line_first(const struct ini_line *line, int *noted, struct error *error)

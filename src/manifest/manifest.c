@@ -28,21 +28,6 @@ struct reader {
     int group_line[GROUPS_MAX]; /* where each section of settings begins; 0: not there */
 };
 
-/* Takes "NAME LABEL" apart. *label is "" if there is none. */
-static void section_split(const char *text, char name[INI_NAME_BYTES + 1],
-                          char label[INI_NAME_BYTES + 1])
-{
-    static const char blanks[] = " \t";
-    text += strspn(text, blanks);
-    size_t length = strcspn(text, blanks);
-    snprintf(name, INI_NAME_BYTES + 1, "%.*s", (int)length, text);
-    text += length;
-    snprintf(label, INI_NAME_BYTES + 1, "%s", text + strspn(text, blanks));
-    length = strlen(label);
-    while (length && strchr(blanks, label[length - 1]))
-        label[--length] = '\0';
-}
-
 static int label_compare(const void *a, const void *b)
 {
     return strcmp(a, b);
@@ -104,7 +89,7 @@ static enum status section_begin(struct reader *reader, const struct ini_line *l
                                  struct error *error)
 {
     char name[INI_NAME_BYTES + 1], label[INI_NAME_BYTES + 1], hint[WORDS_HINT];
-    section_split(line->section, name, label);
+    ini_section_split(line->section, name, label);
     const struct workload *workload = workload_find(name);
     if (workload)
         return workload_begin(reader, workload, *label ? label : name, line->number, error);

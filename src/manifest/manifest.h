@@ -85,8 +85,8 @@ struct manifest {
 enum status manifest_read(const char *path, struct manifest **manifest, struct error *error);
 enum status manifest_parse(const char *path, const char *text, size_t length,
                            struct manifest **manifest, struct error *error);
-/* The manifest of one program, all of which counts, in the working folder: what --program asks for. Its
- * path is "program". */
+/* The manifest of one program, all of which counts, in the working folder: what --program asks for.
+ * Its path is "program". */
 enum status manifest_of_program(const char *command, struct manifest **manifest,
                                 struct error *error);
 void manifest_destroy(struct manifest *manifest); /* takes NULL */

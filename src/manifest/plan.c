@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "manifest/exclusion.h"
-#include "manifest/program_point.h"
+#include "manifest/program_section.h"
 #include "model/naming.h"
 #include "base/units.h"
 #include "base/text.h"
@@ -79,8 +79,8 @@ static bool zip_next(struct places *places)
     return more;
 }
 
-/* Only one place at a time is away from its first value, the default. The first place goes through its
- * values, then the next place does. */
+/* Only one place at a time is away from its first value, the default. The first place goes through
+ * its values, then the next place does. */
 static bool one_at_a_time_next(struct places *places)
 {
     size_t place = 0;
@@ -245,9 +245,9 @@ static enum status point_add(struct builder *builder, const struct manifest *man
                              struct error *error)
 {
     struct config config = *point;
-    enum status status = section->program
-                             ? program_point_expand(section, manifest->path, point, &config, error)
-                             : STATUS_OK;
+    enum status status =
+        section->program ? program_section_expand(section, manifest->path, point, &config, error)
+                         : STATUS_OK;
     return status ? status : config_add(builder, section, &config, error);
 }
 

@@ -32,8 +32,8 @@ enum status plan_create(const struct manifest *manifest, struct plan **plan, str
 void plan_destroy(struct plan *plan); /* takes NULL */
 
 /* The text of --dry-run: a line for each item with hash, modelled FLOPs, bytes and memory, its name
- * in the final table (naming.h), and the reason where it cannot exist; then the counts. A cost that is not
- * modelled is "-". */
+ * in the final table (naming.h), and the reason where it cannot exist; then the counts. A cost that
+ * is not modelled is "-". */
 void plan_print(const struct plan *plan, FILE *stream);
 
 #endif

@@ -6,33 +6,30 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/units.h"
+#include "base/command_line.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "manifest/axis.h"
-#include "manifest/exclusion.h"
+#include "manifest/section.h"
 #include "manifest/template.h"
-#include "manifest/vary.h"
 #include "model/workloads/program.h"
 
-/* Keys that are no axes. */
-static const char *const settings[] = {"command", "inherit", "iterations", "region",
-                                       "replay",  "model",   "flops",      "bytes",
-                                       "vary",    "exclude", NULL};
-/* clang-format off */
-const struct program_setting program_settings[] = {
-    {"bytes", "-", "formula", "byte, of one iteration, where nothing is counted"},
-    {"command", "-", "words", "what runs; {axis} is the axis' value"},
-    {"env.NAME", "-", "text", "a variable of the program's environment; {axis} as in command"},
-    {"flops", "-", "formula", "of one iteration, where nothing is counted"},
-    {"inherit", "-", "names", "further variables that the program inherits"},
-    {"iterations", "1", "1 to 1000000000", "iterations that one region holds"},
-    {"model", "-", "workload", "workload whose model holds, of the axes with its parameters' names"},
-    {"region", "profiler", "profiler, all or nvtx NAME", "what of the program counts"},
-    {"replay", "runs", "runs or kernel", "what is repeated to count: regions and runs, or each kernel"},
-    {"ungraphed.AXIS", "-", "value", "of the axis where no CUDA graph launches the same kernels"},
-    {0},
+/* env.NAME: a variable of the program's environment. */
+#define VARIABLE "env."
+/* ungraphed.AXIS: the axis' value in a run without CUDA graphs. */
+#define UNGRAPHED "ungraphed."
+
+struct line {
+    char *key, *value; /* owned */
+    int number;
 };
-/* clang-format on */
+
+struct program_section {
+    struct line *lines; /* owned; as they stand */
+    size_t line_count;
+    struct workload workload; /* the axes, once finished; their names lie in lines */
+    struct parameter parameters[WORKLOAD_PARAMETERS_MAX];
+};
 
 struct program_section *program_section_create(void)
 {
@@ -56,29 +53,21 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-bool program_line_is_variable(const struct program_line *line)
-{
-    return begins(line->key, PROGRAM_VARIABLE);
-}
-
-bool program_line_is_ungraphed(const struct program_line *line)
-{
-    return begins(line->key, PROGRAM_UNGRAPHED_AXIS);
-}
-
-static bool is_axis(const struct program_line *line)
-{
-    return words_find(settings, line->key) < 0 && !program_line_is_variable(line) &&
-           !program_line_is_ungraphed(line);
-}
-
-const struct program_line *program_section_line(const struct program_section *program,
-                                                const char *key)
+static const char *line_find(const struct program_section *program, const char *key, int *number)
 {
     for (size_t i = 0; i < program->line_count; ++i)
-        if (strcmp(program->lines[i].key, key) == 0)
-            return &program->lines[i];
+        if (strcmp(program->lines[i].key, key) == 0) {
+            *number = program->lines[i].number;
+            return program->lines[i].value;
+        }
     return NULL;
+}
+
+/* NULL: the section has no such key. */
+static const char *value_of(const struct program_section *program, const char *key)
+{
+    int unused;
+    return line_find(program, key, &unused);
 }
 
 static bool is_name(const char *text)
@@ -89,13 +78,13 @@ static bool is_name(const char *text)
     return length > 0 && text[length] == '\0' && !isdigit((unsigned char)*text);
 }
 
-static enum status key_check(const struct program_section *program, const struct ini_line *line,
-                             struct error *error)
+enum status program_section_take(struct section *section, const struct ini_line *line,
+                                 struct error *error)
 {
-    const struct program_line *earlier = program_section_line(program, line->key);
-    int noted = earlier ? earlier->number : 0;
-    const char *const prefixes[] = {PROGRAM_VARIABLE, PROGRAM_UNGRAPHED_AXIS};
+    struct program_section *program = section->program;
+    const char *const prefixes[] = {VARIABLE, UNGRAPHED};
     size_t prefix = 0;
+    int noted = 0;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; ++i)
         prefix = begins(line->key, prefixes[i]) ? strlen(prefixes[i]) : prefix;
     if (!is_name(line->key + prefix))
@@ -104,17 +93,9 @@ static enum status key_check(const struct program_section *program, const struct
             "'%s' is no name of an axis or of a variable, env.NAME, ungraphed.AXIS; allowed: letters, "
             "digits and _, no digit first",
             line->key);
-    return ini_line_first(line, &noted, error);
-}
-
-enum status program_section_take(struct section *section, const struct ini_line *line,
-                                 struct error *error)
-{
-    struct program_section *program = section->program;
-    enum status status = key_check(program, line, error);
-    if (status)
-        return status;
-    struct program_line kept = {strdup(line->key), strdup(line->value), line->number};
+    line_find(program, line->key, &noted);
+    TRY(ini_line_first(line, &noted, error));
+    struct line kept = {strdup(line->key), strdup(line->value), line->number};
     void *lines = array_grow(program->lines, program->line_count, sizeof kept);
     if (lines)
         program->lines = lines;
@@ -127,49 +108,21 @@ enum status program_section_take(struct section *section, const struct ini_line 
     return STATUS_OK;
 }
 
-/* ---- axes ---- */
+/* ---- axes: the keys that are no settings ---- */
 
-/* Whole numbers, lists and ranges of them; everything else is words. */
-static bool is_numbers(const char *text)
-{
-    return text[strspn(text, "0123456789,:*+ \t")] == '\0';
-}
+static const struct program_key *key_find(const char *key);
 
 static int line_compare(const void *a, const void *b)
 {
-    const struct program_line *const *x = a, *const *y = b;
+    const struct line *const *x = a, *const *y = b;
     return strcmp((*x)->key, (*y)->key);
 }
 
-static enum status axes_collect(const struct program_section *program,
-                                const struct program_line *axes[WORKLOAD_PARAMETERS_MAX],
-                                size_t *count, struct error *error)
-{
-    for (size_t i = 0; i < program->line_count; ++i) {
-        if (!is_axis(&program->lines[i]))
-            continue;
-        if (*count == WORKLOAD_PARAMETERS_MAX)
-            return error_set(error, STATUS_USAGE, "more than %d axes", WORKLOAD_PARAMETERS_MAX);
-        axes[(*count)++] = &program->lines[i];
-    }
-    qsort(axes, *count, sizeof(const struct program_line *), line_compare);
-    return STATUS_OK;
-}
-
-/* A text has as much room in a configuration as its longest value takes. */
-static int64_t longest(const struct axis *axis)
-{
-    size_t most = 0;
-    for (size_t i = 0; i < axis->count; ++i)
-        if (strlen(axis->values[i].text) > most)
-            most = strlen(axis->values[i].text);
-    return (int64_t)most;
-}
-
-static enum status axis_make(const struct program_line *line, struct parameter *parameter,
+/* Whole numbers, lists and ranges of them are numbers, everything else is words. */
+static enum status axis_make(const struct line *line, struct parameter *parameter,
                              struct axis *axis, size_t *room, struct error *error)
 {
-    bool numbers = is_numbers(line->value);
+    bool numbers = line->value[strspn(line->value, "0123456789,:*+ \t")] == '\0';
     *parameter = (struct parameter){
         .name = line->key,
         .kind = numbers ? PARAMETER_INTEGER : PARAMETER_TEXT,
@@ -179,35 +132,50 @@ static enum status axis_make(const struct program_line *line, struct parameter *
         .help = "axis of a program",
     };
     axis->line = line->number;
-    enum status status = axis_parse(parameter, line->value, room, axis, error);
-    if (status == STATUS_OK && !numbers)
-        parameter->maximum = longest(axis);
-    return status;
+    TRY(axis_parse(parameter, line->value, room, axis, error));
+    if (numbers)
+        return STATUS_OK;
+    /* A text has as much room in a configuration as its longest value takes. */
+    parameter->maximum = 0;
+    for (size_t i = 0; i < axis->count; ++i) {
+        int64_t length = (int64_t)strlen(axis->values[i].text);
+        parameter->maximum = length > parameter->maximum ? length : parameter->maximum;
+    }
+    return STATUS_OK;
 }
 
+/* *line: the one that an error is about. */
 static enum status axes_make(struct section *section, size_t *room, int *line, struct error *error)
 {
     struct program_section *program = section->program;
-    const struct program_line *axes[WORKLOAD_PARAMETERS_MAX];
+    const struct line *axes[WORKLOAD_PARAMETERS_MAX];
     size_t count = 0;
     int64_t strings = 0;
-    enum status status = axes_collect(program, axes, &count, error);
-    for (size_t i = 0; i < count && status == STATUS_OK; ++i) {
+    program->workload =
+        (struct workload){.name = program_workload.name, .parameters = program->parameters};
+    section->workload = &program->workload;
+    for (size_t i = 0; i < program->line_count; ++i) {
+        if (key_find(program->lines[i].key))
+            continue;
+        if (count == WORKLOAD_PARAMETERS_MAX)
+            return error_set(error, STATUS_USAGE, "more than %d axes", WORKLOAD_PARAMETERS_MAX);
+        axes[count++] = &program->lines[i];
+    }
+    qsort(axes, count, sizeof(const struct line *), line_compare);
+    program->workload.count = count;
+    for (size_t i = 0; i < count; ++i) {
         struct parameter *parameter = &program->parameters[i];
         *line = axes[i]->number;
-        status = axis_make(axes[i], parameter, &section->axes[i], room, error);
+        TRY(axis_make(axes[i], parameter, &section->axes[i], room, error));
         strings += parameter->kind == PARAMETER_TEXT ? parameter->maximum + 1 : 0;
-        if (status == STATUS_OK && strings > WORKLOAD_STRINGS)
-            status = error_set(error, STATUS_USAGE, "the words of all axes are too long");
+        if (strings > WORKLOAD_STRINGS)
+            return error_set(error, STATUS_USAGE, "the words of all axes are too long");
     }
-    program->workload = (struct workload){
-        .name = program_workload.name, .parameters = program->parameters, .count = count};
-    section->workload = &program->workload;
-    return status;
+    return STATUS_OK;
 }
 
-enum status program_axis_set(struct config *point, const char *name, const char *text,
-                             struct error *error)
+static enum status axis_set(struct config *point, const char *name, const char *text,
+                            struct error *error)
 {
     int axis = workload_parameter(point->workload, name);
     struct value value;
@@ -220,9 +188,163 @@ enum status program_axis_set(struct config *point, const char *name, const char 
     return status;
 }
 
+/* ---- keys that are no axes ---- */
+
+/* What the lines of a section are checked with, once its axes are known. */
+struct check {
+    struct section *section;
+    struct config first; /* the first value of each axis */
+    bool used[WORKLOAD_PARAMETERS_MAX];
+    size_t *room;
+};
+
+static enum status command_check(struct check *c, const struct line *line, struct error *error)
+{
+    const struct template template = {&c->first, c->used};
+    char unused[PROGRAM_COMMAND + 1] = "";
+    return template_words(&template, line->value, unused, sizeof unused, error);
+}
+
+static enum status variable_check(struct check *c, const struct line *line, struct error *error)
+{
+    const struct template template = {&c->first, c->used};
+    char unused[PROGRAM_COMMAND + 1] = "";
+    return template_fill(&template, line->value, unused, sizeof unused, error);
+}
+
+static enum status formula_check(struct check *c, const struct line *line, struct error *error)
+{
+    const struct template template = {&c->first, c->used};
+    double unused;
+    return template_formula(&template, line->value, &unused, error);
+}
+
+static enum status region_check(struct check *c, const struct line *line, struct error *error)
+{
+    char hint[WORDS_HINT];
+    bool known = begins(line->value, PROGRAM_NVTX) || words_find(program_regions, line->value) >= 0;
+    (void)c;
+    if (known && strlen(line->value) <= PROGRAM_REGION)
+        return STATUS_OK;
+    words_hint(program_regions, line->value, hint);
+    return error_set(error, STATUS_USAGE, "'%s' is unknown%s, or nvtx NAME", line->value, hint);
+}
+
+static bool is_modelled(const struct workload *workload)
+{
+    return workload && workload->cost && workload != &program_workload;
+}
+
+static enum status model_check(struct check *c, const struct line *line, struct error *error)
+{
+    const struct workload *model = workload_find(line->value), *axes = c->section->workload;
+    char hint[WORDS_HINT];
+    if (!is_modelled(model)) {
+        workload_hint(NULL, is_modelled, line->value, hint);
+        return error_set(error, STATUS_USAGE, "'%.60s' is no workload that is modelled%s",
+                         line->value, hint);
+    }
+    for (size_t i = 0; i < axes->count; ++i)
+        c->used[i] |= workload_parameter(model, axes->parameters[i].name) >= 0;
+    return STATUS_OK;
+}
+
+static enum status inherit_check(struct check *c, const struct line *line, struct error *error)
+{
+    char item[WORDS_ITEM];
+    (void)c;
+    for (const char *text = line->value;; ++text) {
+        TRY(words_next(&text, ",", item, error));
+        if (!is_name(item))
+            return error_set(error, STATUS_USAGE, "'%s' is no name of a variable", item);
+        if (*text == '\0')
+            return STATUS_OK;
+    }
+}
+
+static enum status iterations_check(struct check *c, const struct line *line, struct error *error)
+{
+    int64_t unused;
+    (void)c;
+    return units_integer(line->value, 1, 1000000000, &unused, error);
+}
+
+static enum status replay_check(struct check *c, const struct line *line, struct error *error)
+{
+    int unused;
+    (void)c;
+    return words_parse(program_replays, line->value, &unused, error);
+}
+
+/* A value that the axis could have. */
+static enum status ungraphed_check(struct check *c, const struct line *line, struct error *error)
+{
+    struct config point = c->first;
+    return axis_set(&point, line->key + strlen(UNGRAPHED), line->value, error);
+}
+
+static enum status vary_check(struct check *c, const struct line *line, struct error *error)
+{
+    return section_vary(c->section, line->value, error);
+}
+
+static enum status exclude_check(struct check *c, const struct line *line, struct error *error)
+{
+    c->section->exclude_line = line->number;
+    return section_exclude(c->section, line->value, c->room, error);
+}
+
+/* One with a dot is the beginning of keys. */
+static const struct program_key {
+    const char *key;
+    enum status (*check)(struct check *c, const struct line *line, struct error *error);
+    bool named;                           /* errors begin with the key */
+    const char *initial, *allowed, *help; /* for --list; NULL: it is a key of every section */
+} keys[] = {
+    {"command", command_check, false, "-", "words", "what runs; {axis} is the axis' value"},
+    {VARIABLE "NAME", variable_check, false, "-", "text",
+     "a variable of the program's environment; {axis} as in command"},
+    {"inherit", inherit_check, true, "-", "names", "further variables that the program inherits"},
+    {"iterations", iterations_check, true, "1", "1 to 1000000000",
+     "iterations that one region holds"},
+    {"region", region_check, true, "profiler", "profiler, all or nvtx NAME",
+     "what of the program counts"},
+    {"replay", replay_check, true, "runs", "runs or kernel",
+     "what is repeated to count: regions and runs, or each kernel"},
+    {"model", model_check, true, "-", "workload",
+     "workload whose model holds, of the axes with its parameters' names"},
+    {"flops", formula_check, false, "-", "formula", "of one iteration, where nothing is counted"},
+    {"bytes", formula_check, false, "-", "formula",
+     "byte, of one iteration, where nothing is counted"},
+    {UNGRAPHED "AXIS", ungraphed_check, true, "-", "value",
+     "of the axis where no CUDA graph launches the same kernels"},
+    {"vary", vary_check, true, NULL, NULL, NULL},
+    {"exclude", exclude_check, true, NULL, NULL, NULL},
+};
+enum { KEYS = sizeof keys / sizeof *keys };
+
+/* NULL: it is an axis. */
+static const struct program_key *key_find(const char *key)
+{
+    for (size_t i = 0; i < KEYS; ++i) {
+        const char *dot = strchr(keys[i].key, '.');
+        if (dot ? strncmp(keys[i].key, key, (size_t)(dot - keys[i].key) + 1) == 0
+                : strcmp(keys[i].key, key) == 0)
+            return &keys[i];
+    }
+    return NULL;
+}
+
+void program_section_list(FILE *stream)
+{
+    for (size_t i = 0; i < KEYS; ++i)
+        if (keys[i].help)
+            fprintf(stream, "  %-15s %-10s %s\n  %26s %s\n", keys[i].key, keys[i].initial,
+                    keys[i].allowed, "", keys[i].help);
+}
+
 /* ---- the section as a whole ---- */
 
-/* The first value of each axis. */
 static struct config point_first(const struct section *section)
 {
     struct config point = config_default(section->workload);
@@ -231,137 +353,21 @@ static struct config point_first(const struct section *section)
     return point;
 }
 
-static enum status region_check(const char *text, struct error *error)
-{
-    char hint[WORDS_HINT];
-    bool range = strncmp(text, PROGRAM_NVTX, strlen(PROGRAM_NVTX)) == 0;
-    if (strlen(text) <= PROGRAM_REGION && (range || words_find(program_regions, text) >= 0))
-        return STATUS_OK;
-    words_hint(program_regions, text, hint);
-    return error_set(error, STATUS_USAGE, "region: '%s' is unknown%s, or nvtx NAME", text, hint);
-}
-
-static bool is_modelled(const struct workload *workload)
-{
-    return workload && workload->cost && workload != &program_workload;
-}
-
-static enum status refuse_model(const char *text, struct error *error)
-{
-    char hint[WORDS_HINT];
-    workload_hint(NULL, is_modelled, text, hint);
-    return error_set(error, STATUS_USAGE, "model: '%.60s' is no workload that is modelled%s", text,
-                     hint);
-}
-
-static enum status model_check(const char *text, bool *used, const struct workload *axes,
-                               struct error *error)
-{
-    const struct workload *model = workload_find(text);
-    if (!is_modelled(model))
-        return refuse_model(text, error);
-    for (size_t i = 0; i < axes->count; ++i)
-        used[i] |= workload_parameter(model, axes->parameters[i].name) >= 0;
-    return STATUS_OK;
-}
-
-static enum status inherit_check(const char *text, struct error *error)
-{
-    while (true) {
-        char item[WORDS_ITEM];
-        enum status status = words_next(&text, ",", item, error);
-        if (status == STATUS_OK && !is_name(item))
-            status = error_set(error, STATUS_USAGE, "'%s' is no name of a variable", item);
-        if (status) {
-            error_prefix(error, "inherit");
-            return status;
-        }
-        if (*text == '\0')
-            return STATUS_OK;
-        ++text;
-    }
-}
-
-static enum status number_check(const char *text, struct error *error)
-{
-    int64_t unused;
-    enum status status = units_integer(text, 1, 1000000000, &unused, error);
-    if (status)
-        error_prefix(error, "iterations");
-    return status;
-}
-
-static enum status replay_check(const char *text, struct error *error)
-{
-    int unused;
-    enum status status = words_parse(program_replays, text, &unused, error);
-    if (status)
-        error_prefix(error, "replay");
-    return status;
-}
-
-/* A value that the axis could have. */
-static enum status ungraphed_check(const struct section *section, const struct program_line *line,
-                                   struct error *error)
-{
-    struct config point = point_first(section);
-    enum status status =
-        program_axis_set(&point, line->key + strlen(PROGRAM_UNGRAPHED_AXIS), line->value, error);
-    if (status)
-        error_prefix(error, "%s", line->key);
-    return status;
-}
-
-static enum status line_check(struct section *section, const struct program_line *line, bool *used,
-                              size_t *room, struct error *error)
-{
-    const struct config first = point_first(section);
-    const struct template template = {&first, used};
-    const char *key = line->key, *value = line->value;
-    char unused[PROGRAM_COMMAND + 1] = "";
-    double number;
-    if (strcmp(key, "command") == 0)
-        return template_words(&template, value, unused, sizeof unused, error);
-    if (program_line_is_variable(line))
-        return template_fill(&template, value, unused, sizeof unused, error);
-    if (program_line_is_ungraphed(line))
-        return ungraphed_check(section, line, error);
-    if (strcmp(key, "replay") == 0)
-        return replay_check(value, error);
-    if (strcmp(key, "flops") == 0 || strcmp(key, "bytes") == 0)
-        return template_formula(&template, value, &number, error);
-    if (strcmp(key, "region") == 0)
-        return region_check(value, error);
-    if (strcmp(key, "model") == 0)
-        return model_check(value, used, section->workload, error);
-    if (strcmp(key, "inherit") == 0)
-        return inherit_check(value, error);
-    if (strcmp(key, "iterations") == 0)
-        return number_check(value, error);
-    if (strcmp(key, "vary") == 0)
-        return vary_parse(value, &section->vary, error);
-    if (strcmp(key, "exclude") == 0) {
-        section->exclude_line = line->number;
-        enum status status = exclusions_parse(section->workload, value, room, &section->exclusions,
-                                              &section->exclusion_count, error);
-        if (status)
-            error_prefix(error, "exclude");
-        return status;
-    }
-    return STATUS_OK;
-}
-
 /* An axis says something: to the program, to its model, or whose roof it is (precision). */
-static enum status axes_check(const struct section *section, const bool *used, int *line,
-                              struct error *error)
+static enum status axes_check(const struct check *c, int *line, struct error *error)
 {
-    const struct workload *workload = section->workload;
+    const struct workload *workload = c->section->workload;
+    const char *settings[KEYS + 1] = {NULL};
+    size_t count = 0;
+    for (size_t i = 0; i < KEYS; ++i)
+        if (!strchr(keys[i].key, '.'))
+            settings[count++] = keys[i].key;
     for (size_t i = 0; i < workload->count; ++i) {
         const char *name = workload->parameters[i].name;
         char hint[WORDS_HINT];
-        if (used[i] || strcmp(name, "precision") == 0)
+        if (c->used[i] || strcmp(name, "precision") == 0)
             continue;
-        *line = section->axes[i].line;
+        *line = c->section->axes[i].line;
         words_hint(settings, name, hint);
         return error_set(
             error, STATUS_USAGE,
@@ -375,16 +381,21 @@ static enum status axes_check(const struct section *section, const bool *used, i
 static enum status finish(struct section *section, size_t *room, int *line, struct error *error)
 {
     const struct program_section *program = section->program;
-    bool used[WORKLOAD_PARAMETERS_MAX] = {false};
     *line = section->line;
-    if (!program_section_line(program, "command"))
+    if (!value_of(program, "command"))
         return error_set(error, STATUS_USAGE, "[program %s] has no command", section->label);
-    enum status status = axes_make(section, room, line, error);
-    for (size_t i = 0; i < program->line_count && status == STATUS_OK; ++i) {
+    TRY(axes_make(section, room, line, error));
+    struct check c = {.section = section, .first = point_first(section), .room = room};
+    for (size_t i = 0; i < program->line_count; ++i) {
+        const struct program_key *key = key_find(program->lines[i].key);
         *line = program->lines[i].number;
-        status = line_check(section, &program->lines[i], used, room, error);
+        enum status status = key ? key->check(&c, &program->lines[i], error) : STATUS_OK;
+        if (status && key->named)
+            error_prefix(error, "%s", program->lines[i].key);
+        if (status)
+            return status;
     }
-    return status ? status : axes_check(section, used, line, error);
+    return axes_check(&c, line, error);
 }
 
 enum status program_section_finish(struct section *section, const char *path, size_t *room,
@@ -394,5 +405,205 @@ enum status program_section_finish(struct section *section, const char *path, si
     enum status status = finish(section, room, &line, error);
     if (status)
         error_prefix(error, "%s:%d", path, line);
+    return status;
+}
+
+/* ---- one point of the axes as the configuration that runs ---- */
+
+static void text_set(struct config *config, const char *parameter, const char *text)
+{
+    struct value value = {0};
+    snprintf(value.text, sizeof value.text, "%s", text);
+    config_set(config, (size_t)workload_parameter(config->workload, parameter), &value);
+}
+
+static enum status word_put(char *out, size_t size, const char *word, const char *what,
+                            struct error *error)
+{
+    return command_line_append(out, size, word)
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "%s more than %zu bytes", what, size - 1);
+}
+
+static enum status axes_put(const struct config *point, char *out, size_t size, struct error *error)
+{
+    for (size_t i = 0; i < point->workload->count; ++i) {
+        char value[WORKLOAD_VALUE_TEXT], word[2 * WORKLOAD_VALUE_TEXT];
+        template_axis(point, i, value);
+        snprintf(word, sizeof word, "%s=%s", point->workload->parameters[i].name, value);
+        TRY(word_put(out, size, word, "a point of", error));
+    }
+    return STATUS_OK;
+}
+
+static int variable_compare(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Sorted by name: the order of lines says nothing. */
+static enum status environment_put(const struct program_section *program, const struct template *t,
+                                   char *out, size_t size, struct error *error)
+{
+    static const char what[] = "an environment of";
+    const char *names[64], *inherit = value_of(program, "inherit");
+    char word[WORKLOAD_STRING];
+    size_t count = 0;
+    for (size_t i = 0; i < program->line_count; ++i)
+        if (begins(program->lines[i].key, VARIABLE)) {
+            if (count == sizeof names / sizeof *names)
+                return error_set(error, STATUS_USAGE, "more than %zu variables", count);
+            names[count++] = program->lines[i].key;
+        }
+    qsort(names, count, sizeof *names, variable_compare);
+    for (size_t i = 0; i < count; ++i) {
+        snprintf(word, sizeof word, "%s=", names[i] + strlen(VARIABLE));
+        TRY(template_fill(t, value_of(program, names[i]), word, sizeof word, error));
+        TRY(word_put(out, size, word, what, error));
+    }
+    for (bool more = inherit; more; more = *inherit++ != '\0') {
+        TRY(words_next(&inherit, ",", word, error));
+        TRY(word_put(out, size, word, what, error));
+    }
+    return STATUS_OK;
+}
+
+static enum status formula_put(const struct program_section *program, const struct template *t,
+                               const char *key, const char *parameter, struct config *config,
+                               struct error *error)
+{
+    const char *formula = value_of(program, key);
+    char text[PROGRAM_NUMBER + 1];
+    double value;
+    if (!formula)
+        return STATUS_OK;
+    TRY(template_formula(t, formula, &value, error));
+    snprintf(text, sizeof text, "%.15g", value);
+    text_set(config, parameter, text);
+    return STATUS_OK;
+}
+
+static enum status texts_put(const struct program_section *program, const struct template *t,
+                             struct config *config, struct error *error)
+{
+    char command[PROGRAM_COMMAND + 1] = "", environment[PROGRAM_ENVIRONMENT + 1] = "";
+    char axes[PROGRAM_AXES + 1] = "";
+    TRY(template_words(t, value_of(program, "command"), command, sizeof command, error));
+    TRY(environment_put(program, t, environment, sizeof environment, error));
+    TRY(axes_put(t->point, axes, sizeof axes, error));
+    text_set(config, "command", command);
+    text_set(config, "environment", environment);
+    text_set(config, "axes", axes);
+    return STATUS_OK;
+}
+
+/* ---- the same without CUDA graphs ---- */
+
+/* Words that differ; with `index`, as "INDEX:WORD". Each is a word of its own, see `ungraphed` in
+ * model/workloads/program.h. */
+static enum status differences_put(const char *text, const char *other, bool index, char *out,
+                                   size_t size, struct error *error)
+{
+    struct command_line a, b;
+    TRY(command_line_split(text, &a, error));
+    enum status status = command_line_split(other, &b, error);
+    for (size_t i = 0; status == STATUS_OK && i < a.count && i < b.count; ++i) {
+        char entry[WORKLOAD_STRING + 24];
+        if (strcmp(a.words[i], b.words[i]) == 0)
+            continue;
+        snprintf(entry, sizeof entry, "%zu:%s", i, b.words[i]);
+        status =
+            word_put(out, size, index ? entry : b.words[i], "ungraphed: what differs takes", error);
+    }
+    command_line_clear(&a);
+    if (status == STATUS_OK)
+        command_line_clear(&b);
+    return status;
+}
+
+/* Nothing, where the point is without graphs itself. */
+static enum status ungraphed_put(const struct program_section *program, const struct template *t,
+                                 struct config *config, struct error *error)
+{
+    struct config point = *t->point;
+    const struct template plain = {&point, NULL};
+    char command[PROGRAM_COMMAND + 1] = "", environment[PROGRAM_ENVIRONMENT + 1] = "";
+    char out[PROGRAM_UNGRAPHED + 1] = "";
+    for (size_t i = 0; i < program->line_count; ++i)
+        if (begins(program->lines[i].key, UNGRAPHED))
+            TRY(axis_set(&point, program->lines[i].key + strlen(UNGRAPHED), program->lines[i].value,
+                         error));
+    TRY(template_words(&plain, value_of(program, "command"), command, sizeof command, error));
+    TRY(environment_put(program, &plain, environment, sizeof environment, error));
+    TRY(differences_put(config_value(config, "command").text, command, true, out, sizeof out,
+                        error));
+    TRY(differences_put(config_value(config, "environment").text, environment, false, out,
+                        sizeof out, error));
+    text_set(config, "ungraphed", out);
+    return STATUS_OK;
+}
+
+/* ---- settings ---- */
+
+/* An axis `precision` that is a word of the parameter says whose peak is the roof. */
+static void precision_put(struct config *config)
+{
+    int parameter = workload_role(config->workload, ROLE_PRECISION);
+    char text[WORKLOAD_STRING];
+    struct value value;
+    struct error unused;
+    if (program_axis(config, "precision", text) &&
+        parameter_parse(&config->workload->parameters[parameter], text, &value, &unused) ==
+            STATUS_OK)
+        config_set(config, (size_t)parameter, &value);
+}
+
+static void integer_set(struct config *config, const char *parameter, int64_t number)
+{
+    const struct value value = {.first = number};
+    config_set(config, (size_t)workload_parameter(config->workload, parameter), &value);
+}
+
+static enum status settings_put(const struct program_section *program, struct config *config,
+                                struct error *error)
+{
+    const char *iterations = value_of(program, "iterations"), *region = value_of(program, "region");
+    const char *model = value_of(program, "model"), *replay = value_of(program, "replay");
+    struct config modelled;
+    integer_set(config, "iterations", iterations ? strtoll(iterations, NULL, 10) : 1);
+    if (region)
+        text_set(config, "region", region);
+    if (replay)
+        integer_set(config, "replay", words_find(program_replays, replay));
+    precision_put(config);
+    if (!model)
+        return STATUS_OK;
+    text_set(config, "modelled_as", model);
+    enum status status = program_model_config(config, workload_find(model), &modelled, error);
+    if (status)
+        error_prefix(error, "model = %s", model);
+    return status;
+}
+
+enum status program_section_expand(const struct section *section, const char *path,
+                                   const struct config *point, struct config *config,
+                                   struct error *error)
+{
+    const struct program_section *program = section->program;
+    const struct template template = {point, NULL};
+    struct config made = config_default(&program_workload);
+    enum status status = texts_put(program, &template, &made, error);
+    if (status == STATUS_OK)
+        status = settings_put(program, &made, error);
+    if (status == STATUS_OK)
+        status = ungraphed_put(program, &template, &made, error);
+    if (status == STATUS_OK)
+        status = formula_put(program, &template, "flops", "model_flops", &made, error);
+    if (status == STATUS_OK)
+        status = formula_put(program, &template, "bytes", "model_bytes", &made, error);
+    if (status)
+        error_prefix(error, "%s:%d: [program %s]", path, section->line, section->label);
+    else
+        *config = made;
     return status;
 }

@@ -8,16 +8,21 @@
 #include "manifest/exclusion.h"
 #include "manifest/program_section.h"
 #include "manifest/settings.h"
-#include "manifest/vary.h"
 
-static enum status exclude_take(struct section *section, const char *text, size_t *room,
-                                struct error *error)
+enum status section_vary(struct section *section, const char *text, struct error *error)
 {
-    enum status status = exclusions_parse(section->workload, text, room, &section->exclusions,
-                                          &section->exclusion_count, error);
-    if (status)
-        error_prefix(error, "exclude");
-    return status;
+    static const char *const words[] = {"product", "zip", "one-at-a-time", NULL};
+    int index;
+    TRY(words_parse(words, text, &index, error));
+    section->vary = (enum vary)index;
+    return STATUS_OK;
+}
+
+enum status section_exclude(struct section *section, const char *text, size_t *room,
+                            struct error *error)
+{
+    return exclusions_parse(section->workload, text, room, &section->exclusions,
+                            &section->exclusion_count, error);
 }
 
 enum status section_take(struct section *section, const struct ini_line *line, size_t *room,
@@ -36,15 +41,15 @@ enum status section_take(struct section *section, const struct ini_line *line, s
     int *noted = key == VARY      ? &section->vary_line
                  : key == EXCLUDE ? &section->exclude_line
                                   : &section->axes[parameter].line;
-    enum status status = ini_line_first(line, noted, error);
+    TRY(ini_line_first(line, noted, error));
+    if (key >= PARAMETERS)
+        return axis_parse(&workload->parameters[parameter], line->value, room,
+                          &section->axes[parameter], error);
+    enum status status = key == VARY ? section_vary(section, line->value, error)
+                                     : section_exclude(section, line->value, room, error);
     if (status)
-        return status;
-    if (key == VARY)
-        return vary_parse(line->value, &section->vary, error);
-    if (key == EXCLUDE)
-        return exclude_take(section, line->value, room, error);
-    return axis_parse(&workload->parameters[parameter], line->value, room,
-                      &section->axes[parameter], error);
+        error_prefix(error, "%s", keys[key]);
+    return status;
 }
 
 /* How many values an axis of the shape has. 0 for a series, and where the section does not name the

@@ -110,8 +110,8 @@ static enum status parse_fraction(const struct setting *setting, const char *tex
     return units_fraction(text, target, error);
 }
 
-/* Reads a list of words. words[0] must stand alone and means all the others. flags[i] is of words[i + 1].
- */
+/* Reads a list of words. words[0] must stand alone and means all the others. flags[i] is of words[i
+ * + 1]. / */
 static enum status set_parse(const char *const *words, size_t count, const char *text, bool *flags,
                              struct error *error)
 {

@@ -62,41 +62,26 @@ static struct group *group_add(struct naming *naming, const char *label,
     return &naming->groups[naming->count++];
 }
 
-/* The axes of one program, in turn, against another's. */
-struct comparison {
-    struct group *group;
-    const struct config *other;
-    size_t axis;
-};
-
-static void axis_text(const struct config *config, const char *name, char text[WORKLOAD_STRING])
+/* Axis `i` of the first configuration: a parameter, of a program an axis, because all else of it follows
+ * from those. Its name, and its text in `config`. False: there is no such axis. */
+static bool axis_text(const struct config *first, size_t i, const struct config *config,
+                      char name[WORKLOAD_STRING], char text[WORKLOAD_VALUE_TEXT])
 {
+    if (i >= WORKLOAD_PARAMETERS_MAX)
+        return false;
+    if (!config_is_program(first)) {
+        const struct parameter *parameter = &first->workload->parameters[i];
+        if (i >= first->workload->count)
+            return false;
+        snprintf(name, WORKLOAD_STRING, "%s", parameter->name);
+        parameter_format(parameter, config_get(config, i), text);
+        return true;
+    }
+    if (!program_axis_name(first, i, name))
+        return false;
     if (!program_axis(config, name, text))
         text[0] = '\0';
-}
-
-static void axis_compare(void *user, const char *name)
-{
-    struct comparison *c = user;
-    char a[WORKLOAD_STRING], b[WORKLOAD_STRING];
-    axis_text(&c->group->first, name, a);
-    axis_text(c->other, name, b);
-    if (c->axis < WORKLOAD_PARAMETERS_MAX && strcmp(a, b) != 0)
-        c->group->varies[c->axis] = true;
-    ++c->axis;
-}
-
-static void differences_note(struct group *group, const struct config *other)
-{
-    struct comparison comparison = {group, other, 0};
-    if (config_is_program(other)) {
-        program_axes_visit(&group->first, axis_compare, &comparison);
-        return;
-    }
-    for (size_t i = 0; i < other->workload->count; ++i) {
-        struct value a = config_get(&group->first, i), b = config_get(other, i);
-        group->varies[i] = group->varies[i] || !value_equal(&a, &b);
-    }
+    return true;
 }
 
 bool naming_add(struct naming *naming, const char *label, const struct config *config)
@@ -106,7 +91,11 @@ bool naming_add(struct naming *naming, const char *label, const struct config *c
     struct group *group = group_find(naming, label, config);
     if (!group)
         return group_add(naming, label, config) != NULL;
-    differences_note(group, config);
+    char name[WORKLOAD_STRING], first[WORKLOAD_VALUE_TEXT], other[WORKLOAD_VALUE_TEXT];
+    for (size_t i = 0; axis_text(&group->first, i, &group->first, name, first); ++i) {
+        axis_text(&group->first, i, config, name, other);
+        group->varies[i] |= strcmp(first, other) != 0;
+    }
     return true;
 }
 
@@ -120,50 +109,17 @@ static void label_format(const char *label, char text[WORKLOAD_TEXT])
         snprintf(text + length, WORKLOAD_TEXT - (size_t)length, "+%zu", more);
 }
 
-static void append(char name[WORKLOAD_TEXT], const char *parameter, const char *value)
-{
-    size_t used = strlen(name);
-    snprintf(name + used, WORKLOAD_TEXT - used, " %s=%s", parameter, value);
-}
-
-/* A name that gets the axes that vary, in turn. */
-struct axis_names {
-    const struct group *group;
-    const struct config *config;
-    char *name;
-    size_t axis;
-};
-
-static void axis_append(void *user, const char *name)
-{
-    struct axis_names *names = user;
-    char text[WORKLOAD_STRING];
-    if (names->axis < WORKLOAD_PARAMETERS_MAX && names->group->varies[names->axis]) {
-        axis_text(names->config, name, text);
-        append(names->name, name, text);
-    }
-    ++names->axis;
-}
-
 bool naming_format(const struct naming *naming, const char *label, const struct config *config,
                    char name[WORKLOAD_TEXT])
 {
     const struct group *group = config->workload ? group_find(naming, label, config) : NULL;
-    char value[WORKLOAD_VALUE_TEXT];
+    char axis[WORKLOAD_STRING], value[WORKLOAD_VALUE_TEXT];
     if (!group)
         return false;
     label_format(label, name);
-    if (config_is_program(config)) { /* all else of a program follows from its axes */
-        struct axis_names names = {group, config, name, 0};
-        program_axes_visit(&group->first, axis_append, &names);
-        return true;
-    }
-    for (size_t i = 0; i < config->workload->count; ++i) {
-        const struct parameter *parameter = &config->workload->parameters[i];
-        if (!group->varies[i])
-            continue;
-        parameter_format(parameter, config_get(config, i), value);
-        append(name, parameter->name, value);
-    }
+    size_t used = strlen(name);
+    for (size_t i = 0; axis_text(&group->first, i, config, axis, value); ++i)
+        if (group->varies[i] && used < WORKLOAD_TEXT)
+            used += (size_t)snprintf(name + used, WORKLOAD_TEXT - used, " %s=%s", axis, value);
     return true;
 }

@@ -1,8 +1,7 @@
 /* The kinds of roofs: one const table, which ranks and workers share.
  *
- * To add a kind: its id in enum roof_id, its row in roof_kind.c, and a way to do it in the roofs.c
- * of each device folder that has it. Nothing else knows the kinds one by one. Plain C and C++, for
- * kernels/. */
+ * To add a kind: its row in ROOF_LIST, and a way to do it in the roofs.c of each device folder that has
+ * it. Nothing else knows the kinds one by one. Plain C and C++, for kernels/. */
 #ifndef ROOFSWEEP_ROOF_KIND_H
 #define ROOFSWEEP_ROOF_KIND_H
 
@@ -12,65 +11,86 @@
 
 #include "model/workload.h"
 
-/* In the order in which they are measured and shown. */
-enum roof_id {
-    ROOF_DRAM_READ,
-    ROOF_DRAM_WRITE,
-    ROOF_DRAM_COPY,
-    ROOF_DRAM_TRIAD,
-    ROOF_L3_READ,
-    ROOF_L3_WRITE,
-    ROOF_L3_COPY,
-    ROOF_L3_TRIAD,
-    ROOF_L2_READ,
-    ROOF_L2_WRITE,
-    ROOF_L2_COPY,
-    ROOF_L2_TRIAD,
-    ROOF_L2_ATOMIC,
-    ROOF_L1_READ,
-    ROOF_L1_WRITE,
-    ROOF_L1_COPY,
-    ROOF_L1_TRIAD,
-    ROOF_SHARED_READ,
-    ROOF_HOST_TO_DEVICE,
-    ROOF_DEVICE_TO_HOST,
-    ROOF_DEVICE_TO_DEVICE,
-    ROOF_FP64_VECTOR,
-    ROOF_FP32_VECTOR,
-    ROOF_FP16_VECTOR,
-    ROOF_BF16_VECTOR,
-    ROOF_FP64_TENSOR_MMA,
-    ROOF_TF32_TENSOR_MMA,
-    ROOF_FP16_TENSOR_MMA,
-    ROOF_BF16_TENSOR_MMA,
-    ROOF_FP8_TENSOR_MMA,
-    ROOF_INT8_TENSOR_MMA,
-    ROOF_TF32_TENSOR_WGMMA,
-    ROOF_FP16_TENSOR_WGMMA,
-    ROOF_BF16_TENSOR_WGMMA,
-    ROOF_FP8_TENSOR_WGMMA,
-    ROOF_INT8_TENSOR_WGMMA,
-    ROOF_TF32_TENSOR_TCGEN05,
-    ROOF_FP16_TENSOR_TCGEN05,
-    ROOF_BF16_TENSOR_TCGEN05,
-    ROOF_FP8_TENSOR_TCGEN05,
-    ROOF_FP4_TENSOR_TCGEN05,
-    ROOF_INT8_TENSOR_TCGEN05,
-    ROOF_FP64_TENSOR_LIBRARY,
-    ROOF_TF32_TENSOR_LIBRARY,
-    ROOF_FP16_TENSOR_LIBRARY,
-    ROOF_BF16_TENSOR_LIBRARY,
-    ROOF_FP8_TENSOR_LIBRARY,
-    ROOF_FP4_TENSOR_LIBRARY,
-    ROOF_INT8_TENSOR_LIBRARY,
-    ROOF_LAUNCH_HOST,
-    ROOF_LAUNCH_LATENCY,
-    ROOF_LAUNCH_GAP,
-    ROOF_LAUNCH_GAP_GRAPH,
-    ROOF_LAUNCH_GAP_DEPENDENT,
-    ROOF_LAUNCH_GAP_DEPENDENT_GRAPH,
-    ROOF_KINDS
-};
+/* clang-format off */
+/* Rows that differ in one word. MEMORY and the others of the third arguments stand in roof_kind.c. */
+#define ROOFS_OF_LEVEL(X, LEVEL, text) \
+    X(LEVEL##_READ, text " read", MEMORY(LEVEL, READ), "loads") \
+    X(LEVEL##_WRITE, text " write", MEMORY(LEVEL, WRITE), "stores") \
+    X(LEVEL##_COPY, text " copy", MEMORY(LEVEL, COPY), "a = b") \
+    X(LEVEL##_TRIAD, text " triad", MEMORY(LEVEL, TRIAD), "a = b + s c")
+#define ROOF_VECTOR(X, PRECISION, text) \
+    X(PRECISION##_VECTOR, text " vector", COMPUTE(PRECISION, VECTOR), \
+      "chains of multiply-adds in registers")
+#define ROOF_MMA(X, PRECISION, text) \
+    X(PRECISION##_TENSOR_MMA, text " tensor mma", COMPUTE(PRECISION, TENSOR), \
+      "matrix multiply-adds of a warp, from registers")
+#define ROOF_WGMMA(X, PRECISION, text) \
+    X(PRECISION##_TENSOR_WGMMA, text " tensor wgmma", COMPUTE(PRECISION, TENSOR), \
+      "matrix multiply-adds of a warpgroup, from shared memory")
+#define ROOF_TCGEN05(X, PRECISION, text) \
+    X(PRECISION##_TENSOR_TCGEN05, text " tensor tcgen05", COMPUTE(PRECISION, TENSOR), \
+      "matrix multiply-adds of a block, from shared to tensor memory")
+#define ROOF_LIBRARY(X, PRECISION, text) \
+    X(PRECISION##_TENSOR_LIBRARY, text " tensor library", COMPUTE(PRECISION, TENSOR), \
+      "the library's best large matrix product")
+
+/* X(ID, name, what it measures, help), in the order in which they are measured and shown. */
+#define ROOF_LIST(X) \
+    ROOFS_OF_LEVEL(X, DRAM, "dram") \
+    ROOFS_OF_LEVEL(X, L3, "l3") \
+    ROOFS_OF_LEVEL(X, L2, "l2") \
+    X(L2_ATOMIC, "l2 atomic", MEMORY(L2, ATOMIC), \
+      "fp32 additions of the cache, each element by one thread") \
+    ROOFS_OF_LEVEL(X, L1, "l1") \
+    X(SHARED_READ, "shared read", PATH(memory[LEVEL_L1]), \
+      "loads from the multiprocessors' shared memory") \
+    X(HOST_TO_DEVICE, "host to device", PATH(transfer), "copy engine, from pinned memory") \
+    X(DEVICE_TO_HOST, "device to host", PATH(transfer), "copy engine, to pinned memory") \
+    X(DEVICE_TO_DEVICE, "device to device", PATH(transfer), \
+      "copy engine, to the next device of the node") \
+    ROOF_VECTOR(X, FP64, "fp64") \
+    ROOF_VECTOR(X, FP32, "fp32") \
+    ROOF_VECTOR(X, FP16, "fp16") \
+    ROOF_VECTOR(X, BF16, "bf16") \
+    ROOF_MMA(X, FP64, "fp64") \
+    ROOF_MMA(X, TF32, "tf32") \
+    ROOF_MMA(X, FP16, "fp16") \
+    ROOF_MMA(X, BF16, "bf16") \
+    ROOF_MMA(X, FP8, "fp8") \
+    ROOF_MMA(X, INT8, "int8") \
+    ROOF_WGMMA(X, TF32, "tf32") \
+    ROOF_WGMMA(X, FP16, "fp16") \
+    ROOF_WGMMA(X, BF16, "bf16") \
+    ROOF_WGMMA(X, FP8, "fp8") \
+    ROOF_WGMMA(X, INT8, "int8") \
+    ROOF_TCGEN05(X, TF32, "tf32") \
+    ROOF_TCGEN05(X, FP16, "fp16") \
+    ROOF_TCGEN05(X, BF16, "bf16") \
+    ROOF_TCGEN05(X, FP8, "fp8") \
+    ROOF_TCGEN05(X, FP4, "fp4") \
+    ROOF_TCGEN05(X, INT8, "int8") \
+    ROOF_LIBRARY(X, FP64, "fp64") \
+    ROOF_LIBRARY(X, TF32, "tf32") \
+    ROOF_LIBRARY(X, FP16, "fp16") \
+    ROOF_LIBRARY(X, BF16, "bf16") \
+    ROOF_LIBRARY(X, FP8, "fp8") \
+    ROOF_LIBRARY(X, FP4, "fp4") \
+    ROOF_LIBRARY(X, INT8, "int8") \
+    X(LAUNCH_HOST, "launch host", TIME, "host time of an asynchronous launch") \
+    X(LAUNCH_LATENCY, "launch latency", TIME, \
+      "from the launch of an empty kernel to the host's knowledge of its end") \
+    X(LAUNCH_GAP, "launch gap", TIME, \
+      "from one empty kernel (CPU: OpenMP region) to the next, all queued") \
+    X(LAUNCH_GAP_GRAPH, "launch gap graph", TIME, \
+      "from one empty kernel to the next that depends on it, in a graph") \
+    X(LAUNCH_GAP_DEPENDENT, "launch gap dependent", TIME, \
+      "from one small kernel to the next, which needs its result, all queued") \
+    X(LAUNCH_GAP_DEPENDENT_GRAPH, "launch gap dependent graph", TIME, \
+      "from one small kernel to the next, which needs its result, in a graph")
+/* clang-format on */
+
+#define ROOF_ID(ID, name, row, help) ROOF_##ID,
+enum roof_id { ROOF_LIST(ROOF_ID) ROOF_KINDS };
 
 /* What kind of figure it is: bytes read plus written per second, FLOPs per second (int8:
  * operations), or the seconds of one thing. */
@@ -89,8 +109,6 @@ enum memory_pattern {
 /* Which unit of the device computes. */
 enum unit { UNIT_VECTOR, UNIT_TENSOR };
 
-/* Which roofs to measure, and under which conditions; a device measures those of them that it has.
- * One without neighbours is measured alone, whichever condition is wanted. */
 /* A way to do a kind of roof, by its number on this model of device. The fastest one that a device
  * has found another one of the same model tries first, and looks for others only if it is not as
  * fast there. All zero is no way. */
@@ -99,6 +117,8 @@ struct roof_way {
     double rate; /* work per second when it was found; 0: no way */
 };
 
+/* Which roofs to measure, and under which conditions; a device measures those of them that it has.
+ * One without neighbours is measured alone, whichever condition is wanted. */
 struct roof_request {
     bool memory[LEVEL_COUNT]; /* with l1, shared memory too */
     bool compute[PRECISION_COUNT];
@@ -106,8 +126,8 @@ struct roof_request {
     bool transfer;                    /* between host and device, and from device to device */
     bool condition[2];                /* by enum roof_condition */
     struct roof_way ways[ROOF_KINDS]; /* to be tried first, and alone if they are as fast here */
-    bool later
-        [ROOF_KINDS]; /* by a later tune, which also proves: another device looks for their ways */
+    /* By a later tune, which also proves: another device looks for their ways. */
+    bool later[ROOF_KINDS];
 };
 
 struct roof_kind {

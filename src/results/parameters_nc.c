@@ -47,9 +47,8 @@ static void workloads_mark(struct parameters *p, const struct results *results)
     }
 }
 
-static void axis_note(void *user, const char *name)
+static void axis_note(struct parameters *p, const char *name)
 {
-    struct parameters *p = user;
     for (size_t i = 0; i < p->axis_count; ++i)
         if (strcmp(p->axes[i], name) == 0)
             return;
@@ -68,10 +67,12 @@ static void axes_list(struct parameters *p, const struct results *results)
 {
     struct config config;
     struct error unknown;
+    char name[WORKLOAD_STRING];
     for (size_t i = 0; i < results->row_count; ++i)
         if (row_is_of(&results->rows[i], &program_workload) &&
             config_parse(results->rows[i].configuration, &config, &unknown) == STATUS_OK)
-            program_axes_visit(&config, axis_note, p);
+            for (size_t axis = 0; program_axis_name(&config, axis, name); ++axis)
+                axis_note(p, name);
 }
 
 /* Also of a program whose axis has its name: it lies on that axis. */

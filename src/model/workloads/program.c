@@ -65,18 +65,17 @@ bool program_axis(const struct config *config, const char *name, char *text)
     return found;
 }
 
-void program_axes_visit(const struct config *config, void (*visit)(void *user, const char *name),
-                        void *user)
+bool program_axis_name(const struct config *config, size_t i, char name[WORKLOAD_STRING])
 {
     struct command_line line;
     struct error unused;
     if (command_line_split(config_value(config, "axes").text, &line, &unused))
-        return;
-    for (size_t i = 0; i < line.count; ++i) {
-        line.words[i][strcspn(line.words[i], "=")] = '\0';
-        visit(user, line.words[i]);
-    }
+        return false;
+    bool found = i < line.count;
+    if (found)
+        snprintf(name, WORKLOAD_STRING, "%.*s", (int)strcspn(line.words[i], "="), line.words[i]);
     command_line_clear(&line);
+    return found;
 }
 
 enum status program_model_config(const struct config *program, const struct workload *model,

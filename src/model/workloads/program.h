@@ -44,9 +44,8 @@ extern const char *const program_replays[]; /* "runs", "kernel", NULL */
 /* The value of the program's axis of this name; false if it has none. `text` has room for
  * WORKLOAD_STRING bytes. */
 bool program_axis(const struct config *config, const char *name, char *text);
-/* Calls `visit` with the name of each axis of the program. */
-void program_axes_visit(const struct config *config, void (*visit)(void *user, const char *name),
-                        void *user);
+/* The name of the program's axis `i`; false: it has not so many. */
+bool program_axis_name(const struct config *config, size_t i, char name[WORKLOAD_STRING]);
 
 /* The configuration of `model` that has the program's axes for parameters. STATUS_USAGE: one has a
  * value that the parameter has not. */
