@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "faults.h"
 #include "model/choice.h"
 #include "worker/cuda/workloads/cudnn_graph.h"
 #include "worker/cuda/workloads/workloads.h"

@@ -704,13 +704,20 @@ struct attempt {
     struct record record; /* shares what it owns with the row's record */
 };
 
-/* The first stays unless the second is faster by more than the noise. */
-static bool second_wins(const struct attempt attempts[2])
+static enum status layout_try(struct gpu *gpu, const struct config *config, enum layout layout,
+                              uint64_t seed, struct attempt *attempt, struct error *error)
 {
-    const struct record *first = &attempts[0].record, *second = &attempts[1].record;
-    double noise = fmax(first->search_noise, second->search_noise);
-    return !attempts[0].work ||
-           (attempts[1].work && (1.0 + noise) * second->search_time < first->search_time);
+    struct config one = conv2d_with_layout(config, layout);
+    record_set_layout(&attempt->record, &one);
+    return conv2d_part_prepare(gpu, &one, seed, NULL, &attempt->work, &attempt->record, error);
+}
+
+/* The first stays unless the second is faster by more than the noise. */
+static bool second_wins(const struct attempt *first, const struct attempt *second)
+{
+    double noise = fmax(first->record.search_noise, second->record.search_noise);
+    return !first->work ||
+           (second->work && (1.0 + noise) * second->record.search_time < first->record.search_time);
 }
 
 /* The layout of an earlier choice. *work stays NULL if that cannot be had: both are tried then. */
@@ -749,23 +756,22 @@ static enum status layouts_prepare(struct gpu *gpu, const struct config *config,
     TRY(layout_recall(gpu, config, seed, work, record, error));
     if (*work)
         return STATUS_OK;
-    struct attempt attempts[2] = {{NULL, *record}, {NULL, *record}};
-    enum status status = STATUS_OK;
-    for (int i = 0; i < 2 && status != STATUS_DEVICE; ++i) {
-        struct config one = conv2d_with_layout(config, (enum layout)i);
-        record_set_layout(&attempts[i].record, &one);
-        status = conv2d_part_prepare(gpu, &one, seed, NULL, &attempts[i].work, &attempts[i].record,
-                                     error);
+    struct attempt first = {NULL, *record}, second = {NULL, *record};
+    enum status status = layout_try(gpu, config, LAYOUT_NHWC, seed, &first, error);
+    if (status != STATUS_DEVICE)
+        status = layout_try(gpu, config, LAYOUT_NCHW, seed, &second, error);
+    bool wins = second_wins(&first, &second);
+    struct attempt *chosen = wins ? &second : &first, *other = wins ? &first : &second;
+    if (other->work) {
+        chosen->record.layout_other_time = other->record.search_time;
+        conv2d_release(other->work);
     }
-    int chosen = second_wins(attempts), other = !chosen;
-    if (status == STATUS_DEVICE || !attempts[chosen].work)
+    if (chosen->work && status == STATUS_DEVICE)
+        conv2d_release(chosen->work);
+    if (!chosen->work || status == STATUS_DEVICE)
         return status;
-    if (attempts[other].work) {
-        attempts[chosen].record.layout_other_time = attempts[other].record.search_time;
-        conv2d_release(attempts[other].work);
-    }
-    *record = attempts[chosen].record;
-    *work = attempts[chosen].work;
+    *record = chosen->record;
+    *work = chosen->work;
     return STATUS_OK;
 }
 
