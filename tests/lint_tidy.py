@@ -24,9 +24,9 @@ def output(command, **more):
 
 
 def commands_read(build):
-    """The commands that compile our C files, each file once."""
+    """The commands that compile our C files, each file once: as the programs have it, which come before the tests."""
     commands = json.loads((build / "compile_commands.json").read_text())
-    found = {command["file"]: command for command in commands if command["file"].endswith(".c")}
+    found = {command["file"]: command for command in reversed(commands) if command["file"].endswith(".c")}
     return [found[file] for file in sorted(found)]
 
 

@@ -236,11 +236,11 @@ static void names_follow_kernels_and_order(void **state)
         assert_string_equal(record.heuristic_algorithm, cases[i].first);
         if (cases[i].runner_up)
             assert_string_equal(record.runner_up_algorithm, cases[i].runner_up);
-        if (cases[i].first_time)
+        if (cases[i].first_time > 0.0)
             assert_near(record.heuristic_time, cases[i].first_time);
         else
             assert_true(isnan(record.heuristic_time));
-        if (cases[i].runner_up_time)
+        if (cases[i].runner_up_time > 0.0)
             assert_near(record.runner_up_time, cases[i].runner_up_time);
         assert_int_equal(record.search_candidates, cases[i].candidates);
         if (i == 1) {
