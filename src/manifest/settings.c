@@ -16,191 +16,134 @@ static const char *const cache_axes[] = {"hot", "cold", "hot, cold"}; /* what ea
 struct setting {
     int group;
     const char *key;
-    enum status (*parse)(const struct setting *setting, const char *text, void *target,
-                         struct error *error);
+    enum { TEXT, WORD, DEVICE, INTEGER, LIMIT, FLAG, DURATION, FRACTION, SET } kind;
     size_t offset, size; /* of the target in struct settings */
     int64_t minimum, maximum;
-    const char *const *words;
+    const char *const *words; /* the first one */
+    size_t stride;   /* bytes from one to the next, `maximum` of them: of a SET, a flag each */
+    const char *all; /* stands alone and means all words of a SET */
 };
 
 /* Settings are of type bool, int, an enum, int64_t or uint64_t. */
-static void integer_store(void *target, size_t size, int64_t value)
+static void integer_store(const struct setting *setting, int64_t value, void *target)
 {
     bool flag = value != 0;
     int number = (int)value;
     memcpy(target,
-           size == sizeof flag     ? (void *)&flag
-           : size == sizeof number ? (void *)&number
-                                   : (void *)&value,
-           size);
+           setting->size == sizeof flag     ? (void *)&flag
+           : setting->size == sizeof number ? (void *)&number
+                                            : (void *)&value,
+           setting->size);
 }
 
-static enum status parse_text(const struct setting *setting, const char *text, void *target,
-                              struct error *error)
-{
-    (void)setting;
-    char **string = target;
-    *string = strdup(text);
-    return *string ? STATUS_OK : error_set(error, STATUS_SYSTEM, "out of memory");
-}
-
-static enum status parse_word(const struct setting *setting, const char *text, void *target,
-                              struct error *error)
-{
-    int index;
-    enum status status = words_parse(setting->words, text, &index, error);
-    if (status == STATUS_OK)
-        integer_store(target, setting->size, index);
-    return status;
-}
-
-static enum status parse_device(const struct setting *setting, const char *text, void *target,
-                                struct error *error)
-{
-    const char *words[DEVICE_KINDS + 2];
-    (void)setting;
-    device_kind_words(words);
-    return words_parse(words, text, target, error);
-}
-
-static enum status parse_integer(const struct setting *setting, const char *text, void *target,
-                                 struct error *error)
-{
-    int64_t value;
-    enum status status = units_integer(text, setting->minimum, setting->maximum, &value, error);
-    if (status == STATUS_OK)
-        integer_store(target, setting->size, value);
-    return status;
-}
-
-static enum status parse_limit(const struct setting *setting, const char *text, void *target,
-                               struct error *error)
-{
-    if (strcmp(text, "never") != 0) {
-        enum status status = parse_integer(setting, text, target, error);
-        return status ? error_set(error, status, "'%.60s' is neither never nor a number from %lld",
-                                  text, (long long)setting->minimum)
-                      : STATUS_OK;
-    }
-    integer_store(target, setting->size, -1);
-    return STATUS_OK;
-}
-
-static enum status parse_flag(const struct setting *setting, const char *text, void *target,
-                              struct error *error)
-{
-    int flag;
-    enum status status = units_flag(text, &flag, error);
-    if (status == STATUS_OK)
-        integer_store(target, setting->size, flag);
-    return status;
-}
-
-static enum status parse_duration(const struct setting *setting, const char *text, void *target,
-                                  struct error *error)
-{
-    (void)setting;
-    return units_duration(text, target, error);
-}
-
-static enum status parse_fraction(const struct setting *setting, const char *text, void *target,
-                                  struct error *error)
-{
-    (void)setting;
-    return units_fraction(text, target, error);
-}
-
-/* Reads a list of words. words[0] must stand alone and means all the others. flags[i] is of words[i
- * + 1]. / */
-static enum status set_parse(const char *const *words, size_t count, const char *text, bool *flags,
+static enum status set_parse(const struct setting *setting, const char *text, bool *flags,
                              struct error *error)
 {
+    const char *words[LEVEL_COUNT + PRECISION_COUNT + 2] = {setting->all};
     bool parsed[LEVEL_COUNT + PRECISION_COUNT] = {false};
-    bool all = strcmp(text, words[0]) == 0;
+    bool all = strcmp(text, setting->all) == 0;
+    for (int64_t i = 0; i < setting->maximum; ++i)
+        words[i + 1] =
+            *(const char *const *)((const char *)setting->words + (size_t)i * setting->stride);
     for (;; ++text) {
         char item[WORDS_ITEM];
         int index = 0;
-        enum status status = words_next(&text, ",", item, error);
-        if (status == STATUS_OK)
-            status = words_parse(words, item, &index, error);
-        if (status == STATUS_OK && index == 0 && !all)
-            status = error_set(error, STATUS_USAGE, "'%s' stands alone or not at all", words[0]);
-        if (status == STATUS_OK && index > 0 && parsed[index - 1])
-            status = error_set(error, STATUS_USAGE, "%s comes twice", item);
-        if (status)
-            return status;
+        TRY(words_next(&text, ",", item, error));
+        TRY(words_parse(words, item, &index, error));
+        if (index == 0 && !all)
+            return error_set(error, STATUS_USAGE, "'%s' stands alone or not at all", words[0]);
+        if (index > 0 && parsed[index - 1])
+            return error_set(error, STATUS_USAGE, "%s comes twice", item);
         if (index > 0)
             parsed[index - 1] = true;
         if (*text == '\0')
             break;
     }
-    for (size_t i = 0; i < count; ++i)
+    for (int64_t i = 0; i < setting->maximum; ++i)
         flags[i] = all || parsed[i];
     return STATUS_OK;
 }
 
-static enum status parse_levels(const struct setting *setting, const char *text, void *target,
-                                struct error *error)
+static enum status setting_parse(const struct setting *setting, const char *text, void *target,
+                                 struct error *error)
 {
-    const char *words[LEVEL_COUNT + 2] = {"all"};
-    (void)setting;
-    for (int i = 0; i < LEVEL_COUNT; ++i)
-        words[i + 1] = memory_level_name[i];
-    return set_parse(words, LEVEL_COUNT, text, target, error);
+    const char *devices[DEVICE_KINDS + 2];
+    int64_t wide = -1;
+    int index = 0;
+    switch (setting->kind) {
+    case TEXT:
+        *(char **)target = strdup(text);
+        return *(char **)target ? STATUS_OK : error_set(error, STATUS_SYSTEM, "out of memory");
+    case DEVICE:
+        device_kind_words(devices);
+        return words_parse(devices, text, target, error);
+    case DURATION:
+        return units_duration(text, target, error);
+    case FRACTION:
+        return units_fraction(text, target, error);
+    case SET:
+        return set_parse(setting, text, target, error);
+    case WORD:
+        TRY(words_parse(setting->words, text, &index, error));
+        wide = index;
+        break;
+    case FLAG:
+        TRY(units_flag(text, &index, error));
+        wide = index;
+        break;
+    case LIMIT:
+        if (strcmp(text, "never") != 0 &&
+            units_integer(text, setting->minimum, setting->maximum, &wide, error))
+            return error_set(error, STATUS_USAGE, "'%.60s' is neither never nor a number from %lld",
+                             text, (long long)setting->minimum);
+        break;
+    case INTEGER:
+    default:
+        TRY(units_integer(text, setting->minimum, setting->maximum, &wide, error));
+    }
+    integer_store(setting, wide, target);
+    return STATUS_OK;
 }
 
-static enum status parse_precisions(const struct setting *setting, const char *text, void *target,
-                                    struct error *error)
-{
-    const char *words[PRECISION_COUNT + 2] = {"auto"};
-    (void)setting;
-    for (int i = 0; i < PRECISION_COUNT; ++i)
-        words[i + 1] = precision_info[i].name;
-    return set_parse(words, PRECISION_COUNT, text, target, error);
-}
-
-static enum status parse_conditions(const struct setting *setting, const char *text, void *target,
-                                    struct error *error)
-{
-    const char *const words[] = {"both", roof_condition_name[ROOF_ALONE],
-                                 roof_condition_name[ROOF_TOGETHER], NULL};
-    (void)setting;
-    return set_parse(words, 2, text, target, error);
-}
-
-#define AT(member) offsetof(struct settings, member), sizeof(((struct settings *)0)->member)
+#define AT(member)                                                                                 \
+    .offset = offsetof(struct settings, member), .size = sizeof(((struct settings *)0)->member)
 
 /* clang-format off */
 static const struct setting table[] = {
-    {SWEEP, "title", parse_text, AT(sweep.title), 0, 0, NULL},
-    {SWEEP, "output", parse_text, AT(sweep.output), 0, 0, NULL},
-    {SWEEP, "device", parse_device, AT(sweep.device), 0, 0, NULL},
-    {SWEEP, "distribute", parse_word, AT(sweep.replicate), 0, 0, distribute_words},
-    {SWEEP, "timeout", parse_duration, AT(sweep.timeout), 0, 0, NULL},
-    {SWEEP, "retries", parse_integer, AT(sweep.retries), 0, 100, NULL},
-    {SWEEP, "overwrite", parse_flag, AT(sweep.overwrite), 0, 0, NULL},
-    {SWEEP, "max_failures", parse_limit, AT(sweep.max_failures), 1, INT64_MAX, NULL},
-    {SWEEP, "max_configurations", parse_integer, AT(sweep.max_configurations), 1, 1000000000, NULL},
-    {SWEEP, "algorithms", parse_text, AT(sweep.algorithms), 0, 0, NULL},
-    {SWEEP, "seed", parse_integer, AT(sweep.seed), 0, INT64_MAX, NULL},
-    {MEASURE, "warmup", parse_integer, AT(measure.warmup), 0, WARMUP_MAX, NULL},
-    {MEASURE, "iterations", parse_integer, AT(measure.iterations), 1, ITERATIONS_MAX, NULL},
-    {MEASURE, "stop", parse_fraction, AT(measure.stop), 0, 0, NULL},
-    {MEASURE, "min_time", parse_duration, AT(measure.min_time), 0, 0, NULL},
-    {MEASURE, "max_time", parse_duration, AT(measure.max_time), 0, 0, NULL},
-    {MEASURE, "cache", parse_word, AT(cache), 0, 0, cache_words},
-    {MEASURE, "counters", parse_word, AT(measure.counters), 0, 0, counters_words},
-    {MEASURE, "count_together", parse_integer, AT(measure.count_together), 1, COUNT_TOGETHER_MAX,
-     NULL},
-    {MEASURE, "kernels", parse_flag, AT(measure.kernels), 0, 0, NULL},
-    {MEASURE, "verify", parse_flag, AT(measure.verify), 0, 0, NULL},
-    {MEASURE, "energy", parse_flag, AT(measure.energy), 0, 0, NULL},
-    {PEAKS, "memory", parse_levels, AT(peaks.memory), 0, 0, NULL},
-    {PEAKS, "compute", parse_precisions, AT(peaks.compute), 0, 0, NULL},
-    {PEAKS, "launch", parse_flag, AT(peaks.launch), 0, 0, NULL},
-    {PEAKS, "transfer", parse_flag, AT(peaks.transfer), 0, 0, NULL},
-    {PEAKS, "condition", parse_conditions, AT(peaks.condition), 0, 0, NULL},
-    {PEAKS, "reuse", parse_text, AT(reuse), 0, 0, NULL},
+    {SWEEP, "title", TEXT, AT(sweep.title)},
+    {SWEEP, "output", TEXT, AT(sweep.output)},
+    {SWEEP, "device", DEVICE, AT(sweep.device)},
+    {SWEEP, "distribute", WORD, AT(sweep.replicate), .words = distribute_words},
+    {SWEEP, "timeout", DURATION, AT(sweep.timeout)},
+    {SWEEP, "retries", INTEGER, AT(sweep.retries), .maximum = 100},
+    {SWEEP, "overwrite", FLAG, AT(sweep.overwrite)},
+    {SWEEP, "max_failures", LIMIT, AT(sweep.max_failures), .minimum = 1, .maximum = INT64_MAX},
+    {SWEEP, "max_configurations", INTEGER, AT(sweep.max_configurations), .minimum = 1,
+     .maximum = 1000000000},
+    {SWEEP, "algorithms", TEXT, AT(sweep.algorithms)},
+    {SWEEP, "seed", INTEGER, AT(sweep.seed), .maximum = INT64_MAX},
+    {MEASURE, "warmup", INTEGER, AT(measure.warmup), .maximum = WARMUP_MAX},
+    {MEASURE, "iterations", INTEGER, AT(measure.iterations), .minimum = 1,
+     .maximum = ITERATIONS_MAX},
+    {MEASURE, "stop", FRACTION, AT(measure.stop)},
+    {MEASURE, "min_time", DURATION, AT(measure.min_time)},
+    {MEASURE, "max_time", DURATION, AT(measure.max_time)},
+    {MEASURE, "cache", WORD, AT(cache), .words = cache_words},
+    {MEASURE, "counters", WORD, AT(measure.counters), .words = counters_words},
+    {MEASURE, "count_together", INTEGER, AT(measure.count_together), .minimum = 1,
+     .maximum = COUNT_TOGETHER_MAX},
+    {MEASURE, "kernels", FLAG, AT(measure.kernels)},
+    {MEASURE, "verify", FLAG, AT(measure.verify)},
+    {MEASURE, "energy", FLAG, AT(measure.energy)},
+    {PEAKS, "memory", SET, AT(peaks.memory), .maximum = LEVEL_COUNT, .words = memory_level_name,
+     .stride = sizeof(char *), .all = "all"},
+    {PEAKS, "compute", SET, AT(peaks.compute), .maximum = PRECISION_COUNT,
+     .words = &precision_info[0].name, .stride = sizeof *precision_info, .all = "auto"},
+    {PEAKS, "launch", FLAG, AT(peaks.launch)},
+    {PEAKS, "transfer", FLAG, AT(peaks.transfer)},
+    {PEAKS, "condition", SET, AT(peaks.condition), .maximum = 2, .words = roof_condition_name,
+     .stride = sizeof(char *), .all = "both"},
+    {PEAKS, "reuse", TEXT, AT(reuse)},
 };
 /* clang-format on */
 enum { SETTINGS = sizeof table / sizeof *table };
@@ -236,10 +179,9 @@ enum status settings_take(struct settings *settings, int group, const struct ini
         keys[count++] = setting->key;
         if (strcmp(setting->key, line->key) != 0)
             continue;
-        enum status status = ini_line_first(line, &settings->lines[i], error);
-        if (status)
-            return status;
-        status = setting->parse(setting, line->value, (char *)settings + setting->offset, error);
+        TRY(ini_line_first(line, &settings->lines[i], error));
+        enum status status =
+            setting_parse(setting, line->value, (char *)settings + setting->offset, error);
         if (status)
             error_prefix(error, "%s", setting->key);
         return status;
