@@ -6,9 +6,9 @@
 
 #include "results/report.h"
 
-/* A line for each row of model/chip.h: fused multiply-adds of one multiprocessor in one clock, by unit
- * and precision. No such units: "-" for people, 0 for programs. Not known: "?" for people, empty or
- * null for programs. */
+/* A line for each row of model/chip.h: fused multiply-adds of one multiprocessor in one clock, by
+ * unit and precision. No such units: "-" for people, 0 for programs. Not known: "?" for people,
+ * empty or null for programs. */
 void chip_list_print(enum table_format format, FILE *stream);
 
 #endif

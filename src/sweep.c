@@ -61,8 +61,8 @@ struct sweep {
 /* Opening a device loads libraries of gigabytes, at times from a slow file system. */
 static const double open_timeout_least = 30; /* s */
 
-/* s. How long a rank may take to say its last word after the end, or the signal for it. Its worker is
- * killed within half of that, and some batch systems kill a job 30 s after the signal. */
+/* s. How long a rank may take to say its last word after the end, or the signal for it. Its worker
+ * is killed within half of that, and some batch systems kill a job 30 s after the signal. */
 static const double stop_patience = 10;
 /* The longest that a rank's work should take, times this, before the rank counts as silent. */
 static const double margin = 1.25;
@@ -92,8 +92,8 @@ static struct guard *guard_all(const struct sweep *sweep, int seconds, const cha
     return guard_begin(&settings);
 }
 
-/* Counted by rank 0, which has the environment of the job. The others need to know no more than when it
- * comes: in the middle of opening, or of roofs. */
+/* Counted by rank 0, which has the environment of the job. The others need to know no more than
+ * when it comes: in the middle of opening, or of roofs. */
 static void set_time_limit(struct sweep *sweep, const struct options *options, double start)
 {
     const struct time_limit_clock now = {start, clock_monotonic(), clock_epoch()};
@@ -402,8 +402,9 @@ static void create_dispatcher(struct sweep *sweep)
 
 /* ---- what the dispatcher wants done ---- */
 
-/* What searches found out goes into the file of algorithms. Other runs may be writing to it at the moment: then
- * it is tried again with the next rows, and nobody waits. No failure of it ends a sweep. */
+/* What searches found out goes into the file of algorithms. Other runs may be writing to it at the
+ * moment: then it is tried again with the next rows, and nobody waits. No failure of it ends a
+ * sweep. */
 static enum status save_choices(struct sweep *sweep, struct error *error)
 {
     enum status status = sweep->choices ? choices_save(sweep->choices, error) : STATUS_OK;
@@ -484,8 +485,8 @@ static void take_signal(struct sweep *sweep)
         log_print(sweep->log, LOG_WARNING, "%s", error.text);
 }
 
-/* Rank 0 publishes and says the last word. If it does not answer, there is nobody to do that; the journal
- * has what was measured. */
+/* Rank 0 publishes and says the last word. If it does not answer, there is nobody to do that; the
+ * journal has what was measured. */
 static void leave_silent_rank_0(const struct sweep *sweep)
 {
     if (sweep->rank == 0 || sweep->told == 0.0 ||
@@ -525,9 +526,9 @@ static bool receive_all(struct sweep *sweep)
     return any;
 }
 
-/* s, between two looks for messages. Rank 0 looks more often, because others wait for it. A rank whose worker works
- * looks less often: its worker ends the wait, no message but the end is due, and hundreds of ranks on few cores would
- * take them from each other and from the work. */
+/* s, between two looks for messages. Rank 0 looks more often, because others wait for it. A rank
+ * whose worker works looks less often: its worker ends the wait, no message but the end is due, and
+ * hundreds of ranks on few cores would take them from each other and from the work. */
 static double longest_wait(const struct sweep *sweep)
 {
     static const double usual = 2e-3, of_rank_0 = 0.5e-3, at_work = 50e-3;
@@ -536,8 +537,9 @@ static double longest_wait(const struct sweep *sweep)
     return executor_works(sweep->executor) ? at_work : usual;
 }
 
-/* The worker is heard, and messages come and go, until this rank is told to stop and, on rank 0, until all others
- * have said their last word. Ends the job if rank 0 does not answer to a signal. */
+/* The worker is heard, and messages come and go, until this rank is told to stop and, on rank 0,
+ * until all others have said their last word. Ends the job if rank 0 does not answer to a
+ * signal. */
 static void run_loop(struct sweep *sweep)
 {
     struct poll_interval interval = poll_interval_start();
@@ -561,7 +563,8 @@ static void run_loop(struct sweep *sweep)
     }
 }
 
-/* Rank 0 goes on without those that are silent. The others wait for rank 0, which may be writing the file. */
+/* Rank 0 goes on without those that are silent. The others wait for rank 0, which may be writing
+ * the file. */
 static bool wait_for_ranks(struct sweep *sweep)
 {
     const struct patience patience = {.seconds = sweep->rank == 0 ? stop_patience : 0,

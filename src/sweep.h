@@ -24,18 +24,17 @@ bool sweep_complete(const struct sweep *sweep);
 /* Every rank opens its device, and no two ranks the same GPU. */
 enum status sweep_open_devices(struct sweep *sweep, struct error *error);
 
-/* Roofs, then configurations, until all is journaled, or until the ranks that still answer have stopped
- * (sweep_part). argv is for the record. */
+/* Roofs, then configurations, until all is journaled, or until the ranks that still answer have
+ * stopped (sweep_part). argv is for the record. */
 enum status sweep_measure(struct sweep *sweep, int argc, char **argv, struct error *error);
 
-/* Rank 0 writes the NetCDF file from the journal and prints the table; the others do nothing. *summary is set
- * if the file is there.
- * STATUS_FAILED if configurations have failed. */
+/* Rank 0 writes the NetCDF file from the journal and prints the table; the others do nothing.
+ * *summary is set if the file is there. STATUS_FAILED if configurations have failed. */
 enum status sweep_publish(const struct sweep *sweep, enum table_format format,
                           struct summary *summary, struct error *error);
 
-/* Waits for all ranks, which then may part. False: a rank does not answer, and has been named. The sweep
- * must not be destroyed, and MPI not be finalized: both would wait for it. */
+/* Waits for all ranks, which then may part. False: a rank does not answer, and has been named. The
+ * sweep must not be destroyed, and MPI not be finalized: both would wait for it. */
 bool sweep_part(struct sweep *sweep);
 
 /* Collective. Takes NULL. */

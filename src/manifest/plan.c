@@ -119,12 +119,6 @@ static uint64_t product(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
 }
 
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-    uint64_t result;
-    return __builtin_add_overflow(a, b, &result) ? UINT64_MAX : result;
-}
-
 /* How many configurations the section has, before any is excluded. */
 static uint64_t section_count(const struct section *section)
 {
@@ -151,7 +145,8 @@ static enum status manifest_count(const struct manifest *manifest, uint64_t *cou
     const struct section *largest = manifest->sections;
     for (size_t i = 0; i < manifest->section_count; ++i) {
         uint64_t n = section_count(&manifest->sections[i]);
-        total = sum(total, n);
+        if (__builtin_add_overflow(total, n, &total))
+            total = UINT64_MAX;
         if (n > most) {
             most = n;
             largest = &manifest->sections[i];
@@ -239,31 +234,21 @@ static enum status config_add(struct builder *builder, const struct section *sec
     return STATUS_OK;
 }
 
-/* A program's configuration follows from the point of its axes. */
-static enum status point_add(struct builder *builder, const struct manifest *manifest,
-                             const struct section *section, const struct config *point,
-                             struct error *error)
-{
-    struct config config = *point;
-    enum status status =
-        section->program ? program_section_expand(section, manifest->path, point, &config, error)
-                         : STATUS_OK;
-    return status ? status : config_add(builder, section, &config, error);
-}
-
 static enum status section_add(struct builder *builder, const struct manifest *manifest,
                                const struct section *section, struct error *error)
 {
     struct places places = places_make(section);
-    enum status status = STATUS_OK;
     do {
-        struct config config = config_at(&places);
-        if (config_excluded(&config, section))
+        struct config point = config_at(&places), config = point;
+        if (config_excluded(&point, section)) {
             builder->plan.excluded += 1;
-        else
-            status = point_add(builder, manifest, section, &config, error);
-    } while (status == STATUS_OK && places_next(&places));
-    return status;
+            continue;
+        }
+        if (section->program) /* its configuration follows from the point of its axes */
+            TRY(program_section_expand(section, manifest->path, &point, &config, error));
+        TRY(config_add(builder, section, &config, error));
+    } while (places_next(&places));
+    return STATUS_OK;
 }
 
 static enum status builder_make(uint64_t count, struct builder *builder, struct error *error)
@@ -288,38 +273,30 @@ static void plan_clear(struct plan *plan)
     free(plan->items);
 }
 
-/* Nothing is left of any section, so each has an exclude; the first one is named. */
-static enum status refuse_empty(const struct manifest *manifest, size_t excluded,
-                                struct error *error)
-{
-    const struct section *first = manifest->sections;
-    return error_set(error, STATUS_USAGE,
-                     "%s:%d: exclude leaves out every configuration of [%s %s]%s, %zu in all",
-                     manifest->path, first->exclude_line, first->workload->name, first->label,
-                     manifest->section_count > 1 ? " and of the other sections" : "", excluded);
-}
-
 static enum status builder_fill(struct builder *builder, const struct manifest *manifest,
                                 struct error *error)
 {
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < manifest->section_count && status == STATUS_OK; ++i)
-        status = section_add(builder, manifest, &manifest->sections[i], error);
-    if (status == STATUS_OK && builder->plan.count == 0 && builder->plan.excluded > 0)
-        status = refuse_empty(manifest, builder->plan.excluded, error);
-    return status;
+    const struct section *first = manifest->sections;
+    for (size_t i = 0; i < manifest->section_count; ++i)
+        TRY(section_add(builder, manifest, &manifest->sections[i], error));
+    if (builder->plan.count > 0 || builder->plan.excluded == 0)
+        return STATUS_OK;
+    /* Nothing is left of any section, so each has an exclude; the first one is named. */
+    return error_set(error, STATUS_USAGE,
+                     "%s:%d: exclude leaves out every configuration of [%s %s]%s, %zu in all",
+                     manifest->path, first->exclude_line, first->workload->name, first->label,
+                     manifest->section_count > 1 ? " and of the other sections" : "",
+                     builder->plan.excluded);
 }
 
 enum status plan_create(const struct manifest *manifest, struct plan **plan, struct error *error)
 {
     struct builder builder = {.slots = NULL};
     uint64_t count = 0;
-    enum status status = manifest_count(manifest, &count, error);
-    if (status)
-        return status;
+    TRY(manifest_count(manifest, &count, error));
     struct plan *created = malloc(sizeof *created);
-    status = created ? builder_make(count, &builder, error)
-                     : error_set(error, STATUS_SYSTEM, "out of memory");
+    enum status status = created ? builder_make(count, &builder, error)
+                                 : error_set(error, STATUS_SYSTEM, "out of memory");
     if (status == STATUS_OK)
         status = builder_fill(&builder, manifest, error);
     free(builder.slots);
