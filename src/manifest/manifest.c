@@ -161,21 +161,15 @@ static enum status reader_finish(struct reader *reader, struct error *error)
     return status;
 }
 
-static enum status text_read(const char *path, const char *text, size_t length,
-                             struct reader *reader, struct error *error)
-{
-    static const char hdf5[] = {'\x89', 'H', 'D', 'F'}; /* how a netCDF-4 file begins */
-    if (length >= sizeof hdf5 && memcmp(text, hdf5, sizeof hdf5) == 0)
-        return error_set(error, STATUS_USAGE,
-                         "%s: a result file, not a manifest; roofsweep-post reads it", path);
-    return ini_lines_visit(path, text, length, line_take, reader, error);
-}
-
 enum status manifest_parse(const char *path, const char *text, size_t length,
                            struct manifest **manifest, struct error *error)
 {
+    static const char hdf5[] = {'\x89', 'H', 'D', 'F'}; /* how a netCDF-4 file begins */
     struct reader reader = {
         .settings = settings_default(), .group = -1, .room = MANIFEST_VALUES_MAX};
+    if (length >= sizeof hdf5 && memcmp(text, hdf5, sizeof hdf5) == 0)
+        return error_set(error, STATUS_USAGE,
+                         "%s: a result file, not a manifest; roofsweep-post reads it", path);
     enum status status = error_set(error, STATUS_SYSTEM, "out of memory");
     struct manifest *parsed = reader.manifest = calloc(1, sizeof *parsed);
     if (!parsed)
@@ -183,7 +177,7 @@ enum status manifest_parse(const char *path, const char *text, size_t length,
     parsed->path = strdup(path);
     parsed->text = strndup(text, length);
     if (parsed->path && parsed->text)
-        status = text_read(path, text, length, &reader, error);
+        status = ini_lines_visit(path, text, length, line_take, &reader, error);
     if (status == STATUS_OK)
         status = reader_finish(&reader, error);
     tdestroy(reader.labels, label_keep);
@@ -206,48 +200,36 @@ static enum status stream_read(FILE *stream, char **text, size_t *length, struct
     char *buffer = malloc(MANIFEST_BYTES + 1);
     if (!buffer)
         return error_set(error, STATUS_SYSTEM, "out of memory");
-    size_t bytes = fread(buffer, 1, MANIFEST_BYTES + 1, stream);
-    enum status status = STATUS_OK;
-    if (ferror(stream))
-        status = error_set(error, STATUS_USAGE, "%s", strerror(errno));
-    else if (bytes > MANIFEST_BYTES)
-        status =
-            error_set(error, STATUS_USAGE,
-                      "larger than %d bytes: no manifest; name the file that lists what to measure",
-                      MANIFEST_BYTES);
-    if (status) {
-        free(buffer);
-        return status;
+    *length = fread(buffer, 1, MANIFEST_BYTES + 1, stream);
+    if (!ferror(stream) && *length <= MANIFEST_BYTES) {
+        *text = buffer;
+        return STATUS_OK;
     }
-    *text = buffer;
-    *length = bytes;
-    return STATUS_OK;
+    enum status status =
+        ferror(stream) ? error_set(error, STATUS_USAGE, "%s", strerror(errno))
+                       : error_set(error, STATUS_USAGE,
+                                   "larger than %d bytes: no manifest; name the file that lists "
+                                   "what to measure",
+                                   MANIFEST_BYTES);
+    free(buffer);
+    return status;
 }
 
-/* Standard input lies in the working folder. */
-static enum status folder_find(const char *path, char **folder, struct error *error)
-{
-    const char *slash = strrchr(path, '/');
-    char *name = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
-    char *found = name ? realpath(name, NULL) : NULL;
-    free(name);
-    if (!found)
-        return error_set(error, STATUS_USAGE, "the folder of %s: %s", path, strerror(errno));
-    *folder = found;
-    return STATUS_OK;
-}
-
-/* A manifest whose programs run in the folder of `path`. */
+/* A manifest whose programs run in the folder of `path`. Standard input lies in the working folder. */
 static enum status parse_at(const char *path, const char *name, const char *text, size_t length,
                             struct manifest **manifest, struct error *error)
 {
-    char *folder = NULL;
-    TRY(folder_find(path, &folder, error));
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
+    char *whole = folder ? realpath(folder, NULL) : NULL;
+    free(folder);
+    if (!whole)
+        return error_set(error, STATUS_USAGE, "the folder of %s: %s", path, strerror(errno));
     enum status status = manifest_parse(name, text, length, manifest, error);
     if (status)
-        free(folder);
+        free(whole);
     else
-        (*manifest)->folder = folder;
+        (*manifest)->folder = whole;
     return status;
 }
 
