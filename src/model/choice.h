@@ -1,8 +1,9 @@
-/* The algorithm that a search chose for a configuration, with what the search says of it: enough to run it
- * without another search. Plain data.
+/* The algorithm that a search chose for a configuration, with what the search says of it: enough to
+ * run it without another search. Plain data.
  *
- * It holds for that configuration on that model of device with that version of its library: the names of
- * algorithms mean something there only. A worker that is offered one checks that it has the same kernels. */
+ * It holds for that configuration on that model of device with that version of its library: the
+ * names of algorithms mean something there only. A worker that is offered one checks that it has
+ * the same kernels. */
 #ifndef ROOFSWEEP_CHOICE_H
 #define ROOFSWEEP_CHOICE_H
 
@@ -35,8 +36,8 @@ extern const char choice_searched[];
 void choice_init(struct choice *choice);
 bool choice_is_made(const struct choice *choice);
 
-/* False, and *choice as choice_init leaves it, unless the row was measured with what its own search chose, and
- * its kernels are known. */
+/* False, and *choice as choice_init leaves it, unless the row was measured with what its own search
+ * chose, and its kernels are known. */
 bool choice_of_record(const struct record *record, struct choice *choice);
 /* Sets the record's members: it runs what was chosen. */
 void choice_into_record(const struct choice *choice, struct record *record);

@@ -1,5 +1,5 @@
-/* One device as one job saw it: what it is, what it reached (its roofs), what it should reach. Plain
- * data in SI units, described by a field table (field.h). */
+/* One device as one job saw it: what it is, what it reached (its roofs), what it should reach.
+ * Plain data in SI units, described by a field table (field.h). */
 #ifndef ROOFSWEEP_DEVICE_H
 #define ROOFSWEEP_DEVICE_H
 
@@ -39,11 +39,12 @@ struct device {
     double peak_vector[PRECISION_COUNT], peak_tensor[PRECISION_COUNT]; /* s-1 */
     /* Of its usable roofs the highest of one direction alone. */
     double read_bandwidth[LEVEL_COUNT], write_bandwidth[LEVEL_COUNT]; /* byte s-1 */
-    /* FLOPs in each cycle of the multiprocessors' clock, on the whole device; and in a second once the
-     * clock has settled under the load. */
+    /* FLOPs in each cycle of the multiprocessors' clock, on the whole device; and in a second once
+     * the clock has settled under the load. */
     double cycle_vector[PRECISION_COUNT], cycle_tensor[PRECISION_COUNT];
     double sustained_vector[PRECISION_COUNT], sustained_tensor[PRECISION_COUNT]; /* s-1 */
-    /* byte: the largest set that a shared cache serves at nearly its read roof; less than its capacity */
+    /* byte: the largest set that a shared cache serves at nearly its read roof; less than its
+     * capacity */
     double working_set[LEVEL_COUNT];
     double launch_overhead;  /* s, from one empty kernel (or OpenMP region) to the next */
     double launch_dependent; /* s, from one small kernel to the next that needs its result */
@@ -71,11 +72,12 @@ void device_order_roofs(struct device *device);
 void device_sustain_roof(struct device *device, const struct roof *roof);
 /* Of the usable roofs the highest at each memory level and for each precision and unit, whatever
  * their condition: a ceiling is what nothing exceeds. But the ranks of a CPU share its memory while
- * they work: of its bandwidths those measured together count, if there are any. Launch overhead: the
- * gap, alone if there is such a roof. */
+ * they work: of its bandwidths those measured together count, if there are any. Launch overhead:
+ * the gap, alone if there is such a roof. */
 void device_set_peaks(struct device *device);
 
-/* s, NaN if there is no such roof: from one empty kernel to the next, in a graph or in the stream. */
+/* s, NaN if there is no such roof: from one empty kernel to the next, in a graph or in the
+ * stream. */
 double device_launch_gap(const struct device *device, bool graph);
 
 /* JSON: the fields, and "roofs": [{...}, ...]. The caller owns the result. */

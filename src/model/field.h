@@ -47,7 +47,7 @@ bool word_equal(const struct word *a, const struct word *b);
 
 enum field_origin {
     FIELD_MEASURED,
-    FIELD_DERIVED, /* follows from others of the file: a reader can throw it away and make it anew */
+    FIELD_DERIVED, /* follows from others of the file: a reader can make it anew */
     FIELD_MODELLED /* what a model, a specification or a setting says */
 };
 

@@ -46,8 +46,8 @@ struct record {
     char refused_algorithms[256]; /* faster ones whose results were wrong, separated by "; " */
     char algorithm_id[17];        /* of the algorithm's kernels, by their names; "": not known */
     char algorithm_launches[17];  /* the same with their grids and blocks */
-    /* "search": this row's own; otherwise where the choice of an earlier search comes from; "": nothing was
-     * to be chosen. */
+    /* "search": this row's own; otherwise where the choice of an earlier search comes from; "":
+     * nothing was to be chosen. */
     char algorithm_origin[48];
     /* The search for the algorithm; missing where there was none. Times of different algorithms, in
      * turn, in one process: they compare among themselves, and not with time_median. */
@@ -77,10 +77,11 @@ struct record {
     /* trace run */
     int64_t launches; /* kernels in one iteration */
     double busy_time; /* s, in which at least one kernel of the iteration ran */
-    /* s, from the start of its first kernel to the end of its last, all of them queued; missing if the
-     * device had to wait for the host */
+    /* s, from the start of its first kernel to the end of its last, all of them queued; missing if
+     * the device had to wait for the host */
     double trace_time;
-    /* of a program: copies and fills of memory that were traced beside its kernels, each as one iteration's */
+    /* of a program: copies and fills of memory that were traced beside its kernels, each as one
+     * iteration's */
     int64_t memcpy_count, memset_count;
     double memcpy_bytes, memset_bytes; /* byte */
     double memcpy_time, memset_time;   /* s, each's own together */
@@ -117,8 +118,8 @@ struct record {
     size_t sample_count;
     struct kernel *kernels;
     size_t kernel_count;
-    /* Not part of the record: what an earlier search chose, offered to whoever prepares the row, who takes it
-     * away. Not owned; NULL: nothing. */
+    /* Not part of the record: what an earlier search chose, offered to whoever prepares the row,
+     * who takes it away. Not owned; NULL: nothing. */
     const struct choice *offer;
 };
 

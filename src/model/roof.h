@@ -1,5 +1,5 @@
-/* A roof as measured: what a device does at its best in one respect (its kind, roof_kind.h), and how
- * much that figure is worth. Plain data in SI units, described by a field table (field.h). */
+/* A roof as measured: what a device does at its best in one respect (its kind, roof_kind.h), and
+ * how much that figure is worth. Plain data in SI units, described by a field table (field.h). */
 #ifndef ROOFSWEEP_ROOF_H
 #define ROOFSWEEP_ROOF_H
 
@@ -21,8 +21,8 @@ extern const char *const throttle_reason_name[];
 extern const char *const roof_verdict_name[]; /* "unproven", "proven", "above-theory", ... NULL */
 
 struct roof {
-    /* Its index is an enum roof_id. A kind that another version measured is kept by its name, and is
-     * used for nothing. JSON and NetCDF show the name. */
+    /* Its index is an enum roof_id. A kind that another version measured is kept by its name, and
+     * is used for nothing. JSON and NetCDF show the name. */
     struct word kind;
     int64_t condition; /* enum roof_condition */
     /* What won, "4 GiB in blocks of 256 threads"; without a value, why: "not measured: ..." */
@@ -54,8 +54,8 @@ struct roof {
     double sustained_power; /* W, over these windows */
     double settling_time;   /* s, from the load's begin to the last window's end */
     int64_t settled; /* 1: the clock is free, at the power limit or still; 0: the time ran out */
-    /* byte, of a cache's read roof: the largest set that is read at nearly the same rate; missing where
-     * nobody asked for it */
+    /* byte, of a cache's read roof: the largest set that is read at nearly the same rate; missing
+     * where nobody asked for it */
     double working_set;
     /* counted / expected, by hardware counters in a run of its own; missing without */
     double flops_ratio;
@@ -77,14 +77,14 @@ const char *roof_name(const struct roof *roof);
 /* The one of the three values that its kind has; NaN if it was not measured. */
 double roof_value(const struct roof *roof);
 
-/* Of compute: FLOPs in each cycle of the device's clock: the greater of performance x mean / sm_clock,
- * which is all samples of the burst together, and sustained / sustained_clock. NaN without a clock. It
- * does not depend on what power and heat let the clock be. */
+/* Of compute: FLOPs in each cycle of the device's clock: the greater of performance x mean /
+ * sm_clock, which is all samples of the burst together, and sustained / sustained_clock. NaN
+ * without a clock. It does not depend on what power and heat let the clock be. */
 double roof_per_cycle(const struct roof *roof);
 
-/* Sets value, median, mean, spread and samples from the times of equal pieces of `work` each: bytes,
- * FLOPs, or how many things took the time. Fewer than one sample: everything stays missing. Sorts
- * seconds[]. */
+/* Sets value, median, mean, spread and samples from the times of equal pieces of `work` each:
+ * bytes, FLOPs, or how many things took the time. Fewer than one sample: everything stays missing.
+ * Sorts seconds[]. */
 void roof_set_samples(struct roof *roof, double work, double *seconds, int64_t samples);
 
 /* Takes what was sustained of another measurement of the same roof. */

@@ -7,87 +7,39 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "base/file.h"
 #include "results/journal.h"
 
-/* Whose choice it is. */
-struct owner {
-    uint64_t high, low; /* of configuration, model and library; both 0: none */
-};
-
-struct entry {
-    struct owner owner;
-    char *choice; /* its JSON; owned */
-    double time;  /* s since the epoch, of an entry of the file; 0: of this run */
-};
-
 struct choices {
     char *path; /* NULL: no file */
     bool keep;
-    struct entry
-        *entries; /* open addressing; `room` is a power of two, and less than three quarters full */
-    size_t count, room;
+    /* By their owners' keys, as compact text: {"choice":{...},"time":s since the epoch, of an entry
+     * of the file; 0: of this run}. */
+    json_t *entries;
     json_t *pending; /* array of what is not in the file yet */
 };
 
 static const char kind_text[] = "choice";
 
-/* ---- the table ---- */
-
-static struct owner owner_of(const char *config_hash, const char *model, const char *library)
+/* Whose choice it is. */
+enum { KEY_TEXT = 512 };
+static void key_format(const char *config_hash, const char *model, const char *library,
+                       char key[KEY_TEXT])
 {
-    char text[512];
-    int length = snprintf(text, sizeof text, "%s\n%s\n%s", config_hash, model, library);
-    XXH128_hash_t hash = XXH3_128bits(text, (size_t)length);
-    return (struct owner){hash.high64, hash.low64 ? hash.low64 : 1};
+    snprintf(key, KEY_TEXT, "%s\n%s\n%s", config_hash, model, library);
 }
 
-static bool same_owner(struct owner a, struct owner b)
+/* False: there is no memory. */
+static bool entry_put(struct choices *choices, const char *key, json_t *choice, double time)
 {
-    return a.high == b.high && a.low == b.low;
-}
-
-/* The owner's place, or the free one that would be its. */
-static struct entry *place_of(const struct entry *entries, size_t room, struct owner owner)
-{
-    size_t at = (size_t)owner.low & (room - 1);
-    while (entries[at].choice && !same_owner(entries[at].owner, owner))
-        at = (at + 1) & (room - 1);
-    return (struct entry *)&entries[at];
-}
-
-static bool table_grow(struct choices *choices)
-{
-    if (4 * (choices->count + 1) <= 3 * choices->room)
-        return true;
-    size_t room = choices->room ? 2 * choices->room : 64;
-    struct entry *entries = calloc(room, sizeof *entries);
-    if (!entries)
-        return false;
-    for (size_t i = 0; i < choices->room; ++i)
-        if (choices->entries[i].choice)
-            *place_of(entries, room, choices->entries[i].owner) = choices->entries[i];
-    free(choices->entries);
-    choices->entries = entries;
-    choices->room = room;
-    return true;
-}
-
-static bool table_put(struct choices *choices, struct owner owner, const json_t *choice,
-                      double time)
-{
-    char *text = json_dumps(choice, JSON_COMPACT);
-    if (!text || !table_grow(choices)) {
-        free(text);
-        return false;
-    }
-    struct entry *entry = place_of(choices->entries, choices->room, owner);
-    choices->count += entry->choice == NULL;
-    free(entry->choice);
-    *entry = (struct entry){owner, text, time};
-    return true;
+    json_t *entry = json_pack("{s:O,s:f}", "choice", choice, "time", time);
+    char *text = entry ? json_dumps(entry, JSON_COMPACT) : NULL;
+    json_decref(entry);
+    bool put =
+        text && json_object_set_new_nocheck(choices->entries, key, json_string_nocheck(text)) == 0;
+    free(text);
+    return put;
 }
 
 /* ---- the file ---- */
@@ -102,17 +54,18 @@ static const char *member_of(const json_t *entry, const char *name)
 static bool entry_take(struct choices *choices, const json_t *line, bool *good)
 {
     const json_t *entry = json_object_get(line, "entry");
-    const json_t *made = json_object_get(entry, "choice");
+    json_t *made = json_object_get(entry, "choice");
+    char key[KEY_TEXT];
     struct choice choice;
     struct error unused;
     choice_init(&choice);
     *good = json_is_object(made) && strcmp(member_of(line, "kind"), kind_text) == 0 &&
             fields_decode(choice_fields, made, &choice, &unused) == STATUS_OK &&
             choice_is_made(&choice);
-    struct owner owner = owner_of(member_of(entry, "config_hash"), member_of(entry, "model"),
-                                  member_of(entry, "library"));
+    key_format(member_of(entry, "config_hash"), member_of(entry, "model"),
+               member_of(entry, "library"), key);
     return !*good ||
-           table_put(choices, owner, made, json_number_value(json_object_get(entry, "time")));
+           entry_put(choices, key, made, json_number_value(json_object_get(entry, "time")));
 }
 
 static bool line_take(struct choices *choices, const char *text, size_t length,
@@ -183,7 +136,8 @@ enum status choices_open(const char *path, bool keep, struct choices **choices,
 {
     struct choices *opened = calloc(1, sizeof *opened);
     *file = (struct choices_file){0, 0};
-    if (!opened || !(opened->pending = json_array()) || (path && !(opened->path = strdup(path)))) {
+    if (!opened || !(opened->entries = json_object()) || !(opened->pending = json_array()) ||
+        (path && !(opened->path = strdup(path)))) {
         choices_close(opened);
         return error_set(error, STATUS_SYSTEM, "no memory for the choices of algorithms");
     }
@@ -200,9 +154,7 @@ void choices_close(struct choices *choices)
 {
     if (!choices)
         return;
-    for (size_t i = 0; i < choices->room; ++i)
-        free(choices->entries[i].choice);
-    free(choices->entries);
+    json_decref(choices->entries);
     json_decref(choices->pending);
     free(choices->path);
     free(choices);
@@ -224,19 +176,19 @@ bool choices_find(const struct choices *choices, const char *config_hash,
                   const struct device *device, struct choice *choice)
 {
     struct error unused;
-    if (choices->count == 0)
-        return false;
-    const struct entry *entry =
-        place_of(choices->entries, choices->room,
-                 owner_of(config_hash, device->model, device->library_version));
-    json_t *object = entry->choice ? json_loads(entry->choice, 0, NULL) : NULL;
+    char key[KEY_TEXT];
+    key_format(config_hash, device->model, device->library_version, key);
+    const char *text = json_string_value(json_object_get(choices->entries, key));
+    json_t *entry = text ? json_loads(text, 0, NULL) : NULL;
     choice_init(choice);
-    bool found = object && fields_decode(choice_fields, object, choice, &unused) == STATUS_OK;
-    json_decref(object);
+    bool found = entry && fields_decode(choice_fields, json_object_get(entry, "choice"), choice,
+                                        &unused) == STATUS_OK;
     if (found)
-        origin_format(entry->time, choice->algorithm_origin, sizeof choice->algorithm_origin);
+        origin_format(json_number_value(json_object_get(entry, "time")), choice->algorithm_origin,
+                      sizeof choice->algorithm_origin);
     else
         choice_init(choice);
+    json_decref(entry);
     return found;
 }
 
@@ -258,12 +210,13 @@ enum status choices_learn(struct choices *choices, const struct record *record,
                           const char *config_hash, const struct device *device, struct error *error)
 {
     struct choice choice;
+    char key[KEY_TEXT];
     if (!choice_of_record(record, &choice))
         return STATUS_OK;
     choice.algorithm_origin[0] = '\0';
     json_t *object = fields_encode(choice_fields, &choice);
-    struct owner owner = owner_of(config_hash, device->model, device->library_version);
-    bool enough = !choices->keep || table_put(choices, owner, object, 0);
+    key_format(config_hash, device->model, device->library_version, key);
+    bool enough = !choices->keep || entry_put(choices, key, object, 0);
     if (choices->path)
         enough = json_array_append_new(choices->pending,
                                        entry_encode(record, config_hash, device, object)) == 0 &&
@@ -273,15 +226,6 @@ enum status choices_learn(struct choices *choices, const struct record *record,
                   : error_set(error, STATUS_SYSTEM, "no memory for the choices of algorithms");
 }
 
-static enum status file_open(const char *path, struct journal **journal, struct error *error)
-{
-    enum status status = journal_open(path, JOURNAL_SHARE, journal, error);
-    if (status == STATUS_USAGE && access(path, F_OK) != 0 &&
-        journal_open(path, JOURNAL_CREATE, journal, error) == STATUS_OK)
-        status = STATUS_OK;
-    return status;
-}
-
 enum status choices_save(struct choices *choices, struct error *error)
 {
     struct journal *journal = NULL;
@@ -289,7 +233,10 @@ enum status choices_save(struct choices *choices, struct error *error)
     size_t index;
     if (json_array_size(choices->pending) == 0)
         return STATUS_OK;
-    enum status status = file_open(choices->path, &journal, error);
+    enum status status = journal_open(choices->path, JOURNAL_SHARE, &journal, error);
+    if (status == STATUS_USAGE && access(choices->path, F_OK) != 0 &&
+        journal_open(choices->path, JOURNAL_CREATE, &journal, error) == STATUS_OK)
+        status = STATUS_OK;
     if (status)
         return status;
     json_array_foreach(choices->pending, index, entry) if (status == STATUS_OK) status =

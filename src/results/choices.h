@@ -1,11 +1,12 @@
-/* What searches for algorithms chose: kept for the run, and on request in a file that later runs read.
+/* What searches for algorithms chose: kept for the run, and on request in a file that later runs
+ * read.
  *
- * An entry is found by its configuration, the model of the device, and the version of its library: under
- * another model or version it is as if it were not there. Of several the newest counts.
+ * An entry is found by its configuration, the model of the device, and the version of its library:
+ * under another model or version it is as if it were not there. Of several the newest counts.
  *
- * The file is made of lines as a journal's (journal_line.h), of the kind "choice"; lines are only added. It is
- * locked while something is added, with one fdatasync, so several runs may share it. A torn last line, and
- * lines that are damaged, are left out. */
+ * The file is made of lines as a journal's (journal.h), of the kind "choice"; lines are only added.
+ * It is locked while something is added, with one fdatasync, so several runs may share it. A torn
+ * last line, and lines that are damaged, are left out. */
 #ifndef ROOFSWEEP_CHOICES_H
 #define ROOFSWEEP_CHOICES_H
 
@@ -22,25 +23,26 @@ struct choices_file {
     size_t entries, damaged; /* lines */
 };
 
-/* path: NULL: there is no file; one that does not exist is created with the first entry. `keep`: what this run
- * finds is found again in this run; otherwise only what the file had is. STATUS_USAGE: what is there is no such
- * file; STATUS_SYSTEM. */
+/* path: NULL: there is no file; one that does not exist is created with the first entry. `keep`:
+ * what this run finds is found again in this run; otherwise only what the file had is.
+ * STATUS_USAGE: what is there is no such file; STATUS_SYSTEM. */
 enum status choices_open(const char *path, bool keep, struct choices **choices,
                          struct choices_file *file, struct error *error);
 void choices_close(struct choices *choices); /* takes NULL */
 
-/* False: there is none for this configuration on such a device. Its algorithm_origin is what a row of it says:
- * "run", or "file of 2026-11-22". */
+/* False: there is none for this configuration on such a device. Its algorithm_origin is what a row
+ * of it says: "run", or "file of 2026-11-22". */
 bool choices_find(const struct choices *choices, const char *config_hash,
                   const struct device *device, struct choice *choice);
 
-/* Takes the choice of a row that was measured with what its own search chose; of any other row nothing. */
+/* Takes the choice of a row that was measured with what its own search chose; of any other row
+ * nothing. */
 enum status choices_learn(struct choices *choices, const struct record *record,
                           const char *config_hash, const struct device *device,
                           struct error *error);
 
-/* Adds to the file what was learnt since. Does not wait: STATUS_USAGE while another run writes to it. After a failure
- * nothing is lost: the next call tries again. */
+/* Adds to the file what was learnt since. Does not wait: STATUS_USAGE while another run writes to
+ * it. After a failure nothing is lost: the next call tries again. */
 enum status choices_save(struct choices *choices, struct error *error);
 
 #endif

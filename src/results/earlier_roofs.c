@@ -6,8 +6,163 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "results/nc_reader.h"
 #include "results/results_nc.h"
+
+/* ---- columns of variables into the structs that field tables describe ---- */
+
+/* The first failure is kept, and after it every call does nothing: a reader asks once, at the
+ * end. */
+struct reader {
+    int id;                      /* of the open file */
+    int code;                    /* the first error of netCDF */
+    char place[NC_MAX_NAME + 1]; /* what it happened at */
+};
+
+/* Keeps `code`, what a call of netCDF about `place` returned; false if anything has failed. */
+static bool check(struct reader *r, const char *place, int code)
+{
+    if (r->code == NC_NOERR && code != NC_NOERR) {
+        r->code = code;
+        snprintf(r->place, sizeof r->place, "%s", place);
+    }
+    return r->code == NC_NOERR;
+}
+
+static size_t length_of(struct reader *r, const char *dimension)
+{
+    int id;
+    size_t length = 0;
+    if (check(r, dimension, nc_inq_dimid(r->id, dimension, &id)))
+        check(r, dimension, nc_inq_dimlen(r->id, id, &length));
+    return r->code == NC_NOERR ? length : 0;
+}
+
+/* A variable of so many dimensions; of others it is an error, as netCDF would look for more indices
+ * than it is given. */
+static bool variable_find(struct reader *r, const char *name, int rank, int *variable)
+{
+    int found;
+    return check(r, name, nc_inq_varid(r->id, name, variable)) &&
+           check(r, name, nc_inq_varndims(r->id, *variable, &found)) &&
+           check(r, name, found == rank ? NC_NOERR : NC_EBADDIM);
+}
+
+/* Where the rows of a table go: structs one behind the other. */
+struct rows {
+    void *first;
+    size_t size, count;
+};
+
+static void *member(const struct rows *rows, size_t row, const struct field *field)
+{
+    return (char *)rows->first + row * rows->size + field->offset;
+}
+
+static void texts_put(const struct field *field, char **column, const struct rows *rows)
+{
+    for (size_t row = 0; row < rows->count; ++row) {
+        const char *text = column[row] ? column[row] : "";
+        void *at = member(rows, row, field);
+        if (field->type == FIELD_WORD)
+            word_set(at, field->words, text);
+        else
+            snprintf(at, field->size, "%s", text);
+    }
+    nc_free_string(rows->count, column);
+}
+
+/* A flag that the file does not know is one more value than it has names for: missing. */
+static void integers_put(const struct field *field, const long long *column,
+                         const struct rows *rows)
+{
+    long long flags = 0;
+    while (field->flags && field->flags[flags])
+        ++flags;
+    for (size_t row = 0; row < rows->count; ++row) {
+        long long value = column[row];
+        bool known =
+            field->type == FIELD_FLAG ? value >= 0 && value < flags : value != NC_FILL_INT64;
+        *(int64_t *)member(rows, row, field) = known ? value : FIELD_MISSING;
+    }
+}
+
+/* Names of the file's memory levels; the caller frees them. */
+static char **levels_read(struct reader *r, size_t *count)
+{
+    static const char of[] = "memory_level_name";
+    const size_t first = 0;
+    int variable;
+    *count = length_of(r, "memory_level");
+    char **names = calloc(*count + 1, sizeof *names);
+    check(r, of, names ? NC_NOERR : NC_ENOMEM);
+    if (variable_find(r, of, 1, &variable))
+        check(r, of, nc_get_vara_string(r->id, variable, &first, count, names));
+    return names;
+}
+
+/* The member's levels have the file's of the same name, as versions differ in which there are. A
+ * single number has no names. */
+static void doubles_put(const struct field *field, const double *column, char *const *names,
+                        size_t width, const struct rows *rows)
+{
+    for (size_t i = 0; i < field->size / sizeof *column; ++i) {
+        size_t place = 0;
+        while (names && place < width &&
+               !(names[place] && strcmp(names[place], field_element_name(field, i)) == 0))
+            ++place;
+        for (size_t row = 0; row < rows->count; ++row) {
+            double value = place < width ? column[row * width + place] : NC_FILL_DOUBLE;
+            ((double *)member(rows, row, field))[i] = value == NC_FILL_DOUBLE ? NAN : value;
+        }
+    }
+}
+
+/* The whole column at once: netCDF takes long for each single value. */
+static void column_read(struct reader *r, const struct field *field, const char *name,
+                        const struct rows *rows)
+{
+    bool wide = field->type == FIELD_LEVELS;
+    size_t width = 1;
+    int variable;
+    if (rows->count == 0 || !variable_find(r, name, wide ? 2 : 1, &variable))
+        return;
+    char **names = wide ? levels_read(r, &width) : NULL;
+    const size_t start[] = {0, 0}, counts[] = {rows->count, width};
+    /* no element is wider than a double */
+    void *column = calloc(rows->count, (width + 1) * sizeof(double));
+    check(r, name, column ? NC_NOERR : NC_ENOMEM);
+    if (r->code != NC_NOERR) {
+        /* nothing is read */
+    } else if (field->type == FIELD_TEXT || field->type == FIELD_WORD) {
+        if (check(r, name, nc_get_vara_string(r->id, variable, start, counts, column)))
+            texts_put(field, column, rows);
+    } else if (field->type == FIELD_INTEGER || field->type == FIELD_FLAG) {
+        if (check(r, name, nc_get_vara_longlong(r->id, variable, start, counts, column)))
+            integers_put(field, column, rows);
+    } else if (check(r, name, nc_get_vara_double(r->id, variable, start, counts, column))) {
+        doubles_put(field, column, names, width, rows);
+    }
+    if (names)
+        nc_free_string(width, names);
+    free(names);
+    free(column);
+}
+
+/* Variables PREFIX + name of the fields. The first of a table is in every file; of another that the
+ * file lacks, the members stay as they are. */
+static void columns_read(struct reader *r, const struct field *table, const char *prefix,
+                         const struct rows *rows)
+{
+    for (const struct field *field = table; field->name && r->code == NC_NOERR; ++field) {
+        char name[NC_MAX_NAME + 1];
+        int unused;
+        snprintf(name, sizeof name, "%s%s", prefix, field->name);
+        if (field == table || nc_inq_varid(r->id, name, &unused) == NC_NOERR)
+            column_read(r, field, name, rows);
+    }
+}
+
+/* ---- devices and their roofs ---- */
 
 /* What is needed to know a device again. What else there is of it, the job finds out anew. */
 #define D(member, type) FIELD(struct device, member, type, "", "")
@@ -24,22 +179,21 @@ struct roof_row {
     int64_t device;
 };
 
-static void roofs_read(struct nc_reader *r, struct device *devices, size_t count)
+static void roofs_read(struct reader *r, struct device *devices, size_t count)
 {
     static const struct field device_field[] = {
         FIELD(struct roof_row, device, FIELD_INTEGER, "", ""), {0}};
-    struct nc_rows rows = {.size = sizeof(struct roof_row),
-                           .count = nc_reader_length(r, "device_roof")};
+    struct rows rows = {.size = sizeof(struct roof_row), .count = length_of(r, "device_roof")};
     struct roof_row *read = calloc(rows.count ? rows.count : 1, sizeof *read);
     if (!read) {
-        nc_reader_check(r, "device_roof", NC_ENOMEM);
+        check(r, "device_roof", NC_ENOMEM);
         return;
     }
     rows.first = read;
     for (size_t i = 0; i < rows.count; ++i)
         fields_clear(roof_fields, &read[i].roof);
-    nc_reader_columns(r, device_field, "device_roof_", &rows);
-    nc_reader_columns(r, roof_fields, "device_roof_", &rows); /* `roof` comes first */
+    columns_read(r, device_field, "device_roof_", &rows);
+    columns_read(r, roof_fields, "device_roof_", &rows); /* `roof` comes first */
     for (size_t i = 0; i < rows.count && r->code == NC_NOERR; ++i)
         if (read[i].device >= 0 && (uint64_t)read[i].device < count)
             device_add_roof(&devices[read[i].device], &read[i].roof);
@@ -55,10 +209,10 @@ static size_t devices_with_roofs(struct device *devices, size_t count)
     return kept;
 }
 
-static enum status devices_read(struct nc_reader *r, const char *path, struct device **devices,
+static enum status devices_read(struct reader *r, const char *path, struct device **devices,
                                 size_t *count, struct error *error)
 {
-    size_t rows = nc_reader_length(r, "device");
+    size_t rows = length_of(r, "device");
     struct device *read = calloc(rows ? rows : 1, sizeof *read);
     if (!read)
         return error_set(error, STATUS_SYSTEM, "no memory for %zu devices", rows);
@@ -66,8 +220,8 @@ static enum status devices_read(struct nc_reader *r, const char *path, struct de
         device_init(&read[i]);
         snprintf(read[i].roofs_reused, sizeof read[i].roofs_reused, "%s", path);
     }
-    const struct nc_rows identities = {.first = read, .size = sizeof *read, .count = rows};
-    nc_reader_columns(r, identity_fields, "device_", &identities);
+    const struct rows identities = {.first = read, .size = sizeof *read, .count = rows};
+    columns_read(r, identity_fields, "device_", &identities);
     roofs_read(r, read, rows);
     rows = devices_with_roofs(read, rows);
     if (r->code == NC_NOERR && rows > 0) {
@@ -103,7 +257,7 @@ static enum status check_version(int file, const char *path, struct error *error
 enum status earlier_roofs_read(const char *path, struct device **devices, size_t *count,
                                struct error *error)
 {
-    struct nc_reader r = {.code = NC_NOERR};
+    struct reader r = {.code = NC_NOERR};
     int code = nc_open(path, NC_NOWRITE, &r.id);
     if (code != NC_NOERR)
         return error_set(error, STATUS_USAGE, "%s: %s", path, nc_strerror(code));

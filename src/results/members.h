@@ -1,5 +1,5 @@
-/* Members of a JSON object's text, found without making the object: rank 0 needs a few of each of many
- * records. What is skipped is skipped by its brackets and quotes alone, and not checked. */
+/* Members of a JSON object's text, found without making the object: rank 0 needs a few of each of
+ * many records. What is skipped is skipped by its brackets and quotes alone, and not checked. */
 #ifndef ROOFSWEEP_MEMBERS_H
 #define ROOFSWEEP_MEMBERS_H
 
@@ -12,13 +12,15 @@ struct member {
     size_t length;
 };
 
-/* Sets value and length of each. False: the text is no object, or what has these names is there twice. */
+/* Sets value and length of each. False: the text is no object, or what has these names is there
+ * twice. */
 bool members_find(const char *text, size_t length, struct member *members, size_t count);
 
 /* Elements of an array; 0 of anything else. */
 size_t member_elements(const struct member *member);
 
-/* Missing (NaN) of what is no number. What follows the value in the text ends it: a comma or a brace. */
+/* Missing (NaN) of what is no number. What follows the value in the text ends it: a comma or a
+ * brace. */
 double member_number(const struct member *member);
 
 /* The string into `text`, which has room for member->length bytes. False: it is none. */

@@ -498,51 +498,33 @@ static void marks_print(const struct results *results, const struct table *table
     }
 }
 
-/* Rows of one status and one error; the first is the one in the table's order. */
-struct reason {
-    size_t first, count;
-};
-
-static struct reason *reason_find(const struct table *table, struct reason *reasons, size_t count,
-                                  const struct row *row)
-{
-    for (size_t i = 0; i < count; ++i)
-        if (strcmp(table->order[reasons[i].first]->error, row->error) == 0)
-            return &reasons[i];
-    return NULL;
-}
-
-/* The first reasons, with their rows; *more: there are others. */
-static size_t reasons_count(const struct results *results, const struct table *table,
-                            enum record_status status, struct reason reasons[REASONS_MAX],
-                            bool *more)
-{
-    size_t found = 0;
-    *more = false;
-    for (size_t i = 0; i < results->row_count; ++i) {
-        const struct row *row = table->order[i];
-        if (row->status != (int64_t)status)
-            continue;
-        struct reason *same = reason_find(table, reasons, found, row);
-        if (same)
-            ++same->count;
-        else if (found < REASONS_MAX)
-            reasons[found++] = (struct reason){i, 1};
-        else
-            *more = true;
-    }
-    return found;
-}
-
-/* Each reason once, with the first row that it stopped. */
+/* Each reason once, with the first row of this status that it stopped. */
 static void reasons_print(const struct results *results, const struct table *table,
                           enum record_status status, FILE *stream)
 {
-    struct reason reasons[REASONS_MAX];
-    char name[WORKLOAD_TEXT];
-    bool more;
-    size_t count = reasons_count(results, table, status, reasons, &more);
-    for (size_t i = 0; i < count; ++i) {
+    struct {
+        size_t first, count;
+    } reasons[REASONS_MAX];
+    size_t found = 0;
+    bool more = false;
+    for (size_t i = 0; i < results->row_count; ++i) {
+        const struct row *row = table->order[i];
+        size_t at = 0;
+        if (row->status != (int64_t)status)
+            continue;
+        while (at < found && strcmp(table->order[reasons[at].first]->error, row->error) != 0)
+            ++at;
+        if (at < found) {
+            ++reasons[at].count;
+        } else if (found < REASONS_MAX) {
+            reasons[found].first = i;
+            reasons[found++].count = 1;
+        } else {
+            more = true;
+        }
+    }
+    for (size_t i = 0; i < found; ++i) {
+        char name[WORKLOAD_TEXT];
         table_name(table, reasons[i].first, name);
         utf8_print(stream, "%s: %s", record_status_name[status], name);
         if (reasons[i].count > 1)
@@ -553,30 +535,23 @@ static void reasons_print(const struct results *results, const struct table *tab
         utf8_print(stream, "... and more reasons\n");
 }
 
-static void roofs_print(FILE *stream, const char *title, const double *values, size_t count,
-                        const char *(*name)(size_t i), const char *unit)
+/* Those of one variable, by memory level or precision. */
+static void roofs_print(const struct device *device, const char *title, const char *variable,
+                        const char *unit, FILE *stream)
 {
+    const struct field *field = variable_find(device_fields, variable);
+    const double *values = (const void *)((const char *)device + field->offset);
     const char *separator = title;
     char text[UNITS_TEXT];
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < field_elements(field); ++i) {
         if (isnan(values[i]))
             continue;
         units_format(values[i], unit, text);
-        utf8_print(stream, "%s %s %s", separator, name(i), text);
+        utf8_print(stream, "%s %s %s", separator, field_element_name(field, i), text);
         separator = ",";
     }
     if (separator != title)
         fputc('\n', stream);
-}
-
-static const char *level_name(size_t i)
-{
-    return memory_level_name[i];
-}
-
-static const char *precision_name(size_t i)
-{
-    return precision_info[i].name;
 }
 
 /* Roofs that theory or counters speak against. */
@@ -611,11 +586,9 @@ static void device_print(const struct device *device, size_t row, FILE *stream)
     utf8_print(stream, "#%zu %s: %s %lld, %s, %s%s%s\n", row, device->hostname, device->kind,
                (long long)device->index, device->model, device->uuid,
                *device->pci_id ? ", PCI " : "", device->pci_id);
-    roofs_print(stream, "   bandwidth", device->peak_bandwidth, LEVEL_COUNT, level_name, "B/s");
-    roofs_print(stream, "   vector peak", device->peak_vector, PRECISION_COUNT, precision_name,
-                "FLOP/s");
-    roofs_print(stream, "   tensor peak", device->peak_tensor, PRECISION_COUNT, precision_name,
-                "FLOP/s");
+    roofs_print(device, "   bandwidth", "peak_bandwidth", "B/s", stream);
+    roofs_print(device, "   vector peak", "peak_vector", "FLOP/s", stream);
+    roofs_print(device, "   tensor peak", "peak_tensor", "FLOP/s", stream);
     launches_print(device, stream);
     doubts_print(device, stream);
 }

@@ -17,8 +17,6 @@
 #include <cmocka.h>
 #include <netcdf.h>
 
-#include "model/roofline.h"
-
 #include "results/results_nc.h"
 #include "sample.h"
 
@@ -144,43 +142,6 @@ static double get_double(int file, const char *name, size_t row, size_t column)
 }
 
 #define assert_near(value, expected) assert_true(fabs((value) / (expected)-1) < 1e-12)
-
-/* The derived values of the conv2d row, from first principles. Rows: skipped and failed, conv2d,
- * lstm. */
-static void test_derived_values(void **state)
-{
-    const struct folder *folder = *state;
-    int file;
-    write_sample(folder);
-    assert_int_equal(nc_open(folder->file, NC_NOWRITE, &file), NC_NOERR);
-    const size_t row = 2;
-    double modelled = 2.0 * 16 * 56 * 56 * 64 * (3 * 3 * 64);
-    double flops = modelled + 3211264, bytes = 32.5e6; /* as counted */
-    double units = modelled / 8e14 + 3211264 / 5e13;   /* s, of both units at their peaks */
-    assert_near(get_double(file, "flops_model", row, 0), modelled);
-    assert_near(get_double(file, "bytes_model", row, 0),
-                2.0 * (16 * 112 * 112 * 64 + 64 * 9 * 64 + 16 * 56 * 56 * 64));
-    assert_near(get_double(file, "arithmetic_intensity", row, LEVEL_DRAM), flops / bytes);
-    assert_near(get_double(file, "arithmetic_intensity", row, LEVEL_L2), flops / 58.5e6);
-    assert_near(get_double(file, "performance", row, 0), flops / 25e-6);
-    assert_near(get_double(file, "machine_balance", row, 0), flops / units / 4e12);
-    assert_near(get_double(file, "overhead_time", row, 0), 4e-6);
-    assert_near(get_double(file, "roof", row, 0), flops / bytes * 4e12);
-    assert_near(get_double(file, "roof_fraction", row, 0), bytes / 25e-6 / 4e12);
-    assert_near(get_double(file, "compute_time", row, 0),
-                25e-6 * (flops / bytes) / (flops / units / 4e12));
-    assert_near(get_double(file, "compute_roof_time", row, 0), units);
-    assert_near(get_double(file, "level_time", row, LEVEL_L2), 58.5e6 / 8e12);
-    assert_near(get_double(file, "useful_performance", row, 0), modelled / 25e-6);
-    assert_near(get_double(file, "gap_time", row, 0), 1e-6);
-    assert_near(get_double(file, "zero_flop_share", row, 0), 4.0 / 22.0);
-    assert_near(get_double(file, "kernel_waves", 0, 0), 128.0 / 300.0);
-    assert_near(get_double(file, "bandwidth_time", row, 0), 25e-6);
-    assert_near(get_double(file, "bound", row, 0) + 1, BOUND_BANDWIDTH + 1);
-    assert_near(get_double(file, "time_sample", row, 2), 25e-6 * 1.125);
-    assert_true(get_double(file, "time_median", 0, 0) == NC_FILL_DOUBLE);
-    assert_int_equal(nc_close(file), NC_NOERR);
-}
 
 /* Nothing was measured: every dimension is there, and only config has length 0. */
 static void test_empty(void **state)
@@ -362,7 +323,6 @@ int main(void)
         TEST(test_golden_regenerates),
         TEST(test_absent_variables),
         TEST(test_unexpected_values),
-        TEST(test_derived_values),
         TEST(test_odd_rows),
         TEST(test_empty),
         TEST(test_unwritable),
