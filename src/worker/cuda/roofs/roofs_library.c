@@ -163,6 +163,7 @@ static enum status product_ready(const struct roofs *roofs, const struct library
         .b = {.rows = k, .columns = n, .leading = k},
         .d = {.rows = m, .columns = n, .leading = m},
         .fast_sums = precision == PRECISION_FP8,
+        .narrow_sums = true,
         .format = format->types,
         .scales = precision == PRECISION_FP4 ? library->scales : NULL,
         .workspace = library->workspace,

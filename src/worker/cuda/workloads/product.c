@@ -65,11 +65,11 @@ static enum status matrix_describe(const struct product_matrix *matrix, int64_t 
 }
 
 /* Where a product is split along its sums, the pieces are added in the type of the sums, not in the
- * narrower type of the result. */
-static enum status preference_describe(struct product *p, struct error *error)
+ * narrower type of the result, unless that is allowed. */
+static enum status preference_describe(struct product *p, bool narrow_sums, struct error *error)
 {
     const size_t workspace = PRODUCT_WORKSPACE;
-    const uint32_t reductions = p->format->result == p->format->scale
+    const uint32_t reductions = narrow_sums || p->format->result == p->format->scale
                                     ? CUBLASLT_REDUCTION_SCHEME_MASK
                                     : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     TRY(CUBLAS(cublasLtMatmulPreferenceCreate(&p->preference)));
@@ -113,7 +113,7 @@ static enum status operation_describe(struct product *p, const struct product_fo
     TRY(matrix_describe(&form->a, form->batches, p->format->data, &p->a, error));
     TRY(matrix_describe(&form->b, form->batches, p->format->data, &p->b, error));
     TRY(matrix_describe(&form->d, form->batches, p->format->result, &p->d, error));
-    return preference_describe(p, error);
+    return preference_describe(p, form->narrow_sums, error);
 }
 
 /* ---- algorithms ---- */

@@ -28,10 +28,11 @@ struct product_form {
     double scale;
     int64_t batches; /* 1: one product */
     struct product_matrix a, b, d;
-    cublasLtEpilogue_t epilogue;         /* 0: none */
-    void *bias;                          /* of an epilogue that reads or writes one */
-    bool fast_sums;                      /* of fp8: partial sums are not added up in fp32 */
-    const char *suffix;                  /* of the algorithms' names; NULL: none */
+    cublasLtEpilogue_t epilogue; /* 0: none */
+    void *bias;                  /* of an epilogue that reads or writes one */
+    bool fast_sums;              /* of fp8: partial sums are not added up in fp32 */
+    bool narrow_sums;   /* pieces of a split product may be added in the type of the result */
+    const char *suffix; /* of the algorithms' names; NULL: none */
     const struct product_format *format; /* NULL: the precision's own */
     void *scales;    /* of fp4: of a and b, one of e4m3 for each 16 elements along the sums */
     void *workspace; /* the caller's, of PRODUCT_WORKSPACE bytes; NULL: the product takes its own */
